@@ -4,9 +4,14 @@ from dataclasses import dataclass
 
 from xegpu_py.passes.common.kernels import CLEAN, GRID_LIMIT
 
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.passes import Pass, register_pass, step
 
 _CLEAN = f"{CLEAN},xegpu-dce"
+_ABOVE = (
+    "xegpu-lift-cf", "xegpu-inline", "xegpu-lower-loops", "vector-lower-contract", "xegpu-emulate-narrow-types",
+    "xegpu-simt-to-vc", "vector-to-xegpu",
+)  # fmt: skip
+"""The passes before xegpu-legalize."""
 
 
 @register_pass("xegpu-to-visa-pipeline")
@@ -21,7 +26,7 @@ class XeGPUToVisaPipeline(Pass):
         xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --vector-lower-contract
           --xegpu-emulate-narrow-types --xegpu-simt-to-vc --vector-to-xegpu
           --canonicalize='top-down=false' --cse --xegpu-dce --xegpu-legalize='target=pvcxt'
-          --canonicalize='top-down=false' --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
+          --canonicalize='top-down=false' --cse --xegpu-dce
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
     `max-bytes`, `max-index` and `max-grid` are those of xegpu-to-visa, `unaligned` is that of xegpu-legalize.
@@ -39,18 +44,15 @@ class XeGPUToVisaPipeline(Pass):
     max_grid: int = GRID_LIMIT
 
     def steps(self) -> str:
-        one = f"{{kernel={self.kernel}}}" if self.kernel else ""
-        given = {"target": self.target, "kernel": self.kernel}
-        options = " ".join(f"{name}={value}" for name, value in given.items() if value)
-        most = {"bytes": (self.max_bytes, 0), "index": (self.max_index, 0), "grid": (self.max_grid, GRID_LIMIT)}
-        last = " ".join([options, *(f"max-{what}={n}" for what, (n, usual) in most.items() if n != usual)]).strip()
-        legalize = f"xegpu-legalize{{{options} unaligned={str(self.unaligned).lower()}}}"
+        common = {"target": self.target, "kernel": self.kernel}
+        limits = {"max_bytes": self.max_bytes, "max_index": self.max_index, "max_grid": self.max_grid}
         passes = [
-            f"xegpu-lift-cf{one},xegpu-inline{one},xegpu-lower-loops{one},vector-lower-contract{one}",
-            f"xegpu-emulate-narrow-types{one},xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
-            f"{legalize},{_CLEAN},xegpu-verify-target{{{options}}}",
-            f"xegpu-to-visa{{{last}}}",
-            *([f"visa-optimize{{grf={self.grf}}}"] if self.optimize else []),
-            f"visa-allocate{{grf={self.grf} strict={str(self.strict).lower()}}}",
+            *(step(name, kernel=self.kernel) for name in _ABOVE),
+            _CLEAN,
+            step("xegpu-legalize", unaligned=self.unaligned, **common),
+            _CLEAN,
+            step("xegpu-to-visa", **common, **limits),
+            *([step("visa-optimize", grf=self.grf)] if self.optimize else []),
+            step("visa-allocate", grf=self.grf, strict=self.strict),
         ]
         return ",".join(passes)

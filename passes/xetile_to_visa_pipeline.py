@@ -1,10 +1,11 @@
 """`xetile-to-visa-pipeline`: all passes from XeTile to vISA with registers allocated."""
 
+import dataclasses
 from dataclasses import dataclass
 
 from xegpu_py.passes.common.kernels import GRID_LIMIT
 
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.passes import Pass, register_pass, step
 
 
 @register_pass("xetile-to-visa-pipeline")
@@ -29,13 +30,5 @@ class XeTileToVisaPipeline(Pass):
     max_grid: int = GRID_LIMIT
 
     def steps(self) -> str:
-        above = f"target={self.target} " if self.target else ""
-        above += f"grf={self.grf} "
-        ahead = f"prefetch-distance={self.prefetch_distance} load-ahead={str(self.load_ahead).lower()}"
-        kernel = f"kernel={self.kernel} " if self.kernel else ""
-        most = f"max-bytes={self.max_bytes} max-index={self.max_index} max-grid={self.max_grid}"
-        return (
-            f"xetile-to-xegpu-pipeline{{{above}{ahead}}},"
-            f"xegpu-to-visa-pipeline{{{above}{kernel}optimize={str(self.optimize).lower()} "
-            f"strict={str(self.strict).lower()} {most}}}"
-        )
+        given = dataclasses.asdict(self)
+        return ",".join(step(name, **given) for name in ("xetile-to-xegpu-pipeline", "xegpu-to-visa-pipeline"))

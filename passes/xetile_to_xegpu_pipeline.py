@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from xegpu_py.passes.common.kernels import CLEAN
 
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.passes import Pass, register_pass, step
 
 
 @register_pass("xetile-to-xegpu-pipeline")
@@ -33,25 +33,16 @@ class XeTileToXeGPUPipeline(Pass):
     load_ahead: bool = False
 
     def steps(self) -> str:
-        target = f"target={self.target} " if self.target else ""
+        target, marked = self.target, not self.load_ahead
+        prefetch = step("xetile-prefetch", target=target, distance=self.prefetch_distance)
+        ahead = [
+            step("xegpu-legalize", target=target, load_ahead=True, marked=marked),
+            step("xegpu-load-ahead", target=target, grf=self.grf, marked=marked),
+        ]
         steps = [
-            "xegpu-lift-cf",
-            "xegpu-inline",
-            "xegpu-lower-loops,xegpu-dce",
-            "xetile-infer-layout",
-            *([f"xetile-prefetch{{{target}distance={self.prefetch_distance}}}"] if self.prefetch_distance else []),
-            f"xetile-wg-to-sg{{{target}}},{CLEAN}",
-            f"xetile-to-xegpu,{CLEAN},xegpu-dce",
-            *(
-                [
-                    f"xegpu-legalize{{{target}load-ahead=true}},{CLEAN},xegpu-dce",
-                    f"xegpu-load-ahead{{{target}grf={self.grf}}},{CLEAN},xegpu-dce",
-                ]
-                if self.load_ahead
-                else [
-                    f"xegpu-legalize{{{target}load-ahead=true marked=true}}",
-                    f"xegpu-load-ahead{{{target}grf={self.grf} marked=true}}",
-                ]
-            ),
+            "xegpu-lift-cf,xegpu-inline,xegpu-lower-loops,xegpu-dce,xetile-infer-layout",
+            *([prefetch] if self.prefetch_distance else []),
+            f"{step('xetile-wg-to-sg', target=target)},{CLEAN},xetile-to-xegpu,{CLEAN},xegpu-dce",
+            *(ahead if marked else [f"{pass_},{CLEAN},xegpu-dce" for pass_ in ahead]),
         ]
         return ",".join(steps)

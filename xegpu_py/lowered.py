@@ -18,7 +18,7 @@ from xegpu_py.engines.jit.cache import Cache, digest, folder_of, package_state
 from xegpu_py.engines.jit.native import versions
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
 from xegpu_py.ir.module import Module, parse_source, source_of
-from xegpu_py.ir.passes import Runner, parse_pipeline
+from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.surfaces import UNIT_STRIDES, unaligned_arguments
@@ -241,14 +241,13 @@ def pipelines(
     Args:
         large: whether launches may exceed `SMALL`.
     """
-    options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
-    options += f" grf={registers}" if registers else ""
-    options += "".join(f" max-{what}={0 if large else n}" for what, n in SMALL.items())
-    last = f"builtin.module(xegpu-to-visa-pipeline{{{options}}})"
-    if not any(op.name.startswith("xetile.") for op in walk(module.outline)):
-        return (last,)
-    ahead = f"grf={registers or 0} prefetch-distance={prefetch} load-ahead={str(load_ahead).lower()}"
-    return f"builtin.module(xetile-to-xegpu-pipeline{{target={target} {ahead}}})", last
+    limits = {f"max_{what}": 0 if large else n for what, n in SMALL.items()}
+    last = step("xegpu-to-visa-pipeline", target=target, kernel=name, optimize=optimize, grf=registers or 0, **limits)
+    steps = [last]
+    if any(op.name.startswith("xetile.") for op in walk(module.outline)):
+        ahead = {"prefetch_distance": prefetch, "load_ahead": load_ahead}
+        steps.insert(0, step("xetile-to-xegpu-pipeline", target=target, grf=registers or 0, **ahead))
+    return tuple(f"{ROOT}({text})" for text in steps)
 
 
 def mark_unaligned(module: Module, name: str, arguments: Sequence[int]) -> None:

@@ -8,43 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.passes.common.messages import READ, WRITE, atomic_shape, caches_of, chunk_messages
-from xegpu_py.passes.common.registers import register_type
+from xegpu_py.passes.common.messages import atomic_shape, chunk_messages
 
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction
-from xegpu_py.visa.spec import BlockShape, Caches, Problem
-
-REWRITTEN_OF_F64 = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.rsqrt")
-"""Functions without f64 instructions on any target, which `xegpu-legalize` expands to arithmetic."""
-
-
-def element_problem(element: str) -> Problem:
-    """The reason why registers cannot hold elements of a type; None if they can."""
-    try:
-        register_type(element)
-    except ValueError as e:
-        return (str(e), "there are 8, 16, 32 and 64 bits; pack narrower elements")
-    return None
-
-
-def caches_problem(view: Any, instruction: str, write: bool = False) -> Problem:
-    """Why a message has no such pair of cache hints; None if it has."""
-    pair = caches_of(view, write)
-    declared = INSTRUCTIONS[instruction].attributes["caches"]
-    assert isinstance(declared, Caches)
-    if not pair or pair in declared.pairs:
-        return None
-    words = {word: hint.value for hint, word in (WRITE if write else READ).items()}
-    known = [p.split(".") for p in declared.pairs if p != "df.df"]
-    pairs = ", ".join(f"{words[a]}/{words.get(b, b)}" for a, b in known if a in words)
-    a, b = pair.split(".")
-    return (
-        f"has no message with cache hints {words[a]}/{words[b]} for L1/L3",
-        f"there are {pairs}; a level without a hint is {'written back' if write else 'cached'}",
-    )
+from xegpu_py.visa.spec import BlockShape, Problem
 
 
 def block_problem(block: BlockShape, target: Target, store: bool = False) -> Problem:

@@ -17,7 +17,7 @@ class XeGPUToVisa(Pass):
     Every `gpu.func` with the attribute `kernel` is lowered, for the GPU that `target` names, or else `visa.target` of
     the kernel or of an op around it. Its signature does not change. Its arguments become inputs: a memref becomes its
     address and its dynamic extents and strides. Host functions do not change. With `kernel` only the kernel of that
-    name is lowered.
+    name is lowered. An op that the target does not support is an error; the rules are those of xegpu-verify-target.
 
     `index` has 64 bits. A value takes 32 bits in registers if its range fits. Range analysis starts from limits that
     every launch must satisfy: an array spans at most `max-bytes` bytes, which also limits its extents and strides; an
@@ -57,13 +57,16 @@ class XeGPUToVisa(Pass):
         # The rules are imported here to keep the start of the tools fast.
         from xegpu_py.dialects import visa
         from xegpu_py.passes.common.gpu_functions import target_for
+        from xegpu_py.passes.common.target_rules import verify
         from xegpu_py.passes.xegpu_to_visa.kernel import lower_kernel
         from xegpu_py.passes.xegpu_to_visa.ranges import Limits
 
-        for func in visa.kernels(op):
-            if visa.is_lowered(func, bodies) or self.kernel not in ("", visa.name_of(func)):
-                continue
-            gpu = target_for(func, self.target, op)
+        wanted = [
+            f for f in visa.kernels(op) if self.kernel in ("", visa.name_of(f)) and not visa.is_lowered(f, bodies)
+        ]
+        chosen = [(func, target_for(func, self.target, op)) for func in wanted]
+        verify(chosen)
+        for func, gpu in chosen:
             if self.target:
                 func.attributes[visa.TARGET] = ir.StringAttr.get(self.target, func.context)
             limits = {"bytes": self.max_bytes, "index": self.max_index, "grid": self.max_grid}

@@ -147,8 +147,6 @@ def _binary(instruction: str) -> Callable[[Lowering, ir.Operation], None]:
     @or_truth
     def rule(low: Lowering, op: ir.Operation) -> None:
         count, _, name = result_of(low, op)
-        if name == "ub" and is_float(result_of(low, op)[1]):
-            low.fail(f"there is no arithmetic on {result_of(low, op)[1]}", "convert to f16 or f32 by arith.extf")
         a, b = _sources(low, op)
         if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float and instruction in _FOLDED:
             low.set(op, const(_FOLDED[instruction](a.value, b.value), name, count))

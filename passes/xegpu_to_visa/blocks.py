@@ -8,10 +8,8 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.common.messages import block_load, caches_of
 from xegpu_py.passes.common.registers import element_bytes, register_type, shape_and_element, unsigned
-from xegpu_py.passes.common.surfaces import stride_problem, tensor_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lines import load_line, prefetch_line, store_line
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
@@ -40,9 +38,6 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
     """The base address, the tensor's extents and strides, and the block's offsets."""
     low.require_vc(op)
     view = op.opview
-    problem = stride_problem(tensor_of(view))
-    if problem is not None:
-        low.fail(problem, "xegpu-legalize rewrites it")
     source = low.value(view.source)
     offsets = tuple(low.index_list(view.offsets))
     if isinstance(source, Memory):
@@ -96,11 +91,10 @@ def _less_one(low: Lowering, numbers: Numbers, size: int) -> Numbers:
     return low.add_clamped(low.multiply(numbers, low.index(size)), low.index(-1))
 
 
-def _surface(low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale: int = 1) -> dict[str, Any]:
+def _surface(low: Lowering, block: Block, desc: TensorDesc, scale: int = 1) -> dict[str, Any]:
     """The operands that describe the surface and the block's position in it.
 
     Args:
-        row: the first row of the block to move.
         scale: elements of the tensor per element of the message.
     """
     width, height, pitch = block.surface
@@ -114,7 +108,7 @@ def _surface(low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale:
         "height": _scalar(low, height),
         "pitch": _scalar(low, pitch),
         "x": _scalar(low, x),
-        "y": _scalar(low, low.add_clamped(y, low.index(row))),
+        "y": _scalar(low, y),
     }
 
 
@@ -161,12 +155,6 @@ def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Nu
     return replace(low.emit.choose(mask, name, 1, low.typed(a, name), low.typed(b, name)), bounds=bounds)
 
 
-def _check_matrix(low: Lowering, desc: TensorDesc) -> None:
-    """Refuse blocks of several matrices, which have no message."""
-    if any(n != 1 for n in desc.shape[:-2]):
-        low.fail(f"of a block of {len(desc.shape)} dimensions has no message", "xegpu-legalize splits it")
-
-
 @pattern("xegpu.load_nd")
 def load_nd(low: Lowering, op: ir.Operation) -> None:
     """A 2D block message, or for one dimension a transposed load."""
@@ -180,16 +168,8 @@ def load_nd(low: Lowering, op: ir.Operation) -> None:
         address = _line_address(low, block, desc)
         low.set(op, load_line(low, address, desc.in_slm, caches_of(op.opview), count, name))
         return
-    if desc.in_slm:
-        low.fail("of a 2D block in shared local memory has no message", "use load_gather, or a 1D descriptor")
-    _check_matrix(low, desc)
     transposed = list(view.transpose or ()) == [1, 0]
-    if view.transpose is not None and not transposed and list(view.transpose) != list(range(len(desc.shape))):
-        low.fail(f"cannot transpose by {list(view.transpose)}", "xegpu-legalize rewrites it")
     message = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
-    limits = low.target.block2d
-    if transposed and limits and not transposes_in_message(view, desc, limits):
-        low.fail(f"is not known to begin at a multiple of {message.size} bits", "xegpu-legalize rewrites it")
     scale = message.size // bit_width(element)
     grf = low.target.grf_bytes
     count = math.prod(shape)
@@ -237,7 +217,7 @@ def _line_address(low: Lowering, block: Block, desc: TensorDesc) -> Reg:
 
 @pattern("xegpu.store_nd")
 def store_nd(low: Lowering, op: ir.Operation) -> None:
-    """2D block messages of up to eight rows, or for one dimension transposed stores."""
+    """A 2D block message, or for one dimension transposed stores."""
     low.require_vc(op)
     view = op.opview
     desc, block = TensorDesc.of(view.tdesc), _block(low, view.tdesc)
@@ -246,33 +226,22 @@ def store_nd(low: Lowering, op: ir.Operation) -> None:
     if len(desc.shape) == 1:
         store_line(low, _line_address(low, block, desc), desc.in_slm, caches_of(op.opview, True), value)
         return
-    if desc.in_slm:
-        low.fail("of a 2D block in shared local memory has no message", "use store_scatter, or a 1D descriptor")
-    _check_matrix(low, desc)
-    limits = low.target.block2d
-    if limits is None:
-        low.fail(f"needs 2D block messages, which target {low.target.name} lacks")
     rows, columns = desc.shape[-2:]
-    if desc.attr.array_length != 1:
-        low.fail("cannot store several blocks", "use one descriptor for each block")
-    for row in range(0, rows, limits.store_height):
-        height = min(limits.store_height, rows - row)
-        message = BlockShape(bit_width(desc.element), 1, columns, height)
-        low.emit.emit(
-            "lsc_store_block2d",
-            **_surface(low, block, desc, row),
-            src0=low.emit.raw(_padded(low, value, row * columns, message, name)),
-            sfid="ugm",
-            caches=caches_of(op.opview, True),
-            block=message,
-        )
+    message = BlockShape(bit_width(desc.element), 1, columns, rows)
+    low.emit.emit(
+        "lsc_store_block2d",
+        **_surface(low, block, desc),
+        src0=low.emit.raw(_padded(low, value, message, name)),
+        sfid="ugm",
+        caches=caches_of(op.opview, True),
+        block=message,
+    )
 
 
-def _padded(low: Lowering, value: Reg, first: int, message: BlockShape, name: str) -> Reg:
+def _padded(low: Lowering, at: Reg, message: BlockShape, name: str) -> Reg:
     """Rows in a message's layout: aligned to a register, each padded to a power of two."""
     grf = low.target.grf_bytes
     rows, columns, _ = message.register_shape()
-    at = Reg(value.var, value.first + first, rows * message.width)
     starts = (at.var.root[1] + at.first * at.format.bytes) % grf == 0 and at.var.root[0].align in ("GRF", "GRFx2")
     fits = at.var.count * at.format.bytes - at.first * at.format.bytes >= message.block_bytes(grf)
     if starts and fits and columns == message.width:
@@ -295,7 +264,6 @@ def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
         size = desc.shape[0] * desc.attr.array_length * bit_width(desc.element) // 8
         prefetch_line(low, _line_address(low, block, desc), caches_of(op.opview) or "ca.ca", size)
         return
-    _check_matrix(low, desc)
     rows, columns = desc.shape[-2:]
     low.emit.emit(
         "lsc_load_block2d",

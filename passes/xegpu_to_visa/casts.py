@@ -9,23 +9,13 @@ from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Numbers, Reg
 
-from xegpu_py.ir.builtin import bit_width, is_float
+from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.formats import HF, HF8, TF32, TYPES
 
 
 def _convert(low: Lowering, op: ir.Operation, source: Numbers) -> None:
     count, _, name = result_of(low, op)
     low.set(op, convert(low, source, name, count))
-
-
-def _check_bytes(low: Lowering, op: ir.Operation) -> None:
-    """Refuse floats of 8 bits: registers hold them as bytes, and conversions would read them as integers."""
-    for value in (op.operands[0], op.results[0]):
-        _, element = shape_and_element(value.type)
-        if is_float(element) and bit_width(element) == 8:
-            low.fail(
-                f"converts between integers and {element}, which no instruction does", "xegpu-legalize rewrites it"
-            )
 
 
 def convert(low: Lowering, source: Numbers, name: str, count: int) -> Reg:
@@ -40,7 +30,6 @@ def convert(low: Lowering, source: Numbers, name: str, count: int) -> Reg:
 @pattern("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
 def convert_signed(low: Lowering, op: ir.Operation) -> None:
     """Conversions from signed integers, and truncation."""
-    _check_bytes(low, op)
     count, element, name = result_of(low, op)
     source = low.value(op.operands[0])
     if isinstance(source, (Mask, KnownMask)):
@@ -63,7 +52,6 @@ def convert_signed(low: Lowering, op: ir.Operation) -> None:
 @pattern("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
 def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
     """Conversions from unsigned integers."""
-    _check_bytes(low, op)
     count, _, name = result_of(low, op)
     source = low.value(op.operands[0])
     if isinstance(source, (Mask, KnownMask)):
@@ -224,7 +212,6 @@ def _to_truth(low: Lowering, op: ir.Operation) -> None:
 @pattern("arith.fptosi", "arith.fptoui")
 def to_integer(low: Lowering, op: ir.Operation) -> None:
     """Toward zero."""
-    _check_bytes(low, op)
     if result_of(low, op)[1] == "i1":
         _to_truth(low, op)
         return

@@ -11,16 +11,11 @@ from xegpu_py.visa.operands import Guard, Raw
 
 
 def load_line(low: Lowering, address: Reg, slm: bool, caches: str, count: int, name: str) -> Reg:
-    """Load `count` numbers of vISA's type `name` into new registers."""
+    """Load `count` numbers of vISA's type `name`, which one message moves, into new registers."""
+    ((_, shape),) = line_pieces(count * TYPES[name].bytes)
     result = low.emit.whole(name, count)
-    for at, shape in line_pieces(count * TYPES[name].bytes):
-        whole = at % low.target.grf_bytes == 0 and shape.transpose
-        piece = Reg(result.var, 0, count) if whole else low.emit.whole("ud", max(shape.vector, 1))
-        dst = Raw(piece.var, at if whole else 0)
-        low.emit.message("lsc_load", shape, address, slm, offset=at, caches=caches, dst=dst)
-        if not whole:
-            _move_bytes(low, piece, 0, result, at, shape.vector * shape.memory_bytes)
-    return Reg(result.var, 0, count)
+    low.emit.message("lsc_load", shape, address, slm, caches=caches, dst=low.emit.raw(result))
+    return result
 
 
 def store_line(low: Lowering, address: Reg, slm: bool, caches: str, value: Reg, guard: Guard | None = None) -> None:
@@ -38,9 +33,9 @@ def store_line(low: Lowering, address: Reg, slm: bool, caches: str, value: Reg, 
 
 
 def prefetch_line(low: Lowering, address: Reg, caches: str, size: int) -> None:
-    """Prefetch `size` bytes into the caches."""
-    for at, shape in line_pieces(size):
-        low.emit.message("lsc_load", shape, address, offset=at, caches=caches, dst=Raw(None))
+    """Prefetch `size` bytes, which one message moves, into the caches."""
+    ((_, shape),) = line_pieces(size)
+    low.emit.message("lsc_load", shape, address, caches=caches, dst=Raw(None))
 
 
 def _move_bytes(low: Lowering, source: Reg, source_at: int, to: Reg, to_at: int, size: int) -> None:

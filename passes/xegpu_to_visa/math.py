@@ -22,8 +22,6 @@ _LN_2 = 0.6931471805599453
 def _operand(low: Lowering, op: ir.Operation, index: int = 0) -> tuple[Reg, str]:
     """An operand in the type of the computation: f for bf."""
     name = result_of(low, op)[2]
-    if name == "df":
-        low.fail("of f64 has no vISA instruction")
     wide = "f" if name == "bf" else name
     return low.emit.in_registers(low.numbers(op.operands[index]), wide), wide
 

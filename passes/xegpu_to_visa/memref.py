@@ -211,10 +211,6 @@ def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
     size = math.prod(memref.shape) * element_bytes(element)
     start = -(-low.slm_bytes // 64) * 64
     low.slm_bytes = start + size
-    if low.slm_bytes > low.target.slm_bytes:
-        raise ValueError(
-            f"{low.slm_bytes} bytes of shared local memory; target {low.target.name} has {low.target.slm_bytes}"
-        )
     strides, _ = memref.get_strides_and_offset()
     return Memory(
         const(start, "ud"),

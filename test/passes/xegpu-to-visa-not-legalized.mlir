@@ -1,4 +1,4 @@
-// What is not legalized is refused by xegpu-to-visa too, and never lowered to something else.
+// xegpu-to-visa makes the checks of xegpu-verify-target.
 
 // RUN: xegpu-opt %s --xegpu-to-visa --split-input-file --verify-diagnostics
 
@@ -26,9 +26,9 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @turned(%m: memref<4x64x64xf32>) kernel {
+  gpu.func @transposed(%m: memref<4x64x64xf32>) kernel {
     %d = xegpu.create_nd_tdesc %m[0, 0, 0] {mode = vc} : memref<4x64x64xf32> -> !xegpu.tensor_desc<1x8x16xf32>
-    // expected-error @+2 {{cannot transpose by [0, 2, 1]}}
+    // expected-error @+2 {{cannot transpose a block of 3 dimensions}}
     // expected-note @+1 {{xegpu-legalize rewrites it}}
     %x = xegpu.load_nd %d {transpose = [0, 2, 1], mode = vc} : !xegpu.tensor_desc<1x8x16xf32> -> vector<1x16x8xf32>
     gpu.return
@@ -40,7 +40,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @within_a_unit(%m: memref<64x64xf16>, %column: index) kernel {
     %d = xegpu.create_nd_tdesc %m[0, %column] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
-    // expected-error @+2 {{is not known to begin at a multiple of 32 bits}}
+    // expected-error @+2 {{transposes units of 32 bits, but is not known to begin at a multiple of them}}
     // expected-note @+1 {{xegpu-legalize rewrites it}}
     %x = xegpu.load_nd %d {transpose = [1, 0], transpose_bit_width = 32, mode = vc}
       : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
@@ -52,7 +52,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @integers(%x: vector<16xi32>) kernel {
-    // expected-error @+2 {{converts between integers and f8E5M2, which no instruction does}}
+    // expected-error @+2 {{there is no conversion between integers and f8E5M2}}
     // expected-note @+1 {{xegpu-legalize rewrites it}}
     %y = arith.sitofp %x : vector<16xi32> to vector<16xf8E5M2>
     gpu.return

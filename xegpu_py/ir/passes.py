@@ -112,6 +112,21 @@ class Step:
         return f"{self.name}{{{self.options}}}" if self.options else self.name
 
 
+def step(name: str, **options: bool | int | str) -> str:
+    """The text of a pass of ours in a pipeline.
+
+    Args:
+        options: its options by the names of their fields; those that have their default values are left out.
+    """
+    known = _REGISTRY[name].options()
+    words = []
+    for option, spec in known.items():
+        value = options.get(spec.name, spec.default)
+        if value != spec.default:
+            words.append(f"{option}={str(value).lower() if isinstance(value, bool) else value}")
+    return str(Step(name, " ".join(words)))
+
+
 @dataclass(frozen=True)
 class Nest:
     """Passes that run on each op of a name directly within the op at hand; `any` stands for every op."""

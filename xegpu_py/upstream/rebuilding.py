@@ -13,7 +13,7 @@ from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of, remark
-from xegpu_py.passes.common.limits import caches_problem
+from xegpu_py.passes.common.target_rules import caches_problem
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.upstream.types import NAME, BlockTdescAttr, MemDesc, NBarrier, TensorDesc
 

@@ -1,13 +1,13 @@
-"""The rules: for each op the messages and instructions that it becomes, held against the target's.
+"""The target's rules by op: whether the target has the messages and instructions that an op becomes.
 
-Limits of a message or an instruction are those of its entry in the table of `xegpu_py.visa.instructions`, so that what
-is accepted here is what the verifier of vISA accepts.
+Limits of a message or an instruction are those of its entry in the table of `xegpu_py.visa.instructions`, so that the
+verifier of vISA accepts what is accepted here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,17 +17,17 @@ from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.common.limits import (
-    REWRITTEN_OF_F64,
     block_problem,
-    caches_problem,
     dpas_step,
-    element_problem,
     lanes_problem,
     scaled_problem,
 )
 from xegpu_py.passes.common.messages import (
+    READ,
+    WRITE,
     atomic_message_of,
     block_load,
+    caches_of,
     line_pieces,
     precision_of,
 )
@@ -37,14 +37,15 @@ from xegpu_py.passes.common.surfaces import stride_problem, surface_problem, ten
 from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.ir.builtin import bit_width, is_float
-from xegpu_py.ir.diagnostics import Diagnostic, op_error
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, op_error
 from xegpu_py.ir.verifier import walk
 from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
 from xegpu_py.numerics.dpas import types_problem
 from xegpu_py.numerics.formats import BF8, HF8, TYPES
 from xegpu_py.target import Target
+from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Raw, Variable
-from xegpu_py.visa.spec import BlockShape, Problem
+from xegpu_py.visa.spec import BlockShape, Caches, Problem
 
 SPLITS = "xegpu-legalize splits it"
 REWRITES = "xegpu-legalize rewrites it"
@@ -53,6 +54,36 @@ BYTE_FLOATS = (BF8.mlir, HF8.mlir)
 
 SLM_ALIGNMENT = 64
 """Bytes at whose multiples buffers in shared local memory begin."""
+
+REWRITTEN_OF_F64 = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.rsqrt")
+"""Functions without f64 instructions on any target, which `xegpu-legalize` expands to arithmetic."""
+
+
+def element_problem(element: str) -> Problem:
+    """The reason why registers cannot hold elements of a type; None if they can."""
+    try:
+        register_type(element)
+    except ValueError as e:
+        return (str(e), "there are 8, 16, 32 and 64 bits; pack narrower elements")
+    return None
+
+
+def caches_problem(view: Any, instruction: str, write: bool = False) -> Problem:
+    """Why a message has no such pair of cache hints; None if it has."""
+    pair = caches_of(view, write)
+    declared = INSTRUCTIONS[instruction].attributes["caches"]
+    assert isinstance(declared, Caches)
+    if not pair or pair in declared.pairs:
+        return None
+    words = {word: hint.value for hint, word in (WRITE if write else READ).items()}
+    known = [p.split(".") for p in declared.pairs if p != "df.df"]
+    pairs = ", ".join(f"{words[a]}/{words.get(b, b)}" for a, b in known if a in words)
+    a, b = pair.split(".")
+    return (
+        f"has no message with cache hints {words[a]}/{words[b]} for L1/L3",
+        f"there are {pairs}; a level without a hint is {'written back' if write else 'cached'}",
+    )
+
 
 _DATA = Raw(Variable("data", "ud", 1, "GRF"))
 
@@ -75,6 +106,18 @@ class Kernel:
 Rule = Callable[[Kernel, ir.Operation], Problem]
 rule: PatternSet[Rule] = PatternSet()
 """By name of an op why the target cannot do it."""
+
+
+def verify(functions: Iterable[tuple[ir.Operation, Target]]) -> None:
+    """Check that targets support all ops of functions.
+
+    Raises:
+        DiagnosticError: with an error for each op that its target does not support.
+    """
+    # Legalization makes several ops of one; an error that they share is reported once.
+    found = dict.fromkeys(problem for func, gpu in functions for problem in problems(func, gpu))
+    if found:
+        raise DiagnosticError(list(found))
 
 
 def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
@@ -421,11 +464,6 @@ def compute(kernel: Kernel, op: ir.Operation) -> Problem:
 
 
 _DEPENDS = (
-    "memref.alloc",
-    "memref.alloca",
-    "gpu.func",
-    "xegpu.init_nbarrier",
-    "xegpu.create_nbarrier",
-    "xegpu.alloc_nbarrier",
-)
+    "memref.alloc", "memref.alloca", "gpu.func", "xegpu.init_nbarrier", "xegpu.create_nbarrier", "xegpu.alloc_nbarrier",
+)  # fmt: skip
 """Ops whose problems depend on more than their types and attributes."""

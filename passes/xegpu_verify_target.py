@@ -1,4 +1,4 @@
-"""`xegpu-verify-target`: what a GPU cannot do, said before anything is lowered."""
+"""`xegpu-verify-target`: reports ops that the target does not support."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ from xegpu_py.ir.passes import Pass, register_pass
 class XeGPUVerifyTarget(Pass):
     """Report ops that have no message or instruction on the target.
 
-    Each op of a kernel is held against the limits of the GPU that `target` names, or else `visa.target` of the kernel
+    Each op of a kernel is compared with the limits of the GPU that `target` names, or else `visa.target` of the kernel
     or of an op around it: sizes and counts of 2D blocks, surfaces, pairs of cache hints, shapes and element types of
     dpas, registers of a gather, atomic operations, named barriers, shared local memory, conversions and functions.
-    What is reported is an error at the op, with what to write instead; nothing is changed. It runs after
-    xegpu-legalize, which splits what can be split.
+    An error at the op says what to write instead; nothing is changed. The pass runs after xegpu-legalize, which splits
+    what can be split. xegpu-to-visa makes the same checks first.
 
         %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
         %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<64x16xf32> -> vector<64x16xf32>
@@ -31,14 +31,8 @@ class XeGPUVerifyTarget(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # Loaded when it is needed, since tools start without it.
+        # Imported here to keep the start of the tools fast.
         from xegpu_py.passes.common.gpu_functions import functions
-        from xegpu_py.passes.xegpu_verify_target.rules import problems
+        from xegpu_py.passes.common.target_rules import verify
 
-        from xegpu_py.ir.diagnostics import DiagnosticError
-
-        chosen = functions(op, self.target, self.kernel)
-        # Legalisation makes several ops of one: what is wrong with all of them is said once.
-        found = dict.fromkeys(problem for func, gpu in chosen for problem in problems(func, gpu))
-        if found:
-            raise DiagnosticError(list(found))
+        verify(functions(op, self.target, self.kernel))
