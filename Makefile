@@ -17,8 +17,8 @@ test: $(VENV)/.installed
 
 # The same on the bindings of LLVM 21.1, in an environment of its own: what reads, lowers and runs IR.
 test-llvm21: $(LLVM21)/.installed
-	$(LLVM21)/bin/lit -s test/dialects test/passes test/visa test/run
-	$(LLVM21)/bin/pytest -q -n auto test/unit/test_tiles.py test/unit/test_examples.py \
+	$(LLVM21)/bin/lit -s test/dialects test/passes test/visa test/run test/upstream
+	$(LLVM21)/bin/pytest -q -n auto test/unit/ir/test_bindings.py test/unit/test_tiles.py test/unit/test_examples.py \
 	    test/unit/language/test_kernel_suite.py test/unit/upstream --ignore=test/unit/upstream/test_xevm.py
 
 # mypy does not follow setuptools' package-dir mapping, so it gets the package as it is installed.

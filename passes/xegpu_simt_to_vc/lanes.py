@@ -11,6 +11,7 @@ from xegpu_py.passes.common.builders import binary, create
 from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.fragments import Order
 from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, enumerator, shape_of
+from xegpu_py.passes.xegpu_simt_to_vc.uniformity import lane_of_broadcast
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
 from xegpu_py.ir.calls import PRINT, TEXT, called
@@ -141,6 +142,10 @@ def shuffle(w: Widener, op: ir.Operation) -> None:
             f"has a width that is no constant power of two up to the subgroup's {w.lanes} lanes",
             "the width is what the lanes are divided into",
         )
+    lane = lane_of_broadcast(op, w.lanes)
+    if lane is not None:
+        w.replace(op, w.value_of_lane(value, lane), build.constant(build.integer_type(1), 1))
+        return
     data = w.wide(value)
     known = w.known.of(offset)
     w.erase(op)
@@ -190,11 +195,10 @@ def subgroup_broadcast(w: Widener, op: ir.Operation) -> None:
     if not w.varies(op.operands[0]):
         w.replace(op, op.operands[0])
         return
-    data = w.wide(op.operands[0])
     lane = constant_of(op.operands[1]) if len(op.operands) > 1 else 0
     if lane is None:
         w.fail("needs a constant lane", "use gpu.shuffle idx")
-    w.replace(op, build.extract(data, [lane]))
+    w.replace(op, w.value_of_lane(op.operands[0], lane))
 
 
 @pattern("gpu.subgroup_reduce")

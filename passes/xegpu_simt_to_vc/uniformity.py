@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from mlir import ir
 from xegpu_py.passes.common.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, yielded
 from xegpu_py.passes.common.fragments import mapped
+from xegpu_py.passes.common.values import constant_of, enumerator
 
 from xegpu_py.ir.verifier import walk
 
@@ -15,7 +16,6 @@ _SOURCES = frozenset(
         "gpu.thread_id",
         "gpu.global_id",
         "gpu.lane_id",
-        "gpu.shuffle",
         "gpu.rotate",
         "memref.atomic_rmw",
         "memref.generic_atomic_rmw",
@@ -28,6 +28,13 @@ _UNIFORM = frozenset(("gpu.subgroup_broadcast", "gpu.all_reduce"))
 """Ops whose results are uniform even if their operands vary."""
 
 
+def lane_of_broadcast(shuffle: ir.Operation, lanes: int) -> int | None:
+    """The lane whose value all lanes get from a `gpu.shuffle` in a subgroup of so many lanes; None if it is not one."""
+    lane, width = (constant_of(v) for v in list(shuffle.operands)[1:])
+    broadcasts = enumerator(shuffle.attributes["mode"]) == "idx" and width == lanes and lane is not None
+    return lane if broadcasts and lane in range(lanes) else None
+
+
 class Uniformity:
     """The values of a kernel that vary from lane to lane.
 
@@ -36,7 +43,8 @@ class Uniformity:
     condition.
     """
 
-    def __init__(self, func: ir.Operation) -> None:
+    def __init__(self, func: ir.Operation, lanes: int) -> None:
+        self._lanes = lanes
         self._varying: set[ir.Value] = set()
         ops = walk(func)[1:]
         known = -1
@@ -58,6 +66,9 @@ class Uniformity:
             self._control_flow(op)
         elif name in _SOURCES:
             self._varying.update(op.results)
+        elif name == "gpu.shuffle":
+            if lane_of_broadcast(op, self._lanes) is None:
+                self._varying.update(op.results)
         elif name == "gpu.subgroup_reduce":
             if "cluster_size" in op.attributes:
                 self._varying.add(op.results[0])

@@ -65,7 +65,7 @@ class Widener(Conversion):
     ) -> None:
         super().__init__()
         self.lanes, self.placements, self.because, self.block_size = lanes, placements, because, block_size
-        self.uniformity = Uniformity(func)
+        self.uniformity = Uniformity(func, lanes)
         self.held: dict[ir.Value, Held] = {}
         self.mask: ir.Value | None = None
         self.diverged: ir.Operation | None = None
@@ -179,9 +179,15 @@ class Widener(Conversion):
             return build.broadcast(value, made)
         # A broadcast adds the lanes as the outermost dimension.
         outer = build.broadcast(value, build.vector_type((self.lanes, *shape), element))
+        return self.placed(Held(outer, self._lanes_first(shape)), placement, kind)
+
+    def _lanes_first(self, shape: Sequence[int]) -> Placement:
         count = math.prod(shape)
-        lanes_first = Placement((self.lanes, *shape), np.arange(count * self.lanes).reshape(self.lanes, count).T)
-        return self.placed(Held(outer, lanes_first), placement, kind)
+        return Placement((self.lanes, *shape), np.arange(count * self.lanes).reshape(self.lanes, count).T)
+
+    def value_of_lane(self, value: ir.Value, lane: int) -> ir.Value:
+        """One lane's value."""
+        return build.extract(self.at(value, self._lanes_first(shape_of(value))), [lane])
 
     def set(self, result: ir.Value, value: ir.Value, placement: Placement | None = None) -> None:
         """Set the representation of a varying value: by default a vector with the lanes as the innermost dimension."""

@@ -1,3 +1,4 @@
+// REQUIRES: llvm-22
 // RUN: xegpu-opt %s --import-upstream | FileCheck %s
 // RUN: xegpu-opt %s --import-upstream | xegpu-opt --xegpu-to-visa-pipeline=target=pvc -o /dev/null
 

@@ -1,3 +1,4 @@
+// REQUIRES: llvm-22
 // RUN: xegpu-opt %s --import-upstream | FileCheck %s
 
 gpu.module @kernels [#xevm.target] {

@@ -24,6 +24,7 @@ from mlir.dialects._ods_common import _cext
 __all__ = [
     "SEGMENTS",
     "AtomicRMWKind",
+    "has_subgroup_broadcast",
     "invalidate",
     "load_dialects",
     "loc_tracebacks",
@@ -95,6 +96,14 @@ def _of_cpp(name: str, arguments: int) -> Callable[..., bool]:
                 found: Callable[..., bool] = function
                 return found
     raise ImportError(f"these MLIR bindings lack {name}; LLVM 21.1 or later is needed")
+
+
+@lru_cache
+def has_subgroup_broadcast() -> bool:
+    """Whether there is `gpu.subgroup_broadcast`, which LLVM 21 lacks."""
+    from mlir.dialects import gpu
+
+    return hasattr(gpu, "SubgroupBroadcastOp")
 
 
 def loc_tracebacks() -> AbstractContextManager[None]:

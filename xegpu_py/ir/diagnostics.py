@@ -122,11 +122,7 @@ def position_of(location: ir.Location) -> Position:
     while pending:
         loc = pending.pop()
         if loc.is_a_file():
-            return Position(
-                loc.filename.value if hasattr(loc.filename, "value") else str(loc.filename),
-                loc.start_line,
-                loc.start_col,
-            )
+            return Position(loc.filename, loc.start_line, loc.start_col)
         if loc.is_a_name():
             pending.append(loc.child_loc)
         elif loc.is_a_callsite():

@@ -88,7 +88,7 @@ def _entry(op: type[Operation], cursor: Cursor, scope: Scope, parsed: ParsedOp) 
         return None
     text = scope.resolve(scope.read_attribute(cursor)) if has_value else None
     numbers = [int(n) for n in _NUMBER.findall((text or "").partition(":")[2])]
-    if key == SEGMENTS["operand"]:
+    if key in (SEGMENTS["operand"], "operandSegmentSizes"):
         return numbers
     name = STATIC + key.removeprefix(_CONSTANT).removeprefix(STATIC)
     if name.removeprefix(STATIC) in op.spec.index_lists and key != name.removeprefix(STATIC):

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith
 
+from xegpu_py.ir.bindings import has_subgroup_broadcast
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.values import constant_of
 from xegpu_py.upstream.rebuilding import LANES, PREFIX, index, refuse
 
@@ -150,13 +152,26 @@ def share_divided(ops: Sequence[ir.Operation]) -> None:
     for op in ops:
         if op.name in _VARYING and counts_x(op):
             for user in _followed(op.results[0])[0]:
+                uses = [*user.results[0].uses]
                 with ir.InsertionPoint.after(user), user.location:
                     shared = of_first_lane(user.results[0])
-                user.results[0].replace_all_uses_except(shared, shared.owner.operation)
+                for use in uses:
+                    use.owner.operands[use.operand_number] = shared
 
 
 def of_first_lane(value: ir.Value) -> ir.Value:
-    """What the first lane that has come here has of a value."""
+    """The first active lane's value. With LLVM 21 it is that of lane 0, since there is no `gpu.subgroup_broadcast`."""
+    if not has_subgroup_broadcast():
+        if isinstance(value.type, ir.IndexType):
+            shared = of_first_lane(arith.index_cast(build.integer_type(64), value))
+            return arith.index_cast(value.type, shared)
+        numbers = [build.constant(build.integer_type(32), n) for n in (0, LANES)]
+        mode = ir.Attribute.parse("#gpu<shuffle_mode idx>")
+        results = [value.type, build.integer_type(1)]
+        made = ir.Operation.create(
+            "gpu.shuffle", results=results, operands=[value, *numbers], attributes={"mode": mode}
+        )
+        return made.results[0]
     kind = ir.Attribute.parse("#gpu<broadcast first_active_lane>")
     return ir.Operation.create(
         "gpu.subgroup_broadcast", results=[value.type], operands=[value], attributes={"broadcast_type": kind}

@@ -1,5 +1,5 @@
-// What follows from the place in the subgroup is known before the kernel runs: lanes are moved by one shuffle, and tables
-// are read there and then.
+// Values that depend on the lane only are computed at compile time: a permutation of lanes is one shuffle, and tables are
+// folded.
 
 // RUN: xegpu-opt %s --xegpu-simt-to-vc --canonicalize | FileCheck %s
 
@@ -38,7 +38,26 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Of registers the lanes take theirs by choices with masks that are known.
+  // A shuffle that reads one lane is uniform: its value can be the offset of a block.
+  // CHECK-LABEL: gpu.func @one_lane
+  gpu.func @one_lane(%in: memref<64x8xf32>) kernel attributes {xegpu.subgroup_size = 8 : i32, known_block_size = array<i32: 8, 1, 1>} {
+    %item = gpu.thread_id x
+    %n = arith.constant 8 : i32
+    %three = arith.constant 3 : i32
+    // CHECK: %[[I:.*]] = arith.index_cast %{{.*}} : vector<8xindex> to vector<8xi32>
+    %i = arith.index_cast %item : index to i32
+    // CHECK: %[[S:.*]] = vector.extract %[[I]][3] : i32 from vector<8xi32>
+    %s, %valid = gpu.shuffle idx %i, %three, %n : i32
+    // CHECK: %[[R:.*]] = arith.index_cast %[[S]] : i32 to index
+    %row = arith.index_cast %s : i32 to index
+    // CHECK: xegpu.create_nd_tdesc %{{.*}}[%[[R]], 0]
+    %t = xegpu.create_nd_tdesc %in[%row, 0] : memref<64x8xf32> -> !xegpu.tensor_desc<8x8xf32, #xegpu.sg_map<wi_layout = [1, 8], wi_data = [1, 1]>>
+    %v = xegpu.load_nd %t : !xegpu.tensor_desc<8x8xf32, #xegpu.sg_map<wi_layout = [1, 8], wi_data = [1, 1]>> -> vector<8x1xf32>
+    xegpu.store_nd %v, %t : vector<8x1xf32>, !xegpu.tensor_desc<8x8xf32, #xegpu.sg_map<wi_layout = [1, 8], wi_data = [1, 1]>>
+    gpu.return
+  }
+
+  // Lanes choose among registers by masks that are known at compile time.
   // CHECK-LABEL: gpu.func @registers
   gpu.func @registers(%in: memref<8x2xf32>, %out: memref<16xf32>) kernel attributes {xegpu.subgroup_size = 8 : i32, known_block_size = array<i32: 8, 1, 1>} {
     // CHECK-DAG: %[[ODD:.*]] = arith.constant dense<[false, true, false, true, false, true, false, true]> : vector<8xi1>

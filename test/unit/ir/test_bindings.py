@@ -1,7 +1,20 @@
-"""A kernel compiles and runs if the MLIR bindings lack, or spell differently, the names that other releases do."""
+"""`ir/bindings.py` is the only module that depends on the release of the MLIR bindings."""
 
+import re
 import subprocess
 import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py.upstream import import_upstream, threads
+
+ROOT = Path(__file__).parents[3]
+FILES = [f for top in ("xegpu_py", "dialects", "passes", "tools") for f in (ROOT / top).rglob("*.py")]
+IMPORT = re.compile(r"^ *from (mlir[\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
 
 RENAMES = """
 import mlir.dialects.irdl
@@ -44,8 +57,118 @@ print((y == x + 1).all() and (z == y).all())
 """
 
 
-def test_names_are_looked_up(tmp_path):
+def test_a_kernel_runs_where_names_are_missing_or_spelled_differently(tmp_path):
     path = tmp_path / "smoke.py"
     path.write_text(RENAMES + SMOKE)
+    pytest.importorskip("mlir.dialects.irdl")
     ran = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
     assert ran.stdout == "True\n", ran.stderr
+
+
+def imports(text: str) -> dict[str, str]:
+    """The names below `mlir` that a module imports, by the module's names for them."""
+    found = {}
+    for module, many, one in IMPORT.findall(text):
+        for item in (many or one).split("#")[0].split(","):
+            name, _, other = item.strip().partition(" as ")
+            if name:
+                found[other or name] = f"{module}.{name}"
+    return found
+
+
+@cache
+def used() -> list[str]:
+    """Every name below `mlir` that the package uses, except in `bindings.py`."""
+    found = set()
+    for file in FILES:
+        text = re.sub(r'"{3}.*?"{3}|"[^"\n]*"|#[^\n]*', "", file.read_text(), flags=re.DOTALL)
+        own = imports(text) if file.name != "bindings.py" else {}
+        for name, full in own.items():
+            found |= {
+                full + rest for rest in re.findall(rf"(?<![\w.])(?<!from ){name}((?:\.[A-Z]\w*)*(?:\.\w+)?)", text)
+            }
+    return sorted(found)
+
+
+LACKING = """
+import importlib, inspect, sys
+
+for name in sys.argv[2:]:
+    found, path = importlib.import_module(sys.argv[1]), sys.argv[1]
+    for part in name.split(".")[1:]:
+        path = f"{path}.{part}"
+        try:
+            found = inspect.getattr_static(found, part)
+        except AttributeError:
+            try:
+                found = importlib.import_module(path)
+            except ImportError:
+                print(name)
+                break
+"""
+
+
+def lacking(package: str) -> list[str]:
+    """The used names that bindings which are imported as `package` lack."""
+    command = [sys.executable, "-c", "import xegpu_py.ir.bindings" * (package == "mlir") + LACKING, package, *used()]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_every_name_exists():
+    assert len(used()) > 100
+    assert lacking("mlir") == []
+
+
+def test_every_name_exists_in_a_later_release():
+    """IREE's compiler contains the bindings of a recent commit of LLVM, without the execution engine."""
+    if not list(Path(np.__file__).parents[1].glob("iree/compiler/ir.py")):
+        pytest.skip("iree-base-compiler is not installed")
+    assert lacking("iree.compiler") == ["mlir.execution_engine.ExecutionEngine"]
+
+
+def alternatives(file: Path) -> list[str]:
+    """Where a module looks for names that a release may lack."""
+    text = file.read_text()
+    found = re.findall(r"try:\n +from mlir.*", text)
+    for name in imports(text):
+        found += re.findall(rf"(?:has|get)attr\({name}(?:\.[A-Z]\w*)*, \".*", text)
+    return found
+
+
+def test_other_modules_look_for_no_alternatives():
+    found = {file.name: alternatives(file) for file in FILES}
+    assert len(found.pop("bindings.py")) >= 4
+    assert not any(found.values())
+
+
+LANES = """
+gpu.module @kernels {
+  gpu.func @rows(%a: memref<64x16xf32>) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %c16 = arith.constant 16 : index
+    %c8 = arith.constant 8 : index
+    %x = gpu.thread_id x
+    %subgroup = arith.divui %x, %c16 : index
+    %row = arith.muli %subgroup, %c8 : index
+    %t = xegpu.create_nd_tdesc %a : memref<64x16xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %v = xegpu.load_nd %t[%row, 0] : !xegpu.tensor_desc<8x16xf32> -> vector<8xf32>
+    %w = arith.addf %v, %v : vector<8xf32>
+    xegpu.store_nd %w, %t[%row, 0] : vector<8xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("op", ["gpu.subgroup_broadcast", "gpu.shuffle"])
+def test_lanes_share_a_number_with_and_without_a_broadcast(op, monkeypatch):
+    if op == "gpu.shuffle":
+        monkeypatch.setattr(threads, "has_subgroup_broadcast", lambda: False)
+    elif not threads.has_subgroup_broadcast():
+        pytest.skip("these bindings have no gpu.subgroup_broadcast")
+    module = import_upstream(LANES)
+    assert op in str(module)
+    for engine in ("reference", "interpreter"):
+        a = np.arange(1024, dtype=np.float32).reshape(64, 16)
+        expected = np.where(np.arange(64)[:, None] < 32, 2 * a, a)
+        xegpu_py.compile(module, engine=engine)(a, block=64)
+        np.testing.assert_array_equal(a, expected)

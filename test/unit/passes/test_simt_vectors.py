@@ -270,6 +270,15 @@ CASES = {
         "%y = vector.broadcast %g : f32 to vector<4xf32>",
         lambda x: np.repeat(x[ITEM // 8 * 8 + LANE * 5 % 8, 0:1], 4, 1),
     ),
+    "broadcast of a lane's vector": (
+        "%l = arith.constant 2 : i32\n%y = gpu.subgroup_broadcast %x, specific_lane %l : vector<4xf32>",
+        lambda x: x[ITEM // 16 * 16 + 2],
+    ),
+    "shuffle of a vector from one lane": (
+        "%l = arith.constant 2 : i32\n%w = arith.constant 16 : i32\n"
+        "%y, %v = gpu.shuffle idx %x, %l, %w : vector<4xf32>",
+        lambda x: x[ITEM // 16 * 16 + 2],
+    ),
     "rotation": (
         "%e = vector.extract %x[0] : f32 from vector<4xf32>\n"
         "%g, %v = gpu.rotate %e, 3, 8 : f32\n"
