@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xegpu_py.language.arrays import Pointers
-from xegpu_py.language.memory import load, scattered_of, store
-from xegpu_py.language.scattered import StridedTile
+from xegpu_py.language.memory import is_block, load, scattered_of, store
 from xegpu_py.language.synchronization import fence
-from xegpu_py.language.tiles import ATOMICS, Tile
+from xegpu_py.language.tiles import ATOMICS
 from xegpu_py.language.values import Value
 
-_ORDERS, _SCOPES = ("acquire", "release", "acq_rel", "relaxed"), ("gpu", "cta", "sys")
+_SCOPES = {None: "gpu", "gpu": "gpu", "sys": "gpu", "cta": "workgroup"}
+"""Triton's memory scopes, by the scope of the fence for each."""
 
 
-def _check_order(sem: str | None, scope: str | None) -> None:
-    if sem not in (None, *_ORDERS):
-        raise ValueError(f"the order of an atomic op is {', '.join(_ORDERS)}, not {sem!r}")
-    if scope not in (None, *_SCOPES):
-        raise ValueError(f"the scope of an atomic op is {', '.join(_SCOPES)}, not {scope!r}")
+def _check(what: str, orders: Sequence[str], sem: str | None, scope: str | None) -> None:
+    if sem is not None and sem not in orders:
+        raise ValueError(f"the order of an atomic {what} is {', '.join(orders)}, not {sem!r}")
+    if scope not in _SCOPES:
+        raise ValueError(f"the scope of an atomic {what} is gpu, cta, sys, not {scope!r}")
 
 
 def _updated(
     operation: str, pointer: Any, value: Any, mask: Any, expected: Any, sem: str | None, scope: str | None
 ) -> Value:
-    _check_order(sem, scope)
-    if isinstance(pointer, (Tile, StridedTile)):
-        if mask is not None:
-            raise TypeError("a tile takes no mask: out-of-bounds elements are not updated")
+    _check("op", ("acquire", "release", "acq_rel", "relaxed"), sem, scope)
+    if is_block(pointer, mask):
         return pointer.atomic(operation, value, expected)
     found = scattered_of(pointer, "atomic ops update tiles and pointers").atomic(operation, value, mask, expected)
     return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
@@ -78,13 +77,12 @@ def atomic_load(pointer: Any, mask: Any = None, sem: str | None = None, scope: s
         scope: "cta", "gpu" or "sys".
 
     Raises:
-        ValueError: for another order.
+        ValueError: for another order or scope.
     """
-    if sem not in (None, "acquire", "relaxed"):
-        raise ValueError(f"the order of an atomic load is 'acquire' or 'relaxed', not {sem!r}")
+    _check("load", ("acquire", "relaxed"), sem, scope)
     found = load(pointer, mask)
     if sem != "relaxed":
-        fence(scope="workgroup" if scope == "cta" else "gpu")
+        fence(scope=_SCOPES[scope])
     return found
 
 
@@ -99,10 +97,9 @@ def atomic_store(pointer: Any, value: Any, mask: Any = None, sem: str | None = N
         scope: "cta", "gpu" or "sys".
 
     Raises:
-        ValueError: for another order.
+        ValueError: for another order or scope.
     """
-    if sem not in (None, "release", "relaxed"):
-        raise ValueError(f"the order of an atomic store is 'release' or 'relaxed', not {sem!r}")
+    _check("store", ("release", "relaxed"), sem, scope)
     if sem != "relaxed":
-        fence(scope="workgroup" if scope == "cta" else "gpu")
+        fence(scope=_SCOPES[scope])
     store(pointer, value, mask)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from xegpu_py.ir.calls import called
 from xegpu_py.language import types
-from xegpu_py.language.held import Elements
+from xegpu_py.language.operators import Operators
 from xegpu_py.language.types import DType, dtype_of
 
 if TYPE_CHECKING:
-    from xegpu_py.language.values import Value
+    from typing_extensions import Self
 
 ROUNDINGS = ("nearest", "zero", "up", "down", "stochastic")
 """How `to` rounds floating-point numbers: to nearest even, toward zero, up, down, and by random bits."""
@@ -21,7 +21,7 @@ _STOCHASTIC = {("float32", "float16"): "i32", ("float16", "float8_e5m2"): "i16"}
 """The conversions of SRND, and the types of their random bits."""
 
 
-class Conversions(Elements):
+class Conversions(Operators):
     """The methods of `Value` that change element types."""
 
     def to(
@@ -33,7 +33,7 @@ class Conversions(Elements):
         *,
         bitcast: bool = False,
         fp_downcast_rounding: str | None = None,
-    ) -> Value:
+    ) -> Self:
         """The numbers in another type, as numpy's `astype`.
 
         Floating-point values are rounded to nearest even; toward zero where they become integers, which must hold them.
@@ -80,14 +80,13 @@ class Conversions(Elements):
 
     astype = to
 
-    def _converted(self, to: DType) -> Value:
+    def _converted(self, to: DType) -> Self:
         """Convert as `arith` ops do: to nearest even, toward zero to integers, integers to their low bits."""
         old = self.dtype
-        me = self._value
         if to == old:
             return self._made(self.ir)
         if to.kind == "bool":
-            return me != 0
+            return self.differs(0)
         if old.is_float and to.is_float:
             return self._float_to_float(to)
         if to.is_float:
@@ -98,23 +97,22 @@ class Conversions(Elements):
             return wide._op("arith.sitofp" if wide.dtype.is_signed else "arith.uitofp", dtype=to)
         if old.is_float:
             through = types.int64 if to.kind == "index" else to
-            source = self._float_to_float(types.float32) if old.bits < 16 or old == types.tfloat32 else me
+            source = self._float_to_float(types.float32) if old.bits < 16 or old == types.tfloat32 else self
             found = source._op("arith.fptosi" if through.is_signed else "arith.fptoui", dtype=through)
             return found._converted(to)
         if "index" in (old.kind, to.kind):
             other = old if to.kind == "index" else to
             if other.kind == "bool":
                 return self._converted(types.int64)._converted(types.index)
-            return me._op("arith.index_cast" if other.is_signed else "arith.index_castui", dtype=to)
+            return self._op("arith.index_cast" if other.is_signed else "arith.index_castui", dtype=to)
         if to.bits == old.bits:
             return self._made(self.ir, to)
         name = "trunci" if to.bits < old.bits else "extsi" if old.is_signed else "extui"
-        return me._op(f"arith.{name}", dtype=to)
+        return self._op(f"arith.{name}", dtype=to)
 
-    def _float_to_float(self, to: DType) -> Value:
+    def _float_to_float(self, to: DType) -> Self:
         """Rounded to nearest even, once."""
         old = self.dtype
-        me = self._value
         if to == old:
             return self._made(self.ir)
         if to == types.float8_e4m3fn:
@@ -126,24 +124,24 @@ class Conversions(Elements):
                 return self._float_to_float(types.float16)._float_to_float(to)
             if to.bits == 64 and old.bits < 32:
                 return self._float_to_float(types.float32)._float_to_float(to)
-            return me._op("arith.extf", dtype=to)
+            return self._op("arith.extf", dtype=to)
         if old == types.float32 or (old, to) in ((types.float64, types.float32), (types.float16, types.float8_e5m2)):
-            return me._op("arith.truncf", dtype=to)
+            return self._op("arith.truncf", dtype=to)
         # Neither type holds the other, or no op rounds once.
         return self._wide()._float_to_float(to)
 
-    def _wide(self) -> Value:
+    def _wide(self) -> Self:
         """As float32: exactly, but float64 rounded to odd, so that rounding again equals rounding once."""
         return self._odd_float32() if self.dtype.bits == 64 else self._float_to_float(types.float32)
 
-    def _of_e4m3(self) -> Value:
+    def _of_e4m3(self) -> Self:
         """float8_e4m3fn as float16, exactly: the bits are those of a number 2^8 times less, subnormal ones too."""
         byte = self.bitcast(types.uint8)._converted(types.uint16)
         size = byte & 0x7F
         number = ((size << 7) | ((byte & 0x80) << 8)).bitcast(types.float16) * 256.0
-        return (size == 0x7F)._selected(number._number(float("nan")), number)
+        return size.equals(0x7F)._selected(number._number(float("nan")), number)
 
-    def _to_e4m3(self) -> Value:
+    def _to_e4m3(self) -> Self:
         """float32 as float8_e4m3fn, to nearest even; numbers beyond it, and infinities, become NaN."""
         bits = self.bitcast(types.uint32)
         size = bits & 0x7FFFFFFF
@@ -156,21 +154,20 @@ class Conversions(Elements):
         found = (size > 0x43E80000)._selected(found._number(0x7F), found)
         return (found | ((bits >> 24) & 0x80))._converted(types.uint8).bitcast(types.float8_e4m3fn)
 
-    def _odd_float32(self) -> Value:
+    def _odd_float32(self) -> Self:
         """float64 as float32 rounded to odd, so that rounding again equals rounding once."""
-        me = self._value
-        near = me._op("arith.truncf", dtype=types.float32)
+        near = self._op("arith.truncf", dtype=types.float32)
         bits = near.bitcast(types.int32)
         back = near._op("arith.extf", dtype=types.float64)
         # Round toward zero; then set the lowest bit of inexact results.
-        toward = bits - (abs(back) > abs(me)).to(types.int32)
-        return (toward | (back != me).to(types.int32)).bitcast(types.float32)
+        toward = bits - (abs(back) > abs(self)).to(types.int32)
+        return (toward | (back != self).to(types.int32)).bitcast(types.float32)
 
-    def _to_float(self, to: DType, mode: str, saturate: bool) -> Value:
+    def _to_float(self, to: DType, mode: str, saturate: bool) -> Self:
         """Floating-point numbers rounded to another floating-point type by a mode."""
         if to == self.dtype or types.holds_all(to, self.dtype) or (mode == "nearest" and not saturate):
             return self._converted(to)
-        source = self._value
+        source = self
         if self.dtype.bits < 32 or self.dtype == types.tfloat32:
             source = self._converted(types.float32)
         if saturate or not to.infinite:
@@ -185,55 +182,52 @@ class Conversions(Elements):
         bits = found._converted(held).bitcast(types.integer_of(to.bits, signed=True))
         one = bits._number(1 << 13 if to == types.tfloat32 else 1)
         if mode == "zero":
-            bits = (abs(back) > abs(source))._selected(bits - one, bits)
+            bits = (back.__abs__() > source.__abs__())._selected(bits - one, bits)
         else:
-            wrong, outward = (back < source, source > 0) if mode == "up" else (back > source, source < 0)
+            wrong = back < source if mode == "up" else back > source
+            outward = source > 0 if mode == "up" else source < 0
             bits = wrong._selected(outward._selected(bits + one, bits - one), bits)
         return bits.bitcast(held)._converted(to)
 
-    def _clipped(self, most: Value, keep_infinities: bool) -> Value:
+    def _clipped(self, most: Self, keep_infinities: bool) -> Self:
         """Numbers greater in magnitude than `most` become `most` with their sign; NaN stays."""
-        me = self._value
-        beyond = abs(me) > most
+        beyond = abs(self) > most
         if keep_infinities:
-            beyond = beyond & (abs(me) != me._number(float("inf")))
-        return beyond._selected((me < 0)._selected(-most, most), me)
+            beyond = beyond & (abs(self) != self._number(float("inf")))
+        return beyond._selected((self < 0)._selected(-most, most), self)
 
-    def _to_whole(self, to: DType, mode: str, saturate: bool) -> Value:
+    def _to_whole(self, to: DType, mode: str, saturate: bool) -> Self:
         """Floating-point numbers as integers."""
-        me = self._value
         if self.dtype.bits < 32 or self.dtype == types.tfloat32:
-            me = self._converted(types.float32)
+            return self._converted(types.float32)._to_whole(to, mode, saturate)
         if mode != "zero":
             name = {"nearest": "roundeven", "up": "ceil", "down": "floor"}[mode]
-            me = me._op(f"math.{name}")
+            return self._op(f"math.{name}")._to_whole(to, "zero", saturate)
         if not saturate:
-            return me._converted(to)
+            return self._converted(to)
         low, high = to.limits
         # The first number beyond the type is a power of two, which every type holds that is not narrower.
-        above = me >= me._number(float(high + 1))
-        below = me < me._number(float(low))
-        inside = ~(above | below | (me != me))
-        whole = inside._selected(me, me._number(0))._converted(to)
+        above = self >= self._number(float(high + 1))
+        below = self < self._number(float(low))
+        inside = ~(above | below | (self != self))
+        whole = inside._selected(self, self._number(0))._converted(to)
         most, least = whole._number(high), whole._number(low)
         return above._selected(most, below._selected(least, whole))
 
-    def _whole_saturated(self, to: DType) -> Value:
+    def _whole_saturated(self, to: DType) -> Self:
         """Integers as integers of another type, clamped to its range."""
-        me = self._value
         if self.dtype.kind == "bool":
             return self._converted(to)
         (low, high), (least, most) = self.dtype.limits, to.limits
-        found = me
+        found = self
         if high > most:
             found = (found > found._number(most))._selected(found._number(most), found)
         if low < least:
             found = (found < found._number(least))._selected(found._number(least), found)
         return found._converted(to)
 
-    def _stochastic(self, to: DType, random: Any, saturate: bool) -> Value:
+    def _stochastic(self, to: DType, random: Any, saturate: bool) -> Self:
         """SRND; see docs/numerics.md."""
-        me = self._value
         if (self.dtype.name, to.name) == ("float32", "float8_e5m2"):
             step = self._stochastic(types.float16, random, saturate)
             # The second step uses other random bits than the first.
@@ -244,7 +238,7 @@ class Conversions(Elements):
             raise ValueError(f"there is no stochastic rounding of {self.dtype} to {to}; there is one of {pairs}")
         if not isinstance(random, Conversions) or not random.dtype.is_integer:
             raise TypeError("the random bits of stochastic rounding are integers")
-        source = me._clipped(me._number(to.most), keep_infinities=False) if saturate else me
+        source = self._clipped(self._number(to.most), keep_infinities=False) if saturate else self
         bits = random._converted(types.dtype_of(wanted)).broadcast_to(self.shape)
         line = not self.shape
         if line:
@@ -252,13 +246,12 @@ class Conversions(Elements):
         found = source._made(called("llvm.genx.srnd", source._type(source.shape, to), source.ir, bits.ir), to)
         return found.reshape(()) if line else found
 
-    def bitcast(self, dtype: Any) -> Value:
+    def bitcast(self, dtype: Any) -> Self:
         """The same bits as elements of another type of the same width; tf32 has those of float32.
 
         Raises:
             TypeError: if the widths differ.
         """
-        me = self._value
         to = dtype_of(dtype)
         if self.dtype == types.tfloat32 and to != self.dtype:
             return self._converted(types.float32).bitcast(to)
@@ -266,4 +259,4 @@ class Conversions(Elements):
             raise TypeError(f"cannot take the bits of {self.dtype} for {to}: they have {self.dtype.bits} and {to.bits}")
         if to.mlir == self.dtype.mlir:
             return self._made(self.ir, to)
-        return me._op("arith.bitcast", dtype=to)
+        return self._op("arith.bitcast", dtype=to)

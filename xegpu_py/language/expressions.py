@@ -22,10 +22,9 @@ from xegpu_py.language import math, types
 from xegpu_py.language.arrays import Array, Pointers
 from xegpu_py.language.held import Handle
 from xegpu_py.language.loops import Loop
-from xegpu_py.language.scattered import StridedTile
 from xegpu_py.language.scopes import RESULT, Closure, Scope, Undefined, described, dynamic, surroundings
 from xegpu_py.language.source import Code, assigned, code_of, title
-from xegpu_py.language.tiles import TileStack
+from xegpu_py.language.tiles import Block
 from xegpu_py.language.values import Product, Value, value_of
 
 MOST_INLINED = 64
@@ -603,7 +602,7 @@ def _hashable(called: Any) -> bool:
 def _is_ours(called: Any) -> bool:
     """Whether a function belongs to this package, to MLIR, or to an object of the kernel."""
     owner = getattr(called, "__self__", None)
-    if isinstance(owner, (Value, Product, Handle, Array, Pointers, TileStack, StridedTile, list, dict)):
+    if isinstance(owner, (Value, Product, Handle, Array, Pointers, Block, list, dict)):
         return True
     module = getattr(called, "__module__", None) or ""
     return module.startswith(("xegpu_py.", "mlir.")) or isinstance(called, type)

@@ -5,20 +5,26 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from mlir import ir as mlir
+from mlir.dialects import arith
 
-from xegpu_py.ir.builtin import vector_text
-from xegpu_py.language.types import DType
+from xegpu_py.dialects.xetile import WgMap
+from xegpu_py.ir.builtin import vector_of, vector_text
+from xegpu_py.ir.numbers import number_attribute
+from xegpu_py.language.types import DType, dtype_of
 from xegpu_py.target import DEFAULT, Target
 from xegpu_py.target import target as target_of
 
 if TYPE_CHECKING:
-    from xegpu_py.language.values import Value
+    from typing_extensions import Self
 
 Number = int | float
+
+MOST_ELEMENTS = 1 << 20
+"""The most elements of a value, as in Triton. The registers of a workgroup hold less than that."""
 
 
 class Evaluation(Protocol):
@@ -154,7 +160,7 @@ def matrix_shape(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class Elements(Held):
-    """Elements in registers: the part of `Value` that its themes (shapes, conversions, reductions) build on.
+    """Elements in registers: the base of `Value`, which `Shapes`, `Operators`, `Conversions` and `Reductions` extend.
 
     Attributes:
         dtype: the element type, with the sign that MLIR's integers do not have.
@@ -162,8 +168,37 @@ class Elements(Held):
             leading dimensions are one.
     """
 
-    dtype: DType
-    shape: tuple[int, ...]
+    def __init__(self, value: mlir.Value, dtype: DType | None = None, shape: Sequence[int] | None = None) -> None:
+        super().__init__(value)
+        text = str(value.type)
+        held: tuple[int, ...] = ()
+        element = text
+        if text.startswith("vector<"):
+            held, element = vector_of(text)
+        self.shape: tuple[int, ...] = held if shape is None else tuple(shape)
+        self.dtype = dtype_of(element) if dtype is None else dtype
+        assert self.dtype.mlir == element and matrix_shape(self.shape) == held
+        if self.size > MOST_ELEMENTS:
+            raise ValueError(f"a value has at most {MOST_ELEMENTS} elements, unlike {self.describe()}")
+
+    @classmethod
+    def constant(cls, dtype: DType, number: Number | bool, shape: Sequence[int] = (), map: WgMap | None = None) -> Self:
+        """A constant, or a vector filled with it.
+
+        Raises:
+            OverflowError: if it does not fit the type.
+        """
+        BUILDING.check()
+        number = dtype.signless(number)
+        held = matrix_shape(shape)
+        kind = mlir.Type.parse(vector_text(held, dtype.mlir) if held else dtype.mlir)
+        made: mlir.Value = arith.constant(kind, number_attribute(kind, number))
+        if map is not None:
+            made.owner.operation.attributes["map"] = map.to_ir()
+        return cls(made, dtype, shape)
+
+    def with_ir(self, value: mlir.Value) -> Self:
+        return type(self)(value, self.dtype, self.shape)
 
     @property
     def ndim(self) -> int:
@@ -186,15 +221,30 @@ class Elements(Held):
         element, held = (dtype or self.dtype).mlir, matrix_shape(shape)
         return mlir.Type.parse(vector_text(held, element) if held else element)
 
-    def _made(self, value: mlir.Value, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Value:
+    def _made(self, value: mlir.Value, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Self:
         """Another value, by default of this element type and shape."""
-        made: type[Value] = type(self._value)
-        return made(value, dtype or self.dtype, self.shape if shape is None else tuple(shape))
+        return type(self)(value, dtype or self.dtype, self.shape if shape is None else tuple(shape))
+
+    def _number(self, number: Number | bool) -> Self:
+        """A number of this element type in this shape."""
+        return self.constant(self.dtype, number, self.shape)
+
+    def _selected(self, a: Self, b: Self) -> Self:
+        """Elements of `a` where this mask is set, and of `b` elsewhere, all of one shape."""
+        return a._made(arith.select(self.ir, a.ir, b.ir))
+
+
+class Deferred:
+    """An expression whose value is computed when it is used."""
 
     @property
-    def _value(self) -> Value:
-        """This object as the `Value` that it is: its base classes use the operators of `Value`."""
-        return cast("Value", self)
+    def value(self) -> Any:
+        """Its value."""
+        raise NotImplementedError
+
+    def plus(self, c: Any) -> Any:
+        """The value of its sum with `c`."""
+        raise NotImplementedError
 
 
 def axis_of(axis: int, rank: int) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from xegpu_py.language.arrays import Array, Pointers
-from xegpu_py.language.scattered import Scattered, StridedTile
-from xegpu_py.language.tiles import Tile, TileStack
+from xegpu_py.language.scattered import Scattered
+from xegpu_py.language.tiles import Block
 from xegpu_py.language.values import Value
 
 _LOADED = "tiles and pointers are loaded and stored"
@@ -42,9 +42,7 @@ def load(
     _check_hints(hints)
     if padding_option not in _PADDINGS:
         raise ValueError(f"padding_option is 'zero' or 'nan', not {padding_option!r}")
-    if isinstance(pointer, (Tile, TileStack, StridedTile)):
-        if mask is not None:
-            raise TypeError("a tile takes no mask: out-of-bounds elements are not read")
+    if is_block(pointer, mask):
         return pointer.load(_PADDINGS[padding_option] if other is None else other)
     found = scattered_of(pointer, _LOADED).load(mask, other)
     return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
@@ -64,11 +62,20 @@ def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Sequence[i
         TypeError: if a tile is given a mask.
     """
     _check_hints(hints)
-    if isinstance(pointer, (Tile, TileStack, StridedTile)):
-        if mask is not None:
-            raise TypeError("a tile takes no mask: out-of-bounds elements are not written")
+    if is_block(pointer, mask):
         return pointer.store(value)
     return scattered_of(pointer, _LOADED).store(value, mask)
+
+
+def is_block(given: Any, mask: Any) -> TypeGuard[Block]:
+    """Whether a load or store accesses a tile, and not pointers.
+
+    Raises:
+        TypeError: if a tile is given a mask.
+    """
+    if isinstance(given, Block) and mask is not None:
+        raise TypeError("a tile takes no mask: out-of-bounds elements are not accessed")
+    return isinstance(given, Block)
 
 
 def scattered_of(given: Any, rule: str) -> Scattered:

@@ -14,11 +14,10 @@ from xegpu_py.ir.builtin import vector_text
 from xegpu_py.language import types
 from xegpu_py.language.functions import where
 from xegpu_py.language.held import BUILDING
-from xegpu_py.language.math import fma
 from xegpu_py.language.moves import join
 from xegpu_py.language.shapes import concatenate
 from xegpu_py.language.types import DType, dtype_of
-from xegpu_py.language.values import Product, Value, constant, value_of
+from xegpu_py.language.values import Product, Value, by_fma, value_of
 
 PRECISIONS = ("tf32", "ieee", "tf32x3", "bf16x3", "bf16x6")
 """How `dot` multiplies float32."""
@@ -36,9 +35,9 @@ def dot(
     """The product of two matrices, or of stacks of them, added to `acc` if there is one.
 
     Integers of 8 bits, bfloat16, float16, tf32, float64 and both types of 8 bits are multiplied by DPAS, which adds
-    exact products in float32, float64 or int32 (docs/numerics.md). Targets without float64 or types of 8 bits reject
-    them: "ieee" multiplies float64 on all, and float16 holds all numbers of 8 bits. float32 is multiplied as
-    `input_precision` says.
+    exact products in float32, float64 or int32 (docs/numerics.md). If the target's DPAS lacks a type, numbers of 8 bits
+    are multiplied as float16, which holds them, and one fma adds each product of float64 and tf32. float32 is
+    multiplied as `input_precision` says.
 
     Args:
         input: MxK, or of more dimensions, which both operands share.
@@ -71,7 +70,7 @@ def dot(
     wanted = dtype_of(out_dtype) if out_dtype is not None else c.dtype if c is not None else None
     if a.dtype == b.dtype and a.dtype in (types.float32, types.float64):
         if input_precision == "ieee":
-            made = _by_fma(a, b, c)
+            made = by_fma(a, b, c, a.dtype)
             return made if wanted is None else made.to(wanted)
         if a.dtype == types.float32:
             made = _of_float32(a, b, c, input_precision or "tf32")
@@ -116,15 +115,6 @@ def _stacked(a: Value, b: Value, c: Value | None, precision: str | None, out_dty
         one = dot(left[i], right[i], None if added is None else added[i], precision, out_dtype=out_dtype)
         found.append(one.expand_dims(0))
     return concatenate(found, 0).reshape(shape)
-
-
-def _by_fma(a: Value, b: Value, c: Value | None) -> Value:
-    """A product in the type of its factors: one fma adds each term, in the order of K."""
-    shape = (a.shape[0], b.shape[1])
-    found = constant(a.dtype, 0.0, shape) if c is None else c.to(a.dtype)
-    for k in range(a.shape[1]):
-        found = fma(a.along(1, [k]).broadcast(shape), b.along(0, [k]).broadcast(shape), found)
-    return found
 
 
 def _of_float32(a: Value, b: Value, c: Value | None, precision: str) -> Value:

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from xegpu_py.dialects import xetile
 from xegpu_py.language import types
-from xegpu_py.language.held import Elements, around, axis_of
+from xegpu_py.language.conversions import Conversions
+from xegpu_py.language.held import around, axis_of
+from xegpu_py.language.shapes import Shapes
 
 if TYPE_CHECKING:
-    from xegpu_py.language.values import Value
+    from typing_extensions import Self
+
+S = TypeVar("S", bound=Shapes)
 
 Axes = int | Sequence[int] | None
 
 
-class Reductions(Elements):
+class Reductions(Conversions):
     """The methods of `Value` that combine elements.
 
     All take `axis`: a dimension, several, or None for all. A dimension that is reduced keeps extent 1, so that the
     result broadcasts; with `keep_dims=False`, and by default where all are reduced, it is left out.
     """
 
-    def reduce(self, kind: Any, axis: Axes = None, group: int | None = None, *, keep_dims: bool | None = None) -> Value:
+    def reduce(self, kind: Any, axis: Axes = None, group: int | None = None, *, keep_dims: bool | None = None) -> Self:
         """Combine the elements along dimensions, or each `group` of consecutive elements.
 
         Args:
@@ -35,23 +39,21 @@ class Reductions(Elements):
         Raises:
             ValueError: if a dimension does not exist, or its extent is not a multiple of the group.
         """
-        me = self._value
         if group is not None:
             if axis is None or not isinstance(axis, int):
                 raise ValueError("a group needs an axis")
             return self._combined(kind, axis_of(axis, self.ndim), group)
-        found, dims = me, axes_of(axis, self.ndim)
+        found, dims = self, axes_of(axis, self.ndim)
         if len(dims) == self.ndim and self.ndim > 2:
-            found, dims = me.reshape((-1, self.shape[-1])), [0, 1]
+            found, dims = self.reshape((-1, self.shape[-1])), [0, 1]
         for dim in dims:
             found = found._combined(kind, dim, None)
         return reduced_shape(found, self.shape, axis, keep_dims)
 
-    def _combined(self, kind: str, dim: int, group: int | None) -> Value:
+    def _combined(self, kind: str, dim: int, group: int | None) -> Self:
         """Reduce one dimension and keep it."""
-        me = self._value
         if self.dtype.is_narrow:
-            return me.to(types.float32)._combined(kind, dim, group).to(self.dtype)
+            return self.to(types.float32)._combined(kind, dim, group).to(self.dtype)
         before, extent, after = around(self.shape, dim)
         size = group or extent
         if extent % size:
@@ -60,9 +62,9 @@ class Reductions(Elements):
         if size == 1:
             return self._made(self.ir)
         if after == 1:
-            lines, at = me.reshape((before, extent)), 1
+            lines, at = self.reshape((before, extent)), 1
         else:
-            lines, at = me.reshape((before * extent, after)), 0
+            lines, at = self.reshape((before * extent, after)), 0
         whole = size == lines.shape[at]
         left = tuple(n // size if d == at else n for d, n in enumerate(lines.shape))
         made = xetile.reduction(kind, lines.ir, (at,), result=self._type(left), reduction_size=None if whole else size)
@@ -71,19 +73,19 @@ class Reductions(Elements):
     def _kind(self, real: str, signed: str, unsigned: str) -> str:
         return real if self.dtype.is_float else signed if self.dtype.is_signed else unsigned
 
-    def _summed(self, dtype: Any) -> Value:
+    def _summed(self, dtype: Any) -> Self:
         """The value in the type in which sums are taken."""
-        return self._value.to(types.summed(self.dtype) if dtype is None else dtype)
+        return self.to(types.summed(self.dtype) if dtype is None else dtype)
 
     def sum(
         self, axis: Axes = None, group: int | None = None, *, keep_dims: bool | None = None, dtype: Any = None
-    ) -> Value:
+    ) -> Self:
         """The sum, in `dtype`; by default in int32 or uint32 of narrower integers and bools, as in Triton."""
         return self._summed(dtype).reduce("add", axis, group, keep_dims=keep_dims)
 
     def prod(
         self, axis: Axes = None, group: int | None = None, *, keep_dims: bool | None = None, dtype: Any = None
-    ) -> Value:
+    ) -> Self:
         """The product; types as for `sum`."""
         return self._summed(dtype).reduce("mul", axis, group, keep_dims=keep_dims)
 
@@ -113,7 +115,7 @@ class Reductions(Elements):
         found = self.reduce(self._kind("minimumf", "minsi", "minui"), axis, group, keep_dims=keep_dims)
         return (found, self._place_of("min", axis, keep_dims)) if return_indices else found
 
-    def argmax(self, axis: int | None = None, tie_break_left: bool = True, *, keep_dims: bool | None = None) -> Value:
+    def argmax(self, axis: int | None = None, tie_break_left: bool = True, *, keep_dims: bool | None = None) -> Self:
         """The index of the greatest element along a dimension, int32; of several the first. NaN counts as greatest.
 
         Args:
@@ -123,35 +125,34 @@ class Reductions(Elements):
         """
         return self._place_of("max", axis, keep_dims)
 
-    def argmin(self, axis: int | None = None, tie_break_left: bool = True, *, keep_dims: bool | None = None) -> Value:
+    def argmin(self, axis: int | None = None, tie_break_left: bool = True, *, keep_dims: bool | None = None) -> Self:
         """The index of the least element along a dimension, as `argmax`. NaN counts as least."""
         return self._place_of("min", axis, keep_dims)
 
-    def _place_of(self, which: str, axis: Axes, keep_dims: bool | None) -> Value:
-        me = self._value
+    def _place_of(self, which: str, axis: Axes, keep_dims: bool | None) -> Self:
         if axis is None:
-            place = me.ravel()._place_of(which, 0, False)
+            place = self.ravel()._place_of(which, 0, False)
             return place.reshape((1,) * self.ndim) if keep_dims else place
         if not isinstance(axis, int):
             raise TypeError(f"arg{which} takes one axis, not {axis!r}")
         dim = axis_of(axis, self.ndim)
-        wide = me.to(types.int32) if self.dtype.kind == "bool" else me
+        wide = self.to(types.int32) if self.dtype.kind == "bool" else self
         hit = wide == getattr(wide, which)(dim)
         if wide.dtype.is_float:
             hit = hit | (wide != wide)
-        places = me._places(dim)
+        places = self._places(dim)
         first = hit._selected(places, places._number(self.shape[dim])).min(dim)
         return reduced_shape(first, self.shape, axis, keep_dims)
 
-    def any(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Value:
+    def any(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Self:
         """Whether any element is true."""
-        return self._value.to(types.bool_)._bitwise("or", axis, keep_dims)
+        return self.to(types.bool_)._bitwise("or", axis, keep_dims)
 
-    def all(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Value:
+    def all(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Self:
         """Whether all elements are true."""
-        return self._value.to(types.bool_)._bitwise("and", axis, keep_dims)
+        return self.to(types.bool_)._bitwise("and", axis, keep_dims)
 
-    def xor_sum(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Value:
+    def xor_sum(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Self:
         """All elements combined by exclusive or.
 
         Raises:
@@ -159,7 +160,7 @@ class Reductions(Elements):
         """
         return self._bitwise("xor", axis, keep_dims)
 
-    def reduce_or(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Value:
+    def reduce_or(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Self:
         """All elements combined by or.
 
         Raises:
@@ -167,14 +168,14 @@ class Reductions(Elements):
         """
         return self._bitwise("or", axis, keep_dims)
 
-    def _bitwise(self, kind: str, axis: Axes, keep_dims: bool | None) -> Value:
+    def _bitwise(self, kind: str, axis: Axes, keep_dims: bool | None) -> Self:
         if self.dtype.is_float:
             raise TypeError(f"a reduction by '{kind}' needs integers or truth values, not {self.dtype}")
         if self.dtype.kind == "bool":
-            return self._value.to(types.int32).reduce(kind, axis, keep_dims=keep_dims) != 0
+            return self.to(types.int32).reduce(kind, axis, keep_dims=keep_dims).differs(0)
         return self.reduce(kind, axis, keep_dims=keep_dims)
 
-    def mean(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Value:
+    def mean(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Self:
         """The sum divided by the number of elements."""
         count = math.prod(self.shape[dim] for dim in axes_of(axis, self.ndim))
         return self.sum(axis, keep_dims=keep_dims) / count
@@ -194,7 +195,7 @@ def axes_of(axis: Axes, rank: int) -> list[int]:
     return found
 
 
-def reduced_shape(found: Value, shape: Sequence[int], axis: Axes, keep_dims: bool | None) -> Value:
+def reduced_shape(found: S, shape: Sequence[int], axis: Axes, keep_dims: bool | None) -> S:
     """The result of a reduction with or without the dimensions that it has reduced."""
     keep = axis is not None if keep_dims is None else keep_dims
     dims = axes_of(axis, len(shape))

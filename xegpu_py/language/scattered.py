@@ -11,7 +11,7 @@ from mlir.dialects import vector
 from xegpu_py.dialects import xetile
 from xegpu_py.language import types
 from xegpu_py.language.held import BUILDING, Handle, Number
-from xegpu_py.language.tiles import Place, converted, loaded
+from xegpu_py.language.tiles import Block, Place, converted, loaded
 from xegpu_py.language.types import DType
 from xegpu_py.language.values import Product, Value, constant, value_of
 
@@ -52,7 +52,7 @@ class Scattered(Place):
         BUILDING.built()
 
     def atomic(self, operation: str, value: Any, mask: Any = None, expected: Any = None) -> Value:
-        """Combine a value with memory atomically where the mask is set; gives the old elements. See `Tile.atomic`."""
+        """Combine a value with memory atomically where the mask is set; gives the old elements. See `Block.atomic`."""
         compared = None if expected is None else self._stored(expected)
         old = xetile.atomic_rmw(self._kind(operation), self._stored(value), self.ir, self._masked(mask), compared)
         return Value(old, self.dtype, self.shape)
@@ -77,12 +77,10 @@ class Position(Handle):
         return Position(value)
 
 
-class StridedTile:
+class StridedTile(Block):
     """A tile of a matrix with unit stride in neither rows nor columns: its elements are gathered and scattered.
 
     Attributes:
-        shape: the shape of the loaded value.
-        dtype: the type of the elements.
         positions: the indices of the first row and the first column.
     """
 
@@ -125,27 +123,17 @@ class StridedTile:
         return self._at(index), inside
 
     def load(self, padding: Number | None = None) -> Value:
-        """The elements of the tile. Out-of-bounds elements are `padding`, or zero."""
         place, inside = self._elements()
         return place.load(inside, padding).reshape(self.shape)
 
     def store(self, value: Any) -> None:
-        """Store a value. Out-of-bounds elements are not written."""
         place, inside = self._elements()
         place.store(self._matrix(value), inside)
 
     def atomic(self, operation: str, value: Any, expected: Any = None) -> Value:
-        """Combine a value with memory atomically; gives the old elements. See `Tile.atomic`."""
         place, inside = self._elements()
         compared = None if expected is None else self._matrix(expected)
         return place.atomic(operation, self._matrix(value), inside, compared).reshape(self.shape)
-
-    def add(self, value: Any) -> None:
-        """Add a value to memory atomically."""
-        self.atomic("add", value)
-
-    def prefetch(self) -> None:
-        """Do nothing: only a block can be prefetched."""
 
     def advance(self, *by: int | Value, **named: int | Value) -> None:
         """Move the tile, in place: by `rows` and `columns`, or a 1D tile `by` elements.
@@ -163,6 +151,3 @@ class StridedTile:
     def _matrix(self, value: Any) -> Value:
         """A value to store, in the shape of the gathered elements."""
         return converted(value, self.dtype).broadcast(self.shape).reshape(self._block)
-
-    def __repr__(self) -> str:
-        return f"<tile of {self.dtype}{list(self.shape)}>"

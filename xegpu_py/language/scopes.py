@@ -18,7 +18,7 @@ from xegpu_py.language.arrays import Array, Pointers
 from xegpu_py.language.held import Handle
 from xegpu_py.language.scattered import StridedTile
 from xegpu_py.language.source import Code
-from xegpu_py.language.tiles import TileStack
+from xegpu_py.language.tiles import Block, TileStack
 from xegpu_py.language.types import DType
 from xegpu_py.language.values import Product, Value, constant, value_of
 
@@ -115,7 +115,7 @@ def dynamic(found: Any) -> bool:
     """Whether an object is known only at run time."""
     if isinstance(found, (tuple, list)):
         return any(map(dynamic, found))
-    return isinstance(found, (Value, Product, Handle, Array, Pointers, TileStack, StridedTile))
+    return isinstance(found, (Value, Product, Handle, Array, Pointers, Block))
 
 
 def described(found: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from mlir.dialects import vector
@@ -18,13 +18,13 @@ from xegpu_py.dialects import xetile
 from xegpu_py.language.held import Elements, around, axis_of, matrix_shape, static_extent
 
 if TYPE_CHECKING:
-    from xegpu_py.language.values import Value
+    from typing_extensions import Self
 
 
 class Shapes(Elements):
     """The methods of `Value` that change shapes."""
 
-    def reshape(self, *shape: Any) -> Value:
+    def reshape(self, *shape: Any) -> Self:
         """The same elements in row-major order in another shape; one extent may be -1.
 
         Raises:
@@ -49,11 +49,11 @@ class Shapes(Elements):
 
     view = reshape
 
-    def ravel(self) -> Value:
+    def ravel(self) -> Self:
         """The elements in row-major order as a line."""
         return self.reshape((self.size,))
 
-    def expand_dims(self, axis: int | Sequence[int]) -> Value:
+    def expand_dims(self, axis: int | Sequence[int]) -> Self:
         """The value with dimensions of extent 1 where `axis` says, counted in the result.
 
         Raises:
@@ -67,7 +67,7 @@ class Shapes(Elements):
         rest = iter(self.shape)
         return self.reshape(tuple(1 if d in places else next(rest) for d in range(rank)))
 
-    def squeeze(self, axis: int) -> Value:
+    def squeeze(self, axis: int) -> Self:
         """The value without a dimension of extent 1.
 
         Raises:
@@ -78,7 +78,7 @@ class Shapes(Elements):
             raise ValueError(f"cannot squeeze axis {axis} of {self.describe()}, whose extent is not 1")
         return self.reshape((*self.shape[:at], *self.shape[at + 1 :]))
 
-    def broadcast(self, *shape: Any) -> Value:
+    def broadcast(self, *shape: Any) -> Self:
         """Broadcast to a shape by numpy's rules.
 
         Raises:
@@ -100,7 +100,7 @@ class Shapes(Elements):
 
     broadcast_to = broadcast
 
-    def _repeated(self, dim: int, extent: int) -> Value:
+    def _repeated(self, dim: int, extent: int) -> Self:
         """Repeat a dimension of extent 1."""
         before, _, after = around(self.shape, dim)
         wide = (*self.shape[:dim], extent, *self.shape[dim + 1 :])
@@ -118,13 +118,13 @@ class Shapes(Elements):
     # Permutations.
 
     @property
-    def T(self) -> Value:
+    def T(self) -> Self:
         """The value with its last two dimensions swapped: the transpose of a matrix."""
         if self.ndim < 2:
             return self._made(self.ir)
         return self.permute(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
 
-    def permute(self, *dims: Any) -> Value:
+    def permute(self, *dims: Any) -> Self:
         """The dimensions in another order: dimension i of the result is dimension `dims[i]`.
 
         Raises:
@@ -147,7 +147,7 @@ class Shapes(Elements):
         merged = self.reshape(extents)
         return merged._permuted(places).reshape(shape)
 
-    def _permuted(self, order: Sequence[int]) -> Value:
+    def _permuted(self, order: Sequence[int]) -> Self:
         """A permutation in which no two dimensions stay adjacent."""
         shape = tuple(self.shape[d] for d in order)
         if len(order) == 2:
@@ -160,7 +160,7 @@ class Shapes(Elements):
 
     # Parts.
 
-    def rows(self, places: Sequence[int]) -> Value:
+    def rows(self, places: Sequence[int]) -> Self:
         """The elements of a line, or the rows of a matrix, at constant indices, which may repeat."""
         assert 1 <= self.ndim <= 2
         count, first = len(places), places[0]
@@ -173,7 +173,7 @@ class Shapes(Elements):
             return self._made(made, shape=shape)
         return self._made(vector.shuffle(self.ir, self.ir, list(places)), shape=shape)
 
-    def rows_with(self, other: Value, places: Sequence[int]) -> Value:
+    def rows_with(self, other: Self, places: Sequence[int]) -> Self:
         """Rows of this value and of another one, whose rows are numbered after those of this one."""
         shape = (len(places), *self.shape[1:])
         count = self.shape[0]
@@ -181,7 +181,7 @@ class Shapes(Elements):
             return self._made(vector.interleave(self.ir, other.ir), shape=shape)
         return self._made(vector.shuffle(self.ir, other.ir, list(places)), shape=shape)
 
-    def with_first(self, axis: int) -> Value:
+    def with_first(self, axis: int) -> Self:
         """A matrix whose rows are a dimension and whose columns are all others; a line if the others have extent 1.
 
         `from_first` is the inverse.
@@ -193,7 +193,7 @@ class Shapes(Elements):
             return self.reshape((extent, after))
         return self.reshape((before, extent, after)).permute(1, 0, 2).reshape((extent, before * after))
 
-    def from_first(self, shape: Sequence[int], axis: int) -> Value:
+    def from_first(self, shape: Sequence[int], axis: int) -> Self:
         """The inverse of `with_first` on a value of this shape; the extent along the axis may differ."""
         before, _, after = around(shape, axis)
         extent = self.shape[0]
@@ -202,7 +202,7 @@ class Shapes(Elements):
             return self.reshape(wanted)
         return self.reshape((extent, before, after)).permute(1, 0, 2).reshape(wanted)
 
-    def along(self, axis: int, places: Sequence[int]) -> Value:
+    def along(self, axis: int, places: Sequence[int]) -> Self:
         """The elements at constant indices along a dimension."""
         before, extent, after = around(self.shape, axis)
         shape = (*self.shape[:axis], len(places), *self.shape[axis + 1 :])
@@ -221,7 +221,7 @@ class Shapes(Elements):
             return self._made(made, shape=(before, count)).reshape(shape)
         return self.with_first(axis).rows(places).from_first(self.shape, axis)
 
-    def __getitem__(self, key: Any) -> Value:
+    def __getitem__(self, key: Any) -> Self:
         """A part, by constant slices and indices; None and `...` as in numpy.
 
         Raises:
@@ -290,7 +290,10 @@ def _shown(key: slice) -> str:
     return ":".join([*parts, *([] if key.step is None else [str(key.step)])])
 
 
-def concatenate(values: Sequence[Value], axis: int) -> Value:
+S = TypeVar("S", bound=Shapes)
+
+
+def concatenate(values: Sequence[S], axis: int) -> S:
     """Concatenate values of one element type along a dimension.
 
     Raises:
@@ -317,7 +320,7 @@ def concatenate(values: Sequence[Value], axis: int) -> Value:
     return found
 
 
-def _joined(a: Value, b: Value, axis: int) -> Value:
+def _joined(a: S, b: S, axis: int) -> S:
     before, first, after = around(a.shape, axis)
     second = b.shape[axis]
     shape = (*a.shape[:axis], first + second, *a.shape[axis + 1 :])
@@ -330,7 +333,7 @@ def _joined(a: Value, b: Value, axis: int) -> Value:
         return one.rows_with(other, places).reshape(shape)
     # Insert the columns of both, which avoids two transposes.
     wide = (before, first + second)
-    whole = a._zero(wide).ir
+    whole = a.constant(a.dtype, 0, wide).ir
     for part, start in ((a.reshape((before, first)), 0), (b.reshape((before, second)), first)):
         whole = vector.insert_strided_slice(part.ir, whole, [0, start], [1, 1])
     return a._made(whole, shape=wide).reshape(shape)

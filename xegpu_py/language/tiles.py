@@ -43,6 +43,46 @@ def loaded(value: mlir.Value, dtype: DType, shape: Sequence[int] | None = None) 
     return Value(value, dtype.memory, shape).to(dtype)
 
 
+class Block:
+    """A tile of an array: its elements within bounds are loaded and stored.
+
+    Attributes:
+        shape: the shape of the loaded value.
+        dtype: the type of the elements.
+    """
+
+    shape: Any
+    dtype: DType
+
+    def load(self, padding: Number | None = None) -> Value:
+        """The elements of the tile. Out-of-bounds elements are `padding`, or zero."""
+        raise NotImplementedError
+
+    def store(self, value: Any) -> None:
+        """Store a value. Out-of-bounds elements are not written."""
+        raise NotImplementedError
+
+    def atomic(self, operation: str, value: Any, expected: Any = None) -> Value:
+        """Combine a value with memory atomically; gives the old elements, of out-of-bounds ones 0.
+
+        Args:
+            operation: a name of `ATOMICS`.
+            value: the operand; for "xchg" the new elements.
+            expected: what memory must hold for the exchange (`cmp` of `atomic_cas`).
+        """
+        raise NotImplementedError
+
+    def add(self, value: Any) -> None:
+        """Add a value to memory atomically."""
+        self.atomic("add", value)
+
+    def prefetch(self) -> None:
+        """Bring the tile into the cache. Only blocks can be prefetched; other tiles are not."""
+
+    def __repr__(self) -> str:
+        return f"<tile of {self.dtype}{list(self.shape)}>"
+
+
 class Place(Handle):
     """Elements in memory that one message loads or stores: a tile of XeTile.
 
@@ -94,34 +134,23 @@ class Place(Handle):
             raise TypeError(f"atomic {operation} needs integers, not {self.dtype}")
         return kind
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__.lower()} of {self.dtype}{list(self.shape)}>"
 
-
-class Tile(Place):
+class Tile(Place, Block):
     """A tile of a matrix in memory."""
 
     def load(self, padding: Number | None = None) -> Value:
-        """The elements of the tile. Out-of-bounds elements are `padding`, or zero."""
         return loaded(xetile.load_tile(self.ir, padding=self._padding(padding)), self.dtype)
 
     def store(self, value: Any) -> None:
-        """Store a value. Out-of-bounds elements are not written."""
         xetile.store_tile(self._stored(value), self.ir)
         BUILDING.built()
 
     def atomic(self, operation: str, value: Any, expected: Any = None) -> Value:
-        """Combine a value with memory atomically; gives the old elements. `expected` is `cmp` of `atomic_cas`."""
         compared = None if expected is None else self._stored(expected)
         old = xetile.atomic_rmw(self._kind(operation), self._stored(value), self.ir, None, compared)
         return Value(old, self.dtype).reshape(self.shape)
 
-    def add(self, value: Any) -> None:
-        """Add a value to memory atomically."""
-        self.atomic("add", value)
-
     def prefetch(self) -> None:
-        """Bring the tile into the cache."""
         xetile.prefetch_tile(self.ir)
         BUILDING.built()
 
@@ -149,25 +178,19 @@ class LineTile(Tile):
         return whole.to(self.dtype.memory).ir
 
 
-class TileStack:
+class TileStack(Block):
     """A tile of more than two dimensions: a 2D tile for each index of the leading dimensions.
 
     Attributes:
-        shape: the shape of the loaded value.
         tiles: the 2D tiles, in row-major order of the leading dimensions.
         inside: for each 2D tile, whether its indices in the leading dimensions are within bounds.
     """
 
     def __init__(self, shape: Sequence[int], tiles: Sequence[Tile], inside: Sequence[Value | bool]) -> None:
         self.shape, self.tiles, self.inside = tuple(shape), tuple(tiles), tuple(inside)
-
-    @property
-    def dtype(self) -> DType:
-        """The type of the elements."""
-        return self.tiles[0].dtype
+        self.dtype = tiles[0].dtype
 
     def load(self, padding: Number | None = None) -> Value:
-        """The elements of the tile. Out-of-bounds elements are `padding`, or zero."""
         parts = []
         for tile, inside in zip(self.tiles, self.inside):
             one = tile.load(padding)
@@ -178,29 +201,38 @@ class TileStack:
         return concatenate(parts, 0).reshape(self.shape)
 
     def store(self, value: Any) -> None:
-        """Store a value. Out-of-bounds elements are not written."""
-        self._each(value, lambda tile, part: tile.store(part))
+        self._each(lambda tile, part: tile.store(part), value)
 
-    def add(self, value: Any) -> None:
-        """Add a value to memory atomically."""
-        self._each(value, lambda tile, part: tile.add(part))
+    def atomic(self, operation: str, value: Any, expected: Any = None) -> Value:
+        values = [value] if expected is None else [value, expected]
+        found = self._each(lambda tile, *parts: tile.atomic(operation, *parts), *values, results=True)
+        return concatenate(found, 0).reshape(self.shape)
 
-    def _each(self, value: Any, act: Callable[[Tile, Value], None]) -> None:
-        """Do `act` with each 2D tile that is in bounds and with its part of a value."""
-        given = converted(value, self.dtype).broadcast(self.shape).reshape((-1, *self.shape[-2:]))
+    def _each(self, act: Callable[..., Any], *values: Any, results: bool = False) -> list[Value]:
+        """Do `act` with each 2D tile that is within bounds and its parts of values.
+
+        Returns:
+            With `results`, what `act` gives for each tile, and zeros for tiles out of bounds.
+        """
+        given = [converted(v, self.dtype).broadcast(self.shape).reshape((-1, *self.shape[-2:])) for v in values]
+        found = []
         for i, (tile, inside) in enumerate(zip(self.tiles, self.inside)):
-            part = given[i]
+            parts = [v[i] for v in given]
             if not isinstance(inside, Value):
-                act(tile, part)
+                found.append(act(tile, *parts))
                 continue
-            branch = scf.IfOp(inside.ir)
+            branch = scf.IfOp(inside.ir, [parts[0].ir.type] if results else [], has_else=results)
             with mlir.InsertionPoint(branch.then_block):
-                act(tile, part)
-                scf.YieldOp([])
+                old = act(tile, *parts)
+                scf.YieldOp([old.ir] if results else [])
+            if results:
+                with mlir.InsertionPoint(branch.else_block):
+                    scf.YieldOp([parts[0]._number(0).ir])
+                found.append(Value(branch.results[0], self.dtype, parts[0].shape))
             BUILDING.built()
+        return [one.expand_dims(0) for one in found] if results else []
 
     def prefetch(self) -> None:
-        """Bring the tile into the cache."""
         for tile in self.tiles:
             tile.prefetch()
 
@@ -208,6 +240,3 @@ class TileStack:
         """Move the tile along its last two dimensions, in place."""
         for tile in self.tiles:
             tile.advance(rows, columns)
-
-    def __repr__(self) -> str:
-        return f"<tile of {self.dtype}{list(self.shape)}>"

@@ -6,43 +6,20 @@ compiler carries both through loops and branches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 from mlir import ir as mlir
-from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xegpu.matrix import accumulators
 from xegpu_py.dialects.xetile import WgMap
-from xegpu_py.ir.builtin import vector_of, vector_text
-from xegpu_py.ir.numbers import number_attribute
 from xegpu_py.language import types
-from xegpu_py.language.conversions import Conversions
-from xegpu_py.language.held import BUILDING, Number, matrix_shape
+from xegpu_py.language.held import BUILDING, Deferred
 from xegpu_py.language.reductions import Reductions
-from xegpu_py.language.shapes import Shapes
-from xegpu_py.language.types import DType, dtype_of
-
-MOST_ELEMENTS = 1 << 20
-"""The most elements of a value, as in Triton. The registers of a workgroup hold less than that."""
-
-
-def constant(dtype: DType, number: Number | bool, shape: Sequence[int] = (), map: WgMap | None = None) -> Value:
-    """A constant, or a vector filled with it.
-
-    Raises:
-        OverflowError: if it does not fit the type.
-    """
-    BUILDING.check()
-    number = dtype.signless(number)
-    held = matrix_shape(shape)
-    kind = mlir.Type.parse(vector_text(held, dtype.mlir) if held else dtype.mlir)
-    made: mlir.Value = arith.constant(kind, number_attribute(kind, number))
-    if map is not None:
-        made.owner.operation.attributes["map"] = map.to_ir()
-    return Value(made, dtype, shape)
+from xegpu_py.language.types import DType
+from xegpu_py.numerics.formats import FLOATS
 
 
 def value_of(given: Any, like: DType | None = None) -> Value:
@@ -88,7 +65,7 @@ def as_index(number: int | Value) -> int | mlir.Value:
     return int(number)
 
 
-class Value(Shapes, Conversions, Reductions):
+class Value(Reductions):
     """A scalar, or elements of any number of dimensions in registers. Operators work by element, as in numpy.
 
     Attributes:
@@ -96,25 +73,6 @@ class Value(Shapes, Conversions, Reductions):
         dtype: its element type, with the sign that MLIR's integers do not have.
         shape: its extents.
     """
-
-    __hash__ = None  # type: ignore[assignment]
-    __array_ufunc__ = None
-
-    def __init__(self, value: mlir.Value, dtype: DType | None = None, shape: Sequence[int] | None = None) -> None:
-        super().__init__(value)
-        text = str(value.type)
-        held: tuple[int, ...] = ()
-        element = text
-        if text.startswith("vector<"):
-            held, element = vector_of(text)
-        self.shape: tuple[int, ...] = held if shape is None else tuple(shape)
-        self.dtype = dtype_of(element) if dtype is None else dtype
-        assert self.dtype.mlir == element and matrix_shape(self.shape) == held
-        if self.size > MOST_ELEMENTS:
-            raise ValueError(f"a value has at most {MOST_ELEMENTS} elements, unlike {self.describe()}")
-
-    def with_ir(self, value: mlir.Value) -> Value:
-        return Value(value, self.dtype, self.shape)
 
     @property
     def element(self) -> str:
@@ -183,251 +141,15 @@ class Value(Shapes, Conversions, Reductions):
             raise TypeError("a scalar has no length")
         return self.shape[0]
 
-    # Helpers of the base classes.
-
-    def _number(self, number: Number | bool) -> Value:
-        """A number of this element type in this shape."""
-        return constant(self.dtype, number, self.shape)
-
-    def _zero(self, shape: Sequence[int]) -> Value:
-        """Zeros of this element type."""
-        return constant(self.dtype, 0, shape)
-
-    def _selected(self, a: Value, b: Value) -> Value:
-        """Elements of `a` where this mask is set, and of `b` elsewhere, all of one shape."""
-        return a._made(arith.select(self.ir, a.ir, b.ir))
-
-    def _places(self, dim: int) -> Value:
-        """The index of each element along a dimension, int32."""
-        shape = tuple(n if d == dim else 1 for d, n in enumerate(self.shape))
-        step = vector.step(mlir.Type.parse(vector_text((self.shape[dim],), "index")))
-        return Value(step, types.index).to(types.int32).reshape(shape).broadcast(self.shape)
-
-    # Arithmetic.
-
-    def _both(self, other: Any, dtype: DType | None = None) -> tuple[Value, Value]:
-        """Both operands, converted to the type in which they are combined and broadcast to one shape."""
-        if isinstance(other, Value):
-            dtype = dtype or types.promote(self.dtype, other.dtype)
-            shape = tuple(np.broadcast_shapes(self.shape, other.shape))
-            return self.to(dtype).broadcast(shape), other.to(dtype).broadcast(shape)
-        if isinstance(other, Product):
-            return self._both(other.value, dtype)
-        dtype = dtype or types.with_scalar(self.dtype, other)
-        if dtype.kind == "bool" and not isinstance(other, (bool, np.bool_)):
-            dtype = types.int32
-        return self.to(dtype), constant(dtype, other, self.shape)
-
-    def _arith(self, other: Any, name: str, *, swapped: bool = False) -> Value:
-        """`arith.NAMEf`, or `arith.NAMEi` of integers."""
-        if not isinstance(other, (Value, Product, bool, int, float, np.generic)):
-            return NotImplemented
-        a, b = self._both(other)
-        if a.dtype.kind == "bool":
-            a, b = a.to(types.int32), b.to(types.int32)
-        if swapped:
-            a, b = b, a
-        return a._op(f"arith.{name}{'f' if a.dtype.is_float else 'i'}", b)
-
-    def _op(self, name: str, *others: Value, dtype: DType | None = None) -> Value:
-        if self.dtype.is_narrow and dtype is None:
-            # There is no arithmetic on these types. float32 has enough bits that rounding twice equals rounding once.
-            wide = [v.to(types.float32) for v in (self, *others)]
-            return wide[0]._op(name, *wide[1:]).to(self.dtype)
-        result = dtype or self.dtype
-        operands = [self.ir, *(o.ir for o in others)]
-        return self._made(mlir.Operation.create(name, [self._type(self.shape, result)], operands).result, result)
-
-    def __add__(self, other: Any) -> Value:
-        if isinstance(other, Product):
-            return other.plus(self)
-        return self._arith(other, "add")
-
-    def __radd__(self, other: Any) -> Value:
-        return self._arith(other, "add", swapped=True)
-
-    def __sub__(self, other: Any) -> Value:
-        return self._arith(other, "sub")
-
-    def __rsub__(self, other: Any) -> Value:
-        return self._arith(other, "sub", swapped=True)
-
-    def __mul__(self, other: Any) -> Value:
-        return self._arith(other, "mul")
-
-    def __rmul__(self, other: Any) -> Value:
-        return self._arith(other, "mul", swapped=True)
-
-    def _divided(self, other: Any, swapped: bool) -> Value:
-        if not isinstance(other, (Value, Product, bool, int, float, np.generic)):
-            return NotImplemented
-        if isinstance(other, Product):
-            other = other.value
-        if isinstance(other, Value):
-            dtype = types.promote(self.dtype, other.dtype)
-        else:
-            dtype = types.with_scalar(self.dtype, other)
-        a, b = self._both(other, dtype if dtype.is_float else types.float32)
-        return (b if swapped else a)._op("arith.divf", a if swapped else b)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self._divided(other, False)
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return self._divided(other, True)
-
-    def _integers(self, other: Any, sign: str, swapped: bool, hint: str) -> tuple[Value, Value]:
-        a, b = self._both(other)
-        if a.dtype.is_float or (a.dtype.kind == "bool" and not hint):
-            raise TypeError(f"'{sign}' needs integers, not {a.dtype}{f'; {hint}' if hint and a.dtype.is_float else ''}")
-        if a.dtype.kind == "bool" and hint:
-            a, b = a.to(types.int32), b.to(types.int32)
-        if hint and not swapped and isinstance(other, int) and not other:
-            raise ZeroDivisionError(f"'{sign}' by zero")
-        return (b, a) if swapped else (a, b)
-
-    def _floordiv(self, other: Any, swapped: bool) -> Value:
-        a, b = self._integers(other, "//", swapped, "floor(a / b) rounds a quotient down")
-        return a._op("arith.floordivsi" if a.dtype.is_signed else "arith.divui", b)
-
-    def __floordiv__(self, other: Any) -> Value:
-        return self._floordiv(other, False)
-
-    def __rfloordiv__(self, other: Any) -> Value:
-        return self._floordiv(other, True)
-
-    def _modulo(self, other: Any, swapped: bool) -> Value:
-        a, b = self._integers(other, "%", swapped, "a - b * floor(a / b) is the remainder of a quotient rounded down")
-        if not a.dtype.is_signed:
-            return a._op("arith.remui", b)
-        # Python's remainder has the divisor's sign, arith's the dividend's.
-        rest = a._op("arith.remsi", b)
-        differs = ((rest ^ b) < 0) & (rest != 0)
-        return rest + differs.to(rest.dtype) * b
-
-    def __mod__(self, other: Any) -> Value:
-        return self._modulo(other, False)
-
-    def __rmod__(self, other: Any) -> Value:
-        return self._modulo(other, True)
-
-    def __pow__(self, other: Any) -> Value:
-        if isinstance(other, int) and not isinstance(other, bool) and 0 < other <= 64:
-            found, square, rest = None, self, other
-            while rest:
-                if rest & 1:
-                    found = square if found is None else found * square
-                rest >>= 1
-                square = square * square if rest else square
-            assert found is not None
-            return found
-        a, b = self._both(other)
-        if not a.dtype.is_float:
-            raise TypeError("'**' needs floating-point values, or a constant exponent of 1 to 64")
-        return a._op("math.powf", b)
-
-    def _bits(self, other: Any, sign: str, name: str, swapped: bool = False) -> Value:
-        a, b = self._both(other)
-        if a.dtype.is_float:
-            raise TypeError(f"'{sign}' needs integers or truth values, not {a.dtype}")
-        # The result of two bools is bool, unlike in arithmetic.
-        if isinstance(other, Value) and self.dtype.kind == other.dtype.kind == "bool":
-            a, b = self._both(other, types.bool_)
-        if swapped:
-            a, b = b, a
-        return a._op(f"arith.{name}", b)
-
-    def __and__(self, other: Any) -> Value:
-        return self._bits(other, "&", "andi")
-
-    def __or__(self, other: Any) -> Value:
-        return self._bits(other, "|", "ori")
-
-    def __xor__(self, other: Any) -> Value:
-        return self._bits(other, "^", "xori")
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
-    def _shift(self, other: Any, sign: str, swapped: bool) -> Value:
-        a, b = self._integers(other, sign, swapped, "")
-        count = b if swapped else other
-        if isinstance(count, int) and not 0 <= count < a.dtype.bits:
-            raise ValueError(f"cannot shift {a.dtype} by {count} bits")
-        return a._op("arith.shli" if sign == "<<" else "arith.shrsi" if a.dtype.is_signed else "arith.shrui", b)
-
-    def __lshift__(self, other: Any) -> Value:
-        return self._shift(other, "<<", False)
-
-    def __rlshift__(self, other: Any) -> Value:
-        return self._shift(other, "<<", True)
-
-    def __rshift__(self, other: Any) -> Value:
-        return self._shift(other, ">>", False)
-
-    def __rrshift__(self, other: Any) -> Value:
-        return self._shift(other, ">>", True)
-
-    def __invert__(self) -> Value:
-        if self.dtype.is_float:
-            raise TypeError(f"'~' needs integers or truth values, not {self.dtype}")
-        ones = True if self.dtype.kind == "bool" else -1 if self.dtype.is_signed else (1 << self.dtype.bits) - 1
-        return self._op("arith.xori", constant(self.dtype, ones, self.shape))
-
-    def __neg__(self) -> Value:
-        if self.dtype.is_float:
-            return self._op("arith.negf")
-        return 0 - self
-
-    def __pos__(self) -> Value:
-        return self
-
-    def __abs__(self) -> Value:
-        if self.dtype.is_float:
-            return self._op("math.absf")
-        return self._op("math.absi") if self.dtype.is_signed else self
-
-    def _compare(self, other: Any, real: str, whole: str) -> Value:
-        if not isinstance(other, (Value, Product, bool, int, float, np.generic)):
-            return NotImplemented
-        if not isinstance(other, (Value, Product)) and self.dtype.is_integer and not isinstance(other, (bool, float)):
-            # The comparison with an out-of-range number would be constant, which is most likely a mistake.
-            types.with_scalar(self.dtype, other)
-        a, b = self._both(other)
-        if a.dtype.is_narrow:
-            a, b = a.to(types.float32), b.to(types.float32)
-        if a.dtype.is_float:
-            return a._made(arith.cmpf(arith.CmpFPredicate[real], a.ir, b.ir), types.bool_)
-        name = whole if whole in ("eq", "ne") else f"{'s' if a.dtype.is_signed else 'u'}{whole}"
-        return a._made(arith.cmpi(arith.CmpIPredicate[name], a.ir, b.ir), types.bool_)
-
-    def __lt__(self, other: Any) -> Value:
-        return self._compare(other, "OLT", "lt")
-
-    def __le__(self, other: Any) -> Value:
-        return self._compare(other, "OLE", "le")
-
-    def __gt__(self, other: Any) -> Value:
-        return self._compare(other, "OGT", "gt")
-
-    def __ge__(self, other: Any) -> Value:
-        return self._compare(other, "OGE", "ge")
-
-    def __eq__(self, other: Any) -> Value:  # type: ignore[override]
-        return self._compare(other, "OEQ", "eq")
-
-    def __ne__(self, other: Any) -> Value:  # type: ignore[override]
-        return self._compare(other, "UNE", "ne")
-
-    def equals(self, other: Any) -> Value:
-        """Where the elements are equal: `==`."""
-        return self == other
-
     def __matmul__(self, other: Value) -> Product:
         return Product(self, other)
 
     def with_map(self, map: WgMap) -> Value:
         """The same matrix, distributed among subgroups by another map."""
         return self._made(xetile.convert_layout(self.ir, map, result=self.ir.type))
+
+
+constant = Value.constant
 
 
 def _signed(a: Value, b: Value) -> tuple[Value, Value, Value]:
@@ -443,7 +165,17 @@ def _signed(a: Value, b: Value) -> tuple[Value, Value, Value]:
     return a, b, correction
 
 
-class Product:
+def by_fma(a: Value, b: Value, c: Value | None, dtype: DType) -> Value:
+    """A product in the type of its accumulator: one fma adds each term, in the order of K."""
+    shape = (a.shape[0], b.shape[1])
+    found = constant(dtype, 0.0, shape) if c is None else c.to(dtype)
+    a, b = a.to(dtype), b.to(dtype)
+    for k in range(a.shape[1]):
+        found = a.along(1, [k]).broadcast(shape)._op("math.fma", b.along(0, [k]).broadcast(shape), found)
+    return found
+
+
+class Product(Deferred):
     """A product of matrices that is not computed yet: a following addition becomes the accumulator of its op."""
 
     def __init__(self, a: Value, b: Value) -> None:
@@ -487,6 +219,11 @@ class Product:
 
     def _multiply(self, c: Value | None, dtype: DType) -> Value:
         a, b, correction = self.a, self.b, None
+        if not {FLOATS[v.dtype.mlir].name for v in (a, b) if v.dtype.is_float} <= {*BUILDING.target.dpas_precisions}:
+            if a.dtype.bits > 8:
+                return by_fma(a, b, c, dtype)
+            # float16 holds all numbers of 8 bits, and float32 all products.
+            a, b = a.to(types.float16), b.to(types.float16)
         if types.uint8 in (a.dtype, b.dtype):
             a, b, correction = _signed(a, b)
         shape = (a.shape[0], b.shape[1])

@@ -156,3 +156,25 @@ def test_mistakes(message):
 
     with pytest.raises(DiagnosticError, match=rf"test_memory.py:\d+:\d+: error: {message}"):
         xegpu_py.jit(kernel).compile(np.zeros(16, F32), 7)
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_atomic_updates_of_tiles_of_three_dimensions(engine):
+    """Out-of-bounds tiles are not updated, and what they held before is 0."""
+
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, V, OLD, SEEN, b):
+        tile = X.tile((3, 8, 16), at=(b, 0, 0))
+        OLD.tile((3, 8, 16), at=(0, 0, 0)).store(xl.atomic_add(tile, V.tile((3, 8, 16), at=(0, 0, 0)).load()))
+        xl.atomic_max(tile, 4)
+        SEEN.tile((3, 8, 16), at=(0, 0, 0)).store(xl.atomic_cas(tile, 4, 9))
+
+    v = np.arange(3 * 128, dtype=np.int32).reshape(3, 8, 16) % 3
+    for b in (0, 2):
+        x = np.arange(4 * 128, dtype=np.int32).reshape(4, 8, 16) % 7
+        old, seen, given, inside = np.ones_like(v), np.ones_like(v), x.copy(), min(3, 4 - b)
+        kernel(x, v, old, seen, b)
+        most = np.maximum(given[b : b + 3] + v[:inside], 4)
+        np.testing.assert_array_equal(x, np.concatenate([given[:b], np.where(most == 4, 9, most), given[b + 3 :]]))
+        np.testing.assert_array_equal(old, np.concatenate([given[b : b + 3], np.zeros_like(v)[inside:]]))
+        np.testing.assert_array_equal(seen, np.concatenate([most, np.zeros_like(v)[inside:]]))

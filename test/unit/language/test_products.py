@@ -90,6 +90,29 @@ def test_eight_bit_floats_and_float64_on_targets_that_multiply_them():
     check(lambda a, b: (xl.dot(a, b), xl.dot(a, b.to(xl.HF8))), [a, b], (exact, exact), target="any")
 
 
+@pytest.mark.parametrize(
+    ("target", "left", "right"),
+    [
+        ("pvcxt", ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
+        ("pvcxt", np.float64, np.float64),
+        ("dg2", ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fn),
+        ("dg2", F32, F32),
+    ],
+)
+def test_types_that_the_target_does_not_multiply(target, left, right):
+    """Types of 8 bits as float16, the others by fma."""
+    a, b = whole((8, 32), left), whole((32, 16), right)
+    real = np.float64 if left == np.float64 else F32
+    c = np.full((8, 16), 3, real)
+    exact = a.astype(real) @ b.astype(real)
+
+    def products(a, b, c):
+        a, b = (v.to(xl.tfloat32) if v.dtype == xl.float32 else v for v in (a, b))
+        return c + a @ b, xl.dot(a, b, c) * 2 + (a @ b)
+
+    check(products, [a, b, c], (exact + c, 3 * exact + 2 * c), target=target)
+
+
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 """The numbers of the format, by their bits (OCP Microscaling Formats 1.0, section 5.3.3)."""
 

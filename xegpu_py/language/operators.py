@@ -1,0 +1,262 @@
+"""The operators of values: arithmetic, bits, shifts and comparisons by element, with the types of `types`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mlir import ir as mlir
+from mlir.dialects import arith, vector
+
+from xegpu_py.ir.builtin import vector_text
+from xegpu_py.language import types
+from xegpu_py.language.held import Deferred
+from xegpu_py.language.shapes import Shapes
+from xegpu_py.language.types import DType
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Operators(Shapes):
+    """The operators of `Value`."""
+
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None
+
+    def to(self, dtype: Any) -> Self:
+        """The numbers in another type; see `Conversions.to`."""
+        raise NotImplementedError
+
+    def _places(self, dim: int) -> Self:
+        """The index of each element along a dimension, int32."""
+        shape = tuple(n if d == dim else 1 for d, n in enumerate(self.shape))
+        step = vector.step(mlir.Type.parse(vector_text((self.shape[dim],), "index")))
+        return type(self)(step, types.index).to(types.int32).reshape(shape).broadcast(self.shape)
+
+    # Arithmetic.
+
+    def _both(self, other: Any, dtype: DType | None = None) -> tuple[Self, Self]:
+        """Both operands, converted to the type in which they are combined and broadcast to one shape."""
+        if isinstance(other, type(self)):
+            dtype = dtype or types.promote(self.dtype, other.dtype)
+            shape = tuple(np.broadcast_shapes(self.shape, other.shape))
+            return self.to(dtype).broadcast(shape), other.to(dtype).broadcast(shape)
+        if isinstance(other, Deferred):
+            return self._both(other.value, dtype)
+        dtype = dtype or types.with_scalar(self.dtype, other)
+        if dtype.kind == "bool" and not isinstance(other, (bool, np.bool_)):
+            dtype = types.int32
+        return self.to(dtype), self.constant(dtype, other, self.shape)
+
+    def _arith(self, other: Any, name: str, *, swapped: bool = False) -> Self:
+        """`arith.NAMEf`, or `arith.NAMEi` of integers."""
+        if not isinstance(other, (Operators, Deferred, bool, int, float, np.generic)):
+            return NotImplemented
+        a, b = self._both(other)
+        if a.dtype.kind == "bool":
+            a, b = a.to(types.int32), b.to(types.int32)
+        if swapped:
+            a, b = b, a
+        return a._op(f"arith.{name}{'f' if a.dtype.is_float else 'i'}", b)
+
+    def _op(self, name: str, *others: Self, dtype: DType | None = None) -> Self:
+        if self.dtype.is_narrow and dtype is None:
+            # There is no arithmetic on these types. float32 has enough bits that rounding twice equals rounding once.
+            wide = [v.to(types.float32) for v in (self, *others)]
+            return wide[0]._op(name, *wide[1:]).to(self.dtype)
+        result = dtype or self.dtype
+        operands = [self.ir, *(o.ir for o in others)]
+        return self._made(mlir.Operation.create(name, [self._type(self.shape, result)], operands).result, result)
+
+    def __add__(self, other: Any) -> Self:
+        if isinstance(other, Deferred):
+            return other.plus(self)
+        return self._arith(other, "add")
+
+    def __radd__(self, other: Any) -> Self:
+        return self._arith(other, "add", swapped=True)
+
+    def __sub__(self, other: Any) -> Self:
+        return self._arith(other, "sub")
+
+    def __rsub__(self, other: Any) -> Self:
+        return self._arith(other, "sub", swapped=True)
+
+    def __mul__(self, other: Any) -> Self:
+        return self._arith(other, "mul")
+
+    def __rmul__(self, other: Any) -> Self:
+        return self._arith(other, "mul", swapped=True)
+
+    def _divided(self, other: Any, swapped: bool) -> Self:
+        if not isinstance(other, (Operators, Deferred, bool, int, float, np.generic)):
+            return NotImplemented
+        if isinstance(other, Deferred):
+            other = other.value
+        if isinstance(other, Operators):
+            dtype = types.promote(self.dtype, other.dtype)
+        else:
+            dtype = types.with_scalar(self.dtype, other)
+        a, b = self._both(other, dtype if dtype.is_float else types.float32)
+        return (b if swapped else a)._op("arith.divf", a if swapped else b)
+
+    def __truediv__(self, other: Any) -> Self:
+        return self._divided(other, False)
+
+    def __rtruediv__(self, other: Any) -> Self:
+        return self._divided(other, True)
+
+    def _integers(self, other: Any, sign: str, swapped: bool, hint: str) -> tuple[Self, Self]:
+        a, b = self._both(other)
+        if a.dtype.is_float or (a.dtype.kind == "bool" and not hint):
+            raise TypeError(f"'{sign}' needs integers, not {a.dtype}{f'; {hint}' if hint and a.dtype.is_float else ''}")
+        if a.dtype.kind == "bool" and hint:
+            a, b = a.to(types.int32), b.to(types.int32)
+        if hint and not swapped and isinstance(other, int) and not other:
+            raise ZeroDivisionError(f"'{sign}' by zero")
+        return (b, a) if swapped else (a, b)
+
+    def _floordiv(self, other: Any, swapped: bool) -> Self:
+        a, b = self._integers(other, "//", swapped, "floor(a / b) rounds a quotient down")
+        return a._op("arith.floordivsi" if a.dtype.is_signed else "arith.divui", b)
+
+    def __floordiv__(self, other: Any) -> Self:
+        return self._floordiv(other, False)
+
+    def __rfloordiv__(self, other: Any) -> Self:
+        return self._floordiv(other, True)
+
+    def _modulo(self, other: Any, swapped: bool) -> Self:
+        a, b = self._integers(other, "%", swapped, "a - b * floor(a / b) is the remainder of a quotient rounded down")
+        if not a.dtype.is_signed:
+            return a._op("arith.remui", b)
+        # Python's remainder has the divisor's sign, arith's the dividend's.
+        rest = a._op("arith.remsi", b)
+        differs = ((rest ^ b) < 0) & rest.differs(0)
+        return rest + differs.to(rest.dtype) * b
+
+    def __mod__(self, other: Any) -> Self:
+        return self._modulo(other, False)
+
+    def __rmod__(self, other: Any) -> Self:
+        return self._modulo(other, True)
+
+    def __pow__(self, other: Any) -> Self:
+        if isinstance(other, int) and not isinstance(other, bool) and 0 < other <= 64:
+            found, square, rest = None, self, other
+            while rest:
+                if rest & 1:
+                    found = square if found is None else found * square
+                rest >>= 1
+                square = square * square if rest else square
+            assert found is not None
+            return found
+        a, b = self._both(other)
+        if not a.dtype.is_float:
+            raise TypeError("'**' needs floating-point values, or a constant exponent of 1 to 64")
+        return a._op("math.powf", b)
+
+    def _bits(self, other: Any, sign: str, name: str, swapped: bool = False) -> Self:
+        a, b = self._both(other)
+        if a.dtype.is_float:
+            raise TypeError(f"'{sign}' needs integers or truth values, not {a.dtype}")
+        # The result of two bools is bool, unlike in arithmetic.
+        if isinstance(other, Operators) and self.dtype.kind == other.dtype.kind == "bool":
+            a, b = self._both(other, types.bool_)
+        if swapped:
+            a, b = b, a
+        return a._op(f"arith.{name}", b)
+
+    def __and__(self, other: Any) -> Self:
+        return self._bits(other, "&", "andi")
+
+    def __or__(self, other: Any) -> Self:
+        return self._bits(other, "|", "ori")
+
+    def __xor__(self, other: Any) -> Self:
+        return self._bits(other, "^", "xori")
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def _shift(self, other: Any, sign: str, swapped: bool) -> Self:
+        a, b = self._integers(other, sign, swapped, "")
+        count = b if swapped else other
+        if isinstance(count, int) and not 0 <= count < a.dtype.bits:
+            raise ValueError(f"cannot shift {a.dtype} by {count} bits")
+        return a._op("arith.shli" if sign == "<<" else "arith.shrsi" if a.dtype.is_signed else "arith.shrui", b)
+
+    def __lshift__(self, other: Any) -> Self:
+        return self._shift(other, "<<", False)
+
+    def __rlshift__(self, other: Any) -> Self:
+        return self._shift(other, "<<", True)
+
+    def __rshift__(self, other: Any) -> Self:
+        return self._shift(other, ">>", False)
+
+    def __rrshift__(self, other: Any) -> Self:
+        return self._shift(other, ">>", True)
+
+    def __invert__(self) -> Self:
+        if self.dtype.is_float:
+            raise TypeError(f"'~' needs integers or truth values, not {self.dtype}")
+        ones = True if self.dtype.kind == "bool" else -1 if self.dtype.is_signed else (1 << self.dtype.bits) - 1
+        return self._op("arith.xori", self.constant(self.dtype, ones, self.shape))
+
+    def __neg__(self) -> Self:
+        if self.dtype.is_float:
+            return self._op("arith.negf")
+        return 0 - self
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __abs__(self) -> Self:
+        if self.dtype.is_float:
+            return self._op("math.absf")
+        return self._op("math.absi") if self.dtype.is_signed else self
+
+    def _compare(self, other: Any, real: str, whole: str) -> Self:
+        if not isinstance(other, (Operators, Deferred, bool, int, float, np.generic)):
+            return NotImplemented
+        if (
+            not isinstance(other, (Operators, Deferred))
+            and self.dtype.is_integer
+            and not isinstance(other, (bool, float))
+        ):
+            # The comparison with an out-of-range number would be constant, which is most likely a mistake.
+            types.with_scalar(self.dtype, other)
+        a, b = self._both(other)
+        if a.dtype.is_narrow:
+            a, b = a.to(types.float32), b.to(types.float32)
+        if a.dtype.is_float:
+            return a._made(arith.cmpf(arith.CmpFPredicate[real], a.ir, b.ir), types.bool_)
+        name = whole if whole in ("eq", "ne") else f"{'s' if a.dtype.is_signed else 'u'}{whole}"
+        return a._made(arith.cmpi(arith.CmpIPredicate[name], a.ir, b.ir), types.bool_)
+
+    def __lt__(self, other: Any) -> Self:
+        return self._compare(other, "OLT", "lt")
+
+    def __le__(self, other: Any) -> Self:
+        return self._compare(other, "OLE", "le")
+
+    def __gt__(self, other: Any) -> Self:
+        return self._compare(other, "OGT", "gt")
+
+    def __ge__(self, other: Any) -> Self:
+        return self._compare(other, "OGE", "ge")
+
+    def __eq__(self, other: Any) -> Self:  # type: ignore[override]
+        return self._compare(other, "OEQ", "eq")
+
+    def __ne__(self, other: Any) -> Self:  # type: ignore[override]
+        return self._compare(other, "UNE", "ne")
+
+    def equals(self, other: Any) -> Self:
+        """Where the elements are equal: `==`."""
+        return self == other
+
+    def differs(self, other: Any) -> Self:
+        """Where the elements differ: `!=`."""
+        return self != other
