@@ -7,6 +7,7 @@ subgroups of a workgroup also run one at a time and switch at barriers.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ from mlir import ir as mlir
 from xegpu_py import build
 from xegpu_py.ir.bindings import invalidate, loc_tracebacks
 from xegpu_py.ir.context import Context
-from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.language.held import BUILDING
 from xegpu_py.language.rewriting import Meaning
 from xegpu_py.language.source import code_of
@@ -75,8 +76,16 @@ def run(
                 team = _Team(group, context, types, name, target, lambda given: rewritten(**make(given)))
                 team.run()
     except DiagnosticError as e:
+        e.diagnostics = [_from_one(d) for d in e.diagnostics]
         e.sources = [*e.sources, code_of(function).source]
         raise
+
+
+def _from_one(found: Diagnostic) -> Diagnostic:
+    """A diagnostic whose columns count from 1: those of Python's frames, at which ops are built, count from 0."""
+    where = found.position
+    where = dataclasses.replace(where, column=where.column + 1) if where.line else where
+    return dataclasses.replace(found, position=where, notes=tuple(map(_from_one, found.notes)))
 
 
 class _Scratch:

@@ -7,12 +7,14 @@ import functools
 import inspect
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py import build
@@ -38,6 +40,7 @@ from xegpu_py.language.source import code_of
 from xegpu_py.language.types import dtype_of
 from xegpu_py.language.values import Value
 from xegpu_py.lowered import ModuleSource
+from xegpu_py.runtime.launch import Statistics
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.finalizer import available, finalize
@@ -206,8 +209,16 @@ class TileKernel:
         kinds = _passed(self.arguments)
         if len(arguments) == len(kinds):
             arguments = tuple(kind.argument(given) for kind, given in zip(kinds.values(), arguments))
-        if not is_eager(self.options.get("engine")):
-            return self.compiled(*arguments, grid=grid, block=block)
+        runs = None if is_eager(self.options.get("engine")) else self.compiled
+        if _is_empty(grid):
+            # As in Triton, a grid without workgroups launches nothing.
+            if not isinstance(runs, CompiledKernel):
+                return None
+            launcher = runs.kernel.launcher
+            executed = np.zeros(len(launcher.program.instructions), np.int64)
+            return Statistics(0, executed, Counter(), launcher.allocation)
+        if runs is not None:
+            return runs(*arguments, grid=grid, block=block)
         given = functools.partial(_given, self.arguments)
         types = [kind.mlir for kind in kinds.values()]
         model = self.options.get("model", "fma")
@@ -223,6 +234,12 @@ class TileKernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(f'{n}: {k}' for n, k in self.arguments.items())})>"
+
+
+def _is_empty(grid: Any) -> bool:
+    """Whether a grid has no workgroups: one of its one to three numbers is 0, and none is negative."""
+    numbers = grid if isinstance(grid, (tuple, list)) else (grid,)
+    return 1 <= len(numbers) <= 3 and all(isinstance(n, (int, np.integer)) for n in numbers) and min(numbers) == 0
 
 
 class Listings(Mapping[str, str]):

@@ -224,7 +224,8 @@ class Autotuner(Tunable):
         kernel = self._variant(config)
         arguments = {**given, **config.values}
         full = kernel.completed(**arguments)
-        copies = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in full.items()}
+        arrays = {id(value): _copied(value) for value in full.values() if isinstance(value, np.ndarray)}
+        copies = {name: arrays.get(id(value), value) for name, value in full.items()}
         compiled: CompiledKernel = kernel.compile(**copies)
         run = functools.partial(kernel, grid=grid, block=block, **copies)
         return Trial(config, compiled, run)
@@ -235,6 +236,18 @@ class Autotuner(Tunable):
 
     def __repr__(self) -> str:
         return f"<{len(self.configs)} configs of {self._kernel!r}>"
+
+
+def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy with the same strides and alignment, for which the kernel has the same version."""
+    if not array.size or min(array.strides, default=0) < 0:
+        return array.copy()
+    span = sum((n - 1) * step for n, step in zip(array.shape, array.strides)) + array.itemsize
+    memory = np.empty(span + 64, np.uint8)
+    offset = (array.ctypes.data - memory.ctypes.data) % 64
+    made: np.ndarray[Any, Any] = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
+    made[...] = array
+    return made
 
 
 def _hashable(value: Any) -> Any:

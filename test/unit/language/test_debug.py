@@ -31,7 +31,7 @@ def test_device_assert_stops_at_its_line(engine):
     with pytest.raises(DiagnosticError) as caught:
         kernel(x, y)
     where = caught.value.diagnostics[0].position
-    assert (where.file, where.line) == (__file__, checked.__code__.co_firstlineno + 2)
+    assert (where.file, where.line, where.column) == (__file__, checked.__code__.co_firstlineno + 2, 5)
     assert "x is too large" in str(caught.value)
 
 

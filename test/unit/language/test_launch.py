@@ -347,6 +347,43 @@ def test_arrays_without_dimensions_have_one_element(engine):
     assert y == 2.5
 
 
+@pytest.mark.parametrize("engine", ["eager", "jit"])
+def test_grids_without_workgroups_launch_nothing(engine):
+    """As in Triton: `cdiv(0, BLOCK)` is such a grid."""
+    kernel, x = xegpu_py.jit(fails, engine=engine), np.zeros(16, np.int32)
+    for grid in (0, (3, 0), lambda arguments: (0, 1, 2)):
+        found = kernel[grid](x)
+        assert found is None if engine == "eager" else found.threads == 0
+    for grid in (-1, (0, -1), (), (0, 1, 1, 1)):
+        with pytest.raises(ValueError, match="must be one to three positive integers"):
+            kernel[grid](x)
+
+
+def fails(X):
+    xl.device_assert(xl.load(X + xl.arange(16)) > 0)
+
+
+def test_trials_run_the_version_of_the_call():
+    """The copies have the strides of the arrays, and an array that is passed twice is one copy."""
+    seen = []
+
+    def objective(trial):
+        passed = [trial.run.keywords[name] for name in ("X", "Y")]
+        seen.append([(a.strides, a.ctypes.data % 64) for a in passed])
+        assert passed[0] is passed[1]
+        return trial.run().threads
+
+    @xegpu_py.autotune([Config({}), Config({}, {"registers": 128})], objective=objective)
+    @xegpu_py.jit
+    def kernel(X, Y):
+        Y.tile((4, 8), at=(0, 0)).store(X.tile((4, 8), at=(0, 0)).load() + 1)
+
+    x = np.zeros((8, 40), np.float32)[::2, 1:33:2]
+    kernel(x, x)
+    assert seen == [[(x.strides, x.ctypes.data % 64)] * 2] * 2
+    assert x.sum() == 32 and len(kernel.versions) == 1
+
+
 def test_mistakes_in_calls():
     x = np.zeros(16, np.int32)
     with pytest.raises(TypeError, match=r"times\(\): missing a required argument: 'Y'"):
