@@ -298,8 +298,8 @@ class Listener:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Within it Python looks for no garbage in cycles: passes make many objects that live on, and hardly any cycle."""
+def collector_paused() -> Iterator[None]:
+    """Within it Python looks for no garbage in cycles: IR is made of objects that live on, and hardly of any cycle."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -333,7 +333,7 @@ class Runner:
         """
         handler = module.context.attach_diagnostic_handler(self._note)
         try:
-            with _collector_paused(), module.context, ir.Location.unknown(), collecting(self.remarks):
+            with collector_paused(), module.context, ir.Location.unknown(), collecting(self.remarks):
                 self._run_items(pipeline.items, module.outline, module)
         except DiagnosticError as e:
             e.sources = list(module.sources)

@@ -16,6 +16,7 @@ from mlir.passmanager import PassManager
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, from_mlir, parse_source, source_of
+from xegpu_py.ir.passes import collector_paused
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.values import defining_op
@@ -82,8 +83,8 @@ def import_upstream(
         return parse_source(source, context=context or Context(), verify=verify)
     try:
         context = context or Context(())
-        module = read_upstream(source, context)
-        with context, ir.Location.unknown():
+        with collector_paused(), context, ir.Location.unknown():
+            module = read_upstream(source, context)
             _simplify(module.outline)
             divided = "sg_layout" in source.text
             lowered: list[ir.Operation] = []
@@ -97,8 +98,8 @@ def import_upstream(
                 if func not in lowered:
                     LEVELS[level or level_of(func, divided)](func).run()
             drop_layouts(module.outline)
-        if verify:
-            module.verify()
+            if verify:
+                module.verify()
     except DiagnosticError as e:
         raise DiagnosticError([_spelled(d) for d in e.diagnostics], [source]) from None
     return module
@@ -221,7 +222,7 @@ def _divides_subgroups(text: str) -> bool:
 def drop_layouts(root: ir.Operation) -> None:
     """Remove upstream's attributes from ops of other dialects."""
     for op in walk(root):
-        if not op.attributes:
+        if op.name.startswith(("xegpu.", "xetile.")) or not op.attributes:
             continue
         for name in [n for n, attr in op.attributes.items() if PREFIX in str(attr)]:
             del op.attributes[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,25 +13,34 @@ from xegpu_py.passes.common.divisors import divisor
 from xegpu_py.passes.common.narrow import narrow_bits
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.upstream import ops as upstream
-from xegpu_py.upstream.rebuilding import HINTS, PREFIX, element_of, index, parts, refuse, shape_of, vector_type
+from xegpu_py.upstream.rebuilding import HINTS, PREFIX, element_of, index, refuse, shape_of, vector_type
 from xegpu_py.upstream.tensors import tensor_of
 from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
 
 _ACCESSES = tuple(PREFIX + name for name in ("load_nd", "store_nd", "prefetch_nd", "update_nd_offset"))
 
 
-def take_bytes(func: ir.Operation) -> None:
+def take_bytes(ops: Sequence[ir.Operation]) -> bool:
     """Let descriptors of elements of 4 bits be of the bytes that hold these, and vectors be cast.
+
+    Returns:
+        Whether anything may have changed.
 
     Raises:
         DiagnosticError: at a descriptor or block that is not known to begin at a byte.
     """
-    for op in [op for op in parts(func) if op.name in ("vector.interleave", PREFIX + "create_nd_tdesc")]:
+    changes = [(op, change) for op in ops for change in _changes(op)]
+    for op, change in changes:
         with ir.InsertionPoint(op), op.location:
-            if op.name == "vector.interleave":
-                _interleave_bytes(op)
-            elif narrow_bits(TensorDesc.of(op.results[0]).element):
-                _describe_bytes(op.opview)
+            change(op)
+    return bool(changes)
+
+
+def _changes(op: ir.Operation) -> Iterator[Callable[[ir.Operation], None]]:
+    if op.name == "vector.interleave":
+        yield _interleave_bytes
+    elif op.name == PREFIX + "create_nd_tdesc" and narrow_bits(TensorDesc.of(op.results[0]).element):
+        yield _describe_bytes
 
 
 def _interleave_bytes(op: ir.Operation) -> None:
@@ -56,8 +65,9 @@ def _interleave_bytes(op: ir.Operation) -> None:
     op.erase()
 
 
-def _describe_bytes(view: Any) -> None:
+def _describe_bytes(op: ir.Operation) -> None:
     """The descriptor of the bytes of blocks, and accesses by it."""
+    view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     each = 8 // narrow_bits(desc.element)
     if desc.scatter:
@@ -73,7 +83,7 @@ def _describe_bytes(view: Any) -> None:
         tdesc=_byte_desc(view, desc, each).to_ir(),
     ).tdesc
     _access_bytes(view.tdesc, made, each)
-    view.operation.erase()
+    op.erase()
 
 
 def _access_bytes(old: ir.Value, new: ir.Value, each: int) -> None:

@@ -37,6 +37,9 @@ Rule = Callable[[Any], Sequence[ir.Value] | None]
 
 VC = "vc"
 
+_KEEP_TYPES = (PREFIX, "math.", "vector.", "index.", *(f"arith.{n}" for n in ("add", "mul", "sub", "constant")))
+"""Ops whose results are no descriptors, or are replaced."""
+
 
 class SubgroupImport:
     """Rebuilds one kernel, in place.
@@ -55,6 +58,7 @@ class SubgroupImport:
         """What is in the place of results."""
         self.buffers: dict[ir.Value, tuple[MemDesc, ir.Value]] = {}
         """The buffers in which matrices lie, by their descriptors."""
+        self._desc_types: dict[TensorDesc, ir.Type] = {}
 
     def run(self) -> None:
         """Rebuild the kernel.
@@ -62,13 +66,11 @@ class SubgroupImport:
         Raises:
             DiagnosticError: at an op that cannot be imported.
         """
-        ops = parts(self.func)
+        ops = self.ops()
         self.prepare(ops)
-        for value in (
-            *values_of(self.func),
-            *(v for op in ops if not op.name.startswith(PREFIX) for v in values_of(op)),
-        ):
-            self.retype(value)
+        for op in (self.func, *(op for op in ops if not op.name.startswith(_KEEP_TYPES))):
+            for value in values_of(op):
+                self.retype(value)
         for op in ops:
             rule = self.rule_of(op)
             if rule is None:
@@ -85,6 +87,10 @@ class SubgroupImport:
             if self.is_replaced(op):
                 op.erase()
         self.finish()
+
+    def ops(self) -> list[ir.Operation]:
+        """The ops of the kernel that are rebuilt."""
+        return parts(self.func)
 
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
         """What is done before the first op is rebuilt."""
@@ -123,7 +129,9 @@ class SubgroupImport:
 
     def desc_type(self, desc: TensorDesc) -> ir.Type:
         """Our type of a descriptor."""
-        return self.our_desc(desc).to_ir()
+        if desc not in self._desc_types:
+            self._desc_types[desc] = self.our_desc(desc).to_ir()
+        return self._desc_types[desc]
 
     def our_desc(self, desc: TensorDesc) -> ours.TensorDesc:
         """Our descriptor for one of upstream's."""

@@ -116,6 +116,9 @@ class BlockTdescAttr(_Settings, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
     boundary_check: bool = True
 
 
+_DEFAULT = BlockTdescAttr()
+
+
 @dataclass(frozen=True)
 class ScatterTdescAttr(_Settings, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
     """What a scattered descriptor has beside shape and element type."""
@@ -280,7 +283,7 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
     def block(self) -> BlockTdescAttr | None:
         """The attribute of a block's descriptor; the default if it has none, and None if it is scattered."""
         if self.encoding == "unit":
-            return BlockTdescAttr()
+            return _DEFAULT
         return None if self.scatter else BlockTdescAttr.decode(self.encoding)
 
     def problem(self) -> str | None:

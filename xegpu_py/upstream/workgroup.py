@@ -97,12 +97,13 @@ class WorkgroupImport(SubgroupImport):
         self.stored: dict[str, WgMap] = {}
         """The maps of tiles that are carried, by the types of their descriptors."""
 
-    def run(self) -> None:
-        ops = parts(self.func)
+    def ops(self) -> list[ir.Operation]:
+        ops = super().ops()
         self.subgroups = _most_subgroups(ops)
-        take_matrices(ops)
-        take_bytes(self.func)
-        super().run()
+        for change in (take_matrices, take_bytes):
+            if change(ops):
+                ops = super().ops()
+        return ops
 
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
         _run_ranges(ops)
@@ -340,18 +341,12 @@ class WorkgroupImport(SubgroupImport):
     def retype(self, value: ir.Value) -> None:
         if str(value.type).startswith(TensorDesc.mnemonic()):
             desc = TensorDesc.of(value)
-            value.set_type(_type_of(self.tile_type(desc, self.stored.get(str(value.type)))))
+            value.set_type(_type_of(_tile(desc, self.stored.get(str(value.type)))))
         else:
             super().retype(value)
 
-    def tile_type(self, desc: TensorDesc, wg_map: WgMap | None = None) -> Tile:
-        """The tile for a descriptor."""
-        space = SHARED if block_attr(desc).memory_space.value == "slm" else GLOBAL
-        return Tile(_tile_shape(desc.shape), desc.element, TileAttr(wg_map=wg_map, memory_space=space))
-
     def on_create_nd_tdesc(self, view: Any) -> list[ir.Value]:
         desc = TensorDesc.of(view.tdesc)
-        kind = self.tile_type(desc, self.stored.get(str(view.tdesc.type)))
         if math.prod(desc.shape[:-2]) != 1:
             self.piles[view.tdesc] = view
             return []
@@ -359,11 +354,11 @@ class WorkgroupImport(SubgroupImport):
             # Each access has a tile of its own.
             self.sources[view.tdesc] = view
             return []
-        made = self.tile(view, list(view.offsets), kind)
+        made = self.tile(view, list(view.offsets), self.stored.get(str(view.tdesc.type)))
         self.sources[made] = view
         return [made]
 
-    def tile(self, view: Any, offsets: list[Any], kind: Tile) -> ir.Value:
+    def tile(self, view: Any, offsets: list[Any], wg_map: WgMap | None) -> ir.Value:
         """Build the tile of a descriptor at these offsets."""
         desc = TensorDesc.of(view.operation.results[0])
         source, shape, strides = view.source, list(view.shape), list(view.strides)
@@ -380,9 +375,8 @@ class WorkgroupImport(SubgroupImport):
                 offsets = offsets or [0] * memory.rank
                 if memory.has_static_shape:
                     shape, strides = [], []
-        return xetile.InitTileOp(
-            source, offsets, shape or None, strides or None, tile=_type_of(kind), in_bounds=in_bounds
-        ).tile
+        kind = _type_of(_tile(desc, wg_map))
+        return xetile.InitTileOp(source, offsets, shape or None, strides or None, tile=kind, in_bounds=in_bounds).tile
 
     def placed(self, view: Any, wg_map: WgMap | None = None) -> ir.Value:
         """The tile that an op accesses."""
@@ -398,8 +392,7 @@ class WorkgroupImport(SubgroupImport):
         rank = ir.MemRefType(made.source.type).rank if isinstance(made.source.type, ir.MemRefType) else len(made.shape)
         base = list(made.offsets) or [0] * rank
         total = [*[0] * (rank - len(offsets)), *offsets]
-        kind = self.tile_type(TensorDesc.of(made.operation.results[0]), wg_map)
-        return self.tile(made, [add(a, b) for a, b in zip(base, total)], kind)
+        return self.tile(made, [add(a, b) for a, b in zip(base, total)], wg_map)
 
     def on_update_nd_offset(self, view: Any) -> list[ir.Value]:
         offsets = list(view.offsets)
@@ -709,6 +702,13 @@ def _most_subgroups(ops: Sequence[ir.Operation]) -> int:
             if count:
                 (products if name == "layout_cd" else others).append(count)
     return max(products or others or [1])
+
+
+@lru_cache(maxsize=1024)
+def _tile(desc: TensorDesc, wg_map: WgMap | None) -> Tile:
+    """The tile for a descriptor."""
+    space = SHARED if block_attr(desc).memory_space.value == "slm" else GLOBAL
+    return Tile(_tile_shape(desc.shape), desc.element, TileAttr(wg_map=wg_map, memory_space=space))
 
 
 @lru_cache(maxsize=1024)
