@@ -13,7 +13,7 @@ gpu.module @m {
 
 gpu.module @m {
   llvm.func spir_kernelcc @k(%n: i32) {
-    // expected-error @+1 {{'llvm.alloca' op cannot be imported: memory of a work item is here only what one value is kept in; 'llvm.getelementptr' uses it otherwise}}
+    // expected-error @+1 {{'llvm.alloca' op cannot be imported: private memory can be accessed at constant offsets only; 'llvm.getelementptr' uses it otherwise}}
     %p = llvm.alloca %n x f32 : (i32) -> !llvm.ptr
     %q = llvm.getelementptr %p[%n] : (!llvm.ptr, i32) -> !llvm.ptr, f32
     llvm.return

@@ -442,3 +442,46 @@ def test_functions_of_the_module_are_called():
     expected = np.where(out > 0, 2 * out, out)
     body = "llvm.call @twice(%b, %lane) : (!llvm.ptr<1>, i64) -> ()"
     np.testing.assert_array_equal(run(body, np.zeros(1, np.uint8), out, header=header), expected)
+
+
+def test_private_memory():
+    """A struct and an array that a loop accesses at known places are values."""
+    body = """
+    %zero = llvm.mlir.constant(0 : i64) : i64
+    %five = llvm.mlir.constant(5 : i64) : i64
+    %step = llvm.mlir.constant(1 : i64) : i64
+    %none = llvm.mlir.constant(0 : i32) : i32
+    %s = llvm.alloca %step x !llvm.struct<(i64, i32)> : (i64) -> !llvm.ptr
+    %p = llvm.alloca %step x !llvm.array<2 x i32> : (i64) -> !llvm.ptr
+    %count = llvm.getelementptr %s[0, 0] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, i32)>
+    %sum = llvm.getelementptr %s[0, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, i32)>
+    %last = llvm.getelementptr %p[0, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.array<2 x i32>
+    llvm.store %zero, %count : i64, !llvm.ptr
+    llvm.store %none, %sum : i32, !llvm.ptr
+    llvm.store %none, %p : i32, !llvm.ptr
+    llvm.store %none, %last : i32, !llvm.ptr
+    llvm.br ^head
+  ^head:
+    %i = llvm.load %count : !llvm.ptr -> i64
+    %more = llvm.icmp "slt" %i, %five : i64
+    llvm.cond_br %more, ^body, ^end
+  ^body:
+    %at = llvm.getelementptr %a[%i] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+    %v = llvm.load %at : !llvm.ptr<1> -> i32
+    %old = llvm.load %sum : !llvm.ptr -> i32
+    %new = llvm.add %old, %v : i32
+    llvm.store %new, %sum : i32, !llvm.ptr
+    %w = llvm.load %p : !llvm.ptr -> i32
+    llvm.store %w, %last : i32, !llvm.ptr
+    llvm.store %new, %p : i32, !llvm.ptr
+    %j = llvm.add %i, %step : i64
+    llvm.store %j, %count : i64, !llvm.ptr
+    llvm.br ^head
+  ^end:
+    %r = llvm.load %sum : !llvm.ptr -> i32
+    %q = llvm.load %last : !llvm.ptr -> i32
+    llvm.store %r, %b : i32, !llvm.ptr<1>
+    %second = llvm.getelementptr %b[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+    llvm.store %q, %second : i32, !llvm.ptr<1>"""
+    out = run(body, np.arange(10, 15, dtype=np.int32).view(np.uint8), np.zeros(2, np.int32))
+    np.testing.assert_array_equal(out, [60, 46])

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from mlir import ir
+from mlir.passmanager import PassManager
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
@@ -20,7 +21,7 @@ from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.upstream.rebuilding import LANES, parts, refuse
 from xegpu_py.upstream.xevm import arithmetic, blocks, builtins, memory  # noqa: F401  (define the rules)
-from xegpu_py.upstream.xevm.kernel import SHARED, KernelImport, space_of
+from xegpu_py.upstream.xevm.kernel import PRIVATE, SHARED, KernelImport, space_of
 
 _MARKS = re.compile(r"\bxevm\.|\bspir_kernelcc\b|!llvm\.|(?<![@\w.\"])llvm\.\w")
 _FOREIGN = ("xevm.", "llvm.")
@@ -75,6 +76,7 @@ def import_kernel(
         DiagnosticError: at the op that cannot be rebuilt.
     """
     with func.location:
+        _promote(func)
         made = _as_gpu_func(func, parameters, buffers)
         KernelImport(made).run()
     return made
@@ -90,7 +92,14 @@ def import_functions(module: ir.Operation) -> list[ir.Operation]:
     return [_import_function(func) for func in found if len(func.regions[0].blocks) and not is_entry(func)]
 
 
+def _promote(func: ir.Operation) -> None:
+    """Make values of private memory, where all its accesses are of parts that are known."""
+    if any(op.name == "llvm.alloca" and space_of(op.results[0].type) == PRIVATE for op in parts(func)):
+        PassManager.parse("any(sroa,mem2reg)", func.context).run(func)
+
+
 def _import_function(func: ir.Operation) -> ir.Operation:
+    _promote(func)
     address = integer_type(64)
     ends = [op for op in parts(func) if op.name == "llvm.return"]
     inputs, results = (

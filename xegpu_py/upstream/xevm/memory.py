@@ -121,7 +121,7 @@ def allocate(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     for use in result.uses:
         user = use.owner.operation
         if user.name not in ("llvm.load", "llvm.store", "llvm.call") or user.block != op.operation.block:
-            refuse(op, f"memory of a work item is here only what one value is kept in; '{user.name}' uses it otherwise")
+            refuse(op, f"private memory can be accessed at constant offsets only; '{user.name}' uses it otherwise")
     made = zero_of(integer_type(64))
     k.private[made] = Private()
     return [made]
@@ -148,7 +148,7 @@ def _memory(k: KernelImport, op: ir.Operation, operand: int, element: ir.Type) -
     """The memref of all elements of the address space of an operand."""
     space = k.spaces[operand]
     if space == PRIVATE:
-        refuse(op, "memory of a work item is here only what one value is kept in")
+        refuse(op, "private memory can be accessed at constant offsets only")
     return k.memory(element, SHARED if space == SHARED else GLOBAL)
 
 
