@@ -76,6 +76,11 @@ class Host:
         return 64 if "avx512vl" in self.features else 32 if "avx2" in self.features else 16
 
     @property
+    def has_masks(self) -> bool:
+        """Whether a comparison gives a bit for each lane, whatever their width, and not a vector."""
+        return "avx512vl" in self.features
+
+    @property
     def vector_registers(self) -> int:
         """The number of vector registers."""
         return 32 if self.features.intersection(_REGISTERS_ABOVE_16) else 16

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit import arithmetic
@@ -17,6 +17,7 @@ from xegpu_py.engines.jit.matrices import Matrices, found_matrices
 from xegpu_py.engines.jit.panels import forget_panels
 from xegpu_py.engines.jit.rules import block2d, matrix, memory, registers, scaled
 from xegpu_py.engines.jit.rules.control import CONTROL
+from xegpu_py.engines.jit.rules.elementary import ELEMENTARY, consecutive, emit_consecutive
 from xegpu_py.engines.jit.rules.matrix import emit_run
 from xegpu_py.engines.jit.rules.registers import copies, emit_copies
 from xegpu_py.engines.jit.temporaries import Freedom, freedom_of
@@ -30,8 +31,14 @@ from xegpu_py.visa.spec import LANES
 
 _RULES = {**matrix.RULES, **scaled.RULES, **registers.RULES, **memory.RULES, **block2d.RULES}
 
-_RUNS = {"dpas": 1 << 20, "mov": 256}
-"""Instructions of which several in a row are written as one, and of how many that is looked for."""
+_Count = Callable[[Emitter, Sequence[Instruction]], int]
+_Emit = Callable[[Emitter, Sequence[tuple[int, Instruction]]], None]
+_RUNS: dict[str, tuple[int, _Count, _Emit]] = {
+    "dpas": (1 << 20, lambda _, run: len(run), emit_run),
+    "mov": (256, copies, emit_copies),
+    **dict.fromkeys(ELEMENTARY, (64, consecutive, emit_consecutive)),
+}
+"""Instructions of which several in a row are written as one: among how many of them, how many of these, and how."""
 
 
 def frame_of(program: Program, layout: Layout) -> Frame:
@@ -144,15 +151,17 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
             CONTROL[inst.name](control, inst, at)
             at += 1
             continue
-        end, stop = at + 1, min(part.stop, at + _RUNS.get(inst.name, 0))
-        while end < stop and end not in numbers and instructions[end].name == inst.name:
-            end += 1
-        if inst.name == "mov":
-            end = at + max(1, copies(emitter, instructions[at:end]))
+        end, emit = at + 1, None
+        if inst.name in _RUNS:
+            most, count, emit = _RUNS[inst.name]
+            stop = min(part.stop, at + most)
+            while end < stop and end not in numbers and instructions[end].name == inst.name:
+                end += 1
+            end = at + max(1, count(emitter, instructions[at:end]))
         run = [(i, instructions[i]) for i in range(at, end)]
         _check(emitter, run)
-        if end > at + 1:
-            (emit_run if inst.name == "dpas" else emit_copies)(emitter, run)
+        if emit and end > at + 1:
+            emit(emitter, run)
         else:
             _write(emitter, inst, at)
         at = end

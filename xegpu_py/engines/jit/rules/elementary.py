@@ -6,6 +6,7 @@ the errors: polynomials leave out less than 2**-51, and few roundings of 2**-53 
 are in tables.
 
 Each is a function of native code that instructions call: inlined, they are so much code that the CPU waits for it.
+Powers are computed with fewer coefficients at first. Instructions in a row on consecutive elements are one call.
 """
 
 from __future__ import annotations
@@ -16,14 +17,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
+from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import TABLES
+from xegpu_py.engines.jit.numbers import ONE, narrow
 from xegpu_py.engines.jit.rules.alu import Alu
 from xegpu_py.engines.table import Table
+from xegpu_py.numerics.formats import F
+from xegpu_py.visa.operands import Immediate
+from xegpu_py.visa.program import Instruction
 
 ELEMENTARY = Table()
 """The rule of each instruction. Results in doubt are computed by the golden function, from the thread's block."""
 
 _BOUND = 2.0**-46
+_POWER_BOUND = 2.0**-49
+"""Of powers: their polynomial leaves out less than 2**-51.5, and the roundings of its evaluation are as much."""
 _LARGEST_ANGLE = 2.0**20
 """Up to which angles are reduced here; beyond, the golden function does it."""
 
@@ -42,6 +50,18 @@ _POWER = [
     )
 ]  # fmt: skip
 """2 to a power of at most 1/2, interpolated between Chebyshev's nodes: with a relative error below 2**-51."""
+
+_SHORT_POWER = [
+    float.fromhex(h)
+    for h in (
+        "0x1p+0", "0x1.62e42fef84cf0p-1", "0x1.ebfbdff823cedp-3", "0x1.c6b08dd6fd234p-5", "0x1.3b2ab7181b755p-7",
+        "0x1.5d8745a728441p-10", "0x1.4308ac85aa947p-13", "0x1.00dc4a532fb8ep-16", "0x1.63d136366db24p-20",
+    )
+]  # fmt: skip
+"""The same with a relative error below 2**-39.7."""
+
+_SHORT_DOUBT = 14
+"""Beyond the error of `_SHORT_POWER`: the binary logarithm of as many units in the last place of f64."""
 
 _ATANH = [1 / (2 * k + 1) for k in range(11)]
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
@@ -65,15 +85,16 @@ def _polynomial(code: Code, coefficients: Sequence[float], x: Value) -> Value:
     return code.intrinsic("fma", parts[1], x, parts[0])
 
 
-def _decided(op: Alu, estimate: Value, unsure: Value | None = None) -> Value:
+def _decided(op: Alu, estimate: Value, unsure: Value | None = None, bound: float | None = None) -> Value:
     """The estimate rounded to f32; lanes in which that is not certain are noted.
 
     Args:
         unsure: lanes that are not certain anyway.
+        bound: of the estimate's relative error; `_BOUND` by default.
     """
-    code = op.code
+    code, bound = op.code, bound or _BOUND
     low, high = (
-        code.cast("fptrunc", code.bin("fmul", estimate, _number(code, 1 + way * _BOUND, estimate)), "f32")
+        code.cast("fptrunc", code.bin("fmul", estimate, _number(code, 1 + way * bound, estimate)), "f32")
         for way in (-1, 1)
     )
     # Equal, or no numbers at all.
@@ -97,35 +118,149 @@ def _looked_up(op: Alu, a: Value) -> Value:
 _Rule = Callable[[Alu, Value], Value]
 
 
-def _elementary(name: str) -> Callable[[_Rule], _Rule]:
-    """Declare the rule of an instruction by what it does with f32 arguments."""
+_RULES: dict[str, _Rule] = {}
+"""What instructions do with f32 arguments, by their names."""
+
+_SHORT: dict[str, _Rule] = {}
+"""What is tried before that: less work, and more lanes in doubt."""
+
+
+def _elementary(name: str, short: _Rule | None = None) -> Callable[[_Rule], _Rule]:
+    """Declare the rule of an instruction by what it does with f32 arguments; `short` is tried before."""
 
     def declare(work: _Rule) -> _Rule:
-        @ELEMENTARY.of(name)
-        def apply(op: Alu, a: Value) -> Value:
-            if op.format == "hf":
-                return _looked_up(op, a)
-            function, code = f"{name}_{a.lanes}", op.code
-            op.emitter.helper(function, lambda: _function(function, work, op, a.type))
-            doubtful = code.alloca(4, 4)
-            found = code.call(function, a, doubtful, result=a.type)
-            op.doubtful = code.bits_to_mask(code.load(doubtful, "i32", 4), a.lanes)
-            return found
-
+        _RULES[name] = work
+        if short:
+            _SHORT[name] = short
+        ELEMENTARY.of(name)(_apply)
         return work
 
     return declare
 
 
-def _function(name: str, work: _Rule, op: Alu, kind: str) -> str:
-    """The function that gives an elementary function's values, and writes which of them are in doubt, an i32."""
-    code = op.emitter.host.function(name, [kind, PTR], kind)
-    a, doubtful = code.arguments
-    own = replace(op, code=code)
-    found = work(own, a)
-    assert own.doubtful is not None
-    code.store(code.mask_to_bits(own.doubtful), doubtful, 4)
-    code.ret(found)
+def _apply(op: Alu, a: Value) -> Value:
+    if op.format == "hf":
+        return _looked_up(op, a)
+    found, unsure = _called(op, a, _values)
+    op.doubtful = op.code.bits_to_mask(unsure, a.lanes)
+    return found
+
+
+def _values(op: Alu, a: Value) -> tuple[Value, Value]:
+    """An elementary function's values, and which of them are in doubt, an i32."""
+    code = op.code
+    if op.name not in _SHORT:
+        return _certain_values(op, a)
+    found = _SHORT[op.name](op, a)
+    assert op.doubtful
+    again, done = code.label(), code.label()
+    some = code.intrinsic("vector.reduce.or", op.doubtful, kind="i1")
+    code.cond_br(some, again, done, found, code.const(0, "i32"))
+    code.begin(again)
+    code.br(done, *_called(op, a, _certain_values))
+    found, unsure = code.begin_with(done, found.type, "i32")
+    return found, unsure
+
+
+def _certain_values(op: Alu, a: Value) -> tuple[Value, Value]:
+    """`_values` by the rule itself."""
+    found = _RULES[op.name](op, a)
+    assert op.doubtful
+    return found, op.code.mask_to_bits(op.doubtful)
+
+
+def _called(op: Alu, a: Value, work: Callable[[Alu, Value], tuple[Value, Value]]) -> tuple[Value, Value]:
+    """What work gives, in a function of its own."""
+    code, name = op.code, f"{op.name}_{a.lanes}{work.__name__}"
+
+    def make() -> str:
+        own = op.emitter.host.function(name, [a.type, PTR], a.type)
+        argument, doubtful = own.arguments
+        found, unsure = work(replace(op, code=own), argument)
+        own.store(unsure, doubtful, 4)
+        own.ret(found)
+        return own.text()
+
+    op.emitter.helper(name, make)
+    doubtful = code.alloca(4, 4)
+    return code.call(name, a, doubtful, result=a.type), code.load(doubtful, "i32", 4)
+
+
+# Instructions in a row.
+
+
+def consecutive(emitter: Emitter, instructions: Sequence[Instruction]) -> int:
+    """The number of leading instructions that `emit_consecutive` writes as one call: they act in all lanes, and the
+    elements of f that they read lie one behind the other, and those that they write too."""
+    places: list[tuple[int, int]] = []
+    for inst in instructions:
+        source, dst = inst["src0"], inst["dst"]
+        if inst.guard or inst.saturate or (emitter.active is not None and not inst.no_mask):
+            break
+        if isinstance(source, Immediate) or source.modifier or {source.format, dst.var.format} != {F}:
+            break
+        lanes = inst.exec_size
+        if source.elements(lanes) != list(range(lanes)) or dst.stride != 1 or lanes != instructions[0].exec_size:
+            break
+        place, size = (emitter.place(source), emitter.place(dst)), 4 * lanes * len(places)
+        if places and place != (places[0][0] + size, places[0][1] + size):
+            break
+        places.append(place)
+    lanes, unit = instructions[0].exec_size, _unit(emitter)
+    count = min(len(places), _MOST_UNITS * unit // lanes)
+    # The golden function may have to read what is not overwritten yet.
+    apart = count and abs(places[0][0] - places[0][1]) >= 4 * lanes * count
+    return count if apart and lanes % unit == 0 else 0
+
+
+def _unit(emitter: Emitter) -> int:
+    """Elements at a time: the numbers of f64 that two vectors of the host hold."""
+    return 2 * emitter.host.lanes(8)
+
+
+_MOST_UNITS = 64
+"""Of one call, which has a bit for each in an i64."""
+
+
+def emit_consecutive(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
+    """Write instructions that `consecutive` counts."""
+    code, (at, inst), unit = emitter.code, run[0], _unit(emitter)
+    any_nan = all(emitter.any_nan(inst["dst"]) for _, inst in run)
+    name = f"{inst.name}_run{'_any_nan' if any_nan else ''}"
+    emitter.helper(name, lambda: _run(emitter, name, inst.name, any_nan))
+    source, dst = (code.at(emitter.thread, emitter.place(inst[operand])) for operand in ("src0", "dst"))
+    each = inst.exec_size // unit
+    doubtful = code.call(name, source, dst, code.const(len(run) * each, "i64"), result="i64")
+
+    def golden(number: Value) -> None:
+        own = code.bin("lshr", doubtful, code.mul(number, code.const(each, "i64")))
+        with code.when(code.icmp("ne", code.mask(own, (1 << each) - 1), 0)):
+            emitter.golden(at, number)
+
+    with code.when(code.icmp("ne", doubtful, 0)):
+        code.repeat(code.const(len(run), "i64"), golden)
+
+
+def _run(emitter: Emitter, name: str, instruction: str, any_nan: bool) -> str:
+    """The function that takes pointers to arguments and results, and a number of units, an i64; it gives the units in
+    which a result is in doubt as bits of an i64."""
+    code, lanes = emitter.host.function(name, [f"{PTR} noalias", f"{PTR} noalias", "i64"], "i64"), _unit(emitter)
+    source, dst, count = code.arguments
+    op = Alu(code, emitter, instruction, "f", 32, "")
+    slot = code.alloca(8, 8)
+    code.store(code.const(0, "i64"), slot, 8)
+
+    def unit(number: Value) -> None:
+        place = code.mul(number, code.const(4 * lanes, "i64"))
+        a = code.load(code.at(source, place), vector(lanes, "f32"), 4)
+        found, unsure = _values(op, a)
+        code.store(narrow(code, found, F, any_nan=any_nan), code.at(dst, place), 4)
+        bit = code.cast("zext", code.icmp("ne", unsure, 0), "i64")
+        noted = code.or_(code.load(slot, "i64", 8), code.bin("shl", bit, number))
+        code.store(noted, slot, 8)
+
+    code.repeat(count, unit)
+    code.ret(code.load(slot, "i64", 8))
     return code.text()
 
 
@@ -136,22 +271,40 @@ def rsqrt(op: Alu, a: Value) -> Value:
     return _decided(op, op.code.bin("fdiv", _number(op.code, 1.0, x), op.code.intrinsic("sqrt", x)))
 
 
-@_elementary("exp")
-def exp(op: Alu, a: Value) -> Value:
-    """2 to a power: that of the nearest integer times a polynomial of what is left, at most 1/2."""
-    code = op.code
-    x = code.cast("fpext", a, "f64")
+def _power(code: Code, a: Value, coefficients: Sequence[float]) -> Value:
+    """2 to a power, f64: that of the nearest integer times a polynomial of what is left, at most 1/2."""
     # Beyond these all is infinity, or zero.
-    x = code.select(code.fcmp("ogt", x, _number(code, 129.0, x)), _number(code, 129.0, x), x)
-    x = code.select(code.fcmp("olt", x, _number(code, -152.0, x)), _number(code, -152.0, x), x)
-    number = code.fcmp("ord", x, x)
+    for way, end in (("ogt", 129.0), ("olt", -152.0)):
+        limit = code.const(struct.unpack("<I", struct.pack("<f", end))[0], a.type)
+        a = code.select(code.fcmp(way, a, limit), limit, a)
+    x = code.cast("fpext", a, "f64")
     # The lowest bits of this sum are the integer.
     raised = code.bin("fadd", x, _number(code, _INTEGRAL, x))
     whole = code.bin("fsub", raised, _number(code, _INTEGRAL, x))
-    fraction = _polynomial(code, _POWER, code.bin("fsub", x, whole))
-    steps = code.shl(code.cast("bitcast", raised, "i64"), 52)
-    power = code.cast("bitcast", code.add(code.cast("bitcast", fraction, "i64"), steps), "f64")
-    return _decided(op, code.select(number, power, x))
+    fraction = _polynomial(code, coefficients, code.bin("fsub", x, whole))
+    exponent = code.shl(code.cast("bitcast", raised, "i64"), 52)
+    scale = code.add(exponent, code.const(ONE["f64"], exponent.type))
+    return code.bin("fmul", fraction, code.cast("bitcast", scale, "f64"))
+
+
+def _short_exp(op: Alu, a: Value) -> Value:
+    """2 to a power, if f64 numbers that are `_SHORT_DOUBT` apart round to one f32 number: nearly always."""
+    code = op.code
+    power = _power(code, a, _SHORT_POWER)
+    # Of the 29 bits that are rounded away, those of the middle between two f32 numbers, and some more. Of subnormal
+    # numbers more are rounded away, but no f32 number has such a power that close to a middle: the tests try all.
+    bits = code.cast("bitcast", power, "i64")
+    if not op.emitter.host.has_masks:
+        bits = code.resize(bits, 32, False)
+    raised = code.add(bits, code.const((1 << _SHORT_DOUBT) - (1 << 28), bits.type))
+    op.doubtful = code.icmp("eq", code.mask(raised, (1 << 29) - (2 << _SHORT_DOUBT)), 0)
+    return code.cast("fptrunc", power, "f32")
+
+
+@_elementary("exp", _short_exp)
+def exp(op: Alu, a: Value) -> Value:
+    """2 to a power."""
+    return _decided(op, _power(op.code, a, _POWER), bound=_POWER_BOUND)
 
 
 @_elementary("log")

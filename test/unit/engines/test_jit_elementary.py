@@ -1,0 +1,130 @@
+"""Elementary functions in native code: every estimate that is in doubt is found, one by one and many in a row."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py.engines.jit.frame import TABLES
+from xegpu_py.engines.jit.host import chosen_host
+from xegpu_py.engines.jit.kernel import functions_of_program
+from xegpu_py.engines.jit.rules import elementary
+from xegpu_py.kernel import Kernel
+
+SURFACE = "flat[{},0x3f,H(0,0),0x3f,0x0,Y(0,0)]"
+HEAD = """\
+.version 3.8
+.kernel "rows"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl H v_type=G type=d num_elts=1 align=dword
+.decl Y v_type=G type=d num_elts=1 align=dword
+.decl A v_type=G type=f num_elts=128 align=GRF
+.decl B v_type=G type=f num_elts=128 align=GRF
+.decl P v_type=P num_elts=16
+.input In offset=64 size=8
+.input Out offset=72 size=8
+.input H offset=80 size=4
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+"""
+
+
+def text(body: str) -> str:
+    """A kernel of which each thread loads A, 8 rows, and stores B, which is A before the body."""
+    copies = "".join(f"    mov (M1_NM, 16) B({i},0)<1> A({i},0)<1;1,0>\n" for i in range(8))
+    return (
+        HEAD
+        + "    mul (M1_NM, 1) Y(0,0)<1> %group_id_x(0,0)<0;1,0> 0x8:ud\n"
+        + f"    lsc_load_block2d.ugm (M1_NM, 1) A.0:d32.16x8nn {SURFACE.format('In(0,0)')}\n"
+        + copies
+        + body
+        + f"    lsc_store_block2d.ugm (M1_NM, 1) {SURFACE.format('Out(0,0)')} B.0:d32.16x8nn\n    ret (M1, 1)\n"
+    )
+
+
+def run(body: str, values: np.ndarray) -> str:
+    """Run a kernel on both engines, which must agree; gives the text of its native code."""
+    kernel = Kernel.from_assembly(text(body), target="any", engine="both")
+    given = xegpu_py.zeros_aligned((len(values) // 16, 16), np.float32)
+    given[...] = values.reshape(given.shape)
+    kernel(given, np.zeros_like(given), len(given) - 1, grid=len(values) // 128)
+    layout = kernel.launcher._interpreter.layout
+    return "\n".join(functions_of_program(kernel.program, layout, "fma", chosen_host(), divergent=False, keep=False))
+
+
+def rows(name: str, numbers: range, source: str = "A", size: int = 16) -> str:
+    """The function of rows of a variable, or parts of rows, written to B."""
+    each = 16 // size
+    places = [divmod(i, each) for i in numbers]
+    return "".join(f"    {name} (M1, {size}) B({r},{c * size})<1> {source}({r},{c * size})<1;1,0>\n" for r, c in places)
+
+
+def awkward(count: int) -> np.ndarray:
+    """Numbers of all magnitudes, and those at which powers overflow, become subnormal, and vanish."""
+    rng = np.random.default_rng(5)
+    found = rng.integers(0, 1 << 32, count, np.uint32).view(np.float32)
+    near = rng.uniform(-152, 130, count).astype(np.float32)
+    found = np.where(rng.random(count) < 0.2, found, near)
+    # Powers so close to the middle between two numbers that the short polynomial is on its wrong side.
+    wrong = [0x41CCE076, 0xC166A146, 0x4276703B, 0x418F382B, 0xC2398FC5, 0x41F74BA5, 0x4206703B, 0xC2518FC5]
+    found[-len(wrong) :] = np.array(wrong, np.uint32).view(np.float32)
+    edges = [np.inf, -np.inf, np.nan, 0, -0.0, 1, 128, -126, -149, -149.5, -150, -151, 1e-10, -1e-10, 0.5, -0.5]
+    found[: len(edges)] = edges
+    return found
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_many_in_a_row(name: str) -> None:
+    values = awkward(1 << 12)
+    if name in ("sin", "cos"):
+        values = np.clip(values, -1e5, 1e5)
+    found = run(rows(name, range(8)), values)
+    assert found.count(f"call i64 @{name}_run") == 1 and f"@{name}_16_values" not in found
+
+
+def test_subnormal_powers_are_not_in_doubt() -> None:
+    """Of all arguments with subnormal powers: the short polynomial is on the right side of each middle, and further
+    from it than rounding errors of any order of evaluation."""
+    ends = (np.float32(-126).view(np.uint32) + 1, np.float32(-150).view(np.uint32))
+    arguments = np.arange(*ends, dtype=np.uint32).view(np.float32)
+    whole = np.rint(arguments.astype(np.float64))
+    estimate = np.ldexp(np.polyval(elementary._SHORT_POWER[::-1], arguments - whole), whole.astype(int))
+    units = np.ldexp(estimate, 149)
+    from_middle = np.abs(units - np.floor(units) - 0.5) / units
+    assert from_middle.min() > 2.0**-48
+    near = from_middle < 2.0**-39
+    assert near.any()
+    for argument, power in zip(arguments[near].tolist(), np.rint(units[near]).tolist()):
+        with localcontext() as context:
+            context.prec = 60
+            exact = 2 ** (Decimal(argument) + 149)
+            assert abs(exact - Decimal(power)) < Decimal("0.5")
+
+
+IN_ROWS = {
+    "in parts of another size": (rows("exp", range(4)) + rows("exp", range(32, 36), size=2), 1),
+    "in place": (rows("exp", range(8), "B"), 0),
+    "onto what is read later": ("".join(rows("exp", range(r, r + 1), "B") for r in (0, 2, 1)), 0),
+    "guarded": ("    cmp.lt (M1, 16) P A(0,0)<1;1,0> 0x0:f\n" + rows("exp", range(3)).replace("exp", "(P) exp"), 0),
+    "of other signs": (rows("exp", range(3)).replace("A(", "(-)A("), 0),
+    "with a gap": (rows("exp", range(2)) + rows("exp", range(4, 6)), 2),
+}
+
+
+@pytest.mark.parametrize("name", IN_ROWS)
+def test_which_are_one_call(name: str) -> None:
+    body, calls = IN_ROWS[name]
+    assert run(body, awkward(256)).count("call i64 @exp_run") == calls
+
+
+def test_doubt_of_the_long_polynomial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The golden function computes what is in doubt: with a bound so wide, most of them."""
+    for bound in ("_BOUND", "_POWER_BOUND"):
+        monkeypatch.setattr(elementary, bound, 2.0**-26)
+    monkeypatch.setattr(elementary, "_SHORT_DOUBT", 26)
+    run(rows("exp", range(8)), awkward(256))
+    run(rows("rsqrt", range(8)), awkward(256))
