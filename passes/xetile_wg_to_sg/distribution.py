@@ -92,17 +92,17 @@ class Distribution(TileConversion):
         return [part] * own.own_count
 
     def no_pattern(self, op: ir.Operation) -> None:
-        if any(is_vector(v) for v in (*op.operands, *op.results)):
-            self.replace_values(op, self._on_vectors(op))
-        else:
+        if not any(is_vector(v) for v in (*op.operands, *op.results)):
             super().no_pattern(op)
+        elif is_elementwise(op):
+            self.replace(op, *self._elementwise(op))
+        else:
+            self.replace_values(op, self._on_vectors(op))
 
     def _on_vectors(self, op: ir.Operation) -> list[ir.Value]:
         if len(op.results) == 1 and is_splat(op):
             own = self.own(op.results[0])
             return [splat_of(op, [self.one(v) for v in op.operands], own.data)] * own.own_count
-        if is_elementwise(op) and len(op.results) == 1:
-            return self._elementwise(op)
         if op.name in ("vector.step", "vector.create_mask"):
             return self._placed(op)
         if len(op.results) != 1 or not op.name.startswith(("vector.", "arith.constant")):
@@ -143,14 +143,17 @@ class Distribution(TileConversion):
         """The parts of an old vector that the subgroup needs."""
         return self.subgroup.exchange(self.get(old), self.own(old), want, user.operation)
 
-    def _elementwise(self, op: ir.Operation) -> list[ir.Value]:
+    def _elementwise(self, op: ir.Operation) -> list[list[ir.Value]]:
+        """The parts of each result."""
         own = self.own(op.results[0])
         groups = [self.parts(v, own, op) if is_vector(v) else None for v in op.operands]
-        found = []
+        made = []
         for i in range(own.own_count):
             operands = [self.one(v) if g is None else g[i] for v, g in zip(op.operands, groups)]
-            found += resized(op, operands, own.data)
-        return found
+            made.append(resized(op, operands, own.data))
+        parts = [list(p) for p in zip(*made)]
+        owns = map(self.own, op.results)
+        return [p if to == own else self.subgroup.exchange(p, own, to, op) for p, to in zip(parts, owns)]
 
     def _placed(self, op: ir.Operation) -> list[ir.Value]:
         """Vectors whose elements depend on their position: `vector.step` and `vector.create_mask`."""

@@ -72,6 +72,8 @@ def integer_op(b: Body, x: Value) -> Value:
     how = b.r.random()
     if how < 0.04:
         return integer_power(b, x)
+    if how < 0.12:
+        return extended(b, x)
     if how < 0.6:
         return binary(b, b.r.choice(INTEGER_BINARY), x, other(b, x))
     if how < 0.75:
@@ -235,9 +237,7 @@ def truth(b: Body, x: Value) -> Value:
 def steps(b: Body, x: Value) -> None:
     """Some ops, each on what the one before it makes."""
     for _ in range(b.r.randint(1, 4)):
-        # Ops of two results, which are refused on vectors that subgroups share.
-        two = not is_float(x.element) and b.r.random() < 0.1
-        x = b.keep(extended(b, x)) if two else step(b, x)
+        x = step(b, x)
         if x.element not in NUMBERS:
             break
 

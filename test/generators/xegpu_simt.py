@@ -47,7 +47,7 @@ class Items(xegpu_vc.Kernel):
             "for": 2 if depth and scalars else 0,
             "while": 1 if depth and scalars else 0,
             "switch": 1 if depth and scalars else 0,
-            "tell": 3 if top and self.whole and scalars else 0,
+            "tell": 6 if top and self.whole and scalars else 0,
             "fragment": 3 if top and self.whole and self.lanes == 16 else 0,
             "dpas": 1 if top and self.whole and self.lanes == 16 else 0,
             "exchange": 1 if top and self.whole else 0,
@@ -156,7 +156,9 @@ class Items(xegpu_vc.Kernel):
     # Subgroups
 
     def tell(self, x: Value) -> Value:
-        """A shuffle, or a reduction of a subgroup."""
+        """A shuffle, or a reduction of a subgroup; often of numbers that differ among lanes."""
+        if self.r.random() < 0.4:
+            x = self.op(f"arith.index_cast {self.lane} : index to i32", (), "i32", self.lanes)
         if x.element not in ("i32", "f32", "i64", "f16", "i16"):
             return x
         if self.r.random() < 0.4:

@@ -11,6 +11,7 @@ from mlir import ir as mlir
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.context import Context, current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.mixed import with_cast
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader, Rewritten
 from xegpu_py.ir.source import Source, decode_utf8
@@ -185,14 +186,19 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
     source.check_nesting()
     source.check_numbers()
     context.load_met(source.text)
-    rewritten = Reader(source, context.own).rewrite()
-    try:
-        with context:
-            module = mlir.Module.parse(rewritten.text)
-    except mlir.MLIRError as e:
-        # MLIR 22 refuses some texts without a word.
-        found = from_mlir(e, context, rewritten) or [Diagnostic("error", "cannot be parsed", source.position(0))]
-        raise DiagnosticError(found, [source]) from None
+    while True:
+        rewritten = Reader(source, context.own).rewrite()
+        try:
+            with context:
+                module = mlir.Module.parse(rewritten.text)
+            break
+        except mlir.MLIRError as e:
+            # MLIR 22 refuses some texts without a word.
+            found = from_mlir(e, context, rewritten) or [Diagnostic("error", "cannot be parsed", source.position(0))]
+            mended = with_cast(source, found)
+            if mended is None:
+                raise DiagnosticError(found, [source]) from None
+            source = mended
     _relocate(module.operation, rewritten)
     made = Module(module, (source,))
     if verify:

@@ -100,3 +100,35 @@ def test_work_items_beside_narrow_numbers():
         )
         assert out.tolist() == [expected(x, y, 32) for x, y in zip(a, b)]
         assert given.tolist() == [signed(n, 4) for n in range(32)]
+
+
+def workgroup(body):
+    """A kernel of four subgroups, whose results are stored with another map."""
+    own, other = (
+        f"#xetile.tile_attr<wg_map = <sg_layout = [{layout}], sg_data = [{data}]>>"
+        for layout, data in (("2, 2", "16, 16"), ("4, 1", "8, 32"))
+    )
+    lines = []
+    for i, name in enumerate(("%x", "%y")):
+        lines.append(f"%t{i} = xetile.init_tile %p{i}[0, 0] : memref<32x32xi32> -> !xetile.tile<32x32xi32, {own}>")
+        lines.append(f"{name} = xetile.load_tile %t{i} : !xetile.tile<32x32xi32, {own}> -> vector<32x32xi32>")
+    lines.append(body.replace("M", "vector<32x32xi1>").replace("T", "vector<32x32xi32>").replace("C", "T"))
+    for i, name in enumerate(RESULTS, 2):
+        kind = f"!xetile.tile<32x32xi32, {other if i % 2 else own}>"
+        lines.append(f"%t{i} = xetile.init_tile %p{i}[0, 0] : memref<32x32xi32> -> {kind}")
+        lines.append(f"xetile.store_tile {name}, %t{i} : vector<32x32xi32>, {kind}")
+    memory = ", ".join(f"%p{i}: memref<32x32xi32>" for i in range(8))
+    text = "\n    ".join(lines).replace("to T", "to vector<32x32xi32>")
+    return f"gpu.module @m {{ gpu.func @k({memory}) kernel {{\n    {text}\n    gpu.return\n}} }}"
+
+
+def test_subgroups_share_both_halves():
+    a, b = numbers(32, 1024, 5), numbers(32, 1024, 6)
+    exact = [expected(x, y, 32) for x, y in zip(a, b)]
+    text = workgroup(BODY)
+    for engine in ("reference", "both"):
+        outs = [np.zeros((32, 32), np.int32) for _ in range(6)]
+        given = [np.array(v, np.int32).reshape(32, 32) for v in (a, b)]
+        xegpu_py.compile(text, engine=engine, cache="off")(*given, *outs, block=4)
+        for column, (out, wanted) in enumerate(zip(outs, zip(*exact))):
+            assert out.ravel().tolist() == list(wanted), (engine, RESULTS[column])
