@@ -1,8 +1,8 @@
-"""`vector-lower-contract`: contractions and outer products become products that are added one after the other."""
+"""`vector-lower-contract`: contractions, outer products, scans, and accesses that compress, in terms of simpler ops."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +21,13 @@ _PRODUCTS = ("vector.contract", "vector.outerproduct")
 @register_pass("vector-lower-contract")
 @dataclass
 class VectorLowerContract(Pass):
-    """Rewrite vector.contract and vector.outerproduct in kernels as elementwise ops.
+    """Rewrite contractions, outer products, scans and compressing accesses in kernels as simpler ops of the dialect.
 
-    There is one step for each place along the reduced dimensions, of which an outer product has none.
+    Scans combine the slices along their dimension one after the other. vector.compressstore becomes vector.scatter,
+    and vector.expandload vector.gather: an element's index is the number of set mask bits before it.
+
+    Of vector.contract and vector.outerproduct, there is one step for each place along the reduced dimensions, of which
+    an outer product has none.
     The places follow each other in row-major order. Floats are added by fma, with one rounding for each product;
     operands narrower than the accumulator are extended before. Products that a vector.mask leaves out are not added.
 
@@ -48,6 +52,11 @@ class VectorLowerContract(Pass):
                 with contract.location, ir.InsertionPoint(outer):
                     outer.results[0].replace_all_uses_with(self._lowered(contract, outer if masked else None))
                 outer.erase()
+            for other in [o for o in walk(func) if o.name in _REWRITES]:
+                with other.location, ir.InsertionPoint(other):
+                    for old, new in zip(other.results, _REWRITES[other.name](other), strict=True):
+                        old.replace_all_uses_with(new)
+                other.erase()
 
     def _lowered(self, op: ir.Operation, outer: ir.Operation | None) -> ir.Value:
         if outer is not None and len(outer.operands) > 1:
@@ -129,3 +138,54 @@ def _maps(op: ir.Operation) -> list[list[int]]:
     # The second factor of a result of one dimension is a scalar.
     rank = len(shape_of(op.results[0]))
     return [[0], list(range(1, rank)), list(range(rank))]
+
+
+def _scan(op: ir.Operation) -> tuple[ir.Value, ir.Value]:
+    """The slices along a dimension, each combined with what is before it; and the last one."""
+    value, first = op.operands
+    dim, inclusive = ir.IntegerAttr(op.attributes["reduction_dim"]).value, ir.BoolAttr(op.attributes["inclusive"]).value
+    shape, kind = shape_of(value), CombiningKind.of(op)
+    size = [1 if d == dim else n for d, n in enumerate(shape)]
+    found = build.zero(value.type)
+    last = build.shape_cast(first, size)
+    for place in range(shape[dim]):
+        at = [place if d == dim else 0 for d in range(len(shape))]
+        if inclusive:
+            here = build.extract_slice(value, at, size)
+            last = kind.combine(last, here) if place else here
+        elif place:
+            last = kind.combine(last, build.extract_slice(value, [max(n - 1, 0) for n in at], size))
+        found = build.insert_slice(last, found, at)
+    return found, last if last.type == first.type else build.make("vector.shape_cast", first.type, last)
+
+
+def _places(mask: ir.Value) -> ir.Value:
+    """The number of set bits before each bit of a mask, in i32."""
+    (count,) = shape_of(mask)
+    flags = build.make("arith.extui", build.with_element(mask.type, build.integer_type(32)), mask)
+    total, none = flags, build.zero(flags.type)
+    by = 1
+    while by < count:
+        moved = build.shuffle(total, none, [i - by if i >= by else count for i in range(count)])
+        total, by = build.binary("addi", total, moved), 2 * by
+    return build.binary("subi", total, flags)
+
+
+def _compress(op: ir.Operation) -> tuple[()]:
+    """Write the elements that the mask chooses, one behind the other."""
+    memref, *indices, mask, value = op.operands
+    build.create("vector.scatter", [], [memref, *indices, _places(mask), mask, value])
+    return ()
+
+
+def _expand(op: ir.Operation) -> tuple[ir.Value]:
+    """Read consecutive elements to where the mask is set."""
+    memref, *indices, mask, otherwise = op.operands
+    return (build.make("vector.gather", op.results[0].type, memref, *indices, _places(mask), mask, otherwise),)
+
+
+_REWRITES: dict[str, Callable[[ir.Operation], tuple[ir.Value, ...]]] = {
+    "vector.scan": _scan,
+    "vector.compressstore": _compress,
+    "vector.expandload": _expand,
+}

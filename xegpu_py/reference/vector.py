@@ -384,6 +384,18 @@ def scatter(node: Node, memref: MemRef, *rest: Any) -> None:
     write_masked(memref, _chosen(indices, places), mask, value)
 
 
+@evaluates("vector.scan")
+def scan(node: Node, values: Array, first: Array) -> tuple[Array, Array]:
+    """Each slice along a dimension combined with those before it, and the last result."""
+    slices = list(np.moveaxis(np.asarray(values), node.attribute("reduction_dim"), 0))
+    if not node.attribute("inclusive"):
+        slices = [np.asarray(first), *slices[:-1]]
+    found = slices[:1]
+    for one in slices[1:]:
+        found.append(combine(node.word("kind"), node.element, found[-1], one))
+    return np.moveaxis(np.stack(found), 0, node.attribute("reduction_dim")), found[-1]
+
+
 @evaluates("vector.expandload")
 def expandload(node: Node, memref: MemRef, *rest: Any) -> Array:
     """Load consecutive elements into the positions whose mask bit is set."""
