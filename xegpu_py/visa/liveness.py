@@ -228,6 +228,10 @@ class Liveness:
             live |= self._in[successor]
         return live
 
+    def entering(self, block: int) -> list[Root]:
+        """The variables that are no aliases, and predicates, that are live at the begin of a block."""
+        return [var for number, var in enumerate(self._variables) if self._in[block] >> number & 1]
+
     def enters(self, block: int, var: Root) -> bool:
         """Whether a variable that is no alias is live at the begin of a block."""
         number = self._numbers.get(var)

@@ -117,6 +117,13 @@ def test_each_launch_begins_anew(engine: str) -> None:
         assert out[: 2 * 3 : 3 - block].tolist() == [5] * (3 * block)
 
 
+def test_registers_that_a_program_writes_first_are_not_cleared() -> None:
+    first, later = "    add (M1_NM, 1) S(0,0)<1> T(0,0)<0;1,0> 1:ud\n", "    mov (M1_NM, 1) T(0,0)<1> 2:ud\n"
+    for body, some in ((later + first, True), (first + later, False)):
+        jit = kernel(body + thread_number(1) + ADDRESS + STORE, engine="jit").launcher.jit
+        assert (jit.given < jit.frame.registers) == some
+
+
 @pytest.fixture
 def interruptible() -> Iterator[None]:
     """What runs the tests may have told them to ignore interrupts."""

@@ -5,7 +5,8 @@
 ; the numbers of `Status`, and two limits that stand there.
 
 ; Makes the threads of a workgroup ready: its memory is cleared, and each thread's block begins as a copy of the template
-; with the thread's number, the workgroup's place in the grid, and the ids of the thread's first work item.
+; with the thread's number, the workgroup's place in the grid, and the ids of the thread's first work item. Registers that
+; are written before they are read are not copied.
 define hidden void @begin(ptr %ctx, i64 %group) noinline nounwind {
 entry:
   %slm.at = getelementptr i8, ptr %ctx, i64 $slm
@@ -57,6 +58,12 @@ located:
   %initial_bytes = load i64, ptr %initial_bytes.at
   %template.at = getelementptr i8, ptr %ctx, i64 $template
   %template = load ptr, ptr %template.at
+  %given.at = getelementptr i8, ptr %ctx, i64 $given
+  %given = load i64, ptr %given.at
+  %registers.at = getelementptr i8, ptr %ctx, i64 $registers
+  %registers = load i64, ptr %registers.at
+  %state.from = getelementptr i8, ptr %template, i64 %registers
+  %state_bytes = sub i64 %initial_bytes, %registers
   %items.at = getelementptr i8, ptr %ctx, i64 $items
   %items = load i64, ptr %items.at
   %block_x.at = getelementptr i8, ptr %ctx, i64 $block_x
@@ -77,7 +84,9 @@ next:
 copy:
   %offset = mul i64 %thread, %block_bytes
   %block = getelementptr i8, ptr %blocks, i64 %offset
-  call void @llvm.memcpy.p0.p0.i64(ptr %block, ptr %template, i64 %initial_bytes, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %block, ptr %template, i64 %given, i1 false)
+  %state = getelementptr i8, ptr %block, i64 %registers
+  call void @llvm.memcpy.p0.p0.i64(ptr %state, ptr %state.from, i64 %state_bytes, i1 false)
   %number.at = getelementptr i8, ptr %block, i64 8
   %number = trunc i64 %thread to i32
   store i32 %number, ptr %number.at

@@ -162,6 +162,7 @@ class Jit:
         )
         self.divergent, self.starts = plan.divergent, plan.starts
         self.panel_bytes, self.panels = plan.panel_bytes, plan.panels
+        self.given = plan.given
         self.driver = driver(cache)
         places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
         self.local_ids = np.array(places, np.int64)
@@ -346,6 +347,8 @@ class _Worker:
             block_bytes=frame.bytes,
             initial_bytes=frame.initial_bytes,
             status_offset=frame.status,
+            given=jit.given,
+            registers=frame.registers,
             local_ids=jit.local_ids.ctypes.data,
             local_id_count=len(jit.local_ids),
             tables=jit.tables.ctypes.data,

@@ -102,6 +102,8 @@ class Context(ctypes.Structure):
         ("initial_bytes", ctypes.c_int64),  # of `Frame.initial_bytes`
         ("status_offset", ctypes.c_int64),  # of `Frame.status`
         ("template", ctypes.c_void_p),  # the block with which each thread starts
+        ("given", ctypes.c_int64),  # bytes of the template's registers that threads may read before they write them
+        ("registers", ctypes.c_int64),  # of `Frame.registers`
         ("local_ids", ctypes.c_void_p),  # i64[local_id_count]: where in its block its local ids belong
         ("local_id_count", ctypes.c_int64),
         ("next", ctypes.c_void_p),  # i64: the first workgroup that no worker has taken

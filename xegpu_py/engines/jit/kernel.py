@@ -24,8 +24,8 @@ from xegpu_py.engines.jit.temporaries import Freedom, freedom_of
 from xegpu_py.engines.jit.unwritten import emit_checks
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.liveness import live_ranges
-from xegpu_py.visa.operands import Flag
+from xegpu_py.visa.liveness import live_ranges, liveness_of
+from xegpu_py.visa.operands import BUILTINS, Flag, Variable
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 
@@ -46,6 +46,20 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     size = max(layout.allocation.bytes, layout.target.grf_bytes)
     barriers = 1 + int(program.attributes.get("NBarrierCnt", 0))
     return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers, layout.watch, layout.races)
+
+
+def given_bytes(program: Program, layout: Layout, keep: bool) -> int:
+    """Bytes of the register file, from the first on, that a thread may read before it has written them.
+
+    These are the header and the inputs, or all registers if they are to be looked at, or if the program may read a
+    variable that it has not written.
+    """
+    inputs = {item.var.root[0] for item in program.inputs}
+    known = inputs.union(BUILTINS.values())
+    live = liveness_of(program, layout.target).entering(0)
+    if keep or any(isinstance(var, Variable) and var not in known for var in live):
+        return frame_of(program, layout).registers
+    return max([layout.target.grf_bytes, *(layout.offset(var) + var.bytes for var in inputs)])
 
 
 def matrices_of(program: Program, layout: Layout, model: Model, divergent: bool, keep: bool) -> Matrices | None:

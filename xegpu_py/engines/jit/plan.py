@@ -12,7 +12,7 @@ from xegpu_py.engines.jit.cache import Cache, digest, package_state
 from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.kernel import functions_of_program, matrices_of
+from xegpu_py.engines.jit.kernel import functions_of_program, given_bytes, matrices_of
 from xegpu_py.engines.jit.llvm import Loaded
 from xegpu_py.engines.jit.native import key_of, thread_code, versions
 from xegpu_py.numerics.dpas import Model
@@ -30,6 +30,7 @@ class Plan:
         length: the number of instructions.
         tables: names of the tables that the code looks into.
         code: what the code is kept under.
+        given: bytes of the register file, from the first on, that threads may read before they write them.
         panel_bytes, panels: the size of panels, and how many of them a thread needs; see `Panels`.
     """
 
@@ -38,6 +39,7 @@ class Plan:
     length: int
     tables: Sequence[str]
     code: str
+    given: int
     panel_bytes: int
     panels: int
 
@@ -74,6 +76,7 @@ def prepared(
         len(program.instructions),
         tables,
         key_of(functions, host, versions() if cache else ""),
+        given_bytes(program, layout, keep),
         matrices.panel_bytes if matrices else 0,
         matrices.panels if matrices else 0,
     )
