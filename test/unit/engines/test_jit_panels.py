@@ -112,13 +112,15 @@ def test_races_are_looked_for_in_each_thread() -> None:
     assert "@make_load2d" not in text_of(kernel)
 
 
-def test_other_allocations_do_not_matter() -> None:
+@pytest.mark.parametrize("factors", [panels._FACTORS, (1, 1)], ids=["two hashes", "one hash"])
+def test_other_allocations_do_not_matter(factors: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """A store to another array leaves panels to be found, as one of a GEMM's threads does at its end."""
+    monkeypatch.setattr(panels, "_FACTORS", factors)
     kernel = compiled(LOADS + PRODUCT, engine="jit")
     kernel(*arrays(), block=8)
     (worker,) = kernel.launcher.jit._spare
     assert worker._panels is not None
-    assert worker._panels.made == 2
+    assert worker._panels.made == sum(map(panels.panel_stride, (8 * 16 * 4, 16 * 16 * 4)))
 
 
 def loop(count: int, inner: str = "", product: str = PRODUCT, change: str = "") -> str:
@@ -143,9 +145,15 @@ def test_products_of_loops_wait(count: int, threads: int) -> None:
 
 
 def test_blocks_of_later_steps_are_prefetched() -> None:
-    """Of B, whose place a loop moves on by 1 in each step, the block 4 steps on; of A, whose place it masks, none."""
+    """Of B, whose place a loop moves on by 1 in each step, the block 8 steps on; of A, whose place it masks, none."""
     steps = re.findall(r"call i64 @load2d_\w+_as_(a|b16)_bf\(.*, i64 (-?\d+)\)", run(loop(3), 3))
-    assert steps == [("a", "0"), ("b16", "4")]
+    assert steps == [("a", "0"), ("b16", "8")]
+
+
+def test_as_many_steps_wait_as_the_cache_holds() -> None:
+    """Of a subgroup's tile of 32x64: 4 steps of 32 elements of bf16, 8 steps of 16 of tf32, 2 of 64 of f8."""
+    sizes = (4160 + 2 * 4160, 2112 + 4 * 1088, 8256 + 2 * 8256)
+    assert [panels.steps_together(size) for size in (*sizes, 1 << 20, 1)] == [4, 8, 2, 1, 8]
 
 
 def test_loops_behind_each_other(monkeypatch: pytest.MonkeyPatch) -> None:

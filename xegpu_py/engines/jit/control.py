@@ -11,14 +11,16 @@ from collections.abc import Mapping, Sequence
 
 from xegpu_py.engines.jit.code import Code, Value
 from xegpu_py.engines.jit.emitter import Emitter
-from xegpu_py.engines.jit.frame import ENDED_PC, Status, context_offset
+from xegpu_py.engines.jit.frame import ENDED_PC, SLICE, Status, context_offset
+from xegpu_py.numerics.dpas import ops_per_channel
+from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.visa.flow import divergent_lanes
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 
 _LONG = 16
-"""The approximate cost of a product of matrices or a 2D block message; that of other instructions is 1."""
+"""The approximate cost of a 2D block message, or a product of matrices of bf; that of other instructions is 1."""
 
 _LONGEST = 500
 """Instructions of a function, about."""
@@ -76,6 +78,8 @@ def least_counter(code: Code, counters: Value, divergent: int) -> tuple[Value, V
 
 def _work(inst: Instruction) -> int:
     """The approximate cost of an instruction."""
+    if inst.name == "dpas" and PRECISIONS[inst["W"]].is_float:
+        return _LONG * ops_per_channel(inst["W"], inst["A"]) // ops_per_channel("bf", "bf")
     return _LONG if INSTRUCTIONS[inst.name].category == "dpas" or "block" in inst.values else 1
 
 
@@ -204,6 +208,10 @@ class Control:
         """Jump back; now and then others run first, who may be waited for."""
         code = self.emitter.code
         work = sum(map(_work, self.emitter.program.instructions[to : at + 1]))
+        if self.emitter.queue and self.emitter.matrices:
+            # Others run when the queue is empty.
+            steps = self.emitter.matrices.steps
+            work = SLICE // (max(round(SLICE / work / steps), 1) * steps)
         place = code.at(self.emitter.ctx, context_offset("budget"))
         left = code.sub(code.load(place, "i64", 8), code.const(work, "i64"))
         code.store(left, place, 8)

@@ -8,12 +8,7 @@ from importlib.resources import files
 from string import Template
 
 from xegpu_py.engines.access import BUILTIN_OFFSETS
-from xegpu_py.engines.jit.frame import Context, Status
-
-_SLICE = 1 << 11
-"""The time slice of a thread: the work in loops, as `control` counts it, after which others of its workgroup run. It is
-small enough that they find matrices that they share in the caches, and large enough that changing threads costs little.
-"""
+from xegpu_py.engines.jit.frame import SLICE, Context, Status
 
 _ROUNDS = 1 << 14
 """Rounds in which no thread of a workgroup gets to its end or past a barrier before other workgroups may run."""
@@ -29,7 +24,7 @@ def functions_of(file: str) -> dict[str, str]:
     words: dict[str, int] = {name: getattr(Context, name).offset for name, *_ in Context._fields_}
     words |= {status.name: int(status) for status in Status}
     words |= {name.lstrip("%"): offset for name, offset in BUILTIN_OFFSETS.items()}
-    words |= {"slice": _SLICE, "rounds": _ROUNDS}
+    words |= {"slice": SLICE, "rounds": _ROUNDS}
     text = Template(files(__package__).joinpath(file).read_text("utf-8")).substitute(words)
     found = re.findall(r"^define .*?^}$", text, re.MULTILINE | re.DOTALL)
     return {function[function.index("@") + 1 : function.index("(")]: function for function in found}

@@ -161,7 +161,7 @@ class Jit:
             self.program, self.layout, self.model, own, divergent=divergent, keep=keep, alone=alone, cache=cache
         )
         self.divergent, self.starts = plan.divergent, plan.starts
-        self.panel_bytes, self.panels = plan.panel_bytes, plan.panels
+        self.panel_bytes, self.step_bytes = plan.panel_bytes, plan.step_bytes
         self.given = plan.given
         self.driver = driver(cache)
         places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
@@ -332,7 +332,7 @@ class _Worker:
         self.traffic = aligned(8 * len(TRAFFIC)).view(np.int64)
         self.slot: _Slot | None = None
         self._spare: list[_Slot] = []
-        self._panels = Panels(jit.panel_bytes, jit.panels) if jit.panels else None
+        self._panels = Panels(jit.panel_bytes, jit.step_bytes) if jit.panel_bytes else None
         self._golden_call = GOLDEN_CALL(lambda _, at, block, active: self.golden(at, block, active))
         self.context = Context.from_buffer(aligned(ctypes.sizeof(Context)).data)
         Context.__init__(

@@ -35,6 +35,11 @@ STRIDES = 64
 ENDED_PC = 1 << 30
 """The program counter of a lane that has ended."""
 
+SLICE = 1 << 11
+"""The time slice of a thread: the work in loops, as `control` counts it, after which others of its workgroup run. It is
+small enough that they find matrices that they share in the caches, and large enough that changing threads costs little.
+"""
+
 
 @dataclass
 class Frame:

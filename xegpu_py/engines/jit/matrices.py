@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from xegpu_py.engines.jit.panels import panel_stride, steps_together
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Access, accesses
@@ -72,7 +73,8 @@ class Matrices:
     Attributes:
         bytes: of the memory in which they lie.
         panel_bytes: of the largest panel; 0 if there is none.
-        panels: how many a thread loads at most before it has multiplied them.
+        step_bytes: of the panels that a thread loads at most in a block.
+        steps: of a loop that are multiplied together at most.
     """
 
     def __init__(
@@ -103,7 +105,7 @@ class Matrices:
             (matrix,) = uses.kinds
             if share and _shared(uses, target):
                 self._found[var] = replace(matrix, shared=True)
-                sizes = (matrix.scale * _block_bytes(shape, target) for shape, _ in uses.loads)
+                sizes = (panel_stride(matrix.scale * block_bytes(shape, target.grf_bytes)) for shape, _ in uses.loads)
                 self.panel_bytes = max(self.panel_bytes, *sizes)
                 continue
             size, place = -(-var.bytes * matrix.scale // 64) * 64, 0
@@ -115,8 +117,13 @@ class Matrices:
             taken.append((place, place + size, last))
             self._found[var] = replace(matrix, place=place)
             self.bytes = max(self.bytes, place + size)
-        blocks = Counter(bisect_right(starts, at) for at, inst in enumerate(program.instructions) if self.shares(inst))
-        self.panels = max(blocks.values(), default=0)
+        blocks: Counter[int] = Counter()
+        for at, inst in enumerate(program.instructions):
+            if self.shares(inst):
+                size = block_bytes(inst["block"], target.grf_bytes) * self._found[inst["dst"].var.root[0]].scale
+                blocks[bisect_right(starts, at)] += panel_stride(size)
+        self.step_bytes = max(blocks.values(), default=0)
+        self.steps = steps_together(self.step_bytes)
 
     def shares(self, inst: Instruction) -> bool:
         """Whether an instruction loads a panel."""
@@ -136,9 +143,9 @@ def found_matrices(program: Program, target: Target, starts: tuple[int, ...], sh
     return Matrices(program, target, live_ranges(program, target), starts, share)
 
 
-def _block_bytes(shape: BlockShape, target: Target) -> int:
+def block_bytes(shape: BlockShape, grf_bytes: int) -> int:
     """Bytes of the registers that a message writes."""
-    return shape.count * shape.block_bytes(target.grf_bytes)
+    return shape.count * shape.block_bytes(grf_bytes)
 
 
 def _shared(uses: _Uses, target: Target) -> bool:
@@ -148,7 +155,7 @@ def _shared(uses: _Uses, target: Target) -> bool:
     for access in uses.order:
         if access.writes:
             shape, start = next(loads)
-            latest.insert(0, (start, start + _block_bytes(shape, target)))
+            latest.insert(0, (start, start + block_bytes(shape, target.grf_bytes)))
         else:
             # The last message that has written a byte of it has written all of it.
             start, end = next(load for load in latest if load[0] < access.end and access.start < load[1])

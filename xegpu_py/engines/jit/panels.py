@@ -2,6 +2,7 @@
 
 Subgroups of a workgroup load the same blocks of A and B. The first one that does widens a block into a panel; the
 others find the panel by what the message says. Panels lie in a ring, in which a new one takes the place of the oldest.
+A table has two entries for each key's hash: the first one has the latest panel.
 
 No panel is found that was made before the worker's last other access to memory, except stores of blocks to allocations
 that no panel is of. So a thread that knows by a barrier, an atomic or a load that another one has stored, or that has
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xegpu_py.engines.jit.code import PTR, Code, Value
+from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.frame import context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.memory import aligned
@@ -25,19 +26,20 @@ _HEAD, _FLOOR, _SPAN, _NEXT, _RING, _END, _STEPS, _SOURCES = range(0, 64, 8)
 _LAST, _TABLE = 64, 128
 """Of the memory of panels, i64 each:
 
-- how many were made; how many of the first of these are not to be found; how many of the last ones are;
+- how many bytes of panels were made; how many of the first of these are not to be found; how many of the last ones are;
 - where the next one is made, and where the ring begins and ends;
 - for how many steps of a loop panels are kept before they are multiplied;
 - the allocations that blocks are of, as bits of their numbers' remainders by 64;
 - the last entry of the table that is in use;
 - and the table of where panels are."""
 
-_ENTRIES = 1 << 11
+_ENTRIES = 1 << 10
 _ENTRY = 64
-"""Bytes of an entry of the table: four words of a key, the panel's number, where it is, an address that the loop's
-later steps load from, how many rows of it are still to be prefetched, and the bytes that its message moves."""
+"""Bytes of an entry of the table: four words of a key, how many bytes of panels were made before this one, where it is,
+an address that the loop's later steps load from, how many rows of it are still to be prefetched, and the bytes that its
+message moves."""
 
-_NUMBER, _PLACE, _AHEAD, _ROWS, _MOVED = 32, 40, 48, 56, 60
+_BEFORE, _PLACE, _AHEAD, _ROWS, _MOVED = 32, 40, 48, 56, 60
 
 _ROWS_AT_ONCE = 12
 """Rows of a block that a thread prefetches when it finds a panel. The threads that share a panel do a part each: a core
@@ -50,8 +52,10 @@ _RING_BYTES = 5 << 16
 """Of a ring for several threads: the panels of a turn of each of a GEMM's 32 threads, and few enough for a part of a
 second-level cache of 1 MiB."""
 
-MOST_STEPS = 4
-"""Steps of a loop that are multiplied together at most."""
+_MOST_STEPS = 8
+_STEPS_BYTES = 1 << 16
+"""Of the panels that a thread loads in all steps that are multiplied together: more do not stay in the first-level
+cache while its accumulators' rows are multiplied with them."""
 
 
 def panel_stride(size: int) -> int:
@@ -59,17 +63,23 @@ def panel_stride(size: int) -> int:
     return -(-size // 64) * 64 + 64
 
 
+def steps_together(step_bytes: int) -> int:
+    """Steps of a loop that are multiplied together, a power of two; in each a thread loads so many bytes of panels."""
+    most = min(_MOST_STEPS, _STEPS_BYTES // max(step_bytes, 1))
+    return 1 << max(most.bit_length() - 1, 0)
+
+
 class Panels:
     """The panels of one worker."""
 
-    def __init__(self, size: int, most: int) -> None:
+    def __init__(self, largest: int, step_bytes: int) -> None:
         """Make none yet.
 
         Args:
-            size: bytes of a panel.
-            most: panels that a thread loads before it multiplies them.
+            largest: bytes of the largest panel.
+            step_bytes: bytes of the panels that a thread loads in a step of a loop.
         """
-        self._stride, self._most = panel_stride(size), most
+        self._largest, self._step_bytes = largest, step_bytes
         self._ring = aligned(0)
         self._memory = aligned(_TABLE + _ENTRY * _ENTRIES).view(np.int64)
 
@@ -80,16 +90,17 @@ class Panels:
 
     @property
     def made(self) -> int:
-        """How many were made."""
+        """How many bytes of them were made."""
         return int(self._memory[_HEAD // 8])
 
     def begin(self, threads: int) -> None:
         """Forget all panels, and have a ring for workgroups of so many threads: a short one where none shares."""
-        steps = 1 if threads == 1 else MOST_STEPS
-        needed = self._most * steps
-        length = needed + (2 if threads == 1 else max(needed, _RING_BYTES // self._stride))
-        if len(self._ring) != length * self._stride:
-            self._ring = aligned(length * self._stride)
+        steps = 1 if threads == 1 else steps_together(self._step_bytes)
+        # At the ring's end some bytes are left over.
+        needed = self._step_bytes * steps + 2 * self._largest
+        length = needed + (self._largest if threads == 1 else max(needed, _RING_BYTES))
+        if len(self._ring) != length:
+            self._ring = aligned(length)
         memory = self._memory
         memory[_FLOOR // 8], memory[_SOURCES // 8] = memory[_HEAD // 8], 0
         memory[_SPAN // 8], memory[_STEPS // 8] = length - needed, steps
@@ -152,13 +163,30 @@ def find_panel(code: Code, ctx: Value, key: Sequence[Value]) -> Found:
     index = code.lshr(mixed, 64 - (_ENTRIES.bit_length() - 1))
     index = code.and_(index, code.load(code.at(panels, _LAST), "i64", 8))
     entry = code.at(code.at(panels, _TABLE), code.mul(index, code.const(_ENTRY, "i64")))
+    return _found(code, panels, entry, key)
+
+
+def find_beside(code: Code, ctx: Value, entry: Value, key: Sequence[Value]) -> Found:
+    """Look for a panel in the second entry of its key, whose first one has another panel.
+
+    If it is not there, that other one is moved there, or is lost if it is the older one of both.
+    """
+    other = code.op(f"inttoptr {code.xor(code.cast('ptrtoint', entry, 'i64'), code.const(_ENTRY, 'i64'))} to ptr", PTR)
+    found = _found(code, _panels(code, ctx), other, key)
+    first, second = (code.load(code.at(each, _BEFORE), "i64", 8) for each in (entry, other))
+    with code.when(code.and_(code.not_(found.known), code.icmp("sge", first, second))):
+        code.store(code.load(entry, vector(_ENTRY // 8, "i64"), _ENTRY), other, _ENTRY)
+    return found
+
+
+def _found(code: Code, panels: Value, entry: Value, key: Sequence[Value]) -> Found:
     differs = code.const(0, "i64")
     for i, word in enumerate(key):
         differs = code.or_(differs, code.xor(word, code.load(code.at(entry, 8 * i), "i64", 8)))
-    number = code.load(code.at(entry, _NUMBER), "i64", 8)
+    before = code.load(code.at(entry, _BEFORE), "i64", 8)
     moved = code.resize(code.load(code.at(entry, _MOVED), "i32", 4), 64, False)
     head, floor, span = (code.load(code.at(panels, at), "i64", 8) for at in (_HEAD, _FLOOR, _SPAN))
-    recent = code.and_(code.icmp("sge", number, floor), code.icmp("sle", code.sub(head, number), span))
+    recent = code.and_(code.icmp("sge", before, floor), code.icmp("sle", code.sub(head, before), span))
     known = code.and_(code.icmp("eq", differs, 0), recent)
     return Found(known, code.load(code.at(entry, _PLACE), "i64", 8), moved, entry, key)
 
@@ -186,13 +214,15 @@ def make_panel(
     panels = _panels(code, ctx)
     sources = code.at(panels, _SOURCES)
     code.store(code.or_(code.load(sources, "i64", 8), source), sources, 8)
-    number = code.load(code.at(panels, _HEAD), "i64", 8)
-    code.store(code.add(number, code.const(1, "i64")), code.at(panels, _HEAD), 8)
-    place = code.load(code.at(panels, _NEXT), "i64", 8)
-    after = code.add(place, code.const(panel_stride(size), "i64"))
-    ring, end = (code.load(code.at(panels, at), "i64", 8) for at in (_RING, _END))
-    code.store(code.select(code.icmp("ult", after, end), after, ring), code.at(panels, _NEXT), 8)
-    for i, word in enumerate((*key, number, place, ahead.address)):
+    stride = code.const(panel_stride(size), "i64")
+    head, following, ring, end = (code.load(code.at(panels, at), "i64", 8) for at in (_HEAD, _NEXT, _RING, _END))
+    # The bytes at the ring's end that are too few count as made.
+    fits = code.icmp("ule", code.add(following, stride), end)
+    place = code.select(fits, following, ring)
+    before = code.select(fits, head, code.add(head, code.sub(end, following)))
+    code.store(code.add(before, stride), code.at(panels, _HEAD), 8)
+    code.store(code.add(place, stride), code.at(panels, _NEXT), 8)
+    for i, word in enumerate((*key, before, place, ahead.address)):
         code.store(word, code.at(entry, 8 * i), 8)
     code.store(ahead.rows, code.at(entry, _ROWS), 4)
     code.store(code.resize(moved, 32, False), code.at(entry, _MOVED), 4)

@@ -31,7 +31,7 @@ class Plan:
         tables: names of the tables that the code looks into.
         code: what the code is kept under.
         given: bytes of the register file, from the first on, that threads may read before they write them.
-        panel_bytes, panels: the size of panels, and how many of them a thread needs; see `Panels`.
+        panel_bytes, step_bytes: the size of panels, and of those of a step of a loop; see `Panels`.
     """
 
     divergent: bool
@@ -41,7 +41,7 @@ class Plan:
     code: str
     given: int
     panel_bytes: int
-    panels: int
+    step_bytes: int
 
 
 def prepared(
@@ -78,7 +78,7 @@ def prepared(
         key_of(functions, host, versions() if cache else ""),
         given_bytes(program, layout, keep),
         matrices.panel_bytes if matrices else 0,
-        matrices.panels if matrices else 0,
+        matrices.step_bytes if matrices else 0,
     )
     code = thread_code(plan.code, functions, host, cache, alone=alone)
     assert code

@@ -10,11 +10,11 @@ from functools import partial
 from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import STRIDES, context_offset, traffic_offset
-from xegpu_py.engines.jit.matrices import Matrix
+from xegpu_py.engines.jit.matrices import Matrix, block_bytes
 from xegpu_py.engines.jit.panels import (
-    MOST_STEPS,
     Ahead,
     allocation_bit,
+    find_beside,
     find_panel,
     forget_panels,
     key_of,
@@ -95,10 +95,11 @@ def _load_panel(emitter: Emitter, inst: Instruction, at: int, name: str, matrix:
     emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, entered).make_panel())
     emitter.helper(name, lambda: _Block(emitter, name, shape, matrix, entered[:1]).find_panel(make))
     surface = _surface(emitter, inst)
-    across, down = (MOST_STEPS * _step(emitter, inst[n]) for n in ("x", "y"))
+    assert emitter.matrices
+    across, down = (emitter.matrices.steps * _step(emitter, inst[n]) for n in ("x", "y"))
     place = code.call(name, emitter.ctx, *surface, code.const((across << 32) + down, "i64"), result="i64")
     emitter.require(code.icmp("ne", place, 0), at)
-    size = shape.count * shape.block_bytes(emitter.layout.target.grf_bytes)
+    size = block_bytes(shape, emitter.layout.target.grf_bytes)
     emitter.note_panel(inst["dst"], size, code.op(f"inttoptr {place} to ptr", PTR))
 
 
@@ -313,9 +314,13 @@ class _Block:
     def make_panel(self) -> str:
         """The function that makes a panel; gives its address, or zero if the message is refused."""
         code, arrange = self.code, self.code.label()
-        assert self.emitter.matrices
-        size = self.emitter.matrices.panel_bytes
+        assert self.matrix
+        size = block_bytes(self.shape, self.grf_bytes) * self.matrix.scale
         step, entry, *key = self.more
+        found = find_beside(code, self.ctx, entry, [self.base, *key])
+        with code.when(found.known):
+            self._count("load", found.moved)
+            code.ret(found.place)
 
         def panel(pointer: Value, elements: Value) -> Value:
             moved = code.mul(elements, code.const(self.size, "i64"))

@@ -13,7 +13,7 @@ from functools import partial
 from xegpu_py.engines.jit.code import PTR, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter, Queue
 from xegpu_py.engines.jit.exact_sums import summer
-from xegpu_py.engines.jit.panels import MOST_STEPS, steps_of
+from xegpu_py.engines.jit.panels import steps_of
 from xegpu_py.engines.jit.products import (
     Extent,
     Shape,
@@ -208,6 +208,7 @@ def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Seq
     stacks: dict[tuple[object, ...], list[list[_Chain]]] = {}
     for group in groups:
         stacks.setdefault((group[0].shape, len(group[0].a), *(tuple(chain.b) for chain in group)), []).append(group)
+    assert emitter.matrices
     size, parts = 0, []
     count = Value(f"%queued{at}", PTR)
     before = code.op(f"load i64, {count}, align 8", "i64")
@@ -226,7 +227,7 @@ def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Seq
         for i, pointer in enumerate(pointers):
             code.store(code.at(*pointer), code.at(entry, 8 * i), 8)
         parts.append((size, stack))
-        size += MOST_STEPS * 8 * len(pointers)
+        size += emitter.matrices.steps * 8 * len(pointers)
     flush = emitter.helper(f"flush_{at}", lambda: _flusher(emitter, f"flush_{at}", parts))
     queue = Queue(count, Value(f"%queue{at}", PTR), flush)
     emitter.new_queue(queue, size)
