@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 
 import numpy as np
 import pytest
 
-from xegpu_py.engines.jit import panels
+from xegpu_py.engines.jit import engine, panels
 from xegpu_py.engines.jit.host import native_host
 from xegpu_py.engines.jit.kernel import functions_of_program
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -123,6 +124,70 @@ def test_other_allocations_do_not_matter(factors: tuple[int, int], monkeypatch: 
     assert worker._panels.made == sum(map(panels.panel_stride, (8 * 16 * 4, 16 * 16 * 4)))
 
 
+def place_of(grid: tuple[int, ...], block: int) -> str:
+    """Set Y to 8 times the number of the thread in its launch."""
+    steps = (
+        ("mul", "%group_id_z(0,0)<0;1,0>", f"0x{grid[1]:x}:d"),
+        ("add", "Y(0,0)<0;1,0>", "%group_id_y(0,0)<0;1,0>"),
+        ("mul", "Y(0,0)<0;1,0>", f"0x{grid[0]:x}:d"),
+        ("add", "Y(0,0)<0;1,0>", "%group_id_x(0,0)<0;1,0>"),
+        ("mul", "Y(0,0)<0;1,0>", f"0x{8 * block:x}:d"),
+        ("shl", "X(0,0)<1> %r0(0,2)<0;1,0>", "0x3:uw"),
+        ("add", "Y(0,0)<0;1,0>", "X(0,0)<0;1,0>"),
+    )
+    return "".join(
+        f"    {name} (M1, 1) {'' if name == 'shl' else 'Y(0,0)<1> '}{first} {second}\n" for name, first, second in steps
+    )
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "inner", "shape"),
+    [
+        ((8, 4, 3), 1, "", (8, 4)),
+        ((2, 6), 8, "", (2, 2)),
+        ((3, 5), 4, "", (1, 1)),
+        ((4, 4), 2, "    barrier\n", (1, 1)),
+    ],
+)
+def test_workgroups_run_together(
+    grid: tuple[int, ...], block: int, inner: str, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are beside each other in x and y, of which each thread stores where its own place says."""
+    found = []
+    own = engine.Jit._together
+
+    def spy(jit: engine.Jit, launch: engine.Launch, workers: int) -> engine.Launch:
+        found.append(own(jit, launch, workers))
+        return found[-1]
+
+    monkeypatch.setattr(engine.Jit, "_together", spy)
+    rows = 8 * math.prod(grid) * block
+    body = HEAD + SET + CLEAR + LOADS + PRODUCT + inner + place_of(grid, block)
+    body += f"""\
+    mov (M1, 1) C(0,0)<1> Y(0,0)<0;1,0>
+    lsc_store_block2d.ugm (M1, 1) flat[Out,0x3f,0x{rows - 1:x},0x3f,0x0,Y(0,0)] C.0:d32.16x8nn
+    ret (M1, 1)
+"""
+    out = np.zeros((rows, 16), np.float32)
+    Kernel.from_assembly(body, target="any", threads=1, engine="both")(arrays()[0], out, grid=grid, block=block)
+    assert out[::8, 0].tolist() == list(range(0, rows, 8))
+    assert [(launch.across, launch.down) for launch in found] == [shape]
+
+
+def test_refused_in_one_of_those_that_run_together() -> None:
+    """The message names the thread."""
+    bad = "    mov (M1, 16) Place(0,0)<1> 0x0:uq\n" + STORES["flat"].replace(FLAT, "")
+    skip = f"    cmp.eq (M1, 1) P Y(0,0)<0;1,0> 0x{8 * 77:x}:d\n    (!P) jmp (M1, 1) End\n"
+    body = HEAD + SET + CLEAR + LOADS + PRODUCT + place_of((4, 4, 2), 4) + skip + bad + "End:\n    ret (M1, 1)\n"
+    found = []
+    for name in ("interpreter", "jit"):
+        with pytest.raises(DiagnosticError) as error:
+            Kernel.from_assembly(body, target="any", engine=name)(*arrays(), grid=(4, 4, 2), block=4)
+        found.append(str(error.value))
+    assert found[0] == found[1]
+    assert "workgroup" in found[0]
+
+
 def loop(count: int, inner: str = "", product: str = PRODUCT, change: str = "") -> str:
     """A loop that loads other blocks each time, at the end such that lie outside."""
     return f"""\
@@ -145,15 +210,15 @@ def test_products_of_loops_wait(count: int, threads: int) -> None:
 
 
 def test_blocks_of_later_steps_are_prefetched() -> None:
-    """Of B, whose place a loop moves on by 1 in each step, the block 8 steps on; of A, whose place it masks, none."""
+    """Of B, whose place a loop moves on by 1 in each step, the block 4 steps on; of A, whose place it masks, none."""
     steps = re.findall(r"call i64 @load2d_\w+_as_(a|b16)_bf\(.*, i64 (-?\d+)\)", run(loop(3), 3))
-    assert steps == [("a", "0"), ("b16", "8")]
+    assert steps == [("a", "0"), ("b16", "4")]
 
 
 def test_as_many_steps_wait_as_the_cache_holds() -> None:
-    """Of a subgroup's tile of 32x64: 4 steps of 32 elements of bf16, 8 steps of 16 of tf32, 2 of 64 of f8."""
+    """Of a subgroup's tile of 32x64: 4 steps of bf16 or tf32, 2 of f8, which are longer."""
     sizes = (4160 + 2 * 4160, 2112 + 4 * 1088, 8256 + 2 * 8256)
-    assert [panels.steps_together(size) for size in (*sizes, 1 << 20, 1)] == [4, 8, 2, 1, 8]
+    assert [panels.steps_together(size) for size in (*sizes, 1 << 20, 1)] == [4, 4, 2, 1, 4]
 
 
 def test_loops_behind_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,10 +252,10 @@ def test_refused_in_the_middle() -> None:
     width = f"    mov (M1, 1) W(0,0)<1> 0x{BYTES - 1:x}:d\n"
     change = "    shl (M1, 1) Z(0,0)<1> I(0,0)<0;1,0> 0x10:uw\n    add (M1, 1) W(0,0)<1> Z(0,0)<0;1,0> 0x7f:d\n"
     found = []
-    for engine in ("interpreter", "jit"):
+    for name in ("interpreter", "jit"):
         body = width + loop(6, change=change).replace(LOADS, narrow)
         with pytest.raises(DiagnosticError) as error:
-            compiled(body, engine)(*arrays(), block=2)
+            compiled(body, name)(*arrays(), block=2)
         found.append(str(error.value))
     assert found[0] == found[1]
     assert "lsc_load_block2d" in found[0]

@@ -4,7 +4,9 @@
 ; `driver.py` fills in the words behind dollar signs: byte offsets of the fields of `Context` and of a thread's block,
 ; the numbers of `Status`, and two limits that stand there.
 
-; Makes the threads of a workgroup ready: its memory is cleared, and each thread's block begins as a copy of the template
+; Makes the threads of a workgroup ready, or of some that run together and count as one: its memory is cleared, and each
+; thread's block begins as a copy of the template with the thread's number, the workgroup's place in the grid, and the ids
+; of the thread's first work item. Registers that are written before they are read are not copied.
 ; with the thread's number, the workgroup's place in the grid, and the ids of the thread's first work item. Registers that
 ; are written before they are read are not copied.
 define hidden void @begin(ptr %ctx, i64 %group) noinline nounwind {
@@ -37,18 +39,25 @@ clear:
   br label %located
 
 located:
-  ; The workgroup's place, x fastest.
   %grid_x.at = getelementptr i8, ptr %ctx, i64 $grid_x
   %grid_x = load i64, ptr %grid_x.at
   %grid_y.at = getelementptr i8, ptr %ctx, i64 $grid_y
-  %grid_y = load i64, ptr %grid_y.at
-  %group_x = urem i64 %group, %grid_x
-  %line = udiv i64 %group, %grid_x
-  %group_y = urem i64 %line, %grid_y
-  %group_z = udiv i64 %line, %grid_y
-  %x32 = trunc i64 %group_x to i32
-  %y32 = trunc i64 %group_y to i32
+  %grid_y = load i64, ptr %grid_y.at  %group_threads.at = getelementptr i8, ptr %ctx, i64 $group_threads
+  %group_threads = load i64, ptr %group_threads.at
+  %across.at = getelementptr i8, ptr %ctx, i64 $across
+  %across = load i64, ptr %across.at
+  %together = udiv i64 %threads, %group_threads
+  %down = udiv i64 %together, %across
+  ; The place of the workgroups that run together, as many across and as many down, x fastest.
+  %batches_x = udiv i64 %grid_x, %across
+  %batches_y = udiv i64 %grid_y, %down
+  %batch_x = urem i64 %group, %batches_x
+  %line = udiv i64 %group, %batches_x
+  %batch_y = urem i64 %line, %batches_y
+  %group_z = udiv i64 %line, %batches_y
   %z32 = trunc i64 %group_z to i32
+  %first_x = mul i64 %batch_x, %across
+  %first_y = mul i64 %batch_y, %down
 
   %blocks.at = getelementptr i8, ptr %ctx, i64 $blocks
   %blocks = load ptr, ptr %blocks.at
@@ -87,8 +96,16 @@ copy:
   call void @llvm.memcpy.p0.p0.i64(ptr %block, ptr %template, i64 %given, i1 false)
   %state = getelementptr i8, ptr %block, i64 %registers
   call void @llvm.memcpy.p0.p0.i64(ptr %state, ptr %state.from, i64 %state_bytes, i1 false)
+  %member = udiv i64 %thread, %group_threads
+  %own = urem i64 %thread, %group_threads
+  %member_x = urem i64 %member, %across
+  %member_y = udiv i64 %member, %across
+  %group_x = add i64 %first_x, %member_x
+  %group_y = add i64 %first_y, %member_y
+  %x32 = trunc i64 %group_x to i32
+  %y32 = trunc i64 %group_y to i32
   %number.at = getelementptr i8, ptr %block, i64 8
-  %number = trunc i64 %thread to i32
+  %number = trunc i64 %own to i32
   store i32 %number, ptr %number.at
   %x.at = getelementptr i8, ptr %block, i64 $group_id_x
   store i32 %x32, ptr %x.at
@@ -96,7 +113,7 @@ copy:
   store i32 %y32, ptr %y.at
   %z.at = getelementptr i8, ptr %block, i64 $group_id_z
   store i32 %z32, ptr %z.at
-  %item = mul i64 %thread, %items
+  %item = mul i64 %own, %items
   %own_x = urem i64 %item, %block_x
   %row = udiv i64 %item, %block_x
   %own_y = urem i64 %row, %block_y

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -44,6 +44,10 @@ _FOREVER = 1 << 62
 _LINE = 128
 """Bytes, at least those of a line of any host's cache."""
 
+_TOGETHER = 64
+_TOGETHER_BYTES = 1 << 20
+"""How many threads of several workgroups run together at most, and how much memory they have."""
+
 _BRIEF = 2e-4
 """Seconds of a launch below which other threads cannot help: it takes them half as long to begin."""
 
@@ -62,6 +66,7 @@ class Launch:
         name_thread: names a thread in messages, from its number among all threads.
         written: bool[bytes], which of the registers are written before it starts, where that is watched.
         shadow: what is kept of accesses of global memory, where races are looked for.
+        across, down: how many workgroups, side by side in x and in y, run together as if they were one.
     """
 
     grid: tuple[int, int, int]
@@ -73,12 +78,28 @@ class Launch:
     name_thread: Callable[[int], str]
     written: Array | None = None
     shadow: Shadow | None = None
+    across: int = 1
+    down: int = 1
 
     @property
     def groups(self) -> int:
-        """Number of workgroups."""
+        """Number of workgroups; those that run together count as one."""
         x, y, z = self.grid
-        return x * y * z
+        return x * y * z // (self.across * self.down)
+
+    @property
+    def threads(self) -> int:
+        """Hardware threads of the workgroups that run together."""
+        return self.group_size * self.across * self.down
+
+    def name(self, group: int, thread: int) -> str:
+        """Names a thread of those that run together."""
+        member, own = divmod(thread, self.group_size)
+        row, column = divmod(member, self.across)
+        line, x = divmod(group, self.grid[0] // self.across)
+        z, y = divmod(line, self.grid[1] // self.down)
+        y, x = y * self.down + row, x * self.across + column
+        return self.name_thread(((z * self.grid[1] + y) * self.grid[0] + x) * self.group_size + own)
 
 
 @dataclass
@@ -90,15 +111,15 @@ class Outcome:
 
 
 class _Slot:
-    """The memory of one workgroup in flight."""
+    """The memory of one workgroup in flight, or of some that run together."""
 
-    def __init__(self, frame: Frame, group_size: int, program: Program) -> None:
-        self.group_size = group_size
-        self.blocks = aligned(group_size * frame.bytes)
+    def __init__(self, frame: Frame, threads: int, program: Program) -> None:
+        self.threads = threads
+        self.blocks = aligned(threads * frame.bytes)
         self.slm = aligned(max(program.slm_bytes, 8))
         self.barriers = aligned(16 * frame.barriers).view(np.int64)
         self.group = 0
-        self.shadow = LocalShadow(program, group_size, frame.barriers) if frame.races else None
+        self.shadow = LocalShadow(program, threads, frame.barriers) if frame.races else None
         self._addresses = [memory.ctypes.data for memory in (self.blocks, self.slm, self.barriers)]
 
     def use(self, context: Context) -> None:
@@ -162,7 +183,7 @@ class Jit:
         )
         self.divergent, self.starts = plan.divergent, plan.starts
         self.panel_bytes, self.step_bytes = plan.panel_bytes, plan.step_bytes
-        self.given = plan.given
+        self.given, self.independent = plan.given, plan.independent
         self.driver = driver(cache)
         places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
         self.local_ids = np.array(places, np.int64)
@@ -199,6 +220,23 @@ class Jit:
         self._spare.extend(workers)
         self._boards.append(board)
 
+    def _together(self, launch: Launch, workers: int) -> Launch:
+        """The launch, of which some workgroups side by side run together if their threads load the same matrices.
+
+        They are as many as a second-level cache has room for, if each worker has its share of the work.
+        """
+        while self.panel_bytes and self.independent:
+            wider, higher = replace(launch, across=2 * launch.across), replace(launch, down=2 * launch.down)
+            for more in (wider, higher) if launch.across <= launch.down else (higher, wider):
+                fits = more.threads <= _TOGETHER and more.threads * self.frame.bytes <= _TOGETHER_BYTES
+                even = more.grid[0] % more.across == more.grid[1] % more.down == 0
+                if fits and even and (more.groups % workers == 0 or more.groups >= 8 * workers):
+                    launch = more
+                    break
+            else:
+                break
+        return launch
+
     def run(self, launch: Launch, threads: int | None = None, progress: Callable[[int], None] | None = None) -> Outcome:
         """Run workgroups.
 
@@ -211,7 +249,9 @@ class Jit:
             RaceSuspected: if two accesses may race, where that is looked for.
             KeyboardInterrupt: if the user asked for it; what has run has run.
         """
-        team = _Team(self, launch, max(1, min(threads or processors(), launch.groups)))
+        workers = threads or processors()
+        launch = self._together(launch, workers)
+        team = _Team(self, launch, max(1, min(workers, launch.groups)))
         self._brief = team.run(progress, self._brief)
         executed, traffic = team.counts()
         self.keep(team.workers, team.board)
@@ -297,7 +337,7 @@ class _Team:
 
     def _show(self, progress: Callable[[int], None] | None) -> None:
         if progress:
-            progress(sum(int(w.context.ended) for w in self.workers))
+            progress(sum(int(w.context.ended) for w in self.workers) * self.launch.across * self.launch.down)
 
     def counts(self) -> tuple[Array, Array]:
         """Executions of each block and bytes moved, summed over all workers."""
@@ -315,11 +355,11 @@ class _Team:
             raise self._deadlock()
 
     def _deadlock(self) -> RuntimeFault:
-        size, groups = self.launch.group_size, sorted(self.stuck)
+        size, groups = self.launch.threads, sorted(self.stuck)
         batch = new_batch(len(groups), size, 8, 1, 0, 0, self.launch.memory, divergent=False, watch=False)
         batch.pc = np.concatenate([self.stuck[g] for g in groups])
-        name = self.launch.name_thread
-        return self.jit.interpreter.deadlock(batch, lambda thread: name(groups[thread // size] * size + thread % size))
+        name = self.launch.name
+        return self.jit.interpreter.deadlock(batch, lambda thread: name(groups[thread // size], thread % size))
 
 
 class _Worker:
@@ -361,14 +401,15 @@ class _Worker:
         self.executed[:] = 0
         self.traffic[:] = 0
         launch, context = team.launch, self.context
-        if self.slot is None or self.own.group_size != launch.group_size or launch.shadow:
+        if self.slot is None or self.own.threads != launch.threads or launch.shadow:
             self._spare.clear()
             self.slot = self._new_slot()
         if launch.shadow:
             launch.shadow.use(self.context)
         context.buffers, context.table = len(team.table), team.table.ctypes.data
         context.next, context.stop = team.board.shared_at, team.board.shared_at + _LINE
-        context.groups, context.chunk, context.threads = launch.groups, team.chunk, launch.group_size
+        context.groups, context.chunk, context.threads = launch.groups, team.chunk, launch.threads
+        context.group_threads, context.across = launch.group_size, launch.across
         context.template = team.board.template_at
         context.grid_x, context.grid_y, _ = launch.grid
         context.items = launch.items
@@ -376,11 +417,11 @@ class _Worker:
         context.first = context.last = context.ended = context.pause = 0
         context.idle, context.patience = 0, _FOREVER
         if self._panels:
-            self._panels.begin(launch.group_size)
+            self._panels.begin(launch.threads)
 
     def _new_slot(self) -> _Slot:
         """Memory for a workgroup, which native code clears before it runs one."""
-        return self._spare.pop() if self._spare else _Slot(self._frame, self.launch.group_size, self.jit.program)
+        return self._spare.pop() if self._spare else _Slot(self._frame, self.launch.threads, self.jit.program)
 
     def run(self) -> None:
         """Run workgroups until there are no more."""
@@ -520,7 +561,7 @@ class _Worker:
         return int(self._block(thread)[place : place + 4].view(np.int32)[0])
 
     def _name(self, thread: int) -> str:
-        return self.launch.name_thread(self.own.group * self.launch.group_size + thread)
+        return self.launch.name(self.own.group, thread)
 
     def _fault(self) -> BaseException:
         """The error of the instruction before which native code stopped, as its golden function reports it."""

@@ -101,7 +101,9 @@ class Context(ctypes.Structure):
         ("barriers", ctypes.c_void_p),  # i64[barriers, 2]: signals towards the phase, and phases complete
         ("barrier_bytes", ctypes.c_int64),
         ("thread", ctypes.c_void_p),  # the function of a hardware thread
-        ("threads", ctypes.c_int64),  # of a workgroup
+        ("threads", ctypes.c_int64),  # of the workgroups that run together, which count as one
+        ("group_threads", ctypes.c_int64),  # of each of them
+        ("across", ctypes.c_int64),  # how many of them are side by side in x; the others are so in y
         ("blocks", ctypes.c_void_p),  # the workgroup's threads, one block after the other
         ("block_bytes", ctypes.c_int64),
         ("initial_bytes", ctypes.c_int64),  # of `Frame.initial_bytes`

@@ -48,12 +48,12 @@ waits for some 16 lines at once, and what comes then waits for it."""
 _FACTORS = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 """Odd numbers whose products with small ones differ in their upper bits."""
 
-_RING_BYTES = 5 << 16
-"""Of a ring for several threads: the panels of a turn of each of a GEMM's 32 threads, and few enough for a part of a
-second-level cache of 1 MiB."""
+_RING_BYTES, _THREAD_BYTES = 3 << 16, 1 << 12
+"""Of a ring for several threads, and more for each of them: the panels of a time slice of each of a GEMM's 32 or 64
+threads, and few enough for a part of a second-level cache of 1 MiB."""
 
-_MOST_STEPS = 8
-_STEPS_BYTES = 1 << 16
+_MOST_STEPS = 4
+_STEPS_BYTES = 49 << 10
 """Of the panels that a thread loads in all steps that are multiplied together: more do not stay in the first-level
 cache while its accumulators' rows are multiplied with them."""
 
@@ -98,7 +98,7 @@ class Panels:
         steps = 1 if threads == 1 else steps_together(self._step_bytes)
         # At the ring's end some bytes are left over.
         needed = self._step_bytes * steps + 2 * self._largest
-        length = needed + (self._largest if threads == 1 else max(needed, _RING_BYTES))
+        length = needed + (self._largest if threads == 1 else max(needed, _RING_BYTES + _THREAD_BYTES * threads))
         if len(self._ring) != length:
             self._ring = aligned(length)
         memory = self._memory

@@ -12,7 +12,7 @@ from xegpu_py.engines.jit.cache import Cache, digest, package_state
 from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.kernel import functions_of_program, given_bytes, matrices_of
+from xegpu_py.engines.jit.kernel import functions_of_program, given_bytes, is_independent, matrices_of
 from xegpu_py.engines.jit.llvm import Loaded
 from xegpu_py.engines.jit.native import key_of, thread_code, versions
 from xegpu_py.numerics.dpas import Model
@@ -30,6 +30,7 @@ class Plan:
         length: the number of instructions.
         tables: names of the tables that the code looks into.
         code: what the code is kept under.
+        independent: whether threads can run in any order: they have no local memory, barriers or atomics.
         given: bytes of the register file, from the first on, that threads may read before they write them.
         panel_bytes, step_bytes: the size of panels, and of those of a step of a loop; see `Panels`.
     """
@@ -39,6 +40,7 @@ class Plan:
     length: int
     tables: Sequence[str]
     code: str
+    independent: bool
     given: int
     panel_bytes: int
     step_bytes: int
@@ -76,6 +78,7 @@ def prepared(
         len(program.instructions),
         tables,
         key_of(functions, host, versions() if cache else ""),
+        is_independent(program),
         given_bytes(program, layout, keep),
         matrices.panel_bytes if matrices else 0,
         matrices.step_bytes if matrices else 0,
