@@ -7,8 +7,6 @@
 ; Makes the threads of a workgroup ready, or of some that run together and count as one: its memory is cleared, and each
 ; thread's block begins as a copy of the template with the thread's number, the workgroup's place in the grid, and the ids
 ; of the thread's first work item. Registers that are written before they are read are not copied.
-; with the thread's number, the workgroup's place in the grid, and the ids of the thread's first work item. Registers that
-; are written before they are read are not copied.
 define hidden void @begin(ptr %ctx, i64 %group) noinline nounwind {
 entry:
   %slm.at = getelementptr i8, ptr %ctx, i64 $slm
