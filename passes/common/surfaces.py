@@ -157,7 +157,7 @@ def column_problem(view: Any, size: int, limits: Block2DLimits, trusted: bool) -
         column = 0 if trusted else divisor(view.offsets[-1])
     if column * size % limits.column_granule == 0:
         return None
-    return f"begins at columns that are no multiples of {limits.column_granule} bytes, as 2D block messages need it"
+    return f"begins at columns that are not multiples of {limits.column_granule} bytes, as 2D block messages need"
 
 
 def _start_divisor(source: ir.Value) -> int | None:

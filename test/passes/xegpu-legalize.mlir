@@ -124,7 +124,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Narrow elements are transposed in units of 32 bits, which are then parted.
+  // Narrow elements are transposed in units of 32 bits, which are then split.
   // CHECK-LABEL: gpu.func @transposition
   // CHECK: %[[T:.*]] = xegpu.load_nd %{{.*}} {mode = vc, transpose = [1, 0], transpose_bit_width = 32} : !xegpu.tensor_desc<16x16xbf16> -> vector<8x32xbf16>
   // CHECK: %[[H:.*]] = vector.extract_strided_slice %[[T]] {offsets = [0, 0], sizes = [4, 32]

@@ -1,5 +1,5 @@
-// C = A x B of sizes that are multiples of no tile: 1000 x 520 by 520 x 1016. What of a block reaches over an edge of a
-// matrix reads as zero and is not written, so the kernel knows nothing of it. A subgroup computes a tile of 32 x 32.
+// C = A x B of sizes that are not multiples of a tile: 1000 x 520 by 520 x 1016. Out-of-bounds elements read as zero and
+// are not written, so the kernel needs no bounds checks. A subgroup computes a tile of 32 x 32.
 
 // RUN: xegpu-run %s ones:bf16:1000x520 ones:bf16:520x1016 zeros:f32:1000x1016 --grid 32,32 --registers 256 --strict-grf \
 // RUN:   --print 2 | FileCheck %s

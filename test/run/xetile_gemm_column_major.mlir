@@ -1,4 +1,4 @@
-// C = A x B with all three in column-major order: A in f16, which is turned in registers, and C in f32.
+// C = A x B with all three in column-major order: A in f16, which is transposed in registers, and C in f32.
 
 // RUN: xegpu-run %s ones:f16:64x64 ones:f16:64x64 zeros:f32:64x64 --block 4 --print 2 | FileCheck %s
 // CHECK: {{\[\[}}64. 64. 64.

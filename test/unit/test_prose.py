@@ -1,7 +1,7 @@
 """Pages, docstrings and messages use the standard terms that CONTRIBUTING.md lists."""
 
-import ast
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ AVOIDED = {
     r"\blanes part\b|\bparting\b": "diverge",
     r"\bmend(?:s|ed|ing)?\b": "correct, fix",
     r"\bas it stands\b": "unchanged",
+    r"\b(?:is|are|be) no multiples?\b": "is not a multiple",
 }
 """Patterns that are not used, each with a replacement."""
 
@@ -44,7 +45,18 @@ def test_pages(page):
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_docstrings(source):
-    tree = ast.parse(source.read_text())
-    strings = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    assert [found for text in strings for found in avoided(text)] == []
+def test_docstrings_messages_and_comments(source):
+    words = (tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", None))
+    with source.open("rb") as file:
+        texts = [token.string for token in tokenize.tokenize(file.readline) if token.type in words]
+    assert [found for text in texts for found in avoided(text)] == []
+
+
+@pytest.mark.parametrize(
+    "folder", ["test/dialects", "test/passes", "test/run", "test/tools", "test/upstream", "test/visa"]
+)
+def test_comments_of_lit_tests(folder):
+    files = [f for f in (ROOT / folder).rglob("*") if f.suffix in (".mlir", ".visaasm", ".test")]
+    comments = [c for f in files for c in re.findall(r"(?m)^\s*(?://|#)(?! ?[A-Z0-9-]+:)(.*)", f.read_text())]
+    assert len(comments) > 5
+    assert [found for text in comments for found in avoided(text)] == []

@@ -134,7 +134,7 @@ def _declarations(program: Program, target: Target) -> Iterator[Issue]:
         if item.size != item.var.bytes:
             yield Issue(item.where, f"{what} has {item.size} bytes, but its variable has {item.var.bytes}")
         if item.offset % item.var.format.bytes:
-            yield Issue(item.where, f"{what} is at {item.offset}, no multiple of its element's size")
+            yield Issue(item.where, f"{what} is at {item.offset}, which is not a multiple of its element's size")
         if item.offset < 32:
             yield Issue(item.where, f"{what} is at {item.offset}, in the thread's header", ("it has 32 bytes",))
         wanted = 12 if item.kind else item.size
@@ -170,7 +170,8 @@ def variable_problem(var: Variable, target: Target) -> Problem:
             f"{base.bytes} bytes",
         )
     if var.root[1] % var.format.bytes:
-        return (f"alias '{var.name}' of type {var.type} is at byte {var.root[1]}, no multiple of its element's size",)
+        where = f"byte {var.root[1]}, which is not a multiple of its element's size"
+        return (f"alias '{var.name}' of type {var.type} is at {where}",)
     base_align = align_bytes(var.root[0].align, target.grf_bytes)
     needed = align_bytes(var.align, target.grf_bytes)
     if needed > base_align or var.root[1] % needed:
@@ -318,7 +319,7 @@ def _extent_problem(slot: OperandSpec, value: Raw | Vector | Address, inst: Inst
             return (f"operand '{slot.name}' must begin at a register, but is at byte {start}",)
         element = 8 if slot.kind == "address" and inst["address_size"] == "a64" else 4
         if start % element:
-            return (f"operand '{slot.name}' is at byte {start}, no multiple of {element}",)
+            return (f"operand '{slot.name}' is at byte {start}, which is not a multiple of {element}",)
     whole = slot.kind == "raw" or (slot.kind == "address" and size > 8)
     if whole and align_bytes(value.var.root[0].align, target.grf_bytes) < target.grf_bytes:
         return (

@@ -1,5 +1,5 @@
 // Every example of the RFC's table and every code block of its text, in the RFC's own spelling. Only typing errors are
-// mended; each place is marked, and docs/xegpu.md lists them with the reasons.
+// corrected; each place is marked, and docs/xegpu.md lists them with the reasons.
 
 // RUN: xegpu-opt --allow-unregistered-dialect %s | FileCheck %s
 // RUN: xegpu-opt --allow-unregistered-dialect %s | xegpu-opt --allow-unregistered-dialect | FileCheck %s
@@ -13,7 +13,7 @@
 func.func @table(%mem_addr: i64, %offset: vector<16xindex>, %mask: vector<16xi1>, %value: vector<16xbf16>,
                  %tile_offset0: index, %base_shape: index, %base_strides: index, %c1: index,
                  %c: vector<8x16xf32>, %a: vector<8x8x2xbf16>, %b: vector<8x16x2xbf16>, %n: ui8) {
-  // create_tdesc.  Mended: "mode = vc" added (also to every other op that is in VC mode only), memory_scope and
+  // create_tdesc.  Corrected: "mode = vc" added (also to every other op that is in VC mode only), memory_scope and
   // #scattered are one attribute's settings.
   // CHECK: xegpu.create_tdesc %{{.*}}, %{{.*}} {mode = vc} : i64, vector<16xindex> -> !xegpu.tensor_desc<16xbf16, #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>>
   %scatter_tdesc1 = XeGPU.create_tdesc %mem_addr, %offset {mode = vc} : int64, Vector<16 x index> -> tensor_desc<16 x bf16, #scattered, memory_scope=slm, chunk_size_per_lane=1>
@@ -22,7 +22,7 @@ func.func @table(%mem_addr: i64, %offset: vector<16xindex>, %mask: vector<16xi1>
   %scatter_tdesc = XeGPU.create_tdesc %mem_addr, %offset {mode = vc} : int64, Vector<16 x index> -> tensor_desc<16xbf16, #scattered>
   // CHECK: xegpu.load_gather %{{.*}}, %{{.*}} {mode = vc, transpose = [1, 0], l1_hint = cached, l2_hint = uncached} : !xegpu.tensor_desc<16x8xbf16, #xegpu.scattered>, vector<16xi1> -> vector<8x16xbf16>
   %result = XeGPU.load_gather %scatter_tdesc2, %mask {L1 = cached, L2 = uncached, transpose=[1,0], mode = vc} : tensor_desc<16x8xbf16, #Scattered>, vector<16xi1> -> vector<8x16xbf16>
-  // Mended: cached is no hint for a write.
+  // Corrected: cached is no hint for a write.
   // CHECK: xegpu.store_scatter %{{.*}}, %{{.*}}, %{{.*}} {mode = vc, l1_hint = write_back, l2_hint = uncached} : vector<16xbf16>, !xegpu.tensor_desc<16xbf16, #xegpu.scattered>, vector<16xi1>
   XeGPU.store_scatter %value, %scatter_tdesc, %mask {L1 = write_back, L2 = uncached, mode = vc} : vector<16xbf16>, tensor_desc<16xbf16, #scattered>, vector<16xi1>
   // CHECK: xegpu.update_offset %{{.*}}, %{{.*}} {mode = vc} : !xegpu.tensor_desc<16xbf16, #xegpu.scattered>, vector<16xindex> -> !xegpu.tensor_desc<16xbf16, #xegpu.scattered>
@@ -45,15 +45,15 @@ func.func @table(%mem_addr: i64, %offset: vector<16xindex>, %mask: vector<16xi1>
   %vector_c = XeGPU.dpas %c, %a, %b : vector<8x16xfloat>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xfloat>
   // CHECK: xegpu.store_nd %{{.*}}, %{{.*}} {l1_hint = uncached, l3_hint = uncached} : vector<8x16xbf16>, !xegpu.tensor_desc<8x16xbf16>
   XeGPU.store_nd %loaded, %tdesc2 {L1_hint = uncached, L3_hint = uncached} : vector<8x16xbf16>, tensor_desc<8x16xbf16>
-  // Mended: ":" before the types, "%" before offset_y.
+  // Corrected: ":" before the types, "%" before offset_y.
   // CHECK: xegpu.update_nd_offset %{{.*}}, [%{{.*}}, %{{.*}}] : !xegpu.tensor_desc<8x16xbf16> -> !xegpu.tensor_desc<8x16xbf16>
   %nd_updated = XeGpu.update_nd_offset %tdesc2, %tile_offset0, %c1 : tensor_desc<8x16xbf16>, index, index -> tensor_desc<8x16xbf16>
   // CHECK: xegpu.prefetch_nd %{{.*}} : !xegpu.tensor_desc<8x16xbf16>
   XeGPU.prefetch_nd %tdesc2: tensor_desc<8x16xbf16>
-  // Mended: creat_nbarrier.
+  // Corrected: creat_nbarrier.
   // CHECK: xegpu.alloc_nbarrier %{{.*}} : ui8
   XeGPU.alloc_nbarrier %n: Uint8_t
-  // Mended: the example of init_nbarrier names alloc_nbarrier.
+  // Corrected: the example of init_nbarrier names alloc_nbarrier.
   // CHECK: %[[NB:.*]] = xegpu.init_nbarrier %{{.*}}, %{{.*}} : ui8, ui8 -> !xegpu.nbarrier
   %nbarrier = XeGPU.init_nbarrier %n, %n : Uint8_t, Uint8_t -> !XeGPU.nbarrier
   // CHECK: xegpu.nbarrier_arrive %[[NB]] : !xegpu.nbarrier
@@ -124,7 +124,7 @@ func.func @load_nd(%tdesc1: !xegpu.tensor_desc<8x16xbf16, #sg_map_a>, %tdesc2: !
   %result2 = XeGPU.load_nd %tdesc2 {L1_hint = uncached, L3_hint = uncached, mode = vc} :
           tensor_desc<8x16xbf16> into vector<8x16xbf16>
 
-  // Mended: "#sg_map" is #sg_map_a, which is defined with the block; a work item's part of the result is 8x1.
+  // Corrected: "#sg_map" is #sg_map_a, which is defined with the block; a work item's part of the result is 8x1.
   // CHECK: xegpu.load_nd %{{.*}} {transpose = [1, 0]} : !xegpu.tensor_desc<8x16xf32, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>> -> vector<1x8xf32>
   %at1 = XeGPU.load_nd %f1 {transpose = [1,0]} :
      tile<8x16xf32, #sg_map_c> into vector<1x8xf32>
@@ -133,7 +133,7 @@ func.func @load_nd(%tdesc1: !xegpu.tensor_desc<8x16xbf16, #sg_map_a>, %tdesc2: !
   %at2 = XeGPU.load_nd %f2 {transpose = [1,0], mode = vc} :
      tile<8x16xf32> into vector<16x8xf32>
 
-  // Mended: a work item's part of the result is 8x1x2.
+  // Corrected: a work item's part of the result is 8x1x2.
   // CHECK: xegpu.load_nd %{{.*}} {vnni_axis = 0} : !xegpu.tensor_desc<16x16xbf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>> -> vector<8x1x2xbf16>
   %bt1 = XeGPU.load_nd %b1 {vnni_axis = 0} :
      tile<16x16xbf16, #sg_map_b> into vector<8x1x2xbf16>
@@ -141,7 +141,7 @@ func.func @load_nd(%tdesc1: !xegpu.tensor_desc<8x16xbf16, #sg_map_a>, %tdesc2: !
   %bt2 = XeGPU.load_nd %b2 {vnni_axis = 0, mode = vc} :
      tile<16x16xbf16> into vector<8x16x2xbf16>
 
-  // Mended: a work item's part of the result is 4x1x2.
+  // Corrected: a work item's part of the result is 4x1x2.
   // CHECK: xegpu.load_nd %{{.*}} {vnni_axis = 1} : !xegpu.tensor_desc<8x16xbf16, #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 2]>> -> vector<4x1x2xbf16>
   %at3 = XeGPU.load_nd %tdesc1 {vnni_axis = 1} :
      tile<8x16xbf16, #sg_map_a> into vector<4x1x2xbf16>
@@ -150,12 +150,12 @@ func.func @load_nd(%tdesc1: !xegpu.tensor_desc<8x16xbf16, #sg_map_a>, %tdesc2: !
   %at4 = XeGPU.load_nd %tdesc2 {vnni_axis = 1, mode = vc} :
      tile<8x16xbf16> into vector<8x8x2xbf16>
 
-  // Mended: #sg_map left out, since the op is in VC mode.
+  // Corrected: #sg_map left out, since the op is in VC mode.
   // CHECK: xegpu.load_nd %{{.*}} {mode = vc, transpose = [1, 0], transpose_bit_width = 32} : !xegpu.tensor_desc<32x16xf16> -> vector<8x64xf16>
   %at5 = XeGPU.load_nd %block_a {transpose = [1,0], transpose_bit_width = 32, mode = vc} :
      tile<32x16xf16> into vector<8x64xf16>
 
-  // Mended: upstream's shape_cast says "to".
+  // Corrected: upstream's shape_cast says "to".
   // CHECK: %[[AT:.*]] = xegpu.load_nd %{{.*}} {mode = vc, transpose = [1, 0], transpose_bit_width = 32} : !xegpu.tensor_desc<32x16xf16> -> vector<8x64xf16>
   // CHECK: vector.shape_cast %[[AT]] : vector<8x64xf16> to vector<8x32x2xf16>
   %at6 = XeGPU.load_nd %block_a {transpose = [1, 0], transpose_bit_width = 32, mode = vc} :
@@ -225,12 +225,12 @@ func.func @scattered(%mem_addr: ui64, %base_addr: ui64, %offsets: vector<16xinde
                      %scatter_tdesc1: !xegpu.tensor_desc<16xui16, #xegpu.scattered>,
                      %scatter_chunk: !xegpu.tensor_desc<16x8xbf16, #xegpu.scattered>,
                      %scatter_Desc1: !xegpu.tensor_desc<16xbf16, #xegpu.scattered>) {
-  // Mended: "{" before mode, no comma before "into".
+  // Corrected: "{" before mode, no comma before "into".
   // CHECK: %[[D:.*]] = xegpu.create_tdesc %{{.*}}, %{{.*}} {mode = vc} : ui64, vector<16xindex> -> !xegpu.tensor_desc<16xui8, #xegpu.scattered>
   %scatter_tdesc0 = XeGPU.create_tdesc %mem_addr, %offsets {mode = vc} :
      	uint64, Vector<16 x index> into tensor_desc<16 x uint8, #scattered>
 
-  // Mended: no comma after the op's name.
+  // Corrected: no comma after the op's name.
   // CHECK: xegpu.create_tdesc %{{.*}}, %{{.*}} {mode = vc, chunk_size_per_lane = 8} : ui64, vector<16xindex> -> !xegpu.tensor_desc<16x8xui16, #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>>
   %scatter_tdesc_chunk = XeGPU.create_tdesc %base_addr, %offsets
 		{chunk_size_per_lane=8, mode = vc} :
@@ -244,7 +244,7 @@ func.func @scattered(%mem_addr: ui64, %base_addr: ui64, %offsets: vector<16xinde
 %result = XeGPU.load_gather %scatter_chunk, %mask {L1 = cached, L2 = uncached, transpose=[1,0], mode = vc} :
           tensor_desc<16x8xbf16, #Scattered>, vector<16xi1> -> vector<8x16xbf16>
 
-  // Mended: the types stand in the order of the operands.
+  // Corrected: the types stand in the order of the operands.
   // CHECK: xegpu.store_scatter %{{.*}}, %{{.*}}, %{{.*}} {mode = vc} : vector<16xui16>, !xegpu.tensor_desc<16xui16, #xegpu.scattered>, vector<16xi1>
 XeGPU.store_scatter %value, %scatter_tdesc1, %mask {mode = vc} :
      	 vector<16xuint16>, tensor_desc<16xuint16, #scattered>, vector<16xi1>
@@ -252,12 +252,12 @@ XeGPU.store_scatter %value, %scatter_tdesc1, %mask {mode = vc} :
   // CHECK: xegpu.prefetch %[[D]] {mode = vc} : !xegpu.tensor_desc<16xui8, #xegpu.scattered>
 XeGPU.prefetch %scatter_tdesc0 {mode = vc} : tensor_desc<16xuint8, #scattered>
 
-  // Mended: no comma before "into".
+  // Corrected: no comma before "into".
   // CHECK: xegpu.update_offset %{{.*}}, %{{.*}} {mode = vc} : !xegpu.tensor_desc<16xui16, #xegpu.scattered>, vector<16xui16> -> !xegpu.tensor_desc<16xui16, #xegpu.scattered>
 %tdesc_updated = XeGpu.update_offsets %scatter_tdesc1, %steps {mode = vc} :
   	tensor_desc<16xuint16, #scattered>, vector<16xuint16> into tensor_desc<16xuint16, #scattered>
 
-  // Mended: spaces around the kind.
+  // Corrected: spaces around the kind.
   // CHECK: xegpu.atomic_rmw addf, %{{.*}}, %{{.*}}, %{{.*}} {mode = vc} : vector<16xbf16>, !xegpu.tensor_desc<16xbf16, #xegpu.scattered>, vector<16xi1> -> vector<16xbf16>
   %ret_value = XeGPU.atomic_rmw addf %sum, %scatter_Desc1, %mask {mode = vc} :
           vector<16xbf16>, tensor_desc<16xbf16, #scattered>, vector<16xi1> to vector<16xbf16>
@@ -278,7 +278,7 @@ func.func @synchronization(%total_nbarrier_num: i8, %nbarrier_id: i8, %participa
   // CHECK: xegpu.nbarrier_wait %[[NB]] : !xegpu.nbarrier
   XeGPU.nbarrier_wait %nbarrier
 
-  // Mended: no comma before "}".
+  // Corrected: no comma before "}".
   // CHECK: xegpu.fence {scope = gpu, memory_kind = global}
   XeGPU.fence {scope = "gpu",  memory_kind = "global"}
 

@@ -1,9 +1,9 @@
 // RUN: xegpu-opt %s --visa-optimize | FileCheck %s
 
 gpu.module @kernels {
-  // Lanes have parted: a move without NoMask leaves those of the others as they are, so that it is no copy, and what it
-  // writes over stays. What one group of lanes writes with NoMask the other one reads, though it jumps over that place.
-  // CHECK-LABEL: gpu.func @parted
+  // Lanes have diverged: a move without NoMask does not write inactive lanes, so it is not a copy, and the value before it
+  // is live. One group of lanes reads what the other group writes with NoMask, although it jumps over this instruction.
+  // CHECK-LABEL: gpu.func @diverged
   // CHECK: visa.goto (M1, 16, %p) Else
   // CHECK-NEXT: visa.mov (M1, 16) %y(0,0)<1> %x(0,0)<1;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 16) %z(0,0)<1> %y(0,0)<1;1,0>
@@ -11,7 +11,7 @@ gpu.module @kernels {
   // CHECK-NEXT: visa.jmp (M1, 1) End
   // CHECK-NEXT: visa.label Else
   // CHECK-NEXT: visa.add (M1_NM, 16) %z(0,0)<1> %z(0,0)<1;1,0> %n(0,0)<0;1,0>
-  gpu.func @parted() kernel {
+  gpu.func @diverged() kernel {
     %a = visa.decl "a", uq x 1, align = qword
     %x = visa.decl "x", d x 16, align = GRF
     %y = visa.decl "y", d x 16, align = GRF

@@ -2,8 +2,8 @@
 // RUN: xegpu-opt %s --visa-optimize='schedule=false hoist=false' | FileCheck %s --check-prefix=OFF
 
 gpu.module @kernels {
-  // What each turn computes alike stands before the loop, also before the one around it; loads stay, since memory
-  // changes, and so does what depends on them or on the loop.
+  // Loop-invariant instructions are hoisted out of both loops. Loads stay, since memory changes, and so do instructions
+  // that depend on them or on the loop.
   // CHECK-LABEL: gpu.func @nest
   // CHECK: visa.mul (M1_NM, 1) %k(0,0)<1> %n(0,0)<0;1,0> %n(0,0)<0;1,0>
   // CHECK-NEXT: visa.label Outer
@@ -49,7 +49,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A result that the loop writes twice, and one that is read before it is written, are another one in each turn.
+  // A result that the loop writes twice, and one that is read before it is written, differ in each iteration.
   // CHECK-LABEL: gpu.func @changing
   // CHECK: visa.label Again
   // CHECK-NEXT: visa.add (M1_NM, 1) %x(0,0)<1> %x(0,0)<0;1,0> %s(0,0)<0;1,0>

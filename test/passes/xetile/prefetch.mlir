@@ -3,7 +3,7 @@
 // RUN: not xegpu-opt %s --xetile-prefetch='distance=0' --split-input-file 2>&1 | FileCheck %s --check-prefix=ZERO
 // ZERO: error: 'builtin.module' op cannot prefetch 0 iterations ahead: distance must be at least 1
 
-// Two tiles before the loop, and one in each turn.
+// Two tiles are prefetched before the loop, and one in each iteration.
 
 // CHECK-LABEL: gpu.func @loop
 // XEGPU-LABEL: gpu.func @loop

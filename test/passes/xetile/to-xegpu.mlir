@@ -73,9 +73,9 @@ gpu.module @m {
 
 // -----
 
-// What block messages cannot serve comes by lines that are known to be in bounds and aligned, or is gathered: a pitch
-// that is no multiple of 16 bytes, a matrix that is too narrow, an odd column to begin with, a batch whose matrices are
-// misaligned. A column of two bytes comes with the one beside it, and is stored for itself.
+// Blocks that no block message can move are loaded by lines that are known to be in bounds and aligned, or gathered: a
+// pitch that is not a multiple of 16 bytes, a matrix that is too narrow, an odd first column, a batch whose matrices are
+// misaligned. A column of two bytes is loaded with the next one, and stored alone.
 
 // CHECK-LABEL: gpu.func @misfits
 gpu.module @m {

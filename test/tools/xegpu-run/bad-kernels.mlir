@@ -33,7 +33,7 @@ gpu.module @kernels {
 
   // A matrix whose address, known only at run time, is not aligned for 2D block messages.
   // RUN: not xegpu-run %s --kernel misaligned zeros:f16:64x64 i64:1 2>&1 | FileCheck %s --check-prefix=MISALIGNED
-  // MISALIGNED: bad-kernels.mlir:43:10: error: 'lsc_load_block2d' accesses a surface whose base is no multiple of 64:
+  // MISALIGNED: bad-kernels.mlir:43:10: error: 'lsc_load_block2d' accesses a surface whose base is not a multiple of 64:
   // MISALIGNED: note: addresses, extents and strides that are unknown at compile time are assumed to satisfy the rules of 2D block messages, except for arguments listed in the kernel's attribute xegpu.unaligned
   gpu.func @misaligned(%all: memref<64x64xf16>, %first: index) kernel {
     %m = memref.subview %all[0, %first] [64, 32] [1, 1]

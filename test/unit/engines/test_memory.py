@@ -541,7 +541,7 @@ def test_atomics_are_aligned(sfid: str) -> None:
     lsc_atomic_iinc.{sfid} (M1_NM, 16) %null.0:d32 {address} %null.0 %null.0
 """
     message, where, _ = lines(fault(body))
-    assert message == "'lsc_atomic_iinc' atomically accesses 4 bytes at an address that is no multiple of that"
+    assert message == "'lsc_atomic_iinc' atomically accesses 4 bytes at an address that is not a multiple of that"
     assert where == "in workgroup (0, 0, 0), subgroup 0, lane 6"
 
 
@@ -563,11 +563,11 @@ SURFACE = "lsc_load_block2d.ugm (M1, 1) Data.0:d32.16x1nn flat[Base,{width},{hei
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"base": 32}, "base is no multiple of 64"),
+        ({"base": 32}, "base is not a multiple of 64"),
         ({"width": 59}, "width is below 64 bytes"),
-        ({"width": 65}, "width is no multiple of 4 bytes"),
+        ({"width": 65}, "width is not a multiple of 4 bytes"),
         ({"width": 127, "pitch": 111}, "pitch is below the width"),
-        ({"width": 63, "pitch": 71}, "pitch is no multiple of 16 bytes"),
+        ({"width": 63, "pitch": 71}, "pitch is not a multiple of 16 bytes"),
         ({"height": 1 << 24}, "extent is above 2^24"),
     ],
 )

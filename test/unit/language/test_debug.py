@@ -308,7 +308,7 @@ def matmul(A, B, C, STAGES: Constexpr):
 
 @pytest.mark.parametrize("depth", [96, 107])
 def test_stages_load_ahead(depth):
-    """Also of sizes that are no multiple of the step, and whose rows are not aligned."""
+    """Also of sizes that are not a multiple of the step, and whose rows are not aligned."""
     rng = np.random.default_rng(0)
     a, b = rng.integers(-3, 4, (16, depth)).astype(BF16), rng.integers(-3, 4, (depth, 32)).astype(BF16)
     before = []

@@ -361,7 +361,7 @@ def test_indices_of_64_bits_between_subgroups():
 
 @pytest.mark.parametrize("rows, columns", [(8, 16), (5, 7), (13, 9)])
 def test_rows_and_columns_in_conditions(rows, columns):
-    """Also of sizes that are no multiple of a block's."""
+    """Also of sizes that are not a multiple of a block's."""
 
     @xegpu_py.jit(engine="both")
     def causal(X, Y, n, ROWS: xegpu_py.Constexpr, COLUMNS: xegpu_py.Constexpr):

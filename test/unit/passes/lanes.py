@@ -418,7 +418,7 @@ class Workgroup:
         taken = np.unique(condition)
         if taken.size == 1:
             return self.block(ways[not taken.item()]) if ways[not taken.item()] else []
-        # Lanes part. Who is not there does not write; nothing else is done for the effect.
+        # Lanes diverge. Inactive lanes do not write, and the branches have no other effects.
         assert not len(op.results)
         before = self.active
         for way, here in zip(ways, (condition, ~condition)):

@@ -161,9 +161,9 @@ def transpose(w: Writer) -> None:
     where = w.layout(w.r.randint(2, 3))
     permutation = w.r.sample(range(where.rank), where.rank)
     source = w.read(where.shape, where=where)
-    turned = where.permute(permutation)
-    types = f"{w.vector(where.shape)} to {w.vector(turned.shape)}"
-    w.result = w.op(f"vector.transpose {source}, {permutation} : {types}"), turned
+    permuted = where.permute(permutation)
+    types = f"{w.vector(where.shape)} to {w.vector(permuted.shape)}"
+    w.result = w.op(f"vector.transpose {source}, {permutation} : {types}"), permuted
 
 
 def multi_reduction(w: Writer) -> None:

@@ -218,7 +218,7 @@ def test_reductions_of_blocks(name):
 def test_blocks_of_three_dimensions(element):
     source = numbers(element, (4, 40, 64))
     desc, value = f"!xegpu.tensor_desc<2x24x48x{element}>", vector((2, 24, 48), element)
-    turned = vector((24, 2, 48), element)
+    transposed = vector((24, 2, 48), element)
     line = f"!xegpu.tensor_desc<{2 * 24 * 48}x{element}, {PLAIN}>"
     flat = vector((2 * 24 * 48,), element)
     text = f"""gpu.module @m {{ gpu.func @k(%in: memref<4x40x64x{element}>, %to: memref<4x40x64x{element}>,
@@ -227,8 +227,8 @@ def test_blocks_of_three_dimensions(element):
       %x = xegpu.load_nd %d {{mode = vc}} : {desc} -> {value}
       %e = xegpu.create_nd_tdesc %to[2, 16, 16] {{mode = vc}} : memref<4x40x64x{element}> -> {desc}
       xegpu.store_nd %x, %e {{mode = vc}} : {value}, {desc}
-      %t = xegpu.load_nd %d {{transpose = [1, 0, 2], mode = vc}} : {desc} -> {turned}
-      %f = vector.shape_cast %t : {turned} to {flat}
+      %t = xegpu.load_nd %d {{transpose = [1, 0, 2], mode = vc}} : {desc} -> {transposed}
+      %f = vector.shape_cast %t : {transposed} to {flat}
       %l = xegpu.create_nd_tdesc %out[0] {{mode = vc}} : memref<{2 * 24 * 48}x{element}> -> {line}
       xegpu.store_nd %f, %l {{mode = vc}} : {flat}, {line}
       gpu.return

@@ -1,4 +1,4 @@
-"""Sweeps of what has changed find what sweeps over everything find, in the same order, and take few turns."""
+"""Sweeps of what has changed find what sweeps over everything find, in the same order, and take few visits."""
 
 import random
 
@@ -32,12 +32,12 @@ def test_as_sweeps_over_everything(seed, count, backward):
         if len(wanted) == before:
             break
 
-    found, sweeps_found, turns = [], 0, 0
+    found, sweeps_found, visits = [], 0, 0
     sweeps = Sweeps(count, backward=backward)
     while True:
         before = len(found)
         for i in sweeps.sweep():
-            turns += 1
+            visits += 1
             for value in apply(made[i], found):
                 for j, (needs, _) in enumerate(made):
                     if value in needs:
@@ -46,5 +46,5 @@ def test_as_sweeps_over_everything(seed, count, backward):
         if len(found) == before:
             break
     assert found == wanted and sweeps_found <= sweeps_wanted
-    # Each has a turn at first, and one for each of its needs.
-    assert turns <= count + sum(len(needs) for needs, _ in made)
+    # Each is visited once at first, and once for each of its needs.
+    assert visits <= count + sum(len(needs) for needs, _ in made)

@@ -128,7 +128,7 @@ INSTRUCTIONS = [
     ("lsc_load.ugm (M1, 32) U.0:d32x8 flat[Q.0]:a64", "moves 16 registers, but target pvcxt moves at most 8"),
     ("lsc_load.ugm (M1, 1) U.0:d32x5t flat[Q.0]:a64", "moves 1, 2, 3, 4, 8, 16, 32 or 64 elements, not 5"),
     ("lsc_load.ugm (M1, 16) U.32:d32 flat[Q.0]:a64", "operand 'dst' must begin at a register, but is at byte 32"),
-    ("lsc_load.ugm (M1, 16) U.0:d32 flat[Q.4]:a64", "operand 'address' is at byte 4, no multiple of 8"),
+    ("lsc_load.ugm (M1, 16) U.0:d32 flat[Q.4]:a64", "operand 'address' is at byte 4, which is not a multiple of 8"),
     (
         "lsc_load.ugm (M1, 16) L.0:d32 flat[Q.0]:a64",
         "operand 'dst' must begin at a register, but 'L' is aligned to dword",
@@ -222,12 +222,15 @@ def test_systolic_depths(depth: int) -> None:
     [
         (".decl X v_type=G type=d num_elts=99999", "variable 'X' has 399996 bytes, but a thread has 16384"),
         (".decl X v_type=G type=d num_elts=1 alias=<S,8>", "alias 'X' reaches from byte 8 to 12, but 'S' has 8 bytes"),
-        (".decl X v_type=G type=d num_elts=1 align=dword alias=<S,2>", "alias 'X' of type d is at byte 2, no multiple"),
+        (
+            ".decl X v_type=G type=d num_elts=1 align=dword alias=<S,2>",
+            "alias 'X' of type d is at byte 2, which is not a multiple",
+        ),
         (".decl X v_type=G type=d num_elts=1 align=GRF alias=<S,0>", "alias 'X' is aligned to GRF, but lies at byte 0"),
         (".decl V0 v_type=G type=d num_elts=1", "variable 'V0' cannot have this name"),
         (".decl add v_type=P num_elts=1", "variable 'add' cannot have this name"),
         (".input S offset=64 size=4", "input 'S' has 4 bytes, but its variable has 8"),
-        (".input S offset=68 size=8", "input 'S' is at 68, no multiple of its element's size"),
+        (".input S offset=68 size=8", "input 'S' is at 68, which is not a multiple of its element's size"),
         (".input S offset=0 size=8", "input 'S' is at 0, in the thread's header"),
         (".implicit_LOCAL_ID S offset=64 size=8", "input 'S' of kind LOCAL_ID must have 12 bytes"),
         (".input S offset=64 size=8\n.input S offset=64 size=8", "input 'S' overlaps input 'S'"),

@@ -203,11 +203,11 @@ class _Surfaces:
         limits = self.limits
         assert limits
         for bad, reason in (
-            (base % np.uint64(limits.base_alignment) != 0, f"base is no multiple of {limits.base_alignment}"),
+            (base % np.uint64(limits.base_alignment) != 0, f"base is not a multiple of {limits.base_alignment}"),
             (width < limits.least_bytes, f"width is below {limits.least_bytes} bytes"),
-            (width % limits.width_granule != 0, f"width is no multiple of {limits.width_granule} bytes"),
+            (width % limits.width_granule != 0, f"width is not a multiple of {limits.width_granule} bytes"),
             (pitch < width, "pitch is below the width"),
-            (pitch % limits.pitch_granule != 0, f"pitch is no multiple of {limits.pitch_granule} bytes"),
+            (pitch % limits.pitch_granule != 0, f"pitch is not a multiple of {limits.pitch_granule} bytes"),
             (np.maximum(np.maximum(width, pitch), height) > limits.most_extent, "extent is above 2^24"),
         ):
             if bad.any():
@@ -371,7 +371,7 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
         misplaced = offsets % shape.memory_bytes != 0
         if misplaced.any():
             i = int(np.argmax(misplaced))
-            reason = f"atomically accesses {shape.memory_bytes} bytes at an address that is no multiple of that"
+            reason = f"atomically accesses {shape.memory_bytes} bytes at an address that is not a multiple of that"
             raise AccessFault(int(thread[i]) * inst.exec_size + int(lane[i]), reason)
         old = np.zeros(len(offsets), dtype)
         for chosen in _distinct(offsets):

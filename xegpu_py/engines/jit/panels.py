@@ -59,7 +59,7 @@ cache while its accumulators' rows are multiplied with them."""
 
 
 def panel_stride(size: int) -> int:
-    """Bytes from one panel to the next one: no multiple of a page, or their lines compete for places in caches."""
+    """Bytes from one panel to the next, not a multiple of a page: its lines would map to the same cache sets."""
     return -(-size // 64) * 64 + 64
 
 
