@@ -92,10 +92,10 @@ def doubled(low: Lowering, values: list[int], name: str) -> Reg | None:
         additions.append((done, size, by))
         done += size
     result = low.emit.reg(name, len(values))
-    low.emit.apply("mov", name, 1, const(values[0], name), into=Reg(result.var, result.first, 1))
+    low.emit.apply("mov", name, 1, const(values[0], name), into=result.part(0, 1))
     for done, size, by in additions:
-        source = Reg(result.var, result.first, size)
-        low.emit.apply("add", name, size, source, const(by, name), into=Reg(result.var, result.first + done, size))
+        source = result.part(0, size)
+        low.emit.apply("add", name, size, source, const(by, name), into=result.part(done, size))
     return result
 
 
@@ -108,7 +108,7 @@ def from_numbers(low: Lowering, numbers: list[Numbers]) -> Reg:
         run = 1
         while i + run < len(numbers) and numbers[i + run] == number:
             run += 1
-        low.emit.apply("mov", result.type, run, number, into=Reg(result.var, result.first + i, run))
+        low.emit.apply("mov", result.type, run, number, into=result.part(i, run))
     return result
 
 

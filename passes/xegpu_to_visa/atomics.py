@@ -51,7 +51,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
             place = Place(addresses, lane, first * size, shape, desc.in_slm)
             start = first * lanes + lane
             if loops:
-                part = Reg(value.var, value.first + start, count)
+                part = value.part(start, count)
                 if size == 1:
                     combine = (
                         _swapped(emit, Reg(sources[0].var, sources[0].first + start, count))
@@ -69,14 +69,14 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
                 held = in_place(low, source, start, lanes, count, shape)
                 if not held:
                     held = emit.whole(place.register_type, row)
-                    part = Reg(source.var, source.first + start, count)
+                    part = source.part(start, count)
                     emit.apply("mov", held.type, count, part, into=Reg(held.var, 0, count))
                 operands.append(held)
             there = in_place(low, result, start, lanes, count, shape)
             old = (there or emit.whole(place.register_type, row)) if used else None
             if old and guard:
                 # Lanes that the mask disables read zero.
-                zeroed = emit.as_type(Reg(old.var, old.first, count), place.register_type)
+                zeroed = emit.as_type(old.part(0, count), place.register_type)
                 emit.apply("mov", zeroed.type, count, const(0, zeroed.type), into=zeroed)
             place.message(low, operation, count, guard, old, *operands)
             if old and not there:
@@ -105,7 +105,7 @@ def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> None:
 
 
 def _part(low: Lowering, numbers: Reg, start: int, count: int, type_name: str) -> Reg:
-    return low.emit.as_type(Reg(numbers.var, numbers.first + start, count), type_name)
+    return low.emit.as_type(numbers.part(start, count), type_name)
 
 
 @dataclass(frozen=True)

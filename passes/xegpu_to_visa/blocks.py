@@ -242,13 +242,12 @@ def _padded(low: Lowering, at: Reg, message: BlockShape, name: str) -> Reg:
     """Rows in a message's layout: aligned to a register, each padded to a power of two."""
     grf = low.target.grf_bytes
     rows, columns, _ = message.register_shape()
-    starts = (at.var.root[1] + at.first * at.format.bytes) % grf == 0 and at.var.root[0].align in ("GRF", "GRFx2")
     fits = at.var.count * at.format.bytes - at.first * at.format.bytes >= message.block_bytes(grf)
-    if starts and fits and columns == message.width:
+    if low.emit.is_aligned(at) and fits and columns == message.width:
         return at
     padded = low.emit.whole(name, message.block_bytes(grf) // TYPES[name].bytes)
     for r in range(rows):
-        part = Reg(at.var, at.first + r * message.width, message.width)
+        part = at.part(r * message.width, message.width)
         low.emit.apply("mov", name, message.width, part, into=Reg(padded.var, r * columns, message.width))
     return padded
 

@@ -121,7 +121,7 @@ def print_record(
         header: list[Numbers] = [const(size, "ud"), thread, *place]
         header += [_lane_numbers(low, first, count, stops), const(length, "ud"), const(0, "ud")]
         held: list[Numbers] = [const(w, "uq") for w in words]
-        held += [n if isinstance(n, Const) or n.count == 1 else Reg(n.var, n.first + first, count) for n in numbers]
+        held += [n if isinstance(n, Const) or n.count == 1 else n.part(first, count) for n in numbers]
         if lanes == 1:
             _store_line(low, to, header, held)
             continue
@@ -149,7 +149,7 @@ def _store_line(low: Lowering, to: _Lanes, header: Sequence[Numbers], words: Seq
     whole = emit.whole("uq", count)
     halves = emit.as_type(whole, "ud")
     for i, number in enumerate(header):
-        emit.apply("mov", "ud", 1, number, into=Reg(halves.var, halves.first + i, 1))
+        emit.apply("mov", "ud", 1, number, into=halves.part(i, 1))
     for i, number in enumerate(words):
         emit.apply("mov", "uq", 1, number, into=Reg(whole.var, HEADER_WORDS + i, 1))
     store_line(low, to.addresses, False, "", whole, to.guard)

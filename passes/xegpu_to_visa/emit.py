@@ -260,7 +260,7 @@ class Emitter:
         numbers = [self.spread(self.in_registers(s), count) for s in sources]
         result = self.whole("df", count)
         for start, lanes in self.chunks(count, [result, *numbers], lanes_of_register):
-            pieces = [Reg(n.var, n.first + start, lanes) for n in numbers]
+            pieces = [n.part(start, lanes) for n in numbers]
             if all(self._begins_register(p) for p in (Reg(result.var, start, lanes), *pieces)):
                 self.apply(name, "df", lanes, *pieces, into=Reg(result.var, start, lanes))
                 continue
@@ -268,6 +268,10 @@ class Emitter:
             found = self.apply(name, "df", lanes, *held, into=self.whole("df", lanes))
             self.apply("mov", "df", lanes, found, into=Reg(result.var, start, lanes))
         return result
+
+    def is_aligned(self, reg: Reg) -> bool:
+        """Whether registers begin at a register boundary whatever the allocation."""
+        return reg.var.root[0].align in ("GRF", "GRFx2") and self._begins_register(reg)
 
     def _begins_register(self, reg: Reg) -> bool:
         return (reg.var.root[1] + reg.first * reg.format.bytes) % self.target.grf_bytes == 0
@@ -323,8 +327,8 @@ class Emitter:
         if size == lanes or isinstance(numbers, Const) or numbers.count == 1:
             return self.source(numbers, at)
         padded = self.reg(numbers.type, size)
-        self.apply("mov", numbers.type, size, Reg(numbers.var, numbers.first + at, 1), into=padded)
-        self.apply("mov", numbers.type, lanes, Reg(numbers.var, numbers.first + at, lanes), into=padded)
+        self.apply("mov", numbers.type, size, numbers.part(at, 1), into=padded)
+        self.apply("mov", numbers.type, lanes, numbers.part(at, lanes), into=padded)
         return self.source(padded, 0)
 
     def lane_mask(self, at: int) -> str:
@@ -371,7 +375,7 @@ class Emitter:
             guard = Guard(mask.predicates[at // MASK_LANES])
             self.instructions.append(Instruction("sel", values, size, self.lane_mask(at), guard, where=self.where))
             if held != result:
-                to = Reg(result.var, result.first + at, lanes)
+                to = result.part(at, lanes)
                 self.apply("mov", type_name, lanes, Reg(held.var, 0, lanes), into=to)
         return result
 

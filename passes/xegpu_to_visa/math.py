@@ -11,7 +11,7 @@ from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, on_pattern, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg
-from xegpu_py.passes.xegpu_to_visa.wide import half
+from xegpu_py.passes.xegpu_to_visa.wide import half, with_sign
 
 from xegpu_py.numerics.formats import TYPES
 
@@ -95,11 +95,9 @@ def copysign(low: Lowering, op: ir.Operation) -> None:
     """The first operand's magnitude with the second one's sign, bit by bit."""
     count, _, name = result_of(low, op)
     bits = unsigned(name)
-    sign = 1 << (TYPES[name].bits - 1)
     a, b = (low.emit.as_type(low.reg(v), bits) for v in op.operands)
-    size = low.emit.apply("and", bits, count, a, const(sign - 1, bits))
-    found = low.emit.apply("or", bits, count, size, low.emit.apply("and", bits, count, b, const(sign, bits)))
-    low.set(op, low.emit.as_type(found, name))
+    size = low.emit.apply("and", bits, count, a, const((1 << TYPES[name].bits - 1) - 1, bits))
+    low.set(op, low.emit.as_type(with_sign(low.emit, size, b), name))
 
 
 @pattern("math.absi")
@@ -190,8 +188,7 @@ def tanh(low: Lowering, op: ir.Operation) -> None:
     large = emit.apply(
         "mad", "f", count, below, emit.in_registers(const(-2.0, "f")), emit.in_registers(const(1.0, "f"))
     )
-    sign = emit.apply("and", "ud", count, emit.as_type(source, "ud"), const(0x80000000, "ud"))
-    large = emit.as_type(emit.apply("or", "ud", count, emit.as_type(large, "ud"), sign), "f")
+    large = with_sign(emit, large, source)
     square = emit.apply("mul", "f", count, source, source)
     series = polynomial(low, square, [-17 / 315, 2 / 15, -1 / 3], leading=62 / 2835)
     small = emit.apply("mad", "f", count, emit.apply("mul", "f", count, series, square), source, source)
@@ -227,8 +224,7 @@ def erf(low: Lowering, op: ir.Operation) -> None:
     negative = emit.apply("mul", "f", count, square, const(-_LOG2_E, "f"))
     tail = emit.apply("mul", "f", count, series, emit.apply("exp", "f", count, negative, most=16))
     large = emit.apply("add", "f", count, tail, one, modifiers=("-",))
-    sign = emit.apply("and", "ud", count, emit.as_type(source, "ud"), const(0x80000000, "ud"))
-    large = emit.as_type(emit.apply("or", "ud", count, emit.as_type(large, "ud"), sign), "f")
+    large = with_sign(emit, large, source)
     c = 2 / math.sqrt(math.pi)
     terms = [c * (-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(7)]
     low_series = polynomial(low, square, list(reversed(terms[:-1])), terms[-1])

@@ -102,8 +102,7 @@ def _packed(low: Lowering, value: ir.Value) -> Reg:
 
 def _aligned(low: Lowering, reg: Reg) -> Reg:
     """The same numbers, aligned to a register."""
-    start = reg.var.root[1] + reg.first * reg.format.bytes
-    if start % low.target.grf_bytes == 0 and reg.var.root[0].align in ("GRF", "GRFx2"):
+    if low.emit.is_aligned(reg):
         return reg
     result = low.emit.whole(reg.type, reg.count)
     return low.emit.apply("mov", reg.type, reg.count, reg, into=Reg(result.var, 0, reg.count))

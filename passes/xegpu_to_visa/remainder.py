@@ -11,7 +11,7 @@ from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.scf import assign
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, Mask, Reg
-from xegpu_py.passes.xegpu_to_visa.wide import divide
+from xegpu_py.passes.xegpu_to_visa.wide import divide, with_sign
 
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Guard
@@ -26,7 +26,7 @@ def remf(low: Lowering, op: ir.Operation) -> None:
     result = emit.reg(wide, count)
     for start in range(0, count, MASK_LANES):
         lanes = min(count - start, MASK_LANES)
-        a, b = (emit.apply("mov", wide, lanes, Reg(n.var, n.first + start, lanes)) for n in (x, y))
+        a, b = (emit.apply("mov", wide, lanes, n.part(start, lanes)) for n in (x, y))
         emit.apply("mov", wide, lanes, _remainder(emit, a, b), into=Reg(result.var, start, lanes))
     low.set(op, emit.in_registers(result, name))
 
@@ -97,8 +97,7 @@ def _remainder(emit: Emitter, x: Reg, y: Reg) -> Reg:
     power = emit.apply("shl", kind, count, b.exponent, const(fraction, "uw"))
     found = emit.as_type(emit.apply("mul", name, count, scaled, emit.as_type(power, name)), kind)
     found = emit.choose(below, kind, count, a.size, found)
-    sign = emit.apply("and", kind, count, emit.as_type(x, kind), const(1 << form.bits - 1, kind))
-    found = emit.apply("or", kind, count, found, sign)
+    found = with_sign(emit, found, x)
     infinity = (1 << form.bits - 1) - (1 << fraction)
     finite = emit.compare("lt", count, a.size, const(infinity, kind))
     divides = (emit.compare(c, count, b.size, const(n, kind)) for c, n in (("le", infinity), ("ne", 0)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
+
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.messages import caches_of, chunk_messages
@@ -97,87 +100,69 @@ def in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, sh
 
     It can if they are aligned to a register, and the rows of the op's vector have the stride of the message's.
     """
-    size, grf = numbers.format.bytes, low.target.grf_bytes
+    size = numbers.format.bytes
     if size < 4:
         return None
-    row = padded_row(low, count, size)
-    root, inner = numbers.var.root
-    begin = (numbers.first + start) * size
+    row, part = padded_row(low, count, size), numbers.part(start, shape.vector * count)
     follows = shape.vector == 1 or row == count == lanes
-    fits = begin + shape.vector * row * size <= numbers.var.bytes
-    if not (follows and fits and (inner + begin) % grf == 0 and root.align in ("GRF", "GRFx2")):
-        return None
-    return Reg(numbers.var, numbers.first + start, shape.vector * count)
+    fits = (part.first + shape.vector * row) * size <= numbers.var.bytes
+    return part if follows and fits and low.emit.is_aligned(part) else None
+
+
+def _messages(
+    low: Lowering, op: ir.Operation, numbers: Reg, type_name: str
+) -> Iterator[tuple[Reg, list[tuple[Reg, Reg]], Guard | None, Callable[..., None]]]:
+    """The messages of a gather or scatter of numbers.
+
+    Yields:
+        The registers that the message uses, of type `type_name` if they are not the numbers' own; for each row of
+        them, if they are not, its lanes and the numbers that belong there; the guard; and a function that emits it.
+    """
+    desc, addresses = lanes_of(low, op)
+    lanes, size = desc.lanes, numbers.format.bytes
+    for first, shape in chunk_messages(desc.chunk, size):
+        for lane, count, guard in guards(low, op, lanes):
+            row = padded_row(low, count, max(size, 4))
+            own = in_place(low, numbers, first * lanes + lane, lanes, count, shape)
+            held = own or low.emit.whole(type_name, row * shape.vector)
+            rows = (
+                []
+                if own
+                else [
+                    (held.part(e * row, count), numbers.part((first + e) * lanes + lane, count))
+                    for e in range(shape.vector)
+                ]
+            )
+            where = {"data": shape, "addresses": addresses.part(lane, count), "slm": desc.in_slm}
+            yield held, rows, guard, partial(low.emit.message, **where, lanes=count, offset=first * size, guard=guard)
 
 
 @pattern("xegpu.load_gather")
 def load_gather(low: Lowering, op: ir.Operation) -> None:
     """Gathers. Elements narrower than 32 bits are packed afterwards. The chunk is the outer dimension."""
-    desc, addresses = lanes_of(low, op)
-    lanes, chunk = desc.lanes, desc.chunk
-    emit = low.emit
-    name = register_type(desc.element)
+    desc, _ = lanes_of(low, op)
+    emit, name = low.emit, register_type(desc.element)
+    result = emit.whole(name, desc.lanes * desc.chunk)
     size = TYPES[name].bytes
-    result = emit.whole(name, lanes * chunk)
-    held_name, caches = name if size >= 4 else "ud", caches_of(op.opview)
-    for first, shape in chunk_messages(chunk, size):
-        for lane, count, guard in guards(low, op, lanes):
-            row = padded_row(low, count, max(size, 4))
-            own = in_place(low, result, first * lanes + lane, lanes, count, shape)
-            held = own or emit.whole(held_name, row * shape.vector)
-            if guard:
-                emit.apply("mov", held_name, held.count, const(0, held_name), into=held)
-            at = Reg(addresses.var, addresses.first + lane, count)
-            emit.message(
-                "lsc_load",
-                shape,
-                at,
-                desc.in_slm,
-                lanes=count,
-                offset=first * size,
-                guard=guard,
-                caches=caches,
-                dst=emit.raw(held),
-            )
-            for e in range(0 if own else shape.vector):
-                to = Reg(result.var, (first + e) * lanes + lane, count)
-                bits = {1: "ub", 2: "uw"}.get(size, name)
-                emit.apply("mov", bits, count, Reg(held.var, e * row, count), into=emit.as_type(to, bits))
+    bits = {1: "ub", 2: "uw"}.get(size, name)
+    for held, rows, guard, send in _messages(low, op, result, name if size >= 4 else "ud"):
+        if guard:
+            emit.apply("mov", held.type, held.count, const(0, held.type), into=held)
+        send("lsc_load", caches=caches_of(op.opview), dst=emit.raw(held))
+        for part, to in rows:
+            emit.apply("mov", bits, part.count, part, into=emit.as_type(to, bits))
     low.set(op, result)
 
 
 @pattern("xegpu.store_scatter")
 def store_scatter(low: Lowering, op: ir.Operation) -> None:
     """Scatters. Elements narrower than 32 bits are widened first."""
-    desc, addresses = lanes_of(low, op)
-    lanes, chunk = desc.lanes, desc.chunk
-    emit = low.emit
-    name = register_type(desc.element)
-    size = TYPES[name].bytes
-    value = low.reg(op.opview.value, name)
-    bits = {1: "ub", 2: "uw", 4: "ud", 8: "uq"}[size]
-    source, caches = emit.as_type(value, bits), caches_of(op.opview, True)
-    for first, shape in chunk_messages(chunk, size):
-        for lane, count, guard in guards(low, op, lanes):
-            row = padded_row(low, count, max(size, 4))
-            own = in_place(low, source, first * lanes + lane, lanes, count, shape)
-            held = own or emit.whole("uq" if size == 8 else "ud", row * shape.vector)
-            for e in range(0 if own else shape.vector):
-                to = Reg(held.var, e * row, count)
-                part = Reg(source.var, source.first + (first + e) * lanes + lane, count)
-                emit.apply("mov", held.type, count, part, into=to)
-            at = Reg(addresses.var, addresses.first + lane, count)
-            emit.message(
-                "lsc_store",
-                shape,
-                at,
-                desc.in_slm,
-                lanes=count,
-                offset=first * size,
-                guard=guard,
-                caches=caches,
-                src0=emit.raw(held),
-            )
+    name = register_type(lanes_of(low, op)[0].element)
+    source = low.emit.as_unsigned(low.reg(op.opview.value, name))
+    for held, rows, _, send in _messages(low, op, source, "uq" if source.type == "uq" else "ud"):
+        for to, part in rows:
+            low.emit.apply("mov", held.type, part.count, part, into=to)
+        send("lsc_store", caches=caches_of(op.opview, True), src0=low.emit.raw(held))
 
 
 @pattern("xegpu.prefetch")
@@ -191,5 +176,5 @@ def prefetch(low: Lowering, op: ir.Operation) -> None:
     most, caches = 32 if low.target.grf_bytes == 64 else 16, caches_of(op.opview) or "ca.ca"
     for first, shape in chunk_messages(chunk, size):
         for lane in range(0, lanes, most):
-            count, at = min(most, lanes - lane), Reg(addresses.var, addresses.first + lane, 1)
+            count, at = min(most, lanes - lane), addresses.part(lane, 1)
             low.emit.message("lsc_load", shape, at, lanes=count, offset=first * size, caches=caches, dst=Raw(None))

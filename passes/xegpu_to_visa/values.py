@@ -45,6 +45,10 @@ class Reg:
     count: int
     bounds: Bounds | None = field(default=None, compare=False)
 
+    def part(self, start: int, count: int) -> Reg:
+        """`count` of the numbers, from number `start` on."""
+        return Reg(self.var, self.first + start, count)
+
     @property
     def type(self) -> str:
         """vISA's type of the numbers."""

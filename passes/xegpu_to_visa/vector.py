@@ -39,7 +39,7 @@ def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) ->
     flat: list[int] = order.ravel().tolist()
     count = len(flat)
     if into is None and count and flat == list(range(flat[0], flat[0] + count)):
-        return Reg(source.var, source.first + flat[0], count)
+        return source.part(flat[0], count)
     result = into or low.emit.reg(source.type, count)
     at = 0
     while at < count:
@@ -170,7 +170,7 @@ def bitcast(low: Lowering, op: ir.Operation) -> None:
         low.set(op, Reg(low.emit.as_type(bits, name).var, 0, count))
         return
     found = low.emit.as_type(low.reg(op.operands[0]), name)
-    low.set(op, Reg(found.var, found.first, count) if isinstance(found, Reg) else found)
+    low.set(op, found.part(0, count) if isinstance(found, Reg) else found)
 
 
 def _bits_of_mask(low: Lowering, mask: Mask) -> Reg:
@@ -248,7 +248,7 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
         run = 1
         while at + run < len(places) and places[at + run] == places[at] + run:
             run += 1
-        part = value if isinstance(value, Const) or value.count == 1 else Reg(value.var, value.first + at, run)
+        part = value if isinstance(value, Const) or value.count == 1 else value.part(at, run)
         low.emit.apply("mov", name, run, part, into=Reg(result.var, int(places[at]), run))
         at += run
     _give(low, op, result)
@@ -378,7 +378,7 @@ def from_elements(low: Lowering, op: ir.Operation) -> None:
 def to_elements(low: Lowering, op: ir.Operation) -> None:
     """Each element."""
     source = _registers(low, op.operands[0])
-    _give(low, op, *(Reg(source.var, source.first + i, 1) for i in range(source.count)))
+    _give(low, op, *(source.part(i, 1) for i in range(source.count)))
 
 
 @pattern("vector.step")
@@ -436,14 +436,14 @@ def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Combine) -
     """Combine `count` groups of `each` contiguous numbers by halves."""
     while count > 1:
         half = count // 2
-        joined = combine(Reg(rows.var, rows.first, half * each), Reg(rows.var, rows.first + half * each, half * each))
+        joined = combine(rows.part(0, half * each), rows.part(half * each, half * each))
         if count % 2:
-            last = Reg(rows.var, rows.first + 2 * half * each, each)
-            first = combine(Reg(joined.var, joined.first, each), last)
+            last = rows.part(2 * half * each, each)
+            first = combine(joined.part(0, each), last)
             if half == 1:
                 joined = first
             else:
-                low.emit.apply("mov", first.type, each, first, into=Reg(joined.var, joined.first, each))
+                low.emit.apply("mov", first.type, each, first, into=joined.part(0, each))
         rows, count = joined, half
     return rows
 

@@ -135,6 +135,14 @@ def high_product(emit: Emitter, a: Reg, b: Reg, count: int) -> Reg:
     return high
 
 
+def with_sign(emit: Emitter, magnitude: Reg, source: Reg) -> Reg:
+    """Numbers whose sign bit is clear, with the sign bits of others."""
+    bits, count = unsigned(magnitude.type), magnitude.count
+    sign = const(1 << magnitude.format.bits - 1, bits)
+    signs = emit.apply("and", bits, count, emit.as_type(source, bits), sign)
+    return emit.as_type(emit.apply("or", bits, count, emit.as_type(magnitude, bits), signs), magnitude.type)
+
+
 def _less(emit: Emitter, a: Numbers, b: Numbers, name: str, count: int) -> Reg:
     """`a - b`."""
     return emit.apply("add", name, count, emit.in_registers(b), a, modifiers=("-",))
