@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from mlir import ir
 from xegpu_py.passes.common import builders as build
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.kernels import chosen_kernels
 from xegpu_py.passes.common.values import element_of, shape_of
 
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any, ClassVar
 
 from xegpu_py.dialects import xegpu
 
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.codecs import Scope, TypeText
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type, enum_attr
 from xegpu_py.layout import dealing_problem
@@ -31,23 +31,7 @@ class XeTile(Dialect, name="xetile"):
     borrowed: ClassVar = {"cache_hint": xegpu.XeGPU.enums["cache_hint"]}
 
 
-@enum_attr(XeTile, "reduction_kind")
-class ReductionKind(str, Enum):
-    """How elements are combined, named as vector's combining kinds are."""
-
-    ADD = "add"
-    MUL = "mul"
-    MINUI = "minui"
-    MINSI = "minsi"
-    MINNUMF = "minnumf"
-    MINIMUMF = "minimumf"
-    MAXUI = "maxui"
-    MAXSI = "maxsi"
-    MAXNUMF = "maxnumf"
-    MAXIMUMF = "maximumf"
-    AND = "and"
-    OR = "or"
-    XOR = "xor"
+ReductionKind = enum_attr(XeTile, "reduction_kind")(CombiningKind)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 - `builders`: builders of common ops; `values`: facts about values, types and attributes.
 - `cloning`: copies of ops on other values.
 - `control_flow`: the values that loops, branches and blocks forward to others.
-- `combining`: the kinds of reductions. `all_reduce`: that of a workgroup. `union_find`: values that belong together.
+- `all_reduce`: the reduction of a workgroup. `union_find`: values that belong together.
 - `effects`: which ops only compute and read.
 - `transfers`: the operands and attributes of vector transfers.
 - `divisors`, `surfaces`: facts about indices, and about the tensors of block descriptors.

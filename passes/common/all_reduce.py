@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.passes.common.builders import create, index, index_type, make
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.values import element_of
 
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.target import TARGETS
 
 MOST_SUBGROUPS = max(t.threads for t in TARGETS.values())

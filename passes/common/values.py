@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import islice
-from typing import Any
 
 from mlir import ir
 
@@ -95,11 +94,6 @@ def segments(op: ir.Operation) -> list[list[ir.Value]]:
     """The groups of an op's operands, as `operandSegmentSizes` divides them."""
     rest = iter(op.operands)
     return [list(islice(rest, n)) for n in ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])]
-
-
-def enumerator(attribute: Any) -> str:
-    """The name of the enumerator of an attribute such as `#vector.kind<add>` or `#gpu<dim x>`."""
-    return str(attribute).rstrip(">").replace("<", " ").split()[-1]
 
 
 def constant_of(value: ir.Value | int) -> int | None:

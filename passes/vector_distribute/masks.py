@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.passes.common.builders import like, make, select
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.layouts.relations import masked_op, masked_over
 from xegpu_py.passes.common.values import element_of
@@ -13,6 +12,7 @@ from xegpu_py.passes.vector_distribute.memory import transfer
 from xegpu_py.passes.vector_distribute.reductions import contracted, multi_reduced, reduced
 from xegpu_py.passes.vector_distribute.shapes import spread, transposed
 
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.diagnostics import emit_error
 
 

@@ -8,13 +8,14 @@ from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.all_reduce import combine_subgroups, kind_of
 from xegpu_py.passes.common.builders import binary, create
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.fragments import Order
-from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, enumerator, shape_of
+from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import lane_of_broadcast
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
+from xegpu_py.ir.builtin import enumerator
 from xegpu_py.ir.calls import PRINT, TEXT, called
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.printf import check_format
 
 

@@ -10,14 +10,15 @@ import numpy as np
 from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import PREDICATES
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.fragments import Placement, Placements, natural, unmapped
 from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import attributes_of, element_of, enumerator, shape_of, splat_of
+from xegpu_py.passes.common.values import attributes_of, element_of, shape_of, splat_of
 from xegpu_py.passes.xegpu_simt_to_vc.known import Known
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
 
+from xegpu_py.ir.builtin import enumerator
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 
 

@@ -8,9 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from mlir import ir
 from xegpu_py.passes.common.builders import FLOAT_PREDICATES, PREDICATES
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
-from xegpu_py.passes.common.values import enumerator
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
 from xegpu_py.passes.xegpu_to_visa.ranges import within
@@ -19,7 +17,8 @@ from xegpu_py.passes.xegpu_to_visa.values import NARROW, Const, KnownMask, Mask,
 from xegpu_py.passes.xegpu_to_visa.wide import combiner, high_product, low_half, product
 from xegpu_py.passes.xegpu_to_visa.wide import divide as divide_integers
 
-from xegpu_py.ir.builtin import is_float
+from xegpu_py.ir.builtin import enumerator, is_float
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.dense import dense_elements, integer_elements
 from xegpu_py.numerics.formats import FLOATS, TYPES
 from xegpu_py.visa.operands import Flag, Immediate

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.messages import atomic_message_of, atomic_shape
 from xegpu_py.passes.common.registers import register_type, unsigned
@@ -20,6 +19,7 @@ from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, KnownMask, Mask, Re
 from xegpu_py.passes.xegpu_to_visa.wide import Combine, combiner
 
 from xegpu_py.ir.builtin import is_float
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Guard, Raw

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlir import ir
-from xegpu_py.passes.common.values import enumerator
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import NARROW, Reg, index_type
 
+from xegpu_py.ir.builtin import enumerator
 from xegpu_py.visa.operands import BUILTINS
 
 THREAD_WORD = 2

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.kernels import GRID_LIMIT
 from xegpu_py.passes.common.registers import shape_and_element
-from xegpu_py.passes.common.values import enumerator
 from xegpu_py.passes.xegpu_to_visa.values import Bounds
 
-from xegpu_py.ir.builtin import bit_width, is_integer
+from xegpu_py.ir.builtin import bit_width, enumerator, is_integer
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.dense import integer_elements
 

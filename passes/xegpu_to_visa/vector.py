@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.registers import INDEX, shape_and_element
 from xegpu_py.passes.common.values import integers, shape_of
 from xegpu_py.passes.xegpu_to_visa.arith import doubled, from_numbers, result_of
@@ -28,6 +27,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
 from xegpu_py.passes.xegpu_to_visa.wide import Combine, combiner
 
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.visa.operands import Destination, Flag, Region
 
 Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]

@@ -9,14 +9,15 @@ from mlir import ir
 from xegpu_py.dialects.xetile.compute import reduced_block
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import constant, extract_slice, i64_array, make, shape_cast, with_shape
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
+
+from xegpu_py.ir.combining import CombiningKind
 
 
 def reduce(view: Any, value: ir.Value) -> ir.Value:
     """A reduction along a dimension, of all elements or of groups of them."""
     (dim,) = view.dims
-    result, kind, element = shape_of(view.result), CombiningKind(view.kind.value), element_of(value)
+    result, kind, element = shape_of(view.result), view.kind, element_of(value)
     if result[dim] > 1:
         return _reduced(kind, value, dim, result)
     size, block = shape_of(value)[dim], reduced_block(dim, _bits(element))

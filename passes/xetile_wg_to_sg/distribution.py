@@ -22,7 +22,6 @@ from xegpu_py.dialects.xetile import (
 from xegpu_py.dialects.xetile.agreement import MAP
 from xegpu_py.dialects.xetile.compute import subgroups
 from xegpu_py.passes.common.builders import Index, add, compare, create, index, integer_array, like, with_shape
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import attributes_of, element_of, is_vector, shape_of
@@ -183,7 +182,7 @@ class Distribution(TileConversion):
         for line in lines:
             total = line[0]
             for part in line[1:]:
-                total = CombiningKind(view.kind.value).combine(total, part)
+                total = view.kind.combine(total, part)
             found.append(self.reduced(view, total, have.data[dim]))
         return found
 

@@ -67,3 +67,8 @@ def bit_width(element: str) -> int:
 def by(parts: Sequence[object]) -> str:
     """Dimensions as in `8x16`."""
     return "x".join(map(str, parts))
+
+
+def enumerator(attribute: object) -> str:
+    """The name of the enumerator of an attribute such as `#vector.kind<add>` or `#gpu<dim x>`."""
+    return str(attribute).rstrip(">").replace("<", " ").split()[-1]

@@ -21,6 +21,7 @@ from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.passes.common.builders import (
     Index,
     add,
@@ -28,7 +29,6 @@ from xegpu_py.passes.common.builders import (
     compare,
     constant,
 )
-from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.batches import take_matrices
 from xegpu_py.upstream.layouts import even_map, map_of, subgroups_of

@@ -6,12 +6,12 @@ import math
 from enum import Enum
 
 from mlir import ir
-from xegpu_py.passes.common.builders import make
-from xegpu_py.passes.common.values import element_of, enumerator
+
+from xegpu_py.ir.builtin import enumerator
 
 
-class CombiningKind(Enum):
-    """How a reduction combines two elements. Values are the names of `#vector.kind`."""
+class CombiningKind(str, Enum):
+    """How a reduction combines elements. Values are the names of `#vector.kind`."""
 
     ADD = "add"
     MUL = "mul"
@@ -72,11 +72,13 @@ class CombiningKind(Enum):
 
     def combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """Combine two numbers, or two vectors elementwise."""
-        return make(self.scalar_op(element_of(a)), a.type, a, b)
+        element = a.type.element_type if isinstance(a.type, ir.VectorType) else a.type
+        return ir.Operation.create(self.scalar_op(element), [a.type], [a, b]).results[0]
 
     def reduce(self, vector: ir.Value) -> ir.Value:
         """Reduce the elements of a vector of one dimension."""
-        return make("vector.reduction", element_of(vector), vector, kind=self.attribute)
+        kind = {"kind": self.attribute}
+        return ir.Operation.create("vector.reduction", [vector.type.element_type], [vector], kind).results[0]
 
 
 _ATOMIC = {
