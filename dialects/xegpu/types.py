@@ -202,15 +202,7 @@ class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
 SCATTERED = TdescAttr(scattered=True)
 XeGPU.shorthands = {"scattered": SCATTERED}
 
-_SETTINGS = {
-    "memory_scope": "memory_scope",
-    "array_length": "array_length",
-    "boundary_check": "boundary_check",
-    "scattered": "scattered",
-    "map": "map",
-    "sg": "map",
-    "sg_map": "map",
-}
+_SETTINGS = {name: name for name in TdescAttr.parameters()} | {"sg": "map", "sg_map": "map"}
 
 
 def _read_entries(cursor: Cursor, scope: Scope) -> tuple[TdescAttr, dict[str, Any]]:

@@ -32,22 +32,13 @@ def block_id(low: Lowering, op: ir.Operation) -> None:
     low.set(op, _group(low, _dimension(op)))
 
 
-@pattern("gpu.thread_id")
-def thread_id(low: Lowering, op: ir.Operation) -> None:
-    """In vector compute mode a work item is a hardware thread."""
-    low.set(op, low.implicit("LOCAL_ID", _dimension(op)))
+_IMPLICIT = {"gpu.thread_id": "LOCAL_ID", "gpu.block_dim": "LOCAL_SIZE", "gpu.grid_dim": "GROUP_COUNT"}
 
 
-@pattern("gpu.block_dim")
-def block_dim(low: Lowering, op: ir.Operation) -> None:
-    """Threads of a workgroup."""
-    low.set(op, low.implicit("LOCAL_SIZE", _dimension(op)))
-
-
-@pattern("gpu.grid_dim")
-def grid_dim(low: Lowering, op: ir.Operation) -> None:
-    """Workgroups of the grid."""
-    low.set(op, low.implicit("GROUP_COUNT", _dimension(op)))
+@pattern(*_IMPLICIT)
+def implicit(low: Lowering, op: ir.Operation) -> None:
+    """A thread's place in its workgroup, and extents; in vector compute mode a work item is a hardware thread."""
+    low.set(op, low.implicit(_IMPLICIT[op.name], _dimension(op)))
 
 
 @pattern("gpu.global_id")
@@ -72,16 +63,10 @@ def num_subgroups(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.multiply(low.multiply(x, y, within), z, within))
 
 
-@pattern("gpu.lane_id")
-def lane_id(low: Lowering, op: ir.Operation) -> None:
+@pattern("gpu.lane_id", "gpu.subgroup_size")
+def one_work_item(low: Lowering, op: ir.Operation) -> None:
     """In vector compute mode a thread is one work item."""
-    low.set(op, low.index(0))
-
-
-@pattern("gpu.subgroup_size")
-def subgroup_size(low: Lowering, op: ir.Operation) -> None:
-    """In vector compute mode a thread is one work item."""
-    low.set(op, low.index(1))
+    low.set(op, low.index(int(op.name == "gpu.subgroup_size")))
 
 
 @pattern("gpu.barrier")

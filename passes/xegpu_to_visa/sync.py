@@ -25,17 +25,13 @@ def _byte(low: Lowering, value: ir.Value) -> Numbers:
     return const(found.value, "ub") if isinstance(found, Const) else low.emit.in_registers(found, "ub")
 
 
-@pattern("xegpu.init_nbarrier")
+@pattern("xegpu.init_nbarrier", "xegpu.create_nbarrier")
 def init_nbarrier(low: Lowering, op: ir.Operation) -> None:
-    """A barrier's number, and how many threads meet there."""
+    """A barrier's number, and the number of threads that meet there."""
     view = op.opview
-    low.set(op, NamedBarrier(_byte(low, view.nbarrier_id), _byte(low, view.participant_thread_num)))
-
-
-@pattern("xegpu.create_nbarrier")
-def create_nbarrier(low: Lowering, op: ir.Operation) -> None:
-    """A barrier's number, and how many threads meet there."""
-    low.set(op, NamedBarrier(_byte(low, op.opview.nbarrier_id), const(op.opview.num_producers, "ub")))
+    creates = op.name == "xegpu.create_nbarrier"
+    count = const(view.num_producers, "ub") if creates else _byte(low, view.participant_thread_num)
+    low.set(op, NamedBarrier(_byte(low, view.nbarrier_id), count))
 
 
 def _barrier(low: Lowering, value: ir.Value) -> NamedBarrier:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from xegpu_py.target import Target
 from xegpu_py.visa.program import Instruction
@@ -212,52 +214,52 @@ def _atomic(operation: str) -> InstructionSpec:
     )
 
 
+def _access(
+    name: str, doc: str, text: str, slots: Sequence[OperandSpec], attributes: dict[str, Attribute], check: Check
+) -> InstructionSpec:
+    """A load or store; `text` is its syntax after the execution size."""
+    stores, block = name.startswith("lsc_store"), name.endswith("block2d")
+    caches = {**attributes, "caches": _STORE_CACHES if stores else _LOAD_CACHES}
+    category, sizes = "store" if stores else "load", {"exec_sizes": (1,)} if block else {}
+    form = f"{name}.{{sfid}}{{caches}} {{exec}} {text}"
+    common: dict[str, Any] = {"category": category, "guard": True, "check": check, "source": "finalizer", **sizes}
+    return InstructionSpec(name, doc, form, tuple(slots), caches, **common)
+
+
+_BLOCK_ATTRIBUTES: dict[str, Attribute] = {"sfid": Choice(("ugm",)), "block": Block()}
+
 MEMORY = (
-    InstructionSpec(
+    _access(
         "lsc_load",
         "Loads `data` from each lane's `address` into `dst`; a null `dst` prefetches.",
-        "lsc_load.{sfid}{caches} {exec} {dst}:{data} flat[{address}]:{address_size}",
+        "{dst}:{data} flat[{address}]:{address_size}",
         (_data("dst", "write", null=True), _address()),
-        {**_MESSAGE_ATTRIBUTES, "caches": _LOAD_CACHES},
-        category="load",
-        guard=True,
-        check=all_of(_messages, _needs_vector),
-        source="finalizer",
+        _MESSAGE_ATTRIBUTES,
+        all_of(_messages, _needs_vector),
     ),
-    InstructionSpec(
+    _access(
         "lsc_store",
         "Stores `data` from `src0` to each lane's `address`.",
-        "lsc_store.{sfid}{caches} {exec} flat[{address}]:{address_size} {src0}:{data}",
+        "flat[{address}]:{address_size} {src0}:{data}",
         (_address(), _data("src0", "read")),
-        {**_MESSAGE_ATTRIBUTES, "caches": _STORE_CACHES},
-        category="store",
-        guard=True,
-        check=all_of(_messages, _needs_vector),
-        source="finalizer",
+        _MESSAGE_ATTRIBUTES,
+        all_of(_messages, _needs_vector),
     ),
-    InstructionSpec(
+    _access(
         "lsc_load_block2d",
         "Loads blocks of a 2D surface into `dst`, zeros where they reach out of it; a null `dst` prefetches.",
-        f"lsc_load_block2d.{{sfid}}{{caches}} {{exec}} {{dst}}:{{block}} {_SURFACE_TEXT}",
+        f"{{dst}}:{{block}} {_SURFACE_TEXT}",
         (OperandSpec("dst", "raw", "write", null=True, bytes=_block_bytes), *_SURFACE_SLOTS),
-        {"sfid": Choice(("ugm",)), "block": Block(), "caches": _LOAD_CACHES},
-        category="load",
-        guard=True,
-        exec_sizes=(1,),
-        check=partial(_blocks, store=False),
-        source="finalizer",
+        _BLOCK_ATTRIBUTES,
+        partial(_blocks, store=False),
     ),
-    InstructionSpec(
+    _access(
         "lsc_store_block2d",
         "Stores a block to a 2D surface, except what reaches out of it.",
-        f"lsc_store_block2d.{{sfid}}{{caches}} {{exec}} {_SURFACE_TEXT} {{src0}}:{{block}}",
+        f"{_SURFACE_TEXT} {{src0}}:{{block}}",
         (*_SURFACE_SLOTS, OperandSpec("src0", "raw", "read", bytes=_block_bytes)),
-        {"sfid": Choice(("ugm",)), "block": Block(), "caches": _STORE_CACHES},
-        category="store",
-        guard=True,
-        exec_sizes=(1,),
-        check=partial(_blocks, store=True),
-        source="finalizer",
+        _BLOCK_ATTRIBUTES,
+        partial(_blocks, store=True),
     ),
     *map(_atomic, ATOMICS),
     InstructionSpec(
