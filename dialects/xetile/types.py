@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from xegpu_py.dialects import xegpu
 
@@ -31,7 +31,8 @@ class XeTile(Dialect, name="xetile"):
     borrowed: ClassVar = {"cache_hint": xegpu.XeGPU.enums["cache_hint"]}
 
 
-ReductionKind = enum_attr(XeTile, "reduction_kind")(CombiningKind)
+ReductionKind: TypeAlias = CombiningKind
+enum_attr(XeTile, "reduction_kind")(CombiningKind)
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,32 @@ from xegpu_py.passes.common.builders import create, index, index_type, make
 from xegpu_py.passes.common.values import element_of
 
 from xegpu_py.ir.combining import CombiningKind
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.target import TARGETS
 
 MOST_SUBGROUPS = max(t.threads for t in TARGETS.values())
 """The most subgroups of a workgroup on any target."""
 
 
-def kind_of(op: ir.Operation) -> CombiningKind | None:
-    """The kind by which a `gpu.all_reduce` combines; None if its region is not one op of arith."""
+def kind_of(op: ir.Operation) -> CombiningKind:
+    """The kind by which a `gpu.all_reduce` combines.
+
+    Raises:
+        DiagnosticError: if its region is not one op of arith.
+    """
     if "op" in op.attributes:
         return CombiningKind.of(op, "op")
     block = op.regions[0].blocks[0]
     inner = [o.operation for o in block.operations]
-    if len(inner) != 2 or set(inner[0].operands) != set(block.arguments):
-        return None
-    if list(inner[1].operands) != list(inner[0].results):
-        return None
-    element = element_of(block.arguments[0])
-    return next((kind for kind in CombiningKind if kind.scalar_op(element) == inner[0].name), None)
+    element, combines = (
+        element_of(block.arguments[0]),
+        len(inner) == 2 and set(inner[0].operands) == set(block.arguments),
+    )
+    kind = next((kind for kind in CombiningKind if kind.scalar_op(element) == inner[0].name), None)
+    if kind is None or not combines or list(inner[1].operands) != list(inner[0].results):
+        note = "name the operation: gpu.all_reduce add"
+        emit_error(op, "has a region that is not a single op of arith on both arguments", note)
+    return kind
 
 
 def combine_subgroups(value: ir.Value, kind: CombiningKind, number: ir.Value, count: ir.Value) -> ir.Value:

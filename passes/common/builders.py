@@ -5,7 +5,7 @@ They fold constants: a constant index may be an int, and an op that has no effec
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -195,6 +195,29 @@ def compare(predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
 def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
     """`a` where the condition holds, else `b`."""
     return make("arith.select", a.type, condition, a, b)
+
+
+# Control flow.
+
+
+def if_(
+    condition: ir.Value,
+    kinds: Sequence[ir.Type],
+    then: Callable[[], Sequence[ir.Value]],
+    otherwise: Callable[[], Sequence[ir.Value]] | None = None,
+) -> list[ir.Value]:
+    """An scf.if, and its results.
+
+    Args:
+        kinds: the types of the results.
+        then, otherwise: build the regions, and return the yielded values. Without results the second may be absent.
+    """
+    made = create("scf.if", kinds, [condition], regions=2)
+    for region, build in zip(made.regions, (then, otherwise)):
+        if build:
+            with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
+                create("scf.yield", [], build())
+    return list(made.results)
 
 
 # Memrefs.

@@ -116,7 +116,6 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
     else:
         moved = _vnni(spread, lead + view.vnni_axis, vnni_factor(bits))
     e.give(op, shape_cast(moved, shape_of(result)))
-    e.erase(op)
 
 
 def _vnni(value: ir.Value, axis: int, factor: int) -> ir.Value:

@@ -207,10 +207,15 @@ class Emulation(Conversion):
             numbers = (numbers ^ top) - top
         return dense_bytes(numbers, kind)
 
-    def give(self, op: ir.Operation, value: ir.Value, result: int = 0) -> None:
-        """Say what an op's result is: numbers one to a byte, whose upper bits may be anything."""
-        kind = op.results[result].type
-        self.define(op.results[result], (self.pack(value, bits_of(kind)) if self.is_packed(kind) else value,))
+    def give(self, op: ir.Operation, *values: ir.Value) -> None:
+        """Replace an op's results, those of 2 and 4 bits by numbers one to a byte, whose upper bits may be anything."""
+        for result, value in zip(op.results, values):
+            if not bits_of(result.type):
+                result.replace_all_uses_with(value)
+            else:
+                held = self.pack(value, bits_of(result.type)) if self.is_packed(result.type) else value
+                self.define(result, (held,))
+        self.erase(op)
 
     def pack(self, value: ir.Value, bits: int) -> ir.Value:
         """The bytes that numbers fill, of which there is one in a byte before."""

@@ -211,7 +211,6 @@ def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Seque
         e.give(
             op, build.from_elements([x.load() for x in _elements(e, memref, indices, shape_of(kind))], shape_of(kind))
         )
-        e.erase(op)
         return
     held = e.held_type(kind)
     last = indices[-1]

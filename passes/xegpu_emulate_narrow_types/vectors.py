@@ -53,13 +53,7 @@ def on_bytes(e: Emulation, op: ir.Operation, signs: Sequence[bool | None]) -> No
     """
     operands = [e.unpacked(v, s) if bits_of(v.type) else e.one(v) for v, s in zip(op.operands, signs)]
     kinds = [_bytes(v.type) for v in op.results]
-    made = ir.Operation.create(op.name, kinds, operands, attributes_of(op))
-    for i, (result, found) in enumerate(zip(op.results, made.results)):
-        if bits_of(result.type):
-            e.give(op, found, i)
-        else:
-            result.replace_all_uses_with(found)
-    e.erase(op)
+    e.give(op, *ir.Operation.create(op.name, kinds, operands, attributes_of(op)).results)
 
 
 @pattern(*_SIGNS)
@@ -73,9 +67,7 @@ def add_with_carry(e: Emulation, op: ir.Operation) -> None:
     """A sum of bytes, which overflows where it exceeds the narrow type."""
     bits = bits_of(op.results[0].type)
     total = build.binary("addi", *(e.unpacked(v, False) for v in op.operands))
-    op.results[1].replace_all_uses_with(build.compare("ugt", total, number(total.type, (1 << bits) - 1)))
-    e.give(op, total)
-    e.erase(op)
+    e.give(op, total, build.compare("ugt", total, number(total.type, (1 << bits) - 1)))
 
 
 @pattern("arith.mulsi_extended", "arith.mului_extended")
@@ -83,9 +75,7 @@ def whole_product(e: Emulation, op: ir.Operation) -> None:
     """Both halves from a product of bytes, which holds all of it."""
     signed = op.name == "arith.mulsi_extended"
     product = build.binary("muli", *(e.unpacked(v, signed) for v in op.operands))
-    e.give(op, product)
-    e.give(op, build.binary("shrui", product, bits_of(op.results[0].type)), 1)
-    e.erase(op)
+    e.give(op, product, build.binary("shrui", product, bits_of(op.results[0].type)))
 
 
 @pattern("arith.cmpi")
@@ -156,13 +146,8 @@ def widen(e: Emulation, op: ir.Operation) -> None:
         narrow(e, op)
         return
     numbers = e.unpacked(source, _WIDENING[op.name])
-    if bits_of(result.type):
-        e.give(op, numbers)
-        e.erase(op)
-        return
-    wide = numbers if numbers.type == result.type else make(op.name, result.type, numbers)
-    result.replace_all_uses_with(wide)
-    e.erase(op)
+    same = bits_of(result.type) or numbers.type == result.type
+    e.give(op, numbers if same else make(op.name, result.type, numbers))
 
 
 @pattern("arith.trunci", "arith.fptosi", "arith.fptoui")
@@ -172,7 +157,6 @@ def narrow(e: Emulation, op: ir.Operation) -> None:
     numbers = e.unpacked(source) if bits_of(source.type) else e.one(source)
     kind = _bytes(result.type)
     e.give(op, numbers if numbers.type == kind else make(op.name, kind, numbers))
-    e.erase(op)
 
 
 @pattern("vector.bitcast")

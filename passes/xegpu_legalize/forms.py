@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from mlir import ir
@@ -10,7 +11,7 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
 from xegpu_py.passes.common.all_reduce import combine_subgroups, kind_of
-from xegpu_py.passes.common.builders import create, index_type, like, make, shape_cast, transpose, with_shape
+from xegpu_py.passes.common.builders import if_, index_type, like, make, shape_cast, transpose, with_shape
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.common.messages import hints_of
@@ -18,7 +19,7 @@ from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import is_desc, shape_of
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
-from xegpu_py.ir.diagnostics import Diagnostic, emit_error, position_of, remark
+from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
@@ -42,9 +43,6 @@ def combine_subgroups_through_memory(func: ir.Operation) -> None:
     """
     for op in [op for op in walk(func) if op.name == "gpu.all_reduce"]:
         kind = kind_of(op)
-        if kind is None:
-            note = Diagnostic("note", "name the operation: gpu.all_reduce add", position_of(op.location))
-            emit_error(op, "has a region that is not a single op of arith on both arguments", note)
         with op.location, ir.InsertionPoint(op):
             number, count = (make(name, index_type()) for name in ("gpu.subgroup_id", "gpu.num_subgroups"))
             op.results[0].replace_all_uses_with(combine_subgroups(op.operands[0], kind, number, count))
@@ -88,11 +86,8 @@ class Forms(PatternDriver):
 def _branch(op: ir.Operation) -> None:
     condition, *values = op.operands
     with op.location, ir.InsertionPoint(op):
-        made = create("scf.if", [op.results[0].type], [condition], regions=2)
-        for region, value in zip(made.regions, values):
-            with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
-                create("scf.yield", [], [value])
-    op.results[0].replace_all_uses_with(made.results[0])
+        (made,) = if_(condition, [op.results[0].type], *(partial(list, [value]) for value in values))
+    op.results[0].replace_all_uses_with(made)
     op.erase()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlir import ir
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import binary, compare, constant, create, index_type
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.values import constant_of
@@ -27,7 +28,8 @@ def _inverse(condition: ir.Value) -> ir.Value:
     return binary("xori", condition, True)
 
 
-def _both(condition: ir.Value, lanes: ir.Value | None) -> ir.Value:
+def both(condition: ir.Value, lanes: ir.Value | None) -> ir.Value:
+    """The lanes of a condition that are also in a mask; None is all lanes."""
     return condition if lanes is None else binary("andi", condition, lanes)
 
 
@@ -92,9 +94,9 @@ def for_(w: Widener, op: ir.Operation) -> None:
         else:
             # The counter may wrap around: test whether an iteration is left before the addition.
             more = compare("ugt", binary("subi", last, at), by)
-        return [following, _both(more, lanes), *(w.choose(lanes, n, o) for n, o in zip(yields, values))]
+        return [following, both(more, lanes), *(w.choose(lanes, n, o) for n, o in zip(yields, values))]
 
-    state = [first, _both(compare(order, first, last), outer), *(w.wide(v) for v in inits)]
+    state = [first, both(compare(order, first, last), outer), *(w.wide(v) for v in inits)]
     _finish(w, op, _loop(w, op, state, before, after)[2:])
 
 
@@ -153,13 +155,10 @@ def _way(w: Widener, op: ir.Operation, block: ir.Block, condition: ir.Value) -> 
         found = [w.wide(v) for v in w.inline(block)]
     else:
         zeros = [constant(w.with_lanes(r), 0) for r in op.results]
-        made = create("scf.if", [z.type for z in zeros], [w.any(w.mask)], regions=2)
-        with _block(made.regions[0]):
-            _yield([w.wide(v) for v in w.inline(block)])
-        if zeros:
-            with _block(made.regions[1]):
-                _yield(zeros)
-        found = list(made.results)
+        otherwise = (lambda: zeros) if zeros else None
+        found = build.if_(
+            w.any(w.mask), [z.type for z in zeros], lambda: [w.wide(v) for v in w.inline(block)], otherwise
+        )
     w.mask, w.diverged = outer
     return found
 

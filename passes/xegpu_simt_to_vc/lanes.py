@@ -236,10 +236,6 @@ def all_reduce(w: Widener, op: ir.Operation) -> None:
     """Reduce the lanes of each subgroup as gpu.subgroup_reduce does, then the subgroups in order."""
     w.require_convergence("is a barrier")
     kind = kind_of(op)
-    if kind is None:
-        w.fail(
-            "has a region that is not a single op of arith on both arguments", "name the operation: gpu.all_reduce add"
-        )
     own = kind.reduce(_present(w, op.operands[0], kind))
     number = build.make("gpu.subgroup_id", build.index_type())
     w.replace(op, combine_subgroups(own, kind, number, _subgroups(w)))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
@@ -113,9 +112,13 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
     source = w.uniform(memref)
     values = {v: w.wide(v) if w.varies(v) else None for v in dict.fromkeys((*indices, *used))}
     found = build.constant(w.vector(result.type), 0)
+
+    def nothing() -> list[ir.Value]:
+        return [build.constant(result.type, 0)]
+
     for lane in range(w.lanes):
 
-        def update(lane: int = lane) -> ir.Value:
+        def update(lane: int = lane) -> list[ir.Value]:
             mine = {v: w.uniform(v) if wide is None else _of_lane(w, wide, v, lane) for v, wide in values.items()}
             made = build.create(
                 "memref.generic_atomic_rmw", [result.type], [source, *(mine[i] for i in indices)], {}, 1
@@ -125,9 +128,12 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
             with ir.InsertionPoint(block):
                 for old in body.operations:
                     clone(old.operation, mine)
-            return made.results[0]
+            return list(made.results)
 
-        before = update() if w.mask is None else _if(build.extract(w.mask, [lane]), result.type, update)
+        if w.mask is None:
+            (before,) = update()
+        else:
+            (before,) = build.if_(build.extract(w.mask, [lane]), [result.type], update, nothing)
         found = build.insert(before, found, [lane])
     w.widen(op, found)
 
@@ -137,16 +143,6 @@ def _of_lane(w: Widener, wide: ir.Value, value: ir.Value, lane: int) -> ir.Value
     if shape_of(value):
         w.fail(f"uses a value of type {value.type} in its region", "extract the elements before")
     return build.extract(wide, [lane])
-
-
-def _if(condition: ir.Value, kind: ir.Type, then: Callable[[], ir.Value]) -> ir.Value:
-    """A value where a condition is true, else zero."""
-    made = build.create("scf.if", [kind], [condition], regions=2)
-    branches: tuple[Callable[[], ir.Value], ...] = (then, partial(build.constant, kind, 0))
-    for region, value in zip(made.regions, branches):
-        with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
-            build.create("scf.yield", [], [value()])
-    return made.results[0]
 
 
 @pattern("memref.alloca", "memref.alloc")

@@ -10,12 +10,9 @@ from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of, shape_of
+from xegpu_py.passes.xegpu_simt_to_vc.control import both
 from xegpu_py.passes.xegpu_simt_to_vc.memory import gather_elements, offsets, read_rows, scatter_elements, write_rows
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
-
-
-def _both(a: ir.Value, b: ir.Value | None) -> ir.Value:
-    return a if b is None else build.binary("andi", a, b)
 
 
 def _flat(w: Widener, value: ir.Value) -> ir.Value:
@@ -35,12 +32,12 @@ def _read(
     w: Widener, source: ir.Value, places: ir.Value, mask: ir.Value | None, otherwise: ir.Value | None
 ) -> ir.Value:
     """Load an element of each lane; `otherwise` where the mask is clear."""
-    value = gather_elements(w, source, places, _both(w.active(), mask))
+    value = gather_elements(w, source, places, both(w.active(), mask))
     return value if mask is None or otherwise is None else w.choose(mask, value, otherwise)
 
 
 def _write(w: Widener, value: ir.Value, target: ir.Value, places: ir.Value, mask: ir.Value | None) -> None:
-    scatter_elements(w, value, target, places, _both(w.active(), mask))
+    scatter_elements(w, value, target, places, both(w.active(), mask))
 
 
 class _Elements:
@@ -61,7 +58,7 @@ class _Elements:
                 if d is not None:
                     added[d] = at
                     if not bounded:
-                        mask = _both(self._inside(d, at), mask)
+                        mask = both(self._inside(d, at), mask)
             yield offsets(w, self._memref, transfer.indices, added), mask
 
     def _masked_by(self, place: Sequence[int]) -> int:

@@ -125,16 +125,11 @@ def _messages(
             row = padded_row(low, count, max(size, 4))
             own = in_place(low, numbers, first * lanes + lane, lanes, count, shape)
             held = own or low.emit.whole(type_name, row * shape.vector)
-            rows = (
-                []
-                if own
-                else [
-                    (held.part(e * row, count), numbers.part((first + e) * lanes + lane, count))
-                    for e in range(shape.vector)
-                ]
-            )
-            where = {"data": shape, "addresses": addresses.part(lane, count), "slm": desc.in_slm}
-            yield held, rows, guard, partial(low.emit.message, **where, lanes=count, offset=first * size, guard=guard)
+            rows: list[tuple[Reg, Reg]] = []
+            for e in range(0 if own else shape.vector):
+                rows.append((held.part(e * row, count), numbers.part((first + e) * lanes + lane, count)))
+            send = partial(low.emit.message, data=shape, addresses=addresses.part(lane, count), slm=desc.in_slm)
+            yield held, rows, guard, partial(send, lanes=count, offset=first * size, guard=guard)
 
 
 @pattern("xegpu.load_gather")

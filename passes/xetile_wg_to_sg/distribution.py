@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import arith, scf, vector
+from mlir.dialects import arith, vector
 from xegpu_py.dialects.xegpu.matrix import SCALE_BLOCK
 from xegpu_py.dialects.xetile import (
     AtomicRmwOp,
@@ -21,7 +21,7 @@ from xegpu_py.dialects.xetile import (
 )
 from xegpu_py.dialects.xetile.agreement import MAP
 from xegpu_py.dialects.xetile.compute import subgroups
-from xegpu_py.passes.common.builders import Index, add, compare, create, index, integer_array, like, with_shape
+from xegpu_py.passes.common.builders import Index, add, compare, create, if_, index, integer_array, like, with_shape
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import attributes_of, element_of, is_vector, shape_of
@@ -321,10 +321,7 @@ def store(d: Distribution, view: Any) -> list[ir.Value]:
         return act()
     if updates and next(iter(view.result.uses), None) is not None:
         return d.subgroup.by_first(act, element_of(view.value), own, view.operation)
-    branch = scf.IfOp(first)
-    with ir.InsertionPoint(branch.then_block):
-        act()
-        scf.yield_([])
+    if_(first, [], lambda: act()[:0])
     return values if updates else []
 
 
@@ -332,11 +329,11 @@ def store(d: Distribution, view: Any) -> list[ir.Value]:
 def printf(d: Distribution, view: Any) -> list[ir.Value]:
     """Print once for the workgroup."""
     op = view.operation
-    branch = scf.IfOp(compare("eq", d.subgroup.id, index(0)))
-    with ir.InsertionPoint(branch.then_block):
-        like(op, [], [d.one(value) for value in op.operands])
-        scf.yield_([])
-    return []
+
+    def act() -> list[ir.Value]:
+        return list(like(op, [], [d.one(value) for value in op.operands]).results)
+
+    return if_(compare("eq", d.subgroup.id, index(0)), [], act)
 
 
 @pattern("xetile.tile_mma")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from mlir import ir
-from mlir.dialects import arith, gpu, memref, scf
+from mlir.dialects import arith, gpu, memref
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
 from xegpu_py.dialects.xetile.types import SHARED
 from xegpu_py.passes.common import builders as build
@@ -172,18 +172,16 @@ class Subgroup:
         self.slm_bytes += math.prod(have.shape) * max(bits_of(element) // 8, 1)
         mine = self.starts(have)
 
-        def write() -> None:
+        def write() -> list[ir.Value]:
             for part, start in zip(make(), mine):
                 StoreTileOp(_as(part, element), self._tile(buffer, start, have.data, element))
+            return []
 
         first = self.is_first(have)
         if first is None:
             write()
         else:
-            branch = scf.IfOp(first)
-            with ir.InsertionPoint(branch.then_block):
-                write()
-                scf.yield_([])
+            build.if_(first, [], write)
         gpu.barrier()
         found = []
         if want.shape != have.shape:
