@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --canonicalize | FileCheck %s
 
-// Upstream's folder takes an insert that begins inside of a slice for one that does not meet it.
+// Upstream's folder takes an insertion that begins inside a slice for one that does not overlap it.
 
 // CHECK-LABEL: func.func @begins_inside
 // CHECK-SAME: (%[[A:.*]]: vector<6xf32>, %[[B:.*]]: vector<4xf32>, %{{.*}}: vector<8xf32>)
@@ -26,7 +26,7 @@ func.func @inner_dimension(%a: vector<2x3xf32>, %b: vector<2x2xf32>) -> vector<1
   return %y : vector<1x3xf32>
 }
 
-// What a loop of one iteration gives counts, too.
+// So is a value that a loop of one iteration yields.
 
 // CHECK-LABEL: func.func @through_a_loop
 // CHECK-SAME: (%{{.*}}, %[[B:.*]]: vector<4xf32>, %{{.*}})
@@ -44,7 +44,7 @@ func.func @through_a_loop(%a: vector<6xf32>, %b: vector<4xf32>, %c: vector<8xf32
   return %y : vector<6xf32>
 }
 
-// A slice that no insert meets is not cut.
+// A slice that no insertion overlaps is not split.
 
 // CHECK-LABEL: func.func @apart
 // CHECK-COUNT-1: vector.extract_strided_slice

@@ -1,4 +1,4 @@
-// Passes of upstream work on modules that hold our ops.
+// Upstream's passes work on modules that contain ops of these dialects.
 
 // RUN: xegpu-opt --canonicalize %s | FileCheck %s --check-prefix=CANON
 // RUN: xegpu-opt --cse %s | FileCheck %s --check-prefix=CSE

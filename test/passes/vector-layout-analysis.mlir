@@ -1,4 +1,5 @@
-// Layouts flow forward from operands to results, then backward from uses; where two meet, a to_layout converts.
+// Layouts propagate forward from operands to results, then backward from uses. A to_layout converts between two
+// layouts.
 
 // RUN: xegpu-opt %s --vector-layout-analysis | FileCheck %s
 
@@ -11,7 +12,7 @@
 func.func @forward_and_backward(%m: memref<8x16xf32>, %w: vector<8x16xf32>) -> vector<8xf32> {
   %c0 = arith.constant 0 : index
   %p = arith.constant 0.0 : f32
-  // Backward to the accumulator, with the reduced dimension gone.
+  // Backward to the accumulator, without the reduced dimension.
   // CHECK: arith.constant {iree_vector_ext.layouts = [#iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [1], outer_tile = [1], thread_tile = [4], element_tile = [1], subgroup_strides = [1], thread_strides = [4]>]}
   %zero = arith.constant dense<0.0> : vector<8xf32>
   // Backward from the anchor.
@@ -30,7 +31,7 @@ func.func @forward_and_backward(%m: memref<8x16xf32>, %w: vector<8x16xf32>) -> v
 
 // CHECK-LABEL: func.func @conflict
 func.func @conflict(%a: vector<8x16xf32>, %b: vector<8x16xf32>) -> vector<8x16xf32> {
-  // The constant is made for each layout, first for its last use.
+  // The constant is duplicated for each layout, first for its last use.
   // CHECK: %[[K1:.*]] = arith.constant {{.*}} thread_strides = [1, 4]>]} dense<2.000000e+00>
   %two = arith.constant dense<2.0> : vector<8x16xf32>
   // CHECK: %[[A:.*]] = iree_vector_ext.to_layout %{{.*}} thread_strides = [4, 1]>)
@@ -72,13 +73,13 @@ func.func @contract(%a: vector<8x16xf32>, %b: vector<16x4xf32>) -> vector<8x4xf3
   %zero = arith.constant dense<0.0> : vector<8x4xf32>
   %0 = iree_vector_ext.to_layout %a to layout(#a) : vector<8x16xf32>
   %1 = iree_vector_ext.to_layout %b to layout(#b) : vector<16x4xf32>
-  // M of the left, N of the right.
+  // M is from the left operand, N from the right.
   // CHECK: vector.contract {{.*}}iree_vector_ext.layouts = [#iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [8, 2], element_tile = [1, 2], subgroup_strides = [0, 0], thread_strides = [2, 1]>]
   %2 = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %0, %1, %zero : vector<8x16xf32>, vector<16x4xf32> into vector<8x4xf32>
   return %2 : vector<8x4xf32>
 }
 
-// A value is converted once, for all uses that come after. In the other branch it is converted there.
+// A value is converted once for all later uses, and once in the other branch.
 // CHECK-LABEL: func.func @converted_once
 func.func @converted_once(%a: vector<8x16xf32>, %b: vector<8x16xf32>, %c: vector<8x16xf32>, %which: i1) -> vector<8x16xf32> {
   // CHECK: %[[A:.*]] = iree_vector_ext.to_layout %arg0

@@ -1,7 +1,7 @@
 // RUN: xegpu-opt %s --vector-lower-contract --canonicalize | FileCheck %s
 
 gpu.module @k {
-  // One step for each place along k. Floats are added with one rounding.
+  // One step for each index of k. Products of floats are added by fma.
   // CHECK-LABEL: gpu.func @matmul
   // CHECK: %[[AT:.+]] = vector.transpose %{{.+}}, [1, 0] : vector<8x2xf32> to vector<2x8xf32>
   // CHECK: %[[A0:.+]] = vector.extract %[[AT]][0] : vector<8xf32> from vector<2x8xf32>
@@ -26,7 +26,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // A scalar product, of narrower numbers.
+  // A scalar product of narrower numbers.
   // CHECK-LABEL: gpu.func @dot
   // CHECK: arith.extf %{{.+}} : vector<4xf16> to vector<4xf32>
   // CHECK-COUNT-4: math.fma %{{.+}} : f32
@@ -41,7 +41,7 @@ gpu.module @k {
     memref.store %d, %C[%c0] : memref<1xf32>
     gpu.return
   }
-  // Products that a mask leaves out are not added. Masks have all iteration dimensions, here m, n and k.
+  // Masked-off products are not added. Masks have all iteration dimensions, here m, n and k.
   // CHECK-LABEL: gpu.func @masked
   // CHECK: %[[M:.+]] = vector.transpose %{{.+}}, [2, 0, 1] : vector<8x16x2xi1> to vector<2x8x16xi1>
   // CHECK: %[[C0:.+]] = math.fma %{{.+}}, %{{.+}}, %[[C:.+]] : vector<8x16xf32>
@@ -66,7 +66,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // An outer product is one step, with the fma of contractions or another combination; a product with a scalar, too.
+  // An outer product is one step, by fma or another combining op; so is a product with a scalar.
   // CHECK-LABEL: gpu.func @outer
   // CHECK: %[[P:.+]] = arith.mulf %{{.+}}, %{{.+}} : vector<8x16xf32>
   // CHECK: %[[Q:.+]] = math.fma %{{.+}}, %{{.+}}, %[[P]] : vector<8x16xf32>

@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --vector-to-xegpu --canonicalize --cse | FileCheck %s
 // RUN: xegpu-opt %s --vector-to-xegpu | xegpu-opt | FileCheck %s --check-prefix=AGAIN
-// MLIR's own passes leave other ops in LLVM 21.
+// With LLVM 21, MLIR's own passes leave other ops.
 // REQUIRES: llvm-22
 // AGAIN: gpu.module @k
 
@@ -18,7 +18,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // An atomic update of one element is one of a single lane.
+  // An atomic update of one element is an op of one lane.
   // CHECK-LABEL: gpu.func @atomic
   // CHECK: %[[T:.+]] = xegpu.create_tdesc %{{.+}}, %{{.+}} {mode = vc} : memref<?x64xi32>, vector<1xindex> -> !xegpu.tensor_desc<1xi32, #xegpu.scattered>
   // CHECK: %[[OLD:.+]] = xegpu.atomic_rmw maxs, %{{.+}}, %[[T]], %{{.+}} {mode = vc}
@@ -29,7 +29,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // What may reach over an edge is gathered where it does not; the rest is padding.
+  // A transfer that may be out of bounds is a gather of its in-bounds elements; the others are the padding.
   // CHECK-LABEL: gpu.func @edge
   // CHECK: %[[IN:.+]] = arith.cmpi {{slt|sgt}}, %{{.+}}, %{{.+}} : vector<8xindex>
   // CHECK: %[[T:.+]] = xegpu.create_tdesc %{{.+}}, %{{.+}} {mode = vc} : memref<?x64xf32>, vector<8xindex> -> !xegpu.tensor_desc<8xf32, #xegpu.scattered>
@@ -42,7 +42,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // Kernels of work items are left to xegpu-simt-to-vc.
+  // Kernels of work items are not changed; xegpu-simt-to-vc lowers them.
   // CHECK-LABEL: gpu.func @item
   // CHECK: vector.load
   gpu.func @item(%m: memref<64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {

@@ -1,7 +1,7 @@
 // RUN: xegpu-opt --xegpu-dce %s | FileCheck %s
 // RUN: xegpu-opt --xegpu-dce=keep-loads %s | FileCheck %s --check-prefix=KEEP
 
-// A chain of ops without a use goes at once.
+// A chain of unused ops is removed.
 // CHECK-LABEL: func.func @dead
 // CHECK-NEXT: return
 // KEEP-LABEL: func.func @dead
@@ -18,7 +18,7 @@ func.func @dead(%m: memref<64x64xf16>, %n: i8, %a: vector<8x8x2xf16>, %b: vector
   return
 }
 
-// What is used, or does something, stays.
+// Ops with uses or side effects stay.
 // CHECK-LABEL: func.func @alive
 // CHECK: xegpu.create_nd_tdesc
 // CHECK: xegpu.load_nd
@@ -49,7 +49,7 @@ func.func @alive(%m: memref<64x64xf16>, %c0: index, %c8: index, %c64: index, %nb
   return
 }
 
-// Ops on numbers between ops of ours go with them.
+// Arithmetic between dead xegpu ops is removed too.
 // CHECK-LABEL: func.func @between
 // CHECK-NEXT: return
 func.func @between(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {

@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --xegpu-to-visa-pipeline='target=pvc' | FileCheck %s
 
-// The block that a function takes is more than one message can load, which is known where its descriptor is made.
+// A function's block is larger than one message can load; it is split where its descriptor is created.
 
 // CHECK: gpu.func @k
 // CHECK-COUNT-2: visa.lsc_load_block2d.ugm {{.*}}:d16.32x32nn

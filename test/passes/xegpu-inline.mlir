@@ -1,7 +1,7 @@
 // RUN: xegpu-opt %s --xegpu-inline --split-input-file | FileCheck %s
 // RUN: xegpu-opt %s --xegpu-inline='kernel=one' --split-input-file | FileCheck %s --check-prefix=ONE
 
-// Calls of calls, inside loops, with what they take and give.
+// Nested calls, inside loops, with arguments and results.
 
 gpu.module @m {
   func.func private @llvm.genx.srnd(vector<16xf32>, vector<16xi32>) -> vector<16xf16>
@@ -35,7 +35,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A function around a region, which uses what is outside of it.
+  // A function with a region that uses values defined outside of it.
   // CHECK: gpu.func @regions(%[[P:.+]]: i1, %[[X:.+]]: vector<16xf32>)
   // CHECK: %[[D:.+]] = arith.addf %[[X]], %[[X]]
   // CHECK-NEXT: scf.if %[[P]]
@@ -57,7 +57,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // What stands for an instruction stays a call.
+  // Calls of intrinsics are not inlined.
   // CHECK: gpu.func @intrinsic
   // CHECK: call @llvm.genx.srnd
   gpu.func @intrinsic(%x: vector<16xf32>, %r: vector<16xi32>) kernel {
@@ -68,7 +68,7 @@ gpu.module @m {
 
 // -----
 
-// Only the kernel that is asked for; functions of the host keep their calls.
+// Only the selected kernel is changed; functions of the host keep their calls.
 
 // ONE-LABEL: func.func @host
 // ONE-NEXT: call @f

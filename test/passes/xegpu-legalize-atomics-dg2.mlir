@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --xegpu-legalize=target=dg2 --xegpu-dce | FileCheck %s
 
-// An atomic update that is a loop of compare and swap is cut into the lanes of that message.
+// An atomic update by a compare-and-swap loop is split into the lanes of this message.
 
 !desc = !xegpu.tensor_desc<32xbf16, #xegpu.scattered>
 

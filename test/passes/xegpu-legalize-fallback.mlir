@@ -47,7 +47,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // Of a descriptor that is carried its offsets are; what is known of its tensor is not.
+  // A loop carries the offsets of a descriptor; its tensor, which is known, is not carried.
   // CHECK-LABEL: gpu.func @carried(
   // CHECK: scf.for {{.*}} iter_args(%[[Y:.*]] = %{{.*}}) -> (index)
   // CHECK: %[[ROW:.*]] = vector.broadcast %[[Y]] : index to vector<16xindex>
@@ -72,7 +72,8 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // What is not known is trusted, but not of arguments that the kernel calls unaligned.
+  // Unknown pitches and addresses are assumed to be aligned, except those of arguments that the kernel declares
+  // unaligned.
   // CHECK-LABEL: gpu.func @unaligned(
   // CHECK: xegpu.load_nd {{.*}} !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
   // CHECK-NOT: xegpu.store_nd
@@ -90,7 +91,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // Rows that a store message cannot have are scattered, while loads of the same block are messages.
+  // Rows that no store message supports are scattered, while loads of the same block are messages.
   // CHECK-LABEL: gpu.func @narrow(
   // CHECK: xegpu.load_nd
   // CHECK: xegpu.store_scatter

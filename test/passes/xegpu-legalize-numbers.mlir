@@ -1,4 +1,4 @@
-// Arithmetic that elements do not have.
+// Arithmetic of types for which the target has no instructions.
 
 // RUN: xegpu-opt %s --xegpu-legalize=target=pvc | FileCheck %s
 // RUN: xegpu-opt %s --xegpu-legalize=target=pvc --xegpu-verify-target=target=pvc -o /dev/null
@@ -23,7 +23,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A sum is rounded once behind all of it.
+  // A sum is rounded once, at its end.
   // CHECK-LABEL: gpu.func @reduction
   // CHECK: %[[W:.*]] = arith.extf %{{.*}} : vector<16xbf16> to vector<16xf32>
   // CHECK: %[[R:.*]] = vector.reduction <add>, %[[W]] : vector<16xf32> into f32
@@ -33,7 +33,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Rounded to odd on the way, so that the last rounding sees no tie that is none.
+  // Rounded to odd first: the last rounding then is as if from the exact value.
   // CHECK-LABEL: gpu.func @truncation
   // CHECK: %[[NEAR:.*]] = arith.truncf %[[X:.*]] : f32 to f16
   // CHECK: %[[BACK:.*]] = arith.extf %[[NEAR]] : f16 to f32

@@ -1,4 +1,4 @@
-// Blocks that lie side by side are loaded by one message.
+// Adjacent blocks are loaded by one message.
 
 // RUN: xegpu-opt %s --xegpu-legalize=target=pvc --canonicalize --cse --xegpu-dce | FileCheck %s
 
@@ -55,7 +55,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Not over a barrier, not where they do not meet, not where hints differ, not where a row is full.
+  // Not over a barrier, not if they are not adjacent, not if hints differ, and not if a row is full.
   // CHECK-LABEL: gpu.func @apart
   // CHECK-NOT: array_length
   // CHECK: gpu.return

@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --xegpu-legalize='target=pvc' --canonicalize --xegpu-dce | FileCheck %s
 
-// A constant whose elements differ is cut as other vectors are, where what uses it is split.
+// A constant whose elements differ is split like other vectors if its user is.
 
 !offsets = !xegpu.tensor_desc<32x8xi64, #xegpu.scattered>
 
@@ -20,7 +20,7 @@ gpu.module @kernels {
   }
 }
 
-// One element of a load that is rewritten is taken from what it became.
+// An element that is extracted from a rewritten load is extracted from its replacement.
 
 gpu.module @elements {
   // CHECK-LABEL: gpu.func @element

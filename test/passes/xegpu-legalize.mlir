@@ -1,4 +1,4 @@
-// What one message or instruction cannot do becomes several that can.
+// Ops that no single message or instruction implements are split.
 
 // RUN: xegpu-opt %s --xegpu-legalize=target=pvc --canonicalize --cse --xegpu-dce | FileCheck %s
 // RUN: xegpu-opt %s --xegpu-legalize=target=pvc --xegpu-verify-target=target=pvc -o /dev/null
@@ -23,7 +23,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // An offset that is not known is added to.
+  // A dynamic offset becomes a sum.
   // CHECK-LABEL: gpu.func @offsets
   // CHECK-SAME: %[[I:arg1]]: index
   // CHECK: %[[C32:.*]] = arith.constant 32 : index
@@ -48,8 +48,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Descriptors that are carried are carried in pieces; the accumulator is, too, and K is the outermost loop. Blocks
-  // that lie side by side share a message.
+  // Loops carry descriptors and the accumulator in pieces, and K is the outermost loop. Adjacent blocks share a
+  // message.
   // CHECK-LABEL: gpu.func @loop
   // CHECK: %[[A:.*]] = xegpu.create_nd_tdesc %{{.*}}[0, %{{.*}}] {mode = vc} : memref<64x64xbf16> -> !xegpu.tensor_desc<16x16xbf16, #xegpu.tdesc_attr<array_length = 2>>
   // CHECK: %[[B:.*]] = xegpu.create_nd_tdesc %{{.*}}[%{{.*}}, 0] {mode = vc} : memref<64x64xbf16> -> !xegpu.tensor_desc<32x16xbf16, #xegpu.tdesc_attr<array_length = 2>>
@@ -92,7 +92,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Where they may begin within a unit, they are transposed in registers.
+  // Blocks that may begin within a unit are transposed in registers.
   // CHECK-LABEL: gpu.func @transpose_at_any_column(
   // CHECK: xegpu.load_nd %{{.*}} {mode = vc} : {{.*}} -> vector<2x16x8xbf16>
   // CHECK: vector.transpose %{{.*}}, [1, 0] : vector<16x8xbf16> to vector<8x16xbf16>
@@ -104,7 +104,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A loop that moves by whole units keeps to them.
+  // A loop that moves by whole units keeps them aligned.
   // CHECK-LABEL: gpu.func @transpose_in_a_loop(
   // CHECK: xegpu.load_nd %{{.*}} {mode = vc, transpose = [1, 0], transpose_bit_width = 32}
   // CHECK-NOT: xegpu.load_nd
@@ -140,7 +140,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Three dimensions are matrices one by one.
+  // Blocks of three dimensions are loaded matrix by matrix.
   // CHECK-LABEL: gpu.func @three_dimensions
   // CHECK: xegpu.create_nd_tdesc %{{.*}}[1, 0, 0] {mode = vc} : {{.*}} -> !xegpu.tensor_desc<1x8x16xf32>
   // CHECK: xegpu.create_nd_tdesc %{{.*}}[2, 0, 0] {mode = vc} : {{.*}} -> !xegpu.tensor_desc<1x8x16xf32>
@@ -173,7 +173,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // What is done element by element is done piece by piece, and pieces are reduced as the whole would be.
+  // Elementwise ops are computed piece by piece, and pieces are reduced in the order of the whole vector.
   // CHECK-LABEL: gpu.func @chain
   // CHECK: %[[X:.*]] = xegpu.load_nd %{{.*}} -> vector<64xf32>
   // CHECK: %[[Y:.*]] = xegpu.load_nd %{{.*}} -> vector<64xf32>
@@ -200,7 +200,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // What no message gives a shape is cut to two registers: 32 elements of 32 bits.
+  // Vectors that are not operands of messages are split into two registers: 32 elements of 32 bits.
   // CHECK-LABEL: gpu.func @registers
   // CHECK-COUNT-4: math.sin %{{.*}} : vector<32xf32>
   // CHECK-NOT: math.sin
@@ -217,7 +217,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // What is legal stays as it is.
+  // Legal ops are not changed.
   // CHECK-LABEL: gpu.func @legal
   // CHECK: %[[D:.*]] = xegpu.create_nd_tdesc %{{.*}}[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
   // CHECK-NEXT: %[[X:.*]] = xegpu.load_nd %[[D]] {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>

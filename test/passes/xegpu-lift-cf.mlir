@@ -1,9 +1,9 @@
 // RUN: xegpu-opt %s --xegpu-lift-cf | FileCheck %s
 // RUN: xegpu-opt %s --xegpu-lift-cf='kernel=other' | FileCheck %s --check-prefix=OTHER
-// MLIR's own passes leave other ops in LLVM 21.
+// With LLVM 21, MLIR's own passes leave other ops.
 // REQUIRES: llvm-22
 
-// A loop on a condition, in a kernel.
+// A loop with a condition, in a kernel.
 
 // CHECK-LABEL: gpu.func @loop
 // OTHER-LABEL: gpu.func @loop
@@ -51,7 +51,7 @@ gpu.module @kernels {
   }
 }
 
-// A function of the host stays as it is.
+// A function of the host is not changed.
 
 // CHECK-LABEL: func.func @host
 func.func @host(%first: i1) {

@@ -4,8 +4,8 @@
 !a = !xegpu.tensor_desc<8x16xbf16>
 !b = !xegpu.tensor_desc<16x16xbf16>
 
-// Each block is loaded again after its last use; what moves its descriptor stands before that. The first ones come in
-// the order of the loop.
+// Each block is loaded for the next iteration after its last use, and its descriptor is moved before. The first loads
+// have the order of the loop.
 
 // CHECK-LABEL: gpu.func @products
 // LEGAL-LABEL: gpu.func @products
@@ -22,7 +22,7 @@ gpu.module @m {
     // CHECK: %[[B0:.*]] = xegpu.load_nd %{{.*}} {mode = vc, vnni_axis = 0}
     // CHECK: %[[C0:.*]] = xegpu.load_nd %{{.*}} {mode = vc, vnni_axis = 0}
     // CHECK: scf.for {{.*}} iter_args(%{{.*}}, %{{.*}}, %[[TA:.*]] = %{{.*}}, %[[TB:.*]] = %{{.*}}, %[[TC:.*]] = %{{.*}}, %[[B:.*]] = %[[B0]], %[[A:.*]] = %[[A0]], %[[C:.*]] = %[[C0]])
-    // Side by side, but carried: they are not joined.
+    // Adjacent blocks of carried descriptors are not joined.
     // LEGAL-COUNT-3: xegpu.load_nd
     // LEGAL: scf.for
     // LEGAL-COUNT-3: xegpu.load_nd
@@ -58,7 +58,7 @@ gpu.module @m {
 
 // -----
 
-// A descriptor that each iteration creates is also created for the next one. A part of a loaded vector is a use of it.
+// A descriptor that each iteration creates is also created for the next one. Extracting from a loaded vector uses it.
 
 !x = !xegpu.tensor_desc<8x16xf32>
 
@@ -95,8 +95,8 @@ gpu.module @m {
 
 // -----
 
-// What may be written in a loop, what others may write, what lies at a place that is in memory, and what is handed on
-// as it is, is loaded where it was. So is what is not checked against the edges of its matrix.
+// Loads are not moved if the loop or other threads may write the memory, if the offset is loaded from memory, if the
+// value is yielded unchanged, or if the block is not checked for bounds.
 
 !x = !xegpu.tensor_desc<8x16xf32>
 !line = !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<boundary_check = false>>

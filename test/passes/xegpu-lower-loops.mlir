@@ -41,7 +41,7 @@ gpu.module @m {
 
 // -----
 
-// Functions of the host stay as they are.
+// Functions of the host are not changed.
 // CHECK-LABEL: func.func @host
 // CHECK: affine.for
 // CHECK: linalg.fill

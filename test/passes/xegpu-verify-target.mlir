@@ -1,4 +1,4 @@
-// What a target cannot do, said at the op with what to do instead.
+// Ops that a target does not support are reported, with the alternative.
 
 // RUN: xegpu-opt %s --xegpu-verify-target=target=pvc --split-input-file --verify-diagnostics
 
@@ -317,7 +317,7 @@ gpu.module @m {
 
 // -----
 
-// What is legal is accepted, and what is not in a kernel is not asked.
+// Legal ops are accepted, and ops outside of kernels are not checked.
 gpu.module @m {
   gpu.func @legal(%m: memref<64x64xf16>, %a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) kernel {
     %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<32x16xf16, #xegpu.tdesc_attr<array_length = 2>>

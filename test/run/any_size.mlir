@@ -1,5 +1,5 @@
 // Blocks, products and vectors of any size, and transposed memrefs, in XeGPU written by hand: xegpu-legalize divides
-// them for the target. What comes out is what the reference evaluator has of the same text.
+// them for the target. The results are those of the reference evaluator for the same text.
 
 // RUN: xegpu-run %s --kernel product small:bf16:40x64:seed=1 small:bf16:64x64:seed=2 small:f32:40x64:seed=3 --engine both -o 2=%t.product.both.npy
 // RUN: xegpu-run %s --kernel product small:bf16:40x64:seed=1 small:bf16:64x64:seed=2 small:f32:40x64:seed=3 --engine reference -o 2=%t.product.reference.npy
@@ -11,7 +11,7 @@
 // RUN: xegpu-run %s --kernel in_registers small:f32:64x64:seed=1 zeros:f32:64x64 --engine reference -o 1=%t.in_registers.reference.npy
 // RUN: cmp %t.in_registers.both.npy %t.in_registers.reference.npy
 
-// On a GPU without 2D block messages, and with products of 8 columns, too.
+// The same on a GPU without 2D block messages, with products of 8 columns.
 // RUN: xegpu-run %s --kernel product --target dg2 small:bf16:40x64:seed=1 small:bf16:64x64:seed=2 small:f32:40x64:seed=3 -o 2=%t.dg2.npy
 // RUN: cmp %t.dg2.npy %t.product.reference.npy
 

@@ -35,7 +35,7 @@ gpu.module @kernels {
     %r:6 = scf.for %key = %c0 to %keys step %c16
         iter_args(%o0 = %zero, %o1 = %zero, %o2 = %zero, %o3 = %zero, %most = %least, %sum = %zeros)
         -> (vector<8x16xf32>, vector<8x16xf32>, vector<8x16xf32>, vector<8x16xf32>, vector<8xf32>, vector<8xf32>) {
-      // Scores: K^T in VNNI layout comes of one load that transposes pairs of bf16.
+      // Scores: one load that transposes pairs of bf16 gives K^T in VNNI layout.
       %k0_desc = xegpu.create_nd_tdesc %K[%key, 0] {mode = vc} : memref<1024x64xbf16> -> !xegpu.tensor_desc<16x16xbf16>
       %k1_desc = xegpu.create_nd_tdesc %K[%key, 16] {mode = vc} : memref<1024x64xbf16> -> !xegpu.tensor_desc<16x16xbf16>
       %k2_desc = xegpu.create_nd_tdesc %K[%key, 32] {mode = vc} : memref<1024x64xbf16> -> !xegpu.tensor_desc<16x16xbf16>
@@ -61,7 +61,7 @@ gpu.module @kernels {
         : vector<8x16xf32>, vector<8x16xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
       %scores = arith.mulf %s3, %scale : vector<8x16xf32>
 
-      // The maximum so far, and what earlier sums are scaled by when it grows.
+      // The running maximum, and the factor by which earlier sums are scaled when it grows.
       %new_most = vector.multi_reduction <maximumf>, %scores, %most [1] : vector<8x16xf32> to vector<8xf32>
       %change = arith.subf %most, %new_most : vector<8xf32>
       %alpha = math.exp %change : vector<8xf32>

@@ -1,4 +1,4 @@
-// Functions that take descriptors and give vectors.
+// Functions that take descriptors and return vectors.
 
 // RUN: xegpu-run %s arange:f16:8x32 zeros:f16:8x32 --kernel twice --print 1 | FileCheck %s
 // CHECK: {{\[\[}}  0.   2.   4.

@@ -1,4 +1,4 @@
-// Rows of a table brought to other places: lane i of 16 reads row index[i] and writes it as row i of the result, with all
+// Gathering rows of a table: lane i of 16 reads row index[i] and writes it as row i of the result, with all
 // elements of a row in one message, as many as a chunk can have. Lanes whose index is negative do nothing.
 
 // RUN: xegpu-run %s --kernel rows_of_1 arange:f32:64 arange:i32:16 zeros:f32:16 --print 2 | FileCheck %s --check-prefix=ONE

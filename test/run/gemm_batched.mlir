@@ -1,5 +1,5 @@
 // C[b] = A[b] x B[b] for four pairs of matrices: the third coordinate of a workgroup is the batch, whose matrices are
-// subviews of the arrays. Sizes are known at the launch alone.
+// subviews of the arrays. Sizes are known at the launch only.
 
 // RUN: xegpu-run %s ones:f16:4x40x48 ones:f16:4x48x80 zeros:f32:4x40x80 --grid 5,5,4 --print 2 | FileCheck %s
 // CHECK-COUNT-4: [48. 48. 48. {{.*}} 48. 48. 48.]{{]+$}}

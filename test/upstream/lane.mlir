@@ -9,7 +9,7 @@ gpu.module @kernels {
   gpu.func @fragments(%a: memref<64x64xf16>, %t: memref<64x64xf32>, %o: memref<64x64xf32>) kernel {
     %c64 = arith.constant 64 : index
     %x = gpu.thread_id x
-    // All lanes have the same of a division by whole subgroups.
+    // A quotient by a multiple of the subgroup size is the same in all lanes.
     // CHECK: %[[Q:.*]] = arith.divui
     // CHECK: %[[S:.*]] = gpu.subgroup_broadcast %[[Q]],  first_active_lane : index
     %s = arith.divui %x, %c64 : index

@@ -1,4 +1,4 @@
-// Variables, predicates, inputs and built-in variables. SSA values are called as they are declared.
+// Variables, predicates, inputs and built-in variables. SSA values have the names of the declarations.
 
 // RUN: xegpu-opt %s | FileCheck %s
 // RUN: xegpu-opt %s | xegpu-opt | FileCheck %s

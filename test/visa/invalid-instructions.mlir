@@ -1,4 +1,5 @@
-// What MLIR, the syntax and the form of ops refuse. The rules of each instruction are in test/unit/visa/test_verify.py.
+// Errors of MLIR, of the syntax and of the form of ops. test/unit/visa/test_verify.py tests the rules of each
+// instruction.
 
 // RUN: xegpu-opt %s --split-input-file --verify-diagnostics
 

@@ -1,4 +1,4 @@
-// What is read in more than one spelling, and the one that is printed.
+// Alternative spellings, and the one that is printed.
 
 // RUN: xegpu-opt %s | FileCheck %s
 
@@ -10,7 +10,7 @@ gpu.module @kernels {
     %q.0 = visa.decl "Q", uq x 16, align = GRF
     %p = visa.decl_pred "P", 16
 
-    // The mask M1 may be left out, and so may the place of an operand at its variable's start.
+    // The mask M1 may be left out, and so may the offset of an operand at its variable's start.
     // CHECK: visa.mov (M1, 16) %X(0,0)<1> %X(0,0)<1;1,0>
     visa.mov (16) %x<1> %x<1;1,0>
     // CHECK: visa.mov (M1, 16) %X(1,2)<1> %X(0,0)<1;1,0>

@@ -1,4 +1,4 @@
-// What is printed is read by iree-opt as the same, and the reverse.
+// iree-opt reads what xegpu-opt prints, and the reverse.
 // REQUIRES: iree-opt
 // RUN: %iree-opt %S/ops.mlir -o %t.iree.mlir
 // RUN: xegpu-opt %S/ops.mlir -o %t.ours.mlir

@@ -1,4 +1,4 @@
-// Locations speak of the user's file: lines and columns as they stand there, whatever the reader makes of the text.
+// Locations are lines and columns of the user's file, although the reader rewrites the text.
 
 // RUN: xegpu-opt --mlir-print-debuginfo %s | FileCheck %s
 // RUN: xegpu-opt --mlir-print-debuginfo %s | xegpu-opt --mlir-print-debuginfo | FileCheck %s

@@ -1,4 +1,4 @@
-// Products of block-scaled matrices, and what rounds to their elements.
+// Products of block-scaled matrices, and rounding to their element types.
 
 // RUN: xegpu-opt %s | FileCheck %s
 // RUN: xegpu-opt %s | xegpu-opt | FileCheck %s

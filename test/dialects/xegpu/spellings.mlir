@@ -1,4 +1,4 @@
-// What is read beside the canonical form, and that it is printed in the canonical form.
+// Accepted spellings; all are printed in the canonical form.
 
 // RUN: xegpu-opt %s | FileCheck %s
 // RUN: xegpu-opt %s | xegpu-opt | FileCheck %s
@@ -37,7 +37,7 @@ func.func private @scattered(
   !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<#xegpu.scattered>>,
   !xegpu.tensor_desc<16xf32, #slm_scattered>)
 
-// Settings are printed in one order, those that are as by default left out.
+// Settings are printed in one order, without those that have their default values.
 // CHECK-LABEL: func.func private @order(
 // CHECK-SAME: !xegpu.tensor_desc<8x16xbf16, #xegpu.tdesc_attr<memory_scope = slm, array_length = 2, boundary_check = false, map = <wi_layout = [2, 8], wi_data = [1, 2]>>>,
 // CHECK-SAME: !xegpu.tensor_desc<8x16xbf16>,
@@ -76,7 +76,7 @@ func.func @existing_files(%src: ui64, %x: index, %h: index, %w: index, %c1: inde
   // CHECK-COUNT-2: xegpu.dpas %[[C:arg[0-9]+]], %{{.*}}, %{{.*}} {mode = vc} : vector<8x16xf32>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
   %d0 = xegpu.dpas %c, %a, %b {mode = vc} : vector<8x16xf32>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
   %d1 = xegpu.dpas %a, %b, %c {mode = vc} : vector<8x8x2xbf16>, vector<8x16x2xbf16>, vector<8x16xf32> -> vector<8x16xf32>
-  // Types that are matrices and no fragments say the mode.
+  // The mode is inferred where types are those of matrices and not of fragments.
   // CHECK-COUNT-2: xegpu.dpas %[[C]], %[[A:arg[0-9]+]], %[[B:arg[0-9]+]] {mode = vc} : vector<8x16xf32>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
   %d2 = xegpu.dpas %a, %b, %c : vector<8x8x2xbf16>, vector<8x16x2xbf16>, vector<8x16xf32> -> vector<8x16xf32>
   %d3 = xegpu.dpas %c, %a, %b : vector<8x16xf32>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>

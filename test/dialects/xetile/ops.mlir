@@ -1,4 +1,4 @@
-// Every op in the forms that are printed, and as it is read from them and from generic form.
+// Every op as it is printed; it is read from this form and from the generic form.
 
 // RUN: xegpu-opt %s | FileCheck %s
 // RUN: xegpu-opt %s | xegpu-opt | FileCheck %s
@@ -105,7 +105,7 @@ func.func @compute(%a: vector<128x128xbf16>, %b: vector<128x256xbf16>, %c: vecto
   return
 }
 
-// Spellings that are read, and printed otherwise.
+// Other accepted spellings.
 // CHECK-LABEL: func.func @spellings
 func.func @spellings(%A: memref<128x128xf32>, %t: !xetile.tile<64x32xf32>, %v: vector<64x32xf32>) {
   // CHECK-COUNT-4: xetile.atomic_rmw <addf>, %{{.*}}, %{{.*}} : vector<64x32xf32>, !xetile.tile<64x32xf32> -> vector<64x32xf32>

@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --vector-distribute | FileCheck %s
 
-// Layouts and parts go through every kind of control flow.
+// Layouts propagate through every control flow op, which then passes on lanes' parts.
 
 #l = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [16], element_tile = [2], subgroup_strides = [0], thread_strides = [1]>
 // CHECK-LABEL: func.func @switch

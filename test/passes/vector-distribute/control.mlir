@@ -1,4 +1,4 @@
-// Loops and branches hand parts on.
+// Loops and branches pass on lanes' parts.
 
 // RUN: xegpu-opt %s --vector-distribute --canonicalize | FileCheck %s
 

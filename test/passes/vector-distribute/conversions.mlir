@@ -1,4 +1,5 @@
-// Changes of layout: nothing, a shuffle of registers, shuffles between lanes, or a way through shared local memory.
+// Conversions of layouts: no op, a shuffle of registers, shuffles between lanes, or an exchange through shared local
+// memory.
 
 // RUN: xegpu-opt %s --vector-distribute --canonicalize --cse | FileCheck %s
 
@@ -35,7 +36,7 @@ func.func @registers(%v: vector<8x16xf32>) -> vector<8x16xf32> {
 #quads = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [8], element_tile = [2], subgroup_strides = [0], thread_strides = [2]>
 #other = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [8], element_tile = [2], subgroup_strides = [0], thread_strides = [1]>
 
-// Whole parts go to other lanes: a shuffle for each register.
+// Lanes exchange all elements: a shuffle for each register.
 // CHECK-LABEL: func.func @lanes
 func.func @lanes(%v: vector<16xf16>) -> vector<16xf16> {
   %0 = iree_vector_ext.to_layout %v to layout(#quads) : vector<16xf16>
@@ -56,7 +57,7 @@ func.func @lanes(%v: vector<16xf16>) -> vector<16xf16> {
 #cyclic = #iree_vector_ext.nested_layout<subgroup_tile = [2, 1], batch_tile = [1, 2], outer_tile = [1, 1], thread_tile = [1, 16], element_tile = [1, 1], subgroup_strides = [1, 0], thread_strides = [0, 1]>
 #pairs = #iree_vector_ext.nested_layout<subgroup_tile = [2, 1], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [1, 16], element_tile = [1, 2], subgroup_strides = [1, 0], thread_strides = [0, 1]>
 
-// Lanes differ in which registers they give and take. In the other subgroup it is the same.
+// The registers that lanes send and receive differ from lane to lane, equally in both subgroups.
 // CHECK-LABEL: func.func @lanes_and_registers
 func.func @lanes_and_registers(%v: vector<2x32xf32>) -> vector<2x32xf32> {
   %0 = iree_vector_ext.to_layout %v to layout(#cyclic) : vector<2x32xf32>
@@ -72,7 +73,7 @@ func.func @lanes_and_registers(%v: vector<2x32xf32>) -> vector<2x32xf32> {
 #rowmajor = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 2], outer_tile = [1, 1], thread_tile = [16, 1], element_tile = [1, 1], subgroup_strides = [0, 0], thread_strides = [1, 0]>
 #odd = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [8, 2], element_tile = [2, 1], subgroup_strides = [0, 0], thread_strides = [2, 1]>
 
-// Truth values go as numbers.
+// i1 is exchanged as integers.
 // CHECK-LABEL: func.func @truth
 func.func @truth(%v: vector<16x2xi1>) -> vector<16x2xi1> {
   %0 = iree_vector_ext.to_layout %v to layout(#rowmajor) : vector<16x2xi1>
@@ -86,7 +87,7 @@ func.func @truth(%v: vector<16x2xi1>) -> vector<16x2xi1> {
 
 #run = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [1], outer_tile = [1], thread_tile = [16], element_tile = [4], subgroup_strides = [1], thread_strides = [1]>
 
-// A cast to a layout of its own: memory is seen in both shapes.
+// A shape cast with a conversion: memory is accessed in both shapes.
 // CHECK-LABEL: func.func @cast
 func.func @cast(%v: vector<8x16xf32>) -> vector<128xf32> {
   %0 = iree_vector_ext.to_layout %v to layout(#c) : vector<8x16xf32>
@@ -100,7 +101,7 @@ func.func @cast(%v: vector<8x16xf32>) -> vector<128xf32> {
   return %2 : vector<128xf32>
 }
 
-// Elements go to other lanes and subgroups.
+// Elements are exchanged between lanes and subgroups.
 // CHECK-LABEL: func.func @memory
 func.func @memory(%v: vector<8x16xf32>) -> vector<8x16xf32> {
   %0 = iree_vector_ext.to_layout %v to layout(#l) : vector<8x16xf32>

@@ -1,4 +1,4 @@
-// What cannot be distributed gets a diagnostic at the op.
+// Ops that cannot be distributed.
 
 // RUN: xegpu-opt %s --vector-distribute --split-input-file --verify-diagnostics
 

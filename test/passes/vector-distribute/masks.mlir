@@ -1,4 +1,4 @@
-// Ops under a vector.mask, whose mask is distributed as the vectors are.
+// Ops under a vector.mask, whose mask is distributed like the vectors.
 
 // RUN: xegpu-opt %s --vector-distribute --canonicalize | FileCheck %s
 
@@ -6,7 +6,7 @@
 #b = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [1, 2], element_tile = [4, 3], subgroup_strides = [0, 0], thread_strides = [0, 1]>
 #r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
 
-// A contraction's mask has its iteration dimensions: rows, columns, and what is reduced.
+// A contraction's mask has its iteration dimensions: rows, columns and the reduced dimension.
 // CHECK-LABEL: func.func @contract
 func.func @contract(%a: vector<8x4xf32>, %b: vector<4x6xf32>, %c: vector<8x6xf32>, %n: index) -> vector<8x6xf32> {
   %c5 = arith.constant 5 : index
@@ -34,7 +34,7 @@ func.func @gather(%m: memref<?xf32>, %at: vector<64xindex>, %some: vector<64xi1>
   return %1 : vector<64xf32>
 }
 
-// What passes through a read is chosen where the mask is off.
+// A read with a pass-through value selects it where the mask is off.
 // CHECK-LABEL: func.func @read
 func.func @read(%m: memref<?xf32>, %other: vector<64xf32>, %n: index) -> vector<64xf32> {
   %c0 = arith.constant 0 : index

@@ -1,4 +1,4 @@
-// Accesses of memory: one for each batch and outer, of the elements that lie together.
+// Memory accesses: one for each batch and outer index, of contiguous elements.
 
 // RUN: xegpu-opt %s --vector-distribute=subgroup-size=16 --canonicalize --cse | FileCheck %s
 

@@ -1,7 +1,7 @@
 // Reductions: within the lane, over lanes by shuffles, over subgroups through shared local memory.
 
 // RUN: xegpu-opt %s --vector-distribute --canonicalize --cse | FileCheck %s
-// MLIR's own passes leave other ops in LLVM 21.
+// With LLVM 21, MLIR's own passes leave other ops.
 // REQUIRES: llvm-22
 
 #l = #iree_vector_ext.nested_layout<subgroup_tile = [2, 1], batch_tile = [1, 2], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [1, 2], subgroup_strides = [1, 0], thread_strides = [4, 1]>
@@ -30,7 +30,7 @@ func.func @over_lanes(%v: vector<8x16xf32>, %acc: vector<8xf32>) -> vector<8xf32
 func.func @over_subgroups(%v: vector<8x16xi32>, %acc: vector<16xi32>) -> vector<16xi32> {
   %0 = iree_vector_ext.to_layout %v to layout(#l) : vector<8x16xi32>
   // CHECK: %[[SLM:.*]] = memref.alloc() : memref<2x16xi32, 3>
-  // A lane has one row: nothing to add in it.
+  // A lane has one row, so it has nothing to add.
   // CHECK: vector.shape_cast %{{.*}} : vector<1x2x1x1x1x2xi32> to vector<2x1x2xi32>
   // CHECK-COUNT-8: gpu.shuffle xor
   // CHECK: gpu.barrier

@@ -1,7 +1,7 @@
-// Ops of registers alone are done level by level: batches, outers, elements.
+// Ops that only rearrange registers are distributed level by level: batches, outers, elements.
 
 // RUN: xegpu-opt %s --vector-distribute --canonicalize | FileCheck %s
-// MLIR's own passes leave other ops in LLVM 21.
+// With LLVM 21, MLIR's own passes leave other ops.
 // REQUIRES: llvm-22
 
 #l = #iree_vector_ext.nested_layout<subgroup_tile = [2, 1], batch_tile = [1, 2], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [1, 2], subgroup_strides = [1, 0], thread_strides = [4, 1]>
@@ -58,7 +58,7 @@ func.func @shape_cast(%v: vector<8x16xf32>) -> vector<8x1x16xf32> {
   return %1 : vector<8x1x16xf32>
 }
 
-// Rows of a vector, each with the elements of eight lanes, and the reverse.
+// Rows of a vector, each distributed to eight lanes, and the reverse.
 // CHECK-LABEL: func.func @shape_cast_that_cuts
 func.func @shape_cast_that_cuts(%v: vector<64xf32>) -> vector<64xf32> {
   %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xf32>
@@ -103,8 +103,8 @@ func.func @create_mask(%n: index) -> vector<64xi1> {
 
 #two = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [1], outer_tile = [1], thread_tile = [4], element_tile = [2], subgroup_strides = [1], thread_strides = [1]>
 
-// Of a constant each lane has its own: a row of a table, which subgroups choose where theirs differ. Four lanes hold it
-// four times over.
+// Each lane has its part of a constant as a row of a table. Subgroups select a table if their parts differ. Four lanes
+// hold the same elements.
 // CHECK-LABEL: func.func @constant
 func.func @constant() -> (vector<16xi8>, vector<16xi8>) {
   // CHECK-DAG: %[[T0:.*]] = arith.constant dense<{{\[\[}}0, 1], [2, 3], [4, 5], [6, 7], [0, 1], [2, 3], [4, 5], [6, 7], [0, 1], [2, 3], [4, 5], [6, 7], [0, 1], [2, 3], [4, 5], [6, 7]]> : vector<16x2xi8>
@@ -122,7 +122,7 @@ func.func @constant() -> (vector<16xi8>, vector<16xi8>) {
   return %0, %1 : vector<16xi8>, vector<16xi8>
 }
 
-// What no layout reaches stays as it is.
+// Ops without a layout are not changed.
 // CHECK-LABEL: func.func @untouched
 func.func @untouched(%v: vector<8x16xf32>) -> vector<8x16xf32> {
   // CHECK-NEXT: %[[R:.*]] = arith.addf %{{.*}}, %{{.*}} : vector<8x16xf32>

@@ -1,7 +1,7 @@
 // RUN: xegpu-opt %s --visa-optimize='schedule=false' | FileCheck %s
 
 gpu.module @kernels {
-  // Sums go into the offsets of messages, and products by powers of two become shifts.
+  // Sums are folded into the offsets of messages, and products by powers of two become shifts.
   // CHECK-LABEL: gpu.func @offsets
   // CHECK: visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32x16t flat[%a[0]+0x140]:a64
   // CHECK-NEXT: visa.shl (M1_NM, 16) %x(0,0)<1> %x(0,0)<1;1,0> 0x3:ud
@@ -21,7 +21,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Not an address that is needed elsewhere too, a constant that messages cannot add, or a sum that saturates.
+  // An address with other uses, a constant that messages cannot add, or a saturating sum is not folded.
   // CHECK-LABEL: gpu.func @no_offsets
   // CHECK: flat[%b[0]]
   // CHECK: flat[%b[0]+0x40]

@@ -32,7 +32,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Loads may find something else the second time; a sum is another one where what it adds up has changed.
+  // Equal loads may return different values; equal sums differ if an operand was written in between.
   // CHECK-LABEL: gpu.func @not_twice
   // CHECK-COUNT-2: visa.lsc_load
   // CHECK-COUNT-2: visa.exp

@@ -2,7 +2,7 @@
 // RUN: xegpu-opt %s --visa-optimize='fold=false hoist=false schedule=false' | FileCheck %s --check-prefix=OFF
 
 gpu.module @kernels {
-  // What is computed of constants is a constant, lane by lane.
+  // Instructions on constants are folded, lane by lane.
   // CHECK-LABEL: gpu.func @fold
   // CHECK: visa.mov (M1_NM, 1) %x(0,0)<1> 0x2a:d
   // CHECK-NEXT: visa.mov (M1_NM, 1) %x(0,1)<1> 0x54:d
@@ -21,7 +21,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Constants stand where an instruction can have them: in the second source, and in coordinates of blocks.
+  // Constants are moved to operands that can be immediate: the second source, and coordinates of blocks.
   // CHECK-LABEL: gpu.func @immediates
   // CHECK-NOT: visa.mov
   // CHECK: visa.lsc_load_block2d.ugm (M1_NM, 1) %x[0]:d32.16x8nn flat[%a(0,0),0xff,0x3f,0xff,0x10,0x8]
@@ -44,7 +44,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A third source cannot be a constant, and neither can that of a reciprocal: the hardware would move it back.
+  // A third source and that of a reciprocal cannot be immediate.
   // CHECK-LABEL: gpu.func @no_immediates
   // CHECK: visa.mad (M1_NM, 16) %x(0,0)<1> %x(0,0)<1;1,0> %two(0,0)<0;1,0> %two(0,0)<0;1,0>
   gpu.func @no_immediates() kernel {
@@ -60,7 +60,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Integers are added to zero for nothing. Floats are not: -0 plus +0 is +0, and a NaN times one is another NaN.
+  // x + 0 is folded for integers, but not for floats: -0 + +0 is +0, and a NaN times one is another NaN.
   // CHECK-LABEL: gpu.func @identities
   // CHECK-NEXT: %a = visa.decl
   // CHECK: visa.lsc_load
@@ -84,7 +84,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A known predicate decides, and what then cannot be reached goes.
+  // Branches on known predicates are folded, and unreachable instructions removed.
   // CHECK-LABEL: gpu.func @predicates
   // CHECK-NOT: visa.jmp
   // CHECK: visa.mov (M1_NM, 1) %x(0,0)<1> 0x1:d

@@ -1,7 +1,7 @@
 // RUN: xegpu-opt %s --visa-optimize='hoist=false schedule=false' | FileCheck %s
 
 gpu.module @kernels {
-  // Reads of a copy read the original; regions of both are composed.
+  // Reads of a copy are replaced by reads of the original, with composed regions.
   // CHECK-LABEL: gpu.func @regions
   // CHECK: visa.add (M1_NM, 16) %x(0,0)<1> %x(0,0)<1;1,0> %y(0,3)<0;1,0>
   // CHECK-NEXT: visa.add (M1_NM, 32) %z(0,0)<1> %z(0,0)<1;1,0> %y(0,0)<0;16,1>
@@ -26,7 +26,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A message sends what its data was copied from, whatever the type of the copy.
+  // A message sends the original of a copy, of any type.
   // CHECK-LABEL: gpu.func @messages
   // CHECK-NOT: visa.mov
   // CHECK: visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %x[0]:d32x16t
@@ -43,7 +43,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // What is computed to be moved is computed in place.
+  // A value that is only computed to be moved is computed in place.
   // CHECK-LABEL: gpu.func @results
   // CHECK: visa.add (M1_NM, 16) %x(0,0)<1> %x(0,0)<1;1,0> 0x1:ud
   // CHECK-NEXT: visa.cmp
@@ -64,7 +64,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Not where the original, or the copy, has been written since; nor where a move converts, saturates or negates.
+  // Not if the original or the copy has been written since, and not if the move converts, saturates or negates.
   // CHECK-LABEL: gpu.func @changed
   // CHECK: visa.mov (M1_NM, 16) %y(0,0)<1> %x(0,0)<1;1,0>
   // CHECK-NEXT: visa.add (M1_NM, 1) %x(0,4)<1> %x(0,4)<0;1,0> 0x3f800000:f
@@ -89,7 +89,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A predicated move copies some lanes only, and a predicated write ends a copy.
+  // A predicated move copies some lanes only; after a predicated write the two values differ.
   // CHECK-LABEL: gpu.func @predicated
   // CHECK: visa.mov (M1_NM, 16, %p) %y(0,0)<1> %x(0,0)<1;1,0>
   // CHECK-NEXT: visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %y[0]:d32x16t

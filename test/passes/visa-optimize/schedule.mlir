@@ -3,7 +3,7 @@
 // RUN: xegpu-opt %s --visa-optimize | xegpu-translate --mlir-to-visaasm | FileCheck %s --check-prefix=TEXT
 
 gpu.module @kernels {
-  // The second load does not wait for what is done with the first.
+  // The second load is issued before the uses of the first.
   // CHECK-LABEL: gpu.func @early
   // CHECK: visa.lsc_load.ugm (M1_NM, 1) %x[0]
   // CHECK-NEXT: visa.add (M1_NM, 1) %b(0,0)<1>
@@ -31,7 +31,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Nothing passes fence_sw, which is what xegpu.compile_hint becomes.
+  // Nothing is moved over fence_sw, to which xegpu.compile_hint is lowered.
   // CHECK-LABEL: gpu.func @hint
   // CHECK: visa.exp
   // CHECK-NEXT: visa.fence_sw
@@ -53,7 +53,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Nor a fence, a barrier or a store.
+  // Nothing is moved over a fence, a barrier or a store.
   // CHECK-LABEL: gpu.func @order
   // CHECK: visa.exp
   // CHECK-NEXT: visa.lsc_fence

@@ -4,7 +4,7 @@
 #pairs = #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>
 #two = #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 2]>
 gpu.module @k {
-  // Fragments lie in the block already, so that a product of them is one of the blocks.
+  // Fragments are already in the order of the block, so their product is that of blocks.
   // CHECK-LABEL: gpu.func @multiply
   // CHECK: %[[A:.+]] = xegpu.load_nd %{{.+}} {mode = vc} : !xegpu.tensor_desc<8x16xbf16> -> vector<8x16xbf16>
   // CHECK: %[[B:.+]] = xegpu.load_nd %{{.+}} {mode = vc, vnni_axis = 0} : !xegpu.tensor_desc<16x16xbf16> -> vector<8x16x2xbf16>
@@ -23,8 +23,8 @@ gpu.module @k {
     gpu.return
   }
 
-  // What is stored by another map than it was loaded by moves: lane 1 holds row 0, columns 2 and 3, and stores them to
-  // column 1 of rows 0 and 1, and so on.
+  // A fragment that is loaded by one map and stored by another is permuted: lane 1 holds row 0, columns 2 and 3, and
+  // stores them to column 1 of rows 0 and 1, and so on.
   // CHECK-LABEL: gpu.func @deal
   // CHECK: %[[X:.+]] = xegpu.load_nd %{{.+}} {mode = vc} : !xegpu.tensor_desc<2x16xf32> -> vector<2x16xf32>
   // CHECK: %[[FLAT:.+]] = vector.shape_cast %[[X]] : vector<2x16xf32> to vector<32xf32>
@@ -40,7 +40,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // Elements are computed where they are.
+  // Elementwise ops do not permute elements.
   // CHECK-LABEL: gpu.func @scale
   // CHECK: %[[X:.+]] = xegpu.load_nd
   // CHECK-NOT: vector.shuffle
@@ -56,7 +56,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // A descriptor without a map: each work item has the whole block, and all have the same.
+  // A descriptor without a map: each work item has the whole block, and the value is uniform.
   // CHECK-LABEL: gpu.func @whole
   // CHECK: xegpu.load_nd %{{.+}} {mode = vc} : !xegpu.tensor_desc<2x16xf32> -> vector<2x16xf32>
   gpu.func @whole(%m: memref<2x16xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
@@ -66,7 +66,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // So it is in a kernel that says nothing but by its ops, which are in SIMT mode.
+  // This also holds in a kernel without attributes whose ops are in SIMT mode.
   // CHECK-LABEL: gpu.func @default_mode
   // CHECK-SAME: xegpu.work_items = 16 : i32
   // CHECK: xegpu.load_nd %{{.+}} {mode = vc} : !xegpu.tensor_desc<2x16xf32> -> vector<2x16xf32>
@@ -77,7 +77,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // Kernels of subgroups stay as they are.
+  // Kernels of subgroups are not changed.
   // CHECK-LABEL: gpu.func @vc(
   // CHECK-NOT: xegpu.work_items
   // CHECK: gpu.return

@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --xegpu-simt-to-vc | FileCheck %s
 
-// What a branch passes on has no map afterwards, be it a descriptor or a fragment.
+// Descriptors and fragments that a branch yields have no map afterwards.
 
 #map = #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>
 !t = !xegpu.tensor_desc<8x16xf32, #xegpu.tdesc_attr<map = #map>>

@@ -1,7 +1,7 @@
 // RUN: xegpu-opt %s --xegpu-simt-to-vc --canonicalize --cse | FileCheck %s
 
 gpu.module @k {
-  // A loop that each lane leaves at its own time turns while any lane does; lanes that have left keep their numbers.
+  // A divergent loop runs while any lane is active; lanes that have left it keep their values.
   // CHECK-LABEL: gpu.func @parted_for
   // CHECK: %[[LANES:.+]] = vector.step : vector<16xindex>
   // CHECK: scf.while (%[[AT:.+]] = %{{.+}}, %[[ON:.+]] = %{{.+}}, %[[SUM:.+]] = %{{.+}}) : (vector<16xindex>, vector<16xi1>, vector<16xf32>)
@@ -29,7 +29,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // Bounds that all lanes share leave the loop and its counter as they are.
+  // A loop with uniform bounds stays a loop with a uniform counter.
   // CHECK-LABEL: gpu.func @uniform_for
   // CHECK: scf.for %[[I:.+]] = %{{.+}} to %{{.+}} step %{{.+}} iter_args(%{{.+}} = %{{.+}}) -> (vector<16xf32>)
   // CHECK: memref.load %{{.+}}[%[[I]]] : memref<?xf32>
@@ -48,7 +48,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // A branch without effects is not one: both ways are computed.
+  // Both branches without side effects are computed, without a branch.
   // CHECK-LABEL: gpu.func @select
   // CHECK-NOT: scf.if
   // CHECK: arith.select %{{.+}}, %{{.+}}, %{{.+}} : vector<16xi1>, vector<16xf32>
@@ -70,7 +70,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // Lanes of a nested branch are those that have come to it and take it. Stores go by them.
+  // The mask of a nested branch is that of the lanes that reach it and take it. Stores are under this mask.
   // CHECK-LABEL: gpu.func @nested
   // CHECK: %[[A:.+]] = arith.cmpi slt, %{{.+}}, %{{.+}} : vector<32xi32>
   // CHECK: scf.if
@@ -93,7 +93,7 @@ gpu.module @k {
     gpu.return
   }
 
-  // The work items that a subgroup has not are not there.
+  // Lanes without a work item are masked off.
   // CHECK-LABEL: gpu.func @tail
   // CHECK: %[[THERE:.+]] = arith.cmpi slt, %{{.+}}, %{{.+}} : vector<16xindex>
   // CHECK: xegpu.store_scatter %{{.+}}, %{{.+}}, %[[THERE]] {mode = vc}

@@ -15,7 +15,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Constants are immediates, and stand last.
+  // Constants are immediates, in the last source.
   // CHECK-LABEL: gpu.func @constants(
   // CHECK: visa.add (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> 0x5:d
   // CHECK-NEXT: visa.add (M1_NM, 16) [[V1:%\w+]](0,0)<1> %in0(0,0)<1;1,0> -5:d
@@ -41,7 +41,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Unsigned integers are the same registers seen as unsigned.
+  // Unsigned ops read the same registers with an unsigned type.
   // CHECK-LABEL: gpu.func @unsigned(
   // CHECK: visa.max (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0_ud(0,0)<1;1,0> %in1_ud(0,0)<1;1,0>
   // CHECK-NEXT: visa.shr (M1_NM, 16) [[V1:%\w+]](0,0)<1> %in0_ud(0,0)<1;1,0> %in1_ud(0,0)<1;1,0>
@@ -53,7 +53,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Division by a power of two is a shift, toward zero for signed numbers; other divisions go by f64.
+  // Division by a power of two is a shift, toward zero for signed numbers; other divisions use f64.
   // CHECK-LABEL: gpu.func @division(
   // CHECK: visa.shr (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0_ud(0,0)<0;1,0> 0x3:uw
   // CHECK-NEXT: visa.and (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in0_ud(0,0)<0;1,0> 0x7:ud
@@ -78,7 +78,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Of the minima vISA has the one that prefers numbers; of the other a NaN operand makes the canonical NaN.
+  // vISA's min returns the operand that is a number; for minimumf, a NaN operand gives the canonical NaN.
   // CHECK-LABEL: gpu.func @minima(
   // CHECK: visa.min (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in1(0,0)<1;1,0>
   // CHECK-NEXT: visa.min (M1_NM, 16) [[V1:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in1(0,0)<1;1,0>
@@ -92,7 +92,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A comparison gives a predicate for each 16 lanes, and sel chooses by it.
+  // A comparison writes a predicate for each 16 lanes, which sel reads.
   // CHECK-LABEL: gpu.func @choice(
   // CHECK: visa.cmp.lt (M1_NM, 16) [[P0:%\w+]] %in0(0,0)<1;1,0> %in1(0,0)<1;1,0>
   // CHECK-NEXT: visa.cmp.lt (M1_NM, 16) [[P1:%\w+]] %in0(1,0)<1;1,0> %in1(1,0)<1;1,0>
@@ -109,7 +109,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // bf has add and mul of its own; min and div go by f.
+  // bf has add and mul; min and div are computed in f.
   // CHECK-LABEL: gpu.func @bf16(
   // CHECK: visa.add (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in1(0,0)<1;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 16) [[V1:%\w+]](0,0)<1> %in0(0,0)<1;1,0>
@@ -127,7 +127,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Both halves of products: a product of 32 bits has those of 16, `mulh` gives the upper one of 32 bits.
+  // Both halves of products: for 16 bits those of a 32-bit product; for 32 bits the upper half is `mulh`.
   // CHECK-LABEL: gpu.func @extended(
   // CHECK: visa.mulh (M1_NM, 16) [[HIGH:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in0(0,0)<1;1,0>
   // CHECK-NEXT: visa.mul (M1_NM, 16) [[LOW:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in0(0,0)<1;1,0>

@@ -10,7 +10,7 @@
 !one = !xegpu.tensor_desc<1xf16, #xegpu.tdesc_attr<boundary_check = false>>
 
 gpu.module @m {
-  // A descriptor is operands of its messages: base, width, height and pitch less one, x and y.
+  // A descriptor becomes operands of its messages: base, width, height and pitch less one, x and y.
   // CHECK-LABEL: gpu.func @load(
   // CHECK: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V0:%\w+]][0]:d16.16x8nn flat[%in0(0,0),0xff,0x3f,0xff,%in2(0,0),%in1(0,0)]
   // CHECK-NEXT: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V1:%\w+]][0]:d16.16x8nt flat[%in0(0,0),0xff,0x3f,0xff,%in2(0,0),%in1(0,0)]
@@ -46,7 +46,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Moving a descriptor is adding to its x or y; extents that are known stay immediates.
+  // Moving a descriptor adds to its x or y; known extents stay immediates.
   // CHECK-LABEL: gpu.func @update(
   // CHECK: visa.add (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0_size0(0,0)<0;1,0> -1:d
   // CHECK-NEXT: visa.shl (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in0_size1(0,0)<0;1,0> 0x1:d
@@ -77,16 +77,17 @@ gpu.module @m {
     gpu.return
   }
 
-  // No message checks dimensions outside the innermost two: a block that is out of bounds there begins below the matrix.
+  // Messages check the innermost two dimensions only: a block that is out of bounds in others is moved below the
+  // matrix.
   // CHECK-LABEL: gpu.func @outer_bound(
   // CHECK: visa.cmp.lt (M1_NM, 1) [[P:%\w+]] {{%\w+}}(0,0)<0;1,0> 0x4:ud
   // CHECK-NEXT: visa.sel (M1_NM, 1, [[P]]) [[SLAB:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x0:d
   // CHECK-NEXT: visa.sel (M1_NM, 1, [[P]]) [[Y:%\w+]](0,0)<1> %in2(0,0)<0;1,0> 0x1000000:d
   // CHECK-NEXT: visa.shl (M1_NM, 1) {{%\w+}}(0,0)<1> [[SLAB]](0,0)<0;1,0> 0xa:d
   // CHECK: visa.lsc_load_block2d.ugm (M1_NM, 1) {{.*}}:d32.16x8nn flat[{{%\w+}}(0,0),0xff,0xf,0xff,0x10,[[Y]](0,0)]
-  // Offsets that are known are checked when compiling.
+  // Constant offsets are checked at compile time.
   // CHECK: visa.lsc_store_block2d.ugm (M1_NM, 1) flat[%in0(0,0),0xff,0xf,0xff,0x0,0x1000000]
-  // Without the check nothing is compared.
+  // With boundary_check = false nothing is compared.
   // CHECK-NOT: visa.cmp
   // CHECK: visa.lsc_load_block2d
   gpu.func @outer_bound(%m: memref<4x16x64xf32>, %slab: index, %y: index) kernel {

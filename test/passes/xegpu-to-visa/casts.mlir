@@ -17,7 +17,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // f32 to f8E5M2 is rounded once: to the odd neighbour of f16 first.
+  // f32 is first rounded to odd to f16, which makes the result that of one rounding to f8E5M2.
   // CHECK-LABEL: gpu.func @float_to_bf8(
   // CHECK: visa.mov (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 16) [[V1:%\w+]](0,0)<1> (abs)%in0(0,0)<1;1,0>
@@ -54,7 +54,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // An index that is an i32 has 32 bits in registers, and the cast is nothing.
+  // An index that is cast from i32 has 32 bits in registers, and the cast no instruction.
   // CHECK-LABEL: gpu.func @index(
   // CHECK: visa.max (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> 0x0:d
   gpu.func @index(%i: vector<16xi32>) kernel {

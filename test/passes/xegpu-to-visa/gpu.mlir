@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --xegpu-to-visa='target=pvc' | FileCheck %s
 
-// Where a thread stands, and barriers.
+// Ids of threads and workgroups, and barriers.
 
 gpu.module @m {
   // CHECK-LABEL: gpu.func @ids(

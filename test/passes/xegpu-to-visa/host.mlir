@@ -1,4 +1,4 @@
-// Files with kernels and the host's code go in as they are: host code stays, kernels are lowered, all of them or one.
+// In a file with kernels and host code, all kernels or one are lowered, and the host code is not changed.
 
 // RUN: xegpu-opt %s --xegpu-to-visa-pipeline='target=pvcxt' | FileCheck %s
 // RUN: xegpu-opt %s --xegpu-to-visa-pipeline='target=pvcxt' | xegpu-opt | FileCheck %s

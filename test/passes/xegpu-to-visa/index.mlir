@@ -2,10 +2,10 @@
 // RUN: xegpu-opt %s --xegpu-to-visa='target=pvc max-bytes=2147418112 max-index=1073741824' | FileCheck %s --check-prefix=SMALL
 // RUN: xegpu-opt %s --xegpu-to-visa='target=pvc max-grid=0' | FileCheck %s --check-prefix=GRID
 
-// An index has 64 bits, and 32 in registers where its range shows that they hold it.
+// An index has 64 bits, and 32 in registers if its range fits.
 
 gpu.module @m {
-  // What arguments are is known only by what launches keep to.
+  // The ranges of arguments follow from the limits of launches only.
   // CHECK-LABEL: gpu.func @arguments(
   // CHECK: visa.decl "in0_size0", q x 1
   // CHECK-NEXT: visa.decl "in1", q x 1
@@ -19,7 +19,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // The place of a workgroup has 32 bits, and so have products of it that fit; others have 64.
+  // A workgroup's id has 32 bits, as have products of it that fit; others have 64.
   // CHECK-LABEL: gpu.func @places(
   // CHECK: visa.mov (M1_NM, 1) [[X:%\w+]](0,0)<1> %group_id_x
   // CHECK-NEXT: visa.mul (M1_NM, 1) [[FITS:%\w+]](0,0)<1> [[X]](0,0)<0;1,0> 0x400:d
@@ -42,7 +42,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // What moves in a loop fits if all its steps together do.
+  // A value that grows by a step in each iteration fits if its final value does.
   // CHECK-LABEL: gpu.func @loop(
   // CHECK: visa.add (M1_NM, 1) [[AT:%\w+]](0,0)<1> [[AT]](0,0)<0;1,0> 0x1000:d
   // CHECK-NEXT: visa.add (M1_NM, 1) [[K:%\w+]](0,0)<1> [[K]](0,0)<0;1,0> 0x10:d

@@ -30,7 +30,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // exp is exp2 of the scaled number, corrected by what scaling lost.
+  // exp is exp2 of the scaled number, corrected by the rounding error of the scaling.
   // CHECK-LABEL: gpu.func @exp(
   // CHECK: visa.mul (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> 0x3fb8aa3b:f
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V1:%\w+]](0,0)<1> 0x3fb8aa3b:f
@@ -55,7 +55,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // bf16 by way of f32.
+  // bf16 is computed in f32.
   // CHECK-LABEL: gpu.func @bf16(
   // CHECK: visa.mov (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0>
   // CHECK-NEXT: visa.sqrt (M1_NM, 16) [[V1:%\w+]](0,0)<1> [[V0]](0,0)<1;1,0>

@@ -11,7 +11,7 @@
 !wide = !xegpu.tensor_desc<16x16xf16>
 
 gpu.module @m {
-  // Operands are where messages put them.
+  // Operands are the registers that messages wrote, without moves.
   // CHECK-LABEL: gpu.func @bf16(
   // CHECK: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V0:%\w+]][0]:d16.16x8nn flat[%in0(0,0),0x7f,0x3f,0x7f,0x0,0x0]
   // CHECK-NEXT: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V1:%\w+]][0]:d16.16x16nt flat[%in1(0,0),0x7f,0x3f,0x7f,0x0,0x0]
@@ -41,7 +41,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Parts of a larger block are parts of its registers.
+  // Slices of a larger block are parts of its registers.
   // CHECK-LABEL: gpu.func @rows_of_a_block(
   // CHECK: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V0:%\w+]][0]:d16.16x32nn flat[%in0(0,0),0x7f,0x3f,0x7f,0x0,0x0]
   // CHECK-NEXT: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V1:%\w+]][0]:d16.16x16nt flat[%in1(0,0),0x7f,0x3f,0x7f,0x0,0x0]

@@ -1,10 +1,10 @@
 // RUN: xegpu-opt %s --xegpu-to-visa='target=pvc max-bytes=2147418112 max-index=1073741824' | FileCheck %s
 
-// Addresses, and single elements. Indices have 32 bits here, since launches keep to what the options say; an offset that
-// may need more has 64.
+// Addresses and single elements. Indices have 32 bits here because of the limits of launches in the options; an offset
+// that may exceed 32 bits has 64.
 
 gpu.module @m {
-  // Known strides go into one offset; where they are not known they are inputs.
+  // Static strides are folded into one offset; dynamic ones are inputs.
   // CHECK-LABEL: gpu.func @static(
   // CHECK: visa.mul (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x20:d
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V1:%\w+]](0,0)<1> [[V0]](0,0)<0;1,0> 0x3:d
@@ -49,7 +49,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Shared local memory has addresses of 32 bits from 0 on.
+  // Addresses of shared local memory have 32 bits and begin at 0.
   // CHECK-LABEL: gpu.func @shared(
   // CHECK: visa.shl (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0(0,0)<0;1,0> 0x2:d
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in1(0,0)<0;1,0>

@@ -33,7 +33,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A chunk is a vector of the message.
+  // A chunk is a vector message.
   // CHECK-LABEL: gpu.func @chunk(
   // CHECK: visa.mul (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in1(0,0)<1;1,0> 0x4:d
   // CHECK-NEXT: visa.add (M1_NM, 16) [[V1:%\w+]](0,0)<1> [[V0]](0,0)<1;1,0> %in0(0,0)<0;1,0>
@@ -47,7 +47,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Bytes come as dwords, and are packed.
+  // Bytes are loaded as dwords, and packed.
   // CHECK-LABEL: gpu.func @narrow(
   // CHECK: visa.add (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in1(0,0)<1;1,0> %in0(0,0)<0;1,0>
   // CHECK-NEXT: visa.add (M1_NM, 16) [[V0]](2,0)<1> %in1(1,0)<1;1,0> %in0(0,0)<0;1,0>
@@ -60,7 +60,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // An atomic whose result nobody needs asks for none.
+  // An atomic message without uses of its result returns none.
   // CHECK-LABEL: gpu.func @atomics(
   // CHECK: visa.mul (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in1(0,0)<1;1,0> 0x4:d
   // CHECK-NEXT: visa.add (M1_NM, 16) [[V1:%\w+]](0,0)<1> [[V0]](0,0)<1;1,0> %in0(0,0)<0;1,0>
@@ -78,7 +78,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // The offset of a view counts in shared local memory too: 64 bytes.
+  // The offset of a view in shared local memory is added: 64 bytes.
   // CHECK-LABEL: gpu.func @shared_view(
   // CHECK: visa.shl (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> 0x2:uw
   // CHECK-NEXT: visa.add (M1_NM, 16) [[V1:%\w+]](0,0)<1> [[V0]]{{.*}} 0x40:ud

@@ -3,7 +3,8 @@
 // Loops and branches on uniform conditions.
 
 gpu.module @m {
-  // A loop that surely runs has its test at the end alone. What is carried is written in place, without moves.
+  // A loop with at least one iteration has its test at the end only. Carried values are written in place, without
+  // moves.
   // CHECK-LABEL: gpu.func @counted(
   // CHECK: visa.mov (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V1:%\w+]](0,0)<1> 0x0:d
@@ -45,7 +46,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Two values that change places need a third.
+  // Swapping two carried values needs a temporary variable.
   // CHECK-LABEL: gpu.func @swap(
   // CHECK: visa.mov (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0(0,0)<0;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in1(0,0)<0;1,0>

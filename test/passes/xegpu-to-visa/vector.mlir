@@ -1,9 +1,9 @@
 // RUN: xegpu-opt %s --xegpu-to-visa='target=pvc max-bytes=2147418112 max-index=1073741824' | FileCheck %s
 
-// Vectors: shapes and parts are a matter of reading registers, other orders are moves.
+// Vectors: shapes and slices need no instructions, permutations are moves.
 
 gpu.module @m {
-  // Shapes are nothing; rows and even parts of rows are parts of the same registers.
+  // Shape casts are no instructions; rows and aligned parts of rows are parts of the same registers.
   // CHECK-LABEL: gpu.func @parts(
   // CHECK: visa.add (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(3,0)<1;1,0> %in0(3,0)<1;1,0>
   // CHECK-NEXT: visa.add (M1_NM, 32) [[V1:%\w+]](0,0)<1> %in0(4,0)<1;1,0> %in0(4,0)<1;1,0>
@@ -22,7 +22,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // What changes the order is moved, by regions with strides.
+  // Permutations are moves with strided regions.
   // CHECK-LABEL: gpu.func @order(
   // CHECK: visa.mov (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;4,4>
   // CHECK-NEXT: visa.mov (M1_NM, 8) [[V1:%\w+]](0,0)<2> %in1(0,0)<1;1,0>
@@ -59,7 +59,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Sums by halves.
+  // Reductions add halves.
   // CHECK-LABEL: gpu.func @reductions(
   // CHECK: visa.add (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in0(1,0)<1;1,0>
   // CHECK-NEXT: visa.add (M1_NM, 8) [[V1:%\w+]](0,0)<1> [[V0]](0,0)<1;1,0> [[V0]](0,8)<1;1,0>

@@ -1,8 +1,10 @@
 // RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-to-xegpu,canonicalize,cse,xegpu-dce,xegpu-legalize,canonicalize,cse,xegpu-dce)' --split-input-file | FileCheck %s
 // RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-to-xegpu,canonicalize,cse,xegpu-dce,xegpu-legalize{target=dg2},canonicalize,cse,xegpu-dce)' --split-input-file | FileCheck %s --check-prefix=DG2
 
-// A and B come by messages of 32 rows and 64 bytes; products are those of a dpas, K outermost; C is stored by blocks of
-// 8 rows. On Xe-HPG products have 8 columns. Tiles keep their size up to xegpu-legalize, which cuts them for the target.
+// A and B are loaded by messages of 32 rows and 64 bytes; products have the size of a dpas, with K outermost; C is
+// stored
+// in blocks of 8 rows. On Xe-HPG products have 8 columns. xegpu-legalize splits tiles, which keep their size until
+// then.
 
 // CHECK-LABEL: gpu.func @product
 // DG2-LABEL: gpu.func @product
@@ -34,7 +36,7 @@ gpu.module @m {
 
 // -----
 
-// What one message of A does not bring is loaded right before the products that need it.
+// Parts of A beyond one message are loaded directly before the products that use them.
 
 // CHECK-LABEL: gpu.func @slabs
 gpu.module @m {
@@ -60,7 +62,7 @@ gpu.module @m {
 
 // -----
 
-// Sizes that do not divide: smaller blocks at the edges, and a product filled up with zeros.
+// Sizes that are not multiples: smaller blocks at the edges, and a product padded with zeros.
 
 // CHECK-LABEL: gpu.func @edges
 gpu.module @m {
@@ -85,7 +87,7 @@ gpu.module @m {
 
 // -----
 
-// Elementwise ops on 8 rows of 64 bytes; a reduction combines blocks first.
+// Elementwise ops work on 8 rows of 64 bytes; a reduction combines blocks first.
 
 // CHECK-LABEL: gpu.func @rows
 gpu.module @m {
@@ -110,7 +112,8 @@ gpu.module @m {
 
 // -----
 
-// Column-major tiles, and those that are only transposed, come by messages that transpose: 8 units of 32 bits, 16 rows.
+// Column-major tiles, and tiles with no use but a transpose, are loaded by transposing messages: 8 units of 32 bits, 16
+// rows.
 
 // CHECK-LABEL: gpu.func @transposed
 gpu.module @m {
@@ -132,7 +135,7 @@ gpu.module @m {
 
 // -----
 
-// A part of a vector is divided as it is, without putting the vector together.
+// A slice of a vector is taken from the parts of the vector, which is not reassembled.
 
 // CHECK-LABEL: gpu.func @divided_again
 gpu.module @m {

@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --xetile-infer-layout --split-input-file | FileCheck %s
 
-// From the result of a product to its factors, to what they are loaded from, and to where it is stored.
+// Maps propagate from the result of a product to its factors, to the tiles of their loads, and to stores of the result.
 
 // CHECK-LABEL: gpu.func @product
 gpu.module @m {
@@ -24,8 +24,8 @@ gpu.module @m {
 
 // -----
 
-// Two maps meet: what is added is converted, and the result keeps the map of the first operand. The constant that both
-// use is made for each.
+// Two maps: the second operand of a sum is converted, and the result has the map of the first. A constant that both use
+// is duplicated.
 
 !rows = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [8, 1], sg_data = [4, 64]>>>
 !blocks = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 4], sg_data = [16, 16]>>>
@@ -54,7 +54,7 @@ gpu.module @m {
 
 // -----
 
-// Reductions have one element of each part; broadcasts, transposes and control flow follow.
+// The map of a reduction has one element for each part; broadcasts, transposes and control flow propagate it.
 
 // CHECK-LABEL: gpu.func @shapes
 gpu.module @m {
@@ -86,7 +86,7 @@ gpu.module @m {
 
 // -----
 
-// Without any map it is a kernel of subgroups, which stays as it is; host code does too.
+// A kernel without a map is one of subgroups and is not changed, and neither is host code.
 
 // CHECK-LABEL: func.func @host
 func.func @host(%v: vector<256x256xf32>) -> vector<256x256xf32> {
@@ -110,7 +110,7 @@ gpu.module @m {
 
 // -----
 
-// A value that a loop passes on twice has another map each time, and so has one that is both factors of a product.
+// A value that a loop carries twice may have two maps, and so may one that is both factors of a product.
 
 #square = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 16]>
 #rows = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 32]>
@@ -143,7 +143,7 @@ gpu.module @twice {
 
 // -----
 
-// Ops of the vector dialect become those of XeTile: transposes, broadcasts, and reductions with what they begin with.
+// Ops of the vector dialect become those of XeTile: transposes, broadcasts, and reductions with their initial values.
 
 // CHECK-LABEL: gpu.func @vector_ops
 gpu.module @vector_ops {
@@ -176,7 +176,7 @@ gpu.module @vector_ops {
 
 // -----
 
-// A map that is derived may cut a tile into parts that its sg_map does not divide: the sg_map is left out.
+// If a derived wg_map has parts that the sg_map does not divide, the sg_map is omitted.
 gpu.module @kernels {
   // CHECK-LABEL: gpu.func @narrow
   gpu.func @narrow(%a: memref<16x2xf64>, %b: memref<16x2xf64>) kernel {

@@ -3,7 +3,7 @@
 #rows = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 64]>
 #columns = #xetile.wg_map<sg_layout = [1, 4], sg_data = [32, 16]>
 
-// What a tile is used for gives it its map. It is not converted, since a load of it would bring something else.
+// A tile gets its map from its uses. Tiles are not converted: a load with another map reads other elements.
 
 gpu.module @m {
   gpu.func @two_maps(%X: memref<32x64xf32>, %Y: memref<32x64xf32>, %which: i1) kernel {

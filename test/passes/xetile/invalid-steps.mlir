@@ -1,7 +1,7 @@
 // RUN: not xegpu-opt %s --xetile-wg-to-sg 2>&1 | FileCheck %s --check-prefix=MAPS
 // RUN: not xegpu-opt %s --xetile-to-xegpu 2>&1 | FileCheck %s --check-prefix=TILES
 
-// Passes say which one must have run before.
+// Passes name the pass that must have run before.
 
 gpu.module @m {
   // TILES: error: 'gpu.func' op divides tiles among subgroups

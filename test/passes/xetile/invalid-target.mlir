@@ -1,7 +1,7 @@
 // RUN: xegpu-opt %s --xetile-to-xegpu-pipeline='target=dg2' --verify-diagnostics
 // RUN: xegpu-opt %s --xetile-infer-layout --xetile-wg-to-sg='target=pvc' > %t
 
-// What is exchanged has to fit into the shared local memory of the target that the pipeline names.
+// Values that subgroups exchange must fit the shared local memory of the pipeline's target.
 
 !t = !xetile.tile<128x192xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [32, 192]>>>
 !u = !xetile.tile<192x128xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [48, 128]>>>

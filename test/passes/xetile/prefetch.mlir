@@ -40,7 +40,7 @@ gpu.module @m {
 
 // -----
 
-// At workgroup level each subgroup prefetches another part of what four of them load.
+// At workgroup level, four subgroups load the same tile, and each prefetches a different part of it.
 
 !a = !xetile.tile<64x32xbf16, #xetile.tile_attr<wg_map = <sg_layout = [2, 4], sg_data = [32, 32]>>>
 
@@ -66,8 +66,9 @@ gpu.module @m {
 
 // -----
 
-// Tiles that each iteration makes where the counter says are made for later iterations too; what is not loaded, or lies
-// where memory says, is not prefetched.
+// Tiles that each iteration creates from its counter are also created for later iterations. Tiles that are not loaded,
+// or
+// whose offsets are loaded from memory, are not prefetched.
 
 // CHECK-LABEL: gpu.func @made
 // XEGPU-LABEL: gpu.func @made

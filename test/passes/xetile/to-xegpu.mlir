@@ -1,10 +1,11 @@
 // RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-to-xegpu,canonicalize,cse,xegpu-dce)' --split-input-file | FileCheck %s --check-prefix=TILES
 // RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-to-xegpu,canonicalize,cse,xegpu-dce,xegpu-legalize,canonicalize,cse,xegpu-dce)' --split-input-file | FileCheck %s
 
-// Tiles become descriptors of their size (TILES), and xegpu-legalize cuts these into messages.
+// Tiles become descriptors of their size (TILES), which xegpu-legalize splits into messages.
 
-// The second operand of products comes in VNNI layout. What blocks cannot serve gathers, as a whole GPU without them
-// does (test_xetile_passes.py).
+// The second operand of products is loaded in VNNI layout. Tiles that no block message can move are gathered, as all
+// are
+// on a GPU without such messages (test_xetile_passes.py).
 
 // TILES-LABEL: gpu.func @arrays
 // CHECK-LABEL: gpu.func @arrays
@@ -38,7 +39,8 @@ gpu.module @m {
 
 // -----
 
-// Transposing loads: of a column-major tile, of one that is only transposed, in units of 32 bits, and packed or not.
+// Transposing loads: of a column-major tile and of one whose only use is a transpose, in units of 32 bits, packed or
+// not.
 
 // CHECK-LABEL: gpu.func @transposing
 // TILES-LABEL: gpu.func @transposing
@@ -110,7 +112,8 @@ gpu.module @m {
 
 // -----
 
-// Shared local memory: row by row where the tile is known to lie inside and rows are aligned, else element by element.
+// Shared local memory: row by row if the tile is known to be in bounds and rows are aligned, otherwise element by
+// element.
 
 !shared = !xetile.tile<2x16xf32, #xetile.tile_attr<memory_space = 3>>
 
@@ -133,7 +136,7 @@ gpu.module @m {
 
 // -----
 
-// Scattered tiles in 16 lanes; padding by the mask; atomic ops; what is computed is packed in registers.
+// Scattered tiles in 16 lanes; padding by the mask; atomic ops; elementwise ops work on full registers.
 
 !s = !xetile.tile<24xf32, #xetile.tile_attr<scattered = true>>
 
@@ -163,8 +166,8 @@ gpu.module @m {
 
 // -----
 
-// Of tiles that control flow makes one, what differs is passed on: of a block message all is in the descriptor, padding
-// needs the place and extents too, and what is accessed element by element an address and strides.
+// Branches that yield tiles yield their differences: for block messages the descriptor, for padding the offsets and
+// extents too, and for access by elements an address and strides.
 
 // CHECK-LABEL: gpu.func @either
 gpu.module @m {
@@ -216,7 +219,7 @@ gpu.module @m {
 
 // -----
 
-// What begins before the matrix is padded too, unless it is known not to.
+// Elements before the beginning of the matrix are padded too, unless the offset is known not to be negative.
 
 // CHECK-LABEL: gpu.func @before
 gpu.module @m {
@@ -240,7 +243,7 @@ gpu.module @m {
 
 // -----
 
-// Of an argument that is not aligned, all that is not known is gathered: its pitch, its width, and where a tile begins.
+// Tiles of an unaligned argument are gathered if its pitch, its width or their offsets are not known.
 
 // CHECK-LABEL: gpu.func @unaligned
 gpu.module @m {

@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-wg-to-sg,canonicalize,cse)' --split-input-file | FileCheck %s
 
-// A part for each subgroup; the store is done by the first of those that share one.
+// A part for each subgroup; the first of the subgroups that share a part stores it.
 
 !half = !xetile.tile<64x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [16, 32]>>>
 
@@ -28,7 +28,7 @@ gpu.module @m {
 
 // -----
 
-// Larger than sg_layout x sg_data: two parts for each subgroup, distributed round robin.
+// A tile larger than sg_layout x sg_data: two parts for each subgroup, distributed round robin.
 
 !twice = !xetile.tile<64x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 16]>>>
 
@@ -51,8 +51,8 @@ gpu.module @m {
 
 // -----
 
-// A reduction across subgroups goes through shared local memory: each writes what it has, and one barrier later reads
-// what the others wrote.
+// A reduction across subgroups uses shared local memory: each writes its partial result and, after one barrier, reads
+// those of the others.
 
 !in = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 32]>>>
 !out = !xetile.tile<32x1xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 1]>>>
@@ -79,8 +79,9 @@ gpu.module @m {
 
 // -----
 
-// Where a subgroup has what it needs, it stays in registers: along the other dimension, and where maps only differ in
-// how much a part holds. In a loop there is a barrier after reading too.
+// A subgroup that has all elements it needs keeps them in registers: along the other dimension, and if maps only differ
+// in
+// the size of a part. In a loop there is a barrier after the reads too.
 
 !rows = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [8, 64]>>>
 
@@ -115,7 +116,7 @@ gpu.module @m {
 
 // -----
 
-// A value gets another shape in registers where each subgroup has the same elements in the same order, and else goes
+// A shape cast is one of registers if each subgroup has the same elements in the same order, and otherwise an exchange
 // through shared local memory.
 
 !in = !xetile.tile<32x16xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [8, 16]>>>
