@@ -24,10 +24,10 @@ from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.upstream.export import export_upstream
-from xegpu_py.upstream.importer import (
+from xegpu_py.upstream.importer import rebuild
+from xegpu_py.upstream.reading import (
     Level,
     drop_layouts,
-    import_upstream,
     kernels,
     level_of,
     looks_older,
@@ -129,7 +129,7 @@ def _upstream_module(source: Source, chip: str) -> tuple[Module, bool]:
     is_theirs = looks_upstream(source.text) and not looks_older(source.text)
     if is_theirs and "VectorComputeFunctionINTEL" not in source.text:
         return read_upstream(source, Context(())), False
-    ours = import_upstream(source) if is_theirs else parse_source(source, context=Context())
+    ours = rebuild(source) if is_theirs else parse_source(source, context=Context())
     if "xetile." in source.text:
         run_pipeline(ours, f"builtin.module(xetile-to-xegpu-pipeline{{target={chip}}},canonicalize,cse,xegpu-dce)")
     text = export_upstream(ours, count_lanes=True, debuginfo=True)

@@ -1,15 +1,13 @@
 """Kernels of workgroups: they become `xetile`.
 
-A layout never changes a value, so a kernel of workgroups is a program on vectors that the workgroup has as a whole.
-xetile's are matrices: a vector of another rank becomes one by a split of its dimensions into those of the rows and
-those of the columns, chosen so that as few ops as possible need another split of their operands. Of the layouts those
-of products and stores are kept as maps, and `xetile-infer-layout` finds the rest.
+A layout never changes a value, so a kernel of workgroups is a program on vectors of the whole workgroup. The layouts
+of products and stores are kept as maps, and `xetile-infer-layout` finds the others.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -53,14 +51,12 @@ from xegpu_py.upstream.splits import (
     Shape,
     Splits,
     is_elementwise,
-    is_transposed,
     matrix,
-    reduced_dims,
-    reduced_runs,
 )
-from xegpu_py.upstream.subgroup import SubgroupImport, as_address
+from xegpu_py.upstream.subgroup import as_address
 from xegpu_py.upstream.tensors import address_of, as_row, first_elements, tensor_of
 from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
+from xegpu_py.upstream.vectors import VectorImport
 
 _STORES = (PREFIX + "store_nd", PREFIX + "store", PREFIX + "store_matrix", PREFIX + "atomic_rmw")
 _MAKES_DESCS = tuple(PREFIX + name for name in ("create_nd_tdesc", "create_tdesc", "update_nd_offset", "update_offset"))
@@ -76,20 +72,13 @@ _PURE = (
 )
 
 
-class WorkgroupImport(SubgroupImport):
+class WorkgroupImport(VectorImport):
     """Rebuilds one kernel of workgroups, in place."""
 
     def __init__(self, func: ir.Operation) -> None:
         super().__init__(func)
-        self.shapes: dict[ir.Value, Shape] = {}
-        self.splits: dict[ir.Value, int] = {}
         self.subgroups = 1
         self.has_products = self.loads_need_maps = False
-        # By values: the hash of an op changes with its attributes.
-        self.done: set[ir.Value] = set()
-        """The first results of ops of other dialects that others are in place of."""
-        self.transposed: dict[ir.Value, ir.Value] = {}
-        """What transpositions give, where it is made without them."""
         self.forms: list[tuple[ir.Operation, Affine]] = []
         """The offsets of gathers and scatters, where they are affine."""
         self.piles: dict[ir.Value, Any] = {}
@@ -154,168 +143,6 @@ class WorkgroupImport(SubgroupImport):
                     whole = WgMap((1, self.subgroups), shape_of(value))
                     op.attributes["map"] = ir.Attribute.parse(whole.encode())
                     return
-
-    def is_replaced(self, op: ir.Operation) -> bool:
-        return super().is_replaced(op) or (len(op.results) > 0 and op.results[0] in self.done)
-
-    def rule_of(self, op: ir.Operation) -> Callable[[Any], Sequence[ir.Value] | None] | None:
-        if op.name.startswith(PREFIX):
-            return super().rule_of(op)
-        vectors = [v for v in (*op.operands, *op.results) if v in self.shapes or isinstance(v.type, ir.VectorType)]
-        if not vectors or op.regions or op.name in ("scf.yield", "scf.condition", "cf.br", "cf.cond_br"):
-            return None
-        if is_elementwise(op):
-            return None
-        rule = _RULES.get(op.name, WorkgroupImport.whole)
-
-        def run(view: Any) -> Sequence[ir.Value] | None:
-            made = rule(self, view.operation)
-            if made is not None:
-                self.done.add(view.operation.results[0])
-            return made
-
-        return run
-
-    # Values.
-
-    def shape(self, value: ir.Value) -> Shape:
-        """The shape of a vector as upstream has it."""
-        return self.shapes[value]
-
-    def as_split(self, value: ir.Value, split: int) -> ir.Value:
-        """A vector as the matrix of another split."""
-        return cast(value, matrix(self.shapes[value], split))
-
-    def put(self, value: ir.Value, old: ir.Value) -> ir.Value:
-        """A matrix, in the shape of what it is in place of; noted to be of its shape and split."""
-        shape, split = self.shapes[old], self.splits[old]
-        made = cast(value, matrix(shape, split))
-        self.shapes[made], self.splits[made] = shape, split
-        return made
-
-    def whole(self, op: ir.Operation) -> list[ir.Value]:
-        """An op on vectors of any rank, in the shapes that it had."""
-        operands = [cast(v, self.shapes[v]) if v in self.shapes else v for v in op.operands]
-        kinds = [vector_type(self.shapes[r], element_of(r)) if r in self.shapes else r.type for r in op.results]
-        attributes = dict(op.attributes.items())
-        made = ir.Operation.create(op.name, results=kinds, operands=operands, attributes=attributes)
-        return [self.put(new, old) if old in self.shapes else new for new, old in zip(made.results, op.results)]
-
-    def constant(self, op: ir.Operation) -> list[ir.Value] | None:
-        attr = op.attributes["value"]
-        if not isinstance(attr, ir.DenseElementsAttr) or not attr.is_splat:
-            return self.whole(op)
-        kind = op.results[0].type
-        op.attributes["value"] = ir.DenseElementsAttr.get_splat(kind, attr.get_splat_value())
-        return None
-
-    def broadcast(self, op: ir.Operation) -> list[ir.Value] | None:
-        source, result = op.operands[0], op.results[0]
-        if source not in self.shapes:
-            return None
-        wide, narrow = self.shapes[result], self.shapes[source]
-        if is_transposed(op) and len(narrow) == 1:
-            # The transpositions build it.
-            column = self.as_split(source, 1)
-            kind = vector_type((narrow[0], wide[0]), element_of(source))
-            made = xetile.BroadcastOp(column, (1,), result=kind).result
-            for use in list(result.uses):
-                user = use.owner.operation
-                with ir.InsertionPoint(user):
-                    self.transposed[user.results[0]] = made
-            return []
-        shape = [*[1] * (len(wide) - len(narrow)), *narrow]
-        value = source
-        runs: list[list[int]] = []
-        for d in range(len(wide)):
-            if shape[d] == 1 and wide[d] > 1:
-                if runs and all(wide[i] == 1 for i in range(runs[-1][-1] + 1, d)):
-                    runs[-1].append(d)
-                else:
-                    runs.append([d])
-        for run in reversed(runs):
-            times = math.prod(wide[d] for d in run)
-            outer, inner = math.prod(shape[: run[0]]), math.prod(shape[run[-1] + 1 :])
-            if inner == 1:
-                dim, into, repeat = 1, (outer, times), None
-            else:
-                dim, into, repeat = 0, (outer * times, inner), times if outer > 1 else None
-            kind = vector_type(into, element_of(source))
-            value = xetile.BroadcastOp(cast(value, (outer, inner)), (dim,), result=kind, broadcast_size=repeat).result
-            for d in run:
-                shape[d] = wide[d]
-        return [self.put(value, result)]
-
-    def shape_cast(self, op: ir.Operation) -> list[ir.Value]:
-        return [self.put(op.operands[0], op.results[0])]
-
-    def transpose(self, op: ir.Operation) -> list[ir.Value]:
-        result = op.results[0]
-        if result in self.transposed:
-            return [self.put(self.transposed[result], result)]
-        source = op.operands[0]
-        shape = self.shapes[source]
-        order = [d for d in ir.DenseI64ArrayAttr(op.attributes["permutation"]) if shape[d] > 1]
-        if order == sorted(order):
-            return [self.put(source, result)]
-        turn = next(i for i in range(1, len(order)) if order[i] < order[i - 1])
-        first, last = order[turn:], order[:turn]
-        if first != sorted(first) or last != sorted(last) or first[-1] > last[0]:
-            return self.whole(op)
-        value = self.as_split(source, last[0])
-        kind = vector_type(shape_of(value)[::-1], element_of(source))
-        return [self.put(xetile.TransposeOp(value, (1, 0), result=kind).result, result)]
-
-    def multi_reduction(self, op: ir.Operation) -> list[ir.Value]:
-        source, start = op.operands
-        shape = list(self.shapes[source])
-        kind = str(op.attributes["kind"]).partition("<")[2].rstrip(">")
-        value = source
-        for before, _ in reduced_runs(tuple(shape), reduced_dims(op), self.splits[source]):
-            value, shape = self._reduce(kind, value, shape, before, reduced_dims(op))
-        result = op.results[0]
-        if result not in self.shapes:
-            one = cast(value, (1, 1))
-            whole = CombiningKind(kind).combine(one, vector.broadcast(one.type, start))
-            return [vector.extract(whole, [], [0, 0])]
-        made = self.put(value, result)
-        return [self.put(CombiningKind(kind).combine(made, start), result)]
-
-    def _reduce(
-        self, kind: str, value: ir.Value, shape: list[int], split: int, dims: Sequence[int]
-    ) -> tuple[ir.Value, list[int]]:
-        """Combine the run of `dims` that begins, or ends, at the split. What is taken away has size 1 then."""
-        element = element_of(value)
-        rows, columns = math.prod(shape[:split]), math.prod(shape[split:])
-        behind = [d for d in range(split, len(shape)) if shape[d] > 1]
-        if behind and all(d in dims for d in behind):
-            run, dim, left = behind, 1, (rows, 1)
-        else:
-            run = []
-            for d in range(split - 1, -1, -1):
-                if shape[d] > 1 and d not in dims:
-                    break
-                run.append(d)
-            size = math.prod(shape[d] for d in run)
-            dim, left = 0, (rows // size, columns)
-        if not any(shape[d] > 1 for d in run):
-            return value, shape
-        size = math.prod(shape[d] for d in run)
-        whole = size == (rows, columns)[dim]
-        made = xetile.ReductionOp(
-            kind, cast(value, (rows, columns)), (dim,), result=vector_type(left, element),
-            reduction_size=None if whole else size,
-        ).result  # fmt: skip
-        return made, [1 if d in run else n for d, n in enumerate(shape)]
-
-    def reduction(self, op: ir.Operation) -> list[ir.Value]:
-        source = op.operands[0]
-        kind = str(op.attributes["kind"]).partition("<")[2].rstrip(">")
-        value, _ = self._reduce(kind, source, list(self.shapes[source]), 0, (0,))
-        number = vector.extract(cast(value, (1, 1)), [], [0, 0])
-        if len(op.operands) > 1:
-            number = CombiningKind(kind).combine(number, op.operands[1])
-        return [number]
 
     # Layouts.
 
@@ -644,17 +471,6 @@ class WorkgroupImport(SubgroupImport):
         tile, plain = self.matrix_tile(view, view.value)
         (xetile.StoreTileOp if plain else xetile.StoreOp)(view.value, tile)
         return []
-
-
-_RULES: dict[str, Callable[[WorkgroupImport, ir.Operation], list[ir.Value] | None]] = {
-    "arith.constant": WorkgroupImport.constant,
-    "vector.broadcast": WorkgroupImport.broadcast,
-    "vector.splat": WorkgroupImport.broadcast,
-    "vector.shape_cast": WorkgroupImport.shape_cast,
-    "vector.transpose": WorkgroupImport.transpose,
-    "vector.multi_reduction": WorkgroupImport.multi_reduction,
-    "vector.reduction": WorkgroupImport.reduction,
-}
 
 
 def _splat(kind: ir.Type, value: Index) -> ir.Value:
