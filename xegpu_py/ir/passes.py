@@ -30,6 +30,8 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _FOR_UPSTREAM_XEGPU = re.compile(r"xegpu|to-xevm-pipeline")
 _NEVER_FOLD = ("cse", "symbol-dce", "strip-debuginfo")
 """Upstream's passes that are known to fold no ops."""
+_LOWERS_FUNCTIONS = re.compile(r"\bmath\b|^convert-to-")
+"""Upstream's passes that lower functions of `math`, which must not be hidden from them."""
 
 _IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func({}))")
 
@@ -400,7 +402,7 @@ def _children(op: ir.Operation, anchor: str) -> Iterator[ir.Operation]:
                     yield child.operation
 
 
-def _prepare_for_folding(root: ir.Operation) -> bool:
+def _prepare_for_folding(root: ir.Operation, hides: bool) -> bool:
     """Rewrite what upstream's folders get wrong. Returns whether functions are hidden, which `show` brings back."""
     slices: list[ir.Operation] = []
     functions: list[ir.Operation] = []
@@ -409,7 +411,7 @@ def _prepare_for_folding(root: ir.Operation) -> bool:
         name = op.name
         if is_slice(name):
             slices.append(op)
-        elif is_inexact(name):
+        elif hides and is_inexact(name):
             functions.append(op)
         return ir.WalkResult.ADVANCE
 
@@ -431,7 +433,7 @@ def run_upstream(step: Step, op: ir.Operation) -> None:
         reason = " ".join(str(e).split()).replace("MLIR Textual PassPipeline Parser:1:1: error: ", "")
         raise DiagnosticError([Diagnostic("error", f"pass '{step}': {reason}", position_of(op.location))]) from None
     manager.enable_verifier(False)
-    hidden = step.name not in _NEVER_FOLD and _prepare_for_folding(op)
+    hidden = step.name not in _NEVER_FOLD and _prepare_for_folding(op, not _LOWERS_FUNCTIONS.search(step.name))
     try:
         manager.run(op)
         if hidden:
