@@ -44,7 +44,7 @@ def target_of(options: list[str]) -> str:
 
 def lowered(file: Path, options: list[str], seconds: float) -> tuple[str, str]:
     """Whether the kernels of a file can be lowered."""
-    passes = f"--xegpu-to-visa-pipeline=target={target_of(options)}"
+    passes = f"--xetile-to-visa-pipeline=target={target_of(options)}"
     reading = [o for o in options if o == "--import-upstream"]
     command = [TOOLS / "xegpu-opt", file, "--split-input-file", *reading, passes, "-o", os.devnull]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)

@@ -14,7 +14,7 @@ from mlir import ir
 from mlir.dialects import vector
 
 from xegpu_py.dialects import xetile
-from xegpu_py.passes.common.combining import CombiningKind
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.upstream.rebuilding import PREFIX, cast, element_of, shape_of, vector_type
 from xegpu_py.upstream.splits import (
     Shape,

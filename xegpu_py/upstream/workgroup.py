@@ -19,7 +19,6 @@ from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
-from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.passes.common.builders import (
     Index,
     add,
