@@ -9,6 +9,8 @@ from xegpu_py.engines.jit.products import Shape, accumulator, add_products, tile
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
 
 _F64_BITS = 53
+_ROWS_AT_ONCE = 8
+"""Rows of accumulators that are worked on in each step of a loop."""
 _LEAST, _MOST = -149, 70
 """Exponents that the unit of a sum may have: no less than that of f32, and none with which a sum overflows f32."""
 
@@ -28,7 +30,10 @@ def summer(name: str, shape: Shape, host: Host) -> str:
     plain, careful = code.label(), code.label()
     code.cond_br(_all_exact(code, shape, before, a, b), plain, careful)
     code.begin(plain)
-    _write(code, shape, _exact_sums(code, shape, acc, a, b, host), dst)
+    if shape.terms < shape.depth:
+        _exact_stages(code, shape, before, a, b, dst, host)
+    else:
+        _write(code, shape, _exact_sums(code, shape, acc, a, b, host), dst)
     code.ret(code.const(1, "i1"))
     code.begin(careful)
     sums, fine = _sums_with_errors(code, shape, before, a, b)
@@ -72,20 +77,21 @@ def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value
     share = _F64_BITS - 2
     products = code.sub(code.add(a_most, b_most), code.const(252 - (shape.depth - 1).bit_length(), "i32"))
     fine = code.and_(fine, code.icmp("sle", products, code.add(unit, code.const(share, "i32"))))
-    # In f64, 1.5 * 2**(unit + 52) has `unit` as its last bit: adding it takes away all below.
-    field = code.resize(code.add(unit, code.const(_F64_BITS - 1 + 1023, "i32")), 64, True)
-    bits = code.or_(code.shl(field, 52), code.const(1 << 51, "i64"))
-    rounder = code.splat(code.cast("bitcast", bits, "f64"), shape.columns)
-    greatest, lost = code.const(0, vector(shape.columns, "i32")), code.const(0, vector(shape.columns, "i1"))
+    # From 2**(unit + 23) on, all numbers of f32 are multiples. Adding that to smaller ones takes away all below.
+    bits = code.shl(code.add(unit, code.const(23 + 127, "i32")), 23)
+    rounder = code.splat(code.cast("bitcast", bits, "f32"), shape.columns)
+    none = code.const(0, vector(shape.columns, "i32"))
+    greatest = lost = none
     for row in before:
-        magnitude = code.mask(code.cast("bitcast", row, "i32"), 0x7FFFFFFF)
-        greatest = code.intrinsic("umax", greatest, magnitude)
-        wide = code.cast("fpext", row, "f64")
-        kept = code.bin("fsub", code.bin("fadd", wide, rounder), rounder)
-        lost = code.or_(lost, code.fcmp("une", kept, wide))
+        pattern = code.mask(code.cast("bitcast", row, "i32"), 0x7FFFFFFF)
+        magnitude = code.cast("bitcast", pattern, "f32")
+        kept = code.bin("fsub", code.bin("fadd", magnitude, rounder), rounder)
+        differs = code.xor(code.cast("bitcast", kept, "i32"), pattern)
+        lost = code.or_(lost, code.select(code.fcmp("olt", magnitude, rounder), differs, none))
+        greatest = code.intrinsic("umax", greatest, pattern)
     limit = code.shl(code.add(unit, code.const(share + 127, "i32")), 23)
     large = code.icmp("uge", greatest, code.splat(limit, shape.columns))
-    return code.and_(fine, code.not_(code.any(code.or_(lost, large))))
+    return code.and_(fine, code.not_(code.any(code.or_(code.icmp("ne", lost, 0), large))))
 
 
 def _exact_sums(code: Code, shape: Shape, acc: Value, a: Value, b: Value, host: Host) -> list[Value]:
@@ -100,6 +106,49 @@ def _exact_sums(code: Code, shape: Shape, acc: Value, a: Value, b: Value, host: 
             total = code.cast("fptrunc", code.load(slot, vector(lanes, "f64"), 64), "f32")
             code.store(total, code.at(found, row * row_bytes + 4 * first), 4)
     return [code.at(found, row * row_bytes) for row in range(shape.rows)]
+
+
+def _exact_stages(code: Code, shape: Shape, before: list[Value], a: Value, b: Value, dst: Value, host: Host) -> None:
+    """Add where all sums are exact in f64, and rounded several times: they are in memory as f32 in between.
+
+    So there are enough of them that none waits for its own conversions, and their conversion from memory is one
+    operation where that between registers is two. None of them is NaN.
+    """
+    lanes, row_bytes, terms = shape.lanes(host), 4 * shape.columns, shape.terms
+    kind, single = vector(lanes, "f64"), vector(lanes, "f32")
+    in_place = shape.dst == "f"
+    held = dst if in_place else code.alloca(shape.rows * row_bytes, 64)
+    for row, numbers in enumerate(before):
+        code.store(numbers, code.at(held, row * row_bytes), 4)
+    unrolled = next(n for n in (_ROWS_AT_ONCE, 4, 2, 1) if shape.rows % n == 0)
+
+    def stage(index: Value) -> None:
+        first = code.mul(index, code.const(terms, "i64"))
+        a_at, b_at = code.at(a, code.mul(first, code.const(8, "i64"))), code.mul(first, code.const(shape.b_row, "i64"))
+        columns = [
+            [code.load(code.at(code.at(b, b_at), t * shape.b_row + 8 * at), kind) for t in range(terms)]
+            for at in range(0, shape.columns, lanes)
+        ]
+
+        def rows(index: Value) -> None:
+            at = code.mul(index, code.const(unrolled * row_bytes, "i64"))
+            own = code.at(a_at, code.mul(index, code.const(unrolled * shape.depth * 8, "i64")))
+            for r in range(unrolled):
+                ones = [
+                    code.splat(code.load(code.at(own, 8 * (r * shape.depth + t)), "f64"), lanes) for t in range(terms)
+                ]
+                for number, column in enumerate(columns):
+                    place = code.at(code.at(held, at), r * row_bytes + 4 * lanes * number)
+                    total = code.cast("fpext", code.load(place, single, 4), "f64")
+                    for one, value in zip(ones, column):
+                        total = code.intrinsic("fma", one, value, total)
+                    code.store(code.cast("fptrunc", total, "f32"), place, 4)
+
+        code.repeat(code.const(shape.rows // unrolled, "i64"), rows)
+
+    code.repeat(code.const(shape.depth // terms, "i64"), stage)
+    if not in_place:
+        _write(code, shape, [code.at(held, row * row_bytes) for row in range(shape.rows)], dst)
 
 
 def _sums_with_errors(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> tuple[list[Value], Value]:
