@@ -251,7 +251,21 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
         part = value if isinstance(value, Const) or value.count == 1 else value.part(at, run)
         low.emit.apply("mov", name, run, part, into=Reg(result.var, int(places[at]), run))
         at += run
-    _give(low, op, result)
+    if _is_joined_further(op):
+        # The words of a mask become a predicate when all its parts are there: parts that are missing must not be read.
+        low.set(op, result)
+    else:
+        _give(low, op, result)
+
+
+def _is_joined_further(op: ir.Operation) -> bool:
+    """Whether the only use of an insertion's result is as the vector that another one inserts into."""
+    uses = list(op.results[0].uses)
+    return (
+        len(uses) == 1
+        and uses[0].owner.name in ("vector.insert", "vector.insert_strided_slice")
+        and uses[0].operand_number == 1
+    )
 
 
 @pattern("ub.poison")

@@ -1,11 +1,16 @@
-"""Tests leave nothing among the caches of who runs them."""
+"""Settings of the whole run: tests write to no cache of the user's, and hypothesis sets examples no time limit."""
 
 import gc
 import os
 
+from hypothesis import settings
+
 os.environ["XEGPU_PY_CACHE"] = "off"
 # As the tools do: looking for cycles among many objects that live on takes an eighth of the time.
 gc.set_threshold(100_000)
+# A loaded machine may take any time for an example.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_addoption(parser):

@@ -83,7 +83,7 @@ def mutants(draw: st.DrawFn, corpus: list[list[str]], words: list[str]) -> str:
 
 def check(text: str) -> bool:
     """Read a text; whether it is valid. What is valid must print, and read and print again the same."""
-    start = time.monotonic()
+    start = time.process_time()
     try:
         printed = parse(text).text()
     except DiagnosticError as e:
@@ -96,7 +96,7 @@ def check(text: str) -> bool:
         assert parse(printed).text() == printed
         return True
     finally:
-        assert time.monotonic() - start < 10
+        assert time.process_time() - start < 10
 
 
 def test_corpus_is_valid() -> None:
@@ -213,9 +213,9 @@ OP = "xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<8x16
     ids=["ops", "attribute", "comment"],
 )
 def test_one_megabyte_lines(text: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert check(text)
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_long_lines_are_shown_in_part() -> None:

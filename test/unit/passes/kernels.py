@@ -18,7 +18,7 @@ from xegpu_py.visa.program import Program
 def lower(text: str, gpu: str = "pvcxt") -> Program:
     """The first kernel of an MLIR text as a program, which must be valid."""
     module = xegpu_py.parse(text)
-    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-to-visa{{target={gpu}}})")
+    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize{{target={gpu}}},xegpu-to-visa{{target={gpu}}})")
     return visa.program_of(visa.kernels(module.operation)[0])
 
 
