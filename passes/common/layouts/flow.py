@@ -1,4 +1,4 @@
-"""The flow of layouts through a function, and the conversions where they meet."""
+"""Propagation of layouts through a function, and insertion of conversions between different layouts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from xegpu_py.layout import LayoutError, NestedLayout, reshape
 Layouts = dict[ir.Value, NestedLayout]
 
 FREE = ("arith.constant", "vector.step", "vector.create_mask", "vector.constant_mask", "ub.poison")
-"""Ops that are made again for another layout, rather than their result moved. They have no vectors as operands."""
+"""Ops that are cloned for another layout instead of converting their result. They have no vector operands."""
 
 
 FUNCTIONS = ("func.func", "gpu.func")
@@ -37,12 +37,12 @@ def functions(op: ir.Operation) -> list[ir.Operation]:
 
 
 def normal(layout: NestedLayout) -> NestedLayout:
-    """The layout with strides of 0 for single tiles."""
+    """The layout with strides of 0 in dimensions of one tile."""
     return layout_of(dims_of(layout)) or layout
 
 
 def reshaped(layout: NestedLayout, shape: tuple[int, ...]) -> NestedLayout | None:
-    """The layout of a cast to another shape; None if lanes would have to hand each other elements."""
+    """The layout of a cast to another shape; None if lanes would have to exchange elements."""
     try:
         return normal(reshape(layout, shape))
     except LayoutError:
@@ -50,7 +50,7 @@ def reshaped(layout: NestedLayout, shape: tuple[int, ...]) -> NestedLayout | Non
 
 
 def is_free(value: ir.Value) -> bool:
-    """Whether the op that makes a value can as well make it in another layout."""
+    """Whether the op that defines a value can be cloned for another layout."""
     if isinstance(value.owner, ir.Block):
         return False
     owner = value.owner
@@ -58,11 +58,11 @@ def is_free(value: ir.Value) -> bool:
 
 
 Tie = list[tuple[ir.Value, "tuple[ir.Operation, int] | None"]]
-"""Values that have the same layout, those of control flow first; with them the use of each that is one."""
+"""Values with the same layout: results and block arguments first, with None, then operands, with the use of each."""
 
 
 def ties(op: ir.Operation) -> Iterator[Tie]:
-    """The vectors that an op of control flow hands on."""
+    """The vectors that a control flow op forwards."""
     found = forwarded(op)
     if op.name == "vector.mask" and len(op.results):
         found = iter([([(terminator(op.regions[0].blocks[0]), 0)], list(op.results))])
@@ -71,10 +71,10 @@ def ties(op: ir.Operation) -> Iterator[Tie]:
 
 
 class Sweeps:
-    """A worklist of numbers, processed in sweeps from the first to the last, or the other way.
+    """A worklist of numbers, processed in sweeps in ascending or descending order.
 
-    A number that is added ahead of where a sweep is belongs to it, any other one to the next. So sweeps find what
-    those over all numbers would, in time that grows with what there is to find.
+    A number that is added ahead of the sweep's position is processed in this sweep, any other one in the next. The
+    result is that of sweeps over all numbers, but only the numbers on the list are visited.
     """
 
     def __init__(self, count: int, *, backward: bool = False) -> None:
@@ -128,7 +128,7 @@ class _Flow:
         self._related, self._tied, self._cast = (self._sweeps(mentioned) for mentioned in (related, tied, cast))
 
     def _sweeps(self, mentioned: list[list[ir.Value]]) -> tuple[Sweeps, Sweeps]:
-        """Sweeps forward and backward over what mentions vectors, for when one of these gets a layout."""
+        """Sweeps forward and backward over items; an item is added when a vector that it mentions gets a layout."""
         forward, backward = Sweeps(len(mentioned)), Sweeps(len(mentioned), backward=True)
         for i, values in enumerate(mentioned):
             for value in values:
@@ -142,7 +142,7 @@ class _Flow:
             backward.add(i)
 
     def spread(self) -> None:
-        """Let layouts flow until nothing more is found: forward as long as that finds something, then backward."""
+        """Propagate layouts to a fixed point: forward until nothing changes, then backward, and so on."""
         while True:
             while self._forward():
                 pass
@@ -163,7 +163,7 @@ class _Flow:
         return found
 
     def _reshaped(self, known: ir.Value, other: ir.Value) -> bool:
-        """Let a layout flow to a vector of another shape, if there is one that keeps all elements in their lanes."""
+        """Propagate a layout through a cast, if there is a layout that keeps all elements in their lanes."""
         if known not in self.layouts or other in self.layouts:
             return False
         layout = reshaped(self.layouts[known], shape_of(other))
@@ -178,7 +178,7 @@ class _Flow:
             if op.operands[0] not in self.layouts:
                 self._set(op.operands[0], self.layouts[op.results[0]])
                 found = True
-        # All have one now.
+        # All operands of anchors have a layout now.
         self._unread = []
         for i in self._related[1].sweep():
             _, slots = self.relations[i]
@@ -191,7 +191,7 @@ class _Flow:
         return found
 
     def _handed_on(self, tie: Tie, *, forward: bool) -> bool:
-        """Let a layout flow to what control flow makes, or also back to what it is given."""
+        """Propagate a layout through control flow to results and block arguments, and backward also to operands."""
         layout = next((self.layouts[v] for v, _ in tie if v in self.layouts), None)
         found = False
         for value, use in tie if layout else ():
@@ -201,7 +201,7 @@ class _Flow:
         return found
 
     def _table(self, slots: list[Slot]) -> dict[int, Dim]:
-        """What those slots that have a layout say of the iteration dimensions; the first that says something counts."""
+        """The layout of each iteration dimension: that of the first slot with a layout that has the dimension."""
         table: dict[int, Dim] = {-1: UNIT}
         for slot in slots:
             if slot.value in self.layouts:
@@ -214,14 +214,14 @@ class _Flow:
         for slot in slots:
             if slot.value not in self.layouts and all(d in table for d in slot.dims):
                 layout = layout_of(tuple([table[d] for d in slot.dims]))
-                # A vector without dimensions is in no lane's way until something else says where it is.
+                # A vector without dimensions gets no layout before another vector of the op has one.
                 if layout and (slot.dims or len(table) > 1):
                     self._set(slot.value, layout)
                     found = True
         return found
 
     def settle(self) -> None:
-        """Give each use the layout that it needs."""
+        """Insert conversions where the layout of an operand is not the one that its use needs."""
         for _, slots in self.relations:
             table = self._table(slots)
             for slot in slots:
@@ -266,7 +266,7 @@ class _Flow:
 
 
 def dominates(op: ir.Operation, other: ir.Operation) -> bool:
-    """Whether an op comes before another one in its block, or before what that is in."""
+    """Whether an op is before another op, or before an ancestor of it, in the same block."""
     at: ir.Operation | None = other
     while at is not None and at.name not in FUNCTIONS:
         if at.block == op.block:
@@ -276,7 +276,7 @@ def dominates(op: ir.Operation, other: ir.Operation) -> bool:
 
 
 def analyze(func: ir.Operation) -> Layouts:
-    """The layouts of the vectors in a function, after conversions have been put where they meet."""
+    """Insert conversions into a function, and return the layouts of its vectors."""
     flow = _Flow(func)
     flow.spread()
     flow.settle()
@@ -284,7 +284,7 @@ def analyze(func: ir.Operation) -> Layouts:
 
 
 def write(func: ir.Operation, layouts: Layouts) -> None:
-    """Write the layouts onto the ops."""
+    """Write the layouts to attributes of the ops."""
     for op in walk(func)[1:]:
         found = [layouts.get(r) for r in op.results]
         if any(found):
