@@ -1,1 +1,1 @@
-"""The engines that run a `visa.Program`: the interpreter, which defines what is right."""
+"""The engines that run a `visa.Program`: the interpreter, which defines the correct result."""

@@ -1,4 +1,4 @@
-"""Operands as functions: each is decoded once into one that reads or writes it for many threads."""
+"""Operands as functions: each operand is decoded once into a function that reads or writes it for many threads."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import DataShape
 
 Read = Callable[[Batch, Rows], Array]
-"""Gives an operand's elements, [threads, lanes] or, where all lanes share one, [threads, 1]."""
+"""Returns an operand's elements, [threads, lanes], or [threads, 1] if all lanes share one."""
 Write = Callable[[Batch, Rows, Array, "Array | None"], None]
-"""Takes values of the operand's type, and which lanes to write; None for all."""
+"""Takes values of the operand's type, and the lanes to write; None for all."""
 Mask = Callable[[Batch, Rows, "Array | None"], "Array | None"]
-"""Takes the enabled lanes [threads, 32], gives those in which an instruction acts, [threads, lanes]; None for all."""
+"""Maps the enabled lanes [threads, 32] to those in which an instruction acts, [threads, lanes]; None for all."""
 
 BUILTIN_OFFSETS = {"%r0": 0, "%group_id_x": 4, "%group_id_y": 24, "%group_id_z": 28}
-"""Where builtin variables lie: in the header, as Intel's finalizer places them."""
+"""The positions of builtin variables in the header, as Intel's finalizer places them."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things lie that instructions name.
+    """Positions in registers of the operands of instructions.
 
     Attributes:
         target: the GPU.
@@ -65,7 +65,7 @@ class Layout:
 
 
 def _columns(elements: list[int], base: int) -> slice | Array:
-    """Columns as a slice, where their distance is the same."""
+    """Columns as a slice if they are equidistant."""
     if len(elements) == 1:
         return slice(base + elements[0], base + elements[0] + 1)
     step = elements[1] - elements[0]
@@ -142,7 +142,7 @@ def raw_writer(operand: Raw, layout: Layout) -> Callable[..., None]:
 
 
 def data_places(shape: DataShape, lanes: int, grf_bytes: int) -> Array:
-    """Where a message's data lies in its operand: bytes from the start of each lane's elements, [lanes, elements].
+    """The byte offsets of each lane's elements in a message's data operand, [lanes, elements].
 
     One element of all lanes comes after the other, each from a register on; transposed, one lane's lie side by side.
     """
@@ -154,7 +154,7 @@ def data_places(shape: DataShape, lanes: int, grf_bytes: int) -> Array:
 
 
 def masker(inst: Instruction, layout: Layout) -> Mask:
-    """Which lanes of an instruction act: the enabled ones, unless it has NoMask, that its predicate sets."""
+    """The lanes in which an instruction acts: those that its predicate sets and, without NoMask, that are enabled."""
     first, count, spec = inst.first_lane, inst.exec_size, INSTRUCTIONS[inst.name]
     chosen = flag_reader(inst, layout) if inst.guard and not spec.selects else None
     no_mask = inst.no_mask or not spec.exec_sizes

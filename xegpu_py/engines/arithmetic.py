@@ -22,7 +22,7 @@ Step = Callable[[Batch, Rows, "Array | None"], None]
 
 
 def execution_format(inst: Instruction, sources: Sequence[str]) -> str:
-    """The type in which floats are computed: the widest of the operands', where bf counts as f; "" for integers.
+    """The type in which floats are computed: the widest of the operands' types, with bf as f; "" for integers.
 
     Args:
         sources: types of the sources.
@@ -35,14 +35,14 @@ def execution_format(inst: Instruction, sources: Sequence[str]) -> str:
 
 
 def execution_bits(inst: Instruction, sources: Sequence[str]) -> int:
-    """The width in which shifts work: 64 where the first source or the result has 64 bits, else 32."""
+    """The width of shifts: 64 if the first source or the result has 64 bits, otherwise 32."""
     dst = inst["dst"]
     return 64 if TYPES[sources[0]].bits == 64 or (not isinstance(dst, Flag) and dst.var.format.bits == 64) else 32
 
 
 @cache
 def span(name: str, modifier: str = "") -> Span:
-    """The least and the greatest number that an integer source can be."""
+    """The minimum and maximum of an integer source."""
     info = np.iinfo(TYPES[name].dtype)
     ends = [int(info.min), int(info.max)]
     if "abs" in modifier:
@@ -53,7 +53,7 @@ def span(name: str, modifier: str = "") -> Span:
 
 
 def _integer_dtype(inst: Instruction, types: list[str], modifiers: list[str]) -> type:
-    """An array type that holds sources and result exactly or, where that is enough, in their lowest 64 bits.
+    """An array type that holds sources and result exactly or, if this is sufficient, their lowest 64 bits.
 
     If neither of numpy's is wide enough, Python's integers are used.
     """
@@ -72,7 +72,7 @@ def _integer_dtype(inst: Instruction, types: list[str], modifiers: list[str]) ->
 
 
 def apply_modifier(values: Array, modifier: str) -> Array:
-    """The source modifier's effect."""
+    """Apply a source modifier."""
     if modifier == "-":
         return -values
     if modifier == "abs":
@@ -83,7 +83,7 @@ def apply_modifier(values: Array, modifier: str) -> Array:
 
 
 def narrow_integers(values: Array, target: Format, saturate: bool) -> Array:
-    """Integers in a register type: the nearest that it has, or their lowest bits."""
+    """Convert integers to a register type: saturated, or their lowest bits."""
     if saturate:
         info = np.iinfo(target.dtype)
         if values.dtype == np.uint64:
@@ -97,7 +97,7 @@ def narrow_integers(values: Array, target: Format, saturate: bool) -> Array:
 
 
 def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
-    """Runs an instruction whose golden function takes and gives numbers."""
+    """Runs an instruction whose golden function maps numbers to numbers."""
     operands = inst.sources
     types = [o.format.name for o in operands]
     dst = inst["dst"]
@@ -205,7 +205,7 @@ def conversion(source: Region | Immediate, target: Format, saturate: bool) -> Ca
 
 
 def _modify_bits(values: Array, fmt: Format, modifier: str) -> Array:
-    """Sign changes of floats leave a NaN's other bits as they are."""
+    """Source modifiers of floats change only the sign bit of a NaN."""
     bits = bits_of(np.array(values))
     sign = bits.dtype.type(1 << (fmt.bits - 1))
     if "abs" in modifier:
@@ -217,7 +217,7 @@ def _modify_bits(values: Array, fmt: Format, modifier: str) -> Array:
 
 def _to_float(values: Array, target: Format, saturate: bool) -> Array:
     if values.dtype == object:
-        # From 64 bits and a sign: the magnitude is rounded, and then signed.
+        # From 64 bits and a sign: the magnitude is rounded, then the sign is applied.
         magnitude = convert(np.abs(values).astype(np.uint64), "uq", target.name)
         signed = np.where(values < 0, -magnitude, magnitude).astype(target.dtype)
         return convert(signed, target.name, target.name, saturate=saturate)

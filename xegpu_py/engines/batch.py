@@ -14,7 +14,7 @@ from xegpu_py.numerics.formats import TYPES, Array
 from xegpu_py.visa.spec import LANES
 
 Rows = Any
-"""Which threads of a batch: a slice of all, or an array of their indices."""
+"""The threads of a batch: a slice for all, or an array of their indices."""
 
 ENDED = 1 << 30
 """The program counter of a lane that has ended."""
@@ -27,7 +27,7 @@ def count_of(batch: Batch, rows: Rows) -> int:
 
 @dataclass
 class Barriers:
-    """The barriers of workgroups: number 0 is that of the whole workgroup, the named ones follow.
+    """The barriers of workgroups: number 0 is that of the whole workgroup, followed by the named barriers.
 
     A signal counts towards the barrier's current phase. A phase is complete when all have signalled, and each thread
     can then pass one wait.
@@ -43,7 +43,7 @@ class Barriers:
     passed: Array
 
     def signal(self, groups: Array, barrier: Array, expected: Array) -> bool:
-        """Count a signal of each of some threads, in the workgroups `groups`; whether a phase became complete."""
+        """Count one signal of each thread, in the workgroups `groups`; return whether a phase became complete."""
         complete = False
         np.add.at(self.arrived, (groups, barrier), 1)
         for group, number, wanted in {(int(g), int(b), int(e)) for g, b, e in zip(groups, barrier, expected)}:
@@ -54,7 +54,7 @@ class Barriers:
         return complete
 
     def ready(self, rows: Array, groups: Array, barrier: Array) -> Array:
-        """Which of some threads can pass their wait; for these it counts as passed."""
+        """The threads whose waits are satisfied; their phases are advanced."""
         free = np.asarray(self.phases[groups, barrier] > self.passed[rows, barrier])
         self.passed[rows[free], barrier[free]] += 1
         return free

@@ -1,4 +1,4 @@
-"""Constant evaluation: the interpreter runs one instruction on one thread that holds its operands only."""
+"""Constant evaluation: the interpreter runs one instruction on a thread that has only the operands."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _NO_MEMORY: Any = None
 
 
 def evaluate(inst: Instruction, sources: Mapping[str, tuple[int, ...]], target: Target) -> tuple[int, ...]:
-    """The bit patterns of an arithmetic instruction's result, one for each lane; of a predicate its bits.
+    """The bit patterns of an arithmetic instruction's result, one for each lane; for a predicate its bits.
 
     Args:
         inst: the instruction; all its lanes are taken to be enabled, and its predicate to be set.
         sources: the bit patterns of its operands that are not immediates, by name, one for each lane; of a predicate
             those of the instruction's lanes, but for `mov` all.
     """
-    # What differs by place alone is one case.
+    # Operands that differ only in their position are one case.
     values = tuple([(name, _placeless(value)) for name, value in inst.values.items()])
     return _evaluate(inst.name, inst.exec_size, inst.saturate, values, tuple(sorted(sources.items())), target)
 
 
 def _placeless(value: Any) -> Any:
-    """An operand's class, type and modifier, without its place; an immediate or attribute itself."""
+    """An operand's class, type and modifier, without its position; an immediate or attribute itself."""
     if isinstance(value, Region):
         return Region, value.var.type, value.modifier
     if isinstance(value, Destination):

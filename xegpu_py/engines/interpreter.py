@@ -33,11 +33,11 @@ from xegpu_py.visa.spec import LANES
 _STEPS = {**registers.STEPS, **memory.STEPS}
 
 _PATIENCE = 256
-"""Runs of the threads farthest behind after which others may run once; halved each time."""
+"""The number of runs of the threads farthest behind after which others run once; it is halved each time."""
 
 
 class Observer(Protocol):
-    """Is told of each instruction that ran."""
+    """Is called after each instruction."""
 
     def ran(self, index: int, batch: Batch, rows: Array) -> None:
         """Instruction `index` ran for the threads `rows`."""
@@ -45,7 +45,7 @@ class Observer(Protocol):
 
 @dataclass
 class Interpreter:
-    """A program made ready to run.
+    """A program that is prepared to run.
 
     Attributes:
         program: the program, which must be valid.
@@ -64,7 +64,7 @@ class Interpreter:
 
     @cached_property
     def _divergent(self) -> slice:
-        """The lanes in which threads can diverge. Others run wherever the thread is."""
+        """The number of lanes that can diverge. Other lanes run with the thread."""
         lanes = divergent_lanes(self.program)
         return slice(lanes.start, lanes.stop)
 
@@ -93,7 +93,7 @@ class Interpreter:
         return (flag_logic_step if on_predicates else arithmetic_step)(inst, self.layout)
 
     def run(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:
-        """Run a batch's threads to their end.
+        """Run a batch's threads until they end.
 
         Args:
             name_thread: names a thread in messages, from its index in the batch.
@@ -113,7 +113,7 @@ class Interpreter:
                 at = int(places.min())
                 runs = runs + 1 if (places != at).any() else 0
                 if runs > patience:
-                    # Those farthest behind may poll for what only the others can do.
+                    # The threads farthest behind may poll memory that others write.
                     each = np.unique(places)
                     at = int(each[favours % len(each)])
                     runs, patience, favours = 0, max(patience // 2, 1), favours + 1
@@ -154,7 +154,7 @@ class Interpreter:
                 continue
             if isinstance(to, int):
                 if not at <= to <= stop:
-                    # Those that are now ahead of others wait until these have come as far.
+                    # Threads that are ahead of others wait for these.
                     self._move(batch, rows, active, to)
                     return
                 at = to
@@ -164,7 +164,7 @@ class Interpreter:
         self._move(batch, rows, active, at)
 
     def run_one(self, at: int, batch: Batch, active: Array | None) -> None:
-        """Run one instruction for all threads of a batch; where they go on is not noted.
+        """Run one instruction for all threads of a batch; program counters do not change.
 
         Args:
             active: their enabled lanes, bool[threads, 32]; None for all.
@@ -179,7 +179,7 @@ class Interpreter:
             decide(batch, np.arange(batch.threads), at, active)
 
     def _decide(self, batch: Batch, rows: Array, at: int, active: Array | None) -> int | Array:
-        """Where threads go on: one place for all, or for each of them, or for each lane."""
+        """The next program counter: one for all threads, one for each thread, or one for each lane."""
         _, function = self._prepare(at)
         assert function
         to = function(batch, rows, at, active)
@@ -233,7 +233,7 @@ class Interpreter:
     def unwritten_fault(
         self, fault: UnwrittenFault, at: int, rows: Array, name_thread: Callable[[int], str]
     ) -> RuntimeFault:
-        """The error of a read of a register that was never written, by instruction `at` in threads `rows`."""
+        """The error for a read of an unwritten register by instruction `at` in threads `rows`."""
         message = f"reads byte {fault.byte} of '{fault.var.name}', which was never written"
         return self._fault(message, at, [f"in {name_thread(int(rows[fault.thread]))}"])
 
@@ -262,7 +262,7 @@ class Interpreter:
         return found
 
     def deadlock(self, batch: Batch, name_thread: Callable[[int], str]) -> RuntimeFault:
-        """The failure of threads that all wait, or have ended."""
+        """The error for a batch whose threads all wait or have ended."""
         stuck = np.nonzero(batch.pc < ENDED)[0]
         notes = []
         for at in np.unique(batch.pc[stuck]):

@@ -10,11 +10,11 @@ import numpy as np
 from xegpu_py.numerics.formats import Array
 
 APART = 128
-"""Bytes that a processor fetches together."""
+"""The alignment and distance of arrays, in bytes: processors prefetch pairs of cache lines."""
 
 
 def aligned(size: int) -> Array:
-    """Zero bytes, uint8[size], that begin at a multiple of `APART`, with nothing else up to the next one behind them.
+    """Zero bytes, uint8[size], that begin at a multiple of `APART` and share no block of `APART` bytes with other data.
 
     So no load of a line of the cache's size crosses lines, and threads that each write their own do not take them from
     each other's caches.
@@ -39,16 +39,16 @@ class AccessFault(Exception):
 
 
 class Memory(Protocol):
-    """Global memory: a flat array of bytes, of which only allocations can be accessed."""
+    """Global memory: a flat array of bytes in which only allocations can be accessed."""
 
     data: Array
-    """All of it as uint8. Offsets that `locate` gives are into this."""
+    """The whole memory as uint8. `locate` returns offsets into this array."""
 
     def ranges(self) -> list[tuple[int, int, int]]:
-        """The address and size of each allocation, and the offset from its addresses to those of the host."""
+        """The address and size of each allocation, and the difference of the host's address."""
 
     def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
-        """Offsets into `data` of addresses, each of which has `size` bytes in one allocation.
+        """Offsets into `data` of addresses; the `size` bytes at each address must be in one allocation.
 
         Args:
             addresses: uint64, any shape.
@@ -60,7 +60,7 @@ class Memory(Protocol):
         """
 
     def place(self, offset: int) -> str:
-        """Names a byte of `data`: "byte 4 of 'in0'"."""
+        """The name of a byte of `data`: "byte 4 of 'in0'"."""
 
     def surface(self, bases: Array, extents: Array, verb: str) -> Array:
         """Offsets into `data` of surfaces of 2D block messages.

@@ -1,4 +1,4 @@
-"""Looking for races: accesses of one place by two threads, one of which writes, that nothing orders.
+"""Race detection: unordered accesses of one byte by two threads, of which at least one writes.
 
 Two threads of a workgroup are ordered by a barrier: what one did before its signal comes before what the other does
 behind its wait. What it wrote is there only if a fence of that memory stands between the write and the signal. Threads
@@ -23,7 +23,7 @@ UGM, SLM = 1, 2
 _READ, _WRITE, _ATOMIC = range(3)
 _KINDS = {"load": _READ, "store": _WRITE, "atomic": _ATOMIC}
 _SLOTS = {_READ: slice(1, 3), _ATOMIC: slice(3, 5)}
-"""Where the latest accesses of a place by two threads are noted. The latest write is in slot 0."""
+"""The slots of the latest accesses of a granule by two threads. The latest write is in slot 0."""
 
 _OPPONENTS = {_READ: (0, 3, 4), _WRITE: (1, 2, 3, 4), _ATOMIC: (0, 1, 2)}
 
@@ -49,14 +49,14 @@ class RaceFault(Exception):
 
 
 class _Events:
-    """The accesses so far: of which thread, when, by what, and by which clocks later ones are compared with them."""
+    """The accesses so far: thread, time, instruction, and the clocks with which later accesses are compared."""
 
     def __init__(self) -> None:
         self.count = 0
         self.fields = np.zeros((6, 1024), np.int64)
 
     def add(self, *columns: Array | int) -> int:
-        """Add events of which each field is given; the number of the first."""
+        """Add events with these fields; the number of the first event."""
         size = len(np.atleast_1d(columns[0]))
         while self.count + size > self.fields.shape[1]:
             self.fields = np.concatenate([self.fields, np.zeros_like(self.fields)], axis=1)
@@ -96,7 +96,7 @@ class Races:
         self._fenced = np.full((2, 3, groups), -1, np.int64)
 
     def begin(self, first_group: int, groups: int, barriers: int, slm_bytes: int) -> None:
-        """Other workgroups run from here on: those from number `first_group` on."""
+        """The next workgroups begin, those from number `first_group`."""
         size = self._group_size
         self._first_group = first_group
         self._clocks = np.zeros((3, groups * size, size), np.int32)
@@ -106,7 +106,7 @@ class Races:
         self._latest[SLM] = _nothing(groups * slm_bytes, self._granules[SLM])
 
     def signalled(self, rows: Array, barrier: Array, phases: Array) -> None:
-        """Threads of the batch have signalled barriers, which makes `phases` complete."""
+        """Threads of the batch have signalled barriers, which completes `phases`."""
         groups, own = np.divmod(rows, self._group_size)
         self._clocks[0, rows, own] += 1
         np.maximum.at(self._gathering, (groups, barrier), self._clocks[:, rows].transpose(1, 0, 2))
@@ -140,7 +140,7 @@ class Races:
         data: Array,
         values: Array | None = None,
     ) -> None:
-        """Compare accesses with those before, and keep them.
+        """Compare accesses with earlier ones, and record them.
 
         Args:
             rows: int64[accesses], threads of the batch.
@@ -190,7 +190,7 @@ class Races:
             self._keep(latest[_SLOTS[kind]], places, found, who)
 
     def _places(self, offsets: Array, size: int, granule: int) -> tuple[Array, Array]:
-        """The granules that lie in accesses, and for each the access."""
+        """The granules of accesses, and for each granule its access."""
         starts, ends = -(-offsets // granule), (offsets + size) // granule
         spread = starts[:, None] + np.arange(-(-size // granule))
         inside = spread < ends[:, None]
@@ -212,7 +212,7 @@ class Races:
         self._acquired[memory, groups] = self._now
 
     def _compare(self, old: Array, who: Array, places: Array, memory: int) -> None:
-        """Compare accesses by threads `who` of the batch with earlier ones of the same places, -1 for none."""
+        """Compare accesses by threads `who` of the batch with earlier ones of the same granules, -1 for none."""
         found = np.flatnonzero(old >= 0)
         if not len(found):
             return
@@ -238,10 +238,10 @@ class Races:
         )
 
     def _keep(self, latest: Array, places: Array, found: Array, who: Array) -> None:
-        """Note accesses, so that of each place the latest of two threads are known."""
+        """Record accesses; each granule keeps the latest of two threads."""
         one, two = latest
         before, older = one[places], two[places]
-        # Of those that access one place at once the first and the last are kept.
+        # Of simultaneous accesses of one granule the first and the last are kept.
         two[places[::-1]] = found[::-1]
         one[places] = found
         single = two[places] == one[places]
@@ -251,7 +251,7 @@ class Races:
 
 
 def _last(places: Array) -> Array:
-    """For each place the index of the last that is the same."""
+    """For each granule the index of the last equal one."""
     _, which = np.unique(places, return_inverse=True)
     last = np.zeros(len(places), np.int64)
     last[which] = np.arange(len(places))
@@ -264,7 +264,7 @@ def _nothing(size: int, granule: int) -> Array:
 
 
 def granule_bytes(program: Program, slm: bool) -> int:
-    """The most bytes that no message to a memory accesses a part of, if addresses are aligned."""
+    """The largest size in bytes of which no aligned message to a memory accesses only a part."""
     sizes = []
     for inst in program.instructions:
         if INSTRUCTIONS[inst.name].category in _KINDS and slm == (inst.values.get("sfid") == "slm"):

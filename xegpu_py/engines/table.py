@@ -10,7 +10,7 @@ class Table(dict[str, Callable[..., Any]]):
     """Functions by the names of instructions."""
 
     def of(self, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Enter the decorated function as that of these instructions."""
+        """Register the decorated function for these instructions."""
 
         def enter(function: Callable[..., Any]) -> Callable[..., Any]:
             self.update(dict.fromkeys(names, function))

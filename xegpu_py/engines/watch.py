@@ -1,4 +1,4 @@
-"""Looking for reads of registers that were never written, lane by lane."""
+"""Detection of reads of unwritten registers, lane by lane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xegpu_py.visa.spec import BlockShape, DataShape, OperandSpec
 
 
 class UnwrittenFault(Exception):
-    """A register is read that was never written.
+    """A read of an unwritten register.
 
     Attributes:
         thread: index among the threads that read.
@@ -33,14 +33,14 @@ class UnwrittenFault(Exception):
 
 @dataclass(frozen=True)
 class OperandBytes:
-    """Places in the register file of an operand's bytes: [lanes, bytes], of one lane if the thread as a whole acts."""
+    """Positions in the register file of an operand's bytes, [lanes, bytes]; one lane for scalar operands."""
 
     var: Variable
     places: Array
 
 
 def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
-    """The step of an instruction, which looks at what it reads and notes what it writes.
+    """The step of an instruction, which checks the bytes that it reads and marks those that it writes.
 
     Raises:
         UnwrittenFault: as it runs, if a lane that acts reads what was never written.
@@ -121,7 +121,7 @@ def _bytes(slot: OperandSpec, inst: Instruction, layout: Layout) -> OperandBytes
         places = data_places(shape, inst.exec_size, layout.target.grf_bytes)[:, :, None] + np.arange(moved)
         return OperandBytes(var, start + places.reshape(len(places), -1))
     if "block" in inst.values and slot.use == "read":
-        # The padding of rows, and the rest of the last register, go nowhere.
+        # Padding of rows and the rest of the last register are not written.
         block: BlockShape = inst["block"]
         lines, columns, _ = block.register_shape()
         row = np.arange(block.width * block.size // 8)

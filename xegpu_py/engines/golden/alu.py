@@ -32,7 +32,7 @@ class AluOp:
 
 
 def _rounded(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A function of `numerics`, which is told the format and rounds correctly."""
+    """A function of `numerics`, which takes the format and rounds correctly."""
     return lambda op, *sources: function(*sources, op.format)
 
 
@@ -73,13 +73,13 @@ _COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
 
 @ARITHMETIC.of("mad")
 def mad(op: AluOp, a: Array, b: Array, c: Array) -> Array:
-    """Product and sum; of floats rounded once."""
+    """Product and sum; for floats with one rounding."""
     return numerics.fma(a, b, c, op.format) if op.format else a * b + c
 
 
 @ARITHMETIC.of("min")
 def min_(op: AluOp, a: Array, b: Array) -> Array:
-    """The smaller; -0 is smaller than +0, and a number is chosen over a NaN."""
+    """The minimum; -0 is less than +0, and a number is preferred to a NaN."""
     if not op.format:
         return np.minimum(a, b)
     return np.where((a < b) | np.isnan(b) | ((a == b) & np.signbit(a)), a, b)
@@ -87,7 +87,7 @@ def min_(op: AluOp, a: Array, b: Array) -> Array:
 
 @ARITHMETIC.of("max")
 def max_(op: AluOp, a: Array, b: Array) -> Array:
-    """The greater; +0 is greater than -0, and a number is chosen over a NaN."""
+    """The maximum; +0 is greater than -0, and a number is preferred to a NaN."""
     if not op.format:
         return np.maximum(a, b)
     return np.where((a > b) | np.isnan(b) | ((a == b) & ~np.signbit(a)), a, b)
@@ -102,20 +102,20 @@ def cbit(op: AluOp, a: Array) -> Array:
 
 @ARITHMETIC.of("lzd")
 def lzd(op: AluOp, a: Array) -> Array:
-    """The number of zeros above the highest set bit of 32: the exponent of f64 tells it."""
+    """The number of leading zeros of 32 bits, from the exponent in f64."""
     return (32 - np.frexp(a.astype(np.uint32).astype(np.float64))[1]).astype(a.dtype)
 
 
 @ARITHMETIC.of("shl")
 def shl(op: AluOp, a: Array, count: Array) -> Array:
-    """Shifted left by the count's lowest bits: 6 in the execution width of 64, else 5."""
+    """Shift left by the lowest bits of the count: 6 with an execution width of 64, otherwise 5."""
     shifted: Array = np.left_shift(a, (count & (op.bits - 1)).astype(a.dtype))
     return shifted
 
 
 @ARITHMETIC.of("shr")
 def shr(op: AluOp, a: Array, count: Array) -> Array:
-    """The bit pattern, as wide as the execution width, shifted right, zeros shifted in."""
+    """Logical shift right of the bit pattern in the execution width."""
     pattern = a.astype(np.uint64) & np.uint64((1 << op.bits) - 1)
     shifted: Array = np.right_shift(pattern, (count & (op.bits - 1)).astype(np.uint64))
     return shifted
@@ -123,12 +123,12 @@ def shr(op: AluOp, a: Array, count: Array) -> Array:
 
 @ARITHMETIC.of("asr")
 def asr(op: AluOp, a: Array, count: Array) -> Array:
-    """The number divided by a power of two and rounded down: its sign is shifted in."""
+    """Arithmetic shift right: the number divided by a power of two, rounded down."""
     shifted: Array = np.right_shift(a, (count & (op.bits - 1)).astype(a.dtype))
     return shifted
 
 
 @ARITHMETIC.of("cmp")
 def cmp(op: AluOp, a: Array, b: Array) -> Array:
-    """The truth of the comparison; a NaN is unequal to all, and neither smaller nor greater."""
+    """The result of the comparison; a NaN is unequal to all numbers, and neither less nor greater."""
     return _COMPARISONS[op.condition](a, b)

@@ -1,4 +1,4 @@
-"""Control flow and barriers: where threads, and their lanes, go on."""
+"""Control flow and barriers: the next program counters of threads and lanes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ CONTROL = Table()
 
 @CONTROL.of("label")
 def label(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """Go on."""
+    """Continue with the next instruction."""
     return lambda batch, rows, at, active: np.full(len(rows), at + 1)
 
 
 @CONTROL.of("jmp")
 def jmp(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """All enabled lanes go to the label, if the predicate says so."""
+    """All enabled lanes jump to the label if the predicate is set."""
     target = program.labels[inst["label"]]
     if inst.guard is None:
         return lambda batch, rows, at, active: np.full(len(rows), target)
@@ -83,7 +83,7 @@ def _wait(batch: Batch, rows: Array, barrier: Array, at: int) -> Array:
 
 
 def _barrier_of(inst: Instruction, layout: Layout) -> Callable[[Batch, Array], tuple[Array, Array]]:
-    """The barrier of threads, as an index among those of the batch, and how many signals it expects."""
+    """The barrier of threads, as an index among those of the batch, and the number of signals that it expects."""
     if "id" not in inst.values:
         return lambda batch, rows: (np.zeros(len(rows), np.int64), np.full(len(rows), batch.group_size))
     # Waits expect no signals of their own.
@@ -102,7 +102,7 @@ def _barrier_of(inst: Instruction, layout: Layout) -> Callable[[Batch, Array], t
 
 @CONTROL.of("sbarrier.signal", "nbarrier.signal")
 def signal(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """Count at the barrier."""
+    """Signal the barrier."""
     barrier = _barrier_of(inst, layout)
 
     def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
@@ -114,7 +114,7 @@ def signal(inst: Instruction, program: Program, layout: Layout) -> Next:
 
 @CONTROL.of("sbarrier.wait", "nbarrier.wait")
 def wait(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """Wait for the phase of the barrier that the thread has not yet waited for."""
+    """Wait for the next phase of the barrier."""
     barrier = _barrier_of(inst, layout)
     return lambda batch, rows, at, active: _wait(batch, rows, barrier(batch, rows)[0], at)
 

@@ -58,7 +58,7 @@ def _locate(
     values: Array | None = None,
     needed: Array | None = None,
 ) -> tuple[Array, Array]:
-    """The memory that a message reaches, and offsets[lanes] into it.
+    """The memory that a message accesses, and offsets[lanes] into it.
 
     Args:
         values: uint8[lanes, size], what a store writes.
@@ -97,7 +97,7 @@ class _Data:
         return np.arange(self.shape.vector * self.shape.memory_bytes)
 
     def register_columns(self) -> Array:
-        """Places in the operand of each lane's bytes that memory holds, [lanes, elements * bytes]."""
+        """Positions in the operand of the bytes that each lane has in memory, [lanes, elements * bytes]."""
         columns: Array = self.places[:, :, None] + np.arange(self.shape.memory_bytes)
         return columns.reshape(len(self.places), -1)
 
@@ -130,7 +130,7 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 @STEPS.of("lsc_store")
 def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Store to each lane's address; of lanes that share one the last wins."""
+    """Store to each lane's address; of lanes with equal addresses the last one wins."""
     mask, read_addresses, data = masker(inst, layout), _addresses(inst, layout), _Data(inst, layout)
     columns, out_of = data.memory_columns(), data.register_columns()
     read = raw_reader(inst["src0"], data.bytes, layout)
@@ -145,7 +145,7 @@ def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 class _Surfaces:
-    """The surfaces of a 2D block message, one for each thread, and the places in memory of its elements."""
+    """The surfaces of a 2D block message, one for each thread, and the positions in memory of its elements."""
 
     def __init__(self, inst: Instruction, layout: Layout, mask: Mask) -> None:
         self.inst, self.mask = inst, mask
@@ -160,7 +160,7 @@ class _Surfaces:
         self.element_y = rows.ravel()
 
     def threads(self, batch: Batch, rows: Rows, active: Array | None) -> Array:
-        """Which of the threads act."""
+        """The threads that act."""
         thread, _ = _lanes(batch, rows, self.mask(batch, rows, active), 1)
         return thread
 
@@ -176,7 +176,7 @@ class _Surfaces:
         width, height, pitch = (value[n].astype(np.int64) + 1 for n in ("width", "height", "pitch"))
         self._check(value["base"], width, height, pitch, thread)
         size = self.block.size // 8
-        # A row's last bytes need not be there: what counts is up to the end of the last row.
+        # The padding behind the last row need not be allocated.
         try:
             base = batch.memory.surface(value["base"], (height - 1) * pitch + width, verb)
         except AccessFault as fault:
@@ -188,7 +188,7 @@ class _Surfaces:
         return np.where(inside, base[:, None] + y * pitch[:, None] + x * size, 0), inside
 
     def note(self, batch: Batch, rows: Array, places: Array, inside: Array, values: Array | None = None) -> None:
-        """Tell what looks for races of accesses by threads `rows`; `values` is what those in the surface write.
+        """Report accesses by threads `rows` to the race detector; `values` are what in-bounds stores write.
 
         Raises:
             RaceFault: if there is one.
@@ -226,7 +226,7 @@ def _scalar(inst: Instruction, name: str, layout: Layout) -> Read:
 
 
 def _block_order(block: BlockShape, grf_bytes: int) -> tuple[Array, int]:
-    """For each element of the message's registers the index of the memory's element it holds, or -1; and their bytes.
+    """For each element of the message's registers the index of its element in memory, or -1; and the element size in bytes.
 
     Elements of memory are counted block by block, row by row.
     """
@@ -259,7 +259,7 @@ def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
         places, inside = surfaces.places(batch, rows, thread, "reads")
         surfaces.note(batch, np.arange(batch.threads)[rows][thread], places, inside)
         elements = batch.memory.data.view(dtype)[places // dtype.itemsize]
-        # The element behind the last is zero: padding and what lies outside the surface.
+        # The element behind the last is zero, for padding and out-of-bounds elements.
         values = np.zeros((len(thread), elements.shape[1] + 1), dtype)
         values[:, :-1] = np.where(inside, elements, 0)
         chosen = rows if len(thread) == count_of(batch, rows) else np.arange(batch.threads)[rows][thread]
@@ -309,12 +309,12 @@ def _float_choose(fmt: Format, smaller: bool) -> Callable[[Array, Array], Array]
 
 
 def _exchange(old: Array, expected: Array, new: Array) -> Array:
-    """Where the old value is the expected one, the new."""
+    """The new value if the old value is the expected one, otherwise the old value."""
     return np.where(old == expected, new, old)
 
 
 def _atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[..., Array]]:
-    """The type in which an atomic operation works, and what it makes of the old value and its operands."""
+    """The type of an atomic operation, and the function of the old value and the operands."""
     unsigned, signed = np.dtype(f"u{bits // 8}"), np.dtype(f"i{bits // 8}")
     fmt = IEEE[bits]
     functions: dict[str, tuple[np.dtype[Any], Callable[..., Array]]] = {
@@ -343,7 +343,7 @@ def _atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[...,
 
 @STEPS.of(*(f"lsc_atomic_{name}" for name in ATOMICS))
 def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Change each lane's location, lane after lane and thread after thread."""
+    """Update each lane's location in the order of threads and lanes."""
     mask, read_addresses, data = masker(inst, layout), _addresses(inst, layout), _Data(inst, layout)
     shape, places = data.shape, data.places[:, 0]
     operation = INSTRUCTIONS[inst.name].atomic
@@ -390,7 +390,7 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 def _changed_bytes(expected: Array, new: Array) -> Array:
-    """The number of bytes, of the 4 to compare and swap, that must lie in an allocation.
+    """The number of bytes, of the 4 that are compared and swapped, that must be in an allocation.
 
     They may reach over its end as long as what is beyond stays: 8-bit elements are updated by the 32 bits around them.
     Allocations begin at multiples of 4 bytes, and on hardware they are whole pages, so that those bytes are there.
@@ -401,7 +401,7 @@ def _changed_bytes(expected: Array, new: Array) -> Array:
 
 
 def _distinct(offsets: Array) -> list[Array]:
-    """Indices in groups: within a group all offsets differ, and equal ones come in their order in later groups."""
+    """Groups of indices: within a group all offsets differ, and equal offsets are in later groups, in order."""
     order = np.argsort(offsets, kind="stable")
     ordered = offsets[order]
     start = np.r_[True, ordered[1:] != ordered[:-1]] if len(offsets) else np.zeros(0, bool)
@@ -414,7 +414,7 @@ def _distinct(offsets: Array) -> list[Array]:
 
 @STEPS.of("lsc_fence")
 def lsc_fence(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Nothing to do but to say so: each access is complete before the next instruction."""
+    """Report the fence to the race detector; each access is complete before the next instruction."""
     slm, wide = inst["sfid"] == "slm", inst["scope"] not in ("group", "local")
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
@@ -426,5 +426,5 @@ def lsc_fence(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 @STEPS.of("fence_sw")
 def fence_sw(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Nothing to do: instructions run in their order."""
+    """No operation: instructions run in program order."""
     return lambda batch, rows, active: None

@@ -31,7 +31,7 @@ def _raw_reader(inst: Instruction, name: str, layout: Layout) -> Read | None:
 
 @STEPS.of("dpas")
 def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Multiply and add matrices (DPAS.md); columns of disabled lanes keep what they hold."""
+    """Multiply and add matrices (DPAS.md); columns of disabled lanes are not written."""
     reads = [_raw_reader(inst, name, layout) for name in ("src0", "src1", "src2")]
     write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
     dst_type, acc = inst["dst"].var.type, inst["src0"].var
@@ -59,7 +59,7 @@ def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 @STEPS.of("bdpas")
 def bdpas(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Multiply and add block-scaled matrices; columns of disabled lanes keep what they hold."""
+    """Multiply and add block-scaled matrices; columns of disabled lanes are not written."""
     reads = [_raw_reader(inst, name, layout) for name in ("src0", "src1", "src2", "src3", "src4")]
     write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
     dst_type, acc = inst["dst"].var.type, inst["src0"].var
@@ -95,7 +95,7 @@ def _write_columns(
 
 @STEPS.of("mov")
 def mov(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Copy, converted to the destination's type; or a predicate's bits."""
+    """Copy with conversion to the destination's type; or copy a predicate's bits."""
     source, dst = inst["src0"], inst["dst"]
     target = dst.var.format
     write, mask = writer(dst, inst.exec_size, layout), masker(inst, layout)
@@ -119,7 +119,7 @@ def mov(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 @STEPS.of("sel")
 def sel(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Choose by the predicate, which does not keep lanes from being written."""
+    """Select by the predicate; all enabled lanes are written."""
     target = inst["dst"].var.format
     write, mask, chosen = writer(inst["dst"], inst.exec_size, layout), masker(inst, layout), flag_reader(inst, layout)
     reads: list[tuple[Callable[[Array], Array], Read]] = [
@@ -142,7 +142,7 @@ def srnd(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 @STEPS.of("fcvt")
 def fcvt(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Convert to and from formats that vISA has no type of (FCVT.md)."""
+    """Convert to and from formats that are not types of vISA (FCVT.md)."""
     names: dict[str, Literal["bf8", "hf", "tf32"]] = {"ub": "bf8", "hf": "hf", "ud": "tf32"}
     name = names[inst["dst"].var.type]
     return _converting(inst, layout, lambda a: numerics.fcvt(a, name))
@@ -154,7 +154,7 @@ def _converting(inst: Instruction, layout: Layout, function: Callable[..., Array
     dtype = inst["dst"].var.format.dtype
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
-        # The instruction's formats differ from the registers' types, so that bit patterns go in and come out.
+        # The instruction's formats differ from the registers' types, so operands are bit patterns.
         result = function(*(bits_of(np.ascontiguousarray(r(batch, rows))) for r in reads))
         write(batch, rows, bits_of(result).view(dtype), mask(batch, rows, active))
 
