@@ -226,7 +226,7 @@ def _scalar(inst: Instruction, name: str, layout: Layout) -> Read:
 
 
 def _block_order(block: BlockShape, grf_bytes: int) -> tuple[Array, int]:
-    """For each element of the message's registers the index of its element in memory, or -1; and the element size in bytes.
+    """For each element of the message's registers the index of its element in memory, or -1; and their size in bytes.
 
     Elements of memory are counted block by block, row by row.
     """
