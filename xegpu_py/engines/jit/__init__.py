@@ -1,4 +1,4 @@
-"""The JIT: programs as native code, bit for bit what the interpreter computes.
+"""The JIT: native code for programs, with the same results as the interpreter in every bit.
 
 A program becomes functions of LLVM IR, which LLVM compiles for a CPU (`host`, `native`). Workgroups run
 on several threads of the operating system (`engine`). docs/jit.md tells how.

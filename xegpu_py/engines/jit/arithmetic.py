@@ -43,7 +43,7 @@ def _width(inst: Instruction, types: list[str], modifiers: list[str], bits: int)
 
 
 def _shifted(name: str, modifier: str, bits: int) -> Width:
-    """A width in which numbers are shifted with their sign: at least the execution width, if they have one."""
+    """The width of shifts: at least the execution width for signed numbers."""
     found = width_of([span(name, modifier), span(name)])
     return found if found.bits >= bits else Width(bits, True)
 
@@ -58,7 +58,7 @@ _WIDTHS: dict[str, Callable[[str, str, int], Width]] = {
 
 
 def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
-    """Write an instruction whose rule takes and gives numbers."""
+    """Write an instruction whose rule maps numbers to numbers."""
     code, operands, dst = emitter.code, inst.sources, inst["dst"]
     formats, modifiers = [o.format for o in operands], [o.modifier for o in operands]
     types = [f.name for f in formats]

@@ -17,7 +17,7 @@ from xegpu_py.engines.jit.llvm import major_version
 PTR = "ptr"
 
 _NAMES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
-"""LLVM's names of the types that have others here."""
+"""LLVM's names of types, where they differ from the names here."""
 
 
 class Value(NamedTuple):
@@ -30,7 +30,7 @@ class Value(NamedTuple):
     type: str
 
     def __str__(self) -> str:
-        """It with its type, as operands are written."""
+        """The value with its type, as operands are written."""
         return f"{llvm_type(self.type)} {self.name}"
 
     @property
@@ -46,7 +46,7 @@ class Value(NamedTuple):
 
 @lru_cache(None)
 def llvm_type(kind: str) -> str:
-    """A type in LLVM's text. A vector of one element is a scalar there, of which LLVM makes code in half the time."""
+    """A type in LLVM's text. A vector of one element is a scalar, which LLVM compiles in half the time."""
     if lanes_of(kind) == 1:
         return llvm_type(element_of(kind))
     if kind.startswith("vector<"):
@@ -62,7 +62,7 @@ def _suffix(kind: str) -> str:
 
 
 def vector(lanes: int, element: str) -> str:
-    """The type of so many elements; a scalar for none."""
+    """The type of a vector of `lanes` elements; a scalar for 0."""
     return f"vector<{lanes}x{element}>" if lanes else element
 
 
@@ -74,7 +74,7 @@ def lanes_of(kind: str) -> int:
 
 @lru_cache(None)
 def element_of(kind: str) -> str:
-    """A vector type's element type; else the type."""
+    """A vector type's element type; for other types the type itself."""
     return kind[7:-1].partition("x")[2] if kind.startswith("vector<") else kind
 
 
@@ -95,7 +95,7 @@ def constant(pattern: int, kind: str) -> Value:
         if bits == 1:
             text = "true" if pattern else "false"
     elif element == "f32":
-        # LLVM writes the number as f64, in which all numbers of f32 are.
+        # In LLVM's text constants of f32 are written as f64.
         (number,) = struct.unpack("<f", struct.pack("<I", pattern))
         text = f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
     elif element == "f64":
@@ -129,7 +129,7 @@ class Code:
         self._lines: list[str] = []
         self._count = 0
         self._here = "entry"
-        # Of the block: pointers some bytes on, which other blocks need not come through.
+        # Pointers that were computed in this block, by offset; they may not dominate other blocks.
         self._pointers: dict[tuple[str, int], Value] = {}
         self._incoming: dict[str, list[tuple[str, Sequence[Value]]]] = {}
         self._merged: list[tuple[int, str, list[Value]]] = []
@@ -151,7 +151,7 @@ class Code:
     # Values and plain instructions.
 
     def fresh(self) -> str:
-        """A name that nothing has."""
+        """An unused name."""
         self._count += 1
         return f"%v{self._count}"
 
@@ -183,7 +183,7 @@ class Code:
 
     @staticmethod
     def poison(kind: str) -> Value:
-        """No particular value."""
+        """An undefined value."""
         return Value("poison", kind)
 
     def alloca(self, size: int, align: int) -> Value:
@@ -197,7 +197,7 @@ class Code:
         self._entry.append(f"{name} = alloca [{size} x i8], align {align}")
 
     def variable(self, name: str, kind: str) -> None:
-        """A variable of the function under a name, an integer that is zero at first. LLVM keeps it in a register."""
+        """A named integer variable of the function, initially zero. LLVM keeps it in a register."""
         self._entry.append(f"{name} = alloca {kind}, align 8\nstore {kind} 0, ptr {name}, align 8")
 
     def bin(self, name: str, a: Value, b: Value) -> Value:
@@ -272,7 +272,7 @@ class Code:
         return self.cast("trunc" if bits < own else "sext" if signed else "zext", a, f"i{bits}")
 
     def intrinsic(self, name: str, *operands: Value, kind: str = "", overloads: Sequence[str] | None = None) -> Value:
-        """An intrinsic; its result has its first operand's type unless said otherwise.
+        """A call of an intrinsic; by default its result has the type of its first operand.
 
         Args:
             overloads: the types that are part of its name; by default the first operand's.
@@ -301,7 +301,7 @@ class Code:
         return one if lanes == 1 else self.shuffle(one, one, [0] * lanes)
 
     def shuffle(self, a: Value, b: Value, picks: Sequence[int]) -> Value:
-        """Elements of two vectors laid end to end."""
+        """Elements of the concatenation of two vectors."""
         if len(picks) == 1:
             source, index = (a, picks[0]) if picks[0] < a.lanes else (b, picks[0] - a.lanes)
             return self.recast(self.extract(source, max(index, 0)), vector(1, a.element))
@@ -335,7 +335,7 @@ class Code:
     # Memory.
 
     def at(self, base: Value, offset: int | Value) -> Value:
-        """A pointer some bytes on."""
+        """A pointer plus an offset in bytes."""
         if not isinstance(offset, int):
             return self.op(f"getelementptr i8, {base}, {offset}", PTR)
         if not offset:
@@ -347,7 +347,7 @@ class Code:
         return known
 
     def load(self, pointer: Value, kind: str, align: int = 1, volatile: bool = False) -> Value:
-        """Load; a volatile load hides from LLVM what is loaded."""
+        """Load; LLVM assumes nothing about the result of a volatile load."""
         word = "volatile " if volatile else ""
         return self.op(f"load {word}{llvm_type(kind)}, {pointer}, align {align}", kind)
 
@@ -355,7 +355,7 @@ class Code:
         self.line(f"store {value}, {pointer}, align {align}")
 
     def fetch(self, base: Value, offset: int, kind: str) -> Value:
-        """Load from a place of a register file.
+        """Load from a position of a register file.
 
         LLVM loads more of small vectors than they have, as far as the alignment says that it may. The host then waits
         for stores of the other elements, so no more is said than that they are aligned to their size.
@@ -364,14 +364,14 @@ class Code:
         return self.load(self.at(base, offset), kind, gcd(offset, self.alignment, 1 << size.bit_length() - 1))
 
     def put(self, value: Value, base: Value, offset: int) -> None:
-        """Store to a place of a register file."""
+        """Store to a position of a register file."""
         self.store(value, self.at(base, offset), gcd(offset, self.alignment))
 
     def _pair(self, a: Value, b: Value) -> Value:
         return self.shuffle(a, b, [0, 1])
 
     def masked_load(self, pointer: Value, mask: Value, other: Value) -> Value:
-        """Load the elements of a mask; `other`'s elements elsewhere."""
+        """Load the elements that the mask sets; the others are those of `other`."""
         if other.lanes == 1:
             pair = self.masked_load(pointer, self._pair(mask, self.const(0, mask.type)), self._pair(other, other))
             return self.shuffle(pair, pair, [0])
@@ -382,28 +382,28 @@ class Code:
         )
 
     def masked_store(self, value: Value, pointer: Value, mask: Value) -> None:
-        """Store the elements of a mask."""
+        """Store the elements that the mask sets."""
         if value.lanes == 1:
             value, mask = self._pair(value, value), self._pair(mask, self.const(0, mask.type))
         name = f"llvm.masked.store.{_suffix(value.type)}.p0"
         self.line(f"call void @{name}({value}, {_unaligned('ptr', pointer)}, {mask})")
 
     def gather(self, pointers: Value, mask: Value, other: Value) -> Value:
-        """Load through each pointer whose lane is set; `other`'s elements elsewhere."""
+        """Load through the pointers of the lanes that the mask sets; the other elements are those of `other`."""
         kind = llvm_type(other.type)
         name = f"llvm.masked.gather.{_suffix(other.type)}.{_suffix(pointers.type)}"
         places = _unaligned(llvm_type(pointers.type), pointers)
         return self.op(f"call {kind} @{name}({places}, {mask}, {other})", other.type)
 
     def scatter(self, values: Value, pointers: Value, mask: Value) -> None:
-        """Store through each pointer whose lane is set, lane after lane."""
+        """Store through the pointers of the lanes that the mask sets, in the order of lanes."""
         name = f"llvm.masked.scatter.{_suffix(values.type)}.{_suffix(pointers.type)}"
         self.line(f"call void @{name}({values}, {_unaligned(llvm_type(pointers.type), pointers)}, {mask})")
 
     # Control flow.
 
     def label(self) -> str:
-        """The name of a block to come."""
+        """The name of a new block, which is begun later."""
         self._count += 1
         return f"b{self._count}"
 
@@ -414,7 +414,7 @@ class Code:
         self._pointers.clear()
 
     def begin_with(self, label: str, *kinds: str) -> list[Value]:
-        """Begin a block that takes values from the branches to it; gives them."""
+        """Begin a block with phis of values from the branches to it; return the phis."""
         self.begin(label)
         values = [Value(self.fresh(), kind) for kind in kinds]
         self._merged.append((len(self._lines), label, values))
@@ -425,7 +425,7 @@ class Code:
         self.line(f"br label %{self._to(label, operands)}")
 
     def cond_br(self, which: Value, yes: str, no: str, *operands: Value) -> None:
-        """Go on at one of two blocks, of which the second one takes operands."""
+        """Branch to one of two blocks, of which the second has phis."""
         self.line(f"br {which}, label %{yes}, label %{self._to(no, operands)}")
 
     def _to(self, label: str, operands: Sequence[Value]) -> str:
@@ -451,7 +451,7 @@ class Code:
 
     @contextmanager
     def when(self, which: Value) -> Iterator[None]:
-        """Run what the block writes only where an i1 is set."""
+        """Execute the code that is written in the context only if an i1 is set."""
         yes, done = self.label(), self.label()
         self.cond_br(which, yes, done)
         self.begin(yes)
@@ -460,7 +460,7 @@ class Code:
         self.begin(done)
 
     def choose(self, which: Value, yes: Callable[[], object], no: Callable[[], object]) -> None:
-        """Run what one function writes where an i1 is set, and else what the other one writes."""
+        """Execute the code that one function writes if an i1 is set, and otherwise that of the other one."""
         first, second, done = self.label(), self.label(), self.label()
         self.cond_br(which, first, second)
         for label, body in ((first, yes), (second, no)):
@@ -470,7 +470,7 @@ class Code:
         self.begin(done)
 
     def go_on_if(self, which: Value, elsewhere: str) -> None:
-        """Go to another block unless an i1 is set."""
+        """Branch to another block unless an i1 is set."""
         here = self.label()
         self.cond_br(which, here, elsewhere)
         self.begin(here)
@@ -500,5 +500,5 @@ class Code:
 
 
 def _unaligned(kind: str, pointer: Value) -> str:
-    """The pointer operand of a masked access of any alignment: before LLVM 22 a number, since then an attribute."""
+    """The pointer of an unaligned masked access: the alignment is an operand before LLVM 22, then an attribute."""
     return f"{kind} align 1 {pointer.name}" if major_version() >= 22 else f"{kind} {pointer.name}, i32 1"

@@ -1,4 +1,4 @@
-"""Blocks of a thread's function: where control goes on, lanes that diverge and converge, and ways out.
+"""Blocks of a thread's function: branches, divergence and convergence of lanes, and exits.
 
 Without `goto` a thread has one program counter, and jumps are branches. With it each lane has its own, in the thread's
 block. The lanes with the lowest counter run, and wait where others are: `stop` is the least counter ahead of them.
@@ -23,7 +23,7 @@ _LONG = 16
 """The approximate cost of a 2D block message, or a product of matrices of bf; that of other instructions is 1."""
 
 _LONGEST = 500
-"""Instructions of a function, about."""
+"""The approximate number of instructions of a function."""
 
 _COUNTERS = f"vector<{LANES}xi32>"
 _SCHEDULE = "schedule"
@@ -31,7 +31,7 @@ _PARK = "park"
 
 
 def block_starts(program: Program) -> list[int]:
-    """Indices of the instructions that begin blocks; long blocks are cut into several."""
+    """Indices of the instructions that begin blocks; long blocks are split."""
     length = len(program.instructions)
     starts = {0}
     for i, inst in enumerate(program.instructions):
@@ -48,7 +48,7 @@ def block_starts(program: Program) -> list[int]:
 
 
 def parts_of(starts: Sequence[int], length: int) -> list[range]:
-    """The instructions of each function in which a program is written, whole blocks.
+    """The instructions of each function of a program, in whole blocks.
 
     What LLVM does takes more than twice as long for a function that is twice as long.
     """
@@ -60,7 +60,7 @@ def parts_of(starts: Sequence[int], length: int) -> list[range]:
 
 
 def loop_at(program: Program, block: range) -> range | None:
-    """A block that ends by a jump to itself, or to a label before it that is a block of its own."""
+    """A block that ends with a jump to itself, or to the block of a label directly before it."""
     last = program.instructions[block.stop - 1]
     spec = INSTRUCTIONS[last.name]
     if not spec.jumps or spec.diverges:
@@ -70,7 +70,7 @@ def loop_at(program: Program, block: range) -> range | None:
 
 
 def least_counter(code: Code, counters: Value, divergent: int) -> tuple[Value, Value]:
-    """The least program counter of the lanes that can diverge, and those of all of them; others' count as ended."""
+    """The minimum program counter of the lanes that can diverge, and all of them; other lanes count as ended."""
     own = code.bits_to_mask(code.const(divergent, "i32"), LANES)
     found = code.select(own, counters, code.const(ENDED_PC, _COUNTERS))
     return code.intrinsic("vector.reduce.smin", found, kind="i32"), found
@@ -84,7 +84,7 @@ def _work(inst: Instruction) -> int:
 
 
 class Blocks:
-    """A program's blocks, and the functions in which it is written.
+    """A program's blocks, and the functions that contain them.
 
     Attributes:
         starts: indices of instructions that begin blocks, in order.
@@ -110,7 +110,7 @@ class Blocks:
 
 
 class Control:
-    """The blocks of a function, which is a whole program or a part of one.
+    """The blocks of a function: a whole program or a part of one.
 
     Attributes:
         emitter: what writes code.
@@ -135,7 +135,7 @@ class Control:
             emitter.active = code.alloca(4, 4)
 
     def enter(self) -> None:
-        """Write the way into the function: to where the thread is."""
+        """Write the entry of the function: a branch to the thread's program counter."""
         code, emitter = self.emitter.code, self.emitter
         if emitter.active is None:
             pc = code.fetch(emitter.thread, emitter.frame.pc, "i32")
@@ -177,7 +177,7 @@ class Control:
         code.put(code.select(mask, to, self._counters()), emitter.thread, emitter.frame.lane_pc)
 
     def go(self, at: int, to: int) -> None:
-        """Go on from one instruction at another."""
+        """Continue from one instruction at another."""
         code, emitter = self.emitter.code, self.emitter
         if to > at:
             emitter.flush(emitter.queue)
@@ -205,11 +205,11 @@ class Control:
             code.br(_PARK, code.const(to, "i32"))
 
     def _go_back(self, at: int, to: int) -> None:
-        """Jump back; now and then others run first, who may be waited for."""
+        """Jump back; after a number of iterations other threads run first, since the loop may wait for them."""
         code = self.emitter.code
         work = sum(map(_work, self.emitter.program.instructions[to : at + 1]))
         if self.emitter.queue and self.emitter.matrices:
-            # Others run when the queue is empty.
+            # Other threads run only when the queue is empty.
             steps = self.emitter.matrices.steps
             work = SLICE // (max(round(SLICE / work / steps), 1) * steps)
         place = code.at(self.emitter.ctx, context_offset("budget"))
@@ -255,12 +255,12 @@ class Control:
         code.br(_PARK, code.const(ENDED_PC, "i32"))
 
     def leave(self, at: int, status: Status) -> None:
-        """Return, to go on at an instruction the next time."""
+        """Return; the next call continues at an instruction."""
         if self.emitter.active is not None:
             self._move(self.emitter.code.const(at, _COUNTERS))
         self.emitter.leave(at, status)
 
     def barrier(self, number: Value) -> Value:
-        """Where a barrier of the workgroup lies: signals towards its phase, and phases complete."""
+        """The position of a barrier of the workgroup: the signals of its phase, and the completed phases."""
         code = self.emitter.code
         return code.at(self.emitter.context("barriers", "ptr"), code.shl(number, 4))

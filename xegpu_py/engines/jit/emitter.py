@@ -18,18 +18,18 @@ from xegpu_py.visa.operands import Address, Destination, Immediate, Predicate, R
 from xegpu_py.visa.program import Instruction, Program
 
 _WIDEST_LOAD = 256
-"""Bytes up to which elements that lie apart are loaded together and picked out."""
+"""The largest extent in bytes of strided elements that are loaded together and shuffled."""
 
 _TILES = Value("%tiles", PTR)
-"""The variable of a function that says how tile registers are configured, by a number; 0 if that is not known."""
+"""The variable of a function with the number of the tile registers' configuration; 0 if it is not known."""
 
 _WAY_OUT = "leave"
-"""The block by which a thread's function is left where it is to be entered again."""
+"""The block through which a thread's function returns in order to be entered again."""
 
 
 @dataclass(frozen=True)
 class Queue:
-    """Steps of a loop whose products are still to be added to accumulators.
+    """Steps of a loop whose products are not added to the accumulators yet.
 
     Attributes:
         count: the variable of a function that says how many steps.
@@ -44,7 +44,7 @@ class Queue:
 
 @dataclass
 class Emitter:
-    """The state of code generation that rules use: the function of a thread, and the module around it.
+    """The state of code generation that rules use: the function of a thread, and its module.
 
     Attributes:
         program: the program.
@@ -84,7 +84,7 @@ class Emitter:
     _tiles: dict[str, int] = field(default_factory=dict)
 
     def forgotten(self, at: int, reader: int) -> bool:
-        """Whether nothing needs the result of instruction `at` after instruction `reader`."""
+        """Whether the result of instruction `at` is dead after instruction `reader`."""
         if self.live is None:
             return False
         root = self.program.instructions[at]["dst"].var.root[0]
@@ -92,7 +92,7 @@ class Emitter:
         return at == first and last == reader
 
     def scratch(self, size: int) -> Value:
-        """Memory of the function for what is forgotten after the instruction."""
+        """Memory of the function that is used for one instruction only."""
         self._scratch = max(self._scratch, size)
         return Value("%scratch", PTR)
 
@@ -109,7 +109,7 @@ class Emitter:
         return self.code.text()
 
     def matrix(self, operand: Raw | Vector) -> tuple[Matrix, int] | None:
-        """The matrix in which an operand lies instead of in registers, and at which byte of the variable."""
+        """The matrix that holds an operand instead of registers, and the byte of the variable."""
         found = self.matrices.of(operand.var) if self.matrices else None
         if found is None:
             return None
@@ -117,7 +117,7 @@ class Emitter:
         return matrix, offset + self.place(operand) - self.layout.offset(operand.var)
 
     def part_of_matrix(self, operand: Raw | Vector) -> tuple[Value, int] | None:
-        """Where an operand lies instead of in registers: from a pointer on, and how many bytes."""
+        """The memory that holds an operand instead of registers: a pointer and a size in bytes."""
         found = self.matrix(operand)
         if found is None:
             return None
@@ -130,7 +130,7 @@ class Emitter:
         raise AssertionError(f"{operand.var.name} is read where it was not loaded")
 
     def note_panel(self, operand: Raw, size: int, panel: Value) -> None:
-        """Take note of the panel in which a message has put so many bytes of a variable."""
+        """Record the panel to which a message has loaded `size` bytes of a variable."""
         found = self.matrix(operand)
         assert found
         start = found[1]
@@ -142,14 +142,14 @@ class Emitter:
         return found is not None and found[0].shared
 
     def new_queue(self, queue: Queue, size: int) -> None:
-        """Begin a queue of so many bytes in the loop that is written."""
+        """Begin a queue of `size` bytes in the current loop."""
         self.code.variable(queue.count.name, "i64")
         self.code.reserve(queue.memory.name, size)
         self.queue = queue
         self._queues.append(queue)
 
     def flush(self, queue: Queue | None) -> None:
-        """Multiply what is queued, if anything is: before accumulators are used by anything else."""
+        """Multiply the queued panels, before other instructions access the accumulators."""
         if queue is None:
             return
         code = self.code
@@ -169,7 +169,7 @@ class Emitter:
         return self.code.arguments[1]
 
     def helper(self, name: str, make: Callable[[], str]) -> str:
-        """The name of a function, which is written the first time."""
+        """The name of a function, which is written at its first use."""
         if name not in self.helpers:
             self.helpers[name] = ""
             self.helpers[name] = make()
@@ -182,14 +182,14 @@ class Emitter:
     # Tile registers of the host.
 
     def configure_tiles(self, function: str) -> None:
-        """Make tile registers ready by calling a function, unless they are."""
+        """Configure the tile registers by calling a function, unless they are configured."""
         code, number = self.code, self._tiles.setdefault(function, len(self._tiles) + 1)
         with code.when(code.icmp("ne", code.load(_TILES, "i32", 4), number)):
             code.call(function)
             code.store(code.const(number, "i32"), _TILES, 4)
 
     def release_tiles(self) -> None:
-        """Give tile registers back, if they are in use: the system keeps their state for each thread else."""
+        """Release the tile registers if they are in use; otherwise the system saves their state for each thread."""
         if self._tiles:
             self.code.call("llvm.x86.tilerelease")
 
@@ -200,7 +200,7 @@ class Emitter:
         return self.layout.offset(operand.var) + first_byte(operand, self.layout.target.grf_bytes)
 
     def where(self, operand: Region | Destination) -> tuple[Value, int]:
-        """Where an operand's first byte is: from a pointer on, and how many bytes."""
+        """The memory of an operand's first byte: a pointer and an offset in bytes."""
         place, (root, _) = self.place(operand), operand.var.root
         if root not in self.freedom.variables:
             return self.thread, place
@@ -223,7 +223,7 @@ class Emitter:
             return code.fetch(block, base, vector(lanes, element))
         span, root = max(places) + 1, operand.var.root[0]
         if root in self.freedom.variables and root.bytes <= _WIDEST_LOAD and base % size == root.bytes % size == 0:
-            # All of it: of loads of parts that are no vectors it was written as, LLVM makes no value.
+            # The whole variable: LLVM promotes memory to values only if loads and stores have the same type.
             places = [base // size + place for place in places]
             span, base = root.bytes // size, 0
         if span * size <= _WIDEST_LOAD:
@@ -241,7 +241,7 @@ class Emitter:
         return self.code.fetch(*self.where(operand), f"i{operand.format.bits}")
 
     def write(self, operand: Destination, values: Value, mask: Value | None) -> None:
-        """Write integers of the destination's width in the lanes of a mask; None for all."""
+        """Write integers of the destination's width to the lanes that a mask sets; None for all."""
         code = self.code
         size, lanes, (block, base) = operand.var.format.bytes, lanes_of(values.type), self.where(operand)
         if operand.stride == 1 or lanes == 1:
@@ -271,11 +271,11 @@ class Emitter:
         return self.frame.flags + 4 * self.layout.predicates[predicate]
 
     def any_nan(self, operand: Destination) -> bool:
-        """Whether what is written may be any NaN where it is one."""
+        """Whether the written value may be a NaN with any bits."""
         return operand.var.root[0] in self.freedom.nans
 
     def truth(self, predicate: Predicate) -> Value | None:
-        """A predicate that is a vector of i1, of the lanes of all instructions that access it; None for others."""
+        """A predicate that is a vector of i1, with the lanes of all instructions that access it, or None."""
         return self._truths[predicate] if predicate in self.freedom.predicates else None
 
     def flag(self, predicate: Predicate) -> Value:
@@ -285,7 +285,7 @@ class Emitter:
         return self.code.resize(self.code.fetch(self.thread, self.flag_place(predicate), f"i{bits}"), 32, False)
 
     def chosen(self, inst: Instruction) -> Value:
-        """The guard's bits for the instruction's lanes, the lowest of an i32. Inversion comes after any and all."""
+        """The guard's bits for the instruction's lanes, the lowest of an i32. Inversion is after any and all."""
         code, guard, lanes = self.code, inst.guard, inst.exec_size
         assert guard
         truth = self.chosen_lanes(inst)
@@ -344,7 +344,7 @@ class Emitter:
         own = (1 << inst.exec_size) - 1
         acting = self.acting(inst)
         if acting is None and inst.exec_size % 8 == 0 and inst.first_lane % 8 == 0:
-            # LLVM 22 loses the other lanes where it inserts a byte or word into what it keeps in a mask register.
+            # LLVM 22 loses the other lanes when it inserts a byte or word into a value in a mask register.
             code.put(code.resize(bits, inst.exec_size, False), self.thread, place + inst.first_lane // 8)
             return
         bits = code.mask(bits, own)
@@ -359,7 +359,7 @@ class Emitter:
     # Leaving the function.
 
     def leave(self, at: int, status: Status) -> None:
-        """Return, to go on at an instruction the next time."""
+        """Return; the next call continues at an instruction."""
         self.code.br(_WAY_OUT, *self._leaving(at, status))
 
     def _leaving(self, at: int, status: Status) -> tuple[Value, Value]:
@@ -385,7 +385,7 @@ class Emitter:
         code.begin(good)
 
     def golden(self, at: int, later: Value | None = None) -> None:
-        """Run instruction `at`, or one so many later, by its golden function, which works on the thread's block."""
+        """Run instruction `at`, or that `later` instructions after it, by its golden function on its block."""
         code, inst = self.code, self.program.instructions[at]
         assert not any(access.var in self.freedom.variables for access in accesses(inst, self.layout.target))
         active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")

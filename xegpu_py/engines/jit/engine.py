@@ -1,4 +1,4 @@
-"""Running native code: workers, their memory, and what they ask of the interpreter."""
+"""Running native code: workers, their memory, and their calls of the interpreter."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from xegpu_py.visa.program import Program
 from xegpu_py.visa.spec import LANES
 
 _POLL = 0.05
-"""Seconds between looks at the keyboard and the progress."""
+"""Seconds between checks for signals and updates of the progress bar."""
 
 _PATIENCE = 32
 """Rounds of scheduling after which the caller's thread returns to Python, which checks for signals. A round of 32
@@ -42,14 +42,14 @@ _MOST_PATIENCE = 16 * _PATIENCE
 _FOREVER = 1 << 62
 
 _LINE = 128
-"""Bytes, at least those of a line of any host's cache."""
+"""Bytes: at least the size of a cache line of every host."""
 
 _TOGETHER = 64
 _TOGETHER_BYTES = 1 << 20
-"""How many threads of several workgroups run together at most, and how much memory they have."""
+"""The largest number of threads of several workgroups that run together, and their largest memory."""
 
 _BRIEF = 2e-4
-"""Seconds of a launch below which other threads cannot help: it takes them half as long to begin."""
+"""The duration in seconds of a launch below which it uses no other threads: starting them takes half as long."""
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Launch:
 
     @property
     def groups(self) -> int:
-        """Number of workgroups; those that run together count as one."""
+        """The number of workgroups; workgroups that run together count as one."""
         x, y, z = self.grid
         return x * y * z // (self.across * self.down)
 
@@ -93,7 +93,7 @@ class Launch:
         return self.group_size * self.across * self.down
 
     def name(self, group: int, thread: int) -> str:
-        """Names a thread of those that run together."""
+        """The name of a thread among those that run together."""
         member, own = divmod(thread, self.group_size)
         row, column = divmod(member, self.across)
         line, x = divmod(group, self.grid[0] // self.across)
@@ -111,7 +111,7 @@ class Outcome:
 
 
 class _Slot:
-    """The memory of one workgroup in flight, or of some that run together."""
+    """The memory of one running workgroup, or of several that run together."""
 
     def __init__(self, frame: Frame, threads: int, program: Program) -> None:
         self.threads = threads
@@ -123,7 +123,7 @@ class _Slot:
         self._addresses = [memory.ctypes.data for memory in (self.blocks, self.slm, self.barriers)]
 
     def use(self, context: Context) -> None:
-        """Make it what native code works on."""
+        """Select it for native code."""
         context.blocks, context.slm, context.barriers = self._addresses
         if self.shadow:
             self.shadow.use(context)
@@ -188,16 +188,16 @@ class Jit:
         places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
         self.local_ids = np.array(places, np.int64)
         self._lengths = np.diff([*self.starts, plan.length])
-        # Tables cost some time to make: none that the program does not look into.
+        # Only the tables that the program uses are computed.
         self._tables = [table(n, "hf") if n in plan.tables else np.zeros(0, np.uint16) for n in TABLES]
         self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self._spare: list[_Worker] = []
         self._boards: list[_Board] = []
-        # Whether the last launch was over before other threads could have helped.
+        # Whether the last launch ended before other threads could have started.
         self._brief = False
 
     def worker(self, number: int) -> _Worker:
-        """A worker with its memory, of those that no launch uses: the system takes its time to give a process more."""
+        """A worker with its memory, an unused one if possible, since the allocation of memory takes long."""
         try:
             found = self._spare.pop()
         except IndexError:
@@ -216,12 +216,12 @@ class Jit:
         return found
 
     def keep(self, workers: Sequence[_Worker], board: _Board) -> None:
-        """Keep the workers of a launch, and what they share, for the next one."""
+        """Keep the workers of a launch and their shared state for the next launch."""
         self._spare.extend(workers)
         self._boards.append(board)
 
     def _together(self, launch: Launch, workers: int) -> Launch:
-        """The launch, of which some workgroups side by side run together if their threads load the same matrices.
+        """The launch, in which adjacent workgroups run together if their threads load the same matrices.
 
         They are as many as a second-level cache has room for, if each worker has its share of the work.
         """
@@ -283,13 +283,13 @@ class _Team:
         self.workers = [self.new_worker()]
 
     def new_worker(self) -> _Worker:
-        """One more worker of this launch."""
+        """Another worker of this launch."""
         worker = self.jit.worker(len(self.workers) if hasattr(self, "workers") else 0)
         worker.begin(self)
         return worker
 
     def fail(self, group: int, error: BaseException) -> None:
-        """Note a failure, and let all workers stop."""
+        """Record a failure, and stop all workers."""
         with self._lock:
             self.faults.append((group, error))
         self.stop[0] = 1
@@ -309,7 +309,7 @@ class _Team:
         try:
             if not brief:
                 self._start(threads)
-            # This thread comes back now and then, for signals, and to show progress.
+            # This thread returns regularly to check for signals and to show progress.
             for _ in own.steps():
                 if not threads:
                     self._start(threads)
@@ -328,7 +328,7 @@ class _Team:
         return alone
 
     def _start(self, threads: list[threading.Thread]) -> None:
-        """Let other threads help."""
+        """Start other threads."""
         for _ in range(1, self.size):
             self.workers.append(self.new_worker())
             threads.append(threading.Thread(target=self.workers[-1].run, daemon=True))
@@ -348,7 +348,7 @@ class _Team:
         return executed, traffic
 
     def end(self) -> None:
-        """Raise what was found, of several the one in the first workgroup."""
+        """Raise the error that was found; of several that of the first workgroup."""
         if self.faults:
             raise min(self.faults, key=lambda f: f[0])[1]
         if self.stuck:
@@ -363,7 +363,7 @@ class _Team:
 
 
 class _Worker:
-    """One thread of the operating system, and what native code needs there."""
+    """One thread of the operating system, and its state for native code."""
 
     def __init__(self, jit: Jit, number: int) -> None:
         self.jit, frame = jit, jit.frame
@@ -396,7 +396,7 @@ class _Worker:
         )
 
     def begin(self, team: _Team) -> None:
-        """Make ready for a launch."""
+        """Prepare for a launch."""
         self.team, self.launch = team, team.launch
         self.executed[:] = 0
         self.traffic[:] = 0
@@ -450,7 +450,7 @@ class _Worker:
         return self.slot
 
     def _native(self, call: Callable[[Context], None], patience: int) -> Iterator[Status]:
-        """Run native code, and go on with the workgroup in whose middle it has come back; the last status counts."""
+        """Run native code, and resume a workgroup that it left before its end; return the last status."""
         self.context.patience = patience
         call(self.context)
         while (status := Status(self.context.status)) == Status.PAUSED:
@@ -474,7 +474,7 @@ class _Worker:
             if patience < _MOST_PATIENCE and time.perf_counter() - begun < _POLL / 10:
                 patience *= 2
             if status == Status.YIELDED:
-                # It waits for what others do: they run, and it goes on later.
+                # It waits for other workgroups, which run before it continues.
                 self.own.group = context.first
                 waiting.append(self.own)
                 self.slot = self._new_slot()
@@ -483,7 +483,7 @@ class _Worker:
             elif status != Status.ENDED:
                 self.own.group = context.first
                 self._fine(status)
-                # The threads of a workgroup that is stuck keep no others from running.
+                # Other workgroups run although the threads of this one are stuck.
                 if status != Status.DEADLOCK:
                     return
                 context.first += 1
@@ -509,14 +509,14 @@ class _Worker:
             context.pause = bool(waiting)
 
     def _fine(self, status: Status) -> bool:
-        """Whether to go on."""
+        """Whether to continue."""
         if status == Status.FAULT:
             self.team.fail(self.own.group, self._fault())
         elif status == Status.DEADLOCK:
             self.team.stuck[self.own.group] = self._places()
         return status == Status.ENDED
 
-    # What the interpreter is asked for.
+    # Calls of the interpreter.
 
     def _batch(self, blocks: Array) -> Batch:
         """Threads of the workgroup as the interpreter sees them, with the registers that native code works on."""
@@ -586,7 +586,7 @@ class _Worker:
 
 
 def dwords(blocks: Array, place: int, count: int = 1) -> Array:
-    """The dwords of threads' blocks that begin at a place, int32[threads, count]."""
+    """The dwords of threads' blocks from an offset on, int32[threads, count]."""
     found: Array = blocks[:, place : place + 4 * count].view(np.int32)
     return found
 

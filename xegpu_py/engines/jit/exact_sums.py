@@ -1,4 +1,4 @@
-"""DPAS in the models `stage` and `exact`: sums of products that are exact before they are rounded."""
+"""DPAS in the models `stage` and `exact`: exact sums of products, which are then rounded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _F64_BITS = 53
 _ROWS_AT_ONCE = 8
 """Rows of accumulators that are worked on in each step of a loop."""
 _LEAST, _MOST = -149, 70
-"""Exponents that the unit of a sum may have: no less than that of f32, and none with which a sum overflows f32."""
+"""The range of the exponent of a sum's unit: at least that of f32, and such that no sum overflows f32."""
 
 
 def summer(name: str, shape: Shape, host: Host) -> str:
@@ -180,7 +180,7 @@ def _sums_with_errors(code: Code, shape: Shape, before: list[Value], a: Value, b
             exact = code.fcmp("oeq", errors, code.const(0, kind))
             finite = code.fcmp("oeq", code.bin("fsub", total, total), code.const(0, kind))
             odd = code.select(code.or_(exact, code.not_(finite)), total, odd_sum(code, total, errors))
-            # Infinities and NaNs have no errors that count.
+            # The errors of infinities and NaNs are ignored.
             bad = code.and_(bad, finite)
             noted = code.or_(code.load(unsure, none.type), code.cast("zext", bad, "i8"))
             code.store(noted, unsure)

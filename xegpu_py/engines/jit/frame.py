@@ -10,27 +10,27 @@ from xegpu_py.visa.spec import LANES
 
 
 class Status(IntEnum):
-    """Why native code came back."""
+    """The reasons why native code returns."""
 
     ENDED = 0
     WAITING = 1
     """At a barrier that is not complete."""
     YIELDED = 2
-    """After some work in a loop, so that others can run."""
+    """After a number of iterations of a loop, to let other threads run."""
     FAULT = 3
-    """Before an instruction that is refused."""
+    """Before an instruction whose access is refused."""
     STOPPED = 4
-    """Since it was asked to stop."""
+    """Because the stop flag is set."""
     DEADLOCK = 5
     """All threads of a workgroup wait for signals that never come."""
     MOVED = 6
-    """To go on in another part of the thread's function."""
+    """To continue in another part of the thread's function."""
     PAUSED = 7
-    """In the middle of a workgroup, so that Python can look at signals."""
+    """In the middle of a workgroup, to let Python check for signals."""
 
 
 STRIDES = 64
-"""Block messages whose strides are kept, a power of two."""
+"""The number of block messages whose strides are kept, a power of two."""
 
 ENDED_PC = 1 << 30
 """The program counter of a lane that has ended."""
@@ -43,7 +43,7 @@ small enough that they find matrices that they share in the caches, and large en
 
 @dataclass
 class Frame:
-    """Where a thread's state lies, in bytes from the start of its block. Its registers come first.
+    """The layout of a thread's state: offsets in bytes in its block, which begins with the registers.
 
     Attributes:
         registers: bytes of its register file, a multiple of 64.
@@ -134,7 +134,7 @@ class Context(ctypes.Structure):
         ("tables", ctypes.c_void_p),  # pointers to the tables of 16-bit functions
         ("panels", ctypes.c_void_p),  # the worker's `Panels`
         ("current", ctypes.c_int64),  # the thread of the workgroup that runs
-        # What is kept to look for races (`races`); null, and not read, where nothing does.
+        # The state of race detection (`races`); null without --check=races.
         ("clocks", ctypes.c_void_p),  # of the workgroup
         ("clock_bytes", ctypes.c_int64),  # of these, what is zero when a workgroup begins
         ("local_shadow", ctypes.c_void_p),  # i64[3, granules]: stores, loads and atomics of shared local memory
@@ -153,7 +153,7 @@ class Context(ctypes.Structure):
 
 
 def context_offset(name: str) -> int:
-    """Where a field of `Context` lies."""
+    """The offset of a field of `Context`."""
     found: int = getattr(Context, name).offset
     return found
 
@@ -163,7 +163,7 @@ TRAFFIC = tuple((memory, category) for memory in ("ugm", "slm") for category in 
 
 
 def traffic_offset(memory: str, category: str) -> int:
-    """Where in `Context.traffic` the bytes of such messages are counted."""
+    """The index in `Context.traffic` of the counter of such messages."""
     return 8 * TRAFFIC.index((memory, category))
 
 

@@ -1,4 +1,4 @@
-"""LLVM's C API: text of LLVM IR becomes object code, and object code is made ready to run.
+"""LLVM's C API: compiles text of LLVM IR to object code, and loads object code.
 
 The library is that which MLIR's bindings use, from the same series of wheels.
 """
@@ -19,7 +19,7 @@ _TEXT = ctypes.c_char_p
 _NUMBER = ctypes.c_int
 
 _TARGETS = ("X86", "AArch64")
-"""LLVM's names of the architectures that wheels are made for."""
+"""LLVM's names of the architectures that have wheels."""
 
 _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "LLVMGetVersion": (None, [_POINTER] * 3),
@@ -63,7 +63,7 @@ FILES = {"assembly": 0, "object": 1}
 
 
 class LLVMError(Exception):
-    """Text or object code that LLVM does not take."""
+    """Text or object code that LLVM refuses."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Machine:
 
 
 def _places() -> Iterator[Path]:
-    """Libraries that may hold LLVM's C API: of LLVM's own package, beside the MLIR bindings, or inside them."""
+    """Libraries that may contain LLVM's C API: those of LLVM's package, beside the MLIR bindings, or inside them."""
     for package, patterns in (
         ("llvm", ("lib/libLLVM.*",)),
         ("mlir", ("_mlir_libs/libLLVM*", "../lib/libLLVM*", "_mlir_libs/libMLIRPythonCAPI.*")),
@@ -110,7 +110,7 @@ def _library() -> ctypes.CDLL:
                 function.restype, function.argtypes = result, arguments
         except (OSError, AttributeError):
             continue
-        # What LLVM was built for is of its packager's choice.
+        # The packager chooses the architectures for which LLVM is built.
         for target in _TARGETS:
             for part in ("TargetInfo", "Target", "TargetMC", "AsmPrinter"):
                 initialize = getattr(found, f"LLVMInitialize{target}{part}", None)
@@ -133,7 +133,7 @@ def available() -> bool:
 
 
 def _text(library: ctypes.CDLL, name: str) -> str:
-    """The string that a function makes."""
+    """The string that a function returns."""
     pointer = getattr(library, name)()
     found = ctypes.string_at(pointer).decode()
     library.LLVMDisposeMessage(pointer)
@@ -148,7 +148,7 @@ def major_version() -> int:
 
 @lru_cache
 def machine() -> Machine:
-    """The machine that this is.
+    """The machine on which this runs.
 
     Raises:
         RuntimeError: if LLVM's library is not found.
@@ -166,7 +166,7 @@ def machine() -> Machine:
 
 @contextmanager
 def _owned(pointer: _POINTER | int | None, dispose: object) -> Iterator[_POINTER | int | None]:
-    """An object of LLVM's until the block ends."""
+    """An object of LLVM, which is destroyed at the end of the block."""
     try:
         yield pointer
     finally:
@@ -174,7 +174,7 @@ def _owned(pointer: _POINTER | int | None, dispose: object) -> Iterator[_POINTER
 
 
 def compiled(text: str, target: Machine, passes: str, level: int, file: str = "object") -> bytes:
-    """Make object code, or assembly, of a module of LLVM IR; without Python's lock, nearly all of the time.
+    """Compile a module of LLVM IR to object code or assembly, nearly all of the time without Python's lock.
 
     Args:
         passes: what is done to the module, in the syntax of `opt -passes`.
@@ -226,7 +226,7 @@ class Loaded:
     """
 
     def __init__(self, codes: Sequence[bytes], names: Sequence[str]) -> None:
-        """Load object files that belong together, which must have functions of these names.
+        """Load object files that call each other, and look up functions by name.
 
         Raises:
             LLVMError: if one is none of this machine, or a function is missing.
@@ -255,7 +255,7 @@ def _check(library: ctypes.CDLL, error: int | None) -> None:
 
 
 def _dispose(library: ctypes.CDLL, jit: ctypes.c_void_p) -> None:
-    """Give a JIT's memory back; what goes wrong at that is of no use to anyone."""
+    """Release a JIT's memory; errors are ignored."""
     error = library.LLVMOrcDisposeLLJIT(jit)
     if error:
         library.LLVMDisposeErrorMessage(library.LLVMGetErrorMessage(error))

@@ -17,7 +17,7 @@ ONE = {"f32": 0x3F800000, "f64": 0x3FF << 52}
 
 
 def widen(code: Code, pattern: Value, fmt: Format) -> Value:
-    """A float's bit patterns as numbers: f32, or f64 of df. Exact."""
+    """A float's bit patterns as numbers: f64 for df, otherwise f32. Exact."""
     if fmt.name == "bf":
         return code.cast("bitcast", code.shl(code.resize(pattern, 32, False), 16), "f32")
     if fmt.name == "hf":
@@ -77,7 +77,7 @@ def odd_sum(code: Code, a: Value, b: Value) -> Value:
     total, error = two_sum(code, a, b)
     zero, bits = code.const(0, a.type), code.cast("bitcast", total, "i64")
     even = code.icmp("eq", code.mask(bits, 1), 0)
-    # Beyond the exact sum in magnitude: one step back, which is odd as the nearest was even.
+    # Larger in magnitude than the exact sum: the previous number, which is odd since the nearest was even.
     outward = code.icmp("slt", code.xor(bits, code.cast("bitcast", error, "i64")), 0)
     one = code.const(1, bits.type)
     moved = code.select(outward, code.sub(bits, one), code.add(bits, one))
@@ -86,7 +86,7 @@ def odd_sum(code: Code, a: Value, b: Value) -> Value:
 
 
 def modified(code: Code, values: Value, modifier: str, signed: bool = True) -> Value:
-    """Numbers, floats or integers wide enough, with a source modifier's effect."""
+    """Apply a source modifier to numbers: floats, or integers that are wide enough."""
     if values.element[0] == "f":
         if "abs" in modifier:
             values = code.intrinsic("fabs", values)
@@ -100,7 +100,7 @@ def modified(code: Code, values: Value, modifier: str, signed: bool = True) -> V
 
 
 def modified_bits(code: Code, pattern: Value, fmt: Format, modifier: str) -> Value:
-    """A float's patterns with their sign changed, and nothing else of a NaN."""
+    """Apply a source modifier to a float's patterns; only the sign bit changes."""
     sign = 1 << (fmt.bits - 1)
     if "abs" in modifier:
         pattern = code.mask(pattern, sign - 1)
@@ -108,7 +108,7 @@ def modified_bits(code: Code, pattern: Value, fmt: Format, modifier: str) -> Val
 
 
 def float_to_integer(code: Code, values: Value, fmt: Format) -> Value:
-    """Numbers toward zero, as the nearest integers that the type has; NaN gives 0."""
+    """Numbers truncated and saturated to an integer type; NaN becomes 0."""
     kind = vector(values.lanes, f"i{fmt.bits}")
     name = "fptoui.sat" if fmt.kind == "u" else "fptosi.sat"
     return code.intrinsic(name, values, kind=kind, overloads=[kind, values.type])
@@ -126,13 +126,13 @@ def integer_to_float(code: Code, pattern: Value, fmt: Format, modifier: str, tar
     if "abs" in modifier and signed:
         pattern, signed = modified(code, pattern, "abs"), False
     if target.name == "hf":
-        # Far beyond what hf has, and still exact in f64.
+        # Far beyond the range of hf, and still exact in f64.
         most = code.const(1 << 20, pattern.type)
         pattern = code.intrinsic("smin" if signed else "umin", pattern, most)
         if signed:
             pattern = code.intrinsic("smax", pattern, code.const(-(1 << 20), pattern.type))
     values = code.cast("sitofp" if signed else "uitofp", pattern, work)
-    # Not a change of sign: the negative of zero is the one zero that integers have.
+    # Not a change of the sign bit: integers have no negative zero.
     return code.bin("fsub", code.const(0, values.type), values) if modifier.startswith("-") else values
 
 
@@ -145,7 +145,7 @@ class Width:
 
 
 def width_of(spans: Sequence[Span]) -> Width:
-    """The narrowest width in which all of these numbers are held."""
+    """The smallest integer type that holds all of these numbers."""
     low, high = min(s[0] for s in spans), max(s[1] for s in spans)
     for bits in (8, 16, 32, 64):
         if -(1 << (bits - 1)) <= low and high < 1 << (bits - 1):
@@ -156,7 +156,7 @@ def width_of(spans: Sequence[Span]) -> Width:
 
 
 def clamped(code: Code, values: Value, width: Width, target: Format) -> Value:
-    """Integers as the nearest that the target has, in its width. The width holds all numbers of the target."""
+    """Integers saturated to the target type. The source type holds all numbers of the target."""
     low, high = span(target.name)
     if width.signed:
         values = code.intrinsic("smax", values, code.const(low, values.type))
