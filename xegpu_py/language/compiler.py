@@ -284,7 +284,7 @@ class Compiler(Expressions):
             return a
         a, b = self._joined(a, b, blocks)
         one, other = Tree(a), Tree(b)
-        if one.types != other.types or not one.values:
+        if not one.has_types_of(other) or not one.agrees(other) or not one.values:
             if name == RESULT:
                 raise TypeError(f"the function returns {described(a)} in one case and {described(b)} in another")
             return Undefined(f"is {described(a)} in one branch and {described(b)} in the other")
@@ -584,6 +584,12 @@ class Compiler(Expressions):
                 e.erase()
                 self.scope.variables = before
                 wanted = outline(e.now)
+                if not isinstance(e.now, Undefined) and not (can_be_filled(wanted) and dynamic(before[e.name])):
+                    # An object that is known at compile time, such as a function or a tile: the variable can be
+                    # assigned anew in each iteration, but not carried to the next one.
+                    changed.pop(e.name, None)
+                    before[e.name] = Undefined(e.why)
+                    continue
                 if e.name in changed or isinstance(e.now, Undefined) or not fits_types(before[e.name], wanted):
                     raise e.error from None
                 changed[e.name] = wanted

@@ -12,7 +12,7 @@ from mlir.dialects import scf
 from xegpu_py.language import math, types
 from xegpu_py.language.functions import where
 from xegpu_py.language.held import Handle
-from xegpu_py.language.scopes import BREAK, CONTINUE, RESULT, RETURN, Scope, Tree, Undefined, described
+from xegpu_py.language.scopes import BREAK, CONTINUE, RESULT, RETURN, Scope, Tree, Undefined, described, dynamic
 from xegpu_py.language.values import Product, Value, constant, value_of
 
 
@@ -85,6 +85,7 @@ class Retyped(Exception):
     Attributes:
         name: the variable's name.
         now: its value after an iteration.
+        why: what is wrong, without the variable's name.
         error: the error if the loop cannot be built with the new type.
         erase: erases the loop as far as it is built.
     """
@@ -92,13 +93,13 @@ class Retyped(Exception):
     def __init__(self, name: str, before: Any, now: Any, erase: Callable[[], None]) -> None:
         super().__init__(name)
         self.name, self.now, self.erase = name, now, erase
-        message = (
-            f"'{name}' {now.why}, but the loop carries it"
+        rule = "a variable that a loop carries keeps its type" if dynamic(before) else "a loop carries values only"
+        self.why = (
+            f"{now.why}, but the loop carries it"
             if isinstance(now, Undefined)
-            else f"'{name}' is {described(before)} before the loop and {described(now)} after an iteration; "
-            "a variable that a loop carries keeps its type"
+            else f"is {described(before)} before the loop and {described(now)} after an iteration; {rule}"
         )
-        self.error = TypeError(message)
+        self.error = TypeError(f"'{name}' {self.why}")
 
 
 class LoopState:
@@ -145,7 +146,7 @@ class LoopState:
         for name, tree in self._trees.items():
             now = self._like(self._before[name], self._scope.variables.get(name))
             new = Tree(now) if not isinstance(now, Undefined) else None
-            if new is None or new.types != tree.types:
+            if new is None or not new.has_types_of(tree) or not new.agrees(tree):
                 raise Retyped(name, self._before[name], now, functools.partial(self._abort, loop))
             yielded += new.values
         return yielded + [handle.ir for handle in self._handles]

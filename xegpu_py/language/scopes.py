@@ -126,6 +126,8 @@ def described(found: Any) -> str:
         return "a product of matrices"
     if isinstance(found, Closure):
         return "a function"
+    if isinstance(found, FunctionType):
+        return f"the function {found.__name__}"
     return repr(found)
 
 
@@ -151,7 +153,7 @@ class Tree:
     def __init__(self, found: Any) -> None:
         self.values: list[mlir.Value] = []
         self._shapes: list[tuple[int, ...]] = []
-        self.handles: list[Handle] = []
+        self._fixed: list[Any] = []
         self._rebuild = self._take(found)
 
     def _take(self, found: Any) -> Callable[[Iterator[mlir.Value]], Any]:
@@ -164,19 +166,28 @@ class Tree:
         if isinstance(found, Pointers):
             self.values.append(found.indices.ir)
             self._shapes.append(found.indices.shape)
+            self._fixed.append(found.array)
             return lambda new: Pointers(found.array, found.indices.with_ir(next(new)))
-        if isinstance(found, tuple) and hasattr(found, "_fields"):
-            parts = [self._take(x) for x in found]
-            return lambda new: type(found)(*(p(new) for p in parts))
         if isinstance(found, (tuple, list)):
+            self._fixed += [type(found), len(found)]
             parts = [self._take(x) for x in found]
+            if hasattr(found, "_fields"):
+                return lambda new: type(found)(*(p(new) for p in parts))
             return lambda new: type(found)(p(new) for p in parts)
+        self._fixed.append(found)
         return lambda new: found
 
-    @property
-    def types(self) -> list[tuple[str, tuple[int, ...]]]:
-        """MLIR's type of each SSA value, and its shape in the language."""
-        return [(str(v.type), shape) for v, shape in zip(self.values, self._shapes)]
+    def has_types_of(self, other: Tree) -> bool:
+        """Whether the SSA values of both have the same types, and the same shapes in the language."""
+        mine, others = ([(str(v.type), shape) for v, shape in zip(t.values, t._shapes)] for t in (self, other))
+        return mine == others
+
+    def agrees(self, other: Tree) -> bool:
+        """Whether both differ in nothing but their SSA values: what is known at compile time is the same."""
+        pairs = zip(self._fixed, other._fixed)
+        return len(self._fixed) == len(other._fixed) and all(
+            a is b or (type(a) is type(b) and not dynamic(a) and same(a, b)) for a, b in pairs
+        )
 
     def rebuilt(self, values: Iterable[mlir.Value]) -> Any:
         """The object with other SSA values."""

@@ -252,6 +252,67 @@ def test_what_a_loop_may_not_assign_is_unknown_after_it(body, why):
         xegpu_py.jit(function_of(text, f"<{body}>")).bind(np.zeros(16, np.float32), 5)[0].module.verify()
 
 
+STATIC = {
+    "function": ("f = abs", "Y[i] = f(i)\n        f = min", "is <built-in function abs> before the loop and"),
+    "user's function": (
+        "f = indent",
+        "Y[0] = 1 if f is indent else 2\n        f = function_of",
+        "is the function indent",
+    ),
+    "text": ("f = 'a'", "Y[i] = len(f)\n        f = 'bc'", "is 'a' before the loop and 'bc' after an iteration"),
+    "tuple": (
+        "f = 1, 'a'",
+        "Y[i] = len(f[1])\n        f = i, 'bc'",
+        r"is \(.*'a'\) before the loop and \(.*'bc'\) after",
+    ),
+    "array": ("f = X", "Y[i] = f[0]\n        f = Y", "is <array of float32.*> before the loop and <array of float32"),
+    "pointers": (
+        "f = X + 1",
+        "Y[i] = xl.load(f).sum()\n        f = Y + i",
+        "is <pointers to float32.*> before the loop",
+    ),
+    "tile": ("f = X.tile(8, at=0)", "f.load()\n        f = X.tile(8, at=i)", "is <tile of .*> before the loop"),
+    "after": ("f = 'a'", "f = 'bc'\n    Y[0] = len(f)", "is 'a' before the loop and 'bc' after an iteration"),
+    "branch": (
+        "f = X + 1\n    if n > 2: f = Y + 1",
+        "Y[i] = xl.load(f).sum()",
+        "is <pointers to .* in one branch and <pointers",
+    ),
+}
+"""A statement before a loop, the statements in it, and the error: what these kernels carry is no value."""
+
+
+@pytest.mark.parametrize("name", STATIC)
+def test_loops_carry_values_only(name):
+    """They took the object from before the loop in all iterations."""
+    before, inside, message = STATIC[name]
+    text = f"def program(X, Y, n):\n    {before}\n    for i in range(n):\n        {inside}\n"
+    function = function_of(text, f"<static {name}>")
+    function.__globals__.update(xl=xl, indent=indent, function_of=function_of)
+    with pytest.raises(xegpu_py.DiagnosticError, match=f"'f' {message}"):
+        xegpu_py.jit(function).bind(np.zeros(16, np.float32), np.zeros(16, np.float32), 5)[0].module.verify()
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_loops_assign_other_objects_anew(engine):
+    """In each iteration, before they use them."""
+
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y, n):
+        tile, name, pointers = X.tile(8, at=0), "x", X + 0
+        total, same = tile.load(), name
+        for i in range(n):
+            name = "abc"
+            tile, pointers = X.tile(8, at=i * 8), Y + i
+            total += tile.load() * len(name)
+            xl.store(pointers, len(same))
+        Y.tile(8, at=8).store(total)
+
+    x, y = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    kernel(x, y, 2)
+    np.testing.assert_array_equal(y, np.concatenate([[1, 1], np.zeros(6), x[:8] + 3 * (x[:8] + x[8:])]))
+
+
 def test_a_counter_that_was_something_else():
     def kernel(X, n):
         k = xl.arange(16)
