@@ -25,7 +25,7 @@ from mlir.dialects import arith, scf
 from xegpu_py.language import types
 from xegpu_py.language.arrays import Array
 from xegpu_py.language.expressions import BINARY, Expressions, Flow, static_items
-from xegpu_py.language.held import Handle
+from xegpu_py.language.held import BUILDING, Handle
 from xegpu_py.language.loops import Loop, LoopState, Retyped, iterations, without_unchanged
 from xegpu_py.language.scopes import (
     BREAK,
@@ -40,7 +40,6 @@ from xegpu_py.language.scopes import (
     filled,
     filler,
     fits_types,
-    handles_in,
     in_types,
     outline,
     promoted,
@@ -206,13 +205,13 @@ class Compiler(Expressions):
     def _branch(self, condition: Value, yes: Callable[[], Flow], no: Callable[[], Flow]) -> Flow:
         """Compile both sides of a condition that is known only at run time, and merge their variables."""
         before = dict(self.scope.variables)
-        reached = self._reached()
+        reached = {id(handle): handle for handle in BUILDING.handles}
         old = {key: handle.ir for key, handle in reached.items()}
         draft = scf.IfOp(condition.ir, has_else=True)
         sides = []
         for block, run in ((draft.then_block, yes), (draft.else_block, no)):
             self.scope.variables = dict(before)
-            with mlir.InsertionPoint(block):
+            with BUILDING.inside(block):
                 flow = run()
             places = {key: handle.ir for key, handle in reached.items()}
             sides.append((flow, self.scope.variables, places, block))
@@ -434,15 +433,7 @@ class Compiler(Expressions):
         """The variables that a loop may assign, and the handles that it may move."""
         variables = self.scope.variables
         names = [n for n in assigned(body) if n in variables and not isinstance(variables[n], Undefined)]
-        return names, list(self._reached().values())
-
-    def _reached(self) -> dict[int, Handle]:
-        """The handles that variables hold, by their identities."""
-        reached: dict[int, Handle] = {}
-        for scope in self._scopes:
-            for found in scope.variables.values():
-                handles_in(found, reached)
-        return reached
+        return names, BUILDING.handles
 
     def _try_for(
         self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value], ahead: bool
@@ -453,7 +444,7 @@ class Compiler(Expressions):
         loop = scf.ForOp(start.ir, stop.ir, step.ir, state.initial)
         if ahead:
             loop.operation.attributes[LOAD_AHEAD] = mlir.UnitAttr.get()
-        with mlir.InsertionPoint(loop.body):
+        with BUILDING.inside(loop.body):
             state.enter(loop.inner_iter_args)
             self._assign(node.target, element(Value(loop.induction_variable, types.index)))
             self._block(node.body)
@@ -515,7 +506,7 @@ class Compiler(Expressions):
         where = mlir.Location.current
         before = loop.before.blocks.append(*kinds, arg_locs=[where] * len(kinds))
         after = loop.after.blocks.append(*kinds, arg_locs=[where] * len(kinds))
-        with mlir.InsertionPoint(before):
+        with BUILDING.inside(before):
             arguments = list(before.arguments)
             state.enter(arguments[len(places) :])
             if counted:
@@ -527,7 +518,7 @@ class Compiler(Expressions):
                 condition = condition & ~self._flag(hidden)
             yielded = state.leave(loop.operation)
             scf.ConditionOp(value_of(condition).ir, [*arguments[: len(places)], *yielded])
-        with mlir.InsertionPoint(after):
+        with BUILDING.inside(after):
             arguments = list(after.arguments)
             state.enter(arguments[len(places) :])
             if counted:
@@ -558,7 +549,7 @@ class Compiler(Expressions):
             return value_of(condition())
         running = ~self._flag(hidden)
         op = scf.IfOp(running.ir, [running.ir.type], has_else=True)
-        with mlir.InsertionPoint(op.then_block):
+        with BUILDING.inside(op.then_block):
             scf.YieldOp([value_of(condition()).ir])
         with mlir.InsertionPoint(op.else_block):
             scf.YieldOp([constant(types.bool_, False).ir])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -42,6 +44,7 @@ class BuildState(threading.local):
 
     def __init__(self) -> None:
         self._kernels: list[tuple[mlir.Context, Evaluation | None, Target]] = []
+        self._handles: list[list[list[weakref.ref[Handle]]]] = []
 
     def enter(self, evaluation: Evaluation | None = None, target: str = DEFAULT) -> None:
         """Begin a kernel in the current context.
@@ -54,10 +57,32 @@ class BuildState(threading.local):
             ValueError: if the target does not exist.
         """
         self._kernels.append((mlir.Context.current, evaluation, target_of(target)))
+        self._handles.append([[]])
 
     def leave(self) -> None:
         """End the innermost kernel."""
         self._kernels.pop()
+        self._handles.pop()
+
+    @contextmanager
+    def inside(self, block: mlir.Block) -> Iterator[None]:
+        """Build ops at the end of a block of a loop or branch."""
+        self._handles[-1].append([])
+        try:
+            with mlir.InsertionPoint(block):
+                yield
+        finally:
+            self._handles[-1].pop()
+
+    def note(self, handle: Handle) -> None:
+        """Note that a handle was made in the innermost loop or branch."""
+        if self.evaluation is None:
+            self._handles[-1][-1].append(weakref.ref(handle))
+
+    @property
+    def handles(self) -> list[Handle]:
+        """The handles that were made in the loops and branches around the insertion point and may still be used."""
+        return [handle for made in self._handles[-1] for ref in made if (handle := ref()) is not None]
 
     @property
     def target(self) -> Target:
@@ -116,7 +141,11 @@ class Held:
 
 
 class Handle(Held):
-    """An object whose SSA value methods replace in place, as `advance` does."""
+    """An object whose SSA value methods replace in place, as `advance` does; loops carry all of them."""
+
+    def __init__(self, value: mlir.Value) -> None:
+        super().__init__(value)
+        BUILDING.note(self)
 
     @property
     def ir(self) -> mlir.Value:

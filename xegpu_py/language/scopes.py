@@ -16,9 +16,8 @@ from mlir import ir as mlir
 from xegpu_py.language import types
 from xegpu_py.language.arrays import Array, Pointers
 from xegpu_py.language.held import Handle
-from xegpu_py.language.scattered import StridedTile
 from xegpu_py.language.source import Code
-from xegpu_py.language.tiles import Block, TileStack
+from xegpu_py.language.tiles import Block
 from xegpu_py.language.types import DType
 from xegpu_py.language.values import Product, Value, constant, value_of
 
@@ -129,22 +128,6 @@ def described(found: Any) -> str:
     if isinstance(found, FunctionType):
         return f"the function {found.__name__}"
     return repr(found)
-
-
-def handles_in(found: Any, into: dict[int, Handle]) -> None:
-    """Collect the handles that a variable holds, by their identities."""
-    if isinstance(found, Handle):
-        into[id(found)] = found
-    elif isinstance(found, TileStack):
-        handles_in(found.tiles, into)
-    elif isinstance(found, StridedTile):
-        handles_in(found.positions, into)
-    elif isinstance(found, (tuple, list)):
-        for x in found:
-            handles_in(x, into)
-    elif isinstance(found, dict):
-        for x in found.values():
-            handles_in(x, into)
 
 
 class Tree:

@@ -1,5 +1,7 @@
 """Control flow of the tile language: random Python functions compute in a kernel what they compute in Python."""
 
+import dataclasses
+import functools
 import linecache
 import random
 
@@ -311,6 +313,45 @@ def test_loops_assign_other_objects_anew(engine):
     x, y = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
     kernel(x, y, 2)
     np.testing.assert_array_equal(y, np.concatenate([[1, 1], np.zeros(6), x[:8] + 3 * (x[:8] + x[8:])]))
+
+
+@dataclasses.dataclass
+class Walker:
+    tile: object
+
+    def step(self):
+        value = self.tile.load()
+        self.tile.advance(0, 16)
+        return value
+
+
+def steps_of(tile):
+    return lambda: Walker(tile).step()
+
+
+WALKS = {
+    "closure": steps_of,
+    "attribute": lambda tile: Walker(tile).step,
+    "partial": lambda tile: functools.partial(Walker.step, Walker(tile)),
+    "dictionary": lambda tile: lambda held={"tile": [tile]}: Walker(held["tile"][0]).step(),
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_loops_carry_tiles_wherever_they_are_held(name, engine):
+    """In variables of functions that have returned, and in objects; their moves were lost, silently."""
+
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y, n, steps: xegpu_py.Constexpr):
+        step, total = steps(X.tile((1, 16), at=(0, 0))), xl.zeros((1, 16))
+        for i in range(n):
+            total += step() if i > 0 else step() * 2
+        Y.tile((1, 16), at=(0, 0)).store(total + step())
+
+    x, y = np.arange(64, dtype=np.float32).reshape(1, 64), np.zeros((1, 16), np.float32)
+    kernel(x, y, 3, steps=WALKS[name])
+    np.testing.assert_array_equal(y, x.reshape(4, 16).sum(0, keepdims=True) + x[:, :16])
 
 
 def test_a_counter_that_was_something_else():
