@@ -88,24 +88,24 @@ class Known:
     value: Any
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Known) and _identity(self.value) == _identity(other.value)
+        return isinstance(other, Known) and identity(self.value) == identity(other.value)
 
     def __hash__(self) -> int:
-        return hash(_identity(self.value))
+        return hash(identity(self.value))
 
     def __str__(self) -> str:
         return repr(self.value)
 
 
-def _identity(value: Any) -> Any:
-    """The key under which an argument is compiled for: 2 and 2.0 have different ones."""
+def identity(value: Any) -> Any:
+    """The key of an object that is known at compile time: 2 and 2.0 have different ones, and so have 0.0 and -0.0."""
     if isinstance(value, tuple):
-        return type(value), tuple(map(_identity, value))
+        return type(value), tuple(map(identity, value))
     if isinstance(value, frozenset):
-        return type(value), frozenset(map(_identity, value))
+        return type(value), frozenset(map(identity, value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type) and type(value).__eq__ is not object.__eq__:
         hash(value)
-        return type(value), tuple(_identity(getattr(value, f.name)) for f in dataclasses.fields(value))
+        return type(value), tuple(identity(getattr(value, f.name)) for f in dataclasses.fields(value))
     return type(value), value.hex() if isinstance(value, float) else value
 
 
@@ -120,7 +120,7 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
         kernel: the kernel's name, for error messages.
 
     Raises:
-        TypeError: if it is neither an array nor a number.
+        TypeError: if it is neither an array nor a number, or an array with other elements or a negative stride.
         OverflowError: if it does not fit the type with which the parameter is annotated.
     """
     wanted = parameter.annotation
@@ -159,6 +159,12 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
 
 
 def _array_type(array: np.ndarray[Any, Any], limits: Block2DLimits | None) -> ArrayType:
+    if array.size and min(array.strides) < 0:
+        raise ValueError("the array has a negative stride; numpy.ascontiguousarray makes a copy that has none")
+    if not array.dtype.isnative:
+        raise ValueError(
+            f"{array.dtype} has the other byte order; astype({array.dtype.name!r}) makes a copy in this one"
+        )
     dtype, shape = dtype_of(array.dtype), (None,) * array.ndim
     aligned = limits is None or limits.array_problem(array) is None
     if array.flags.c_contiguous:

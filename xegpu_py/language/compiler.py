@@ -24,7 +24,7 @@ from mlir.dialects import arith, scf
 
 from xegpu_py.language import types
 from xegpu_py.language.arrays import Array
-from xegpu_py.language.expressions import BINARY, Expressions, Flow, static_items
+from xegpu_py.language.expressions import BINARY, Expressions, Flow
 from xegpu_py.language.held import BUILDING, Handle
 from xegpu_py.language.loops import Loop, LoopState, Retyped, iterations, without_unchanged
 from xegpu_py.language.scopes import (
@@ -126,8 +126,13 @@ class Compiler(Expressions):
 
     def _do_AugAssign(self, node: ast.AugAssign) -> None:
         load = ast.copy_location(as_load(node.target), node.target)
-        result = BINARY[type(node.op)](self._value(load), self._value(node.value))
-        self._assign(node.target, result)
+        held, given = self._value(load), self._value(node.value)
+        combine = BINARY[type(node.op)]
+        if isinstance(held, (list, dict, set)):
+            # Other variables that hold the list see the change, as in Python.
+            self._check_changes(held, "an augmented assignment")
+            combine = getattr(operator, f"i{combine.__name__.rstrip('_')}")
+        self._assign(node.target, combine(held, given))
 
     def _assign(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
@@ -153,7 +158,7 @@ class Compiler(Expressions):
             self._fail(f"{title(target)} cannot be assigned in a kernel")
 
     def _unpacked(self, target: ast.Tuple | ast.List, value: Any) -> list[Any]:
-        parts = list(static_items(value, "unpacked"))
+        parts = list(self._items(value, "unpacked"))
         starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
         wanted = len(target.elts)
         if starred:
@@ -330,7 +335,7 @@ class Compiler(Expressions):
         over = self._value(node.iter)
         if isinstance(over, Loop) and not over.unrolled:
             return self._loop(node, over)
-        items = static_items(over, "iterated over")
+        items = self._items(over, "iterated over")
         with self._own_flags():
             self._unrolled(node, iter(items))
             broke = self.scope.variables.get(BREAK, False)

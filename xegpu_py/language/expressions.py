@@ -312,13 +312,13 @@ class Expressions(ABC):
         return self._noted(made)
 
     def _noted(self, made: Any) -> Any:
-        """Record the block in which a list, dictionary or set is made."""
-        if isinstance(made, (list, dict, set)):
+        """Record the block in which a list, dictionary, set or iterator is made."""
+        if isinstance(made, (list, dict, set)) or hasattr(made, "__next__"):
             self._made[id(made)] = made, mlir.InsertionPoint.current.block
         return made
 
     def _check_changes(self, held: Any, what: str) -> None:
-        """Reject a change of a list or dictionary in a loop or branch of the kernel that did not make it.
+        """Reject a change of a list, dictionary or iterator in a loop or branch of the kernel that did not make it.
 
         The change would be made once, at compile time, however often the loop or branch runs.
 
@@ -331,14 +331,20 @@ class Expressions(ABC):
         if here.owner.operation.name != "gpu.func" if made is None else here != made[1]:
             self._fail(
                 f"{what} acts at compile time, however often this loop or branch runs",
-                "make the list or dictionary in the same loop or branch",
+                f"make the {type(held).__name__} in the same loop or branch",
             )
+
+    def _items(self, value: Any, what: str) -> Iterable[Any]:
+        """The items of an iterable that is known at compile time; see `static_items`."""
+        if hasattr(value, "__next__"):
+            self._check_changes(value, "an iterator")
+        return static_items(value, what)
 
     def _elements(self, nodes: Sequence[ast.expr]) -> list[Any]:
         found = []
         for node in nodes:
             if isinstance(node, ast.Starred):
-                found += list(static_items(self._value(node.value), "unpacked"))
+                found += list(self._items(self._value(node.value), "unpacked"))
             else:
                 found.append(self._value(node))
         return found
@@ -458,7 +464,7 @@ class Expressions(ABC):
         first, *rest = generators
         scope = self.scope
         held, outer, names = dict(scope.variables), scope.inner, assigned([first.target])
-        items = static_items(self._value(first.iter), "iterated over")
+        items = self._items(self._value(first.iter), "iterated over")
         scope.inner = Scope(scope.code, (outer or scope).get)
         for item in items:
             self._assign(first.target, item)
@@ -531,6 +537,9 @@ class Expressions(ABC):
         held = getattr(called, "__self__", None)
         if isinstance(held, (list, dict, set)) and called.__name__ in _CHANGING:
             self._check_changes(held, f"{type(held).__name__}.{called.__name__}()")
+        for given in args:
+            if hasattr(given, "__next__"):
+                self._check_changes(given, "an iterator")
         return self._noted(called(*args, **keywords))
 
     def _callable(self, given: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py.language import types
+from xegpu_py.language.arguments import identity
 from xegpu_py.language.arrays import Array, Pointers
 from xegpu_py.language.held import Handle
 from xegpu_py.language.source import Code
@@ -191,7 +192,7 @@ def promoted(found: Any) -> Any:
 def same(a: Any, b: Any) -> bool:
     """Whether two objects that are known at compile time are equal."""
     try:
-        return bool(a == b)
+        return bool(identity(a) == identity(b))
     except (TypeError, ValueError):
         return False
 

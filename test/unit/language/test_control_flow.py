@@ -399,17 +399,43 @@ def test_lists_change_where_they_are_made(engine):
     assert y.tolist() == [48, 48 * 48]
 
 
-def test_lists_that_a_loop_would_change_once():
+@pytest.mark.parametrize(
+    ("before", "inside", "what"),
+    [
+        ("[]", "found.append(X[i])", r"list.append\(\)"),
+        ("[0]", "found[0] = i", "an assignment of an element"),
+        ("[0]", "found += [i]", "an augmented assignment"),
+        ("{}", "found |= {'a': i}", "an augmented assignment"),
+        ("iter([1, 2])", "X[i] = next(found)", "an iterator"),
+        ("zip([1], [2])", "X[i] = sum(a * b for a, b in found)", "an iterator"),
+        ("reversed([1, 2])", "a, b = found", "an iterator"),
+    ],
+)
+def test_objects_that_a_loop_would_change_once(before, inside, what):
     """As the kernel is compiled, however often it runs."""
+    text = f"def program(X, n):\n    found = {before}\n    for i in range(n):\n        {inside}\n"
+    with pytest.raises(xegpu_py.DiagnosticError, match=f"{what} acts at compile time, however often this loop"):
+        xegpu_py.jit(function_of(text, f"<once {inside}>")).bind(np.zeros(16, np.float32), 5)[0].module.verify()
 
-    def kernel(X, n):
-        found = []
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_augmented_assignments_of_lists_are_seen_by_all_names(engine):
+    @xegpu_py.jit(engine=engine)
+    def kernel(Y, n):
+        parts, named = [1], {"a": 1}
+        same, both = parts, named
+        parts += [2, 3]
+        named |= {"b": 2}
+        parts *= 2
         for i in range(n):
-            found.append(X[i])
-        X[0] = len(found)
+            Y[i] = sum(a * b for a, b in zip(same, reversed([4, 5]))) + len(both)
+        Y[3] = len(same)
+        Y[4] = 0.0 if n > 2 else -0.0
+        Y[5] = -0.0 if n > 2 else 0.0
 
-    with pytest.raises(xegpu_py.DiagnosticError, match=r"list.append\(\) acts at compile time"):
-        xegpu_py.jit(kernel).compile(np.zeros(16, np.float32), 5)
+    y = np.ones(6, np.float32)
+    kernel(y, 3)
+    assert y.tolist() == [15, 15, 15, 6, 0, 0] and np.signbit(y).tolist() == [False] * 5 + [True]
 
 
 @pytest.mark.parametrize("engine", ["eager", "both"])

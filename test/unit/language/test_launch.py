@@ -392,6 +392,12 @@ def test_mistakes_in_calls():
         times[1](x, x, FACTOR=2, num_warps=4)
     with pytest.raises(TypeError, match="argument 'FACTOR' of kernel 'times' must be hashable, unlike list"):
         times(x, x, FACTOR=[2])
+    for given, why in (
+        (x[::-1], "has a negative stride; numpy"),
+        (x.astype(">i4"), ">i4 has the other byte order; astype"),
+    ):
+        with pytest.raises(TypeError, match=f"argument 'Y' of kernel 'times': .*{why}"):
+            times(x, given, FACTOR=2)
     with pytest.raises(TypeError, match="argument 'X' of kernel 'times': no element type .* pack it in uint8"):
         times(x.astype(ml_dtypes.int4), x, FACTOR=2)
 
