@@ -114,26 +114,39 @@ from xegpu_py.language.math import (
     umulhi,
 )
 from xegpu_py.language.memory import load, store
+from xegpu_py.language.methods import (
+    all_,
+    any_,
+    argmax,
+    argmin,
+    broadcast_to,
+    expand_dims,
+    max_,
+    mean,
+    min_,
+    permute,
+    prod,
+    ravel,
+    reduce_or,
+    reshape,
+    sum_,
+    unsqueeze,
+    view,
+    xor_sum,
+)
 from xegpu_py.language.moves import (
     broadcast,
-    broadcast_to,
     cast,
     cat,
-    expand_dims,
     flip,
     gather,
     interleave,
     join,
     pack_int4,
-    permute,
-    ravel,
-    reshape,
     split,
     squeeze,
     trans,
     unpack_int4,
-    unsqueeze,
-    view,
 )
 from xegpu_py.language.products import (
     dot,
@@ -163,19 +176,6 @@ from xegpu_py.language.scans import (
     topk,
 )
 from xegpu_py.language.scattered import Scattered
-from xegpu_py.language.summaries import (
-    all_,
-    any_,
-    argmax,
-    argmin,
-    max_,
-    mean,
-    min_,
-    prod,
-    reduce_or,
-    sum_,
-    xor_sum,
-)
 from xegpu_py.language.synchronization import NamedBarrier, barrier, debug_barrier, fence, named_barrier
 from xegpu_py.language.tiles import Tile
 from xegpu_py.language.tuning import Autotuner, Config, Heuristics, Trial, autotune, heuristics

@@ -1,8 +1,7 @@
-"""Functions of the tile language that rearrange elements: reshape, join, split, permute, gather, pack."""
+"""Functions of the tile language that rearrange elements: broadcast, join, split, gather, pack."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,31 +13,6 @@ from xegpu_py.language.shapes import alternating, concatenate
 from xegpu_py.language.values import Product, Value, constant, value_of
 
 
-def reshape(value: Any, *shape: Any, can_reorder: bool = False) -> Value:
-    """The elements in row-major order in another shape. Triton's `can_reorder` has no effect.
-
-    Raises:
-        ValueError: if it has another number of elements.
-    """
-    return value_of(value).reshape(*shape)
-
-
-view = reshape
-
-
-def ravel(value: Any, can_reorder: bool = False) -> Value:
-    """The elements in row-major order as a line."""
-    return value_of(value).ravel()
-
-
-def expand_dims(value: Any, axis: int | Sequence[int]) -> Value:
-    """The value with dimensions of extent 1 where `axis` says, counted in the result."""
-    return value_of(value).expand_dims(axis)
-
-
-unsqueeze = expand_dims
-
-
 def squeeze(value: Any, dim: int) -> Value:
     """The value without a dimension of extent 1.
 
@@ -46,15 +20,6 @@ def squeeze(value: Any, dim: int) -> Value:
         ValueError: if the dimension has another extent.
     """
     return value_of(value).squeeze(dim)
-
-
-def broadcast_to(value: Any, *shape: Any) -> Value:
-    """The value repeated by numpy's rules.
-
-    Raises:
-        ValueError: if the shapes do not fit.
-    """
-    return value_of(value).broadcast(*shape)
 
 
 def broadcast(a: Any, b: Any) -> tuple[Value, Value]:
@@ -71,15 +36,6 @@ def broadcast(a: Any, b: Any) -> tuple[Value, Value]:
 def trans(value: Any, *dims: Any) -> Value:
     """The dimensions in another order; without one, the last two are swapped."""
     return value_of(value).permute(*dims) if dims else value_of(value).T
-
-
-def permute(value: Any, *dims: Any) -> Value:
-    """The dimensions in another order: dimension i of the result is dimension `dims[i]`.
-
-    Raises:
-        ValueError: if `dims` does not name each dimension once.
-    """
-    return value_of(value).permute(*dims)
 
 
 def cast(value: Any, dtype: Any, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> Value:

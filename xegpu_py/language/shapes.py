@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 class Shapes(Elements):
     """The methods of `Value` that change shapes."""
 
-    def reshape(self, *shape: Any) -> Self:
+    def reshape(self, *shape: Any, can_reorder: bool = False) -> Self:
         """The same elements in row-major order in another shape; one extent may be -1.
+
+        Triton's `can_reorder` has no effect.
 
         Raises:
             ValueError: if it has another number of elements.
@@ -49,8 +51,8 @@ class Shapes(Elements):
 
     view = reshape
 
-    def ravel(self) -> Self:
-        """The elements in row-major order as a line."""
+    def ravel(self, can_reorder: bool = False) -> Self:
+        """The elements in row-major order as a line. Triton's `can_reorder` has no effect."""
         return self.reshape((self.size,))
 
     def expand_dims(self, axis: int | Sequence[int]) -> Self:
@@ -78,7 +80,7 @@ class Shapes(Elements):
             raise ValueError(f"cannot squeeze axis {axis} of {self.describe()}, whose extent is not 1")
         return self.reshape((*self.shape[:at], *self.shape[at + 1 :]))
 
-    def broadcast(self, *shape: Any) -> Self:
+    def broadcast_to(self, *shape: Any) -> Self:
         """Broadcast to a shape by numpy's rules.
 
         Raises:
@@ -98,7 +100,7 @@ class Shapes(Elements):
                 found = found._repeated(dim, extent)
         return found
 
-    broadcast_to = broadcast
+    broadcast = broadcast_to
 
     def _repeated(self, dim: int, extent: int) -> Self:
         """Repeat a dimension of extent 1."""

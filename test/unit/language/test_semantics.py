@@ -377,14 +377,13 @@ def test_rows_and_columns_in_conditions(rows, columns):
 
 
 def test_one_mistake_is_reported_once():
-    """A product that the target lacks is one error, however many dpas it becomes."""
+    """A conversion that the target lacks is one error, however many instructions it becomes."""
 
-    def product(A, C):
-        a = A.tile((32, 64), at=(0, 0)).load().to(xl.float8_e5m2)
-        C.tile((32, 32), at=(0, 0)).store(xl.dot(a, a.T))
+    def narrow(A, C):
+        C.tile((32, 64), at=(0, 0)).store(A.tile((32, 64), at=(0, 0)).load().to(xl.float8_e5m2))
 
-    with pytest.raises(DiagnosticError, match="has no precision bf8") as caught:
-        xegpu_py.jit(product, target="pvcxt")(np.zeros((32, 64), F32), np.zeros((32, 32), F32))
+    with pytest.raises(DiagnosticError, match="needs fcvt, which target dg2 lacks") as caught:
+        xegpu_py.jit(narrow, target="dg2")(np.zeros((32, 64), F32), np.zeros((32, 64), ml_dtypes.float8_e5m2))
     assert len([d for d in caught.value.diagnostics if d.severity == "error"]) == 1
 
 
