@@ -82,7 +82,7 @@ class Parser(argparse.ArgumentParser):
         add("args", metavar="ARG", nargs="*", default=[], help="the kernel's arguments, see below")
         add("--kernel", metavar="NAME", help="the kernel to use, if the file has several")
         add("--grid", metavar="X,Y,Z", type=dimensions, help="number of workgroups (default 1)")
-        add("--block", metavar="X,Y,Z", type=dimensions, help="work items in a workgroup (default 1)")
+        add("--block", metavar="X,Y,Z", type=dimensions, help="work items in a workgroup (default: the kernel's, or 1)")
         add("--target", choices=TARGETS, default=DEFAULT, help=f"GPU to lower for (default {DEFAULT})")
         add("--model", choices=MODELS, default="fma", help="rounding model of dpas (default fma)")
         add("--registers", type=int, metavar="N", help="registers of a thread: 128 (default) or 256")

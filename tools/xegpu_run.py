@@ -224,7 +224,7 @@ def run(argv: Sequence[str]) -> int:
         parser.error("--via=upstream is for MLIR; vISA assembly is already lowered")
     if args.entry is not None:
         return _run_program(parser, source, args)
-    args.grid, args.block = args.grid or (1,), args.block or ((LANES,) if args.via else (1,))
+    args.grid = args.grid or (1,)
     if args.engine == REFERENCE and _ASSEMBLY.match(source.text):
         parser.error("--engine=reference evaluates MLIR; vISA assembly is run by --engine=interpreter")
     try:
@@ -235,6 +235,9 @@ def run(argv: Sequence[str]) -> int:
         parser.error(str(e))
     try:
         kernel, launch, names = _kernel(source, args, arguments)
+        if not args.block:
+            default = getattr(launch, "block", (1,))
+            args.block = (LANES,) if args.via and default == (1,) else default
         given = dict(zip(names, arguments))
         for name in [*args.shown, *(name for name, _ in args.outputs)]:
             if name not in names or (name in given and not isinstance(given[name], np.ndarray)):

@@ -121,6 +121,11 @@ class CompiledKernel:
             raise ValueError(f"unknown level '{level}'; there are {', '.join(self._levels)}")
         return str(self._levels[level])
 
+    @property
+    def block(self) -> tuple[int, ...]:
+        """The block of calls that give none: that of known_block_size, or as many subgroups as the maps say, or 1."""
+        return self._lowered.known.get("block") or (self.subgroups or 1,)
+
     def version_for(self, arguments: Sequence[Any], grid: int | Sequence[int] = 1) -> CompiledKernel:
         """The version of the kernel that a call with these arguments runs; this one if its assumptions hold.
 
@@ -174,7 +179,7 @@ class CompiledKernel:
             raise TypeError(
                 f"kernel '{self.name}' takes {len(parameters)} arguments ({expected}), not {len(arguments)}"
             )
-        block = _block(block, self._lowered.known.get("block"), self.subgroups)
+        block = _block(block, self.block, self.subgroups)
         for what, given in (("grid", grid), ("block", block)):
             wanted = self._lowered.known.get(what)
             if wanted and extent(given, what) != wanted:
@@ -228,16 +233,14 @@ def _article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeio' or kind.startswith('f') else 'a'} {kind}"
 
 
-def _block(
-    given: int | Sequence[int] | None, known: tuple[int, ...] | None, subgroups: int | None
-) -> int | Sequence[int]:
+def _block(given: int | Sequence[int] | None, default: tuple[int, ...], subgroups: int | None) -> int | Sequence[int]:
     """The block of a launch: the given one, otherwise the one that the kernel defines.
 
     Raises:
         ValueError: if its number of subgroups differs from that of the kernel's maps.
     """
     if given is None:
-        return known or subgroups or 1
+        return default
     if subgroups and math.prod(extent(given, "block")) != subgroups:
         raise ValueError(f"'block' must be {subgroups} subgroups, as the kernel's maps say, not {given}")
     return given
@@ -262,6 +265,7 @@ class ReferenceKernel:
         name: the kernel's name.
         types: the MLIR types of the kernel's arguments.
         subgroups: the number of subgroups of a workgroup if the kernel's maps define it; otherwise None.
+        block: see `CompiledKernel.block`.
     """
 
     def __init__(self, module: Module, name: str, model: Model) -> None:
@@ -274,14 +278,14 @@ class ReferenceKernel:
         func = reference.kernel_of(module, name)
         self.types = reference.types_of(func)
         known = func.attributes.get("known_block_size")
-        self._known = None if known is None else tuple(mlir.DenseI32ArrayAttr(known))
         self.subgroups = subgroups_of(module, name)
+        self.block = tuple(mlir.DenseI32ArrayAttr(known)) if known is not None else (self.subgroups or 1,)
 
     def __call__(
         self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
     ) -> None:
         """Evaluate the kernel. Arguments and errors are those of `CompiledKernel.__call__`."""
-        block = _block(block, self._known, self.subgroups)
+        block = _block(block, self.block, self.subgroups)
         self._reference.run(self._module, self.name, arguments, grid=grid, block=block, model=self._model)
 
 
