@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from xegpu_py.engines.jit import control
-from xegpu_py.engines.jit.host import native_host
+from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_named
 from xegpu_py.engines.jit.kernel import functions_of_program
 from xegpu_py.kernel import Kernel
 
@@ -23,6 +23,7 @@ HEAD = """\
 .decl AlsoB v_type=G type=ud num_elts=128 align=GRF alias=<B,0>
 .decl SumB v_type=G type=f num_elts=128 align=GRF alias=<B,0>
 .decl C v_type=G type=f num_elts=128 align=GRF
+.decl S v_type=G type=d num_elts=128 align=GRF alias=<C,0>
 .decl X v_type=G type=ud num_elts=16 align=GRF
 .decl P v_type=P num_elts=1
 .input In offset=64 size=8
@@ -58,7 +59,7 @@ def run(body: str, wanted: set[str]) -> None:
     rng = np.random.default_rng(0)
     kernel(rng.integers(0, 256, (ROWS, BYTES), np.uint8), np.zeros((8, 16), np.float32))
     own = kernel.launcher._interpreter
-    text = "".join(functions_of_program(own.program, own.layout, own.model, native_host(), False, False))
+    text = "".join(functions_of_program(own.program, own.layout, own.model, chosen_host(), False, False))
     assert {name for name, mark in (("A", "_as_a_"), ("B", "_as_b16_")) if mark in text} == wanted, body
 
 
@@ -75,6 +76,19 @@ def test_what_only_dpas_reads(kind: str) -> None:
             body += load("B.0", b, rng) + dpas(kind, acc="C.0")
             body += load("A.0", a, rng) + dpas(kind, "AlsoB", "AlsoA", "C.0")
             run(body, {"A", "B"})
+
+
+@pytest.mark.skipif(not host_named("haswell").runs_here, reason="the machine does not run this code")
+@pytest.mark.parametrize("kinds", ["s8.s8", "s8.u8", "u8.s8"])
+def test_bytes_as_words(kinds: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts that multiply words load bytes as words."""
+    monkeypatch.setenv(VARIABLE, "haswell")
+    rng = random.Random(kinds)
+    for a in blocks("bf8")[0]:
+        for b in blocks("bf8")[1]:
+            product = f"    dpas.{kinds}.8.8 (M1, 16) S.0 {{}} B.0 A(0,0)\n"
+            body = load("A.0", a, rng) + load("B.0", b, rng) + product.format("%null.0")
+            run(body + load("B.0", b, rng) + product.format("S.0"), {"A", "B"})
 
 
 def test_parts() -> None:

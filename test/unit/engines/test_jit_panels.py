@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from xegpu_py.engines.jit import engine, panels
-from xegpu_py.engines.jit.host import native_host
+from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_named, native_host
 from xegpu_py.engines.jit.kernel import functions_of_program
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
@@ -207,6 +207,24 @@ Again:
 def test_products_of_loops_wait(count: int, threads: int) -> None:
     """Of any number of steps, also where threads yield in between."""
     assert "@flush_" in run(loop(count), threads)
+
+
+@pytest.mark.skipif(not host_named("haswell").runs_here, reason="the machine does not run this code")
+@pytest.mark.parametrize("kinds", ["s8.s8", "u8.s8", "u8.u8"])
+def test_bytes_wait_as_words(kinds: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On hosts that multiply words: panels of bytes have words, which are added to integers in the same way."""
+    monkeypatch.setenv(VARIABLE, "haswell")
+    declared = ".decl S v_type=G type=d num_elts=128 align=GRF alias=<C,0>\n.decl Z "
+    product = f"    dpas.{kinds}.8.8 (M1, 16) S.0 S.0 B.0 A(0,0)\n"
+    body = loop(7, product=product).replace("d16.16x8nn", "d8.32x8nn").replace("d16.16x16nt", "d8.16x32nt")
+    text = HEAD.replace(".decl Z ", declared) + SET + CLEAR + body + STORE
+    kernel = Kernel.from_assembly(text, target="any", engine="both")
+    given, out = arrays()
+    kernel(given, out, block=3)
+    assert out.any()
+    own = kernel.launcher._interpreter
+    written = "".join(functions_of_program(own.program, own.layout, own.model, chosen_host(), False, False))
+    assert "@flush_" in written and "i32x2" not in written
 
 
 def test_blocks_of_later_steps_are_prefetched() -> None:

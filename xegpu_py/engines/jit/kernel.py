@@ -68,12 +68,15 @@ def given_bytes(program: Program, layout: Layout, keep: bool) -> int:
     return max([layout.target.grf_bytes, *(layout.offset(var) + var.bytes for var in inputs)])
 
 
-def matrices_of(program: Program, layout: Layout, model: Model, divergent: bool, keep: bool) -> Matrices | None:
+def matrices_of(
+    program: Program, layout: Layout, model: Model, host: Host, divergent: bool, keep: bool
+) -> Matrices | None:
     """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
     if keep or divergent or model != "fma" or not _multiplies(program):
         return None
     # Each thread's own accesses are what is looked at for races.
-    return found_matrices(program, layout.target, tuple(block_starts(program)), not layout.races)
+    byte_bits = 0 if host.dots_bytes else 16 if host.dots_words else 32
+    return found_matrices(program, layout.target, tuple(block_starts(program)), not layout.races, byte_bits)
 
 
 def functions_of_program(
@@ -91,7 +94,7 @@ def functions_of_program(
     frame, blocks = frame_of(program, layout), Blocks(program)
     # What results are needed for is asked of products alone.
     live = live_ranges(program, layout.target) if _multiplies(program) and not keep else None
-    matrices = matrices_of(program, layout, model, divergent, keep)
+    matrices = matrices_of(program, layout, model, host, divergent, keep)
     # The checks of registers never written, and divergent lanes, look at registers between instructions.
     within = not (divergent or layout.watch)
     freedom = Freedom() if keep else freedom_of(program, layout.target, blocks.starts, within_blocks=within)

@@ -22,10 +22,11 @@ from xegpu_py.visa.spec import BlockShape
 
 @dataclass(frozen=True)
 class Matrix:
-    """How a variable's elements lie as f32, in memory of their own.
+    """How a variable's elements lie as f32 or as wider integers, in memory of their own.
 
     Attributes:
         precision: what its elements are.
+        bits: of an element as it is multiplied; of words of B, two of a column lie side by side.
         columns: those of B, whose elements of one column lie in a channel of 32 bits each; 0 for A, row after row.
         place: byte at which it begins in that memory.
         shared: whether each part that dpas reads is of one message's block, which is a panel then (see `panels`) and
@@ -34,13 +35,14 @@ class Matrix:
 
     precision: str
     columns: int
+    bits: int = 32
     place: int = 0
     shared: bool = False
 
     @property
     def scale(self) -> int:
         """How many times as much memory an element needs."""
-        return 32 // PRECISIONS[self.precision].bits
+        return self.bits // PRECISIONS[self.precision].bits
 
     @property
     def name(self) -> str:
@@ -84,6 +86,7 @@ class Matrices:
         live: Mapping[Variable, tuple[int, int]],
         starts: Sequence[int],
         share: bool = True,
+        byte_bits: int = 0,
     ) -> None:
         """Find them.
 
@@ -91,12 +94,13 @@ class Matrices:
             live: the instructions between which each variable is needed.
             starts: instructions that begin blocks, behind each of which the thread may be left.
             share: whether there can be panels.
+            byte_bits: the width at which bytes are multiplied; 0 if that is as they are.
         """
         self._found: dict[Variable, Matrix] = {}
         self.bytes = self.panel_bytes = 0
         within = [
             (live[var], var, uses)
-            for var, uses in _uses(program, target).items()
+            for var, uses in _uses(program, target, byte_bits).items()
             if bisect_right(starts, live[var][0]) == bisect_right(starts, live[var][1]) and _fits(uses, target)
         ]
         # Those that are needed at the same time are as many as registers hold.
@@ -138,9 +142,11 @@ class Matrices:
 
 
 @analysis
-def found_matrices(program: Program, target: Target, starts: tuple[int, ...], share: bool) -> Matrices:
+def found_matrices(
+    program: Program, target: Target, starts: tuple[int, ...], share: bool, byte_bits: int = 0
+) -> Matrices:
     """The matrices of a program; see `Matrices`."""
-    return Matrices(program, target, live_ranges(program, target), starts, share)
+    return Matrices(program, target, live_ranges(program, target), starts, share, byte_bits)
 
 
 def block_bytes(shape: BlockShape, grf_bytes: int) -> int:
@@ -164,7 +170,7 @@ def _shared(uses: _Uses, target: Target) -> bool:
     return True
 
 
-def _uses(program: Program, target: Target) -> dict[Variable, _Uses]:
+def _uses(program: Program, target: Target, byte_bits: int) -> dict[Variable, _Uses]:
     """Of the variables that block messages alone write, and dpas alone reads."""
     found: dict[Variable, _Uses] = {}
     loaded = {inst["dst"].var.root[0] for inst in program.instructions if _loads(inst)}
@@ -175,7 +181,7 @@ def _uses(program: Program, target: Target) -> dict[Variable, _Uses]:
         for access in accesses(inst, target):
             uses = found.setdefault(access.var, _Uses())
             uses.order.append(access)
-            kinds = _kinds(inst, access)
+            kinds = _kinds(inst, access, byte_bits)
             if access.writes and access.whole and inst.name == "lsc_load_block2d":
                 uses.loads.append((inst["block"], access.start))
             elif kinds:
@@ -195,17 +201,21 @@ def _factors(inst: Instruction) -> set[Variable]:
     return {inst[name].var.root[0] for name in ("src1", "src2")}
 
 
-def _kinds(inst: Instruction, access: Access) -> set[Matrix]:
-    """What dpas reads a variable as; nothing if it is no matrix of floats there, or something else does."""
-    if access.writes or inst.name != "dpas" or not PRECISIONS[inst["W"]].is_float or inst["W"] in ("df", "e2m1"):
+def _kinds(inst: Instruction, access: Access, byte_bits: int) -> set[Matrix]:
+    """What dpas reads a variable as; nothing if it is no matrix of floats or wider bytes there, or another reads it."""
+    if access.writes or inst.name != "dpas" or inst["W"] in ("df", "e2m1"):
         return set()
+    is_float = PRECISIONS[inst["W"]].is_float
+    if not is_float and not (byte_bits and {inst["W"], inst["A"]} <= {"s8", "u8"}):
+        return set()
+    bits = 32 if is_float else byte_bits
     if inst["src0"].var is not None and inst["src0"].var.root[0] == access.var:
         return set()
     kinds = set()
     if inst["src1"].var.root[0] == access.var:
-        kinds.add(Matrix(inst["W"], inst.exec_size))
+        kinds.add(Matrix(inst["W"], inst.exec_size, bits))
     if inst["src2"].var.root[0] == access.var:
-        kinds.add(Matrix(inst["A"], 0))
+        kinds.add(Matrix(inst["A"], 0, bits))
     return kinds
 
 

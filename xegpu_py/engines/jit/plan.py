@@ -71,7 +71,7 @@ def prepared(
     parts = flow_of(program).divergent if divergent is None else divergent
     functions = functions_of_program(program, layout, model, host, parts, keep)
     tables = sorted({i.name for i in program.instructions} & set(TABLES))
-    matrices = matrices_of(program, layout, model, parts, keep)
+    matrices = matrices_of(program, layout, model, host, parts, keep)
     plan = Plan(
         parts,
         block_starts(program),

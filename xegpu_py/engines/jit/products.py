@@ -206,7 +206,7 @@ def widen_b(name: str, shape: Shape, host: Host) -> str:
         words = code.load(code.at(source, first // per * columns * channel // 8), vector(columns, f"i{channel}"))
         rows = rows_of(code, words, fmt)[: shape.depth - first]
         if shape.dot == 2:
-            rows = [code.or_(code.mask(low, 0xFFFF), code.shl(high, 16)) for low, high in zip(rows[::2], rows[1::2])]
+            rows = words_of(code, rows)
         for i, row in enumerate(rows):
             code.store(extent.note(row, shape), code.at(to, (first // shape.dot + i) * shape.b_row))
     extent.store(code.at(to, shape.steps * shape.b_row))
@@ -226,6 +226,11 @@ def rows_of(code: Code, words: Value, fmt: Format) -> list[Value]:
         return _fields(code, words, fmt)
     shifted = [code.lshr(words, i * fmt.bits) if i else words for i in range(channel // fmt.bits)]
     return [as_float(code, code.resize(v, fmt.bits, False), fmt) for v in shifted]
+
+
+def words_of(code: Code, rows: Sequence[Value]) -> list[Value]:
+    """Two rows of small integers at a time as words of one row."""
+    return [code.or_(code.mask(low, 0xFFFF), code.shl(high, 16)) for low, high in zip(rows[::2], rows[1::2])]
 
 
 def accumulator(code: Code, shape: Shape, pointer: Value, row: int, first: int, lanes: int) -> Value:

@@ -21,7 +21,7 @@ from xegpu_py.engines.jit.panels import (
     make_panel,
     prefetch_ahead,
 )
-from xegpu_py.engines.jit.products import as_float, rows_of
+from xegpu_py.engines.jit.products import as_float, rows_of, words_of
 from xegpu_py.engines.jit.races import emit_note
 from xegpu_py.engines.jit.rules.memory import locator
 from xegpu_py.engines.table import Table
@@ -451,13 +451,15 @@ class _Block:
         fmt, at, size = PRECISIONS[matrix.precision], matrix.scale * offset, line.lanes * bits_of(line.type) // 8
         if not matrix.columns:
             elements = code.recast(line, vector(8 * size // fmt.bits, f"i{fmt.bits}"))
-            code.put(as_float(code, elements, fmt), registers, at)
+            numbers = as_float(code, elements, fmt)
+            code.put(numbers if matrix.bits == 32 else code.resize(numbers, 16, False), registers, at)
             return
         words = code.recast(line, vector(size // 4, "i32"))
         for first in range(0, size // 4, matrix.columns):
             own = list(range(first, first + matrix.columns))
             part = words if len(own) == words.lanes else code.shuffle(words, words, own)
-            for row in rows_of(code, part, fmt):
+            rows = rows_of(code, part, fmt)
+            for row in rows if matrix.bits == 32 else words_of(code, rows):
                 code.put(row, registers, at)
                 at += 4 * matrix.columns
 

@@ -186,8 +186,8 @@ def _defers(emitter: Emitter, run: Sequence[tuple[int, Instruction]], order: Seq
         stays = all(chain.acc == chain.dst[-1] for chain in group)
         if (
             shape.terms > 1
-            or shape.work != "f32"
-            or (shape.acc, shape.dst) != ("f", "f")
+            or shape.acc != shape.dst
+            or shape.dst not in ("f", "d", "ud")
             or not stays
             or any(kept[:-1])
         ):
