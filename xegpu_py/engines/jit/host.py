@@ -130,8 +130,9 @@ class Host:
         """The accumulators to hold at once, of so many rows and vectors side by side.
 
         With them the registers hold one row of B, and of A one element, or where a lane is multiplied by, a vector of
-        each row. Of the tiles that fit, it is the one that loads least for each multiplication, where a row of B counts
-        twice: the next ones of A are in the same line of the cache.
+        each row. Of the tiles that fit, it is the one that loads least for each multiplication of the whole, where a
+        row of B counts twice: the next ones of A are in the same line of the cache. Of several such tiles it is the one
+        that loads least for each of its own multiplications.
 
         Of rows or vectors that it does not divide, the last ones are fewer; see `even_parts`.
 
@@ -147,9 +148,17 @@ class Host:
             """Loads for each multiplication of the whole, in passes of about the same width."""
             return len(even_parts(vectors, tile.vectors)) / vectors + 2 * len(even_parts(rows, tile.rows)) / rows
 
-        sizes = [Tile(r, v) for r in range(1, rows + 1) for v in range(1, vectors + 1)]
-        best = min(filter(fits, sizes), key=lambda tile: (loads(tile), -tile.rows, tile.vectors), default=Tile(1, 1))
-        return Tile(max(map(len, even_parts(rows, best.rows))), best.vectors)
+        def own_loads(tile: Tile) -> float:
+            """Loads for each multiplication of the tile."""
+            of_a = tile.rows / self.lanes(4) if self.multiplies_by_lane else tile.rows
+            return (of_a + tile.vectors) / (tile.rows * tile.vectors)
+
+        sizes = {
+            Tile(max(map(len, even_parts(rows, r))), max(map(len, even_parts(vectors, v))))
+            for r in range(1, rows + 1)
+            for v in range(1, vectors + 1)
+        }
+        return min(filter(fits, sizes), key=lambda tile: (loads(tile), own_loads(tile), -tile.rows), default=Tile(1, 1))
 
 
 def even_parts(count: int, most: int) -> list[range]:
