@@ -44,6 +44,9 @@ _FOREVER = 1 << 62
 _LINE = 128
 """Bytes: at least the size of a cache line of every host."""
 
+_ENOUGH = 32
+"""Threads of a workgroup that share matrices well enough among themselves: more at once evict data from the caches."""
+
 _TOGETHER = 64
 _TOGETHER_BYTES = 1 << 20
 """The largest number of threads of several workgroups that run together, and their largest memory."""
@@ -225,7 +228,7 @@ class Jit:
 
         They are as many as a second-level cache has room for, if each worker has its share of the work.
         """
-        while self.panel_bytes and self.independent:
+        while self.panel_bytes and self.independent and launch.group_size < _ENOUGH:
             wider, higher = replace(launch, across=2 * launch.across), replace(launch, down=2 * launch.down)
             for more in (wider, higher) if launch.across <= launch.down else (higher, wider):
                 fits = more.threads <= _TOGETHER and more.threads * self.frame.bytes <= _TOGETHER_BYTES

@@ -156,7 +156,7 @@ def _computes(inst: Instruction, name: str) -> bool:
     spec = INSTRUCTIONS[inst.name]
     if spec.category == "dpas":
         return name == "src0"
-    if not spec.is_arithmetic or inst.name in _ON_BITS:
+    if not spec.is_arithmetic or inst.name in _ON_BITS or (isinstance(inst["dst"], Flag) and not spec.compares):
         return False
     types = [source.format.name for source in inst.sources if not isinstance(source, Flag)]
     return bool(execution_format(inst, types))

@@ -496,8 +496,12 @@ class _Block:
         columns = shape.register_shape()[1]
         kind = vector(shape.width, self.element)
 
+        panels = self.emitter.matrices is not None and self.emitter.matrices.panel_bytes > 0
+
         def whole(pointer: Value, _: Value) -> None:
-            self._prefetch_next(pointer, "store")
+            # In a GEMM, matrices evict the next workgroup's block before it is stored.
+            if not panels:
+                self._prefetch_next(pointer, "store")
             for number in range(shape.height):
                 value = code.fetch(self.registers, number * columns * self.size, kind)
                 code.store(value, code.at(pointer, code.mul(self.pitch, code.const(number, "i64"))))
@@ -514,7 +518,7 @@ class _Block:
             code.repeat(code.const(shape.height, "i64"), row)
             code.ret(code.const(1, "i1"))
 
-        if self.emitter.matrices and self.emitter.matrices.panel_bytes:
+        if panels:
             forget_panels(code, self.ctx, self._source())
         self._within("store", whole, parts)
         return code.text()
