@@ -11,7 +11,6 @@ import hashlib
 import os
 import stat
 import sys
-import tempfile
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
@@ -109,6 +108,9 @@ class Cache:
 
     def put(self, key: str, data: bytes) -> None:
         """Write data to the folder. If this is not possible the next process compiles again; a warning says so."""
+        # Loaded for what is kept alone: it loads Python's modules of archives.
+        import tempfile
+
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             number, name = tempfile.mkstemp(suffix=".new", dir=self.folder)

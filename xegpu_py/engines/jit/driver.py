@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from functools import lru_cache
-from importlib.resources import files
 from string import Template
 
 from xegpu_py.engines.access import BUILTIN_OFFSETS
@@ -25,7 +25,8 @@ def functions_of(file: str) -> dict[str, str]:
     words |= {status.name: int(status) for status in Status}
     words |= {name.lstrip("%"): offset for name, offset in BUILTIN_OFFSETS.items()}
     words |= {"slice": SLICE, "rounds": _ROUNDS}
-    text = Template(files(__package__).joinpath(file).read_text("utf-8")).substitute(words)
+    data = pkgutil.get_data(__package__, file) or b""
+    text = Template(data.decode()).substitute(words)
     found = re.findall(r"^define .*?^}$", text, re.MULTILINE | re.DOTALL)
     return {function[function.index("@") + 1 : function.index("(")]: function for function in found}
 

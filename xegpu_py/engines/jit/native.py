@@ -9,7 +9,6 @@ import struct
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 from xegpu_py.engines.jit.cache import Cache, digest
@@ -21,6 +20,11 @@ from xegpu_py.engines.jit.llvm import LLVMError, Loaded, compiled
 _PASSES = "function(sroa,early-cse<memssa>)"
 """Passes before code generation. The rest of `-O1` makes this code no faster, and takes as long again."""
 _LEVEL = 2
+_DRIVER_LEVEL = 0
+"""Levels of code generation, of programs and of the driver. The driver is compiled in a third of the time at level 0,
+and the threads that it starts take as long.
+"""
+
 _KEPT = 32
 
 _SMALLEST_MODULE = 1 << 16
@@ -44,7 +48,7 @@ class Driver:
 
     def __init__(self, cache: Cache | None) -> None:
         """Compile it, or find it in a cache."""
-        self._code = loaded(driver_functions(), ("launch", "resume"), native_host(), cache)
+        self._code = loaded(driver_functions(), ("launch", "resume"), native_host(), cache, _DRIVER_LEVEL)
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         self._launch, self._resume = (kind(address) for address in self._code.addresses)
 
@@ -65,19 +69,22 @@ def driver(cache: Cache | None) -> Driver:
         return _drivers[0]
 
 
-def loaded(functions: Sequence[str], names: Sequence[str], host: Host, cache: Cache | None = None) -> Loaded:
+def loaded(
+    functions: Sequence[str], names: Sequence[str], host: Host, cache: Cache | None = None, level: int = _LEVEL
+) -> Loaded:
     """The code of functions, ready to run.
 
     Args:
         names: those of them that can be called.
         host: the CPU, whose code this machine runs.
         cache: where code is looked for, and kept.
+        level: of code generation, 0 to 3.
     """
     key = key_of(functions, host, versions()) if cache else ""
     kept = _read(key, names, cache)
     if kept is not None:
         return kept
-    codes = objects(functions, host)
+    codes = objects(functions, host, level)
     if cache:
         cache.put(key, _packed(codes))
     return Loaded(codes, names)
@@ -146,13 +153,16 @@ def versions() -> str:
     return ", ".join(found)
 
 
-def objects(functions: Sequence[str], host: Host) -> list[bytes]:
+def objects(functions: Sequence[str], host: Host, level: int = _LEVEL) -> list[bytes]:
     """Object code of functions that call each other: of about as many modules as there are processors."""
     texts = modules(functions, processors())
     if len(texts) == 1:
-        return [compiled(texts[0], host.machine, _PASSES, _LEVEL)]
+        return [compiled(texts[0], host.machine, _PASSES, level)]
+    # Loaded for large programs alone.
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(len(texts)) as pool:
-        return list(pool.map(lambda text: compiled(text, host.machine, _PASSES, _LEVEL), texts))
+        return list(pool.map(lambda text: compiled(text, host.machine, _PASSES, level), texts))
 
 
 def modules(functions: Sequence[str], most: int) -> list[str]:
