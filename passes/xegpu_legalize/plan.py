@@ -51,6 +51,8 @@ class Plan:
         kept: classes of descriptors that are also needed whole.
         given: classes of descriptors that cannot be made in pieces, because their creation is not visible.
         most_rows, most_columns: by class, the rows of a message that loads B of a product, and the columns of A.
+        products: results of products, which are not split further for the scatters that store them.
+        scatters: stores that become scatters.
         held: vectors that ops other than elementwise ones define or use.
         messages: by loaded value, the messages that load it; set once all splits are known. None if the load needs no
             split.
@@ -67,6 +69,8 @@ class Plan:
     given: set[ir.Value] = field(default_factory=set)
     most_rows: dict[ir.Value, int] = field(default_factory=dict)
     most_columns: dict[ir.Value, int] = field(default_factory=dict)
+    products: set[ir.Value] = field(default_factory=set)
+    scatters: list[ir.Operation] = field(default_factory=list)
     held: set[ir.Value] = field(default_factory=set)
     messages: dict[ir.Value, list[Message] | None] = field(default_factory=dict)
     row_alignment: dict[ir.Value, int] = field(default_factory=dict)

@@ -65,6 +65,10 @@ def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces, ahead: boo
         _limit(plan, op)
     for op in reversed(ops):
         _through_view(plan, op)
+    products = {plan.vectors.find(v) for v in plan.products}
+    for op in plan.scatters:
+        if plan.vectors.find(op.opview.value) not in products:
+            limit(plan, op, CHAIN_GRFS * plan.target.grf_bytes)
     _split_chains(plan, ops)
     _leave_loads(plan, func, ops)
     for op in ops:
@@ -147,6 +151,7 @@ def _limit_dpas(plan: Plan, view: Any) -> None:
     found = dpas_blocks(view, plan.target, plan.ahead)
     if found is None:
         return
+    plan.products.add(view.result)
     rows, columns = (boxes.starts(pieces) for pieces in found.bounds)
     depth = range(0, found.depth, found.step)
     plan.split(view.result, 0, rows)
@@ -172,7 +177,7 @@ def _limit_block(plan: Plan, op: ir.Operation) -> None:
         return
     if plan.surfaces.problem(view.tdesc):
         if not load:
-            limit(plan, op, CHAIN_GRFS * plan.target.grf_bytes)
+            plan.scatters.append(op)
         return
     limits = plan.target.block2d
     if limits is None:

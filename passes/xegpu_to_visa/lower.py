@@ -77,13 +77,16 @@ class Lowering(PatternDriver):
     slm_bytes: int = 0
     barriers: int = 0
     _implicit: dict[str, Reg] = field(default_factory=dict)
+    _scaled: dict[tuple[Reg, int], Numbers] = field(default_factory=dict)
     _prints: Reg | None = None
     _payload: int = FIRST_INPUT
 
     def block(self, block: ir.Block) -> None:
         """Lower the ops of a block, except its terminator."""
+        outer, self._scaled = self._scaled, self._scaled.copy()
         for op in list(block.operations)[:-1]:
             self.op(op.operation)
+        self._scaled = outer
 
     def op(self, op: ir.Operation) -> None:
         """Lower one op."""
@@ -373,6 +376,19 @@ class Lowering(PatternDriver):
     def scaled(self, offsets: Numbers, size: int) -> Numbers:
         """Offsets in elements of `size` bytes as 64-bit offsets in bytes, or as they are if that is the same."""
         return product(self.emit, offsets, const(size, NARROW), offsets.count) if size > 1 else offsets
+
+    def scaled_lanes(self, offsets: Reg, size: int) -> Numbers:
+        """The offsets of lanes, scaled once for all accesses of a block; in 32 bits, if their bounds allow."""
+        found = self._scaled.get((offsets, size))
+        if found is None:
+            low, high = bounds_of(offsets)
+            if offsets.type != INDEX and low >= 0 and high * size < 1 << 32 and size.bit_count() == 1 < size:
+                shift = const(size.bit_length() - 1, "uw")
+                found = self.emit.apply("shl", "ud", offsets.count, self.emit.as_type(offsets, "ud"), shift)
+            else:
+                found = self.scaled(offsets, size)
+            self._scaled[offsets, size] = found
+        return found
 
     def local_address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
         """An address in shared local memory, ud: `base` and `offset` elements of `size` bytes."""

@@ -29,7 +29,7 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
             scaled = emit.apply("shl", NARROW, count, scaled, const(size.bit_length() - 1, "uw"))
         return emit.apply("add", "ud", count, scaled, base, into=emit.whole("ud", count))
     made = emit.whole("uq", count)
-    return emit.apply("add", "uq", count, low.scaled(offsets, size), emit.in_registers(base), into=made)
+    return emit.apply("add", "uq", count, low.scaled_lanes(offsets, size), emit.in_registers(base), into=made)
 
 
 @pattern("xegpu.create_tdesc")
@@ -111,25 +111,32 @@ def in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, sh
 
 def _messages(
     low: Lowering, op: ir.Operation, numbers: Reg, type_name: str
-) -> Iterator[tuple[Reg, list[tuple[Reg, Reg]], Guard | None, Callable[..., None]]]:
-    """The messages of a gather or scatter of numbers.
+) -> Iterator[tuple[Reg, list[tuple[Reg, Reg]], bool, list[tuple[Raw, Callable[..., None]]]]]:
+    """The messages of a gather or scatter of numbers. Those of single elements use adjacent registers.
 
     Yields:
-        The registers that the message uses, of type `type_name` if they are not the numbers' own; for each row of
-        them, if they are not, its lanes and the numbers that belong there; the guard; and a function that emits it.
+        The registers that messages use, of type `type_name` if they are not the numbers' own; for each row of
+        them, if they are not, its lanes and the numbers that belong there; whether the messages are guarded; and for
+        each message its operand and a function that emits it.
     """
     desc, addresses = lanes_of(low, op)
     lanes, size = desc.lanes, numbers.format.bytes
+    each = guards(low, op, lanes)
     for first, shape in chunk_messages(desc.chunk, size):
-        for lane, count, guard in guards(low, op, lanes):
+        for parts in [each] if shape.vector == 1 else [[part] for part in each]:
+            lane, count = parts[0][0], sum(part[1] for part in parts)
             row = padded_row(low, count, max(size, 4))
             own = in_place(low, numbers, first * lanes + lane, lanes, count, shape)
             held = own or low.emit.whole(type_name, row * shape.vector)
             rows: list[tuple[Reg, Reg]] = []
             for e in range(0 if own else shape.vector):
                 rows.append((held.part(e * row, count), numbers.part((first + e) * lanes + lane, count)))
-            send = partial(low.emit.message, data=shape, addresses=addresses.part(lane, count), slm=desc.in_slm)
-            yield held, rows, guard, partial(send, lanes=count, offset=first * size, guard=guard)
+            sends: list[tuple[Raw, Callable[..., None]]] = []
+            for at, some, guard in parts:
+                send = partial(low.emit.message, data=shape, addresses=addresses.part(at, some), slm=desc.in_slm)
+                operand = low.emit.raw(held.part(at - lane, some))
+                sends.append((operand, partial(send, lanes=some, offset=first * size, guard=guard)))
+            yield held, rows, parts[0][2] is not None, sends
 
 
 @pattern("xegpu.load_gather")
@@ -140,10 +147,11 @@ def load_gather(low: Lowering, op: ir.Operation) -> None:
     result = emit.whole(name, desc.lanes * desc.chunk)
     size = TYPES[name].bytes
     bits = {1: "ub", 2: "uw"}.get(size, name)
-    for held, rows, guard, send in _messages(low, op, result, name if size >= 4 else "ud"):
-        if guard:
+    for held, rows, guarded, sends in _messages(low, op, result, name if size >= 4 else "ud"):
+        if guarded:
             emit.apply("mov", held.type, held.count, const(0, held.type), into=held)
-        send("lsc_load", caches=caches_of(op.opview), dst=emit.raw(held))
+        for operand, send in sends:
+            send("lsc_load", caches=caches_of(op.opview), dst=operand)
         for part, to in rows:
             emit.apply("mov", bits, part.count, part, into=emit.as_type(to, bits))
     low.set(op, result)
@@ -154,10 +162,11 @@ def store_scatter(low: Lowering, op: ir.Operation) -> None:
     """Scatters. Elements narrower than 32 bits are widened first."""
     name = register_type(lanes_of(low, op)[0].element)
     source = low.emit.as_unsigned(low.reg(op.opview.value, name))
-    for held, rows, _, send in _messages(low, op, source, "uq" if source.type == "uq" else "ud"):
+    for held, rows, _, sends in _messages(low, op, source, "uq" if source.type == "uq" else "ud"):
         for to, part in rows:
             low.emit.apply("mov", held.type, part.count, part, into=to)
-        send("lsc_store", caches=caches_of(op.opview, True), src0=low.emit.raw(held))
+        for operand, send in sends:
+            send("lsc_store", caches=caches_of(op.opview, True), src0=operand)
 
 
 @pattern("xegpu.prefetch")

@@ -43,26 +43,62 @@ def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) ->
     result = into or low.emit.reg(source.type, count)
     at = 0
     while at < count:
-        lanes, (vstride, width, hstride) = _region(low, source, result, flat, at)
-        low.emit.emit(
-            "mov",
-            lanes,
-            dst=Destination(result.var, *low.emit.place_of(result, at), 1),
-            src0=Region(source.var, *low.emit.place_of(source, flat[at]), vstride, width, hstride),
-        )
-        at += lanes
+        lanes, regions = _moves(low, source, result, flat, at)
+        step = len(regions)
+        raw = low.emit.as_unsigned(source), low.emit.as_unsigned(result)
+        for phase, (vstride, width, hstride) in enumerate(regions):
+            of, to, place, stride = source, result, at, 1
+            if step > 1:
+                of, to, place, stride = *raw, at + phase, step
+            if step > 1 and phase == 0:
+                # This move writes zeros between its numbers, so that nothing of the registers' old value is kept.
+                to, place, stride = low.emit.as_type(result, _WIDER[source.format.bytes * step]), at // step, 1
+            low.emit.emit(
+                "mov",
+                lanes,
+                dst=Destination(to.var, *low.emit.place_of(to, place), stride),
+                src0=Region(of.var, *low.emit.place_of(of, flat[at + phase]), vstride, width, hstride),
+            )
+        at += lanes * step
     return result
 
 
-def _region(low: Lowering, source: Reg, result: Reg, flat: list[int], at: int) -> tuple[int, tuple[int, int, int]]:
-    """The most lanes that one move can read from `flat[at]` on, and its source region."""
+_Strides = tuple[int, int, int]
+"""The vertical stride, the width and the horizontal stride of a region."""
+
+_WIDER = {2: "uw", 4: "ud"}
+
+_MANY = 8
+"""The lanes of a move that need not become more by results with strides."""
+
+
+def _moves(low: Lowering, source: Reg, result: Reg, flat: list[int], at: int) -> tuple[int, list[_Strides]]:
+    """The moves of most lanes that write the numbers from `at` on: the lanes, and the source region of each move.
+
+    Two or four moves write every second or every fourth number each, as in VNNI form.
+    """
+    lanes, region = _region(low, source, result, flat, at)
+    best = lanes, [region]
+    for step in (2, 4):
+        fits = at + _MANY * step <= len(flat) and source.format.bytes * step in _WIDER
+        if lanes < _MANY and fits and (result.first + at) % step == 0:
+            least = min(_region(low, source, result, flat, at + phase, step)[0] for phase in range(step))
+            if least > best[0]:
+                best = least, [_region(low, source, result, flat, at + i, step, least)[1] for i in range(step)]
+    return best
+
+
+def _region(
+    low: Lowering, source: Reg, result: Reg, flat: list[int], at: int, step: int = 1, most: int = 32
+) -> tuple[int, _Strides]:
+    """The most lanes that one move can read from `flat[at]` on, every `step`-th number, and its source region."""
     grf, size = low.target.grf_bytes, source.format.bytes
-    lanes = min(32, 1 << (len(flat) - at).bit_length() - 1)
+    lanes = min(most, 1 << len(range(at, len(flat), step)).bit_length() - 1)
     while lanes > 1:
-        positions = flat[at : at + lanes]
+        positions = flat[at : at + lanes * step : step]
         lowest, highest = min(positions), max(positions)
         first, last = (source.first + lowest) * size, (source.first + highest + 1) * size - 1
-        to_first, to_last = (result.first + at) * size, (result.first + at + lanes) * size - 1
+        to_first, to_last = (result.first + at) * size, (result.first + at + (lanes - 1) * step + 1) * size - 1
         near = last // grf - first // grf < 2 and to_last // grf - to_first // grf < 2
         if near and positions[0] == lowest and (region := _regular([p - lowest for p in positions])):
             return lanes, region

@@ -115,3 +115,25 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  // The rows that scatters store are taken from the product: a loop carries products as dpas has them.
+  // CHECK-LABEL: gpu.func @product(
+  // CHECK: scf.for {{.*}} -> (vector<8x16xf32>, vector<8x16xf32>)
+  // CHECK: scf.yield %{{.*}}, %{{.*}} : vector<8x16xf32>, vector<8x16xf32>
+  gpu.func @product(%a: vector<16x16xf16>, %b: vector<8x16x2xf16>, %m: memref<16x17xf32>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant dense<0.0> : vector<16x16xf32>
+    %c = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (vector<16x16xf32>) {
+      %next = xegpu.dpas %a, %b, %sum {mode = vc} : vector<16x16xf16>, vector<8x16x2xf16>, vector<16x16xf32> -> vector<16x16xf32>
+      scf.yield %next : vector<16x16xf32>
+    }
+    %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<16x17xf32> -> !xegpu.tensor_desc<16x16xf32>
+    // expected-remark @+1 {{takes 16 1D stores in place of 2D block messages}}
+    xegpu.store_nd %c, %d {mode = vc} : vector<16x16xf32>, !xegpu.tensor_desc<16x16xf32>
+    gpu.return
+  }
+}

@@ -93,4 +93,26 @@ gpu.module @m {
     xegpu.store_scatter %x, %to, %all {mode = vc} : vector<16xf32>, !lanes, vector<16xi1>
     gpu.return
   }
+
+  // The registers of all messages of a gather are set to zero at once; accesses at the same lanes scale them once.
+  // CHECK-LABEL: gpu.func @two_messages(
+  // CHECK: visa.shl (M1_NM, 32) [[AT:%\w+]](0,0)<1>
+  // CHECK-NOT: visa.shl
+  // CHECK: visa.add (M1_NM, 16) {{.*}} [[AT]](0,0)<1;1,0>
+  // CHECK: visa.mov (M1_NM, 32) [[V:%\w+]](0,0)<1> 0x0:ud
+  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 16, %{{.*}}) [[V]][0]:d16c32
+  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 16, %{{.*}}) [[V]][64]:d16c32
+  // CHECK-NEXT: visa.mov (M1_NM, 32) %{{.*}}(0,0)<1> [[V]](0,0)<1;1,0>
+  // CHECK-NOT: visa.shl
+  // CHECK: visa.ret
+  gpu.func @two_messages(%m: memref<?xbf16>, %n: memref<?xbf16>, %mask: vector<32xi8>) kernel {
+    %zero = arith.constant dense<0> : vector<32xi8>
+    %on = arith.cmpi ne, %mask, %zero : vector<32xi8>
+    %at = vector.step : vector<32xindex>
+    %d = xegpu.create_tdesc %m, %at {mode = vc} : memref<?xbf16>, vector<32xindex> -> !xegpu.tensor_desc<32xbf16, #xegpu.scattered>
+    %x = xegpu.load_gather %d, %on {mode = vc} : !xegpu.tensor_desc<32xbf16, #xegpu.scattered>, vector<32xi1> -> vector<32xbf16>
+    %e = xegpu.create_tdesc %n, %at {mode = vc} : memref<?xbf16>, vector<32xindex> -> !xegpu.tensor_desc<32xbf16, #xegpu.scattered>
+    xegpu.store_scatter %x, %e, %on {mode = vc} : vector<32xbf16>, !xegpu.tensor_desc<32xbf16, #xegpu.scattered>, vector<32xi1>
+    gpu.return
+  }
 }

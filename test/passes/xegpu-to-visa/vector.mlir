@@ -36,6 +36,21 @@ gpu.module @m {
     gpu.return
   }
 
+  // VNNI form: the first move writes zeros between its numbers, so that it defines the registers as a whole.
+  // CHECK-LABEL: gpu.func @pairs(
+  // CHECK: visa.mov (M1_NM, 32) [[D:%\w+]](0,0)<1> %in0_uw(0,0)<32;16,1>
+  // CHECK-NEXT: visa.mov (M1_NM, 32) [[W:%\w+]](0,1)<2> %in0_uw(0,16)<32;16,1>
+  // CHECK-NEXT: visa.mov (M1_NM, 16) [[D4:%\w+]](0,0)<1> %in1_ub(0,0)<1;1,0>
+  // CHECK-NEXT: visa.mov (M1_NM, 16) [[B:%\w+]](0,1)<4> %in1_ub(0,16)<1;1,0>
+  // CHECK-NEXT: visa.mov (M1_NM, 16) [[B]](0,2)<4> %in1_ub(0,32)<1;1,0>
+  // CHECK-NEXT: visa.mov (M1_NM, 16) [[B]](0,3)<4> %in1_ub(0,48)<1;1,0>
+  // CHECK-NEXT: visa.ret
+  gpu.func @pairs(%m: vector<2x2x16xbf16>, %n: vector<1x4x16xi8>) kernel {
+    %two = vector.transpose %m, [0, 2, 1] : vector<2x2x16xbf16> to vector<2x16x2xbf16>
+    %four = vector.transpose %n, [0, 2, 1] : vector<1x4x16xi8> to vector<1x16x4xi8>
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @columns(
   // CHECK: visa.mov (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,8)<16;8,1>
   // CHECK-NEXT: visa.mov (M1_NM, 16) [[V0]](1,0)<1> %in0(2,8)<16;8,1>
