@@ -21,8 +21,8 @@ _PASSES = "function(sroa,early-cse<memssa>)"
 """Passes before code generation. The rest of `-O1` makes this code no faster, and takes as long again."""
 _LEVEL = 2
 _DRIVER_LEVEL = 0
-"""Levels of code generation, of programs and of the driver. The driver is compiled in a third of the time at level 0,
-and the threads that it starts take as long.
+"""Levels of code generation, of programs and of the driver. At level 0 the driver is compiled in a third of the time,
+and takes 10 ns more to start a thread.
 """
 
 _KEPT = 32
