@@ -61,9 +61,9 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     own = native.objects
 
-    def spy(functions: Sequence[str], host: Host) -> list[bytes]:
+    def spy(functions: Sequence[str], host: Host, level: int) -> list[bytes]:
         found.append(native.key_of(functions, host, native.versions()))
-        return own(functions, host)
+        return own(functions, host, level)
 
     monkeypatch.setattr(native, "objects", spy)
     return found

@@ -134,7 +134,14 @@ def key_of(functions: Sequence[str], host: Host, made_by: str) -> str:
     """
     machine = host.machine
     return digest(
-        made_by, machine.version, machine.triple, machine.cpu, machine.tuning, _PASSES, str(_LEVEL), *functions
+        made_by,
+        machine.version,
+        machine.triple,
+        machine.cpu,
+        machine.tuning,
+        _PASSES,
+        f"{_LEVEL}{_DRIVER_LEVEL}",
+        *functions,
     )
 
 
