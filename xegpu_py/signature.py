@@ -83,7 +83,7 @@ class Parameter:
         if not fits:
             packed = f" of bytes, which hold {8 // element_bits(self.element)} elements each" if self.is_packed else ""
             raise ValueError(f"{title} cannot be an array of shape {argument.shape}{packed}")
-        # An array of no dimensions is no number, which would be an address.
+        # An array without dimensions is not a number, which would be an address.
         return {name: np.atleast_1d(argument)} | self._layout(name, argument, title)
 
     def _check_element(self, argument: np.ndarray[Any, Any], title: str) -> None:

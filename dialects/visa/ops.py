@@ -74,7 +74,9 @@ class Pred(Type, dialect=Visa, name="pred"):
 def _check_name(op: Operation, name: str) -> None:
     if not is_name(name):
         op.fail(
-            f"'{name}' is no name for a variable", "names are letters, digits, '_' and '$', and begin with no digit"
+            f"'{name}' is not a name for a variable",
+            "names are letters, digits, '_' and '$', and do not begin with a digit",
+            "names are letters, digits, '_' and '$', and do not begin with a digit",
         )
     if name in BUILTINS:
         op.fail(f"'{name}' is declared already", "it is a built-in variable")

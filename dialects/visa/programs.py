@@ -61,7 +61,7 @@ def target_of(func: ir.Operation) -> Target:
     """The target of a kernel: what `visa.target` of it, or of an op around it, names.
 
     Raises:
-        DiagnosticError: if that is no target.
+        DiagnosticError: if that is not a target.
     """
     op: Any = func
     while op is not None:
@@ -192,7 +192,7 @@ class _Decoder:
             name, value = entry.name, entry.attr
             plain = value.value if isinstance(value, (ir.StringAttr, ir.IntegerAttr)) else None
             if not _ATTRIBUTE_NAME.fullmatch(name):
-                self._fault(self.func, f"{ATTRIBUTES} has '{name}', which is no name")
+                self._fault(self.func, f"{ATTRIBUTES} has '{name}', which is not a name")
             elif isinstance(plain, bool) or plain is None or not _QUOTED.fullmatch(str(plain)):
                 self._fault(self.func, f"{ATTRIBUTES}: '{name}' must be an integer or a string that assembly can write")
             else:

@@ -13,11 +13,11 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @names() kernel {
-    // expected-error @+2 {{'visa.decl' op '1X' is no name for a variable}}
-    // expected-note @+1 {{names are letters, digits, '_' and '$', and begin with no digit}}
+    // expected-error @+2 {{'visa.decl' op '1X' is not a name for a variable}}
+    // expected-note @+1 {{names are letters, digits, '_' and '$', and do not begin with a digit}}
     %0 = visa.decl "1X", f x 16
-    // expected-error @+2 {{'visa.decl_pred' op 'a b' is no name for a variable}}
-    // expected-note @+1 {{names are letters, digits, '_' and '$', and begin with no digit}}
+    // expected-error @+2 {{'visa.decl_pred' op 'a b' is not a name for a variable}}
+    // expected-note @+1 {{names are letters, digits, '_' and '$', and do not begin with a digit}}
     %1 = visa.decl_pred "a b", 16
     // expected-error @+2 {{'visa.decl' op '%r0' is declared already}}
     // expected-note @+1 {{it is a built-in variable}}

@@ -107,7 +107,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @+1 {{'gpu.func' op visa.attributes has 'a.b', which is no name}}
+  // expected-error @+1 {{'gpu.func' op visa.attributes has 'a.b', which is not a name}}
   gpu.func @attribute_names() kernel attributes {visa.attributes = {a.b = 1}} {
     visa.ret (M1, 1)
     gpu.return

@@ -25,5 +25,5 @@ def number_of(text: str) -> float:
     try:
         found = ir.Attribute.parse(text)
     except ir.MLIRError as e:
-        raise ValueError(f"'{text}' is no number") from e
+        raise ValueError(f"'{text}' is not a number") from e
     return float(ir.FloatAttr(found).value) if isinstance(found, ir.FloatAttr) else ir.IntegerAttr(found).value

@@ -28,7 +28,7 @@ def check_format(text: str, elements: Sequence[str]) -> None:
     for m in conversions:
         if m["kind"] is None or m["kind"] not in _INTEGERS + _FLOATS:
             known = ", ".join(f"%{c}" for c in _INTEGERS + _FLOATS)
-            raise ValueError(f"the format has '{m[0]}', which is no conversion of a number; there are {known}")
+            raise ValueError(f"the format has '{m[0]}', which is not a conversion of a number; there are {known}")
     if len(conversions) != len(elements):
         raise ValueError(f"the format has {len(conversions)} conversions, but there are {len(elements)} operands")
     for m, element in zip(conversions, elements):

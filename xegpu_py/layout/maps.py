@@ -70,7 +70,8 @@ def from_wg_map(sg_layout: Sequence[int], sg_data: Sequence[int], shape: Sequenc
         LayoutError: if the tile is not divisible by `sg_layout` x `sg_data`, or has several rounds in another
             dimension than the first: in a nested layout, the subgroup's part of such a dimension is contiguous.
     """
-    return _with_subgroups(sg_layout, sg_data, shape, from_sg_map((1,) * len(shape), sg_data, sg_data))
+    data = _of_rank("sg_data", sg_data, shape)
+    return _with_subgroups(sg_layout, data, shape, from_sg_map((1,) * len(shape), data, data))
 
 
 def from_maps(
@@ -85,7 +86,8 @@ def from_maps(
     Raises:
         LayoutError: if a map does not divide the shape, or no layout expresses it; see `from_wg_map`.
     """
-    return _with_subgroups(sg_layout, sg_data, shape, from_sg_map(wi_layout, wi_data, sg_data))
+    data = _of_rank("sg_data", sg_data, shape)
+    return _with_subgroups(sg_layout, data, shape, from_sg_map(wi_layout, wi_data, data))
 
 
 def to_wg_map(layout: NestedLayout, *, subgroups: int | None = None) -> WgMapping:
@@ -140,8 +142,8 @@ def _wg_of(layout: NestedLayout, subgroups: int | None) -> WgMapping:
 def _with_subgroups(
     sg_layout: Sequence[int], sg_data: Sequence[int], shape: Sequence[int], inner: NestedLayout
 ) -> NestedLayout:
-    groups, data = _of_rank("sg_layout", sg_layout, shape), _of_rank("sg_data", sg_data, shape)
-    rounds = _rounds(shape, groups, data, "sg_layout x sg_data")
+    groups = _of_rank("sg_layout", sg_layout, shape)
+    rounds = _rounds(shape, groups, sg_data, "sg_layout x sg_data")
     tile, batch = list(groups), list(inner.batch_tile)
     for i, n in enumerate(rounds):
         if groups[i] == 1:

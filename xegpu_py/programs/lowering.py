@@ -450,7 +450,7 @@ def _launch(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
     if cluster_x or cluster_y or cluster_z:
         fail(op, "launches clusters of workgroups, which is refused", "Xe GPUs have none")
     if len(symbol) != 2 or tuple(symbol) not in lowering.signatures:
-        fail(op, f"launches {op.attributes['kernel']}, which is no kernel of this module")
+        fail(op, f"launches {op.attributes['kernel']}, which is not a kernel of this module")
     parameters = lowering.signatures[symbol[0], symbol[1]]
     launch = Launch(symbol[0], symbol[1], position_of(op.location), parameters)
     with _scope() as held:

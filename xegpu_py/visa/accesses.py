@@ -16,7 +16,7 @@ class Access(NamedTuple):
     """An instruction's access to a variable.
 
     Attributes:
-        var: the variable that is no alias.
+        var: the variable that is not an alias.
         writes: whether it is written, else read.
         start, end: the bytes of `var` in which the access lies.
         whole: whether the access covers all of these bytes, whatever lanes are enabled.
@@ -41,7 +41,7 @@ def span_bits(access: Access) -> int:
 
 
 Root = Variable | Predicate
-"""Storage: a variable that is no alias, of bytes; or a predicate, of bits."""
+"""Storage: a variable that is not an alias, of bytes; or a predicate, of bits."""
 
 
 @dataclass(frozen=True)

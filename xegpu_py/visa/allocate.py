@@ -25,7 +25,7 @@ class Allocation:
     """Where variables lie in a thread's register file.
 
     Attributes:
-        offsets: byte offset of each variable that is no alias.
+        offsets: byte offset of each variable that is not an alias.
         bytes: size of the register file that they need.
         grf_bytes: bytes of a register.
         registers: registers that the kernel is given.

@@ -16,7 +16,7 @@ from xegpu_py.visa.program import Instruction, Program, analysis
 
 @analysis
 def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, int]]:
-    """First and last instruction, by index, between which each variable that is no alias must keep its registers.
+    """First and last instruction, by index, between which each variable that is not an alias must keep its registers.
 
     A byte is live where it may hold what was written to it and where that may still be read, unless it is certain to be
     written in between. A variable's range spans all places at which one of its bytes is live, or accessed. Inputs are
@@ -233,12 +233,12 @@ class Liveness:
         return [var for number, var in enumerate(self._variables) if self._in[block] >> number & 1]
 
     def enters(self, block: int, var: Root) -> bool:
-        """Whether a variable that is no alias is live at the begin of a block."""
+        """Whether a variable that is not an alias is live at the begin of a block."""
         number = self._numbers.get(var)
         return number is not None and bool(self._in[block] >> number & 1)
 
     def leaves(self, block: int, var: Root) -> bool:
-        """Whether a variable that is no alias is live at the end of a block."""
+        """Whether a variable that is not an alias is live at the end of a block."""
         number = self._numbers.get(var)
         return number is not None and any(self._in[f] >> number & 1 for f in self._successors[block])
 

@@ -76,7 +76,7 @@ class Variable(_Declared):
 
     @cached_property
     def root(self) -> tuple[Variable, int]:
-        """The variable that is no alias in which it lies, and its byte offset there."""
+        """The variable that is not an alias in which it lies, and its byte offset there."""
         if self.alias is None:
             return self, 0
         base, offset = self.alias[0].root

@@ -62,7 +62,7 @@ class Notation(Protocol):
     null: str
 
     def name(self, cursor: Cursor) -> Any | None:
-        """The variable or predicate that the next token names; None if it is no name."""
+        """The variable or predicate that the next token names; None if it is not a name."""
 
     def spell(self, var: Any) -> str:
         """The variable's name."""

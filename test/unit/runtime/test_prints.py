@@ -161,8 +161,8 @@ def test_output_that_does_not_fit_is_lost(engine, monkeypatch, capsys):
         ("no number", "%a : i32", "the format has 0 conversions, but there are 1 operands"),
         ("%f", "%a : i32", "'%f' takes a floating-point number, not i32"),
         ("%.3d", "%b : f32", "'%.3d' takes an integer, not f32"),
-        ("%s", "%a : i32", "the format has '%s', which is no conversion of a number"),
-        ("90%", "%a : i32", "the format has '%', which is no conversion of a number"),
+        ("%s", "%a : i32", "the format has '%s', which is not a conversion of a number"),
+        ("90%", "%a : i32", "the format has '%', which is not a conversion of a number"),
     ],
 )
 @pytest.mark.parametrize("attributes", ["", "attributes {xegpu.subgroup_size = 16 : i32}"])
