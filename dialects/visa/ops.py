@@ -76,7 +76,6 @@ def _check_name(op: Operation, name: str) -> None:
         op.fail(
             f"'{name}' is not a name for a variable",
             "names are letters, digits, '_' and '$', and do not begin with a digit",
-            "names are letters, digits, '_' and '$', and do not begin with a digit",
         )
     if name in BUILTINS:
         op.fail(f"'{name}' is declared already", "it is a built-in variable")
