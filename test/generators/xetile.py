@@ -14,7 +14,8 @@ from xegpu_py.target import TARGETS
 from . import elementwise, vectors
 from .body import NUMBERS, STORED, Body, Value, attributes, dtype_of, most_exact
 from .program import Program
-from .xegpu_vc import ATOMICS, dpas_pairs
+from .xegpu_products import dpas_pairs
+from .xegpu_scattered import ATOMICS
 
 SIZES = (1, 2, 3, 4, 8, 8, 16, 16, 16, 24, 32, 32, 64)
 MOST = 256
