@@ -36,6 +36,34 @@ def for_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     frame.give(node.results, arguments, lanes)
 
 
+@controls("scf.parallel")
+def parallel(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """Nested loops, whose iterations run in row-major order; reductions combine in that order too."""
+    (block,) = node.regions[0]
+    lower, upper, step, first = node.groups(node.operands)
+    values = frame.values
+    frame.give(node.results, first, lanes)
+
+    def loop(depth: int, going: Lanes) -> Steps:
+        if depth == len(block.arguments):
+            end = yield from subgroup.block(frame, block, going)
+            for result, value, (combine,) in zip(node.results, end.operands, end.regions):
+                frame.give(combine.arguments, (result, value), going)
+                last = yield from subgroup.block(frame, combine, going)
+                frame.give((result,), last.operands, going)
+            return end
+        counter = block.arguments[depth]
+        frame.give((counter,), (lower[depth],), going)
+        end = None
+        while going := tuple(lane for lane in going if values[counter][lane] < values[upper[depth]][lane]):
+            end = yield from loop(depth + 1, going)
+            for lane in going:
+                values[counter][lane] = values[counter][lane] + values[step[depth]][lane]
+        return end
+
+    yield from loop(0, lanes)
+
+
 @controls("scf.if")
 def if_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     """A branch."""
