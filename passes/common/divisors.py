@@ -37,7 +37,11 @@ def _divisor(value: ir.Value | int, seen: frozenset[ir.Value]) -> int:
     if value in seen:
         return 0
     seen = seen | {value}
-    passed_on = sources(value)
+    try:
+        passed_on = sources(value)
+    except ValueError:
+        # A loop that is being converted has its old arguments beside the new ones.
+        return _UNKNOWN
     if passed_on is not None:
         return math.gcd(*(_divisor(v, seen) for v in passed_on))
     if isinstance(value.owner, ir.Block):

@@ -32,7 +32,8 @@ class XeGPUEmulateNarrowTypes(Pass):
         %r = xegpu.dpas %p, %y {mode = vc} : vector<8x64xi4>, vector<8x16x8xi4> -> vector<8x16xi32>
 
     Blocks and rows whose first column is not known to begin at a byte are loaded twice, and shifted. Stores of such
-    blocks, and rows of memory that begin within a byte, are refused.
+    blocks update the bytes that they share with other elements by compare and swap; where a loop carries their
+    descriptor, they are refused, and so are rows of memory that begin within a byte.
     """
 
     kernel: str = ""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index, add, index, known, make, shape_cast, transpose, vector_type
-from xegpu_py.passes.common.divisors import column_divisor
 from xegpu_py.passes.common.messages import hints_of
-from xegpu_py.passes.common.values import shape_of
+from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, desc_bits, pattern
 from xegpu_py.passes.xegpu_emulate_narrow_types.memory import bytes_before, joined, place_in_byte
+
+from xegpu_py.ir.diagnostics import remark
 
 
 def _numbers(e: Emulation, values: Any) -> list[Index]:
@@ -90,7 +93,9 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
     unit = view.transpose_bit_width or bits
     by_message = view.vnni_axis is None
     if view.transpose is not None:
-        by_message = unit >= 8 or view.transpose[-1] == len(view.transpose) - 1
+        keeps_rows = view.transpose[-1] == len(view.transpose) - 1
+        aligned = view.mode != Mode.VC or view.tdesc not in e.within_bytes
+        by_message = keeps_rows or (unit >= 8 and aligned)
     given = hints_of(view)
     if by_message:
         if view.transpose is not None:
@@ -105,14 +110,17 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
             f"moves single elements of {desc.element}, which work items do not have whole bytes of",
             "let the matrix be packed in memory as the product needs it, or load it in VC mode",
         )
-    rank = len(shape_of(result)) - (view.vnni_axis is not None)
+    # Packed elements, and those of a transposed unit, may be a dimension of the result.
+    is_unit = view.transpose is not None and bits < unit == bits * shape_of(result)[-1]
+    rank = len(shape_of(result)) - (view.vnni_axis is not None or is_unit)
     plain = next(s for s in block_shapes(desc, Mode.VC) if len(s) == rank)
     kind = e.held_type(vector_type(plain, ir.VectorType(result).element_type))
     spread = e.spread(_loaded(e, view, kind, bits, given), bits)
     lead = len(plain) - len(desc.shape)
     if view.transpose is not None:
-        order = [*range(lead), *(lead + i for i in view.transpose)]
-        moved = transpose(spread, order)
+        # Units of several elements keep their order.
+        units = shape_cast(spread, (*plain[:-1], plain[-1] * bits // unit, unit // bits))
+        moved = transpose(units, [*range(lead), *(lead + i for i in view.transpose), len(plain)])
     else:
         moved = _vnni(spread, lead + view.vnni_axis, vnni_factor(bits))
     e.give(op, shape_cast(moved, shape_of(result)))
@@ -129,12 +137,9 @@ def _vnni(value: ir.Value, axis: int, factor: int) -> ir.Value:
 def _loaded(e: Emulation, view: Any, kind: ir.Type, bits: int, given: dict[str, Any]) -> ir.Value:
     """The bytes of a block that may begin within a byte."""
     held = e.get(view.tdesc)
-    found = [xegpu.load_nd(d, value=kind, mode=view.mode, **given) for d in held[:2]]
-    if len(found) == 1:
-        return found[0]
-    if "transpose" in given:
-        e.fail("transposes blocks that may begin within a byte", "let columns be multiples of a byte's elements")
-    return joined(found[0], found[1], held[2], bits)
+    parts = held[:2] if view.tdesc in e.within_bytes else held[:1]
+    found = [xegpu.load_nd(d, value=kind, mode=view.mode, **given) for d in parts]
+    return found[0] if len(found) == 1 else joined(found[0], found[1], held[2], bits)
 
 
 @pattern("xegpu.store_nd")
@@ -142,10 +147,80 @@ def store_nd(e: Emulation, op: ir.Operation) -> None:
     """Bytes."""
     view: Any = op.opview
     each = e.each(view.tdesc.type)
-    if column_divisor(view.tdesc) % each:
+    if view.tdesc in e.within_bytes:
+        _store_within_bytes(e, view, each)
+    else:
+        xegpu.store_nd(e.packed(view.value), e.get(view.tdesc)[0], mode=view.mode, **hints_of(view))
+    e.erase(op)
+
+
+def _place(desc: ir.Value) -> tuple[ir.Value, list[ir.Value | int]] | None:
+    """The tensor of a descriptor, and the sums of its offsets; None if these are not known."""
+    op = defining_op(desc)
+    view: Any = op.opview if op is not None else None
+    if isinstance(view, xegpu.CreateNdTdescOp):
+        is_memref = isinstance(view.source.type, ir.MemRefType)
+        return (view.source, list(view.offsets)) if is_memref and not view.shape else None
+    if not isinstance(view, xegpu.UpdateNdOffsetOp):
+        return None
+    found = _place(view.tdesc)
+    if found is None:
+        return None
+    source, offsets = found
+    inner = len(offsets) - len(view.offsets)
+    return source, [*offsets[:inner], *map(add, offsets[inner:], view.offsets)]
+
+
+def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
+    """Store the bytes that a block fills as a block; those that it shares are updated by compare and swap."""
+    found = _place(view.tdesc)
+    if found is None or view.mode != Mode.VC:
         e.fail(
             "stores a block that may begin within a byte, whose other elements it would have to leave",
             f"let its columns be multiples of {each}, for example by arith.muli",
+            "or create its descriptor beside the store, in VC mode, from a memref without a shape",
         )
-    xegpu.store_nd(e.packed(view.value), e.get(view.tdesc)[0], mode=view.mode, **hints_of(view))
-    e.erase(op)
+    remark(view.operation, "updates bytes that its rows share with others by compare and swap: it may begin within one")
+    source, offsets = e.one(found[0]), _numbers(e, found[1])
+    held, byte = e.packed(view.value), bytes_before(offsets[-1], each)
+    *rows, size = shape_of(held)
+    wide, i8 = build.with_element(held.type, build.integer_type(16)), build.integer_type(8)
+    inside = index(build.multiply(place_in_byte(offsets[-1], each), 8 // each))
+    by = make("arith.index_cast", build.integer_type(16), inside)
+    moved = build.binary("shli", make("arith.extui", wide, held), build.broadcast(by, wide))
+    full = build.binary("shli", build.constant(build.integer_type(16), 0xFF), by)
+    # What is shifted within a byte, and what is shifted into the next one.
+    low, high = (make("arith.trunci", held.type, v) for v in (moved, build.binary("shrui", moved, 8)))
+    masks = [make("arith.trunci", i8, v) for v in (full, build.binary("shrui", full, 8))]
+    if size > 1:
+        inner = (*rows, size - 1)
+        first = [0] * len(rows)
+        middle = build.binary(
+            "ori", build.extract_slice(low, [*first, 1], inner), build.extract_slice(high, [*first, 0], inner)
+        )
+        kind = TensorDesc(inner, "i8", TensorDesc.of(view.tdesc).attr).to_ir()
+        at = [*offsets[:-1], add(byte, 1)]
+        desc = xegpu.create_nd_tdesc(source, at, tdesc=kind, mode=view.mode)
+        xegpu.store_nd(middle, desc, mode=view.mode, **hints_of(view))
+    lead = len(offsets) - len(rows) - 1
+    for place in np.ndindex(*rows):
+        at = [*offsets[:lead], *map(add, offsets[lead:-1], map(int, place))]
+        _update_byte(source, [*at, byte], build.extract(low, [*map(int, place), 0]), masks[0])
+        _update_byte(source, [*at, add(byte, size)], build.extract(high, [*map(int, place), size - 1]), masks[1])
+
+
+def _update_byte(memref: ir.Value, place: list[Index], value: ir.Value, mask: ir.Value) -> None:
+    """Write the bits of a byte that a mask chooses, if there are any and the byte is in bounds."""
+    happens = build.compare("ne", mask, build.constant(mask.type, 0))
+    indices = [index(i) for i in place]
+    for d, at in enumerate(indices):
+        extent = make("memref.dim", build.index_type(), memref, index(d))
+        happens = build.binary("andi", happens, build.compare("ult", at, extent))
+    taken = build.create("scf.if", [], [happens], regions=2)
+    with ir.InsertionPoint(ir.Block.create_at_start(taken.regions[0], [])):
+        update = build.create("memref.generic_atomic_rmw", [value.type], [memref, *indices], regions=1)
+        body = update.regions[0].blocks.append(value.type)
+        with ir.InsertionPoint(body):
+            others = build.binary("andi", body.arguments[0], build.binary("xori", mask, -1))
+            build.create("memref.atomic_yield", [], [build.binary("ori", others, build.binary("andi", value, mask))])
+        build.create("scf.yield", [], [])

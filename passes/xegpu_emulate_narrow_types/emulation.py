@@ -99,14 +99,16 @@ class Emulation(Conversion):
         shifted: whether blocks may begin within a byte. A descriptor is three values then: the descriptor of the bytes
             in which a block's rows begin, that of the bytes behind these, and the number of the first element in its
             byte, an index. Where both are one byte, the descriptors are the same.
+        within_bytes: the descriptors whose blocks may begin within a byte.
     """
 
     patterns = pattern
 
     def __init__(self, func: ir.Operation) -> None:
         super().__init__()
-        descs = [v for op in walk(func) for v in op.results if desc_bits(v.type)]
-        self.shifted = any(column_divisor(d) % (8 // desc_bits(d.type)) for d in descs)
+        descs = {v for op in walk(func) for v in (*op.operands, *op.results) if desc_bits(v.type)}
+        self.within_bytes = {d for d in descs if column_divisor(d) % (8 // desc_bits(d.type))}
+        self.shifted = bool(self.within_bytes)
 
     # Types.
 

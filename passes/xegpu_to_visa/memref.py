@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from mlir import ir
 from xegpu_py.dialects.xegpu.checks import is_slm
-from xegpu_py.passes.common.narrow import memref_bits
+from xegpu_py.passes.common.narrow import byte_memref, memref_bits
 from xegpu_py.passes.common.registers import element_bytes, register_type
 from xegpu_py.passes.common.values import element_of, segments
 from xegpu_py.passes.xegpu_to_visa.emit import const
@@ -206,7 +206,8 @@ def allocate(low: Lowering, op: ir.Operation) -> None:
 
 
 def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
-    """Allocate shared local memory."""
+    """Allocate shared local memory; elements of 2 or 4 bits become bytes."""
+    memref = byte_memref(memref) if memref_bits(memref) else memref
     element = str(memref.element_type)
     size = math.prod(memref.shape) * element_bytes(element)
     start = -(-low.slm_bytes // 64) * 64

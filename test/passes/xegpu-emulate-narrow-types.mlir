@@ -45,9 +45,17 @@ gpu.module @m {
   gpu.func @columns(%a: memref<64x128xi4>, %x: index, %v: vector<8x32xi8>) kernel {
     %w = vector.bitcast %v : vector<8x32xi8> to vector<8x64xi4>
     %d = xegpu.create_nd_tdesc %a[0, %x] {mode = vc} : memref<64x128xi4> -> !xegpu.tensor_desc<8x64xi4>
-    // expected-error @+2 {{'xegpu.store_nd' op stores a block that may begin within a byte, whose other elements it would have to leave}}
-    // expected-note @+1 {{let its columns be multiples of 2, for example by arith.muli}}
-    xegpu.store_nd %w, %d {mode = vc} : vector<8x64xi4>, !xegpu.tensor_desc<8x64xi4>
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %end = scf.for %i = %c0 to %x step %c1 iter_args(%t = %d) -> (!xegpu.tensor_desc<8x64xi4>) {
+      %u = xegpu.update_nd_offset %t, [0, 1] {mode = vc} : !xegpu.tensor_desc<8x64xi4> -> !xegpu.tensor_desc<8x64xi4>
+      scf.yield %u : !xegpu.tensor_desc<8x64xi4>
+    }
+    // A loop carries descriptors without their memref.
+    // expected-error @+3 {{'xegpu.store_nd' op stores a block that may begin within a byte, whose other elements it would have to leave}}
+    // expected-note @+2 {{let its columns be multiples of 2, for example by arith.muli}}
+    // expected-note @+1 {{or create its descriptor beside the store, in VC mode, from a memref without a shape}}
+    xegpu.store_nd %w, %end {mode = vc} : vector<8x64xi4>, !xegpu.tensor_desc<8x64xi4>
     gpu.return
   }
 }

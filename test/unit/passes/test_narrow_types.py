@@ -117,6 +117,72 @@ MOVES = """
 """
 
 
+@pytest.mark.parametrize(("element", "space"), [("i4", ""), ("i2", ""), ("i4", ", 3")])
+def test_stores_at_any_column(element, space):
+    """Two subgroups store blocks that meet within a byte, and one reaches over the edges; nothing else changes."""
+    local = "#xegpu.tdesc_attr<memory_scope = slm>" if space else ""
+    desc = f"!xegpu.tensor_desc<4x16x{element}{', ' + local if local else ''}>"
+    memory = f"memref<6x48x{element}{space}>"
+    target = "%s" if space else "%o"
+    store = f"""
+      %t{{n}} = xegpu.create_nd_tdesc {target}[{{row}}, %at{{n}}] {{{{mode = vc}}}} : {memory} -> {desc}
+      %u{{n}} = xegpu.update_nd_offset %t{{n}}, [1, {{column}}] {{{{mode = vc}}}} : {desc} -> {desc}
+      xegpu.store_nd %v, %u{{n}} {{{{mode = vc}}}} : vector<4x16x{element}>, {desc}"""
+    copies = ["", ""]
+    if space:
+        arrays = ("%o", f"memref<6x48x{element}>"), ("%s", memory)
+        for i, ((old, old_type), (new, new_type)) in enumerate((arrays, arrays[::-1])):
+            copies[i] = f"""%x{i} = vector.load {old}[%c0, %c0] : {old_type}, vector<6x48x{element}>
+        vector.store %x{i}, {new}[%c0, %c0] : {new_type}, vector<6x48x{element}>"""
+    body = f"""
+      %id = gpu.subgroup_id : index
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %first = arith.cmpi eq, %id, %c0 : index
+      %v = vector.load %a[%id, %c0, %c0] : memref<2x4x16x{element}>, vector<4x16x{element}>
+      scf.if %first {{ {copies[0]}
+      }}
+      gpu.barrier
+      %skip = arith.muli %id, %c16 : index
+      %at0 = arith.addi %skip, %x : index
+      %at1 = arith.subi %c0, %x : index
+      {store.format(n=0, row=0, column=1)}
+      gpu.barrier
+      scf.if %first {{ {store.format(n=1, row=2, column=-4)}
+        {copies[1]}
+      }}"""
+    shared = f") workgroup(%s: {memory}" if space else ""
+    text = kernel(f"%a: memref<2x4x16x{element}>, %o: memref<6x48x{element}>, %x: index{shared}", body)
+    a, o = numbers(element, 2, 4, 16), numbers(element, 6, 48, seed=1)
+    for x in (2, 4, 5):
+        wanted = o.copy()
+        for i in range(2):
+            wanted[1:5, 16 * i + x + 1 : 16 * i + x + 17] = a[i]
+        begin = -x - 4
+        wanted[3:6, : begin + 16] = a[0][:3, -begin:]
+        assert (whole(run(text, a, o, x, block=2)[1]) == whole(wanted)).all(), x
+
+
+@pytest.mark.parametrize(("element", "unit"), [("i4", 4), ("i4", 32), ("i2", 2), ("i2", 16)])
+def test_transposed_loads_at_any_column(element, unit):
+    bits = int(element[1:])
+    group = unit // bits
+    shape = f"{64 // group}x4x{group}" if group > 1 else "64x4"
+    width = f", transpose_bit_width = {unit}" if group > 1 else ""
+    body = f"""
+      %c0 = arith.constant 0 : index
+      %t = xegpu.create_nd_tdesc %a[1, %x] {{mode = vc}} : memref<8x96x{element}> -> !xegpu.tensor_desc<4x64x{element}>
+      %v = xegpu.load_nd %t {{mode = vc, transpose = [1, 0]{width}}}
+        : !xegpu.tensor_desc<4x64x{element}> -> vector<{shape}x{element}>
+      %w = vector.shape_cast %v : vector<{shape}x{element}> to vector<256x{element}>
+      vector.store %w, %o[%c0] : memref<256x{element}>, vector<256x{element}>"""
+    text = kernel(f"%a: memref<8x96x{element}>, %x: index, %o: memref<256x{element}>", body)
+    a, o = numbers(element, 8, 96), numbers(element, 256)
+    for x in (3, 16):
+        wanted = a[1:5, x : x + 64].reshape(4, 64 // group, group).transpose(1, 0, 2).reshape(256)
+        assert (whole(run(text, a, x, o)[2]) == whole(wanted)).all(), x
+
+
 def test_transforms_of_a_load():
     a = numbers("i4", 8, 32)
     plain = whole(a) & 15
@@ -433,3 +499,23 @@ def test_floats_of_four_bits_are_moved():
     _, b, c = run(text, a, *np.zeros((2, 8, 32), ml_dtypes.float4_e2m1fn))
     np.testing.assert_array_equal(b.astype(np.float32), a)
     np.testing.assert_array_equal(c.astype(np.float32), a)
+
+
+def test_positions_that_a_loop_computes_beside_numbers():
+    """The loop carries an index and a vector of i4; the index is used behind it."""
+    body = """
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %v0 = vector.load %a[%c0] : memref<64xi4>, vector<16xi4>
+      %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %c0, %w = %v0) -> (index, vector<16xi4>) {
+        %q = arith.addi %p, %c1 : index
+        scf.yield %q, %w : index, vector<16xi4>
+      }
+      %v = vector.load %a[%r#0] : memref<64xi4>, vector<16xi4>
+      vector.store %v, %o[%r#0] : memref<64xi4>, vector<16xi4>"""
+    a, o = numbers("i4", 64), numbers("i4", 64, seed=1)
+    for n in (3, 4):
+        wanted = o.copy()
+        wanted[n : n + 16] = a[n : n + 16]
+        found = run(kernel("%a: memref<64xi4>, %o: memref<64xi4>, %n: index", body), a, o, n)[1]
+        assert (whole(found) == whole(wanted)).all()
