@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -38,6 +39,16 @@ class OperandBytes:
     var: Variable
     places: Array
 
+    @cached_property
+    def span(self) -> slice:
+        """From the first of the places to the last."""
+        return slice(int(self.places.min()), int(self.places.max()) + 1)
+
+    @cached_property
+    def is_dense(self) -> bool:
+        """Whether the places are all bytes of the span."""
+        return len(np.unique(self.places)) == self.span.stop - self.span.start
+
 
 def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
     """The step of an instruction, which checks the bytes that it reads and marks those that it writes.
@@ -53,12 +64,15 @@ def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
         _look(batch, rows, acting, reads, layout)
         step(batch, rows, active)
         assert batch.written is not None
-        threads = np.arange(batch.threads)[rows]
         for operand in writes:
             count = len(operand.places)
             lanes = np.ones((1, count), bool) if acting is None else _lanes(acting, count)
-            thread, lane = np.nonzero(np.broadcast_to(lanes, (len(threads), count)))
-            batch.written[threads[thread][:, None], operand.places[lane]] = True
+            if operand.is_dense and lanes.all():
+                batch.written[rows, operand.span] = True
+            else:
+                threads = np.arange(batch.threads)[rows]
+                thread, lane = np.nonzero(np.broadcast_to(lanes, (len(threads), count)))
+                batch.written[threads[thread][:, None], operand.places[lane]] = True
 
     return watching
 
@@ -77,6 +91,8 @@ def watched_next(decide: Next, inst: Instruction, layout: Layout) -> Next:
 def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[OperandBytes], layout: Layout) -> None:
     for operand in reads:
         assert batch.written is not None
+        if batch.written[rows, operand.span].all():
+            continue
         missing = ~batch.written[rows][:, operand.places]
         if acting is not None:
             missing &= _lanes(acting, len(operand.places))[:, :, None]
@@ -93,7 +109,7 @@ def operand_bytes(inst: Instruction, use: str, layout: Layout) -> list[OperandBy
         use: "read" or "write".
     """
     slots = [s for s in INSTRUCTIONS[inst.name].slots if s.use == use]
-    return [b for b in (_bytes(s, inst, layout) for s in slots) if b]
+    return [b for b in (_bytes(s, inst, layout) for s in slots) if b and b.places.size]
 
 
 def _lanes(acting: Array, count: int) -> Array:
