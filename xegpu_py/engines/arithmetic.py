@@ -27,7 +27,9 @@ def execution_format(inst: Instruction, sources: Sequence[str]) -> str:
     Args:
         sources: types of the sources.
     """
-    types = sources if INSTRUCTIONS[inst.name].compares else [*sources, inst["dst"].var.type]
+    dst = inst["dst"]
+    has_numbers = not INSTRUCTIONS[inst.name].compares and not isinstance(dst, Flag)
+    types = [*sources, dst.var.type] if has_numbers else sources
     floats = [t for t in types if TYPES[t].is_float]
     if not floats:
         return ""
