@@ -52,6 +52,9 @@ REWRITES = "xegpu-legalize rewrites it"
 BYTE_FLOATS = (BF8.mlir, HF8.mlir)
 """Floats of 8 bits that are converted to f16 and back, and so have arithmetic."""
 
+_NARROW = ("bf16", "tf32")
+"""Formats to which f64 is rounded by way of f32."""
+
 SLM_ALIGNMENT = 64
 """Bytes at whose multiples buffers in shared local memory begin."""
 
@@ -424,6 +427,8 @@ def convert(kernel: Kernel, op: ir.Operation) -> Problem:
         if bit_width(element) == 8 and element not in BYTE_FLOATS:
             where = "from" if element == source else "to"
             return (f"there is no conversion {where} {element}", f"there is one of {' and '.join(BYTE_FLOATS)}")
+    if op.name == "arith.truncf" and ((to in BYTE_FLOATS and source != "f16") or (source == "f64" and to in _NARROW)):
+        return (f"from {source} to {to} has no instruction", REWRITES)
     if "f8E5M2" in (source, to) and "fcvt" in kernel.target.absent:
         return (f"from {source} to {to} needs fcvt, which target {kernel.target.name} lacks",)
     return None
@@ -449,8 +454,8 @@ def compute(kernel: Kernel, op: ir.Operation) -> Problem:
     element = _element(op.operands[0])
     if not is_float(element):
         return None
-    if bit_width(element) == 8 and op.name not in ("arith.negf", "math.absf"):
-        remedy = REWRITES if element in BYTE_FLOATS else "convert to f16 or f32 in memory"
+    if (bit_width(element) == 8 or element == "bf16") and op.name not in ("arith.negf", "math.absf"):
+        remedy = REWRITES if element in (*BYTE_FLOATS, "bf16") else "convert to f16 or f32 in memory"
         return (f"there is no arithmetic on {element}", remedy)
     if element == "f64":
         if op.name in ("arith.divf", "math.sqrt") and not kernel.target.double_math:

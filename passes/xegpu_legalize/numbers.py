@@ -230,8 +230,11 @@ def narrow_once(forms: Forms, op: ir.Operation) -> None:
     if element == E8M0.mlir:
         forms.replace(op, _exponent(op.operands[0], op.results[0].type))
         return
-    if _format(op.operands[0]) in _STEPS.get(element, ())[:-2]:
-        forms.replace(op, narrow(op.operands[0], element))
+    value = op.operands[0]
+    if _format(value) == "bf16":
+        value = converted(value, "f32")
+    if _format(value) in _STEPS.get(element, ())[:-2]:
+        forms.replace(op, narrow(value, element))
 
 
 def _exponent(value: ir.Value, kind: ir.Type) -> ir.Value:

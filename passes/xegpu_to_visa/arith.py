@@ -156,12 +156,7 @@ def _binary(instruction: str) -> Callable[[Lowering, ir.Operation], None]:
         if {a.type, b.type, name} == {"d", "q"}:
             a, b, name = _of_one_width(low, a, b, name, instruction)
         a, b = _constant_last(low, a, b)
-        # vISA has min and max of every float but bf.
-        wide = "f" if name == "bf" and instruction in ("min", "max") else name
-        if wide != name:
-            a, b = low.emit.in_registers(a, wide), low.emit.in_registers(b, wide)
-        found = low.emit.apply(instruction, wide, count, a, b)
-        low.set(op, low.emit.in_registers(found, name))
+        low.set(op, low.emit.apply(instruction, name, count, a, b))
 
     return rule
 
@@ -227,8 +222,7 @@ def _of_one_width(low: Lowering, a: Numbers, b: Numbers, name: str, instruction:
 
 
 def _constant_last(low: Lowering, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
-    """Order commutative operands with a constant last; a bf constant becomes one of f."""
-    a, b = (bf_as_f(n) if isinstance(n, Const) and n.type == "bf" else n for n in (a, b))
+    """Order commutative operands with a constant last."""
     if isinstance(a, Const) and isinstance(b, Const):
         a = low.emit.in_registers(a)
     return (b, a) if isinstance(a, Const) else (a, b)
@@ -265,8 +259,6 @@ def sub(low: Lowering, op: ir.Operation) -> None:
         negated = Const(bits & ((1 << b.format.bits) - 1), b.type, b.count)
         low.set(op, low.emit.apply("add", name, count, *_constant_last(low, a, negated)))
     else:
-        if isinstance(a, Const) and a.type == "bf":
-            a = bf_as_f(a)
         # The negated operand is the first, which cannot be a constant.
         low.set(op, low.emit.apply("add", name, count, b, a, modifiers=("-",)))
 
@@ -295,16 +287,13 @@ def negf(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("arith.divf")
 def divf(low: Lowering, op: ir.Operation) -> None:
-    """Division; bf16 is divided in f32."""
+    """Division."""
     count, _, name = result_of(low, op)
     a, b = _sources(low, op)
     if name == "df":
         low.set(op, low.emit.double_math("div", count, a, b))
         return
-    wide = "f" if name == "bf" else name
-    sources = [low.emit.in_registers(n, wide) if name == "bf" or isinstance(n, Const) else n for n in (a, b)]
-    found = low.emit.apply("div", wide, count, *sources, most=16)
-    low.set(op, low.emit.in_registers(found, name))
+    low.set(op, low.emit.apply("div", name, count, *map(low.emit.in_registers, (a, b)), most=16))
 
 
 @pattern("arith.maxui", "arith.minui", "index.maxu", "index.minu")
@@ -498,7 +487,6 @@ def _compare_truth(low: Lowering, predicate: str, count: int, a: Mask, b: Mask) 
 
 
 def _compare(low: Lowering, condition: str, count: int, a: Numbers, b: Numbers) -> Mask:
-    a, b = (bf_as_f(n) if isinstance(n, Const) and n.type == "bf" else n for n in (a, b))
     return low.emit.compare(condition, count, low.emit.in_registers(a) if isinstance(a, Const) else a, b)
 
 

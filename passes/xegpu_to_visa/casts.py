@@ -100,12 +100,9 @@ def truncf(low: Lowering, op: ir.Operation) -> None:
     count, element, _ = result_of(low, op)
     numbers = low.numbers(op.operands[0])
     if bit_width(element) == 8:
-        half = numbers if numbers.type == "hf" else _half_to_odd(low, numbers, count)
-        low.set(op, byte_of(low.emit, element, low.emit.spread(low.emit.in_registers(half), count)))
+        low.set(op, byte_of(low.emit, element, low.emit.spread(low.emit.in_registers(numbers), count)))
         return
     if element == "tf32":
-        if numbers.type == "df":
-            low.fail("from f64 has no instruction", "xegpu-legalize rewrites it")
         low.set(op, _to_tf32(low, low.emit.spread(low.emit.in_registers(numbers), count)))
         return
     _convert(low, op, numbers)
@@ -178,26 +175,6 @@ def _to_tf32(low: Lowering, numbers: Reg) -> Reg:
     found = emit.choose(normal, "ud", count, rounded, sign)
     number = emit.compare("eq", count, numbers, numbers)
     return emit.as_type(emit.choose(number, "ud", count, found, word(TF32.nan)), "f")
-
-
-def _half_to_odd(low: Lowering, numbers: Numbers, count: int) -> Reg:
-    """Round to odd in hf: an inexact result is the neighbour whose lowest bit is set.
-
-    A second rounding to fewer bits then gives the same result as a single one.
-    """
-    emit = low.emit
-    if numbers.type == "df":
-        low.fail("from f64 has no instruction", "xegpu-legalize rewrites it")
-    exact = emit.spread(emit.in_registers(numbers, "f"), count)
-    half = emit.apply("mov", "hf", count, exact)
-    bits = emit.as_type(half, "uw")
-    size = emit.apply("mov", "f", count, exact, modifiers=("abs",))
-    rounded = emit.apply("mov", "f", count, emit.apply("mov", "f", count, half), modifiers=("abs",))
-    even = emit.compare("eq", count, emit.apply("and", "uw", count, bits, const(1, "uw")), const(0, "uw"))
-    for condition, step in (("gt", -1), ("lt", 1)):
-        beside = emit.flags("and", count, even, emit.compare(condition, count, rounded, size))
-        bits = emit.choose(beside, "uw", count, emit.apply("add", "uw", count, bits, const(step, "w")), bits)
-    return emit.as_type(bits, "hf")
 
 
 def _to_truth(low: Lowering, op: ir.Operation) -> None:

@@ -19,13 +19,6 @@ _LOG2_E = 1.4426950408889634
 _LN_2 = 0.6931471805599453
 
 
-def _operand(low: Lowering, op: ir.Operation, index: int = 0) -> tuple[Reg, str]:
-    """An operand in the type of the computation: f for bf."""
-    name = result_of(low, op)[2]
-    wide = "f" if name == "bf" else name
-    return low.emit.in_registers(low.numbers(op.operands[index]), wide), wide
-
-
 def _finish(low: Lowering, op: ir.Operation, found: Reg) -> None:
     count, _, name = result_of(low, op)
     low.set(op, low.emit.in_registers(low.emit.spread(found, count), name))
@@ -48,8 +41,8 @@ def direct(low: Lowering, op: ir.Operation) -> None:
     if op.name == "math.sqrt" and result_of(low, op)[2] == "df":
         low.set(op, low.emit.double_math("sqrt", result_of(low, op)[0], low.numbers(op.operands[0])))
         return
-    source, name = _operand(low, op)
-    _finish(low, op, low.emit.apply(_DIRECT[op.name], name, source.count, source, most=16))
+    source = low.emit.in_registers(low.numbers(op.operands[0]))
+    _finish(low, op, low.emit.apply(_DIRECT[op.name], source.type, source.count, source, most=16))
 
 
 _ROUNDINGS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde", "math.trunc": "rndz"}

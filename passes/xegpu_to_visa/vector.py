@@ -471,15 +471,7 @@ def create_mask(low: Lowering, op: ir.Operation) -> None:
 def fma(low: Lowering, op: ir.Operation) -> None:
     """Fused multiply-add, rounded once."""
     count, _, name = result_of(low, op)
-    low.set(op, multiply_add(low, name, count, *(low.numbers(v) for v in op.operands)))
-
-
-def multiply_add(low: Lowering, name: str, count: int, a: Numbers, b: Numbers, c: Numbers) -> Reg:
-    """`a * b + c`, rounded once; bf16 is computed in f32, then rounded to bf16."""
-    wide = "f" if name == "bf" else name
-    numbers = [low.emit.in_registers(n, wide) if n.type != wide or isinstance(n, Const) else n for n in (a, b, c)]
-    found = low.emit.apply("mad", wide, count, *numbers)
-    return low.emit.in_registers(found, name)
+    low.set(op, low.emit.apply("mad", name, count, *(low.emit.in_registers(low.numbers(v)) for v in op.operands)))
 
 
 def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Combine) -> Reg:

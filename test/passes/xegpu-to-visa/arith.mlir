@@ -109,24 +109,6 @@ gpu.module @m {
     gpu.return
   }
 
-  // bf has add and mul; min and div are computed in f.
-  // CHECK-LABEL: gpu.func @bf16(
-  // CHECK: visa.add (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in1(0,0)<1;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 16) [[V1:%\w+]](0,0)<1> %in0(0,0)<1;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 16) [[V2:%\w+]](0,0)<1> %in1(0,0)<1;1,0>
-  // CHECK-NEXT: visa.min (M1_NM, 16) [[V3:%\w+]](0,0)<1> [[V1]](0,0)<1;1,0> [[V2]](0,0)<1;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 16) [[V4:%\w+]](0,0)<1> [[V3]](0,0)<1;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 16) [[V5:%\w+]](0,0)<1> %in0(0,0)<1;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 16) [[V6:%\w+]](0,0)<1> %in1(0,0)<1;1,0>
-  // CHECK-NEXT: visa.div (M1_NM, 16) [[V7:%\w+]](0,0)<1> [[V5]](0,0)<1;1,0> [[V6]](0,0)<1;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 16) [[V8:%\w+]](0,0)<1> [[V7]](0,0)<1;1,0>
-  gpu.func @bf16(%a: vector<16xbf16>, %b: vector<16xbf16>) kernel {
-    %sum = arith.addf %a, %b : vector<16xbf16>
-    %least = arith.minnumf %a, %b : vector<16xbf16>
-    %quotient = arith.divf %a, %b : vector<16xbf16>
-    gpu.return
-  }
-
   // Both halves of products: for 16 bits those of a 32-bit product; for 32 bits the upper half is `mulh`.
   // CHECK-LABEL: gpu.func @extended(
   // CHECK: visa.mulh (M1_NM, 16) [[HIGH:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in0(0,0)<1;1,0>

@@ -54,14 +54,4 @@ gpu.module @m {
     %y = math.log %x : vector<16xf32>
     gpu.return
   }
-
-  // bf16 is computed in f32.
-  // CHECK-LABEL: gpu.func @bf16(
-  // CHECK: visa.mov (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0>
-  // CHECK-NEXT: visa.sqrt (M1_NM, 16) [[V1:%\w+]](0,0)<1> [[V0]](0,0)<1;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 16) [[V2:%\w+]](0,0)<1> [[V1]](0,0)<1;1,0>
-  gpu.func @bf16(%x: vector<16xbf16>) kernel {
-    %y = math.sqrt %x : vector<16xbf16>
-    gpu.return
-  }
 }

@@ -10,6 +10,7 @@ import numpy as np
 from xegpu_py.dialects import visa
 
 import xegpu_py
+from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.visa.program import Program
@@ -18,7 +19,12 @@ from xegpu_py.visa.program import Program
 def lower(text: str, gpu: str = "pvcxt") -> Program:
     """The first kernel of an MLIR text as a program, which must be valid."""
     module = xegpu_py.parse(text)
-    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize{{target={gpu}}},xegpu-to-visa{{target={gpu}}})")
+    try:
+        xegpu_py.run_pipeline(module, f"builtin.module(xegpu-to-visa{{target={gpu}}})")
+    except DiagnosticError:
+        # What one message or instruction does not do is split.
+        module = xegpu_py.parse(text)
+        xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize{{target={gpu}}},xegpu-to-visa{{target={gpu}}})")
     return visa.program_of(visa.kernels(module.operation)[0])
 
 
@@ -35,6 +41,14 @@ def count_of(vector: str) -> int:
 def line(count: int, element: str) -> str:
     """The type of a one-dimensional descriptor."""
     return f"!xegpu.tensor_desc<{count}x{element}, #xegpu.tdesc_attr<boundary_check = false>>"
+
+
+def held(kind: str) -> int:
+    """The elements of the line of memory that one message moves for a vector type; those of longer vectors."""
+    size, count = dtype_of(kind).itemsize, count_of(kind)
+    return next(
+        (4 * n // size for n in (1, 2, 3, 4, 8, 16, 32, 64) if 4 * n % size == 0 and 4 * n >= count * size), count
+    )
 
 
 def apply(
@@ -54,28 +68,31 @@ def apply(
     """
     lines = []
     types = [*(t for t, _ in arguments), result]
-    memrefs = [f"memref<{count_of(t)}x{t[7:-1].split('x')[-1]}>" for t in types]
+    memrefs = [f"memref<{held(t)}x{t[7:-1].split('x')[-1]}>" for t in types]
     names = ", ".join(f"%m{i}: {m}" for i, m in enumerate(memrefs))
+    zeros = "{offsets = [0], strides = [1]}"
     for i, t in enumerate(types):
         n, e = count_of(t), t[7:-1].split("x")[-1]
-        lines.append(f"%d{i} = xegpu.create_nd_tdesc %m{i}[0] {{mode = vc}} : {memrefs[i]} -> {line(n, e)}")
+        whole, flat = f"vector<{held(t)}x{e}>", f"vector<{n}x{e}>"
+        lines.append(f"%d{i} = xegpu.create_nd_tdesc %m{i}[0] {{mode = vc}} : {memrefs[i]} -> {line(held(t), e)}")
         if i < len(arguments):
-            flat = f"vector<{n}x{e}>"
-            lines.append(f"%l{i} = xegpu.load_nd %d{i} {{mode = vc}} : {line(n, e)} -> {flat}")
-            lines.append(f"%a{i} = vector.shape_cast %l{i} : {flat} to {t}" if flat != t else "")
-            if flat == t:
-                body = body.replace(f"%a{i}", f"%l{i}")
-    n, e = count_of(result), result[7:-1].split("x")[-1]
-    flat = f"vector<{n}x{e}>"
-    store = "%r"
+            lines.append(f"%h{i} = xegpu.load_nd %d{i} {{mode = vc}} : {line(held(t), e)} -> {whole}")
+            part = f"{{offsets = [0], sizes = [{n}], strides = [1]}}"
+            lines.append(f"%l{i} = vector.extract_strided_slice %h{i} {part} : {whole} to {flat}")
+            lines.append(f"%a{i} = vector.shape_cast %l{i} : {flat} to {t}")
     lines.append(body)
-    if flat != result:
-        lines.append(f"%flat = vector.shape_cast %r : {result} to {flat}")
-        store = "%flat"
+    lines.append(f"%flat = vector.shape_cast %r : {result} to {flat}")
+    store = "%flat"
+    if whole != flat:
+        zero = "0.0" if e.startswith(("f", "b", "t")) else "0"
+        lines.append(f"%none = arith.constant dense<{zero}> : {whole}")
+        lines.append(f"%whole = vector.insert_strided_slice %flat, %none {zeros} : {flat} into {whole}")
+        store = "%whole"
     last = len(types) - 1
-    lines.append(f"xegpu.store_nd {store}, %d{last} {{mode = vc}} : {flat}, {line(n, e)}")
+    lines.append(f"xegpu.store_nd {store}, %d{last} {{mode = vc}} : {whole}, {line(held(result), e)}")
     text = f"gpu.module @m {{ {declared}\ngpu.func @k({names}) kernel {{\n" + "\n".join(lines) + "\ngpu.return\n} }"
     program = lower(text, gpu)
-    out = np.zeros(count_of(result), dtype_of(result))
-    Kernel(program, target=gpu, check=["uninit"])(*(a for _, a in arguments), out)
-    return out
+    out = np.zeros(held(result), dtype_of(result))
+    padded = [np.concatenate([np.ravel(a), np.zeros(held(t) - count_of(t), a.dtype)]) for t, a in arguments]
+    Kernel(program, target=gpu, check=["uninit"])(*padded, out)
+    return out[: count_of(result)]
