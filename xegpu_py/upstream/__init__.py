@@ -38,9 +38,9 @@ def import_upstream(
         text_or_path: the program: text, a path, or a source that has been read.
         level: the level of all kernels; without it each kernel's is found from its ops.
         via: "upstream" to let upstream's own passes lower the kernels first, by stock mlir-opt in a child process, and
-            to import what they make of them; see `lower_by_upstream`. Programs in our dialects are exported before.
+            to import the result; see `lower_by_upstream`. Programs in our dialects are exported before.
         name: what diagnostics call the text if it is not a file.
-        verify: whether to verify what was made, too.
+        verify: whether to verify the result.
         context: where to make the module; by default a new one.
 
     Raises:

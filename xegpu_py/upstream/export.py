@@ -217,7 +217,7 @@ class _Export:
     def load_of_lanes(
         self, lanes: LaneExport, view: Any, tdesc: ir.Value, offsets: list[Any], outer: tuple[int, ...]
     ) -> ir.Value:
-        """What a lane has of a block, in the shape that ours has."""
+        """A lane's fragment of a block, in the shape that ours has."""
         options, shape = lanes.load(view)
         element = element_of(view.value)
         made = theirs.LoadNdOp(

@@ -31,7 +31,7 @@ def refuse_export(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoR
 
 
 class LaneExport:
-    """What the ops of a kernel of work items have of blocks."""
+    """The fragments of blocks in a kernel of work items."""
 
     def __init__(self, func: ir.Operation) -> None:
         self.placements = Placements(func)
@@ -59,7 +59,7 @@ class LaneExport:
         return {"packed": True}, (rows, columns) if view.vnni_axis is None else (rows // factor, columns, factor)
 
     def store(self, view: Any) -> None:
-        """Check what lanes store of a block.
+        """Check the fragments that lanes store.
 
         Raises:
             DiagnosticError: if they have other elements than upstream's store takes from them.

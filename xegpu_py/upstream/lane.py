@@ -32,7 +32,7 @@ from xegpu_py.upstream.subgroup import SubgroupImport, is_static, line
 from xegpu_py.upstream.types import TensorDesc
 
 Use = Literal["plain", "packed", "transposed"]
-"""How a block is loaded, on which it depends what a lane gets of it."""
+"""How a block is loaded, which determines a lane's fragment of it."""
 
 
 def map_of(desc: TensorDesc, use: Use) -> ours.SgMap | None:
@@ -136,7 +136,7 @@ class LaneImport(SubgroupImport):
         """The row that a lane has of a block of the first factor's scales; None if this loads no such block.
 
         A lane has a row's scales, since so narrow a block has no column for each lane; lanes without a row have bits of
-        zero, and so does what is out of bounds. Source: LLVM's test LANE/xegpu_dpas_mx_prepacked_e2m1.mlir.
+        zero, and so do elements out of bounds. Source: LLVM's test LANE/xegpu_dpas_mx_prepacked_e2m1.mlir.
         """
         desc = ours.TensorDesc.of(view.tdesc)
         made = None if isinstance(view.tdesc.owner, ir.Block) else view.tdesc.owner.opview
@@ -284,7 +284,7 @@ class LaneImport(SubgroupImport):
     def masked(
         self, mask: ir.Value, kinds: Sequence[ir.Type], body: Callable[[], Sequence[ir.Value]]
     ) -> list[ir.Value]:
-        """What a lane does if its mask is set; without results if it is not, and zero for each result."""
+        """The results of an action that a lane does only if its mask is set; otherwise zeros."""
         flag = _number(mask)
         if is_true(flag):
             return list(body())
@@ -358,7 +358,7 @@ class LaneImport(SubgroupImport):
 
 
 def _use_of(view: Any) -> Use | None:
-    """How an op uses a block; None for what moves no elements to or from lanes."""
+    """How an op uses a block; None for ops that move no elements to or from lanes."""
     name = view.operation.name.removeprefix(PREFIX)
     if name == "prefetch_nd":
         return None

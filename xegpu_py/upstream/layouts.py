@@ -37,7 +37,7 @@ def map_of(layout: Layout | Slice, shape: tuple[int, ...], split: int, subgroups
     grid = [root.sg_layout[d] for d in left]
     data = [root.sg_data[d] for d in left] if root.sg_data else [max(1, n // g) for n, g in zip(shape, grid)]
     found = [math.prod(grid[:split]), math.prod(grid[split:])]
-    # The subgroups along dimensions that are taken away share what is left.
+    # Subgroups along removed dimensions share the other dimensions.
     shared = subgroups // math.prod(found)
     if shared > 1:
         if math.prod(shape[split:]) == 1:

@@ -42,7 +42,7 @@ def buffer_of(source: ir.Value, element: str) -> ir.Value:
     kind = ir.MemRefType(source.type)
     size = math.prod(kind.shape) * bit_width(str(kind.element_type)) // 8
     if kind.rank > 1:
-        groups = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(_i64(), i) for i in range(kind.rank)])])
+        groups = ir.Attribute.parse(f"[{list(range(kind.rank))}]")
         flat = ir.MemRefType.get([math.prod(kind.shape)], kind.element_type, memory_space=kind.memory_space)
         source = ir.Operation.create(
             "memref.collapse_shape", results=[flat], operands=[source], attributes={"reassociation": groups}
@@ -53,12 +53,8 @@ def buffer_of(source: ir.Value, element: str) -> ir.Value:
     return memref.view(result, source, index(0), [])
 
 
-def _i64() -> ir.Type:
-    return ir.IntegerType.get_signless(64)
-
-
 def places(desc: MemDesc, offsets: Sequence[ir.Value | int], shape: Sequence[int]) -> ir.Value:
-    """Where the elements of a block of a matrix lie: one index for each, row by row, of the shape's product."""
+    """The places of the elements of a block of a matrix, row by row, as a vector of one dimension."""
     count = math.prod(shape)
     kind = vector_type((count,), "index")
     block, outer, inner = strides_of(desc)

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 from mlir import ir
 
 from xegpu_py.ir.bindings import AtomicRMWKind
-from xegpu_py.ir.builtin import bit_width, by, vector_of
+from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.codecs import Unit
 from xegpu_py.ir.constraints import MemRef, OneOf, TypeConstraint, Vector
 from xegpu_py.ir.definition import Attribute, IndexList, Interface, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
+from xegpu_py.upstream.rebuilding import element_of, shape_of
 from xegpu_py.upstream.types import (
     Dense,
     ForWhom,
@@ -46,7 +47,7 @@ class Address(OneOf):
 
 
 class Value(TypeConstraint):
-    """What is loaded and stored: a vector or a number."""
+    """A loaded or stored value: a vector or a number."""
 
     summary = "vector, integer or floating-point number"
     _pattern = r"vector<[^\[\]]*>|[su]?i\d+|b?f\d+\w*|tf32|index"
@@ -71,18 +72,6 @@ class Byte(OneOf):
 
     summary = "8-bit integer"
     names = ("i8",)
-
-
-def shape_of(value: ir.Value) -> tuple[int, ...]:
-    """The shape of a vector; of a number ()."""
-    text = str(value.type)
-    return vector_of(text)[0] if text.startswith("vector<") else ()
-
-
-def element_of(value: ir.Value) -> str:
-    """The type of a vector's elements, or of a number."""
-    text = str(value.type)
-    return vector_of(text)[1] if text.startswith("vector<") else text
 
 
 def _check_element(op: Any, value: ir.Value, desc: TensorDesc | MemDesc) -> None:

@@ -1,4 +1,4 @@
-"""What rebuilding a kernel in our dialects takes at every level: types, values, refusals."""
+"""Helpers for rebuilding a kernel at every level: types, values, refusals."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Splits:
                 self._for(op.operands[0], len(source) - 1, 2 if column else 8)
 
     def _follow(self, op: ir.Operation) -> bool:
-        """Choose the split of what is cast, or of what it is cast to, so that rows and columns stay."""
+        """Choose the split of a cast's operand or result so that rows and columns are kept."""
         ends = (op.operands[0], op.results[0])
         for known, unknown in (ends, ends[::-1]):
             if known not in self.shapes or unknown not in self.shapes:

@@ -44,8 +44,8 @@ _KEEP_TYPES = (PREFIX, "math.", "vector.", "index.", *(f"arith.{n}" for n in ("a
 class SubgroupImport:
     """Rebuilds one kernel, in place.
 
-    Every op of upstream's XeGPU has a method of its name, which builds at the op what it means and gives the values of
-    its results. All other ops stay; values that carry descriptors get our types.
+    Every op of upstream's XeGPU has a method of its name, which builds the replacement at the op and returns the values
+    of its results. All other ops are kept; values that carry descriptors get our types.
     """
 
     mode = ours.Mode.VC
@@ -53,9 +53,9 @@ class SubgroupImport:
     def __init__(self, func: ir.Operation) -> None:
         self.func = func
         self.sources: dict[ir.Value, Any] = {}
-        """The ops of upstream's that made descriptors, by what is in their place."""
+        """The ops that made descriptors, by the descriptors' replacements."""
         self.made: dict[ir.Value, ir.Value] = {}
-        """What is in the place of results."""
+        """The values that replace results."""
         self.buffers: dict[ir.Value, tuple[MemDesc, ir.Value]] = {}
         """The buffers in which matrices lie, by their descriptors."""
         self._desc_types: dict[TensorDesc, ir.Type] = {}
@@ -93,17 +93,17 @@ class SubgroupImport:
         return parts(self.func)
 
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
-        """What is done before the first op is rebuilt."""
+        """Actions before the first op is rebuilt."""
         if "VectorComputeFunctionINTEL" not in self.func.attributes:
             threads.count_lanes(ops)
 
     def finish(self) -> None:
-        """What is done after the last op is rebuilt."""
+        """Actions after the last op is rebuilt."""
         if "VectorComputeFunctionINTEL" not in self.func.attributes:
             threads.mark_lanes(self.func)
 
     def is_replaced(self, op: ir.Operation) -> bool:
-        """Whether something else stands for the op now."""
+        """Whether the op has been replaced."""
         return bool(op.name.startswith(PREFIX))
 
     def rule_of(self, op: ir.Operation) -> Rule | None:

@@ -34,7 +34,7 @@ _KEEPING = ("arith.index_cast", "arith.index_castui", "index.castu", "index.cast
 def count_lanes(ops: Sequence[ir.Operation]) -> None:
     """Make ids and sizes in x, which count lanes, of ours, which count subgroups.
 
-    What differs between the lanes of a subgroup has no meaning at subgroup level; such ids are what lane 0 sees.
+    At subgroup level, values that differ between the lanes of a subgroup have no meaning; such ids are those of lane 0.
 
     Raises:
         DiagnosticError: at a use of an id by which lanes would differ.
@@ -61,7 +61,7 @@ def counts_x(op: ir.Operation) -> bool:
 
 
 def count_workgroup(func: ir.Operation, ops: Sequence[ir.Operation]) -> None:
-    """Make ids and sizes of a kernel of workgroups, whose maps say how many subgroups there are, what the launch means.
+    """Replace the sizes and trivial ids of a workgroup kernel, whose maps determine the number of subgroups.
 
     Raises:
         DiagnosticError: at the use of one that depends on how the launch's block is shaped, which is not known here.
@@ -110,7 +110,7 @@ def mark_workgroup(func: ir.Operation) -> None:
 def _check_uniform(op: ir.Operation, value: ir.Value) -> None:
     """The lanes of a subgroup, which have successive numbers, see the same wherever the number is used."""
     for user in _followed(value)[1]:
-        # The messages of blocks take what the first lane has.
+        # Block messages take the first lane's value.
         if not user.name.startswith(PREFIX):
             refuse(
                 op,
@@ -120,7 +120,7 @@ def _check_uniform(op: ir.Operation, value: ir.Value) -> None:
 
 
 def _followed(value: ir.Value) -> tuple[list[ir.Operation], list[ir.Operation]]:
-    """What uses the number of a lane so that all lanes of a subgroup get the same of it, and what else uses it."""
+    """The users of a lane's number by which all lanes of a subgroup compute the same value, and the other users."""
     same: list[ir.Operation] = []
     others: list[ir.Operation] = []
     for use in value.uses:
@@ -145,7 +145,7 @@ def _followed(value: ir.Value) -> tuple[list[ir.Operation], list[ir.Operation]]:
 
 
 def share_divided(ops: Sequence[ir.Operation]) -> None:
-    """Give all lanes of a subgroup one number where a division makes what they have equal.
+    """Mark values as uniform in a subgroup where a division makes them equal.
 
     That is so where a row of a block of work items is of whole subgroups, or is all of it, as it is of such kernels.
     """

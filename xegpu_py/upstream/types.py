@@ -1,8 +1,8 @@
 """Upstream's XeGPU dialect: its enums, attributes and types.
 
-The names and the syntax are those of LLVM 22.1.8 (mlir/include/mlir/Dialect/XeGPU/IR); what its main branch or IMEX
-spell otherwise is read as well. The dialect bears another name in the IR, since a context has one dialect of a name:
-texts spell it `xegpu` all the same.
+The names and the syntax are those of LLVM 22.1.8 (mlir/include/mlir/Dialect/XeGPU/IR); other spellings of its main
+branch and of IMEX are read as well. In the IR the dialect has another name, since a context has one dialect of a name;
+in texts it is `xegpu`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Hint = Annotated[CacheHint, _Hints("cache_hint", CacheHint)]
 """A cache hint of an op."""
 
 Space = Annotated[MemoryScope, _Enumerators("memory_space", MemoryScope)]
-"""Where a tensor lies, and what a fence orders."""
+"""The memory of a tensor, or that a fence orders."""
 
 ForWhom = Annotated[FenceScope, _Enumerators("fence_scope", FenceScope)]
 """For whom a fence orders accesses."""
@@ -109,7 +109,7 @@ class _Settings(Attr):
 
 @dataclass(frozen=True)
 class BlockTdescAttr(_Settings, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
-    """What the descriptor of a block has beside shape and element type."""
+    """The properties of a block's descriptor besides shape and element type."""
 
     memory_space: Space = MemoryScope.GLOBAL
     array_length: int = 1
@@ -121,7 +121,7 @@ _DEFAULT = BlockTdescAttr()
 
 @dataclass(frozen=True)
 class ScatterTdescAttr(_Settings, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
-    """What a scattered descriptor has beside shape and element type."""
+    """The properties of a scattered descriptor besides shape and element type."""
 
     memory_space: Space = MemoryScope.GLOBAL
     chunk_size: int = 1
@@ -139,7 +139,7 @@ class Layout(_Settings, dialect=UpstreamXeGPU, name="layout"):
     order: tuple[int, ...] = ()
 
     def problem(self) -> str | None:
-        """What breaks a rule that concerns the layout alone (LayoutAttr::verify)."""
+        """The broken rule of the layout alone (LayoutAttr::verify); None if it is valid."""
         ranks = {len(v) for v in (getattr(self, k) for k in self.parameters()) if v}
         if not (self.sg_layout or self.inst_data or self.lane_layout):
             return "a layout needs sg_layout, inst_data or lane_layout"
@@ -156,7 +156,7 @@ class Layout(_Settings, dialect=UpstreamXeGPU, name="layout"):
 
 @dataclass(frozen=True)
 class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
-    """The layout of what is left of a value when dimensions of it are taken away: `parent` is a layout or a slice."""
+    """The layout of a value without some dimensions: `parent` is a layout or a slice."""
 
     parent: Any
     dims: tuple[int, ...]
@@ -197,7 +197,7 @@ class Range(Attr, dialect=UpstreamXeGPU, name="range"):
 
 @dataclass(frozen=True)
 class MemLayout(_Settings, dialect=UpstreamXeGPU, name="mem_layout"):
-    """How a matrix lies in shared local memory: strides in elements, and blocks that are contiguous."""
+    """The layout of a matrix in shared local memory: strides in elements, and contiguous blocks."""
 
     stride: tuple[int, ...] = ()
     block: tuple[int, ...] = ()
@@ -275,7 +275,7 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
 
     @property
     def scatter(self) -> ScatterTdescAttr | None:
-        """What makes it a scattered descriptor, if it is one."""
+        """The attribute of a scattered descriptor; None for others."""
         is_one = self.encoding.startswith(ScatterTdescAttr.mnemonic())
         return ScatterTdescAttr.decode(self.encoding) if is_one else None
 
@@ -287,7 +287,7 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
         return None if self.scatter else BlockTdescAttr.decode(self.encoding)
 
     def problem(self) -> str | None:
-        """What breaks a rule that concerns the descriptor alone (TensorDescType::verify)."""
+        """The broken rule of the descriptor alone (TensorDescType::verify); None if it is valid."""
         if not self.shape or min(self.shape) < 1:
             return f"a tensor descriptor needs positive dimensions, but has {by(self.shape) or 'none'}"
         if self.layout != "unit":
@@ -332,7 +332,7 @@ class MemDesc(Type, dialect=UpstreamXeGPU, name="mem_desc"):
 
     @property
     def placed(self) -> MemLayout:
-        """How it lies in memory."""
+        """Its layout in memory."""
         return MemLayout() if self.mem_layout == "unit" else MemLayout.decode(self.mem_layout)
 
 

@@ -39,7 +39,7 @@ class VectorImport(SubgroupImport):
         self.done: set[ir.Value] = set()
         """The first results of ops of other dialects that others are in place of."""
         self.transposed: dict[ir.Value, ir.Value] = {}
-        """What transpositions give, where it is made without them."""
+        """The results of transpositions that are built without them."""
 
     def is_replaced(self, op: ir.Operation) -> bool:
         return super().is_replaced(op) or (len(op.results) > 0 and op.results[0] in self.done)
@@ -69,7 +69,7 @@ class VectorImport(SubgroupImport):
         return cast(value, matrix(self.shapes[value], split))
 
     def put(self, value: ir.Value, old: ir.Value) -> ir.Value:
-        """A matrix, in the shape of what it is in place of; noted to be of its shape and split."""
+        """A matrix in the shape of the value that it replaces, whose shape and split it gets."""
         shape, split = self.shapes[old], self.splits[old]
         made = cast(value, matrix(shape, split))
         self.shapes[made], self.splits[made] = shape, split

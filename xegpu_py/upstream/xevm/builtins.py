@@ -52,14 +52,14 @@ _LINE = re.compile(r"intel_sub_group_block_(read|write)\w*")
 
 
 def plain(name: str) -> str:
-    """A function's name without what the Itanium C++ ABI adds to it."""
+    """A function's name without the mangling of the Itanium C++ ABI."""
     found = re.match(r"_Z(\d+)", name)
     return name[found.end() : found.end() + int(found[1])] if found else name
 
 
 @rule("llvm.call")
 def call(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """What the function does."""
+    """The meaning of the function."""
     if "callee" not in op.attributes:
         refuse(op, "it calls a function that is known only as the kernel runs")
     symbol = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
@@ -148,7 +148,7 @@ def subgroup(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 
 def _block(k: KernelImport, op: ir.Operation, name: re.Match[str]) -> Sequence[ir.Value]:
-    """A message of a block; what it reads or writes is in memory of the work item."""
+    """A block message, whose data are in private memory."""
     what, how, *numbers = name.groups()
     bits, rows, columns, count = map(int, numbers)
     tile = blocks.Tile(bits, rows, columns, count, how == "transpose", how == "transform")
@@ -188,7 +188,7 @@ _NAMES = {"i8": "s8", "i4": "s4"}
 
 
 def _product(op: ir.Operation, name: re.Match[str], kind: ir.Type) -> ir.Value:
-    """A product of what lanes have of matrices."""
+    """A product of the lanes' fragments of matrices."""
     a, b, acc = op.operands
     types = {"a": _NAMES.get(name[1], name[1]), "b": _NAMES.get(name[2], name[2])}
     element = str(element_of(kind))
@@ -198,7 +198,7 @@ def _product(op: ir.Operation, name: re.Match[str], kind: ir.Type) -> ir.Value:
 
 
 def shuffled(value: ir.Value, offset: ir.Value, mode: str) -> ir.Value:
-    """What other lanes have of a number; integers of any size, and floats."""
+    """The values of other lanes: integers of any size, and floats."""
     i32 = integer_type(32)
     kind = value.type
     bits = ir.IntegerType(kind).width if isinstance(kind, ir.IntegerType) else ir.FloatType(kind).width

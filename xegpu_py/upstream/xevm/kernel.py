@@ -1,4 +1,4 @@
-"""A kernel in the dialects `xevm` and `llvm` as it is rebuilt, op by op: what the rules of the ops share."""
+"""The state that the rules of ops share while a kernel in `xevm` and `llvm` is rebuilt."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class KernelImport:
 
     Attributes:
         func: the kernel, a `gpu.func`.
-        spaces: the address space of each operand of the op that is rebuilt; None of what is no pointer.
-        private: what the rules know of memory of a work item, by its address.
+        spaces: the address space of each operand of the op that is rebuilt; None for operands that are not pointers.
+        private: the state of private memory by its address.
         aggregates: the parts of each value of an LLVM struct or array.
     """
 
@@ -128,7 +128,7 @@ class KernelImport:
 
 
 def first(value: ir.Value) -> ir.Value:
-    """What a message of the whole subgroup takes of a number: that of its first lane."""
+    """The first lane's value, which messages of the whole subgroup take."""
     return value if constant_of(value) is not None else of_first_lane(value)
 
 

@@ -1,4 +1,4 @@
-"""`llvm`: pointers, which become addresses, and what is accessed by them."""
+"""`llvm`: pointers, which become addresses, and accesses by pointers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Private:
     """Memory of one work item that is used as a variable.
 
     Attributes:
-        value: what it holds; None before it is written.
+        value: its content; None before it is written.
     """
 
     value: ir.Value | None = None
@@ -79,7 +79,7 @@ def other_space(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 @rule("llvm.getelementptr")
 def element_pointer(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """An address, and indices by the sizes of what they count."""
+    """An address plus each index times the size of its elements."""
     total, *dynamic = op.operands
     waiting = iter(dynamic)
     i64 = integer_type(64)
@@ -161,7 +161,7 @@ def place(address: ir.Value, element: ir.Type) -> ir.Value:
 
 
 def _accessed(op: ir.Operation, kind: ir.Type) -> ir.Type:
-    """The type of what is accessed one by one: elements, or parts of them that are aligned as the op says."""
+    """The type of single accesses: elements, or parts of them if the op's alignment is smaller."""
     element = element_of(kind)
     if str(element).startswith("!"):
         element = integer_type(64)
@@ -252,7 +252,7 @@ def atomic(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 @rule("llvm.cmpxchg")
 def exchange(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """An element is replaced if it is what was expected; gives what it was, and whether it was that."""
+    """Compare and swap; gives the old element, and whether it was replaced."""
     address, expected, value = op.operands
     memory = _memory(k, op, 0, value.type)
     made = ir.Operation.create(
