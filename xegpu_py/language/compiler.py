@@ -202,7 +202,7 @@ class Compiler(Expressions):
     # Branches.
 
     def _do_If(self, node: ast.If) -> Flow:
-        condition = self._truth(self._value(node.test))
+        condition = self._condition(node.test)
         if not isinstance(condition, Value):
             return self._block(node.body if condition else node.orelse)
         return self._branch(condition, lambda: self._block(node.body), lambda: self._block(node.orelse))
@@ -518,7 +518,7 @@ class Compiler(Expressions):
                 condition: Any = Value(arith.cmpi(arith.CmpIPredicate.slt, arguments[0], stop.ir), types.bool_)
             else:
                 assert test is not None
-                condition = self._stopping(hidden, lambda: self._truth(self._value(test)))
+                condition = self._stopping(hidden, lambda: self._condition(test))
             if counted and hidden:
                 condition = condition & ~self._flag(hidden)
             yielded = state.leave(loop.operation)

@@ -359,28 +359,36 @@ class Expressions(ABC):
             raise
 
     def _get_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        value = self._value(node.operand)
         if isinstance(node.op, ast.Not):
-            truth = self._truth(value)
+            truth = self._condition(node.operand)
             return ~truth if isinstance(truth, Value) else not truth
-        return _UNARY[type(node.op)](value)
+        return _UNARY[type(node.op)](self._value(node.operand))
 
     def _get_BoolOp(self, node: ast.BoolOp) -> Any:
         """`and` and `or`: later operands are evaluated only if they are needed."""
-        return self._lazy(node.values, isinstance(node.op, ast.And))
+        return self._lazy(node.values, isinstance(node.op, ast.And), self._value)
 
-    def _lazy(self, nodes: Sequence[ast.expr], all_needed: bool) -> Any:
-        first = self._value(nodes[0])
+    def _condition(self, node: ast.expr) -> Any:
+        """The truth of an expression: a Python bool, or a scalar of type bool."""
+        if isinstance(node, ast.BoolOp):
+            with self._at(node):
+                return self._truth(self._lazy(node.values, isinstance(node.op, ast.And), self._condition))
+        return self._truth(self._value(node))
+
+    def _lazy(self, nodes: Sequence[ast.expr], all_needed: bool, value: Callable[[ast.expr], Any]) -> Any:
+        """The operand that `and` or `or` gives, as Python does.
+
+        Args:
+            value: evaluates an operand; in a condition only its truth matters.
+        """
+        first = value(nodes[0])
         if len(nodes) == 1:
             return first
         truth = self._truth(first)
         if not isinstance(truth, Value):
-            return self._lazy(nodes[1:], all_needed) if truth == all_needed else first
-        return self._chosen(
-            truth if all_needed else ~truth,
-            lambda: self._truth(self._lazy(nodes[1:], all_needed)),
-            lambda: not all_needed,
-        )
+            return self._lazy(nodes[1:], all_needed, value) if truth == all_needed else first
+        needed = truth if all_needed else ~truth
+        return self._chosen(needed, lambda: self._lazy(nodes[1:], all_needed, value), lambda: first)
 
     def _get_Compare(self, node: ast.Compare) -> Any:
         def compared() -> Iterator[Any]:
@@ -393,7 +401,7 @@ class Expressions(ABC):
         return conjunction(compared())
 
     def _get_IfExp(self, node: ast.IfExp) -> Any:
-        condition = self._truth(self._value(node.test))
+        condition = self._condition(node.test)
         if not isinstance(condition, Value):
             return self._value(node.body if condition else node.orelse)
         return self._chosen(condition, lambda: self._value(node.body), lambda: self._value(node.orelse))
@@ -469,7 +477,7 @@ class Expressions(ABC):
         for item in items:
             self._assign(first.target, item)
             scope.inner.variables.update((name, scope.variables[name]) for name in names)
-            conditions = [self._truth(self._value(c)) for c in first.ifs]
+            conditions = [self._condition(c) for c in first.ifs]
             if any(isinstance(c, Value) for c in conditions):
                 self._fail("the condition of a comprehension must be known at compile time")
             if all(conditions):

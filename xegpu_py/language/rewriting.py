@@ -102,9 +102,7 @@ class Meaning:
         truth = self.truth(first)
         if not isinstance(truth, Value):
             return self.lazy(all_needed, *parts[1:]) if truth == all_needed else first
-        if bool(truth) != all_needed:
-            return constant(types.bool_, not all_needed)
-        return value_of(self.truth(self.lazy(all_needed, *parts[1:])))
+        return promoted(first if bool(truth) != all_needed else self.lazy(all_needed, *parts[1:]))
 
     @staticmethod
     def compared(*parts: Any) -> Any:

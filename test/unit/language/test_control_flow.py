@@ -472,6 +472,26 @@ def test_functions_made_in_comprehensions_see_its_last_item(engine):
 
 
 @pytest.mark.parametrize("engine", ["eager", "both"])
+def test_and_and_or_give_operands(engine):
+    """As in Python; in a condition their types may differ."""
+
+    @xegpu_py.jit(engine=engine)
+    def kernel(Y, n, x: xl.float32):
+        Y[0], Y[1], Y[2] = n or 5, n and n + 3, x or 2.5
+        Y[3] = 1 if n and (x > 1 or n > 2) else 2
+        Y[4] = (n > 2 and x < 1) or n == 0
+        if not (x or n):
+            Y[5] = 9
+
+    for n, x in ((0, 0.0), (3, 0.5), (3, 0.0), (-2, 1.5), (2, 0.0)):
+        y, expected = np.zeros(6, np.float32), np.zeros(6, np.float32)
+        kernel(y, n, x)
+        expected[:3] = n or 5, n and n + 3, x or 2.5
+        expected[3:] = 1 if n and (x > 1 or n > 2) else 2, (n > 2 and x < 1) or n == 0, 9 if not (x or n) else 0
+        np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
 def test_recursion_ends_at_compile_time(engine):
     @xegpu_py.jit(engine=engine)
     def kernel(X, DEPTH: xegpu_py.Constexpr):
