@@ -294,3 +294,15 @@ def test_random_blocks() -> None:
         body += both + f"    lsc_load_block2d.ugm (M1, 1) {variable}.0:{block} {place}\n"
         body += ("" if both else LOADS.splitlines(True)[0]) + PRODUCT
     run(body, 4)
+
+
+@pytest.mark.parametrize(("then", "kept"), [("", "01"), ("    mov (M1, 16) D(2,0)<1> E(5,0)<1;1,0>\n", "11")])
+def test_which_results_are_stored(then: str, kept: str) -> None:
+    """The first one of two products only if something but the second one reads it, also if it replaces its addend."""
+    addend = "".join(f"    mov (M1, 16) E({r},0)<1> 0x3f800000:f\n" for r in range(8))
+    products = PRODUCT.replace("C.0 C.0", "E.0 E.0") + PRODUCT.replace("C.0 C.0", "C.0 E.0")
+    declared = ".decl E v_type=G type=f num_elts=128 align=GRF\n.decl Z "
+    text = HEAD.replace(".decl Z ", declared) + SET + CLEAR + addend + LOADS + products + then + STORE
+    kernel = Kernel.from_assembly(text, target="any", engine="both")
+    kernel(*arrays(), block=2)
+    assert re.findall(r"call void @multiply_\w+_([01]+)\(", text_of(kernel)) == [kept]

@@ -88,8 +88,7 @@ class Emitter:
         if self.live is None:
             return False
         root = self.program.instructions[at]["dst"].var.root[0]
-        first, last = self.live[root]
-        return at == first and last == reader
+        return self.live[root][1] == reader
 
     def scratch(self, size: int) -> Value:
         """Memory of the function that is used for one instruction only."""
