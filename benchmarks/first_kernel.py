@@ -32,9 +32,9 @@ gpu.module @kernels {
 
 
 def main() -> None:
-    imported = time.process_time()
     a, b = np.random.rand(2, 100, 52).astype(np.float32)
     c = np.zeros((100, 52), np.float32)
+    imported = time.process_time()
     add = xegpu_py.compile(ADD, target="pvcxt", cache="off")
     compiled = time.process_time()
     add(a, b, c, grid=(13, 4))
