@@ -48,3 +48,7 @@ def test_links_lead_somewhere(page):
     prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)#]+)\)", re.sub(r"`[^`\n]*`", "", prose)):
         assert "://" in target or (page.parent / target).exists(), target
+
+
+def test_the_page_has_at_most_200_lines():
+    assert README.count("\n") <= 200
