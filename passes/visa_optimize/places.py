@@ -83,6 +83,14 @@ class Places:
             return None
         return Region(var, inner // self._grf, inner % self._grf // size, *strides, modifier)
 
+    def destination(self, root: Variable, type_name: str, start: int, end: int, stride: int) -> Destination | None:
+        """A result whose first element is at this byte; None if no alias of the type covers it."""
+        var = self.variable(root, type_name, start, end)
+        if var is None:
+            return None
+        row, rest = divmod(start - var.root[1], self._grf)
+        return Destination(var, row, rest // var.format.bytes, stride)
+
     def raw(self, root: Variable, type_name: str, start: int, end: int) -> Raw | None:
         """An operand of whole registers that starts at this byte; None if no alias of the type can."""
         var = self.variable(root, type_name, start, end)

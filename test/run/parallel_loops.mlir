@@ -1,15 +1,15 @@
 // Parallel loops run in row-major order, and so do their reductions.
 
-// RUN: xegpu-run %s arange:f32:6x5 zeros:f32:6x5 zeros:f32:2 i64:5 --engine=both --print 1 --print 2 | FileCheck %s
+// RUN: xegpu-run %s arange:f32:6x5 zeros:f32:6x5 i64:5 zeros:f32:2 --engine=both --print 1 --print 3 | FileCheck %s
 
 // CHECK: 1 =
 // CHECK-NEXT: {{\[\[ *0. *1. *2. *3. *4.\]}}
 // CHECK-NEXT: {{\[ *0. *0. *0. *0. *0.\]}}
 // CHECK-NEXT: {{\[ *0. *11. *12. *13. *14.\]}}
-// CHECK: 2 =
+// CHECK: 3 =
 // CHECK-NEXT: [150.5 24. ]
 gpu.module @kernels {
-  gpu.func @sum(%a: memref<6x5xf32>, %o: memref<6x5xf32>, %sums: memref<2xf32>, %n: index) kernel {
+  gpu.func @sum(%a: memref<6x5xf32>, %o: memref<6x5xf32>, %n: index, %sums: memref<2xf32>) kernel {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index

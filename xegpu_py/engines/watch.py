@@ -47,7 +47,7 @@ class OperandBytes:
     @cached_property
     def is_dense(self) -> bool:
         """Whether the places are all bytes of the span."""
-        return len(np.unique(self.places)) == self.span.stop - self.span.start
+        return bool(np.unique(self.places).size == self.span.stop - self.span.start)
 
 
 def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:

@@ -582,7 +582,7 @@ class Compiler(Expressions):
                 wanted = outline(e.now)
                 if not isinstance(e.now, Undefined) and not (can_be_filled(wanted) and dynamic(before[e.name])):
                     # An object that is known at compile time, such as a function or a tile: the variable can be
-                    # assigned anew in each iteration, but not carried to the next one.
+                    # assigned again in each iteration, but not carried to the next one.
                     changed.pop(e.name, None)
                     before[e.name] = Undefined(e.why)
                     continue

@@ -17,11 +17,13 @@ from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.engine import Jit
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.memory import RuntimeFault
+from xegpu_py.ir.source import Source
+from xegpu_py.kernel import Kernel
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.runtime.memory import DeviceMemory
 from xegpu_py.target import TARGETS
-from xegpu_py.visa.assembly import write_statement
+from xegpu_py.visa.assembly import read, write_statement
 from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Immediate, Raw, Region
 from xegpu_py.visa.program import Instruction
@@ -99,6 +101,40 @@ def test_programs(seed: int, gpu: str) -> None:
     names = [n for n in rng.choices(REGISTERS, k=6) if n not in target.absent]
     instructions = [varied(random_instruction(n, rng, target), rng, target) for n in names]
     compare(instructions, machine.state(2, rng), machine)
+
+
+@pytest.mark.parametrize("is_guarded", [False, True])
+@pytest.mark.parametrize("kept", ["x", "y"])
+@pytest.mark.parametrize("ones", [0x7FFFFFFF, 0x80000000, 0x5A5A1234])
+def test_bits_of_two_numbers_in_chosen_lanes(ones: int, kept: str, is_guarded: bool) -> None:
+    """With AVX-512, LLVM 22 merges (x & c) | (y & ~c) with x or y to one instruction whose bits are wrong."""
+    declared = [f".decl {name} v_type=G type=ud num_elts=16 align=GRF\n" for name in "xyabcd"]
+    merge = f"(P) sel (M1_NM, 16) d(0,0)<1> c(0,0)<1;1,0> {kept}(0,0)<1;1,0>"
+    if is_guarded:
+        merge = f"mov (M1_NM, 16) d(0,0)<1> {kept}(0,0)<1;1,0>\n(P) mov (M1_NM, 16) d(0,0)<1> c(0,0)<1;1,0>"
+    text = f"""
+    .version 3.8
+    .kernel "k"
+    {"".join(declared)}
+    .decl out v_type=G type=uq num_elts=1
+    .decl P v_type=P num_elts=16
+    .input out offset=64 size=8
+        lsc_load.ugm (M1_NM, 1) x.0:d32x16t flat[out.0]:a64
+        lsc_load.ugm (M1_NM, 1) y.0:d32x16t flat[out.0+0x40]:a64
+        cmp.lt (M1_NM, 16) P x(0,0)<1;1,0> y(0,0)<1;1,0>
+        and (M1_NM, 16) a(0,0)<1> x(0,0)<1;1,0> {ones:#x}:ud
+        and (M1_NM, 16) b(0,0)<1> y(0,0)<1;1,0> {ones ^ 0xFFFFFFFF:#x}:ud
+        or (M1_NM, 16) c(0,0)<1> a(0,0)<1;1,0> b(0,0)<1;1,0>
+        {merge}
+        lsc_store.ugm (M1_NM, 1) flat[out.0+0x80]:a64 d.0:d32x16t
+        ret (M1, 1)
+    """
+    found = np.random.default_rng(ones).integers(0, 2**32, (3, 16), np.uint32)
+    x, y = found[:2].copy()
+    [program] = read(Source(text, "bits.visaasm"))
+    Kernel(program, engine="jit")(found)
+    expected = np.where(x < y, x & np.uint32(ones) | y & ~np.uint32(ones), {"x": x, "y": y}[kept])
+    np.testing.assert_array_equal(found[2], expected)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -134,6 +134,9 @@ def _cases():
         made[f"gather_scatter:rows_of_{chunk}"] = Case(
             [table.ravel(), index], zeros(16 * chunk), picked(table, index).astype(np.float32)
         )
+    walked = np.arange(30, dtype=np.float32).reshape(6, 5)
+    ends = np.array([0.5 + walked[::2, 1:].sum(), walked[::2, 1:].max()])
+    made["parallel_loops"] = Case([walked, zeros(walked.shape), np.int64(5)], zeros(2), ends)
     block = normal(8, 32, dtype=np.float16)
     made["call"] = Case([block], zeros((8, 32), "f2"), 2 * block)
     return made | _gemm_cases()
@@ -279,8 +282,8 @@ def renames(program):
     return found
 
 
-# Numbers that a message takes from a register's first byte, but that lie elsewhere; and a maximum of the turn before.
-NEEDED = {"slm_sum": 2, "collatz": 2, "attention": 1}
+# Numbers that a message takes from a register's first byte, but that lie elsewhere; and results of the iteration before.
+NEEDED = {"slm_sum": 2, "collatz": 2, "attention": 1, "parallel_loops": 2}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -289,6 +292,6 @@ def test_nothing_is_moved_to_be_renamed(name):
     module = xegpu_py.parse(path)
     chosen = next(f for f in visa.kernels(module.operation) if kernel in (None, visa.name_of(f)))
     options = f"target={CASES[name].target} kernel={visa.name_of(chosen)}"
-    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-inline,canonicalize,cse,xegpu-dce,xegpu-to-visa{{{options}}})")
+    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-to-visa-pipeline{{{options}}})")
     lowered = next(f for f in visa.kernels(module.operation) if visa.is_lowered(f))
     assert renames(visa.program_of(lowered)) <= NEEDED.get(name, 0)

@@ -252,6 +252,19 @@ class Code:
     def select(self, which: Value, a: Value, b: Value) -> Value:
         return self.op(f"select {which}, {a}, {b}", a.type)
 
+    def merge(self, which: Value, new: Value, old: Value) -> Value:
+        """`select` of integers that any instructions of a program computed.
+
+        With AVX-512, LLVM 22 gives wrong bits for `select(mask, (x & c) | (y & ~c), y)` of a constant `c`: it makes one
+        masked `vpternlog` whose immediate does not fit the order of its operands. The fence, which is not an
+        instruction, keeps it from seeing that both are the same `y`.
+        """
+        floats = {"i32": "f32", "i64": "f64"}
+        if old.lanes > 1 and old.element in floats and old.name.startswith("%"):
+            old = self.cast("bitcast", old, floats[old.element])
+            old = self.cast("bitcast", self.intrinsic("arithmetic.fence", old), new.element)
+        return self.select(which, new, old)
+
     def cast(self, name: str, a: Value, element: str) -> Value:
         """A conversion of each element: zext, sext, trunc, bitcast, fpext, fptrunc, sitofp, ..."""
         kind = vector(a.lanes, element)

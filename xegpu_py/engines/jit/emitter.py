@@ -245,14 +245,14 @@ class Emitter:
         size, lanes, (block, base) = operand.var.format.bytes, lanes_of(values.type), self.where(operand)
         if operand.stride == 1 or lanes == 1:
             if mask is not None:
-                values = code.select(mask, values, code.fetch(block, base, values.type))
+                values = code.merge(mask, values, code.fetch(block, base, values.type))
             code.put(values, block, base)
             return
         span = (lanes - 1) * operand.stride + 1
         if span * size <= _WIDEST_LOAD:
             before = code.fetch(block, base, vector(span, values.element))
             if mask is not None:
-                values = code.select(mask, values, code.shuffle(before, before, operand.elements(lanes)))
+                values = code.merge(mask, values, code.shuffle(before, before, operand.elements(lanes)))
             spread = code.shuffle(values, values, [min(i, lanes - 1) for i in range(span)])
             picks = [i if i % operand.stride else span + i // operand.stride for i in range(span)]
             code.put(code.shuffle(before, spread, picks), block, base)

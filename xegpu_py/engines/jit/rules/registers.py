@@ -142,7 +142,7 @@ def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
     chosen = emitter.chosen_lanes(inst)
     if chosen is None:
         chosen = code.bits_to_mask(emitter.chosen(inst), inst.exec_size)
-    emitter.write(inst["dst"], code.select(chosen, first, second), emitter.mask(inst))
+    emitter.write(inst["dst"], code.merge(chosen, first, second), emitter.mask(inst))
 
 
 @RULES.of("setp")
