@@ -24,7 +24,6 @@ SHARE = {"xetile": 4, "xegpu_vc": 12, "xegpu_simt": 12, "nested": 4, "visa": 12}
 def test_all_evaluators_agree(level: str) -> None:
     @settings(
         max_examples=SHARE[level],
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),

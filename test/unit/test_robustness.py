@@ -105,7 +105,7 @@ def test_corpus_is_valid() -> None:
         assert check(text), text
 
 
-@settings(max_examples=2500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2500, suppress_health_check=list(HealthCheck))
 @given(mutants(TOKENS, WORDS))
 def test_mutants(text: str) -> None:
     check(text)
@@ -145,7 +145,7 @@ def test_assembly_corpus_is_valid() -> None:
         assert check_assembly(text), text
 
 
-@settings(max_examples=2500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2500, suppress_health_check=list(HealthCheck))
 @given(mutants(ASSEMBLY_TOKENS, ASSEMBLY_WORDS))
 def test_assembly_mutants(text: str) -> None:
     check_assembly(text)

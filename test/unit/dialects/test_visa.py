@@ -50,7 +50,7 @@ def same(program, gpu):
     return read
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     gpu=st.sampled_from(GPUS),
     names=st.lists(st.sampled_from(STRAIGHT), min_size=1, max_size=30),

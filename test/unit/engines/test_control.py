@@ -60,7 +60,7 @@ def test_loops_of_threads(with_goto: bool, longest: int, monkeypatch: pytest.Mon
     assert done.executed[-1] == 35
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(
     statements(3),
     st.sampled_from(sorted(SIZES)),

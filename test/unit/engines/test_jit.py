@@ -90,7 +90,7 @@ def test_instructions(name: str) -> None:
         compare(instructions, machine.state(THREADS, rng), machine)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.integers(0, 2**32), st.sampled_from(["any", "dg2", "pvcxt"]))
 # LLVM 22 lost lanes of a predicate here, which it kept in a mask register.
 @example(1003965, "pvcxt")

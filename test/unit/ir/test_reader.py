@@ -43,7 +43,7 @@ lines = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(lines, min_size=2, max_size=12), st.data())
 def test_lines_read_the_same_with_and_without_what_is_known(pool, data):
     chosen = data.draw(st.lists(st.sampled_from(pool), max_size=12))
@@ -58,7 +58,7 @@ def test_lines_read_the_same_with_and_without_what_is_known(pool, data):
                 assert written.partition(" // ")[0].count('"xegpu.') == 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(indices, indices, indices, indices), min_size=2, max_size=8))
 def test_lines_print_the_same_with_and_without_what_is_known(offsets):
     body = "".join(

@@ -155,7 +155,7 @@ def results(module):
     return Run(given).block(block)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(programs())
 def test_folding_slices_changes_no_element(program):
     module = xegpu_py.parse(program)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xegpu_py.layout import LayoutError, NestedLayout
@@ -90,7 +90,6 @@ def test_outers_repeat_the_grid_of_threads():
     assert found.position[..., 0].tolist() == [[0] * 5, [0] * 5, [1] * 5, [1] * 5]
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_owners_are_those_of_the_formulas(data):
     layout = data.draw(layouts(whole=data.draw(st.booleans())))
@@ -106,7 +105,6 @@ def test_owners_are_those_of_the_formulas(data):
         assert tuple(int(x[position]) for x in held) == index
 
 
-@settings(deadline=None)
 @given(layouts(gaps=False))
 def test_without_gaps_each_element_is_owned_once(layout):
     found = layout.owners()
@@ -118,7 +116,6 @@ def test_without_gaps_each_element_is_owned_once(layout):
     assert sorted(places.ravel().tolist()) == list(range(size(layout)))
 
 
-@settings(deadline=None)
 @given(layouts())
 def test_position_is_row_major_over_batches_outers_and_elements(layout):
     grid = np.stack(np.unravel_index(np.arange(size(layout)), layout.shape), axis=-1).tolist()
@@ -128,7 +125,6 @@ def test_position_is_row_major_over_batches_outers_and_elements(layout):
         assert np.unravel_index(position, layout.distributed_shape) == (*batch, *outer, *element)
 
 
-@settings(deadline=None)
 @given(layouts())
 def test_virtual_ids_and_ids_are_inverse(layout):
     for ids, virtual_of, ids_of in (
@@ -144,7 +140,6 @@ def test_virtual_ids_and_ids_are_inverse(layout):
             assert np.array_equal(again, every)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_collect_undoes_distribute(data):
     layout = data.draw(layouts(whole=data.draw(st.booleans())))
@@ -168,7 +163,6 @@ def test_copies_that_differ_are_found():
     assert np.isnan(SPEC.collect(SPEC.distribute(np.full((64, 64), np.nan), subgroups=4))).all()
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_permute_is_the_layout_of_the_transpose(data):
     layout = data.draw(layouts())
@@ -186,7 +180,6 @@ def test_permute_is_the_layout_of_the_transpose(data):
     assert turned.permute(np.argsort(permutation).tolist()) == layout
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_project_is_the_layout_of_a_reduction(data):
     """Who holds a part of a row before it is reduced holds the row's result, all with the same bits."""
@@ -203,7 +196,6 @@ def test_project_is_the_layout_of_a_reduction(data):
         assert np.array_equal(np.unique(one), np.unique(other))
 
 
-@settings(deadline=None)
 @given(layouts(), layouts())
 def test_same_mapping_means_that_everyone_holds_the_same(one, other):
     def held(layout):
@@ -215,7 +207,6 @@ def test_same_mapping_means_that_everyone_holds_the_same(one, other):
         assert held(one) == held(other)
 
 
-@settings(deadline=None)
 @given(layouts(rank=1, gaps=False, most=64), st.data())
 def test_same_mapping_is_found_whatever_the_numbers(layout, data):
     """Batches and outers of a one-dimensional vector can be exchanged for each other."""
@@ -234,7 +225,6 @@ def test_same_mapping_is_found_whatever_the_numbers(layout, data):
         assert not layout.same_mapping(swapped)
 
 
-@settings(deadline=None)
 @given(layouts(whole=True))
 def test_text_round_trip(layout):
     assert NestedLayout.parse(str(layout)) == layout

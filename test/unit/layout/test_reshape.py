@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xegpu_py.layout import LayoutError, NestedLayout, reshape
@@ -18,7 +18,6 @@ def held(layout):
     return np.sort(np.ravel_multi_index(layout.indices(s, t), layout.shape), axis=-1)
 
 
-@settings(deadline=None)
 @given(layouts(), st.data())
 def test_every_lane_holds_the_same(layout, data):
     shape = [math.prod(layout.shape)]
@@ -34,7 +33,6 @@ def test_every_lane_holds_the_same(layout, data):
     np.testing.assert_array_equal(held(found), held(layout))
 
 
-@settings(deadline=None)
 @given(layouts(most=256), st.data())
 def test_dimensions_that_are_cut_between_levels_have_a_layout_and_so_has_the_way_back(layout, data):
     cut = []
@@ -50,7 +48,6 @@ def test_dimensions_that_are_cut_between_levels_have_a_layout_and_so_has_the_way
     np.testing.assert_array_equal(held(back), held(layout))
 
 
-@settings(deadline=None)
 @given(layouts(whole=True))
 def test_the_same_shape_keeps_the_layout(layout):
     found = reshape(layout, layout.shape)

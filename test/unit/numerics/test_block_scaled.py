@@ -73,7 +73,7 @@ def check(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model) -> None
     assert patterns.ravel().tolist() == expected(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_bits(data):
     W, A = data.draw(st.sampled_from(PAIRS))

@@ -282,7 +282,7 @@ def renames(program):
     return found
 
 
-# Numbers that a message takes from a register's first byte, but that lie elsewhere; and results of the iteration before.
+# Numbers that a message takes from a first byte of a register, but that lie elsewhere; results of the iteration before.
 NEEDED = {"slm_sum": 2, "collatz": 2, "attention": 1, "parallel_loops": 2}
 
 

@@ -37,7 +37,7 @@ def test_rows_of_softmax_fit_the_registers():
     assert func.attributes["visa.pressure"].value <= 128
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(loads(), st.sampled_from(["pvc", "pvcxt", "any"]))
 def test_what_the_target_accepts_lowers(case, target):
     """Loads that xegpu-verify-target lets pass need no legalization, and vISA's own rules accept them."""
@@ -65,7 +65,7 @@ GATHERS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(GATHERS, st.integers(0, 2**32 - 1))
 def test_gathers_and_scatters_of_any_lanes(case, bits):
     element, lanes, chunk, target, moved = case

@@ -47,7 +47,7 @@ def loads(draw):
     return (element, pack, layout, tuple(data), shape, kind) if fits else None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(loads())
 def test_loaded_fragments(load):
     if load is None or (load[5] == "transpose" and load[4][0] > 8):

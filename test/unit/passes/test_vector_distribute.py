@@ -54,7 +54,7 @@ def check(program, module):
 
 
 @pytest.mark.parametrize("kind", [*SHARED, *OWN], ids=lambda kind: kind.__name__)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(0, 1 << 30))
 def test_each_lane_has_its_part(kind, seed):
     program = make(kind, seed)
@@ -64,7 +64,7 @@ def test_each_lane_has_its_part(kind, seed):
     check(program, module)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 1 << 30))
 def test_what_stays_in_a_subgroup_needs_no_memory(seed):
     program = make(within_subgroups, seed)

@@ -23,20 +23,20 @@ def check(made):
         np.testing.assert_array_equal(arguments[number], wanted)
 
 
-@settings(deadline=None, max_examples=4)
+@settings(max_examples=4)
 @given(st.randoms(use_true_random=False))
 def test_maps_change_no_value(random):
     """Pairs of maps with conversions of elements and elementwise ops before and after."""
     check(program(random, REMAPS, most=3))
 
 
-@settings(deadline=None, max_examples=4)
+@settings(max_examples=4)
 @given(st.randoms(use_true_random=False))
 def test_programs(random):
     check(program(random, STEPS, most=3))
 
 
-@settings(deadline=None, max_examples=4)
+@settings(max_examples=4)
 @given(st.randoms(use_true_random=False))
 def test_ops_of_the_vector_dialect(random):
     check(program(random, VECTORS, most=3))

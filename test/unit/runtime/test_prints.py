@@ -180,7 +180,7 @@ FLAGS = st.sets(st.sampled_from("-+ 0")).map("".join)
 LIBC = ctypes.CDLL(None)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(FLAGS, st.integers(0, 12), st.sampled_from("diuxXofFeEgG"), st.data())
 def test_formats_are_those_of_c(flags, width, kind, data):
     is_float = kind in "fFeEgG"

@@ -73,7 +73,7 @@ def test_what_is_absent_is_refused(target: Target, name: str) -> None:
 
 @needs_finalizer
 @pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
-@settings(max_examples=110, deadline=None)
+@settings(max_examples=110)
 @given(data=st.data())
 def test_random_programs_are_accepted(target: Target, data: st.DataObject) -> None:
     names = [n for n in STRAIGHT if has(target, n)]

@@ -85,7 +85,7 @@ pairs = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     pair=pairs,
     SD=st.sampled_from([1, 2, 4, 8]),
