@@ -231,7 +231,7 @@ def narrow_once(forms: Forms, op: ir.Operation) -> None:
         forms.replace(op, _exponent(op.operands[0], op.results[0].type))
         return
     value = op.operands[0]
-    if _format(value) == "bf16":
+    if _format(value) in ("bf16", "tf32"):
         value = converted(value, "f32")
     if _format(value) in _STEPS.get(element, ())[:-2]:
         forms.replace(op, narrow(value, element))
