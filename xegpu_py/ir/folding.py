@@ -34,12 +34,23 @@ class _Constants:
 
     def may_be(self, value: ir.Value) -> bool:
         """Whether folding may replace a value by a constant; in doubt it may."""
-        found = self.known.get(value)
-        if found is None:
-            found = self.known[value] = self._of(value)
-        return found
+        # Not by recursion: chains of ops are as long as a kernel.
+        pending = [value]
+        while pending:
+            current = pending[-1]
+            found = self._of(current)
+            if isinstance(found, list):
+                unknown = next((v for v in found if v not in self.known), None)
+                if unknown is not None and all(self.known.get(v, True) for v in found):
+                    pending.append(unknown)
+                    continue
+                found = unknown is None and all(self.known[v] for v in found)
+            self.known[current] = found
+            pending.pop()
+        return self.known[value]
 
-    def _of(self, value: ir.Value) -> bool:
+    def _of(self, value: ir.Value) -> bool | list[ir.Value]:
+        """Whether folding may replace a value; or the values of which it may if it may replace them all."""
         owner = value.owner
         if isinstance(owner, ir.Block):
             # Arguments of loops may become constants; those of functions do not.
@@ -48,9 +59,9 @@ class _Constants:
         if name == _CAST and _NAME in owner.attributes:
             return False
         if name.startswith(("arith.", "math.")) and name not in ("arith.select", "arith.constant"):
-            return all(self.may_be(v) for v in owner.operands)
+            return list(owner.operands)
         if name in _ONE_OPERAND:
-            return self.may_be(owner.operands[0])
+            return [owner.operands[0]]
         return not name.startswith(("xegpu.load", "xegpu.dpas", "xetile.load", "xetile.tile_mma", "memref.load",
                                     "vector.load", "vector.transfer_read", "gpu."))  # fmt: skip
 

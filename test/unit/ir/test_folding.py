@@ -81,3 +81,14 @@ def test_hidden_functions_keep_their_attributes_and_are_moved_and_removed():
     assert "math.exp %cst fastmath<nnan>" in found
     assert found.index("math.powf") < found.index("scf.for")
     assert "hidden" not in found
+
+
+def test_long_chains_of_ops():
+    sums = "\n".join(f"%x{i + 1} = arith.addf %x{i}, %x0 : f32" for i in range(3000))
+    body = f"""%x0 = memref.load %out[%c0, %c0] : memref<1x4xf32>
+    {sums}
+    %y = math.exp %x3000 : f32
+    memref.store %y, %out[%c0, %c0] : memref<1x4xf32>"""
+    module = xegpu_py.parse(kernel(body, 1))
+    xegpu_py.run_pipeline(module, "builtin.module(canonicalize)")
+    assert str(module).count("math.exp ") == 1
