@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,6 +101,32 @@ def test_loads_of_few_elements_are_no_larger() -> None:
     loads = re.findall(r"load (<\d+ x i32>), ptr %\w+, align (\d+)", thread)
     assert loads.count(("<2 x i32>", "8")) == 4
     assert all(kind == "<16 x i32>" for kind, align in loads if align != "8")
+
+
+PARTS = """
+import numpy as np
+from test_jit_temporaries import END, HEAD
+from xegpu_py.kernel import Kernel
+
+DECLARED = ".decl U v_type=G type=ud num_elts=32 align=GRF\\n.decl X v_type=G type=ud num_elts=16 align=GRF\\n"
+ADD = "    add (M1_NM, {0}) U({1},{2})<1> X(0,0)<1;1,0> In(0,0)<0;1,0>\\n    mov (M1_NM, 16) X(0,0)<1> 0x7:ud\\n"
+USE = "    mov (M1_NM, 32) Y(0,0)<1> U(0,0)<1;1,0>\\n    add (M1, 16) Sum(0,0)<1> Y(0,0)<1;1,0> Y(1,0)<1;1,0>\\n"
+HALVES = [(16, 1, 0), (16, 0, 0)]
+QUARTERS = [(8, 1, 8), (8, 0, 0), (8, 1, 0), (8, 0, 8)]
+for parts in (HALVES, QUARTERS):
+    declared = DECLARED + DECLARED.partition("\\n")[0].replace("U", "Y") + "\\n.input Out"
+    body = "    mov (M1_NM, 16) X(0,0)<1> 0x3:ud\\n" + "".join(ADD.format(*part) for part in parts) + USE
+    out = np.zeros(16, np.uint32)
+    Kernel.from_assembly(HEAD.replace(".input Out", declared) + body + END, target="any", engine="both")(out, 10)
+    print(out.tolist())
+"""
+
+
+def test_parts_may_be_computed_in_any_order() -> None:
+    """LLVM 22 aborts the process where the last part of a variable is computed before others (see `Code.reserve`)."""
+    ran = subprocess.run([sys.executable, "-c", PARTS], cwd=Path(__file__).parent, capture_output=True, text=True)
+    assert ran.stderr == ""
+    assert ran.stdout.splitlines() == [str([30] * 16), str([34] * 8 + [30] * 8)]
 
 
 FLOATS = """\

@@ -193,8 +193,15 @@ class Code:
         return Value(name, PTR)
 
     def reserve(self, name: str, size: int, align: int = 64) -> None:
-        """Memory of the function's frame, under a name."""
+        """Memory of the function's frame, under a name.
+
+        SROA of LLVM 22 joins vectors that are stored to parts of such memory where the last part is stored, even if
+        others are computed after that (llvm/llvm-project#189680); code generation then aborts the process. It leaves
+        memory alone that anything but loads and stores uses, such as the begin of its lifetime.
+        """
         self._entry.append(f"{name} = alloca [{size} x i8], align {align}")
+        if major_version() == 22:
+            self._entry.append(f"call void @llvm.lifetime.start.p0(ptr {name})")
 
     def variable(self, name: str, kind: str) -> None:
         """A named integer variable of the function, initially zero. LLVM keeps it in a register."""
