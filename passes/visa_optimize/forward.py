@@ -14,7 +14,7 @@ from xegpu_py.target import Target
 from xegpu_py.visa.accesses import effects, span_bits
 from xegpu_py.visa.flow import Flow, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import Destination, Region, Variable
+from xegpu_py.visa.operands import Destination, Raw, Region, Variable
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.verify import instruction_problem
 
@@ -61,16 +61,9 @@ def _only_moved(program: Program, target: Target) -> dict[Variable, _Moved]:
 
 
 def _forward_whole(program: Program, target: Target) -> Program:
-    """The program without copies that take all that messages load to one place, in the block that loads it.
-
-    A single copy disappears by copy propagation. Results of arithmetic stay: LLVM 22 aborts on some values that are
-    computed in parts of another.
-    """
-    moved = [
-        known
-        for known in _only_moved(program, target).values()
-        if len(known.copies) > 1 and known.writers and all(_is_load(program.instructions[at]) for at in known.writers)
-    ]
+    """The program without copies that take all of a variable to one place, in the block that writes it."""
+    # A single copy of a single result is forwarded as it is met, also where lanes work in place.
+    moved = [m for m in _only_moved(program, target).values() if m.writers and len(m.writers) + len(m.copies) > 2]
     if not moved:
         return program
     walk = _Whole(program, moved, target)
@@ -83,12 +76,8 @@ def _forward_whole(program: Program, target: Target) -> Program:
     return program.with_instructions(instructions)
 
 
-def _is_load(inst: Instruction) -> bool:
-    return INSTRUCTIONS[inst.name].category == "load" and inst["dst"].var is not None
-
-
 class _Whole:
-    """Lets messages load to where copies take their results.
+    """Lets instructions write to where copies take their results.
 
     Attributes:
         kept: the program's instructions, None for those that were removed.
@@ -142,12 +131,12 @@ class _Whole:
         found = 0
         for at in writers:
             inst = self.kept[at]
-            if inst is None or not self._flow.certain(inst):
+            if inst is None or not isinstance(inst.values.get("dst"), (Raw, Destination)):
                 return 0
-            (access,) = effects(inst, self._target).writes
-            if not access.whole:
+            writes = effects(inst, self._target).writes
+            if len(writes) > 1 or not writes[0].whole or not self._flow.certain(inst):
                 return 0
-            found |= span_bits(access)
+            found |= span_bits(writes[0])
         return found
 
     def _destination(self, copies: Sequence[int]) -> tuple[Variable, int, int] | None:
@@ -172,9 +161,13 @@ class _Whole:
         """An instruction that writes to another variable, this far from where it writes now; None if it cannot."""
         inst = self.kept[at]
         assert inst is not None
-        (access,) = effects(inst, self._target).writes
+        dst, (access,) = inst["dst"], effects(inst, self._target).writes
         start, end = access.start + delta, access.end + delta
-        new = None if start % self._target.grf_bytes else self.places.raw(to, inst["dst"].var.type, start, end)
+        new: Raw | Destination | None
+        if isinstance(dst, Raw):
+            new = None if start % self._target.grf_bytes else self.places.raw(to, dst.var.type, start, end)
+        else:
+            new = self.places.destination(to, dst.var.type, start, end, dst.stride)
         return replace(inst, values={**inst.values, "dst": new}) if new else None
 
 
