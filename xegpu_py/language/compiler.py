@@ -25,13 +25,14 @@ from mlir.dialects import arith, scf
 from xegpu_py.language import types
 from xegpu_py.language.arrays import Array
 from xegpu_py.language.expressions import BINARY, Expressions, Flow
-from xegpu_py.language.held import BUILDING, Handle
-from xegpu_py.language.loops import Loop, LoopState, Retyped, iterations, without_unchanged
+from xegpu_py.language.held import BUILDING
+from xegpu_py.language.loops import Loop, LoopState, Retyped, Uncarried, iterations, without_unchanged
 from xegpu_py.language.scopes import (
     BREAK,
     CONTINUE,
     RESULT,
     RETURN,
+    Item,
     Tree,
     Undefined,
     can_be_filled,
@@ -67,6 +68,7 @@ class Compiler(Expressions):
         super().__init__()
         self._needed = needed or {}
         self._assigning: dict[ast.AST, bool] = {}
+        self._carried: dict[str, Item] = {}
 
     # Statements.
 
@@ -77,9 +79,7 @@ class Compiler(Expressions):
                 return flow
             if flow is Flow.MAYBE:
                 rest = statements[i + 1 :]
-                if rest:
-                    self._guarded(rest)
-                return Flow.MAYBE
+                return self._guarded(rest) if rest else flow
         return Flow.NEXT
 
     def _guarded(self, rest: Sequence[ast.stmt]) -> Flow:
@@ -152,7 +152,8 @@ class Compiler(Expressions):
                 self._fail(f"elements of {described(held)} cannot be assigned in a kernel")
             if not isinstance(held, Array):
                 self._check_key(held, key)
-                self._check_changes(held, "an assignment of an element")
+                if not self._containers.carries(held, key):
+                    self._check_changes(held, "an assignment of an element")
             held[key] = value
         else:
             self._fail(f"{title(target)} cannot be assigned in a kernel")
@@ -188,6 +189,8 @@ class Compiler(Expressions):
         if node.value is not None:
             value = self._value(node.value)
             self.scope.variables[RESULT] = value.value if isinstance(value, Product) else value
+        elif any(isinstance(inner, ast.Return) and inner.value for inner in ast.walk(self.scope.code.node)):
+            self.scope.variables[RESULT] = None
         self.scope.variables[RETURN] = True
         return Flow.ESCAPED
 
@@ -209,20 +212,28 @@ class Compiler(Expressions):
 
     def _branch(self, condition: Value, yes: Callable[[], Flow], no: Callable[[], Flow]) -> Flow:
         """Compile both sides of a condition that is known only at run time, and merge their variables."""
-        before = dict(self.scope.variables)
+        before, contents = dict(self.scope.variables), self._containers.contents()
+        items: dict[str, Item] = {}
         reached = {id(handle): handle for handle in BUILDING.handles}
         old = {key: handle.ir for key, handle in reached.items()}
         draft = scf.IfOp(condition.ir, has_else=True)
         sides = []
         for block, run in ((draft.then_block, yes), (draft.else_block, no)):
             self.scope.variables = dict(before)
-            with BUILDING.inside(block):
+            with self._inside(block):
                 flow = run()
+            for name, item in self._containers.changes(contents, self._scopes[::-1]).items():
+                self.scope.variables[name] = item.get()
+                items[name] = item
+            self._containers.restore(contents)
             places = {key: handle.ir for key, handle in reached.items()}
             sides.append((flow, self.scope.variables, places, block))
             for key, handle in reached.items():
                 handle.ir = old[key]
         (first, left, left_places, _), (second, right, right_places, _) = sides
+        for name, item in items.items():
+            left.setdefault(name, item.get())
+            right.setdefault(name, item.get())
         merged: dict[str, Any] = {}
         pairs: list[tuple[list[mlir.Value], list[mlir.Value]]] = []
         pending: list[tuple[str, Tree, int]] = []
@@ -252,6 +263,11 @@ class Compiler(Expressions):
             merged[name] = tree.rebuilt([next(results) for _ in range(count)])
         for key in moved:
             reached[key].ir = next(results)
+        for name, item in items.items():
+            element = merged.pop(name)
+            if isinstance(element, Undefined):
+                raise TypeError(f"'{name}' {element.why}")
+            item.set(element)
         self.scope.variables = merged
         if first is second:
             return first
@@ -280,8 +296,8 @@ class Compiler(Expressions):
             if name != RESULT and flows[missing] is Flow.NEXT:
                 return absent
             with mlir.InsertionPoint(blocks[missing]):
-                dummy = filler(present)
-            if dummy is None:
+                dummy = filler(present, absent)
+            if dummy is absent:
                 return absent
             a, b = (dummy, b) if missing == 0 else (a, dummy)
         if not dynamic(a) and not dynamic(b) and type(a) is type(b) and same(a, b):
@@ -348,7 +364,7 @@ class Compiler(Expressions):
             flow = self._block(node.body)
             variables = self.scope.variables
             continued = variables.pop(CONTINUE, False)
-            if flow is Flow.ESCAPED and continued is not True:
+            if flow is Flow.ESCAPED and continued is False:
                 return flow
             left = [f for n in (BREAK, RETURN) if isinstance(f := variables.get(n), Value)]
             if left:
@@ -434,22 +450,29 @@ class Compiler(Expressions):
             raise TypeError(f"'range' needs integers, not {described(bound)}")
         return value_of(bound, types.index).to(types.index)
 
-    def _carried(self, body: Sequence[ast.AST]) -> tuple[list[str], list[Handle]]:
-        """The variables that a loop may assign, and the handles that it may move."""
-        variables = self.scope.variables
+    def _state(self, node: ast.For | ast.While, body: Sequence[ast.AST], hidden: Sequence[str] = ()) -> LoopState:
+        """The values before a loop: of the variables that it may assign, and of the handles that it may move.
+
+        Args:
+            hidden: further variables that it carries.
+        """
+        variables, items = self.scope.variables, self._carried
         names = [n for n in assigned(body) if n in variables and not isinstance(variables[n], Undefined)]
-        return names, BUILDING.handles
+        # Python numbers that a loop assigns become scalars of the kernel.
+        for name in (*names, *items):
+            variables[name] = promoted(variables[name])
+        names = [*names, *hidden, *items]
+        absent = functools.partial(self._absent, node)
+        return LoopState(self._scopes, names, items, self._containers, BUILDING.handles, absent)
 
     def _try_for(
         self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value], ahead: bool
     ) -> None:
-        names, handles = self._carried([node.target, *node.body])
-        self._leave_numbers(names)
-        state = LoopState(self.scope, names, handles, functools.partial(self._absent, node))
+        state = self._state(node, [node.target, *node.body])
         loop = scf.ForOp(start.ir, stop.ir, step.ir, state.initial)
         if ahead:
             loop.operation.attributes[LOAD_AHEAD] = mlir.UnitAttr.get()
-        with BUILDING.inside(loop.body):
+        with self._inside(loop.body):
             state.enter(loop.inner_iter_args)
             self._assign(node.target, element(Value(loop.induction_variable, types.index)))
             self._block(node.body)
@@ -465,7 +488,9 @@ class Compiler(Expressions):
         test = node.test
         if isinstance(test, ast.Constant) and not test.value:
             return self._block(node.orelse)
-        return self._while(node, test, None)
+        flow = self._while(node, test, None)
+        # What follows an endless loop is never executed.
+        return flow if not isinstance(test, ast.Constant) or escapes(node.body, ast.Break) else Flow.ESCAPED
 
     def _while(self, node: ast.For | ast.While, test: ast.expr | None, counted: Any) -> Flow:
         """Compile a `while` loop, or a `for` loop with `break` or `return`: it runs while no flag is set."""
@@ -496,22 +521,19 @@ class Compiler(Expressions):
         """Build the loop, or give the further hidden variables that it must carry."""
         head = test if isinstance(node, ast.While) else node.target
         assert head is not None
-        names, handles = self._carried([head, *node.body])
-        self._leave_numbers(names)
         scope = self.scope
-        names = [*names, *hidden]
         places: list[mlir.Value] = []
         if counted:
             start, stop, step, element = counted
             places = [start.ir]
-        state = LoopState(self.scope, names, handles, functools.partial(self._absent, node))
+        state = self._state(node, [head, *node.body], hidden)
         initial = [*places, *state.initial]
         kinds = [v.type for v in initial]
         loop = scf.WhileOp(kinds, initial)
         where = mlir.Location.current
         before = loop.before.blocks.append(*kinds, arg_locs=[where] * len(kinds))
         after = loop.after.blocks.append(*kinds, arg_locs=[where] * len(kinds))
-        with BUILDING.inside(before):
+        with self._inside(before):
             arguments = list(before.arguments)
             state.enter(arguments[len(places) :])
             if counted:
@@ -523,7 +545,7 @@ class Compiler(Expressions):
                 condition = condition & ~self._flag(hidden)
             yielded = state.leave(loop.operation)
             scf.ConditionOp(value_of(condition).ir, [*arguments[: len(places)], *yielded])
-        with BUILDING.inside(after):
+        with self._inside(after):
             arguments = list(after.arguments)
             state.enter(arguments[len(places) :])
             if counted:
@@ -532,11 +554,10 @@ class Compiler(Expressions):
             self._block(node.body)
             scope.variables.pop(CONTINUE, None)
             result = scope.variables.get(RESULT)
-            if hidden and RESULT in scope.variables and RESULT not in names:
+            if hidden and RESULT in scope.variables and RESULT not in hidden:
                 # This pass was needed only for the types of the return value.
                 shape = outline(result)
-                state.finish([], [])
-                loop.operation.erase()
+                state.erase(loop.operation)
                 return {RESULT: lambda: filled(shape)}
             yielded = state.leave(loop.operation)
             following = [] if not counted else [arith.addi(arguments[0], step.ir)]
@@ -554,33 +575,37 @@ class Compiler(Expressions):
             return value_of(condition())
         running = ~self._flag(hidden)
         op = scf.IfOp(running.ir, [running.ir.type], has_else=True)
-        with BUILDING.inside(op.then_block):
+        with self._inside(op.then_block):
             scf.YieldOp([value_of(condition()).ir])
         with mlir.InsertionPoint(op.else_block):
             scf.YieldOp([constant(types.bool_, False).ir])
         return Value(op.results[0], types.bool_)
 
-    def _leave_numbers(self, names: Sequence[str]) -> None:
-        """Python numbers that a loop assigns become scalars of the kernel."""
-        variables = self.scope.variables
-        for name in names:
-            variables[name] = promoted(variables[name])
-
     def _until_types_agree(self, build: Callable[[], Any]) -> Any:
-        """Build a loop. If an iteration changes types of variables, convert these before the loop and build again."""
+        """Build a loop. If an iteration changes types of variables, convert these before the loop and build again.
+
+        Elements of lists and dictionaries that it assigns are carried when it is built again.
+        """
         before = dict(self.scope.variables)
         changed: dict[str, Any] = {}
+        items: dict[str, Item] = {}
         while True:
+            self._carried = items
             self.scope.variables = dict(before)
             for name, kinds in changed.items():
                 self.scope.variables[name] = in_types(before[name], kinds)
             try:
                 return build()
+            except Uncarried as e:
+                e.erase()
+                items |= e.items
+                before |= {name: item.get() for name, item in e.items.items()}
             except Retyped as e:
                 e.erase()
                 self.scope.variables = before
                 wanted = outline(e.now)
-                if not isinstance(e.now, Undefined) and not (can_be_filled(wanted) and dynamic(before[e.name])):
+                kept = isinstance(e.now, Undefined) or e.name in items
+                if not kept and not (can_be_filled(wanted) and dynamic(before[e.name])):
                     # An object that is known at compile time, such as a function or a tile: the variable can be
                     # assigned again in each iteration, but not carried to the next one.
                     changed.pop(e.name, None)

@@ -20,9 +20,9 @@ from mlir import ir as mlir
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.language import math, types
 from xegpu_py.language.arrays import Array, Pointers
-from xegpu_py.language.held import Handle
+from xegpu_py.language.held import BUILDING, Handle
 from xegpu_py.language.loops import Loop
-from xegpu_py.language.scopes import RESULT, Closure, Scope, Undefined, described, dynamic, surroundings
+from xegpu_py.language.scopes import RESULT, Closure, Containers, Scope, Undefined, described, dynamic, surroundings
 from xegpu_py.language.source import Code, assigned, code_of, title
 from xegpu_py.language.tiles import Block
 from xegpu_py.language.values import Product, Value, value_of
@@ -128,8 +128,7 @@ class Expressions(ABC):
         self._node: ast.AST | None = None
         self._calls: list[tuple[Scope, ast.AST]] = []
         self._builtins = replacements(self._truth)
-        # Lists and dictionaries that the kernel makes, with the block in which each is made.
-        self._made: dict[int, tuple[Any, mlir.Block]] = {}
+        self._containers = Containers()
 
     # Statements.
 
@@ -224,9 +223,9 @@ class Expressions(ABC):
         try:
             if isinstance(code.node, ast.Lambda):
                 return self._value(code.node.body)
-            self._block(code.node.body)
+            flow = self._block(code.node.body)
             found = scope.variables.get(RESULT)
-            if isinstance(found, Undefined):
+            if isinstance(found, Undefined) or (found is not None and flow is not Flow.ESCAPED):
                 self._fail("the function returns a value in some cases only")
             return found
         finally:
@@ -275,11 +274,11 @@ class Expressions(ABC):
             raise
         except (TypeError, ValueError, OverflowError, NameError, AttributeError, LookupError, ZeroDivisionError) as e:
             assert len(self._scopes) == depth
-            raise self._error(str(e) if not isinstance(e, KeyError) else f"key {e}") from e
+            raise self._error(str(e) if not isinstance(e, KeyError) else f"key {e}") from None
         except RecursionError:
             raise self._error(_RECURSION) from None
         except (RuntimeError, mlir.MLIRError) as e:
-            raise self._error(str(e)) from e
+            raise self._error(str(e)) from None
         finally:
             self._node = outer
 
@@ -313,9 +312,14 @@ class Expressions(ABC):
 
     def _noted(self, made: Any) -> Any:
         """Record the block in which a list, dictionary, set or iterator is made."""
-        if isinstance(made, (list, dict, set)) or hasattr(made, "__next__"):
-            self._made[id(made)] = made, mlir.InsertionPoint.current.block
+        self._containers.note(made)
         return made
+
+    @contextmanager
+    def _inside(self, block: mlir.Block) -> Iterator[None]:
+        """Build a block of a loop or branch."""
+        with BUILDING.inside(block), self._containers.inside():
+            yield
 
     def _check_changes(self, held: Any, what: str) -> None:
         """Reject a change of a list, dictionary or iterator in a loop or branch of the kernel that did not make it.
@@ -325,13 +329,14 @@ class Expressions(ABC):
         Args:
             what: what changes it, for the error message.
         """
-        here = mlir.InsertionPoint.current.block
-        made = self._made.get(id(held))
-        # Only the kernel's outermost statements may change objects that the kernel did not make.
-        if here.owner.operation.name != "gpu.func" if made is None else here != made[1]:
+        if not self._containers.is_made_here(held):
+            kind = type(held).__name__
+            also = ""
+            if isinstance(held, (list, dict)):
+                also = f", or all its elements before: loops and branches carry assigned elements of a {kind}"
             self._fail(
                 f"{what} acts at compile time, however often this loop or branch runs",
-                f"make the {type(held).__name__} in the same loop or branch",
+                f"make the {kind} in the same loop or branch{also}",
             )
 
     def _items(self, value: Any, what: str) -> Iterable[Any]:

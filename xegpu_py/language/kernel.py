@@ -410,8 +410,19 @@ class Kernel:
         self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any
     ) -> Any:
         """Run the kernel, compiled for these arguments if it is not; see `CompiledKernel`."""
-        version, passed, values = self.bind(*arguments, **keywords)
-        return version(*passed, grid=grid(values) if callable(grid) else grid, block=block)
+        try:
+            version, passed, values = self.bind(*arguments, **keywords)
+        except (TypeError, ValueError, OverflowError) as e:
+            # The caller's line is the place of the mistake.
+            raise e.with_traceback(None) from None
+        size = grid(values) if callable(grid) else grid
+        if is_eager(self._options.get("engine")):
+            return version(*passed, grid=size, block=block)
+        try:
+            return version(*passed, grid=size, block=block)
+        except DiagnosticError as e:
+            # A diagnostic has the place of the mistake in the kernel.
+            raise e.with_traceback(None) from None
 
     def compile(self, *arguments: Any, **keywords: Any) -> CompiledKernel:
         """The kernel compiled for these arguments, which are not changed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mlir import ir as mlir
@@ -12,7 +12,19 @@ from mlir.dialects import scf
 from xegpu_py.language import math, types
 from xegpu_py.language.functions import where
 from xegpu_py.language.held import Handle
-from xegpu_py.language.scopes import BREAK, CONTINUE, RESULT, RETURN, Scope, Tree, Undefined, described, dynamic
+from xegpu_py.language.scopes import (
+    BREAK,
+    CONTINUE,
+    RESULT,
+    RETURN,
+    Containers,
+    Item,
+    Scope,
+    Tree,
+    Undefined,
+    described,
+    dynamic,
+)
 from xegpu_py.language.values import Product, Value, constant, value_of
 
 
@@ -102,23 +114,42 @@ class Retyped(Exception):
         self.error = TypeError(f"'{name}' {self.why}")
 
 
+class Uncarried(Exception):
+    """A loop assigns elements of lists or dictionaries that it does not carry.
+
+    Attributes:
+        items: the elements, by the names of their hidden variables.
+        erase: erases the loop as far as it is built.
+    """
+
+    def __init__(self, items: Mapping[str, Item], erase: Callable[[], None]) -> None:
+        super().__init__(*items)
+        self.items, self.erase = items, erase
+
+
 class LoopState:
-    """The loop-carried values: variables of the function that is being compiled, and handles."""
+    """The loop-carried values: variables of the functions that are being compiled, elements of lists, and handles."""
 
     def __init__(
         self,
-        scope: Scope,
+        scopes: Sequence[Scope],
         names: Sequence[str],
+        items: Mapping[str, Item],
+        containers: Containers,
         handles: Sequence[Handle],
         absent: Callable[[str, Any], Undefined],
     ) -> None:
         """Read the values before the loop.
 
         Args:
+            scopes: the functions that are being compiled, the innermost last.
+            names: the variables that the loop carries, also the hidden ones of `items`.
+            items: the elements of lists and dictionaries that the loop carries.
             absent: for a variable that the loop assigns and does not carry, and its value in the loop, the variable
                 after the loop.
         """
-        self._scope, self._absent = scope, absent
+        self._scope, self._absent, self._scopes = scopes[-1], absent, scopes
+        self._items, self._containers, self._contents = items, containers, containers.contents()
         self._before = dict(self._scope.variables)
         self._names, self._handles = list(names), list(handles)
         self._trees = {name: Tree(self._before[name]) for name in names}
@@ -133,26 +164,37 @@ class LoopState:
             variables[name] = tree.rebuilt([next(given) for _ in tree.values])
         for handle in self._handles:
             handle.ir = next(given)
+        self._set(variables)
+
+    def _set(self, variables: dict[str, Any]) -> None:
+        """Set the variables, and the elements of lists and dictionaries that hidden ones stand for."""
+        for name, item in self._items.items():
+            item.set(variables.pop(name))
         self._scope.variables = variables
-        self._arguments = list(arguments)
 
     def leave(self, loop: mlir.Operation) -> list[mlir.Value]:
         """The values that the loop yields: the current ones of its variables.
 
         Raises:
             Retyped: if a variable has another type than before the loop.
+            Uncarried: if elements of lists or dictionaries have been assigned that the loop does not carry.
         """
+        changes = self._containers.changes(self._contents, self._scopes[::-1])
+        if not changes.keys() <= self._items.keys():
+            raise Uncarried(changes, functools.partial(self.erase, loop))
         yielded: list[mlir.Value] = []
         for name, tree in self._trees.items():
-            now = self._like(self._before[name], self._scope.variables.get(name))
+            item = self._items.get(name)
+            now = self._like(self._before[name], item.get() if item else self._scope.variables.get(name))
             new = Tree(now) if not isinstance(now, Undefined) else None
             if new is None or not new.has_types_of(tree) or not new.agrees(tree):
-                raise Retyped(name, self._before[name], now, functools.partial(self._abort, loop))
+                raise Retyped(name, self._before[name], now, functools.partial(self.erase, loop))
             yielded += new.values
         return yielded + [handle.ir for handle in self._handles]
 
-    def _abort(self, loop: mlir.Operation) -> None:
-        """Erase the loop and reset its handles."""
+    def erase(self, loop: mlir.Operation) -> None:
+        """Erase the loop, and reset its handles and the lists and dictionaries that it changes."""
+        self._containers.restore(self._contents)
         for handle, old in zip(self._handles, self._places):
             handle.ir = old
         loop.operation.erase()
@@ -190,7 +232,7 @@ class LoopState:
         for name in inner:
             if name not in variables and name not in (BREAK, CONTINUE, RETURN, RESULT):
                 variables[name] = self._absent(name, inner[name])
-        self._scope.variables = variables
+        self._set(variables)
 
 
 def without_unchanged(loop: scf.ForOp, kept: Sequence[int]) -> scf.ForOp:

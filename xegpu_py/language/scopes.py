@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -109,6 +110,107 @@ def surroundings(function: FunctionType) -> Callable[[str], Any]:
         raise NameError(f"name '{name}' is not defined")
 
     return find
+
+
+@dataclass(frozen=True)
+class Item:
+    """An element of a list or dictionary.
+
+    Attributes:
+        held, key: the list or dictionary, and the element's place in it.
+    """
+
+    held: Any
+    key: Any
+
+    def get(self) -> Any:
+        """The element."""
+        return self.held[self.key]
+
+    def set(self, value: Any) -> None:
+        """Replace the element."""
+        self.held[self.key] = value
+
+
+class Containers:
+    """The lists, dictionaries, sets and iterators that a kernel makes, by the block in which it makes them.
+
+    Loops and branches carry the elements that they assign in the lists and dictionaries of surrounding blocks. They
+    treat each such element as a hidden variable, whose name is that of `item`.
+    """
+
+    def __init__(self) -> None:
+        self._levels: list[dict[int, Any]] = [{}]
+        self._names: dict[int, str] = {}
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """In this context, a block of a loop or branch makes the containers."""
+        self._levels.append({})
+        try:
+            yield
+        finally:
+            for left in self._levels.pop():
+                self._names.pop(left, None)
+
+    def note(self, made: Any) -> None:
+        """Note that the innermost block has made an object."""
+        if isinstance(made, (list, dict, set)) or hasattr(made, "__next__"):
+            self._levels[-1][id(made)] = made
+
+    def is_made_here(self, held: Any) -> bool:
+        """Whether the innermost block has made a container; objects that no block has made belong to the outermost."""
+        known = any(id(held) in level for level in self._levels)
+        return id(held) in self._levels[-1] or not (known or len(self._levels) > 1)
+
+    def carries(self, held: Any, key: Any) -> bool:
+        """Whether loops and branches carry an element: it is one of a container of a surrounding block."""
+        if isinstance(held, list):
+            known = isinstance(key, int) and -len(held) <= key < len(held)
+        else:
+            known = isinstance(held, dict) and key in held
+        return known and any(id(held) in level for level in self._levels)
+
+    def name(self, held: Any, scopes: Iterable[Scope]) -> str:
+        """A unique name of a container for diagnostics: a variable that holds it."""
+        if id(held) not in self._names:
+            holders = (name for scope in scopes for name, found in scope.variables.items() if found is held)
+            name, number = next(holders, f"the {type(held).__name__}"), 1
+            while f"{name}{' ' * (number > 1)}{number if number > 1 else ''}" in self._names.values():
+                number += 1
+            self._names[id(held)] = f"{name} {number}" if number > 1 else name
+        return self._names[id(held)]
+
+    def contents(self) -> dict[int, Any]:
+        """Copies of all lists and dictionaries of the surrounding blocks."""
+        held = (found for level in self._levels for found in level.values() if isinstance(found, (list, dict)))
+        return {id(found): (found, found.copy()) for found in held}
+
+    @staticmethod
+    def restore(contents: Mapping[int, Any]) -> None:
+        """Give lists and dictionaries the contents that they had."""
+        for held, old in contents.values():
+            if isinstance(held, list):
+                held[:] = old
+            else:
+                held.clear()
+                held.update(old)
+
+    def changes(self, contents: Mapping[int, Any], scopes: Iterable[Scope]) -> dict[str, Item]:
+        """The elements that have been assigned since, by the names of their hidden variables.
+
+        Raises:
+            TypeError: if the number of elements has changed.
+        """
+        found: dict[str, Item] = {}
+        for held, old in contents.values():
+            keys: Any = held if isinstance(held, dict) else range(len(held))
+            if len(held) != len(old) or any(key not in old for key in keys if isinstance(held, dict)):
+                raise TypeError(f"'{self.name(held, scopes)}' has other elements after the loop or branch than before")
+            for key in keys:
+                if held[key] is not old[key]:
+                    found[f"{self.name(held, scopes)}[{key!r}]"] = Item(held, key)
+        return found
 
 
 def dynamic(found: Any) -> bool:
@@ -248,11 +350,11 @@ def filled(outline: Any) -> Any:
     return rest
 
 
-def filler(found: Any) -> Any:
-    """An object of the same types whose value nothing reads; None if none can be made."""
+def filler(found: Any, otherwise: Any) -> Any:
+    """An object of the same types whose value nothing reads; `otherwise` if none can be made."""
     if isinstance(found, (Value, Product, bool, int, float)):
         return filled(outline(found))
     if isinstance(found, (tuple, list)):
-        parts = [filler(x) for x in found]
-        return None if any(p is None for p in parts) else type(found)(parts)
-    return None if dynamic(found) else found
+        parts = [filler(x, otherwise) for x in found]
+        return otherwise if any(p is otherwise for p in parts) else type(found)(parts)
+    return otherwise if dynamic(found) else found

@@ -97,11 +97,12 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     return list(found)
 
 
-def escapes(nodes: Iterable[ast.AST], statement: type[ast.stmt] = ast.Break) -> bool:
-    """Whether a loop's body contains a `return`, or a `break` (or another statement) of this loop."""
+def escapes(nodes: Iterable[ast.AST], *statements: type[ast.stmt]) -> bool:
+    """Whether a loop's body contains one of these statements, by default `break` and `return`, of this loop."""
+    wanted = statements or (ast.Break, ast.Return)
 
     def visit(node: ast.AST, own: bool) -> bool:
-        if isinstance(node, ast.Return) or (own and isinstance(node, statement)):
+        if isinstance(node, wanted) and (own or isinstance(node, ast.Return)):
             return True
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             return False

@@ -1,8 +1,10 @@
 """Control flow of the tile language: random Python functions compute in a kernel what they compute in Python."""
 
+import contextlib
 import dataclasses
 import functools
 import linecache
+import operator
 import random
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 
-VARIABLES = ("a", "b", "c")
+VARIABLES = ("a", "b", "c", "held[0]", "held[-1]", "named['x']")
 
 
 class Program:
@@ -79,9 +81,13 @@ class Program:
             lines = [f"{count} = {self.random.randint(1, 5)}", f"while {count} > 0 and {self.condition(1)}:"]
             return [*lines, *indent([f"{count} -= 1", *self.block(depth - 1, True)])]
         if in_loop and pick < 0.7:
-            return [f"if {self.condition()}:", *indent([self.random.choice(("break", "continue"))])]
+            first, second = self.random.sample(("break", "continue"), 2)
+            other = ["else:", *indent([second])] if self.random.random() < 0.2 else []
+            return [f"if {self.condition()}:", *indent([first]), *other]
         if pick < 0.74:
             return [f"if {self.condition()}:", *indent([f"return {self.expression()}, {self.expression()}"])]
+        if pick < 0.78:
+            return [f"add({self.random.choice(('held, 0', 'held, 1', 'same, 1'))}, {self.expression(1)})"]
         if pick < 0.85:
             return [f"{self.random.choice(VARIABLES)} {self.random.choice(('+', '-', '^'))}= {self.expression(1)}"]
         if pick < 0.9:
@@ -89,11 +95,14 @@ class Program:
         return [f"{self.random.choice(VARIABLES)} = {self.expression()}"]
 
     def text(self) -> str:
-        body = ["a, b, c = n % 5, 3, n - 1"]
+        body = ["a, b, c = n % 5, 3, n - 1", "held, named = [n, 2], {'x': 1}", "same = held"]
+        body += ["def add(to, place, x):", "    to[place] += x"]
         for _ in range(4):
             body += self.statement(3, False)
             body += [f"{v} = {v} % 1000" for v in VARIABLES]
-        return "\n".join(["def program(n):", *indent([*body, "return a, b + c"])]) + "\n"
+        return (
+            "\n".join(["def program(n):", *indent([*body, "return a + same[0], b + c + same[1] + named['x']"])]) + "\n"
+        )
 
 
 def indent(lines):
@@ -403,7 +412,8 @@ def test_lists_change_where_they_are_made(engine):
     ("before", "inside", "what"),
     [
         ("[]", "found.append(X[i])", r"list.append\(\)"),
-        ("[0]", "found[0] = i", "an assignment of an element"),
+        ("{}", "found['a'] = i", "an assignment of an element"),
+        ("[0]", "found[0:1] = [i]", "an assignment of an element"),
         ("[0]", "found += [i]", "an augmented assignment"),
         ("{}", "found |= {'a': i}", "an augmented assignment"),
         ("iter([1, 2])", "X[i] = next(found)", "an iterator"),
@@ -416,6 +426,89 @@ def test_objects_that_a_loop_would_change_once(before, inside, what):
     text = f"def program(X, n):\n    found = {before}\n    for i in range(n):\n        {inside}\n"
     with pytest.raises(xegpu_py.DiagnosticError, match=f"{what} acts at compile time, however often this loop"):
         xegpu_py.jit(function_of(text, f"<once {inside}>")).bind(np.zeros(16, np.float32), 5)[0].module.verify()
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_elements_that_loops_assign_are_carried(engine):
+    def add(held, key, value):
+        held[key] += value
+
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y, n):
+        i = xl.arange(16)
+        sums, counts = [xl.zeros(16), xl.zeros(16)], {"turns": 0, "half": 0.0}
+        both = (sums, n)
+        for k in range(n):
+            sums[0] += xl.load(X + i + 16 * k)
+            add(sums, 1, k)
+            counts["turns"] += 1
+            if k % 2 == 1:
+                counts["half"] += 0.5
+                while counts["half"] > 1:
+                    counts["half"] -= 1
+                    both[0][1] *= 2
+        xl.store(Y + i, sums[0])
+        xl.store(Y + 16 + i, sums[1] + counts["turns"] * 100 + counts["half"])
+
+    x = np.arange(7 * 16, dtype=np.float32)
+    for n in (0, 2, 7):
+        y = np.ones((2, 16), np.float32)
+        kernel(x, y, n)
+        second, half = 0.0, 0.0
+        for k in range(n):
+            second += k
+            half += 0.5 * (k % 2)
+            if half > 1:
+                half, second = half - 1, second * 2
+        np.testing.assert_array_equal(y, [x.reshape(7, 16)[:n].sum(0), np.full(16, second + n * 100 + half)])
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "message"),
+    [
+        ("[0, 1]", "held[0] += 0.5", None),
+        ("[0, xl.zeros(4)]", "held[1] = xl.zeros(8)", r"'held\[1\]' is float32\[4\] before the loop and float32\[8\] "),
+        ("[None]", "held[0] = i", r"'held\[0\]' is None before the loop and index after"),
+        ("[0.0, 1]", "if i > 2:\n            held[0] = i > 3", r"'held\[0\]' is bool in one branch and float32 in"),
+        ("[0]", "operator.setitem(held, slice(0, 1), [])", "'held' has other elements after the loop"),
+    ],
+)
+def test_elements_keep_their_types(before, inside, message):
+    text = f"def program(X, n):\n    held = {before}\n    for i in range(n):\n        {inside}\n"
+    function = function_of(text, f"<kept {inside}>")
+    function.__globals__.update(xl=xl, operator=operator)
+    made = xegpu_py.jit(function).bind(np.zeros(16, np.float32), 5)[0]
+    expected = pytest.raises(xegpu_py.DiagnosticError, match=message) if message else contextlib.nullcontext()
+    with expected:
+        made.module.verify()
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("    if n > 3:\n        return n", "returns a value in some cases only"),
+        ("    if n > 3:\n        return\n    return n", "returns index in one case and None in another"),
+        ("    for i in range(n):\n        if i == 2:\n            return i", "returns a value in some cases only"),
+        ("    while True:\n        n += 1\n        if n > 9:\n            return n", None),
+        (
+            "    while True:\n        n += 1\n        if n > 9:\n            break\n        return n",
+            "in some cases only",
+        ),
+        ("    if n > 3:\n        return n\n    else:\n        return 1", None),
+        ("    for i in (1, 2):\n        if n > i:\n            return n\n    return 0", None),
+    ],
+)
+def test_functions_return_a_value_in_all_cases(body, message):
+    program = function_of(f"def program(n):\n{body}\n", f"<returns {body}>")
+
+    @xegpu_py.jit
+    def kernel(Y, n):
+        Y[0] = program(xl.program_id(0) + n)
+
+    made = kernel.bind(np.zeros(1, np.int32), 5)[0]
+    expected = pytest.raises(xegpu_py.DiagnosticError, match=message) if message else contextlib.nullcontext()
+    with expected:
+        made.module.verify()
 
 
 @pytest.mark.parametrize("engine", ["eager", "both"])
