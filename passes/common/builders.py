@@ -11,7 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
+from xegpu_py.dialects.xegpu.checks import strides_of
 from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, shape_of
+
+from xegpu_py.ir.definition import DYNAMIC
 
 PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 """Of arith.cmpi and index.cmp, by their numbers."""
@@ -234,20 +237,51 @@ def strided_metadata(memref: ir.Value) -> list[ir.Value]:
 def stride_of(memref: ir.Value, dimension: int) -> Index:
     """A stride of a memref, in elements."""
     strides, _ = ir.MemRefType(memref.type).get_strides_and_offset()
-    if strides[dimension] != ir.ShapedType.get_dynamic_stride_or_offset():
+    if strides[dimension] != DYNAMIC:
         return int(strides[dimension])
     return strided_metadata(memref)[1 + len(strides) + dimension]
 
 
-def reinterpret_cast(memref: ir.Value, offset: Index, sizes: Sequence[Index], strides: Sequence[Index]) -> ir.Value:
-    """A view of a memref's memory with another offset, other extents and strides, in elements."""
-    unknown, dynamic = ir.ShapedType.get_dynamic_stride_or_offset(), ir.ShapedType.get_dynamic_size()
-    groups = {"offsets": ([offset], unknown), "sizes": (sizes, dynamic), "strides": (strides, unknown)}
-    static = {name: [n if isinstance(n, int) else mark for n in group] for name, (group, mark) in groups.items()}
-    operands = [[n for n in group if not isinstance(n, int)] for group, _ in groups.values()]
-    given = ir.MemRefType(memref.type)
-    layout = ir.StridedLayoutAttr.get(static["offsets"][0], static["strides"])
-    kind = ir.MemRefType.get(static["sizes"], given.element_type, layout, given.memory_space)
+def subview(memref: ir.Value, offsets: Sequence[ir.Value], sizes: Sequence[Index], rank: int) -> ir.Value:
+    """A part of a memref, without the outermost dimensions, whose sizes are 1, down to `rank`."""
+    given, count = ir.MemRefType(memref.type), len(offsets)
+    static = [n if isinstance(n, int) else DYNAMIC for n in sizes]
+    dynamic = [n for n in sizes if not isinstance(n, int)]
+    steps = (strides_of(given) or [DYNAMIC] * count)[count - rank :]
+    layout = ir.StridedLayoutAttr.get(DYNAMIC, steps)
+    kind = ir.MemRefType.get(static[count - rank :], given.element_type, layout, given.memory_space)
+    return make(
+        "memref.subview",
+        kind,
+        memref,
+        *offsets,
+        *dynamic,
+        static_offsets=i64_array([DYNAMIC] * count),
+        static_sizes=i64_array(static),
+        static_strides=i64_array([1] * count),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, count, len(dynamic), 0]),
+    )
+
+
+def reinterpret_cast(
+    memref: ir.Value,
+    offset: Index,
+    sizes: Sequence[Index],
+    strides: Sequence[Index],
+    kind: ir.MemRefType | None = None,
+) -> ir.Value:
+    """A view of a memref's memory with another offset, other extents and strides, in elements.
+
+    Args:
+        kind: its type; by default the one that follows from the others.
+    """
+    groups = {"offsets": [offset], "sizes": sizes, "strides": strides}
+    static = {name: [n if isinstance(n, int) else DYNAMIC for n in group] for name, group in groups.items()}
+    operands = [[n for n in group if not isinstance(n, int)] for group in groups.values()]
+    if kind is None:
+        given = ir.MemRefType(memref.type)
+        layout = ir.StridedLayoutAttr.get(static["offsets"][0], static["strides"])
+        kind = ir.MemRefType.get(static["sizes"], given.element_type, layout, given.memory_space)
     attributes = {f"static_{name}": i64_array(numbers) for name, numbers in static.items()}
     attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, *map(len, operands)])
     return make("memref.reinterpret_cast", kind, memref, *(n for group in operands for n in group), **attributes)
@@ -281,7 +315,7 @@ def extract_at(value: ir.Value, position: ir.Value) -> ir.Value:
     """A part of a vector at an index of its outermost dimension."""
     inner = shape_of(value)[1:]
     kind = with_shape(value.type, inner) if inner else element_of(value)
-    return make("vector.extract", kind, value, position, static_position=i64_array([ir.ShapedType.get_dynamic_size()]))
+    return make("vector.extract", kind, value, position, static_position=i64_array([DYNAMIC]))
 
 
 def insert(value: ir.Value, into: ir.Value, position: Sequence[int]) -> ir.Value:

@@ -19,7 +19,7 @@ from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of, shape_of
 
-from xegpu_py.ir.bindings import SEGMENTS, AtomicRMWKind
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.passes import Pass
 
 Order = npt.NDArray[np.int64]
@@ -60,19 +60,8 @@ class _Memref:
         """The descriptor of consecutive elements, from the indices and what is added to them."""
         if self.type.get_strides_and_offset()[0][-1] != 1:
             self._owner.fail(self._op, f"needs an innermost stride of 1, but {self.type} has another")
-        dynamic = ir.ShapedType.get_dynamic_size()
-        places = [build.add(i, a) for i, a in zip(self.indices, added)]
-        space = f", {self.type.memory_space}" if self.type.memory_space is not None else ""
-        row = build.make(
-            "memref.subview",
-            ir.Type.parse(f"memref<{count}x{self.element}, strided<[1], offset: ?>{space}>"),
-            self.value,
-            *places,
-            static_offsets=build.i64_array([dynamic] * self.rank),
-            static_sizes=build.i64_array([*[1] * (self.rank - 1), count]),
-            static_strides=build.i64_array([1] * self.rank),
-            **{SEGMENTS["operand"]: ir.DenseI32ArrayAttr.get([1, self.rank, 0, 0])},
-        )
+        places = [build.index(build.add(i, a)) for i, a in zip(self.indices, added)]
+        row = build.subview(self.value, places, [*[1] * (self.rank - 1), count], 1)
         scope = "memory_scope = slm, " if self.slm else ""
         tdesc = f"!xegpu.tensor_desc<{count}x{self.message_element}, #xegpu.tdesc_attr<{scope}boundary_check = false>>"
         found: ir.Value = xegpu.create_nd_tdesc(row, [0], tdesc=tdesc, mode="vc")

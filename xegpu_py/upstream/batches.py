@@ -16,9 +16,9 @@ from mlir.dialects import arith, memref
 
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.passes.common import builders as build
-from xegpu_py.passes.common.values import attributes_of, defining_op
+from xegpu_py.passes.common.values import attributes_of, defining_op, shape_of
 from xegpu_py.upstream import ops as upstream
-from xegpu_py.upstream.rebuilding import HINTS, PREFIX, block_attr, element_of, mixed, shape_of, vector_type
+from xegpu_py.upstream.rebuilding import HINTS, PREFIX, block_attr, element_of, mixed, vector_type
 from xegpu_py.upstream.splits import PRODUCTS, is_elementwise, same_split
 from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
 

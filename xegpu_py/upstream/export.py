@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import arith, vector
+from mlir.dialects import arith
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu import Mode
@@ -17,9 +17,9 @@ from xegpu_py.ir.context import Context
 from xegpu_py.ir.module import Module, parse_source, print_op
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
-from xegpu_py.passes.common.builders import add
+from xegpu_py.passes.common.builders import add, index, strided_metadata, transpose
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
-from xegpu_py.passes.common.values import defining_op
+from xegpu_py.passes.common.values import constant_of, defining_op, shape_of
 from xegpu_py.upstream import ops as theirs
 from xegpu_py.upstream import threads
 from xegpu_py.upstream.export_lanes import LaneExport, refuse_export
@@ -29,9 +29,7 @@ from xegpu_py.upstream.rebuilding import (
     LANES,
     cast,
     element_of,
-    index,
     parts,
-    shape_of,
     spelled,
     values_of,
     vector_type,
@@ -93,7 +91,8 @@ class _Export:
         for op in own:
             view: Any = op.opview
             with ir.InsertionPoint(op), op.location:
-                for result, value in zip(op.results, getattr(self, "on_" + op.name.removeprefix(_OURS))(view)):
+                made = getattr(self, "on_" + op.name.removeprefix(_OURS))(view)
+                for result, value in zip(op.results, made or ()):
                     result.replace_all_uses_with(value)
         for op in reversed(own):
             op.erase()
@@ -226,7 +225,7 @@ class _Export:
         self.hints(made, view)
         return _side_by_side(cast(made.value, (*outer, *shape)), shape_of(view.value), len(outer))
 
-    def on_store_nd(self, view: Any) -> list[ir.Value]:
+    def on_store_nd(self, view: Any) -> None:
         tdesc, offsets = self.placed(view.tdesc)
         desc = TensorDesc.of(tdesc)
         if desc.block and desc.block.array_length > 1:
@@ -236,11 +235,9 @@ class _Export:
             self.lanes.store(view)
             shape = (math.prod(shape_of(view.value)),)
         self.hints(theirs.StoreNdOp(cast(view.value, shape), tdesc, offsets), view)
-        return []
 
-    def on_prefetch_nd(self, view: Any) -> list[ir.Value]:
+    def on_prefetch_nd(self, view: Any) -> None:
         self.hints(theirs.PrefetchNdOp(*self.placed(view.tdesc)), view)
-        return []
 
     def on_dpas(self, view: Any) -> list[ir.Value]:
         a, b, acc = view.lhs, view.rhs, view.acc
@@ -270,16 +267,14 @@ class _Export:
         shape = TensorDesc.of(view.tdesc).shape
         made = theirs.LoadGatherOp(view.tdesc, mask=view.mask, value=vector_type(shape, element_of(view.value)))
         self.hints(made, view)
-        return [_swapped(made.value) if len(shape) == 2 else made.value]
+        return [transpose(made.value, [1, 0]) if len(shape) == 2 else made.value]
 
-    def on_store_scatter(self, view: Any) -> list[ir.Value]:
-        value = _swapped(view.value) if len(shape_of(view.value)) == 2 else view.value
+    def on_store_scatter(self, view: Any) -> None:
+        value = transpose(view.value, [1, 0]) if len(shape_of(view.value)) == 2 else view.value
         self.hints(theirs.StoreScatterOp(value, view.tdesc, mask=view.mask), view)
-        return []
 
-    def on_prefetch(self, view: Any) -> list[ir.Value]:
+    def on_prefetch(self, view: Any) -> None:
         self.hints(theirs.PrefetchOp(view.tdesc), view)
-        return []
 
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
         if view.expected is not None:
@@ -293,35 +288,30 @@ class _Export:
 
     # Barriers.
 
-    def on_alloc_nbarrier(self, view: Any) -> list[ir.Value]:
-        count = view.nbarrier_num if view.count is None else _constant(view.count)
+    def on_alloc_nbarrier(self, view: Any) -> None:
+        count = view.nbarrier_num if view.count is None else constant_of(view.count)
         if count is None:
             refuse_export(view, "its number of barriers is not a constant")
         theirs.AllocNbarrierOp(nbarrier_num=count)
-        return []
 
     def on_init_nbarrier(self, view: Any) -> list[ir.Value]:
         kind = NBarrier().to_ir()
         return [theirs.InitNbarrierOp(view.nbarrier_id, view.participant_thread_num, result=kind).result]
 
-    def on_nbarrier_arrive(self, view: Any) -> list[ir.Value]:
+    def on_nbarrier_arrive(self, view: Any) -> None:
         theirs.NbarrierArriveOp(view.nbarrier)
-        return []
 
-    def on_nbarrier_wait(self, view: Any) -> list[ir.Value]:
+    def on_nbarrier_wait(self, view: Any) -> None:
         theirs.NbarrierWaitOp(view.nbarrier)
-        return []
 
-    def on_fence(self, view: Any) -> list[ir.Value]:
+    def on_fence(self, view: Any) -> None:
         names = {"shared": "slm", "global": "global"}
         kinds = ["global", "slm"] if view.memory_kind is None else [names[view.memory_kind.value]]
         for kind in kinds:
             theirs.FenceOp(memory_kind=kind, fence_scope="gpu" if view.scope is None else view.scope.value)
-        return []
 
-    def on_compile_hint(self, view: Any) -> list[ir.Value]:
-        # LLVM has no such hint, and it changes no value.
-        return []
+    def on_compile_hint(self, view: Any) -> None:
+        """Nothing: LLVM has no such hint, and it changes no value."""
 
 
 def _only_multiplied(value: ir.Value) -> bool:
@@ -353,28 +343,18 @@ def _is_local(tdesc: ir.Value) -> bool:
 
 def _extents(source: ir.Value) -> tuple[list[Any], list[Any]]:
     """The extents and strides of a memref, of which some are not known."""
-    made = ir.Operation.create(
-        "memref.extract_strided_metadata", results=_metadata(ir.MemRefType(source.type)), operands=[source]
-    )
     rank = ir.MemRefType(source.type).rank
-    values = list(made.results)
-    return values[2 : 2 + rank], values[2 + rank :]
-
-
-def _metadata(kind: ir.MemRefType) -> list[ir.Type]:
-    space = f", {kind.memory_space}" if kind.memory_space is not None else ""
-    base = ir.Type.parse(f"memref<{kind.element_type}{space}>")
-    return [base, *[ir.IndexType.get()] * (1 + 2 * kind.rank)]
+    _, *values = strided_metadata(source)
+    return values[:rank], values[rank:]
 
 
 def _turned(value: ir.Value, outer: int, order: tuple[int, ...], unit: int) -> ir.Value:
     """A block whose dimensions are permuted, where units of elements that lie side by side stay so."""
-    shape, element = shape_of(value), element_of(value)
+    shape = shape_of(value)
     units = (*shape[:-1], shape[-1] // unit, unit)
     permutation = [*range(outer), *(outer + d for d in order), len(shape)]
-    moved = tuple(units[d] for d in permutation)
-    made = vector.transpose(vector_type(moved, element), cast(value, units), permutation)
-    return cast(made, (*moved[:-2], moved[-2] * unit))
+    *moved, last, _ = (units[d] for d in permutation)
+    return cast(transpose(cast(value, units), permutation), (*moved, last * unit))
 
 
 def _side_by_side(value: ir.Value, wanted: tuple[int, ...], outer: int) -> ir.Value:
@@ -382,9 +362,7 @@ def _side_by_side(value: ir.Value, wanted: tuple[int, ...], outer: int) -> ir.Va
     shape = shape_of(value)
     if not outer or len(wanted) == len(shape):
         return cast(value, wanted)
-    order = [1, 0, *range(2, len(shape))]
-    kind = vector_type([shape[d] for d in order], element_of(value))
-    return cast(vector.transpose(kind, value, order), wanted)
+    return cast(transpose(value, [1, 0, *range(2, len(shape))]), wanted)
 
 
 def _indices(offsets: ir.Value) -> ir.Value:
@@ -392,14 +370,3 @@ def _indices(offsets: ir.Value) -> ir.Value:
     if element_of(offsets) == "index":
         return offsets
     return arith.index_cast(vector_type(shape_of(offsets), "index"), offsets)
-
-
-def _swapped(value: ir.Value) -> ir.Value:
-    rows, columns = shape_of(value)
-    return vector.transpose(vector_type((columns, rows), element_of(value)), value, [1, 0])
-
-
-def _constant(value: ir.Value) -> int | None:
-    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(value.owner.operation.attributes["value"]).value)

@@ -15,7 +15,8 @@ from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.passes.common.fragments import Placements, coordinates, of_registers
-from xegpu_py.upstream.rebuilding import LANES, element_of, shape_of
+from xegpu_py.passes.common.values import shape_of
+from xegpu_py.upstream.rebuilding import LANES, element_of
 
 
 def refuse_export(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:

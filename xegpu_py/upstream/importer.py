@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import memref
 from mlir.passmanager import PassManager
 
 from xegpu_py.ir.context import Context
@@ -15,6 +14,7 @@ from xegpu_py.ir.module import Module, from_mlir, parse_source
 from xegpu_py.ir.passes import collector_paused
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.builders import reinterpret_cast
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.upstream.lane import LaneImport
 from xegpu_py.upstream.reading import Level, drop_layouts, kernels, level_of, looks_older, read_upstream
@@ -86,7 +86,7 @@ def _reshape(op: ir.Operation) -> None:
         return
     with ir.InsertionPoint(op), op.location:
         strides = [math.prod(kind.shape[i + 1 :]) for i in range(kind.rank)]
-        made = memref.reinterpret_cast(kind, memory, [], [], [], [0], kind.shape, strides)
+        made = reinterpret_cast(memory, 0, kind.shape, strides, kind)
     op.results[0].replace_all_uses_with(made)
     op.erase()
     source = defining_op(shape)

@@ -9,23 +9,22 @@ from functools import partial
 from typing import Any, Literal
 
 from mlir import ir
-from mlir.dialects import arith, memref, scf, vector
+from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width, by
-from xegpu_py.passes.common.builders import add, zero
+from xegpu_py.passes.common.builders import add, if_, index, make, reinterpret_cast, transpose, zero
+from xegpu_py.passes.common.values import shape_of
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.rebuilding import (
     LANES,
     PREFIX,
     cast,
     element_of,
-    index,
     is_true,
     mixed,
     put_hints,
     refuse,
-    shape_of,
     vector_type,
 )
 from xegpu_py.upstream.subgroup import SubgroupImport, is_static, line
@@ -148,7 +147,7 @@ class LaneImport(SubgroupImport):
         if not isinstance(source.type, ir.MemRefType) or not is_static(source) or made.shape:
             return None
         rows, columns = source.type.shape
-        lane = ir.Operation.create("gpu.lane_id", results=[ir.IndexType.get()]).result
+        lane = make("gpu.lane_id", ir.IndexType.get())
         below = arith.CmpIPredicate.ult
         start = [arith.addi(*mixed(pair)) for pair in zip(made.offsets, list(view.offsets) or [0, 0])]
         row = arith.addi(start[0], lane)
@@ -187,12 +186,10 @@ class LaneImport(SubgroupImport):
             *outer, rows, columns = shape_of(found)
             factor = 32 // desc.bits
             split = cast(found, (*outer, rows // factor, factor, columns))
-            order = [*range(len(outer)), len(outer), len(outer) + 2, len(outer) + 1]
-            kind = vector_type((*outer, rows // factor, columns, factor), desc.element)
-            found = vector.transpose(kind, split, order)
+            found = transpose(split, [*range(len(outer)), len(outer), len(outer) + 2, len(outer) + 1])
         return [cast(found, wanted)]
 
-    def on_store_nd(self, view: Any) -> list[ir.Value]:
+    def on_store_nd(self, view: Any) -> None:
         tdesc = self.moved(view)
         desc = ours.TensorDesc.of(tdesc)
         fragment = desc.fragment()
@@ -204,7 +201,6 @@ class LaneImport(SubgroupImport):
             )
         made = ours.StoreNdOp(cast(view.value, fragment), tdesc, mode=self.mode)
         put_hints(made, view, "lsc_store" if len(desc.shape) == 1 else "lsc_store_block2d", True)
-        return []
 
     def on_dpas(self, view: Any) -> list[ir.Value]:
         return self.product(view, ours.DpasOp)
@@ -264,22 +260,8 @@ class LaneImport(SubgroupImport):
         kind = ir.MemRefType(source.type)
         if kind.rank == 1:
             return source, None
-        size = math.prod(kind.shape) if kind.has_static_shape else None
-        extent = size if size is not None else "?"
-        space = f", {kind.memory_space}" if kind.memory_space is not None else ""
-        result = ir.Type.parse(f"memref<{extent}x{kind.element_type}, strided<[1]>{space}>")
-        sizes: list[Any] = [size] if size is not None else [_product(source)]
-        line: ir.Value = memref.reinterpret_cast(
-            result,
-            source,
-            [],
-            [s for s in sizes if not isinstance(s, int)],
-            [],
-            [0],
-            [s if isinstance(s, int) else ir.ShapedType.get_dynamic_size() for s in sizes],
-            [1],
-        )
-        return line, None
+        size = math.prod(kind.shape) if kind.has_static_shape else _product(source)
+        return reinterpret_cast(source, 0, [size], [1]), None
 
     def masked(
         self, mask: ir.Value, kinds: Sequence[ir.Type], body: Callable[[], Sequence[ir.Value]]
@@ -288,13 +270,7 @@ class LaneImport(SubgroupImport):
         flag = _number(mask)
         if is_true(flag):
             return list(body())
-        made = scf.IfOp(flag, list(kinds), has_else=bool(kinds))
-        with ir.InsertionPoint(made.then_block):
-            scf.YieldOp(list(body()))
-        if kinds:
-            with ir.InsertionPoint(made.else_block):
-                scf.YieldOp([zero(k) for k in kinds])
-        return list(made.results)
+        return if_(flag, kinds, body, (lambda: [zero(k) for k in kinds]) if kinds else None)
 
     def on_load(self, view: Any) -> list[ir.Value]:
         memory, start = self.place(view, view.source)
@@ -306,7 +282,7 @@ class LaneImport(SubgroupImport):
 
         return [_together(self.masked(view.mask, [element] * count, body), view.value.type)]
 
-    def on_store(self, view: Any) -> list[ir.Value]:
+    def on_store(self, view: Any) -> None:
         memory, start = self.place(view, view.dest)
         values = _elements(view.value)
 
@@ -316,11 +292,9 @@ class LaneImport(SubgroupImport):
             return []
 
         self.masked(view.mask, [], body)
-        return []
 
-    def on_prefetch(self, view: Any) -> list[ir.Value]:
-        # It brings nothing that is not read without it.
-        return []
+    def on_prefetch(self, view: Any) -> None:
+        """Nothing: a prefetch brings nothing that is not read without it."""
 
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
         memory, start = self.place(view, view.tdesc)
@@ -339,9 +313,7 @@ class LaneImport(SubgroupImport):
         if view.subgroup_block_io:
             # The subgroup moves what follows its offset, lane by lane.
             first = matrices.places(desc, [self.shared(o) for o in view.offsets], (1,))
-            start = arith.addi(
-                vector.extract(first, [], [0]), ir.Operation.create("gpu.lane_id", results=[ir.IndexType.get()]).result
-            )
+            start = arith.addi(vector.extract(first, [], [0]), make("gpu.lane_id", ir.IndexType.get()))
             return buffer, [add(start, LANES * i) for i in range(count)]
         where = matrices.places(desc, view.offsets, (count,))
         return buffer, [vector.extract(where, [], [i]) for i in range(count)]
@@ -350,11 +322,10 @@ class LaneImport(SubgroupImport):
         buffer, where = self.matrix_places(view, view.value)
         return [_together([memref.load(buffer, [at]) for at in where], view.value.type)]
 
-    def on_store_matrix(self, view: Any) -> list[ir.Value]:
+    def on_store_matrix(self, view: Any) -> None:
         buffer, where = self.matrix_places(view, view.value)
         for value, at in zip(_elements(view.value), where):
             memref.store(value, buffer, [at])
-        return []
 
 
 def _use_of(view: Any) -> Use | None:
@@ -409,9 +380,7 @@ def _memory_at(view: Any, address: ir.Value) -> tuple[ir.Value, ir.Value]:
     element = element_of(view.value)
     kind = ir.Type.parse(f"memref<?x{element}>")
     i64 = ir.IntegerType.get_signless(64)
-    memory = ir.Operation.create(
-        "builtin.unrealized_conversion_cast", results=[kind], operands=[arith.constant(i64, 0)]
-    ).result
+    memory = make("builtin.unrealized_conversion_cast", kind, arith.constant(i64, 0))
     place = arith.divui(address, arith.constant(i64, bit_width(element) // 8))
     return memory, arith.index_cast(ir.IndexType.get(), place)
 

@@ -11,8 +11,8 @@ from mlir import ir
 from mlir.dialects import arith, memref, vector
 
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.passes.common.builders import constant
-from xegpu_py.upstream.rebuilding import index, mixed, vector_type
+from xegpu_py.passes.common.builders import constant, dense_integers, index, make
+from xegpu_py.upstream.rebuilding import mixed, vector_type
 from xegpu_py.upstream.types import MemDesc
 
 
@@ -44,9 +44,7 @@ def buffer_of(source: ir.Value, element: str) -> ir.Value:
     if kind.rank > 1:
         groups = ir.Attribute.parse(f"[{list(range(kind.rank))}]")
         flat = ir.MemRefType.get([math.prod(kind.shape)], kind.element_type, memory_space=kind.memory_space)
-        source = ir.Operation.create(
-            "memref.collapse_shape", results=[flat], operands=[source], attributes={"reassociation": groups}
-        ).result
+        source = make("memref.collapse_shape", flat, source, reassociation=groups)
     if str(kind.element_type) == element:
         return source
     result = ir.MemRefType.get([size * 8 // bit_width(element)], ir.Type.parse(element), memory_space=kind.memory_space)
@@ -61,7 +59,7 @@ def places(desc: MemDesc, offsets: Sequence[ir.Value | int], shape: Sequence[int
     total: ir.Value | None = None
     grids = np.indices((1,) * (len(desc.shape) - len(shape)) + tuple(shape)).reshape(len(desc.shape), count)
     for dim, start in enumerate(mixed(offsets)):
-        at = arith.addi(vector.broadcast(kind, start), _constants(kind, grids[dim]))
+        at = arith.addi(vector.broadcast(kind, start), dense_integers(grids[dim], ir.IndexType.get()))
         if block[dim] > 1:
             side = constant(kind, block[dim])
             place = arith.addi(
@@ -73,8 +71,3 @@ def places(desc: MemDesc, offsets: Sequence[ir.Value | int], shape: Sequence[int
         total = place if total is None else arith.addi(total, place)
     assert total is not None
     return total
-
-
-def _constants(kind: ir.Type, values: np.ndarray) -> ir.Value:
-    attr = ir.DenseElementsAttr.get(np.ascontiguousarray(values, np.int64), type=kind)
-    return arith.ConstantOp(kind, attr).result

@@ -9,11 +9,12 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import arith, vector
 
+from xegpu_py.passes.common.builders import index
 from xegpu_py.passes.common.divisors import divisor
 from xegpu_py.passes.common.narrow import narrow_bits
-from xegpu_py.passes.common.values import defining_op
+from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.upstream import ops as upstream
-from xegpu_py.upstream.rebuilding import HINTS, PREFIX, element_of, index, refuse, shape_of, vector_type
+from xegpu_py.upstream.rebuilding import HINTS, PREFIX, element_of, refuse, vector_type
 from xegpu_py.upstream.tensors import tensor_of
 from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
 

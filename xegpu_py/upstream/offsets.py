@@ -11,9 +11,9 @@ from mlir import ir
 from mlir.dialects import arith
 
 from xegpu_py.ir.dense import integer_elements
+from xegpu_py.passes.common.builders import index
 from xegpu_py.passes.common.divisors import divisor
-from xegpu_py.passes.common.values import constant_of
-from xegpu_py.upstream.rebuilding import index, shape_of
+from xegpu_py.passes.common.values import constant_of, shape_of
 
 Shape = tuple[int, ...]
 

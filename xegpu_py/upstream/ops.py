@@ -12,7 +12,8 @@ from xegpu_py.ir.codecs import Unit
 from xegpu_py.ir.constraints import MemRef, OneOf, TypeConstraint, Vector
 from xegpu_py.ir.definition import Attribute, IndexList, Interface, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
-from xegpu_py.upstream.rebuilding import element_of, shape_of
+from xegpu_py.passes.common.values import shape_of
+from xegpu_py.upstream.rebuilding import element_of
 from xegpu_py.upstream.types import (
     Dense,
     ForWhom,

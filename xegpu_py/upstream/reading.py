@@ -14,8 +14,9 @@ from xegpu_py.ir.context import Context
 from xegpu_py.ir.module import Module, parse_source
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.values import shape_of
 from xegpu_py.upstream import ops  # noqa: F401  (defines the ops)
-from xegpu_py.upstream.rebuilding import PREFIX, parts, shape_of
+from xegpu_py.upstream.rebuilding import PREFIX, parts
 from xegpu_py.upstream.spellings import with_offsets
 from xegpu_py.upstream.types import Layout, TensorDesc, UpstreamXeGPU
 

@@ -7,14 +7,15 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from mlir import ir
-from mlir.dialects import arith
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of, remark
+from xegpu_py.passes.common.builders import Index, index, shape_cast
 from xegpu_py.passes.common.target_rules import caches_problem
-from xegpu_py.passes.common.values import defining_op
+from xegpu_py.passes.common.values import defining_op, shape_of
+from xegpu_py.passes.common.values import element_of as element_type_of
 from xegpu_py.upstream.types import NAME, BlockTdescAttr, MemDesc, NBarrier, TensorDesc
 
 LANES = 16
@@ -74,26 +75,14 @@ def values_of(op: ir.Operation) -> Iterable[ir.Value]:
             yield from block.arguments
 
 
-def index(value: int) -> ir.Value:
-    """A constant index at the insertion point."""
-    return arith.constant(ir.IndexType.get(), value)
-
-
-def mixed(entries: Sequence[Any]) -> list[ir.Value]:
+def mixed(entries: Sequence[Index]) -> list[ir.Value]:
     """The values of a list of index values and constants."""
-    return [index(e) if isinstance(e, int) else e for e in entries]
-
-
-def shape_of(value: ir.Value) -> tuple[int, ...]:
-    """The shape of a vector; of a number ()."""
-    kind = value.type
-    return tuple(kind.shape) if isinstance(kind, ir.VectorType) else ()
+    return [index(e) for e in entries]
 
 
 def element_of(value: ir.Value) -> str:
     """The type of a vector's elements, or of a number."""
-    kind = value.type
-    return str(kind.element_type if isinstance(kind, ir.VectorType) else kind)
+    return str(element_type_of(value))
 
 
 def vector_type(shape: Sequence[int], element: str | ir.Type) -> ir.Type:
@@ -103,14 +92,10 @@ def vector_type(shape: Sequence[int], element: str | ir.Type) -> ir.Type:
 
 def cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     """The elements of a vector in another shape."""
-    if shape_of(value) == tuple(shape):
-        return value
     op = defining_op(value)
     if op is not None and op.name == "vector.shape_cast" and shape_of(op.operands[0]) == tuple(shape):
         return op.operands[0]
-    return ir.Operation.create(
-        "vector.shape_cast", results=[vector_type(shape, element_of(value))], operands=[value]
-    ).result
+    return shape_cast(value, shape)
 
 
 def block_attr(desc: TensorDesc) -> BlockTdescAttr:
@@ -168,9 +153,9 @@ def _hint_problem(view: Any, message: str, write: bool) -> str | None:
 
 def is_true(value: ir.Value) -> bool:
     """Whether a value is the constant true, or a vector of nothing else."""
-    if isinstance(value.owner, ir.Block):
+    op = defining_op(value)
+    if op is None:
         return False
-    op = value.owner.operation
     if op.name in ("vector.broadcast", "vector.extract", "vector.shape_cast"):
         return is_true(op.operands[0])
     if op.name != "arith.constant":

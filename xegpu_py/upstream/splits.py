@@ -9,6 +9,7 @@ from typing import Any
 
 from mlir import ir
 
+from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.upstream.rebuilding import PREFIX
 
 Shape = tuple[int, ...]
@@ -28,41 +29,28 @@ class Splits:
 
     def __init__(self, ops: Sequence[ir.Operation], shapes: dict[ir.Value, Shape]) -> None:
         self.shapes = shapes
-        self._leader: dict[ir.Value, ir.Value] = {}
+        self._alike: UnionFind[ir.Value] = UnionFind()
         self._votes: dict[ir.Value, Counter[int]] = {}
         self._chosen: dict[ir.Value, int] = {}
         for op in ops:
             for group in same_split(op):
-                vectors = [v for v in group if v in shapes]
-                for v in vectors[1:]:
-                    self._join(vectors[0], v)
+                if vectors := [v for v in group if v in shapes]:
+                    self._alike.join(vectors)
         for op in ops:
             self._vote(op)
         casts = [op for op in ops if op.name == "vector.shape_cast"]
-        for leader, votes in self._votes.items():
-            self._chosen[self.leader(leader)] = votes.most_common(1)[0][0]
+        self._chosen.update((leader, votes.most_common(1)[0][0]) for leader, votes in self._votes.items())
         for _ in casts:
             if not any(self._follow(op) for op in casts):
                 break
 
-    def leader(self, value: ir.Value) -> ir.Value:
-        """The value that stands for all of the same split."""
-        while value in self._leader:
-            value = self._leader[value]
-        return value
-
-    def _join(self, a: ir.Value, b: ir.Value) -> None:
-        a, b = self.leader(a), self.leader(b)
-        if a != b:
-            self._leader[b] = a
-
     def of(self, value: ir.Value) -> int:
         """The split of a vector: by default the last dimension is the columns."""
-        return self._chosen.get(self.leader(value), len(self.shapes[value]) - 1)
+        return self._chosen.get(self._alike.find(value), len(self.shapes[value]) - 1)
 
     def _for(self, value: ir.Value, split: int, weight: int) -> None:
         if value in self.shapes:
-            self._votes.setdefault(self.leader(value), Counter())[split] += weight
+            self._votes.setdefault(self._alike.find(value), Counter())[split] += weight
 
     def _vote(self, op: ir.Operation) -> None:
         name = op.name
@@ -92,13 +80,13 @@ class Splits:
         for known, unknown in (ends, ends[::-1]):
             if known not in self.shapes or unknown not in self.shapes:
                 continue
-            if self.leader(unknown) in self._chosen or self.leader(known) not in self._chosen:
+            if self._alike.find(unknown) in self._chosen or self._alike.find(known) not in self._chosen:
                 continue
             rows = matrix(self.shapes[known], self.of(known))[0]
             shape = self.shapes[unknown]
             for split in range(len(shape), -1, -1):
                 if math.prod(shape[:split]) == rows:
-                    self._chosen[self.leader(unknown)] = split
+                    self._chosen[self._alike.find(unknown)] = split
                     return True
         return False
 

@@ -13,21 +13,30 @@ from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.checks import is_slm, strides_of
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.passes.common.builders import constant, extract_slice, insert_slice, transpose, zero
+from xegpu_py.passes.common.builders import (
+    constant,
+    extract_slice,
+    index,
+    insert_slice,
+    integer_type,
+    make,
+    subview,
+    transpose,
+    zero,
+)
+from xegpu_py.passes.common.values import shape_of
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.rebuilding import (
     PREFIX,
     block_attr,
     cast,
     element_of,
-    index,
     is_desc,
     mixed,
     parts,
     put_hints,
     refuse,
     scope_of,
-    shape_of,
     values_of,
     vector_type,
 )
@@ -217,7 +226,7 @@ class SubgroupImport:
         """A loaded block in the shape that upstream's op gives."""
         return cast(value, wanted)
 
-    def on_store_nd(self, view: Any) -> list[ir.Value]:
+    def on_store_nd(self, view: Any) -> None:
         tdesc = self.moved(view)
         desc = ours.TensorDesc.of(tdesc)
         if math.prod(shape_of(view.value)) != math.prod(desc.shape):
@@ -228,13 +237,11 @@ class SubgroupImport:
             )
         made = ours.StoreNdOp(cast(view.value, desc.shape), tdesc, mode=self.mode)
         put_hints(made, view, "lsc_store" if len(desc.shape) == 1 else "lsc_store_block2d", True)
-        return []
 
-    def on_prefetch_nd(self, view: Any) -> list[ir.Value]:
+    def on_prefetch_nd(self, view: Any) -> None:
         tdesc = self.moved(view)
         made = ours.PrefetchNdOp(tdesc, mode=self.mode)
         put_hints(made, view, "lsc_load" if len(ours.TensorDesc.of(tdesc).shape) == 1 else "lsc_load_block2d")
-        return []
 
     # Matrices.
 
@@ -328,7 +335,7 @@ class SubgroupImport:
             pieces.append(transpose(value, [1, 0]) if desc.chunk > 1 else value)
         return [cast(_joined(pieces), wanted) if wanted else _only(pieces)]
 
-    def on_store(self, view: Any) -> list[ir.Value]:
+    def on_store(self, view: Any) -> None:
         value, source = line(view.value), view.source
         for tdesc, mask, (at, lanes) in self.scattered(view, source):
             desc = ours.TensorDesc.of(tdesc)
@@ -336,14 +343,12 @@ class SubgroupImport:
             piece = _slice(whole if desc.chunk > 1 else cast(value, (math.prod(shape_of(value)),)), at, lanes)
             made = ours.StoreScatterOp(transpose(piece, [1, 0]) if desc.chunk > 1 else piece, tdesc, mask, mode=VC)
             put_hints(made, view, "lsc_store", True)
-        return []
 
-    def on_prefetch(self, view: Any) -> list[ir.Value]:
+    def on_prefetch(self, view: Any) -> None:
         if str(view.source.type).startswith("!"):
             made = ours.PrefetchOp(view.source, mode=VC)
             put_hints(made, view, "lsc_load")
         # A prefetch by offsets brings nothing that is not read without it.
-        return []
 
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
         value, pieces = line(view.value), []
@@ -359,10 +364,9 @@ class SubgroupImport:
 
     # Matrices in shared local memory.
 
-    def on_create_mem_desc(self, view: Any) -> list[ir.Value]:
+    def on_create_mem_desc(self, view: Any) -> None:
         desc = MemDesc.of(view.mem_desc)
         self.buffers[view.mem_desc] = (desc, matrices.buffer_of(view.source, desc.element))
-        return []
 
     def buffer(self, view: Any) -> tuple[MemDesc, ir.Value]:
         """The matrix that an op accesses, and the buffer in which it lies."""
@@ -378,12 +382,11 @@ class SubgroupImport:
         where = matrices.places(desc, view.offsets, shape)
         return [cast(self.gather(buffer, where, desc.element), shape)]
 
-    def on_store_matrix(self, view: Any) -> list[ir.Value]:
+    def on_store_matrix(self, view: Any) -> None:
         desc, buffer = self.buffer(view)
         where = matrices.places(desc, view.offsets, shape_of(view.value))
         for tdesc, mask, (at, lanes) in self.lanes(buffer, where, desc.element):
             ours.StoreScatterOp(_slice(line(view.value), at, lanes), tdesc, mask, mode=VC)
-        return []
 
     def gather(self, buffer: ir.Value, where: ir.Value, element: str) -> ir.Value:
         """The elements of a buffer at these places."""
@@ -395,49 +398,41 @@ class SubgroupImport:
         # A layout never changes a value, and a subgroup has all of its own.
         return [view.source]
 
-    def on_alloc_nbarrier(self, view: Any) -> list[ir.Value]:
+    def on_alloc_nbarrier(self, view: Any) -> None:
         ours.AllocNbarrierOp(nbarrier_num=view.nbarrier_num)
-        return []
 
     def on_init_nbarrier(self, view: Any) -> list[ir.Value]:
         return [ours.InitNbarrierOp(view.nbarrier_id, view.participant_thread_num).result]
 
-    def on_nbarrier_arrive(self, view: Any) -> list[ir.Value]:
+    def on_nbarrier_arrive(self, view: Any) -> None:
         ours.NbarrierArriveOp(view.nbarrier)
-        return []
 
-    def on_nbarrier_wait(self, view: Any) -> list[ir.Value]:
+    def on_nbarrier_wait(self, view: Any) -> None:
         ours.NbarrierWaitOp(view.nbarrier)
-        return []
 
-    def on_fence(self, view: Any) -> list[ir.Value]:
+    def on_fence(self, view: Any) -> None:
         kind = "shared" if view.memory_kind == ours.MemoryScope.SLM else "global"
         ours.FenceOp(scope=view.fence_scope.value, memory_kind=kind)
-        return []
 
-    def on_compile_hint(self, view: Any) -> list[ir.Value]:
+    def on_compile_hint(self, view: Any) -> None:
         ours.CompileHintOp()
-        return []
 
 
 def packed(b: ir.Value) -> ir.Value:
     """The second factor of a product in VNNI layout."""
-    shape, element = shape_of(b), element_of(b)
-    factor = max(32 // bit_width(element), 1)
+    shape = shape_of(b)
+    factor = max(32 // bit_width(element_of(b)), 1)
     if factor == 1 or len(shape) != 2:
         return b
     k, n = shape
-    split = cast(b, (k // factor, factor, n))
-    return vector.transpose(vector_type((k // factor, n, factor), element), split, [0, 2, 1])
+    return transpose(cast(b, (k // factor, factor, n)), [0, 2, 1])
 
 
 def _signless(value: ir.Value) -> ir.Value:
     kind = ir.IntegerType(value.type)
     if kind.is_signless:
         return value
-    return ir.Operation.create(
-        "builtin.unrealized_conversion_cast", results=[ir.IntegerType.get_signless(kind.width)], operands=[value]
-    ).result
+    return make("builtin.unrealized_conversion_cast", integer_type(kind.width), value)
 
 
 def is_static(source: ir.Value) -> bool:
@@ -467,13 +462,10 @@ def _inner(
     outer = len(offsets) - rank
     fixed = len(offsets) if rank == 1 else outer
     if not isinstance(source.type, ir.MemRefType):
-        address, offsets, shape, strides = as_address(source, offsets, shape, strides, rank, desc.element, fixed)
-        return address, offsets, shape, strides
-    kind = ir.MemRefType(source.type)
+        return as_address(source, offsets, shape, strides, rank, desc.element, fixed)
     starts = mixed(offsets[:fixed]) + mixed([0] * (len(offsets) - fixed))
     inner_sizes: list[Any] = list(desc.shape) if rank == 1 else _sizes(source, shape)[outer:]
-    known = strides_of(kind) or [DYNAMIC] * kind.rank
-    view = subview(source, starts, [1] * outer + inner_sizes, known[outer:], rank)
+    view = subview(source, starts, [1] * outer + inner_sizes, rank)
     return view, [0] * rank if rank == 1 else offsets[outer:], [], []
 
 
@@ -518,32 +510,6 @@ def _sizes(source: ir.Value, shape: Sequence[Any]) -> list[Any]:
         n if n != DYNAMIC else (g if g is not None else memref.dim(source, index(i)))
         for i, (n, g) in enumerate(zip(kind.shape, given))
     ]
-
-
-def subview(
-    source: ir.Value, offsets: Sequence[ir.Value], sizes: Sequence[Any], strides: Sequence[int], rank: int
-) -> ir.Value:
-    """A part of a memref, from which the outermost dimensions are dropped, which have size 1."""
-    kind = ir.MemRefType(source.type)
-    dynamic = "?"
-    extents = "x".join(str(n) if isinstance(n, int) else dynamic for n in sizes[len(sizes) - rank :])
-    steps = ", ".join(dynamic if n == DYNAMIC else str(n) for n in strides)
-    space = f", {kind.memory_space}" if kind.memory_space is not None else ""
-    result = ir.Type.parse(f"memref<{extents}x{kind.element_type}, strided<[{steps}], offset: ?>{space}>")
-    values = [n for n in sizes if not isinstance(n, int)]
-    count = len(offsets)
-    array = ir.DenseI64ArrayAttr.get
-    return ir.Operation.create(
-        "memref.subview",
-        results=[result],
-        operands=[source, *offsets, *values],
-        attributes={
-            "static_offsets": array([DYNAMIC] * count),
-            "static_sizes": array([n if isinstance(n, int) else DYNAMIC for n in sizes]),
-            "static_strides": array([1] * count),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, count, len(values), 0]),
-        },
-    ).result
 
 
 def line(value: ir.Value) -> ir.Value:

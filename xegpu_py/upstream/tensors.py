@@ -10,7 +10,8 @@ from mlir.dialects import arith, memref
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.upstream.rebuilding import index, mixed
+from xegpu_py.passes.common.builders import i64_array, index, make, reinterpret_cast, strided_metadata
+from xegpu_py.upstream.rebuilding import mixed
 
 
 def tensor_of(source: ir.Value, shape: list[Any], strides: list[Any]) -> tuple[ir.Value, list[Any], list[Any]]:
@@ -20,14 +21,10 @@ def tensor_of(source: ir.Value, shape: list[Any], strides: list[Any]) -> tuple[i
         return source, shape, strides
     kind = ir.MemRefType(source.type)
     steps, offset = kind.get_strides_and_offset()
-    extents: list[Any] = list(kind.shape)
-    found: list[Any] = list(steps)
-    start: Any = offset
-    if DYNAMIC in (*extents, *found, start):
-        meta = memref.ExtractStridedMetadataOp(source)
-        start = meta.offset if start == DYNAMIC else start
-        extents = [v if n == DYNAMIC else n for n, v in zip(extents, meta.sizes)]
-        found = [v if n == DYNAMIC else n for n, v in zip(found, meta.strides)]
+    numbers: list[Any] = [offset, *kind.shape, *steps]
+    if DYNAMIC in numbers:
+        numbers = [v if n == DYNAMIC else n for n, v in zip(numbers, strided_metadata(source))]
+    start, extents, found = numbers[0], numbers[1 : 1 + kind.rank], numbers[1 + kind.rank :]
     place = memref.extract_aligned_pointer_as_index(source)
     if start != 0 or not isinstance(start, int):
         bits = bit_width(str(kind.element_type))
@@ -40,22 +37,21 @@ def as_row(source: ir.Value) -> ir.Value:
     """A memref of one dimension as a matrix of one row."""
     kind = ir.MemRefType(source.type)
     size = kind.shape[0]
-    extent = "?" if size == DYNAMIC else str(size)
     strides, offset = kind.get_strides_and_offset()
-    space = f", {kind.memory_space}" if kind.memory_space is not None else ""
     if strides[0] != 1:
         return source
     sizes = [memref.dim(source, index(0))] if size == DYNAMIC else []
-    if offset == 0:
-        layout = f"strided<[{extent}, 1]>"
-    else:
-        layout = f"strided<[{extent}, 1], offset: {'?' if offset == DYNAMIC else offset}>"
-    result = ir.Type.parse(f"memref<1x{extent}x{kind.element_type}, {layout}{space}>")
-    array = ir.DenseI64ArrayAttr.get
-    return ir.Operation.create(
-        "memref.expand_shape", results=[result], operands=[source, *sizes],
-        attributes={"reassociation": ir.Attribute.parse("[[0, 1]]"), "static_output_shape": array([1, size])},
-    ).result  # fmt: skip
+    layout = ir.StridedLayoutAttr.get(offset, [size, 1])
+    result = ir.MemRefType.get([1, size], kind.element_type, layout, kind.memory_space)
+    return expanded(source, result, *sizes)
+
+
+def expanded(source: ir.Value, kind: ir.MemRefType, *sizes: ir.Value) -> ir.Value:
+    """A memref of one dimension as one of two; `sizes` are those of its extents that are not known."""
+    pairs = ir.Attribute.parse("[[0, 1]]")
+    return make(
+        "memref.expand_shape", kind, source, *sizes, reassociation=pairs, static_output_shape=i64_array(kind.shape)
+    )
 
 
 def first_elements(buffer: ir.Value, size: int) -> ir.Value:
@@ -64,7 +60,7 @@ def first_elements(buffer: ir.Value, size: int) -> ir.Value:
     if kind.shape[0] == size:
         return buffer
     result = ir.MemRefType.get([size], kind.element_type, memory_space=kind.memory_space)
-    return memref.reinterpret_cast(result, buffer, [], [], [], [0], [size], [1])
+    return reinterpret_cast(buffer, 0, [size], [1], result)
 
 
 def address_of(source: ir.Value) -> ir.Value | None:

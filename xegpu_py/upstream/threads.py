@@ -9,8 +9,9 @@ from mlir.dialects import arith
 
 from xegpu_py.ir.bindings import has_subgroup_broadcast
 from xegpu_py.passes.common import builders as build
+from xegpu_py.passes.common.builders import index
 from xegpu_py.passes.common.values import constant_of
-from xegpu_py.upstream.rebuilding import LANES, PREFIX, index, refuse
+from xegpu_py.upstream.rebuilding import LANES, PREFIX, refuse
 
 LANES_ATTR = "xegpu.lanes_per_subgroup"
 """An attribute of kernels of subgroups: `gpu.launch_func` counts lanes, this many a subgroup, and x is the fastest."""
@@ -168,14 +169,9 @@ def of_first_lane(value: ir.Value) -> ir.Value:
         numbers = [build.constant(build.integer_type(32), n) for n in (0, LANES)]
         mode = ir.Attribute.parse("#gpu<shuffle_mode idx>")
         results = [value.type, build.integer_type(1)]
-        made = ir.Operation.create(
-            "gpu.shuffle", results=results, operands=[value, *numbers], attributes={"mode": mode}
-        )
-        return made.results[0]
+        return build.create("gpu.shuffle", results, [value, *numbers], {"mode": mode}).results[0]
     kind = ir.Attribute.parse("#gpu<broadcast first_active_lane>")
-    return ir.Operation.create(
-        "gpu.subgroup_broadcast", results=[value.type], operands=[value], attributes={"broadcast_type": kind}
-    ).result
+    return build.make("gpu.subgroup_broadcast", value.type, value, broadcast_type=kind)
 
 
 def _is_whole(value: ir.Value) -> bool:

@@ -15,7 +15,8 @@ from mlir.dialects import vector
 
 from xegpu_py.dialects import xetile
 from xegpu_py.ir.combining import CombiningKind
-from xegpu_py.upstream.rebuilding import PREFIX, cast, element_of, shape_of, vector_type
+from xegpu_py.passes.common.values import shape_of
+from xegpu_py.upstream.rebuilding import PREFIX, cast, element_of, vector_type
 from xegpu_py.upstream.splits import (
     Shape,
     is_elementwise,

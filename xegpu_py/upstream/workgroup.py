@@ -25,7 +25,9 @@ from xegpu_py.passes.common.builders import (
     broadcast,
     compare,
     constant,
+    index,
 )
+from xegpu_py.passes.common.values import shape_of
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.batches import take_matrices
 from xegpu_py.upstream.layouts import even_map, map_of, subgroups_of
@@ -36,12 +38,10 @@ from xegpu_py.upstream.rebuilding import (
     block_attr,
     cast,
     element_of,
-    index,
     is_true,
     parts,
     put_hints,
     refuse,
-    shape_of,
     values_of,
     vector_type,
 )
@@ -53,7 +53,7 @@ from xegpu_py.upstream.splits import (
     matrix,
 )
 from xegpu_py.upstream.subgroup import as_address
-from xegpu_py.upstream.tensors import address_of, as_row, first_elements, tensor_of
+from xegpu_py.upstream.tensors import address_of, as_row, expanded, first_elements, tensor_of
 from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
 from xegpu_py.upstream.vectors import VectorImport
 
@@ -245,27 +245,25 @@ class WorkgroupImport(VectorImport):
             refuse(view, f"a block of {by(found.shape)} is loaded as {by(self.shapes[view.value])}")
         return [self.put(value, view.value)]
 
-    def on_store_nd(self, view: Any) -> list[ir.Value]:
+    def on_store_nd(self, view: Any) -> None:
         if view.tdesc in self.piles:
             tile, mask = self.pile(view, view.value, self.map_for(view, view.value))
             xetile.StoreOp(self.as_split(view.value, len(self.shapes[view.value]) - 1), tile, mask)
-            return []
+            return
         tile = self.placed(view, self.map_for(view, view.value))
         made = xetile.StoreTileOp(cast(view.value, Tile.of(tile).shape), tile)
         put_hints(made, view, "lsc_store_block2d", True)
-        return []
 
-    def on_prefetch_nd(self, view: Any) -> list[ir.Value]:
+    def on_prefetch_nd(self, view: Any) -> None:
         desc = TensorDesc.of(self.sources[view.tdesc].tdesc) if view.tdesc in self.sources else None
         given = view.layout or (layout_of(desc.layout) if desc and desc.layout != "unit" else None)
         if desc is None or given is None or view.tdesc in self.piles:
             # A prefetch brings nothing that is not read without it.
-            return []
+            return
         wg_map = map_of(given, _tile_shape(desc.shape), 1, self.subgroups)
         if wg_map:
             made = xetile.PrefetchTileOp(self.placed(view, wg_map))
             put_hints(made, view, "lsc_load_block2d")
-        return []
 
     def pile(self, view: Any, value: ir.Value, wg_map: WgMap | None) -> tuple[ir.Value, ir.Value | None]:
         """The tile of a block of more than two dimensions, whose elements have an offset each, and its mask."""
@@ -411,18 +409,16 @@ class WorkgroupImport(VectorImport):
             put_hints(made, view, "lsc_load")
         return [self.put(made.value, view.value)]
 
-    def on_store(self, view: Any) -> list[ir.Value]:
+    def on_store(self, view: Any) -> None:
         tile, mask, is_block = self.accessed(view, view.value)
         value = cast(view.value, Tile.of(tile).shape)
         if is_block:
             put_hints(xetile.StoreTileOp(value, tile), view, "lsc_store_block2d", True)
         else:
             put_hints(xetile.StoreOp(value, tile, mask), view, "lsc_store", True)
-        return []
 
-    def on_prefetch(self, view: Any) -> list[ir.Value]:
-        # It brings nothing that is not read without it.
-        return []
+    def on_prefetch(self, view: Any) -> None:
+        """Nothing: a prefetch brings nothing that is not read without it."""
 
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
         if view.offsets is None:
@@ -449,11 +445,7 @@ class WorkgroupImport(VectorImport):
         if plain:
             memory = ir.MemRefType(buffer.type)
             kind = ir.MemRefType.get(list(desc.shape), memory.element_type, memory_space=memory.memory_space)
-            pairs = ir.Attribute.parse("[[0, 1]]")
-            grid = ir.Operation.create(
-                "memref.expand_shape", results=[kind], operands=[first_elements(buffer, math.prod(desc.shape))],
-                attributes={"reassociation": pairs, "static_output_shape": ir.DenseI64ArrayAttr.get(list(desc.shape))},
-            ).result  # fmt: skip
+            grid = expanded(first_elements(buffer, math.prod(desc.shape)), kind)
             tile = Tile((rows, columns), desc.element, TileAttr(wg_map=wg_map, memory_space=SHARED))
             return xetile.InitTileOp(grid, list(view.offsets), tile=_type_of(tile)).tile, True
         where = cast(matrices.places(desc, view.offsets, shape), (rows, columns))
@@ -466,10 +458,9 @@ class WorkgroupImport(VectorImport):
         made = xetile.LoadTileOp(tile) if plain else xetile.LoadOp(tile)
         return [self.put(made.value, view.value)]
 
-    def on_store_matrix(self, view: Any) -> list[ir.Value]:
+    def on_store_matrix(self, view: Any) -> None:
         tile, plain = self.matrix_tile(view, view.value)
         (xetile.StoreTileOp if plain else xetile.StoreOp)(view.value, tile)
-        return []
 
 
 def _splat(kind: ir.Type, value: Index) -> ir.Value:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
+from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.dense import integer_elements
 from xegpu_py.passes.common.builders import (
     constant,
@@ -17,6 +18,8 @@ from xegpu_py.passes.common.builders import (
     integer_type,
     make,
     number_attribute,
+    reinterpret_cast,
+    strided_metadata,
 )
 from xegpu_py.passes.common.values import attributes_of, constant_of, defining_op, element_of, integers, shape_of
 from xegpu_py.upstream.rebuilding import refuse
@@ -58,7 +61,7 @@ def function(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 @rule("llvm.intr.abs", "llvm.intr.ctlz", "llvm.intr.cttz")
 def counted(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """Where LLVM's result is poison, the result is that of the op of math."""
-    name = op.name.removeprefix("llvm.intr.").replace("ctlz", "ctlz").replace("abs", "absi")
+    name = op.name.removeprefix("llvm.intr.").replace("abs", "absi")
     return [make(f"math.{name}", op.results[0].type, op.operands[0])]
 
 
@@ -241,33 +244,13 @@ def extract_value(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 # Control flow.
 
 
-@rule("llvm.br")
+@rule("llvm.br", "llvm.cond_br", "llvm.switch")
 def branch(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """A branch of cf, which `xegpu-lift-cf` makes structured."""
+    """A branch of cf, which `xegpu-lift-cf` makes structured, without LLVM's hints."""
     _check_passed(k, op)
-    ir.Operation.create("cf.br", operands=list(op.operands), successors=list(op.successors))
-    return []
-
-
-@rule("llvm.cond_br")
-def conditional(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """A conditional branch of cf."""
-    _check_passed(k, op)
-    ir.Operation.create(
-        "cf.cond_br",
-        operands=list(op.operands),
-        successors=list(op.successors),
-        attributes={"operandSegmentSizes": op.attributes["operandSegmentSizes"]},
-    )
-    return []
-
-
-@rule("llvm.switch")
-def switch(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """A switch of cf."""
-    _check_passed(k, op)
-    attributes = {n: a for n, a in attributes_of(op).items() if n != "branch_weights"}
-    ir.Operation.create("cf.switch", operands=list(op.operands), successors=list(op.successors), attributes=attributes)
+    attributes = {n: a for n, a in attributes_of(op).items() if n not in ("branch_weights", "loop_annotation")}
+    name = op.name.replace("llvm.", "cf.")
+    ir.Operation.create(name, operands=list(op.operands), successors=list(op.successors), attributes=attributes)
     return []
 
 
@@ -330,17 +313,10 @@ def descriptor(memref: ir.Value) -> list[ir.Value]:
     place = make("memref.extract_aligned_pointer_as_index", index_type(), memref)
     address = make("arith.index_cast", i64, place)
     strides, offset = kind.get_strides_and_offset()
-    unknown, dynamic = ir.ShapedType.get_dynamic_stride_or_offset(), ir.ShapedType.get_dynamic_size()
-    numbers = [offset, *(dynamic if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank)), *strides]
-    known = [n not in (unknown, dynamic) for n in numbers]
-    values: list[ir.Value] = []
-    if not all(known):
-        base = ir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
-        types = [base, *[index_type()] * (1 + 2 * kind.rank)]
-        values = list(create("memref.extract_strided_metadata", types, [memref]).results)[1:]
+    numbers = [offset, *kind.shape, *strides]
+    values = strided_metadata(memref) if DYNAMIC in numbers else []
     made = [
-        constant(i64, n) if is_known else make("arith.index_cast", i64, values[i])
-        for i, (n, is_known) in enumerate(zip(numbers, known))
+        constant(i64, n) if n != DYNAMIC else make("arith.index_cast", i64, values[i]) for i, n in enumerate(numbers)
     ]
     return [address, address, *made]
 
@@ -356,19 +332,6 @@ def memref_of(k: KernelImport, op: ir.Operation, value: ir.Value, kind: ir.Type)
     line = ir.Type.parse(f"memref<?x{memref.element_type}{space}>")
     whole = make("builtin.unrealized_conversion_cast", line, address)
     strides, offset = memref.get_strides_and_offset()
-    unknown, dynamic = ir.ShapedType.get_dynamic_stride_or_offset(), ir.ShapedType.get_dynamic_size()
-    extents = [dynamic if memref.is_dynamic_dim(i) else memref.shape[i] for i in range(memref.rank)]
-    static = [[offset], extents, list(strides)]
-    given = [as_index(n) for n in numbers]
-    groups = [given[:1], given[1 : 1 + memref.rank], given[1 + memref.rank :]]
-    chosen = [[v for v, n in zip(g, s) if n in (unknown, dynamic)] for g, s in zip(groups, static)]
-    made = create(
-        "memref.reinterpret_cast",
-        [kind],
-        [whole, *(v for g in chosen for v in g)],
-        {
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, *map(len, chosen)]),
-            **{f"static_{n}": ir.DenseI64ArrayAttr.get(s) for n, s in zip(("offsets", "sizes", "strides"), static)},
-        },
-    )
-    return made.results[0]
+    known = [offset, *memref.shape, *strides]
+    start, *rest = (as_index(v) if n == DYNAMIC else n for v, n in zip(numbers, known))
+    return reinterpret_cast(whole, start, rest[: memref.rank], rest[memref.rank :], memref)

@@ -117,12 +117,8 @@ class KernelImport:
         if name not in self._shared:
             with self.at_entry(), self.func.location:
                 kind = ir.Type.parse(f"memref<{count * bit_width(str(element)) // 8}xi8, 3>")
-                made = ir.Operation.create(
-                    "memref.alloca",
-                    results=[kind],
-                    attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
-                )
-                place = make("memref.extract_aligned_pointer_as_index", index_type(), made.results[0])
+                made = make("memref.alloca", kind, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
+                place = make("memref.extract_aligned_pointer_as_index", index_type(), made)
                 self._shared[name] = make("arith.index_cast", integer_type(64), place)
         return self._shared[name]
 
