@@ -1,4 +1,4 @@
-"""The passes. Each module registers one, a file or, where that grew long, a folder with its parts.
+"""The passes. Each module registers one, a file or, where that grew long, a folder with its parts; `pipelines` several.
 
 What several passes share is in `common`, and what those of XeTile share in `xetile`; no pass imports from another one.
 """

@@ -7,6 +7,7 @@ import difflib
 import gc
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -36,35 +37,13 @@ _LOWERS_FUNCTIONS = re.compile(r"\bmath\b|^convert-to-")
 _IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func({}))")
 
 
-@dataclass
-class Pass:
-    """A pass of ours. Subclasses are dataclasses whose fields are the options, registered with `register_pass`.
+class Registered(ABC):
+    """What pipelines name. Subclasses are dataclasses whose fields are the options, registered with `register_pass`.
 
     The docstring is what `--help` shows: its first line says what the pass does, and it shows IR before and after.
     """
 
     name: ClassVar[str]
-
-    def run(self, op: ir.Operation) -> None:
-        """Transform `op` and what is in it.
-
-        Raises:
-            DiagnosticError: if it cannot be done; see `fail`.
-        """
-        raise NotImplementedError
-
-    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
-        """Transform `op`, of which functions may be lowered below the IR. By default they get their ops first."""
-        bodies.forget()
-        self.run(op)
-
-    def steps(self) -> str:
-        """For a pass that stands for several others, these as the inside of a pipeline; it is not run itself."""
-        return ""
-
-    def fail(self, op: ir.Operation | ir.OpView, message: str, *notes: str) -> NoReturn:
-        """Raise a diagnostic at `op`."""
-        emit_error(op, message, *notes)
 
     @classmethod
     def summary(cls) -> str:
@@ -74,11 +53,42 @@ class Pass:
     @classmethod
     def options(cls) -> dict[str, dataclasses.Field[Any]]:
         """The options by the name that a pipeline gives them."""
-        return {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}
+        return {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
 
-_REGISTRY: dict[str, type[Pass]] = {}
-P = TypeVar("P", bound=type[Pass])
+@dataclass
+class Pass(Registered):
+    """A pass of ours; see `Registered`."""
+
+    @abstractmethod
+    def run(self, op: ir.Operation) -> None:
+        """Transform `op` and what is in it.
+
+        Raises:
+            DiagnosticError: if it cannot be done; see `fail`.
+        """
+
+    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
+        """Transform `op`, of which functions may be lowered below the IR. By default they get their ops first."""
+        bodies.forget()
+        self.run(op)
+
+    def fail(self, op: ir.Operation | ir.OpView, message: str, *notes: str) -> NoReturn:
+        """Raise a diagnostic at `op`."""
+        emit_error(op, message, *notes)
+
+
+@dataclass
+class Pipeline(Registered):
+    """A name for several passes; see `Registered`."""
+
+    @abstractmethod
+    def steps(self) -> str:
+        """The passes, as the inside of a textual pipeline."""
+
+
+_REGISTRY: dict[str, type[Registered]] = {}
+P = TypeVar("P", bound=type[Registered])
 
 
 def register_pass(name: str, *aliases: str) -> Callable[[P], P]:
@@ -93,12 +103,12 @@ def register_pass(name: str, *aliases: str) -> Callable[[P], P]:
     return register
 
 
-def registered() -> dict[str, type[Pass]]:
+def registered() -> dict[str, type[Registered]]:
     """Our passes by name, without aliases."""
     return {name: cls for name, cls in sorted(_REGISTRY.items()) if name == cls.name}
 
 
-def pass_named(name: str) -> type[Pass] | None:
+def pass_named(name: str) -> type[Registered] | None:
     """Our pass of a name or alias; None if there is none."""
     return _REGISTRY.get(name)
 
@@ -240,7 +250,7 @@ def _is_upstream(name: str) -> bool:
     return True
 
 
-def make_pass(cls: type[Pass], options: str) -> Pass:
+def make_pass(cls: type[Registered], options: str) -> Registered:
     """An instance of a pass from option text such as `depth=2 keep-loads`.
 
     Raises:
@@ -261,7 +271,7 @@ def make_pass(cls: type[Pass], options: str) -> Pass:
 _hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
-def _option(cls: type[Pass], name: str, wanted: type, value: str) -> Any:
+def _option(cls: type[Registered], name: str, wanted: type, value: str) -> Any:
     if wanted is bool:
         if value not in ("true", "false", "1", "0"):
             raise ValueError(f"option '{name}' of pass '{cls.name}' is true or false, not '{value}'")
@@ -361,14 +371,14 @@ class Runner:
     def _run_step(self, step: Step, op: ir.Operation, module: Module) -> None:
         own = _REGISTRY.get(step.name)
         made = make_pass(own, step.options) if own else None
-        if made and made.steps():
+        if isinstance(made, Pipeline):
             self._run_items(parse_pipeline(f"{ROOT}({made.steps()})").items, op, module)
             return
         for listener in self.listeners:
             listener.before(step, op)
         start = time.perf_counter()
         try:
-            if made:
+            if isinstance(made, Pass):
                 made.run_with(op, module.bodies)
             else:
                 module.bodies.forget()

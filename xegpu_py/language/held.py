@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
@@ -118,7 +119,7 @@ class BuildState(threading.local):
 BUILDING = BuildState()
 
 
-class Held:
+class Held(ABC):
     """An object of a kernel's Python function that holds an SSA value.
 
     Attributes:
@@ -135,9 +136,9 @@ class Held:
         BUILDING.check(self._ir.context)
         return self._ir
 
+    @abstractmethod
     def with_ir(self, value: mlir.Value) -> Held:
         """The same object with another SSA value of the same type."""
-        raise NotImplementedError
 
 
 class Handle(Held):
@@ -263,17 +264,17 @@ class Elements(Held):
         return a._made(arith.select(self.ir, a.ir, b.ir))
 
 
-class Deferred:
+class Deferred(ABC):
     """An expression whose value is computed when it is used."""
 
     @property
+    @abstractmethod
     def value(self) -> Any:
         """Its value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def plus(self, c: Any) -> Any:
         """The value of its sum with `c`."""
-        raise NotImplementedError
 
 
 def axis_of(axis: int, rank: int) -> int:

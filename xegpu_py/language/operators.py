@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,9 +25,9 @@ class Operators(Shapes):
     __hash__ = None  # type: ignore[assignment]
     __array_ufunc__ = None
 
+    @abstractmethod
     def to(self, dtype: Any) -> Self:
         """The numbers in another type; see `Conversions.to`."""
-        raise NotImplementedError
 
     def _places(self, dim: int) -> Self:
         """The index of each element along a dimension, int32."""

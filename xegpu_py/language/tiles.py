@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ def loaded(value: mlir.Value, dtype: DType, shape: Sequence[int] | None = None) 
     return Value(value, dtype.memory, shape).to(dtype)
 
 
-class Block:
+class Block(ABC):
     """A tile of an array: its elements within bounds are loaded and stored.
 
     Attributes:
@@ -54,14 +55,15 @@ class Block:
     shape: Any
     dtype: DType
 
+    @abstractmethod
     def load(self, padding: Number | None = None) -> Value:
         """The elements of the tile. Out-of-bounds elements are `padding`, or zero."""
-        raise NotImplementedError
 
+    @abstractmethod
     def store(self, value: Any) -> None:
         """Store a value. Out-of-bounds elements are not written."""
-        raise NotImplementedError
 
+    @abstractmethod
     def atomic(self, operation: str, value: Any, expected: Any = None) -> Value:
         """Combine a value with memory atomically; gives the old elements, of out-of-bounds ones 0.
 
@@ -70,13 +72,12 @@ class Block:
             value: the operand; for "xchg" the new elements.
             expected: what memory must hold for the exchange (`cmp` of `atomic_cas`).
         """
-        raise NotImplementedError
 
     def add(self, value: Any) -> None:
         """Add a value to memory atomically."""
         self.atomic("add", value)
 
-    def prefetch(self) -> None:
+    def prefetch(self) -> None:  # noqa: B027
         """Bring the tile into the cache. Only blocks can be prefetched; other tiles are not."""
 
     def __repr__(self) -> str:

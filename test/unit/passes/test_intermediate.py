@@ -4,7 +4,7 @@ import re
 
 import pytest
 from xegpu_py.dialects import visa
-from xegpu_py.passes.xegpu_to_visa_pipeline import XeGPUToVisaPipeline
+from xegpu_py.passes.pipelines import XeGPUToVisaPipeline
 
 import xegpu_py
 

@@ -1,0 +1,127 @@
+"""The pipelines: from XeTile to XeGPU, from XeGPU to vISA, and both."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from xegpu_py.passes.common.kernels import CLEAN, GRID_LIMIT
+
+from xegpu_py.ir.passes import Pipeline, register_pass, step
+
+
+@register_pass("xetile-to-xegpu-pipeline")
+@dataclass
+class XeTileToXeGPUPipeline(Pipeline):
+    """Lower kernels of XeTile, of workgroups or of subgroups, to XeGPU in vector compute mode.
+
+        xegpu-opt gemm.mlir --xetile-to-xegpu-pipeline='target=pvcxt grf=256 prefetch-distance=2 load-ahead=true'
+
+    is
+
+        xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --xegpu-dce --xetile-infer-layout
+          --xetile-prefetch='target=pvcxt distance=2' --xetile-wg-to-sg='target=pvcxt' CLEAN
+          --xetile-to-xegpu CLEAN --xegpu-dce --xegpu-legalize='target=pvcxt load-ahead=true' CLEAN --xegpu-dce
+          --xegpu-load-ahead='target=pvcxt grf=256' CLEAN --xegpu-dce
+
+    where CLEAN is --canonicalize='top-down=false' --cse.
+
+    `prefetch-distance` and `load-ahead` are options: without them loads are neither prefetched nor issued ahead, and
+    XeGPU keeps the sizes of the tiles, but in kernels with a loop that has the attribute `xetile.load_ahead`.
+    """
+
+    target: str = ""
+    grf: int = 0
+    prefetch_distance: int = 0
+    load_ahead: bool = False
+
+    def steps(self) -> str:
+        target, marked = self.target, not self.load_ahead
+        prefetch = step("xetile-prefetch", target=target, distance=self.prefetch_distance)
+        ahead = [
+            step("xegpu-legalize", target=target, load_ahead=True, marked=marked),
+            step("xegpu-load-ahead", target=target, grf=self.grf, marked=marked),
+        ]
+        steps = [
+            "xegpu-lift-cf,xegpu-inline,xegpu-lower-loops,xegpu-dce,xetile-infer-layout",
+            *([prefetch] if self.prefetch_distance else []),
+            f"{step('xetile-wg-to-sg', target=target)},{CLEAN},xetile-to-xegpu,{CLEAN},xegpu-dce",
+            *(ahead if marked else [f"{pass_},{CLEAN},xegpu-dce" for pass_ in ahead]),
+        ]
+        return ",".join(steps)
+
+
+_CLEAN = f"{CLEAN},xegpu-dce"
+_ABOVE = (
+    "xegpu-lift-cf", "xegpu-inline", "xegpu-lower-loops", "vector-lower-contract", "xegpu-emulate-narrow-types",
+    "xegpu-simt-to-vc", "vector-to-xegpu",
+)  # fmt: skip
+"""The passes before xegpu-legalize."""
+
+
+@register_pass("xegpu-to-visa-pipeline")
+@dataclass
+class XeGPUToVisaPipeline(Pipeline):
+    """Lower kernels of XeGPU to vISA: all passes from XeGPU in either mode to allocated registers.
+
+        xegpu-opt gemm.mlir --xegpu-to-visa-pipeline='target=pvcxt grf=256'
+
+    is
+
+        xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --vector-lower-contract
+          --xegpu-emulate-narrow-types --xegpu-simt-to-vc --vector-to-xegpu
+          --canonicalize='top-down=false' --cse --xegpu-dce --xegpu-legalize='target=pvcxt'
+          --canonicalize='top-down=false' --cse --xegpu-dce
+          --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
+
+    `max-bytes`, `max-index` and `max-grid` are those of xegpu-to-visa, `unaligned` is that of xegpu-legalize.
+    `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name is lowered.
+    """
+
+    target: str = ""
+    kernel: str = ""
+    grf: int = 0
+    optimize: bool = True
+    strict: bool = False
+    unaligned: bool = False
+    max_bytes: int = 0
+    max_index: int = 0
+    max_grid: int = GRID_LIMIT
+
+    def steps(self) -> str:
+        common = {"target": self.target, "kernel": self.kernel}
+        limits = {"max_bytes": self.max_bytes, "max_index": self.max_index, "max_grid": self.max_grid}
+        passes = [
+            *(step(name, kernel=self.kernel) for name in _ABOVE),
+            _CLEAN,
+            step("xegpu-legalize", unaligned=self.unaligned, **common),
+            _CLEAN,
+            step("xegpu-to-visa", **common, **limits),
+            *([step("visa-optimize", grf=self.grf)] if self.optimize else []),
+            step("visa-allocate", grf=self.grf, strict=self.strict),
+        ]
+        return ",".join(passes)
+
+
+@register_pass("xetile-to-visa-pipeline")
+@dataclass
+class XeTileToVisaPipeline(Pipeline):
+    """Lower kernels of XeTile to vISA: xetile-to-xegpu-pipeline, then xegpu-to-visa-pipeline.
+
+    xegpu-opt gemm.mlir --xetile-to-visa-pipeline='target=pvcxt grf=256'
+
+    With `kernel` only the kernel of that name is lowered from XeGPU to vISA.
+    """
+
+    target: str = ""
+    kernel: str = ""
+    grf: int = 0
+    optimize: bool = True
+    strict: bool = False
+    prefetch_distance: int = 0
+    load_ahead: bool = False
+    max_bytes: int = 0
+    max_index: int = 0
+    max_grid: int = GRID_LIMIT
+
+    def steps(self) -> str:
+        given = dataclasses.asdict(self)
+        return ",".join(step(name, **given) for name in ("xetile-to-xegpu-pipeline", "xegpu-to-visa-pipeline"))
