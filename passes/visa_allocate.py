@@ -6,12 +6,12 @@ from mlir import ir
 from xegpu_py.passes.common.kernels import registers_of
 
 from xegpu_py.ir.bodies import Bodies
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.passes import BodyPass, register_pass
 
 
 @register_pass("visa-allocate")
 @dataclass
-class VisaAllocate(Pass):
+class VisaAllocate(BodyPass):
     """Allocate the variables of vISA kernels to registers, and note the pressure on the kernel.
 
     `grf` is the number of registers of a thread, by default the target's usual one. With `strict` a kernel whose

@@ -7,7 +7,7 @@ from mlir import ir
 from xegpu_py.passes.common.kernels import registers_of
 
 from xegpu_py.ir.bodies import Bodies
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.passes import BodyPass, register_pass
 
 if TYPE_CHECKING:
     from xegpu_py.target import Target
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @register_pass("visa-optimize")
 @dataclass
-class VisaOptimize(Pass):
+class VisaOptimize(BodyPass):
     """Optimize vISA kernels: fewer and cheaper instructions that write the same bits to memory.
 
     The optimizations, each of which has an option that disables it:

@@ -6,12 +6,12 @@ from mlir import ir
 from xegpu_py.passes.common.kernels import GRID_LIMIT
 
 from xegpu_py.ir.bodies import Bodies
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.passes import BodyPass, register_pass
 
 
 @register_pass("xegpu-to-visa")
 @dataclass
-class XeGPUToVisa(Pass):
+class XeGPUToVisa(BodyPass):
     """Lower kernels in vector compute mode to vISA.
 
     Every `gpu.func` with the attribute `kernel` is lowered, for the GPU that `target` names, or else `visa.target` of

@@ -57,8 +57,25 @@ class Registered(ABC):
 
 
 @dataclass
-class Pass(Registered):
-    """A pass of ours; see `Registered`."""
+class BodyPass(Registered):
+    """A pass that knows functions which are lowered below the IR; see `Registered`."""
+
+    @abstractmethod
+    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
+        """Transform `op` and what is in it, of which `bodies` holds functions that are lowered below the IR.
+
+        Raises:
+            DiagnosticError: if it cannot be done; see `fail`.
+        """
+
+    def fail(self, op: ir.Operation | ir.OpView, message: str, *notes: str) -> NoReturn:
+        """Raise a diagnostic at `op`."""
+        emit_error(op, message, *notes)
+
+
+@dataclass
+class Pass(BodyPass):
+    """A pass on the IR; see `Registered`. Functions that are lowered below it get their ops first."""
 
     @abstractmethod
     def run(self, op: ir.Operation) -> None:
@@ -69,13 +86,8 @@ class Pass(Registered):
         """
 
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
-        """Transform `op`, of which functions may be lowered below the IR. By default they get their ops first."""
         bodies.forget()
         self.run(op)
-
-    def fail(self, op: ir.Operation | ir.OpView, message: str, *notes: str) -> NoReturn:
-        """Raise a diagnostic at `op`."""
-        emit_error(op, message, *notes)
 
 
 @dataclass
@@ -378,7 +390,7 @@ class Runner:
             listener.before(step, op)
         start = time.perf_counter()
         try:
-            if isinstance(made, Pass):
+            if isinstance(made, BodyPass):
                 made.run_with(op, module.bodies)
             else:
                 module.bodies.forget()
