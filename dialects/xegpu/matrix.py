@@ -1,6 +1,7 @@
 """Matrix multiplication."""
 
 import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from xegpu_py.dialects.xegpu.interfaces import MatrixProduct
@@ -11,6 +12,9 @@ from xegpu_py.ir.builtin import bit_width, by, is_integer, vector_of, vector_tex
 from xegpu_py.ir.constraints import Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result, default
 from xegpu_py.ir.operation import Operation, ParsedOp
+from xegpu_py.numerics.block_scaled import BLOCK, SCALED_FLOAT_TYPES, SCALED_PRECISIONS
+from xegpu_py.numerics.dpas import FLOAT_TYPES
+from xegpu_py.numerics.formats import BF8, E2M1, E8M0, HF8, PRECISIONS, TYPES
 
 MAX_REPEAT_COUNT = 8
 """Most rows of A in one dpas: the largest repeat count of the vISA instruction (DPAS.md, RC)."""
@@ -141,29 +145,22 @@ class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx", interfaces=(MatrixProdu
         return {"result": acc[0]} if acc else {}
 
 
-SCALE_BLOCK = 32
-"""Elements of K that share a scale (OCP Microscaling Formats 1.0, section 5.2)."""
+SCALE_BLOCK = BLOCK
+"""Elements of K that share a scale."""
 
-SCALE = "f8E8M0FNU"
+SCALE = E8M0.mlir
 """The format of a scale."""
 
-_SCALED_ACCUMULATORS = {
-    "bf16": ("f32", "bf16"),
-    "f16": ("f32", "f16"),
-    "f8E5M2": ("f32", "bf16"),
-    "f8E4M3FN": ("f32", "bf16"),
-    "f4E2M1FN": ("f32", "bf16"),
-}
+
+def _in_mlir(types: Mapping[str, tuple[str, ...]], precisions: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The types of accumulators by precision, all by MLIR's names."""
+    return {PRECISIONS[p].mlir: tuple(TYPES[t].mlir for t in types[p]) for p in precisions}
+
+
+_SCALED_ACCUMULATORS = _in_mlir(SCALED_FLOAT_TYPES, SCALED_PRECISIONS)
 _INT_ACCUMULATORS = ("i32", "si32", "ui32")
-_ACCUMULATORS = {
-    "bf16": ("f32", "bf16"),
-    "f16": ("f32", "f16"),
-    "tf32": ("f32",),
-    "f8E5M2": ("f32",),
-    "f8E4M3FN": ("f32",),
-    "f64": ("f64",),
-}
-_FP8 = ("f8E5M2", "f8E4M3FN")
+_ACCUMULATORS = _in_mlir(FLOAT_TYPES, (p for p in FLOAT_TYPES if p != E2M1.name))
+_FP8 = (BF8.mlir, HF8.mlir)
 _FACTORS = (
     "dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed",
     "dpas_mx multiplies bf16, f16 and f4E2M1FN with their like, and f8E5M2 and f8E4M3FN mixed",

@@ -226,6 +226,17 @@ def if_(
 # Memrefs.
 
 
+def atomic_update(
+    memref: ir.Value, indices: Sequence[ir.Value], element: ir.Type, change: Callable[[ir.Value], ir.Value]
+) -> ir.Value:
+    """A memref.generic_atomic_rmw, and the element before it. `change` builds the new element of the old one."""
+    made = create("memref.generic_atomic_rmw", [element], [memref, *indices], regions=1)
+    block = ir.Block.create_at_start(made.regions[0], [element])
+    with ir.InsertionPoint(block):
+        create("memref.atomic_yield", [], [change(block.arguments[0])])
+    return made.results[0]
+
+
 def strided_metadata(memref: ir.Value) -> list[ir.Value]:
     """The offset, extents and strides of a memref."""
     kind = ir.MemRefType(memref.type)

@@ -76,11 +76,14 @@ def forwarded(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
                 yield [(op, number)], [argument]
 
 
-def carried(op: ir.Operation) -> list[list[ir.Value]]:
-    """Groups of values that a structured op forwards to each other: the forwarded values, arguments and results."""
-    if op.name not in STRUCTURED:
-        return []
+def forwarded_groups(op: ir.Operation) -> list[list[ir.Value]]:
+    """Groups of values that an op forwards to each other: the forwarded values, arguments and results."""
     return [[*(user.operands[n] for user, n in uses), *to] for uses, to in forwarded(op)]
+
+
+def carried(op: ir.Operation) -> list[list[ir.Value]]:
+    """`forwarded_groups` of a structured op; none of others."""
+    return forwarded_groups(op) if op.name in STRUCTURED else []
 
 
 def sources(value: ir.Value) -> list[ir.Value] | None:

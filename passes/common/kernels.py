@@ -32,10 +32,16 @@ GRID_LIMIT = 1 << 20
 """Workgroups in each dimension of a launch, unless a kernel is lowered for more."""
 
 
+def symbol_of(op: ir.Operation) -> str:
+    """The name of a function, module or global."""
+    name: str = ir.StringAttr(op.attributes["sym_name"]).value
+    return name
+
+
 def chosen_kernels(root: ir.Operation, name: str) -> list[ir.Operation]:
     """The kernels in an op: all, or those of a name if one is given."""
     kernels = [op for op in walk(root) if op.name == "gpu.func" and "gpu.kernel" in op.attributes]
-    return [op for op in kernels if name in ("", ir.StringAttr(op.attributes["sym_name"]).value)]
+    return [op for op in kernels if name in ("", symbol_of(op))]
 
 
 def registers_of(func: ir.Operation, gpu: Target, grf: int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -216,11 +217,13 @@ def _update_byte(memref: ir.Value, place: list[Index], value: ir.Value, mask: ir
     for d, at in enumerate(indices):
         extent = make("memref.dim", build.index_type(), memref, index(d))
         happens = build.binary("andi", happens, build.compare("ult", at, extent))
-    taken = build.create("scf.if", [], [happens], regions=2)
-    with ir.InsertionPoint(ir.Block.create_at_start(taken.regions[0], [])):
-        update = build.create("memref.generic_atomic_rmw", [value.type], [memref, *indices], regions=1)
-        body = update.regions[0].blocks.append(value.type)
-        with ir.InsertionPoint(body):
-            others = build.binary("andi", body.arguments[0], build.binary("xori", mask, -1))
-            build.create("memref.atomic_yield", [], [build.binary("ori", others, build.binary("andi", value, mask))])
-        build.create("scf.yield", [], [])
+
+    def change(before: ir.Value) -> ir.Value:
+        others = build.binary("andi", before, build.binary("xori", mask, -1))
+        return build.binary("ori", others, build.binary("andi", value, mask))
+
+    def update() -> Sequence[ir.Value]:
+        build.atomic_update(memref, indices, value.type, change)
+        return ()
+
+    build.if_(happens, [], update)

@@ -148,17 +148,15 @@ class _Element:
 
     def update(self, kind: str, value: ir.Value) -> ir.Value:
         """Combine the element with a value, by a loop of compare and swap of its byte; what it was."""
-        i8 = build.integer_type(8)
-        op = ir.Operation.create("memref.generic_atomic_rmw", [i8], [self.memref, *self.indices], None, None, 1)
-        body = op.regions[0].blocks.append(i8)
-        with ir.InsertionPoint(body):
-            before = body.arguments[0]
-            new = value
-            if kind != "assign":
-                name, sign = _KINDS[kind]
-                new = build.binary(name, *(extended(v, self.bits, sign) for v in (self.taken(before), value)))
-            ir.Operation.create("memref.atomic_yield", [], [self.put(before, new)])
-        return self.taken(op.results[0])
+
+        def change(before: ir.Value) -> ir.Value:
+            if kind == "assign":
+                return self.put(before, value)
+            name, sign = _KINDS[kind]
+            operands = (extended(v, self.bits, sign) for v in (self.taken(before), value))
+            return self.put(before, build.binary(name, *operands))
+
+        return self.taken(build.atomic_update(self.memref, self.indices, build.integer_type(8), change))
 
 
 _KINDS: dict[str, tuple[str, bool | None]] = {

@@ -29,7 +29,7 @@ from xegpu_py.numerics.formats import BF8, E2M1, E8M0, HF8, PRECISIONS, TYPES, A
 from xegpu_py.numerics.pack import unpack_a, unpack_b
 
 BLOCK = 32
-"""Elements of K that share a scale."""
+"""Elements of K that share a scale (OCP Microscaling Formats 1.0, section 5.2)."""
 DEPTH = ROWS = 8
 COLUMNS = 16
 """The only systolic depth, repeat count and execution size of bdpas."""
@@ -40,7 +40,8 @@ SCALE_GROUP = 32
 """Distance in bytes from the scales of one block to those of the next block."""
 SCALED_PRECISIONS = ("bf", "hf", "bf8", "hf8", "e2m1")
 """Precisions of operands of bdpas."""
-_TYPES = FLOAT_TYPES | {"bf8": ("f", "bf"), "hf8": ("f", "bf")}
+SCALED_FLOAT_TYPES = FLOAT_TYPES | {"bf8": ("f", "bf"), "hf8": ("f", "bf")}
+"""The types of result and accumulator by the precision of src1."""
 _ELEMENTS = {f.name: f for f in (HF8, BF8, E2M1)}
 """The formats of scaled elements."""
 _NAN_E2M1 = 7
@@ -57,7 +58,7 @@ def scaled_types_problem(W: str, A: str, dst_type: str, src0_type: str) -> str |
     """
     if not {W, A} <= set(SCALED_PRECISIONS):
         return f"precisions W = {W} and A = {A} cannot meet"
-    return types_problem(W, A, dst_type, src0_type, _TYPES)
+    return types_problem(W, A, dst_type, src0_type, SCALED_FLOAT_TYPES)
 
 
 def scaled_depth(W: str, A: str) -> int:

@@ -8,12 +8,11 @@ with it every bit, does not change.
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlir import ir
 from mlir.passmanager import PassManager
 
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.values import constant_of, defining_op
 
 TOGETHER = (32, 16, 8, 4)
 """Unroll factors to try, largest first."""
@@ -115,26 +114,17 @@ def _are_apart(a: ir.Value, b: ir.Value) -> bool:
 
 def _origin(memref: ir.Value) -> str | None:
     """The allocation or global that a memref is a view of; None if it is not known."""
-    owner: Any = memref.owner
-    if isinstance(owner, ir.Block):
+    op = defining_op(memref)
+    if op is None:
         return None
-    op = owner.operation
     if op.name == "memref.get_global":
         return str(op.attributes["name"])
     return f"allocation {hash(op)}" if op.name == "memref.alloc" else None
 
 
 def _trip_count(loop: ir.Operation) -> int | None:
-    bounds = [_constant(v) for v in list(loop.operands)[:3]]
+    bounds = [constant_of(v) for v in list(loop.operands)[:3]]
     start, end, step = bounds
     if start is None or end is None or not step or step < 1 or end <= start:
         return None
     return -(-(end - start) // step)
-
-
-def _constant(value: ir.Value) -> int | None:
-    owner: Any = value.owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
-        return None
-    attribute = owner.operation.attributes["value"]
-    return int(ir.IntegerAttr(attribute).value) if isinstance(attribute, ir.IntegerAttr) else None

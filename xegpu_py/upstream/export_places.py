@@ -12,7 +12,7 @@ from mlir import ir
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.passes.common.builders import add, index, index_type
-from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
+from xegpu_py.passes.common.control_flow import forwarded_groups
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.union_find import UnionFind
@@ -37,14 +37,13 @@ class Places(Conversion):
         self._alike: UnionFind[ir.Value] = UnionFind()
         made: dict[ir.Value, int] = {}
         ops = parts(func)
-        carried: list[ir.Value] = []
+        passed: list[ir.Value] = []
         for op in ops:
-            if op.name in STRUCTURED or op.name.startswith("cf."):
-                for uses, values in forwarded(op):
-                    if values and _is_block(values[0]):
-                        self._alike.join([*values, *(user.operands[number] for user, number in uses)])
-                        carried += values
-            elif op.name == "xegpu.update_nd_offset":
+            for values in forwarded_groups(op):
+                if _is_block(values[-1]):
+                    self._alike.join(values)
+                    passed += values
+            if op.name == "xegpu.update_nd_offset":
                 self._alike.join([op.operands[0], op.results[0]])
             elif op.name == "arith.select" and _is_block(op.results[0]):
                 self._alike.join([*list(op.operands)[1:], op.results[0]])
@@ -53,7 +52,7 @@ class Places(Conversion):
             if op.name == "xegpu.create_nd_tdesc":
                 group = self._alike.find(op.results[0])
                 made[group] = made.get(group, 0) + 1
-        self._chosen = {g for g in map(self._alike.find, carried) if made.get(g) == 1}
+        self._chosen = {g for g in map(self._alike.find, passed) if made.get(g) == 1}
 
     def group(self, desc: ir.Value) -> ir.Value | None:
         """The class of a descriptor whose offsets are passed on; None of all else."""

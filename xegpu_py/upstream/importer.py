@@ -18,7 +18,7 @@ from xegpu_py.passes.common.builders import reinterpret_cast
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.upstream.lane import LaneImport
 from xegpu_py.upstream.reading import Level, drop_layouts, kernels, level_of, looks_older, read_upstream
-from xegpu_py.upstream.rebuilding import spelled
+from xegpu_py.upstream.rebuilding import spelled, within
 from xegpu_py.upstream.subgroup import SubgroupImport
 from xegpu_py.upstream.workgroup import WorkgroupImport
 from xegpu_py.upstream.xevm import drop_lowered, import_functions, import_kernel, looks_xevm, pass_buffers, xevm_kernels
@@ -63,11 +63,8 @@ def _spelled(found: Diagnostic) -> Diagnostic:
 
 def _simplify(root: ir.Operation) -> None:
     """Lower ops of affine in kernels, and reshapes of memrefs to shapes that are known."""
-    found = [op.operation for op in root.regions[0].blocks[0].operations if op.operation.name == "gpu.module"]
-    if not found:
-        return
     try:
-        for module in found:
+        for module in within(root, "gpu.module"):
             names = {op.name for op in walk(module)}
             if any(name.startswith("affine.") for name in names):
                 PassManager.parse("gpu.module(lower-affine)").run(module)

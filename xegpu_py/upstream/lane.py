@@ -14,7 +14,7 @@ from mlir.dialects import arith, memref, vector
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.passes.common.builders import add, if_, index, make, reinterpret_cast, transpose, zero
-from xegpu_py.passes.common.values import shape_of
+from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.rebuilding import (
     LANES,
@@ -346,10 +346,9 @@ def _varies(value: ir.Value) -> bool:
         if v in seen:
             continue
         seen.add(v)
-        owner = v.owner
-        if isinstance(owner, ir.Block):
+        op = defining_op(v)
+        if op is None:
             continue
-        op = owner.operation
         if op.name in ("gpu.thread_id", "gpu.global_id", "gpu.lane_id", "memref.load", "gpu.shuffle") or op.regions:
             return True
         if op.name != "gpu.subgroup_broadcast":
@@ -359,8 +358,7 @@ def _varies(value: ir.Value) -> bool:
 
 def _memref_at(address: ir.Value) -> ir.Value | None:
     """The memref at whose first element an address is."""
-    while not isinstance(address.owner, ir.Block):
-        op = address.owner.operation
+    while (op := defining_op(address)) is not None:
         if op.name in ("arith.index_cast", "arith.index_castui"):
             address = op.operands[0]
         elif op.name == "memref.extract_aligned_pointer_as_index":

@@ -13,7 +13,7 @@ from mlir.dialects import arith
 from xegpu_py.ir.dense import integer_elements
 from xegpu_py.passes.common.builders import index
 from xegpu_py.passes.common.divisors import divisor
-from xegpu_py.passes.common.values import constant_of, shape_of
+from xegpu_py.passes.common.values import constant_of, defining_op, shape_of
 
 Shape = tuple[int, ...]
 
@@ -76,11 +76,9 @@ class Affine:
 def affine(value: ir.Value) -> Affine | None:
     """The offsets that a vector holds, if they are affine."""
     shape = shape_of(value)
-    if isinstance(value.owner, ir.Block):
-        return None
-    op = value.owner.operation
-    rule = _RULES.get(op.name)
-    return rule(op, shape) if rule else None
+    op = defining_op(value)
+    rule = None if op is None else _RULES.get(op.name)
+    return rule(op, shape) if op is not None and rule else None
 
 
 def _constant(op: ir.Operation, shape: Shape) -> Affine | None:

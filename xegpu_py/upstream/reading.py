@@ -16,7 +16,7 @@ from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.upstream import ops  # noqa: F401  (defines the ops)
-from xegpu_py.upstream.rebuilding import PREFIX, parts
+from xegpu_py.upstream.rebuilding import PREFIX, functions_of, parts
 from xegpu_py.upstream.spellings import with_offsets
 from xegpu_py.upstream.types import Layout, TensorDesc, UpstreamXeGPU
 
@@ -46,10 +46,7 @@ def looks_upstream(text: str) -> bool:
 
 def kernels(root: ir.Operation) -> Iterator[ir.Operation]:
     """The functions of a program's `gpu.module`s."""
-    for module in [op for op in root.regions[0].blocks[0].operations if op.operation.name == "gpu.module"]:
-        for func in list(module.regions[0].blocks[0].operations):
-            if func.operation.name == "gpu.func":
-                yield func.operation
+    return (op for op in functions_of(root) if op.name == "gpu.func")
 
 
 def read_upstream(source: Source, context: Context) -> Module:

@@ -12,6 +12,7 @@ from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of, remark
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.builders import Index, index, shape_cast
 from xegpu_py.passes.common.target_rules import caches_problem
 from xegpu_py.passes.common.values import defining_op, shape_of
@@ -57,14 +58,18 @@ def is_desc(kind: ir.Type) -> bool:
 
 def parts(op: ir.Operation) -> list[ir.Operation]:
     """All ops within an op, outer ones before inner ones."""
-    found: list[ir.Operation] = []
+    return walk(op)[1:]
 
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        found.append(inner)
-        return ir.WalkResult.ADVANCE
 
-    op.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return [inner for inner in found if inner != op]
+def functions_of(root: ir.Operation) -> list[ir.Operation]:
+    """The ops in the bodies of a program's `gpu.module`s: kernels, other functions, and what they share."""
+    return [op for module in within(root, "gpu.module") for op in within(module)]
+
+
+def within(op: ir.Operation, *names: str) -> list[ir.Operation]:
+    """The ops directly in a module, all or those of some names."""
+    found = [inner.operation for inner in op.regions[0].blocks[0].operations]
+    return [inner for inner in found if not names or inner.name in names]
 
 
 def values_of(op: ir.Operation) -> Iterable[ir.Value]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from mlir import ir
 
+from xegpu_py.passes.common.control_flow import forwarded_groups
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.upstream.rebuilding import PREFIX
 
@@ -97,26 +98,8 @@ def same_split(op: ir.Operation) -> Iterable[Sequence[ir.Value]]:
         yield [*op.operands, *op.results]
     elif op.name == "vector.multi_reduction":
         yield [op.operands[1], op.results[0]]
-    elif op.name == "scf.for":
-        body = op.regions[0].blocks[0]
-        yielded = list(body.operations)[-1].operation.operands
-        yield from zip(list(op.operands)[3:], list(body.arguments)[1:], yielded, op.results)
-    elif op.name == "scf.if":
-        for region in op.regions:
-            for block in region:
-                yield from zip(op.results, list(block.operations)[-1].operation.operands)
-    elif op.name == "scf.while":
-        before, after = (r.blocks[0] for r in op.regions)
-        passed = list(list(before.operations)[-1].operation.operands)[1:]
-        yield from zip(op.operands, before.arguments, list(after.operations)[-1].operation.operands)
-        yield from zip(passed, after.arguments, op.results)
-    elif op.name == "cf.br":
-        yield from zip(op.operands, op.successors[0].arguments)
-    elif op.name == "cf.cond_br":
-        one, two = (list(block.arguments) for block in op.successors)
-        given = list(op.operands)[1:]
-        yield from zip(given[: len(one)], one)
-        yield from zip(given[len(one) :], two)
+    elif groups := forwarded_groups(op):
+        yield from groups
     elif op.name in (PREFIX + "load", PREFIX + "store"):
         view: Any = op.opview
         if (view.chunk_size or 1) == 1:

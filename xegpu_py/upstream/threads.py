@@ -10,7 +10,7 @@ from mlir.dialects import arith
 from xegpu_py.ir.bindings import has_subgroup_broadcast
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import index
-from xegpu_py.passes.common.values import constant_of
+from xegpu_py.passes.common.values import constant_of, defining_op
 from xegpu_py.upstream.rebuilding import LANES, PREFIX, refuse
 
 LANES_ATTR = "xegpu.lanes_per_subgroup"
@@ -179,9 +179,7 @@ def _is_whole(value: ir.Value) -> bool:
     constant = constant_of(value)
     if constant is not None:
         return constant % LANES == 0
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        return False
-    if owner.name == "gpu.block_dim":
-        return True
-    return owner.name == "arith.muli" and any(_is_whole(v) for v in owner.operation.operands)
+    op = defining_op(value)
+    if op is None or op.name == "gpu.block_dim":
+        return op is not None
+    return op.name == "arith.muli" and any(map(_is_whole, op.operands))

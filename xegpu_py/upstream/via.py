@@ -23,6 +23,7 @@ from xegpu_py.ir.module import Module, parse_source, print_op
 from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.kernels import symbol_of
 from xegpu_py.upstream.export import export_upstream
 from xegpu_py.upstream.importer import rebuild
 from xegpu_py.upstream.reading import (
@@ -34,7 +35,7 @@ from xegpu_py.upstream.reading import (
     looks_upstream,
     read_upstream,
 )
-from xegpu_py.upstream.rebuilding import LANES, spelled
+from xegpu_py.upstream.rebuilding import LANES, spelled, within
 from xegpu_py.upstream.threads import COUNTS_SUBGROUPS, KNOWN
 from xegpu_py.upstream.types import UpstreamXeGPU
 from xegpu_py.upstream.xevm import import_functions, import_kernel, xevm_kernels
@@ -140,7 +141,7 @@ def _replace(
     func: ir.Operation, tool: str, level: Level | Literal["tile"], chip: str, to_llvm: bool, counts: bool
 ) -> None:
     """Replace a kernel by upstream's lowering of it."""
-    name = ir.StringAttr(func.attributes["sym_name"]).value
+    name = symbol_of(func)
     passes = pipeline(level, chip, to_llvm)
     if counts:
         # Upstream's xegpu-subgroup-distribute crashes on loops that carry what does not change.
@@ -151,7 +152,7 @@ def _replace(
     (found,) = xevm_kernels(made.outline)
     kernel = import_kernel(found, parameters)
     for helper in import_functions(kernel.parent):
-        _rename(helper, kernel.parent, f"{name}__{ir.StringAttr(helper.attributes['sym_name']).value}")
+        _rename(helper, kernel.parent, f"{name}__{symbol_of(helper)}")
         helper.move_before(func)
     for attribute in (KNOWN, "known_grid_size"):
         if attribute in func.attributes:
@@ -166,7 +167,7 @@ def _replace(
 
 def _rename(function: ir.Operation, module: ir.Operation, name: str) -> None:
     """Give a function another name, also where kernels and functions of a module call it."""
-    old = ir.StringAttr(function.attributes["sym_name"]).value
+    old = symbol_of(function)
     function.attributes["sym_name"] = ir.StringAttr.get(name)
     for op in (*walk(module), *walk(function)):
         if op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value == old:
@@ -196,9 +197,9 @@ def _alone(func: ir.Operation) -> str:
     with ir.InsertionPoint(module.body):
         clone = func.parent.clone()
     name = func.attributes["sym_name"]
-    for op in list(clone.regions[0].blocks[0].operations):
-        if op.operation.name == "gpu.func" and op.operation.attributes["sym_name"] != name:
-            op.operation.erase()
+    for op in within(clone.operation, "gpu.func"):
+        if op.attributes["sym_name"] != name:
+            op.erase()
     return _printed(module.operation, debuginfo=True)
 
 

@@ -17,9 +17,9 @@ from mlir.passmanager import PassManager
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.builders import integer_type, make
-from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
+from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, symbol_of
 from xegpu_py.passes.common.values import defining_op
-from xegpu_py.upstream.rebuilding import LANES, parts, refuse
+from xegpu_py.upstream.rebuilding import LANES, functions_of, parts, refuse, within
 from xegpu_py.upstream.xevm import arithmetic, blocks, builtins, memory  # noqa: F401  (define the rules)
 from xegpu_py.upstream.xevm.kernel import PRIVATE, SHARED, KernelImport, space_of
 
@@ -37,10 +37,9 @@ def looks_xevm(text: str) -> bool:
 
 def xevm_kernels(root: ir.Operation) -> Iterator[ir.Operation]:
     """The kernels of a program that have ops or arguments of `xevm` or `llvm`."""
-    for module in [op.operation for op in root.regions[0].blocks[0].operations if op.operation.name == "gpu.module"]:
-        for func in [op.operation for op in module.regions[0].blocks[0].operations]:
-            if is_entry(func) if func.name == "llvm.func" else func.name == "gpu.func" and _is_lowered(func):
-                yield func
+    for func in functions_of(root):
+        if is_entry(func) if func.name == "llvm.func" else func.name == "gpu.func" and _is_lowered(func):
+            yield func
 
 
 def _is_lowered(func: ir.Operation) -> bool:
@@ -88,7 +87,7 @@ def import_functions(module: ir.Operation) -> list[ir.Operation]:
     Raises:
         DiagnosticError: at the op that cannot be rebuilt.
     """
-    found = [op.operation for op in module.regions[0].blocks[0].operations if op.operation.name == "llvm.func"]
+    found = within(module, "llvm.func")
     return [_import_function(func) for func in found if len(func.regions[0].blocks) and not is_entry(func)]
 
 
@@ -122,10 +121,9 @@ def _import_function(func: ir.Operation) -> ir.Operation:
 
 def drop_lowered(root: ir.Operation) -> None:
     """Remove declarations, globals and targets, which only `llvm` functions use, from modules of kernels."""
-    for module in [op.operation for op in root.regions[0].blocks[0].operations if op.operation.name == "gpu.module"]:
-        for op in list(module.regions[0].blocks[0].operations):
-            if op.operation.name in ("llvm.func", "llvm.mlir.global"):
-                op.operation.erase()
+    for module in within(root, "gpu.module"):
+        for op in within(module, "llvm.func", "llvm.mlir.global"):
+            op.erase()
         if "targets" in module.attributes:
             del module.attributes["targets"]
 
@@ -185,7 +183,7 @@ def pass_buffers(root: ir.Operation, func: ir.Operation) -> list[ir.Type | None]
         DiagnosticError: at a launch whose pointer comes from no memref, or from one of another type than before.
     """
     found: list[ir.Type | None] = [None] * len(func.regions[0].blocks[0].arguments)
-    wanted = [ir.StringAttr(f.attributes["sym_name"]).value for f in (func.parent, func)]
+    wanted = [symbol_of(f) for f in (func.parent, func)]
     for op in walk(root):
         if op.name != "gpu.launch_func" or ir.SymbolRefAttr(op.attributes["kernel"]).value != wanted:
             continue

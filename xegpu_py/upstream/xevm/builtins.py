@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from xegpu_py.passes.common.builders import constant, index_type, integer_type, make
+from xegpu_py.passes.common.builders import constant, create, index_type, integer_type, make
+from xegpu_py.passes.common.kernels import symbol_of
 from xegpu_py.passes.common.values import constant_of, element_of
-from xegpu_py.upstream.rebuilding import LANES, refuse
+from xegpu_py.upstream.rebuilding import LANES, refuse, within
 from xegpu_py.upstream.xevm import blocks
 from xegpu_py.upstream.xevm.arithmetic import put
 from xegpu_py.upstream.xevm.kernel import KernelImport, bitcast, resized, rule, space_of
@@ -101,10 +102,8 @@ def call(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 def _is_defined(k: KernelImport, symbol: str) -> bool:
     """Whether the kernel's module has the function's body."""
-    for other in (o.operation for o in k.func.parent.regions[0].blocks[0].operations):
-        if other.name in ("llvm.func", "func.func") and ir.StringAttr(other.attributes["sym_name"]).value == symbol:
-            return len(other.regions[0].blocks) > 0
-    return False
+    functions = within(k.func.parent, "llvm.func", "func.func")
+    return any(len(f.regions[0].blocks) > 0 for f in functions if symbol_of(f) == symbol)
 
 
 def _call(op: ir.Operation, symbol: str) -> Sequence[ir.Value]:
@@ -206,19 +205,11 @@ def shuffled(value: ir.Value, offset: ir.Value, mode: str) -> ir.Value:
     width = constant(i32, LANES)
 
     def moved(part: ir.Value) -> ir.Value:
-        made = ir.Operation.create(
-            "gpu.shuffle",
-            results=[part.type, integer_type(1)],
-            operands=[part, resized(offset, 32, signed=False), width],
-            attributes={"mode": ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")},
-        )
-        return made.results[0]
+        operands = [part, resized(offset, 32, signed=False), width]
+        attributes = {"mode": ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")}
+        return create("gpu.shuffle", [part.type, integer_type(1)], operands, attributes).results[0]
 
-    if bits < 32:
-        found = resized(moved(resized(held, 32, signed=False)), bits)
-    else:
-        found = moved(held)
-    return bitcast(found, kind)
+    return bitcast(resized(moved(resized(held, 32, signed=False)), bits) if bits < 32 else moved(held), kind)
 
 
 def _fence(op: ir.Operation) -> None:

@@ -10,9 +10,18 @@ from mlir import ir
 
 from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import bit_width, vector_of
-from xegpu_py.passes.common.builders import compare, constant, integer_type, make, number_attribute, select
+from xegpu_py.passes.common.builders import (
+    atomic_update,
+    compare,
+    constant,
+    integer_type,
+    make,
+    number_attribute,
+    select,
+)
+from xegpu_py.passes.common.kernels import symbol_of
 from xegpu_py.passes.common.values import constant_of, element_of, shape_of
-from xegpu_py.upstream.rebuilding import refuse
+from xegpu_py.upstream.rebuilding import refuse, within
 from xegpu_py.upstream.xevm.kernel import (
     CONSTANT,
     GENERIC,
@@ -131,10 +140,7 @@ def allocate(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 def global_(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """A buffer of the workgroup."""
     name = ir.FlatSymbolRefAttr(op.attributes["global_name"]).value
-    found: ir.Operation | None = None
-    for other in k.func.parent.regions[0].blocks[0].operations:
-        if other.operation.name == "llvm.mlir.global" and ir.StringAttr(other.attributes["sym_name"]).value == name:
-            found = other.operation
+    found = next((g for g in within(k.func.parent, "llvm.mlir.global") if symbol_of(g) == name), None)
     if found is None or space_of(op.results[0].type) != SHARED:
         refuse(op, f"@{name} is no global of shared local memory")
     kind = str(ir.TypeAttr(found.attributes["global_type"]).value)
@@ -255,13 +261,7 @@ def exchange(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """Compare and swap; gives the old element, and whether it was replaced."""
     address, expected, value = op.operands
     memory = _memory(k, op, 0, value.type)
-    made = ir.Operation.create(
-        "memref.generic_atomic_rmw", results=[value.type], operands=[memory, place(address, value.type)], regions=1
-    )
-    block = ir.Block.create_at_start(made.regions[0], [value.type])
-    with ir.InsertionPoint(block):
-        old = block.arguments[0]
-        ir.Operation.create("memref.atomic_yield", operands=[select(compare("eq", old, expected), value, old)])
-    old = made.results[0]
+    where = [place(address, value.type)]
+    old = atomic_update(memory, where, value.type, lambda held: select(compare("eq", held, expected), value, held))
     k.aggregates[op.results[0]] = {(0,): old, (1,): compare("eq", old, expected)}
     return [op.results[0]]
