@@ -10,13 +10,12 @@ from xegpu_py.dialects.xegpu.checks import (
     check_scattered,
     check_scope,
     check_value,
-    strides_of,
 )
 from xegpu_py.dialects.xegpu.interfaces import BlockAccess, DescriptorMaker, DescriptorUpdate, Hinted, Prefetch
 from xegpu_py.dialects.xegpu.shapes import block_shapes, check_fragments, loaded_shapes
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, MemoryScope, Mode, TensorDesc, XeGPU
 
-from xegpu_py.ir.builtin import vector_text
+from xegpu_py.ir.builtin import strides_of, vector_text
 from xegpu_py.ir.constraints import MemRef, Vector
 from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result, default
 from xegpu_py.ir.operation import Operation, ParsedOp, VerifyError

@@ -142,11 +142,3 @@ def is_slm(memory_space: ir.Attribute | None) -> bool:
         "3",
         "#gpu.address_space<workgroup>",
     )
-
-
-def strides_of(memref: ir.MemRefType) -> list[int] | None:
-    """The memref's strides, `DYNAMIC` where unknown; None for a layout without strides."""
-    try:
-        return list(memref.get_strides_and_offset()[0])
-    except (ValueError, RuntimeError):
-        return None

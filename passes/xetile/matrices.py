@@ -8,12 +8,11 @@ from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith, memref
-from xegpu_py.dialects.xegpu.checks import strides_of
 from xegpu_py.dialects.xetile import InitTileOp
 from xegpu_py.passes.common.builders import Index, add, index, known, multiply, reinterpret_cast
 from xegpu_py.passes.common.values import constant_of
 
-from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.builtin import bit_width, strides_of
 
 _NEVER_NEGATIVE = ("gpu.", "memref.dim")
 _KEEP_SIGN = ("arith.addi", "arith.muli", "arith.divui", "arith.remui", "arith.maxsi", "arith.index_cast")

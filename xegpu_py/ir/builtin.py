@@ -1,10 +1,12 @@
-"""Facts about builtin types, from their text."""
+"""Facts about builtin types, most from their text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+
+from mlir import ir
 
 _VECTOR = re.compile(r"vector<((?:\s*\d+\s*x)*)\s*(.*)>", re.DOTALL)
 _INTEGER = re.compile(r"([su]?)i(\d+)")
@@ -72,3 +74,11 @@ def by(parts: Sequence[object]) -> str:
 def enumerator(attribute: object) -> str:
     """The name of the enumerator of an attribute such as `#vector.kind<add>` or `#gpu<dim x>`."""
     return str(attribute).rstrip(">").replace("<", " ").split()[-1]
+
+
+def strides_of(memref: ir.MemRefType) -> list[int] | None:
+    """The memref's strides, `DYNAMIC` where unknown; None for a layout without strides."""
+    try:
+        return list(memref.get_strides_and_offset()[0])
+    except (ValueError, RuntimeError):
+        return None

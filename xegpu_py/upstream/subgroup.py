@@ -10,8 +10,8 @@ from mlir import ir
 from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xegpu as ours
-from xegpu_py.dialects.xegpu.checks import is_slm, strides_of
-from xegpu_py.ir.builtin import bit_width, by
+from xegpu_py.dialects.xegpu.checks import is_slm
+from xegpu_py.ir.builtin import bit_width, by, strides_of
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.passes.common.builders import (
     constant,
