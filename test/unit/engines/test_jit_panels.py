@@ -233,6 +233,21 @@ def test_blocks_of_later_steps_are_prefetched() -> None:
     assert steps == [("a", "0"), ("b16", "4")]
 
 
+def test_lines_to_prefetch_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the thread that makes a panel: those of B's blocks 4 steps on. No more are prefetched than are listed."""
+    made: list[panels.Panels] = []
+    begin = panels.Panels.begin
+    monkeypatch.setattr(panels.Panels, "begin", lambda self, threads: (made.append(self), begin(self, threads)))
+    kernel = compiled(loop(7), engine="jit")
+    given, out = arrays()
+    kernel(given, out, block=3)
+    memory = made[0]._memory
+    lines = memory[panels._LIST // 8 :][: 7 * 16]
+    # Threads begin at row 2.
+    assert ((lines - lines[0]) // BYTES).tolist() == [step + row for step in range(7) for row in range(16)]
+    assert lines[0] % 8 == 0 and memory[panels._CURSOR // 8] <= memory[panels._STOP // 8]
+
+
 def test_as_many_steps_wait_as_the_cache_holds() -> None:
     """Of a subgroup's tile of 32x64: 4 steps of bf16 or tf32, 2 of f8, which are longer."""
     sizes = (4160 + 2 * 4160, 2112 + 4 * 1088, 8256 + 2 * 8256)

@@ -34,7 +34,8 @@ class Queue:
     Attributes:
         count: the variable of a function that says how many steps.
         memory: where pointers to their matrices are.
-        flush: the function that multiplies them, from the thread's block, this memory and a number of steps.
+        flush: the function that multiplies them, from the context, the thread's block, this memory and a number of
+            steps.
     """
 
     count: Value
@@ -154,7 +155,7 @@ class Emitter:
         code = self.code
         count = code.load(queue.count, "i64", 8)
         with code.when(code.icmp("ne", count, 0)):
-            code.call(queue.flush, self.thread, queue.memory, count)
+            code.call(queue.flush, self.ctx, self.thread, queue.memory, count)
             code.store(code.const(0, "i64"), queue.count, 8)
 
     @property

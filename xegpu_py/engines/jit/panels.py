@@ -23,7 +23,8 @@ from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.memory import aligned
 
 _HEAD, _FLOOR, _SPAN, _NEXT, _RING, _END, _STEPS, _SOURCES = range(0, 64, 8)
-_LAST, _TABLE = 64, 128
+_LAST, _CURSOR, _STOP = 64, 72, 80
+_TABLE = 128
 """Of the memory of panels, i64 each:
 
 - how many bytes of panels were made; how many of the first of these are not to be found; how many of the last ones are;
@@ -31,19 +32,23 @@ _LAST, _TABLE = 64, 128
 - for how many steps of a loop panels are kept before they are multiplied;
 - the allocations that blocks are of, as bits of their numbers' remainders by 64;
 - the last entry of the table that is in use;
-- and the table of where panels are."""
+- the next item of the list of lines to prefetch, and where that list stops;
+- and the table of where panels are, behind which that list is."""
 
 _ENTRIES = 1 << 10
 _ENTRY = 64
 """Bytes of an entry of the table: four words of a key, how many bytes of panels were made before this one, where it is,
-an address that the loop's later steps load from, how many rows of it are still to be prefetched, and the bytes that its
-message moves."""
+and the bytes that its message moves."""
 
-_BEFORE, _PLACE, _AHEAD, _ROWS, _MOVED = 32, 40, 48, 56, 60
+_BEFORE, _PLACE, _MOVED = 32, 40, 48
 
-_ROWS_AT_ONCE = 12
-"""Rows of a block that a thread prefetches when it finds a panel. The threads that share a panel do a part each: a core
-waits for some 16 lines at once, and what comes then waits for it."""
+_LIST = _TABLE + _ENTRY * _ENTRIES
+_LIST_BYTES = 1 << 15
+_LINES_AT_ONCE = 2
+"""The list of lines to prefetch, a pointer each, and how many of them are prefetched at each step of a multiplication.
+
+Panels that are made now say which lines the loop's later steps load. A core waits for some 16 lines at once, and a
+prefetch beyond these stops all other loads. So the lines are few at a time, spread over the multiplications."""
 
 _FACTORS = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 """Odd numbers whose products with small ones differ in their upper bits."""
@@ -81,7 +86,9 @@ class Panels:
         """
         self._largest, self._step_bytes = largest, step_bytes
         self._ring = aligned(0)
-        self._memory = aligned(_TABLE + _ENTRY * _ENTRIES).view(np.int64)
+        # A step reads behind the list's end. What is there must be an address, whose translation is known.
+        self._memory = aligned(_LIST + _LIST_BYTES + 8 * _LINES_AT_ONCE).view(np.int64)
+        self._memory[_LIST // 8 :] = self.address
 
     @property
     def address(self) -> int:
@@ -106,6 +113,7 @@ class Panels:
         memory[_SPAN // 8], memory[_STEPS // 8] = length - needed, steps
         # A thread alone seldom loads a block again: one entry stays in the first-level cache.
         memory[_LAST // 8] = 0 if threads == 1 else _ENTRIES - 1
+        memory[_CURSOR // 8] = memory[_STOP // 8] = self.address + _LIST
         memory[_RING // 8] = memory[_NEXT // 8] = self._ring.ctypes.data
         memory[_END // 8] = self._ring.ctypes.data + len(self._ring)
 
@@ -134,12 +142,16 @@ class Ahead:
     """What the loop's later steps load.
 
     Attributes:
+        known: whether anything is known of it, an i1.
         address: of the block's first element, an i64.
-        rows: of the block, an i32; 0 if nothing is known of it.
+        pitch: bytes from one row to the next, an i64.
+        rows: of the block.
     """
 
+    known: Value
     address: Value
-    rows: Value
+    pitch: Value
+    rows: int
 
 
 def key_of(code: Code, function: str, base: Value, extents: Sequence[Value], x: Value, y: Value) -> list[Value]:
@@ -191,24 +203,53 @@ def _found(code: Code, panels: Value, entry: Value, key: Sequence[Value]) -> Fou
     return Found(known, code.load(code.at(entry, _PLACE), "i64", 8), moved, entry, key)
 
 
-def prefetch_ahead(code: Code, entry: Value, pitch: Value) -> None:
-    """Prefetch the next rows of the block that an entry names, if it has some left."""
-    done = code.label()
-    left = code.load(code.at(entry, _ROWS), "i32", 4)
-    code.go_on_if(code.icmp("sgt", left, 0), done)
-    ahead = code.load(code.at(entry, _AHEAD), PTR, 8)
-    for _ in range(_ROWS_AT_ONCE):
-        # To be read, into all levels of the cache, of data.
-        code.call("llvm.prefetch.p0", ahead, *(code.const(n, "i32") for n in (0, 3, 1)))
-        ahead = code.at(ahead, pitch)
-    code.store(ahead, code.at(entry, _AHEAD), 8)
-    code.store(code.sub(left, code.const(_ROWS_AT_ONCE, "i32")), code.at(entry, _ROWS), 4)
-    code.br(done)
-    code.begin(done)
+class Prefetches:
+    """The prefetches of listed lines, in the code of a multiplication."""
+
+    def __init__(self, code: Code, ctx: Value) -> None:
+        """Begin where the last ones have ended."""
+        self._code, self._panels = code, _panels(code, ctx)
+        self._cursor = code.alloca(8, 8)
+        cursor, self._stop = (code.load(code.at(self._panels, at), "i64", 8) for at in (_CURSOR, _STOP))
+        code.store(cursor, self._cursor, 8)
+
+    def some(self) -> None:
+        """Prefetch some lines; the last ones again if no others are listed."""
+        code = self._code
+        cursor = code.load(self._cursor, "i64", 8)
+        place = code.op(f"inttoptr {cursor} to ptr", PTR)
+        for i in range(_LINES_AT_ONCE):
+            # To be read, into the second-level cache, of data.
+            line = code.load(code.at(place, 8 * i), PTR, 8)
+            code.call("llvm.prefetch.p0", line, *(code.const(n, "i32") for n in (0, 2, 1)))
+        following = code.add(cursor, code.const(8 * _LINES_AT_ONCE, "i64"))
+        code.store(code.intrinsic("umin", following, self._stop), self._cursor, 8)
+
+    def end(self) -> None:
+        """Record which lines are left."""
+        code = self._code
+        code.store(code.load(self._cursor, "i64", 8), code.at(self._panels, _CURSOR), 8)
+
+
+def list_lines(code: Code, ctx: Value, ahead: Ahead) -> None:
+    """List the lines of a block that the loop's later steps load, if anything is known of it and there is room."""
+    panels = _panels(code, ctx)
+    cursor, stop = (code.load(code.at(panels, at), "i64", 8) for at in (_CURSOR, _STOP))
+    start = code.add(code.cast("ptrtoint", panels, "i64"), code.const(_LIST, "i64"))
+    empty = code.icmp("eq", cursor, stop)
+    place = code.select(empty, start, stop)
+    end = code.add(place, code.const(8 * ahead.rows, "i64"))
+    room = code.icmp("ule", end, code.add(start, code.const(_LIST_BYTES, "i64")))
+    with code.when(code.and_(ahead.known, room)):
+        rows = code.mul(code.splat(ahead.pitch, ahead.rows), code.consts(list(range(ahead.rows)), "i64"))
+        lines = code.add(code.splat(ahead.address, ahead.rows), rows)
+        code.store(lines, code.op(f"inttoptr {place} to ptr", PTR), 8)
+        code.store(code.select(empty, start, cursor), code.at(panels, _CURSOR), 8)
+        code.store(end, code.at(panels, _STOP), 8)
 
 
 def make_panel(
-    code: Code, ctx: Value, size: int, entry: Value, key: Sequence[Value], moved: Value, source: Value, ahead: Ahead
+    code: Code, ctx: Value, size: int, entry: Value, key: Sequence[Value], moved: Value, source: Value
 ) -> Value:
     """The place of a new panel, which is found by its key from now on; `source` is what `allocation_bit` gives."""
     panels = _panels(code, ctx)
@@ -222,9 +263,8 @@ def make_panel(
     before = code.select(fits, head, code.add(head, code.sub(end, following)))
     code.store(code.add(before, stride), code.at(panels, _HEAD), 8)
     code.store(code.add(place, stride), code.at(panels, _NEXT), 8)
-    for i, word in enumerate((*key, before, place, ahead.address)):
+    for i, word in enumerate((*key, before, place)):
         code.store(word, code.at(entry, 8 * i), 8)
-    code.store(ahead.rows, code.at(entry, _ROWS), 4)
     code.store(code.resize(moved, 32, False), code.at(entry, _MOVED), 4)
     return code.op(f"inttoptr {place} to ptr", PTR)
 

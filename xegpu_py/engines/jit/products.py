@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, lanes_of, vector
 from xegpu_py.engines.jit.host import Host, even_parts
 from xegpu_py.engines.jit.numbers import narrow, widen
+from xegpu_py.engines.jit.panels import Prefetches
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
 
 _UNROLLED = 4
@@ -15,6 +16,9 @@ _UNROLLED = 4
 
 _UNROLLED_IN_ALL = 2
 """The same where accumulators and operands take all registers, or sums of several products take some more."""
+
+_PREFETCHING = 6
+"""Of the tiles of accumulators, about how many are multiplied with prefetches."""
 
 _NAN32 = 0x7FC00000
 
@@ -361,23 +365,27 @@ def multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...], host
 def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], host: Host) -> str:
     """The function that multiplies what several steps of a loop have queued, in accumulators that stay where they are.
 
-    It takes a pointer to the thread's block, one to the queue, and how many entries that has, an i64. An entry has
-    pointers to the matrices A of all rows of chains, then to the matrices B of a row's chains.
+    It takes the context, a pointer to the thread's block, one to the queue, and how many entries that has, an i64. An
+    entry has pointers to the matrices A of all rows of chains, then to the matrices B of a row's chains.
 
     Args:
         sums_at: byte of the thread's block at which each accumulator is, of rows of chains.
     """
-    code = host.function(name, [f"{PTR} noalias align 64", PTR, "i64"])
-    thread, queue, entries = code.arguments
+    code = host.function(name, [PTR, f"{PTR} noalias align 64", PTR, "i64"])
+    ctx, thread, queue, entries = code.arguments
+    prefetches = Prefetches(code, ctx)
     stacked, count = len(sums_at), len(sums_at[0])
     acc = [[code.at(thread, place) for place in row] for row in sums_at]
-    for sums in tiled(code, shape, count, host, stacked):
+    tiles = list(tiled(code, shape, count, host, stacked))
+    for number, sums in enumerate(tiles):
         for at, chain, first, slot in sums.each():
             row, inner = divmod(at, shape.rows)
             own = accumulator(code, shape, acc[row][chain], inner, first, lanes_of(sums.kind))
             code.store(own, slot, 64)
 
-        def step(index: Value, sums: Sums = sums) -> None:
+        def step(index: Value, sums: Sums = sums, number: int = number) -> None:
+            if number % max(len(tiles) // _PREFETCHING, 1) == 0:
+                prefetches.some()
             entry = code.at(queue, code.mul(index, code.const(8 * (stacked + count), "i64")))
             a, b = (
                 [code.load(code.at(entry, 8 * i), PTR, 8) for i in range(first, first + size)]
@@ -389,6 +397,7 @@ def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], 
         for at, chain, first, slot in sums.each():
             row, inner = divmod(at, shape.rows)
             _store_sum(code, shape, code.load(slot, sums.kind, 64), acc[row][chain], inner, first)
+    prefetches.end()
     code.ret()
     return code.text()
 

@@ -18,8 +18,8 @@ from xegpu_py.engines.jit.panels import (
     find_panel,
     forget_panels,
     key_of,
+    list_lines,
     make_panel,
-    prefetch_ahead,
 )
 from xegpu_py.engines.jit.products import as_float, rows_of, words_of
 from xegpu_py.engines.jit.races import emit_note
@@ -305,7 +305,6 @@ class _Block:
         missing = code.label()
         code.go_on_if(found.known, missing)
         self._count("load", found.moved)
-        prefetch_ahead(code, found.entry, self.pitch)
         code.ret(found.place)
         code.begin(missing)
         code.ret(code.call(make, *code.arguments, found.entry, *found.key[1:], result="i64"))
@@ -324,8 +323,8 @@ class _Block:
 
         def panel(pointer: Value, elements: Value) -> Value:
             moved = code.mul(elements, code.const(self.size, "i64"))
-            ahead = self._ahead(pointer, step)
-            return make_panel(code, self.ctx, size, entry, [self.base, *key], moved, self._source(), ahead)
+            list_lines(code, self.ctx, self._ahead(pointer, step))
+            return make_panel(code, self.ctx, size, entry, [self.base, *key], moved, self._source())
 
         def whole(pointer: Value, elements: Value) -> None:
             code.br(arrange, pointer, self.pitch, panel(pointer, elements))
@@ -351,10 +350,9 @@ class _Block:
         x, y = (code.resize(v, 64, True) for v in (self.x, self.y))
         column = code.add(code.mul(x, code.const(self.size, "i64")), across)
         inside = code.and_(code.icmp("ult", column, self.width), code.icmp("ult", code.add(y, down), self.height))
-        some = code.and_(inside, code.icmp("ne", step, 0))
-        rows = code.select(some, code.const(self.shape.height, "i32"), code.const(0, "i32"))
+        known = code.and_(inside, code.icmp("ne", step, 0))
         address = code.add(code.cast("ptrtoint", pointer, "i64"), code.add(code.mul(down, self.pitch), across))
-        return Ahead(address, rows)
+        return Ahead(known, address, self.pitch, self.shape.height)
 
     def _source(self) -> Value:
         """The bit of the surface's allocation."""

@@ -13,7 +13,7 @@ from functools import partial
 from xegpu_py.engines.jit.code import PTR, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter, Queue
 from xegpu_py.engines.jit.exact_sums import summer
-from xegpu_py.engines.jit.panels import steps_of
+from xegpu_py.engines.jit.panels import Prefetches, steps_of
 from xegpu_py.engines.jit.products import (
     Extent,
     Shape,
@@ -34,6 +34,8 @@ from xegpu_py.visa.program import Instruction
 _SIDE_BY_SIDE = 4
 _LONGEST_CHAIN = 4
 _LONGEST_RUN = 64
+_PREFETCHES = 4
+"""How often some lines are prefetched for products that are not queued."""
 
 
 RULES = Table()
@@ -239,14 +241,14 @@ def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Seq
 
 def _flusher(emitter: Emitter, name: str, parts: Sequence[tuple[int, list[list[_Chain]]]]) -> str:
     """The function that multiplies what is queued; see `Queue`. A part is a place in the queue and what is there."""
-    code = emitter.host.function(name, [PTR, PTR, "i64"])
-    thread, memory, steps = code.arguments
+    code = emitter.host.function(name, [PTR, PTR, PTR, "i64"])
+    ctx, thread, memory, steps = code.arguments
     for place, stack in parts:
         own, shape = f"{name}_{place}", stack[0][0].shape
         sums_at = [[chain.acc for chain in group] for group in stack]
         emitter.helper(own, partial(queue_multiplier, own, shape, sums_at, emitter.host))
         entries = code.mul(steps, code.const(len(stack[0][0].a), "i64"))
-        code.call(own, thread, code.at(memory, place), entries)
+        code.call(own, ctx, thread, code.at(memory, place), entries)
     code.ret()
     return code.text()
 
@@ -364,6 +366,13 @@ def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scr
         ready = f"configure_tiles_{shape.rows}x{shape.columns}x{shape.depth}"
         emitter.configure_tiles(emitter.helper(ready, lambda: configure(ready, shape, emitter.host)))
     emitter.helper(name, lambda: make(name, shape, len(group), kept, emitter.host))
+    first = emitter.program.instructions[group[0].at[0]]
+    if emitter.is_panel(first["src1"]) or emitter.is_panel(first["src2"]):
+        # What is not queued is multiplied at once, with prefetches before it.
+        prefetches = Prefetches(code, emitter.ctx)
+        for _ in range(_PREFETCHES):
+            prefetches.some()
+        prefetches.end()
     operands = [code.at(emitter.thread, max(c.acc, 0)) for c in group]
     operands += [code.at(emitter.thread, d) for c in group for d, k in zip(c.dst, kept) if k]
     operands += [scratch.a(shape, place) for place in group[0].a]
