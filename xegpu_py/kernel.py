@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source, decode_utf8
@@ -197,6 +198,11 @@ class Kernel:
         except EngineMismatch as mismatch:
             message = f"kernel '{self.program.name}': {mismatch.message}"
             raise DiagnosticError([Diagnostic("error", message, self.program.where)], self._sources) from None
+        except LLVMError as failure:
+            where = self.program.where
+            note = Diagnostic("note", "the interpreter runs it: engine='interpreter', or --engine=interpreter", where)
+            message = f"kernel '{self.program.name}' has no native code: {failure}"
+            raise DiagnosticError([Diagnostic("error", message, where, (note,))], self._sources) from None
         staged.write_back(self.program.name)
         return done
 

@@ -13,6 +13,7 @@ import pytest
 from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.host import native_host
 from xegpu_py.engines.jit.kernel import functions_of_program
+from xegpu_py.engines.jit.llvm import major_version
 from xegpu_py.engines.jit.temporaries import free_nans, temporaries, temporary_predicates
 from xegpu_py.kernel import Kernel
 
@@ -122,11 +123,29 @@ for parts in (HALVES, QUARTERS):
 """
 
 
+def run_apart(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code of Python in a process that may crash."""
+    return subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True)
+
+
 def test_parts_may_be_computed_in_any_order() -> None:
     """LLVM 22 aborts the process where the last part of a variable is computed before others (see `Code.reserve`)."""
-    ran = subprocess.run([sys.executable, "-c", PARTS], cwd=Path(__file__).parent, capture_output=True, text=True)
+    ran = run_apart(PARTS)
     assert ran.stderr == ""
     assert ran.stdout.splitlines() == [str([30] * 16), str([34] * 8 + [30] * 8)]
+
+
+def test_failures_of_llvm_are_diagnostics() -> None:
+    """The same program without what keeps LLVM 22 from failing."""
+    if major_version() != 22:
+        pytest.skip("later versions compile it")
+    unkept = "from xegpu_py.engines.jit import code\ncode.major_version = lambda: 23\n"
+    ran = subprocess.run(
+        [sys.executable, "-c", unkept + PARTS], cwd=Path(__file__).parent, capture_output=True, text=True
+    )
+    assert "Assertion" in ran.stderr and ran.returncode == 1
+    assert "error: kernel 'temporaries' has no native code: LLVM 22" in ran.stderr
+    assert "note: the interpreter runs it: engine='interpreter'" in ran.stderr
 
 
 FLOATS = """\

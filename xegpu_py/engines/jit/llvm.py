@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 _POINTER = ctypes.c_void_p
 _TEXT = ctypes.c_char_p
@@ -46,7 +48,7 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "LLVMDisposeTargetData": (None, [_POINTER]),
     "LLVMCreatePassBuilderOptions": (_POINTER, []),
     "LLVMDisposePassBuilderOptions": (None, [_POINTER]),
-    "LLVMRunPasses": (_POINTER, [_POINTER, _TEXT, _POINTER, _POINTER]),
+    "LLVMRunPasses": (_POINTER, [_POINTER] * 4),
     "LLVMTargetMachineEmitToMemoryBuffer": (_NUMBER, [_POINTER, _POINTER, _NUMBER, _POINTER, _POINTER]),
     "LLVMOrcCreateLLJIT": (_POINTER, [_POINTER, _POINTER]),
     "LLVMOrcDisposeLLJIT": (_POINTER, [_POINTER]),
@@ -62,8 +64,41 @@ FILES = {"assembly": 0, "object": 1}
 """Outputs of code generation, as values of `LLVMCodeGenFileType`."""
 
 
+_RECOVERY = "_ZN4llvm20CrashRecoveryContext"
+"""The C++ class by which clang's library outlives failures of the compiler; LLVM's C API has nothing of the kind."""
+
+_METHODS = ("C1Ev", "D1Ev", "6EnableEv", "7DisableEv", "9RunSafelyENS_12function_refIFvvEEE")
+"""Its methods, as C++ mangles them: constructor, destructor, `Enable`, `Disable`, and `RunSafely`."""
+
+_CONTEXT_BYTES = 256
+"""More than an object of that class has."""
+
+_MOST_ARGUMENTS = 5
+
+_CALL = "\n".join(
+    [
+        "define void @call(ptr %record) {",
+        *(
+            f"%p{i} = getelementptr i64, ptr %record, i64 {i}\n%v{i} = load i64, ptr %p{i}"
+            for i in range(_MOST_ARGUMENTS + 1)
+        ),
+        "%f = inttoptr i64 %v0 to ptr",
+        f"%r = call i64 %f({', '.join(f'i64 %v{i + 1}' for i in range(_MOST_ARGUMENTS))})",
+        "store i64 %r, ptr %record",
+        "ret void",
+        "}",
+    ]
+)
+"""A function that calls another one by a record of its address and its arguments, and leaves the result there: no frame
+of Python may lie between `RunSafely` and what fails."""
+
+
 class LLVMError(Exception):
     """Text or object code that LLVM refuses."""
+
+
+class LLVMAbort(LLVMError):
+    """LLVM failed in the middle: an assertion that does not hold, or an invalid access. Its objects are lost."""
 
 
 @dataclass(frozen=True)
@@ -166,25 +201,86 @@ def machine() -> Machine:
 
 @contextmanager
 def _owned(pointer: _POINTER | int | None, dispose: object) -> Iterator[_POINTER | int | None]:
-    """An object of LLVM, which is destroyed at the end of the block."""
+    """An object of LLVM, which is destroyed at the end of the block, unless LLVM failed while it changed it."""
+    lost = False
     try:
         yield pointer
+    except LLVMAbort:
+        lost = True
+        raise
     finally:
-        dispose(pointer)  # type: ignore[operator]
+        if not lost:
+            dispose(pointer)  # type: ignore[operator]
 
 
-def compiled(text: str, target: Machine, passes: str, level: int, file: str = "object") -> bytes:
+def _plain(function: Any, *arguments: Any) -> int:
+    """The result of a function of integers and pointers."""
+    return int(function(*arguments) or 0)
+
+
+class _Recovery:
+    """Calls functions of LLVM such that their failures are exceptions.
+
+    While a call runs, signals such as SIGABRT and SIGSEGV are LLVM's, which passes on those of other threads.
+    """
+
+    _lock = threading.Lock()
+    _calls = 0
+
+    def __init__(self, methods: Sequence[Any]) -> None:
+        self._make, self._destroy, self._enable, self._disable, self._run = methods
+        self._run = ctypes.CFUNCTYPE(ctypes.c_bool, *[_POINTER] * 3)(ctypes.cast(self._run, _POINTER).value or 0)
+        self._code = Loaded([compiled(_CALL, machine(), "verify", 0, recover=False)], ["call"])
+
+    def __call__(self, function: Any, *arguments: Any) -> int:
+        """The result of a function of up to `_MOST_ARGUMENTS` integers and pointers, 64 bits.
+
+        Raises:
+            LLVMAbort: if it fails.
+        """
+        address = ctypes.cast(function, _POINTER).value or 0
+        record = (ctypes.c_uint64 * (_MOST_ARGUMENTS + 1))(address, *arguments)
+        context = ctypes.create_string_buffer(_CONTEXT_BYTES)
+        with self._lock:
+            if not _Recovery._calls:
+                self._enable()
+            _Recovery._calls += 1
+        try:
+            self._make(context)
+            fine = self._run(context, self._code.addresses[0], record)
+            self._destroy(context)
+        finally:
+            with self._lock:
+                _Recovery._calls -= 1
+                if not _Recovery._calls:
+                    self._disable()
+        if not fine:
+            raise LLVMAbort(f"LLVM {machine().version} failed; its message is on standard error")
+        return record[0]
+
+
+@lru_cache
+def _recovering() -> Callable[..., int]:
+    """What calls functions of LLVM that may fail: where the library exports no crash recovery, a plain call."""
+    methods = [getattr(_library(), _RECOVERY + name, None) for name in _METHODS]
+    return _plain if None in methods else _Recovery(methods)
+
+
+def compiled(text: str, target: Machine, passes: str, level: int, file: str = "object", recover: bool = True) -> bytes:
     """Compile a module of LLVM IR to object code or assembly, nearly all of the time without Python's lock.
 
     Args:
         passes: what is done to the module, in the syntax of `opt -passes`.
         level: of code generation, 0 to 3.
         file: one of `FILES`.
+        recover: whether a failure of LLVM is an exception; otherwise it ends the process.
 
     Raises:
         LLVMError: if LLVM does not take it.
+        LLVMAbort: if LLVM fails.
     """
     library, data, message = _library(), text.encode(), _POINTER()
+    call = _recovering() if recover else _plain
 
     def check(failed: int) -> None:
         if failed:
@@ -211,9 +307,10 @@ def compiled(text: str, target: Machine, passes: str, level: int, file: str = "o
         with _owned(module, library.LLVMDisposeModule):
             library.LLVMSetTarget(module, triple)
             library.LLVMSetModuleDataLayout(module, layout)
-            check_error(library.LLVMRunPasses(module, passes.encode(), maker, options))
-            emit = library.LLVMTargetMachineEmitToMemoryBuffer
-            check(emit(maker, module, FILES[file], ctypes.byref(message), ctypes.byref(output)))
+            wanted = ctypes.create_string_buffer(passes.encode())
+            check_error(call(library.LLVMRunPasses, module.value, ctypes.addressof(wanted), maker, options))
+            emit, results = library.LLVMTargetMachineEmitToMemoryBuffer, map(ctypes.addressof, (message, output))
+            check(call(emit, maker, module.value, FILES[file], *results) & 0xFFFFFFFF)
             with _owned(output, library.LLVMDisposeMemoryBuffer):
                 return ctypes.string_at(library.LLVMGetBufferStart(output), library.LLVMGetBufferSize(output))
 
