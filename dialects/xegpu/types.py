@@ -116,25 +116,13 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
     wi_layout: tuple[int, ...]
     wi_data: tuple[int, ...]
 
+    spelled: ClassVar = {"mma_block_size": ""}
+
     @classmethod
     def read_body(cls, cursor: Cursor, scope: Scope) -> "SgMap":
-        start = cursor.skip()
         if not cursor.accept("<{"):
             return super().read_body(cursor, scope)
-        found = {}
-        while True:
-            key = cursor.word() or ""
-            if key not in ("mma_block_size", *cls.parameters()) or key in found:
-                raise cursor.fault(f"expected mma_block_size, wi_layout or wi_data in {cls.mnemonic()}")
-            cursor.expect("=")
-            found[key] = cls.parameters()["wi_layout"].read(cursor, scope)
-            if not cursor.accept(","):
-                break
-        cursor.expect("}>")
-        found.pop("mma_block_size", None)
-        if len(found) < len(cls.parameters()):
-            raise cursor.fault(f"{cls.mnemonic()} needs wi_layout and wi_data", start)
-        return cls(**found)
+        return cls.read_settings(cursor, scope, "}>")
 
     def problem(self) -> str | None:
         """What breaks a rule that concerns the map alone."""
@@ -172,9 +160,7 @@ class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
         cursor.expect("<")
         if cursor.at('#xegpu.memory_scope<"'):
             return cls._read_raw(cursor, scope)
-        found, _ = _read_entries(cursor, scope)
-        cursor.expect(">")
-        return found
+        return _read_entries(cursor, scope)[0]
 
     def entries(self, print_defaults: bool = False) -> list[str]:
         """The settings as they are printed, those that have their default value left out."""
@@ -206,7 +192,7 @@ _SETTINGS = {name: name for name in TdescAttr.parameters()} | {"sg": "map", "sg_
 
 
 def _read_entries(cursor: Cursor, scope: Scope) -> tuple[TdescAttr, dict[str, Any]]:
-    """Read descriptor settings up to a closing bracket: `key = value`, and bare attributes that say what they are.
+    """Read descriptor settings and a closing bracket: `key = value`, and bare attributes that say what they are.
 
     The second result has what is given as `key = value` alone, and the chunk size.
     """
@@ -219,8 +205,7 @@ def _read_entries(cursor: Cursor, scope: Scope) -> tuple[TdescAttr, dict[str, An
         found[name] = value
 
     kinds = TdescAttr.parameters()
-    while not cursor.at(">"):
-        start = cursor.skip()
+    for start in cursor.entries(">"):
         if cursor.at("#"):
             _put_attribute(scope.resolve(scope.read_attribute(cursor)), put, cursor, start)
         else:
@@ -235,8 +220,6 @@ def _read_entries(cursor: Cursor, scope: Scope) -> tuple[TdescAttr, dict[str, An
                 put(name, given[name], start)
             else:
                 raise cursor.fault(f"expected a setting of a tensor descriptor ({', '.join(_SETTINGS)})", start)
-        if not cursor.accept(","):
-            break
     return TdescAttr(**found), given
 
 
@@ -288,8 +271,11 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         else:
             shape = cursor.dimensions("a tensor descriptor")
             element = scope.resolve(scope.read_type(cursor))
-            attr, given = _read_entries(cursor, scope) if cursor.accept(",") else (TdescAttr(), {})
-            cursor.expect(">")
+            if cursor.accept(","):
+                attr, given = _read_entries(cursor, scope)
+            else:
+                attr, given = TdescAttr(), {}
+                cursor.expect(">")
             found = cls(shape, element, attr)
             if given.get("boundary_check") and found._is_line():
                 raise cursor.fault("a 1D tensor descriptor has no boundary check: boundary_check is false", start)

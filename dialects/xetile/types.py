@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from xegpu_py.dialects import xegpu
 
@@ -121,46 +121,7 @@ class TileAttr(Attr, dialect=XeTile, name="tile_attr"):
     memory_space: int = GLOBAL
     scattered: bool = False
 
-    @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> "TileAttr":
-        cursor.expect("<")
-        if any(cursor.at(token) for token in ("#", "unit")):
-            return cls._read_raw(cursor, scope)
-        found: dict[str, Any] = {}
-        kinds = cls.parameters()
-        while not cursor.at(">"):
-            start = cursor.skip()
-            key = cursor.word() or ""
-            key = {"scatter": "scattered"}.get(key, key)
-            if key == "inner_blocks":
-                # Blocks that older text wants; xegpu-legalize chooses them.
-                cursor.expect("=")
-                scope.read_attribute(cursor)
-                if not cursor.accept(","):
-                    break
-                continue
-            if key not in kinds:
-                raise cursor.fault(f"expected a setting of a tile ({', '.join(kinds)})", start)
-            if key in found:
-                raise cursor.fault(f"'{key}' is given twice", start)
-            cursor.expect("=")
-            found[key] = kinds[key].read(cursor, scope)
-            if not cursor.accept(","):
-                break
-        cursor.expect(">")
-        return cls(**found)
-
-    def write_body(self, print_defaults: bool = False) -> str:
-        shown = []
-        if self.wg_map:
-            shown.append(f"wg_map = {self.wg_map.write_body()}")
-        if self.sg_map:
-            shown.append(f"sg_map = {self.sg_map.write_body()}")
-        for name in ("order", "memory_space", "scattered"):
-            value = getattr(self, name)
-            if print_defaults or value != getattr(TileAttr, name):
-                shown.append(f"{name} = {self.parameters()[name].write(value)}")
-        return f"<{', '.join(shown)}>"
+    spelled: ClassVar = {"scatter": "scattered", "inner_blocks": ""}
 
 
 @dataclass(frozen=True)

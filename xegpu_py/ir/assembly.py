@@ -118,7 +118,7 @@ class IndexListElement:
         cursor.expect("[")
         dynamic: list[str] = []
         static: list[int] = []
-        while not cursor.at("]"):
+        for _ in cursor.entries("]"):
             value = cursor.integer()
             if value is not None:
                 static.append(value)
@@ -128,9 +128,6 @@ class IndexListElement:
                 static += [DYNAMIC] * len(names)
             else:
                 raise cursor.expected(f"an SSA value or an integer in '{self.name}'")
-            if not cursor.accept(","):
-                break
-        cursor.expect("]")
         parsed.operands[self.name] = dynamic
         parsed.attributes[STATIC + self.name] = tuple(static)
 
@@ -251,15 +248,11 @@ class AttrDict:
         opening, closing = self._brackets
         if not cursor.accept(opening):
             return
-        while not cursor.at("}"):
-            start = cursor.skip()
+        for start in cursor.entries(closing):
             m = cursor.match(_KEY)
             if not m:
                 raise cursor.expected("an attribute name or '}'")
             self._read_entry(m[1] if m[1] is not None else m[2], start, r, op, parsed)
-            if not cursor.accept(","):
-                break
-        cursor.expect(closing)
 
     def _read_entry(self, key: str, start: int, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         cursor = r.cursor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from re import Pattern
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
@@ -96,6 +97,18 @@ class Cursor:
         """
         if not self.accept(literal):
             raise self.expected(f"'{literal}'")
+
+    def entries(self, closing: str) -> Iterator[int]:
+        """The offset of each entry of a list, which commas divide; consumes the commas, and the closing bracket.
+
+        Raises:
+            SyntaxFault: if something else follows an entry.
+        """
+        while not self.at(closing):
+            yield self.skip()
+            if not self.accept(","):
+                break
+        self.expect(closing)
 
     def word(self) -> str | None:
         """A bare identifier, dots included."""

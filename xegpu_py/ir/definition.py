@@ -129,6 +129,9 @@ class Dialect:
         return op.build
 
 
+_SETTING = re.compile(r"[A-Za-z_]\w*\s*=")
+
+
 @dataclasses.dataclass(frozen=True)
 class _Parametrized:
     """Base of types and attributes. Their parameters are the dataclass fields."""
@@ -136,6 +139,8 @@ class _Parametrized:
     dialect: ClassVar[type[Dialect]]
     name: ClassVar[str]
     also_named: ClassVar[tuple[str, ...]] = ()
+    spelled: ClassVar[dict[str, str]] = {}
+    """Other names of parameters that are read; "" for what older text has and no value keeps."""
     _sigil: ClassVar[str]
     _codecs: ClassVar[dict[str, AttributeCodec]]
 
@@ -166,30 +171,49 @@ class _Parametrized:
 
     @classmethod
     def read_body(cls, cursor: Cursor, scope: Scope) -> Self:
-        """Read what follows the name, by default `<a = value, b = value>` or MLIR's own `<value, value>`."""
-        if not cls._codecs:
-            if cursor.text.startswith("<", cursor.pos):
-                cursor.expect("<")
-                cursor.expect(">")
+        """Read what follows the name, by default `<a = value, b = value>` or MLIR's own `<value, value>`.
+
+        Parameters that have a default may be left out, and then the brackets as well.
+        """
+        # A bracket apart from the name of a type without parameters is not its own.
+        has_body = cursor.at("<") if cls._codecs else cursor.text.startswith("<", cursor.pos)
+        if not has_body and not cls._needed():
             return cls()
         cursor.expect("<")
-        if not any(cursor.at(k) for k in cls._codecs):
+        if not cursor.at(">") and not _SETTING.match(cursor.text, cursor.skip()):
             return cls._read_raw(cursor, scope)
+        return cls.read_settings(cursor, scope, ">")
+
+    @classmethod
+    def _needed(cls) -> list[str]:
+        """The parameters without a default."""
+        return [k for k in cls._codecs if not hasattr(cls, k)]
+
+    @classmethod
+    def read_settings(cls, cursor: Cursor, scope: Scope, closing: str) -> Self:
+        """Read `a = value, b = value`, in any order, and a closing bracket.
+
+        Raises:
+            SyntaxFault: at a name that is none of a parameter's, or is given twice; or if a parameter is missing.
+        """
         found: dict[str, Any] = {}
-        while True:
-            start = cursor.skip()
-            key = cursor.word()
-            if key not in cls._codecs or key in found:
+        first = cursor.skip()
+        for start in cursor.entries(closing):
+            key = cursor.word() or ""
+            name = cls.spelled.get(key, key)
+            codec = AttributeCodec() if key and not name else cls._codecs.get(name)
+            if codec is None:
                 names = ", ".join(k for k in cls._codecs if k not in found)
                 raise cursor.fault(f"expected {names or 'no further parameter'} in {cls.mnemonic()}", start)
+            if name in found:
+                raise cursor.fault(f"'{key}' is given twice", start)
             cursor.expect("=")
-            found[key] = cls._codecs[key].read(cursor, scope)
-            if not cursor.accept(","):
-                break
-        missing = [k for k in cls._codecs if k not in found]
+            value = codec.read(cursor, scope)
+            if name:
+                found[name] = value
+        missing = [k for k in cls._needed() if k not in found]
         if missing:
-            raise cursor.fault(f"{cls.mnemonic()} needs {', '.join(missing)}")
-        cursor.expect(">")
+            raise cursor.fault(f"{cls.mnemonic()} needs {', '.join(missing)}", first)
         return cls(**found)
 
     @classmethod
@@ -207,10 +231,16 @@ class _Parametrized:
         return None
 
     def write_body(self, print_defaults: bool = False) -> str:
-        """The text after the name, by default `<a = value, b = value>`."""
+        """The text after the name, by default `<a = value, b = value>`, without what is absent or has its default."""
         if not self._codecs:
             return ""
-        return "<" + ", ".join(f"{k} = {codec.write(getattr(self, k))}" for k, codec in self._codecs.items()) + ">"
+        shown = []
+        for name, codec in self._codecs.items():
+            value = getattr(self, name)
+            if value is None or (not print_defaults and value == getattr(type(self), name, None)):
+                continue
+            shown.append(f"{name} = {value.write_body() if isinstance(value, Attr) else codec.write(value)}")
+        return f"<{', '.join(shown)}>"
 
     def write(self, print_defaults: bool = False) -> str:
         """The whole in dialect syntax."""

@@ -35,24 +35,15 @@ def read_generic(op: type[Operation], cursor: Cursor, scope: Scope, operand: Rea
     parsed = ParsedOp()
     names: list[str] = []
     cursor.expect("(")
-    while not cursor.at(")"):
+    for _ in cursor.entries(")"):
         name = cursor.ssa()
         if name is None:
             raise cursor.expected("an SSA value")
         names.append(operand(name))
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
     segments = None
     for opening, closing in (("<{", "}>"), ("{", "}")):
-        if not cursor.accept(opening):
-            continue
-        while not cursor.at("}"):
-            found = _entry(op, cursor, scope, parsed)
-            segments = found or segments
-            if not cursor.accept(","):
-                break
-        cursor.expect(closing)
+        for _ in cursor.entries(closing) if cursor.accept(opening) else ():
+            segments = _entry(op, cursor, scope, parsed) or segments
     cursor.expect(":")
     groups = {}
     for which in ("operand", "result"):

@@ -188,13 +188,7 @@ def _read_item(cursor: Cursor) -> Step | Nest:
     if not m:
         raise cursor.expected("a pass")
     if cursor.accept("("):
-        items: list[Step | Nest] = []
-        while not cursor.at(")"):
-            items.append(_read_item(cursor))
-            if not cursor.accept(","):
-                break
-        cursor.expect(")")
-        return Nest(m[0], tuple(items))
+        return Nest(m[0], tuple(_read_item(cursor) for _ in cursor.entries(")")))
     step = Step(m[0], cursor.balanced()[1:-1].strip() if cursor.at("{") else "")
     problem = step_problem(step)
     if problem:

@@ -74,41 +74,8 @@ Dense = Annotated[tuple[int, ...], _DenseKind()]
 """A list of integers of an op."""
 
 
-class _Settings(Attr):
-    """An attribute whose parameters are `name = value`, in any order, all of which may be left out."""
-
-    @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> Any:
-        if not cursor.accept("<"):
-            return cls()
-        kinds = cls.parameters()
-        if not cursor.at(">") and not any(cursor.at(k) for k in kinds):
-            return cls._read_raw(cursor, scope)
-        found: dict[str, Any] = {}
-        while not cursor.at(">"):
-            start = cursor.skip()
-            key = cursor.word() or ""
-            if key not in kinds or key in found:
-                raise cursor.fault(f"expected one of {', '.join(k for k in kinds if k not in found)}", start)
-            cursor.expect("=")
-            found[key] = kinds[key].read(cursor, scope)
-            if not cursor.accept(","):
-                break
-        cursor.expect(">")
-        return cls(**found)
-
-    def write_body(self, print_defaults: bool = False) -> str:
-        default = type(self)()
-        shown = [
-            f"{k} = {kind.write(getattr(self, k))}"
-            for k, kind in self.parameters().items()
-            if getattr(self, k) != getattr(default, k)
-        ]
-        return f"<{', '.join(shown)}>"
-
-
 @dataclass(frozen=True)
-class BlockTdescAttr(_Settings, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
+class BlockTdescAttr(Attr, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
     """The properties of a block's descriptor besides shape and element type."""
 
     memory_space: Space = MemoryScope.GLOBAL
@@ -120,7 +87,7 @@ _DEFAULT = BlockTdescAttr()
 
 
 @dataclass(frozen=True)
-class ScatterTdescAttr(_Settings, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
+class ScatterTdescAttr(Attr, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
     """The properties of a scattered descriptor besides shape and element type."""
 
     memory_space: Space = MemoryScope.GLOBAL
@@ -128,7 +95,7 @@ class ScatterTdescAttr(_Settings, dialect=UpstreamXeGPU, name="scatter_tdesc_att
 
 
 @dataclass(frozen=True)
-class Layout(_Settings, dialect=UpstreamXeGPU, name="layout"):
+class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
     """Which subgroup, instruction and lane has which elements. An absent parameter is an empty list."""
 
     sg_layout: tuple[int, ...] = ()
@@ -196,7 +163,7 @@ class Range(Attr, dialect=UpstreamXeGPU, name="range"):
 
 
 @dataclass(frozen=True)
-class MemLayout(_Settings, dialect=UpstreamXeGPU, name="mem_layout"):
+class MemLayout(Attr, dialect=UpstreamXeGPU, name="mem_layout"):
     """The layout of a matrix in shared local memory: strides in elements, and contiguous blocks."""
 
     stride: tuple[int, ...] = ()

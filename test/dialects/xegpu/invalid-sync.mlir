@@ -89,5 +89,5 @@ func.func @older_producers_and_consumers(%n: i8) {
 
 // -----
 
-// expected-error @below {{expected mma_block_size, wi_layout or wi_data in #xegpu.sg_map}}
+// expected-error @below {{expected wi_layout, wi_data in #xegpu.sg_map}}
 func.func private @map(!xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<{block = [8, 16], wi_layout = [1, 16], wi_data = [1, 1]}>>)

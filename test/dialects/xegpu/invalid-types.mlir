@@ -162,7 +162,7 @@ func.func private @f(!xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 
 
 // -----
 
-// expected-error @below {{expected wi_data in #xegpu.sg_map}}
+// expected-error @below {{'wi_layout' is given twice}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_layout = [1, 16]>>)
 
 // -----

@@ -105,7 +105,7 @@ func.func private @f(!xetile.tile<16xf32, #xetile.tile_attr<sg_map = <wi_layout 
 
 // -----
 
-// expected-error @below {{expected a setting of a tile (wg_map, sg_map, order, memory_space, scattered)}}
+// expected-error @below {{expected wg_map, sg_map, order, memory_space, scattered in #xetile.tile_attr}}
 func.func private @f(!xetile.tile<8x16xf16, #xetile.tile_attr<layout = [0, 1]>>)
 
 // -----
