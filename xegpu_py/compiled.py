@@ -16,7 +16,7 @@ from mlir import ir as mlir
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module
-from xegpu_py.kernel import Kernel, extent
+from xegpu_py.kernel import Kernel
 from xegpu_py.lowered import (
     Lowered,
     ModuleSource,
@@ -36,6 +36,7 @@ from xegpu_py.surfaces import unaligned_surfaces
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
+from xegpu_py.visa.program import extent
 
 _SSA_NAME = re.compile(r"%[\w$.-]+")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -15,13 +14,13 @@ from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source, decode_utf8
 from xegpu_py.numerics.dpas import MODELS, Model
-from xegpu_py.runtime.launch import ENGINES, Dim, Engine, EngineMismatch, Grid, Launcher, Statistics, default_engine
+from xegpu_py.runtime.launch import ENGINES, Engine, EngineMismatch, Grid, Launcher, Statistics, default_engine
 from xegpu_py.runtime.memory import DeviceMemory, HostMemory
 from xegpu_py.runtime.staging import Staged
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
-from xegpu_py.visa.program import Input, Program, chosen
+from xegpu_py.visa.program import Input, Program, chosen, extent
 from xegpu_py.visa.verify import verify
 
 CHECKS = ("memory", "uninit", "races")
@@ -222,22 +221,6 @@ def choose(programs: Sequence[Program], name: str | None) -> Program:
         ValueError: if there is no such kernel, or the name is missing and there are several.
     """
     return programs[chosen([p.name for p in programs], name)]
-
-
-def extent(given: int | Sequence[int], name: str) -> Dim:
-    """A grid or block in x, y and z.
-
-    Raises:
-        TypeError, ValueError: if it is not one to three positive integers; the message calls it `name`.
-    """
-    try:
-        values = [operator.index(v) for v in (given if isinstance(given, (Sequence, np.ndarray)) else (given,))]
-    except TypeError:
-        raise TypeError(f"'{name}' must be one to three positive integers, not {given!r}") from None
-    if not 1 <= len(values) <= 3 or not all(1 <= v < 1 << 32 for v in values):
-        raise ValueError(f"'{name}' must be one to three positive integers of 32 bits, not {given!r}")
-    x, y, z = (*values, 1, 1)[:3]
-    return x, y, z
 
 
 def _is_pointer(item: Input) -> bool:

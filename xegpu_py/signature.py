@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from mlir import ir as mlir
 
-from xegpu_py.kernel import extent
 from xegpu_py.numerics.narrow import ARRAYS, element_bits, packed_shape
 from xegpu_py.passes.common.kernels import GRID_LIMIT
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import Block2DLimits
 from xegpu_py.target import target as target_of
+from xegpu_py.visa.program import extent
 
 SMALL = {"bytes": (1 << 31) - (1 << 16), "index": 1 << 30, "grid": GRID_LIMIT}
 """The limits that the first version of a kernel is compiled for: the bytes from the first to the last byte of an array,

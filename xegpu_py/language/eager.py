@@ -25,12 +25,13 @@ from xegpu_py.language.held import BUILDING
 from xegpu_py.language.rewriting import Meaning
 from xegpu_py.language.source import code_of
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.reference.launch import bind, extent, is_of_workgroup
+from xegpu_py.reference.launch import bind, is_of_workgroup
 from xegpu_py.reference.machine import Barrier, Launch, Subgroup, Workgroup
 from xegpu_py.reference.memory import BASE, Memory
 from xegpu_py.reference.program import Function
 from xegpu_py.reference.stepping import Stepper
 from xegpu_py.target import DEFAULT
+from xegpu_py.visa.program import extent
 
 Make = Callable[[Sequence[mlir.Value]], Mapping[str, Any]]
 """Gives the function's arguments for the SSA values of the kernel's arguments."""

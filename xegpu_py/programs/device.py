@@ -21,9 +21,8 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.lowered import ModuleSource, copied
 from xegpu_py.programs.lowering import Launch, Parameter, Site
 from xegpu_py.programs.memrefs import ELEMENTS, MemRef
-from xegpu_py.runtime.launch import Dim
 from xegpu_py.runtime.trace import Tracer, statistics_table
-from xegpu_py.visa.program import Program
+from xegpu_py.visa.program import Dim, Program
 
 MANY = 100
 """A program that launches one kernel at least this often is assumed to measure time, and gets a note."""

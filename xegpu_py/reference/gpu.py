@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
-from xegpu_py.reference.machine import Dim, Frame, Lane, Lanes, Steps, Subgroup
+from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup
 from xegpu_py.reference.memory import Fault
 from xegpu_py.reference.program import Node, controls, evaluates_in, together
 from xegpu_py.reference.vector import combine, identity_of, reduced
+from xegpu_py.visa.program import Dim
 
 _WORKGROUP = -1
 

@@ -16,10 +16,10 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.narrow import PackedArrays, packed_shape
 from xegpu_py.reference.elements import element_of, kind_of
-from xegpu_py.reference.machine import Dim, Launch, Workgroup
+from xegpu_py.reference.machine import Launch, Workgroup
 from xegpu_py.reference.memory import BASE, Memory, MemRef, attach
 from xegpu_py.reference.program import Function
-from xegpu_py.visa.program import chosen
+from xegpu_py.visa.program import chosen, extent
 
 DIALECTS = (
     "arith", "cf", "func", "gpu", "iree_vector_ext", "math", "memref", "scf", "vector", "xegpu", "xetile",
@@ -117,19 +117,6 @@ def kernel_of(module: Module, name: str | None) -> ir.Operation:
     """
     found = [op for op in walk(module.operation) if op.name == "gpu.func" and "gpu.kernel" in op.attributes]
     return found[chosen([ir.StringAttr(op.attributes["sym_name"]).value for op in found], name)]
-
-
-def extent(given: int | Sequence[int], name: str) -> Dim:
-    """A grid or block in x, y and z.
-
-    Raises:
-        ValueError: if it is invalid; the message calls it `name`.
-    """
-    values = [int(v) for v in given] if isinstance(given, Sequence) else [int(given)]
-    if not 1 <= len(values) <= 3 or min(values) < 1:
-        raise ValueError(f"'{name}' must be one to three positive integers, not {given!r}")
-    x, y, z = (*values, 1, 1)[:3]
-    return x, y, z
 
 
 def is_of_workgroups(func: ir.Operation) -> bool:

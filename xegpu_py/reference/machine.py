@@ -19,8 +19,8 @@ from xegpu_py.ir.printf import check_format, formatted
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.reference.memory import Fault, Memory, MemRef, Unknown, allocated
 from xegpu_py.reference.program import Block, Function, Node
+from xegpu_py.visa.program import Dim
 
-Dim = tuple[int, int, int]
 Lanes = tuple[int, ...]
 """The active lanes of a subgroup, in increasing order."""
 

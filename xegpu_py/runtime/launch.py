@@ -31,12 +31,10 @@ from xegpu_py.runtime.progress import Progress
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, allocate
 from xegpu_py.visa.flow import flow_of
-from xegpu_py.visa.program import PRINT_BUFFER, Program
+from xegpu_py.visa.program import PRINT_BUFFER, Dim, Program
 
 THREADS_AT_ONCE = 1024
 """Hardware threads that run together: enough to make numpy's overhead small, few enough for caches."""
-
-Dim = tuple[int, int, int]
 
 Engine = Literal["jit", "interpreter", "both"]
 ENGINES: tuple[Engine, ...] = ("jit", "interpreter", "both")

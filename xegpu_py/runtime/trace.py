@@ -11,14 +11,14 @@ import numpy as np
 from xegpu_py.engines.batch import Batch
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
-from xegpu_py.runtime.launch import Dim, Statistics
+from xegpu_py.runtime.launch import Statistics
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.assembly import write_statement
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Predicate
-from xegpu_py.visa.program import Program
+from xegpu_py.visa.program import Dim, Program
 
 _SHOWN = 16
 

@@ -189,19 +189,6 @@ class LaneImport(SubgroupImport):
             found = transpose(split, [*range(len(outer)), len(outer), len(outer) + 2, len(outer) + 1])
         return [cast(found, wanted)]
 
-    def on_store_nd(self, view: Any) -> None:
-        tdesc = self.moved(view)
-        desc = ours.TensorDesc.of(tdesc)
-        fragment = desc.fragment()
-        if math.prod(fragment) != math.prod(shape_of(view.value)):
-            refuse(
-                view,
-                f"a lane has {math.prod(fragment)} elements of a block of {by(desc.shape)}, not {view.value.type}",
-                "is this a kernel of subgroups?",
-            )
-        made = ours.StoreNdOp(cast(view.value, fragment), tdesc, mode=self.mode)
-        put_hints(made, view, "lsc_store" if len(desc.shape) == 1 else "lsc_store_block2d", True)
-
     def on_dpas(self, view: Any) -> list[ir.Value]:
         return self.product(view, ours.DpasOp)
 

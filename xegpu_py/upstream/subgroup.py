@@ -229,13 +229,15 @@ class SubgroupImport:
     def on_store_nd(self, view: Any) -> None:
         tdesc = self.moved(view)
         desc = ours.TensorDesc.of(tdesc)
-        if math.prod(shape_of(view.value)) != math.prod(desc.shape):
+        held = desc.shape if self.mode == VC else desc.fragment()
+        if math.prod(shape_of(view.value)) != math.prod(held):
+            here, other = ("subgroup", "lanes") if self.mode == VC else ("lane", "subgroups")
             refuse(
                 view,
-                f"{view.value.type} is stored to a block of {by(desc.shape)}",
-                "is this a kernel of lanes?",
+                f"a {here} has {math.prod(held)} elements of a block of {by(desc.shape)}, not {view.value.type}",
+                f"is this a kernel of {other}?",
             )
-        made = ours.StoreNdOp(cast(view.value, desc.shape), tdesc, mode=self.mode)
+        made = ours.StoreNdOp(cast(view.value, held), tdesc, mode=self.mode)
         put_hints(made, view, "lsc_store" if len(desc.shape) == 1 else "lsc_store_block2d", True)
 
     def on_prefetch_nd(self, view: Any) -> None:

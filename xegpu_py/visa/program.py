@@ -11,6 +11,8 @@ from functools import cached_property, update_wrapper
 from types import MappingProxyType
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
+import numpy as np
+
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.visa.operands import Guard, Predicate, Variable
 
@@ -203,6 +205,26 @@ class Program:
 
 _BODY = ("variables", "instructions", "declared")
 """The fields of a program that engines of native code do not read to run it."""
+
+
+Dim = tuple[int, int, int]
+"""The extents of a grid or of a workgroup in x, y and z."""
+
+
+def extent(given: int | Sequence[int], name: str) -> Dim:
+    """A grid or block in x, y and z.
+
+    Raises:
+        TypeError, ValueError: if it is not one to three positive integers; the message calls it `name`.
+    """
+    try:
+        values = [operator.index(v) for v in (given if isinstance(given, (Sequence, np.ndarray)) else (given,))]
+    except TypeError:
+        raise TypeError(f"'{name}' must be one to three positive integers, not {given!r}") from None
+    if not 1 <= len(values) <= 3 or not all(1 <= v < 1 << 32 for v in values):
+        raise ValueError(f"'{name}' must be one to three positive integers of 32 bits, not {given!r}")
+    x, y, z = (*values, 1, 1)[:3]
+    return x, y, z
 
 
 def chosen(names: Sequence[str], wanted: str | None) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -31,66 +32,32 @@ def _raw_reader(inst: Instruction, name: str, layout: Layout) -> Read | None:
 
 @STEPS.of("dpas")
 def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Multiply and add matrices (DPAS.md); columns of disabled lanes are not written."""
-    reads = [_raw_reader(inst, name, layout) for name in ("src0", "src1", "src2")]
-    write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
-    dst_type, acc = inst["dst"].var.type, inst["src0"].var
-
-    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
-        c, b, a = (read(batch, rows) if read else None for read in reads)
-        assert a is not None and b is not None
-        result = numerics.dpas(
-            c,
-            b,
-            a,
-            W=inst["W"],
-            A=inst["A"],
-            SD=inst["SD"],
-            RC=inst["RC"],
-            exec_size=inst.exec_size,
-            dst_type=dst_type,
-            src0_type=acc.type if acc else dst_type,
-            model=model,
-        )
-        _write_columns(inst, result, batch, rows, mask(batch, rows, active), write)
-
-    return step
+    """Multiply and add matrices (DPAS.md)."""
+    multiply = partial(numerics.dpas, SD=inst["SD"], RC=inst["RC"], exec_size=inst.exec_size, model=model)
+    return _product(inst, layout, ("src0", "src1", "src2"), multiply)
 
 
 @STEPS.of("bdpas")
 def bdpas(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Multiply and add block-scaled matrices; columns of disabled lanes are not written."""
-    reads = [_raw_reader(inst, name, layout) for name in ("src0", "src1", "src2", "src3", "src4")]
+    """Multiply and add block-scaled matrices."""
+    return _product(inst, layout, ("src0", "src1", "src2", "src3", "src4"), partial(numerics.bdpas, model=model))
+
+
+def _product(inst: Instruction, layout: Layout, sources: Sequence[str], multiply: Callable[..., Array]) -> Step:
+    """The step of a product of the sources' bytes; each enabled lane's column of all rows is written."""
+    reads = [_raw_reader(inst, name, layout) for name in sources]
     write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
     dst_type, acc = inst["dst"].var.type, inst["src0"].var
+    types = {"W": inst["W"], "A": inst["A"], "dst_type": dst_type, "src0_type": acc.type if acc else dst_type}
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
-        c, b, a, scale_b, scale_a = (read(batch, rows) if read else None for read in reads)
-        assert a is not None and b is not None
-        result = numerics.bdpas(
-            c,
-            b,
-            a,
-            scale_b,
-            scale_a,
-            W=inst["W"],
-            A=inst["A"],
-            dst_type=dst_type,
-            src0_type=acc.type if acc else dst_type,
-            model=model,
-        )
-        _write_columns(inst, result, batch, rows, mask(batch, rows, active), write)
+        result = multiply(*(read(batch, rows) if read else None for read in reads), **types)
+        size = result.shape[-1] // (inst["RC"] * inst.exec_size)
+        lanes = mask(batch, rows, active)
+        columns = None if lanes is None else np.tile(np.repeat(lanes, size, axis=1), inst["RC"])
+        write(batch, rows, np.broadcast_to(result, (count_of(batch, rows), result.shape[-1])), columns)
 
     return step
-
-
-def _write_columns(
-    inst: Instruction, result: Array, batch: Batch, rows: Rows, lanes: Array | None, write: Callable[..., None]
-) -> None:
-    """Write a product's bytes: each lane's column of all rows."""
-    size = result.shape[-1] // (inst["RC"] * inst.exec_size)
-    columns = None if lanes is None else np.tile(np.repeat(lanes, size, axis=1), inst["RC"])
-    write(batch, rows, np.broadcast_to(result, (count_of(batch, rows), result.shape[-1])), columns)
 
 
 @STEPS.of("mov")
