@@ -174,7 +174,10 @@ class Constants:
             return inst
         return self._moved(inst, source) or inst
 
-    def _number(self, value: Immediate, inst: Instruction) -> int:
-        """The bits of a constant in the type of the result."""
-        moved = replace(inst, name="mov", values={"dst": inst["dst"], "src0": value}, exec_size=1, saturate=False)
-        return evaluate(moved, {}, self._target)[0]
+    @staticmethod
+    def _number(value: Immediate, inst: Instruction) -> int:
+        """The bits of an integer constant in the type of the result, to which it is extended or cut."""
+        fmt = value.format
+        negative = fmt.kind == "s" and value.bits >> (fmt.bits - 1)
+        number: int = value.bits - (1 << fmt.bits if negative else 0)
+        return number % (1 << inst["dst"].var.format.bits)

@@ -1,4 +1,4 @@
-"""Constant evaluation: the interpreter runs one instruction on a thread that has only the operands."""
+"""Constant evaluation: the interpreter's step of one instruction runs on a thread that has only the operands."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.batch import new_batch
-from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.golden.registers import register_step
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.operands import Destination, Flag, Predicate, Region, Variable
-from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import LANES
 
 _SLOT_BYTES = LANES * 8
@@ -80,8 +80,8 @@ def _evaluate(
         else:
             data = b"".join(b.to_bytes(var.format.bytes, "little") for b in bits)
             batch.regs[0, offsets[var] : offsets[var] + len(data)] = np.frombuffer(data, np.uint8)
-    program = Program("evaluate", tuple(variables), tuple(flags), instructions=(inst, Instruction("ret")))
-    Interpreter(program, layout).run(batch)
+    with np.errstate(all="ignore"):
+        register_step(inst, layout, "fma")(batch, slice(None), None)
     result = inst["dst"].var
     if isinstance(result, Predicate):
         return tuple(int(b) for b in batch.flags[0, predicates[result], : inst.exec_size])

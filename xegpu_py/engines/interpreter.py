@@ -14,10 +14,11 @@ from typing import Protocol
 import numpy as np
 
 from xegpu_py.engines.access import Layout
-from xegpu_py.engines.arithmetic import Step, arithmetic_step, flag_logic_step
+from xegpu_py.engines.arithmetic import Step
 from xegpu_py.engines.batch import ENDED, Batch, Rows
-from xegpu_py.engines.golden import memory, registers
+from xegpu_py.engines.golden import memory
 from xegpu_py.engines.golden.control import CONTROL, STAY, Next
+from xegpu_py.engines.golden.registers import register_step
 from xegpu_py.engines.memory import AccessFault, RuntimeFault
 from xegpu_py.engines.races import RaceFault
 from xegpu_py.engines.watch import UnwrittenFault, watched_next, watched_step
@@ -26,11 +27,8 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.assembly import write_statement
 from xegpu_py.visa.flow import divergent_lanes
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import Flag
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
-
-_STEPS = {**registers.STEPS, **memory.STEPS}
 
 _PATIENCE = 256
 """The number of runs of the threads farthest behind after which others run once; it is halved each time."""
@@ -86,11 +84,10 @@ class Interpreter:
         return [self._prepare(at)[0] for at in range(len(self.program.instructions))]
 
     def _step(self, inst: Instruction) -> Step:
-        if inst.name in _STEPS:
-            step: Step = _STEPS[inst.name](inst, self.layout, self.model)
+        if inst.name in memory.STEPS:
+            step: Step = memory.STEPS[inst.name](inst, self.layout, self.model)
             return step
-        on_predicates = isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares
-        return (flag_logic_step if on_predicates else arithmetic_step)(inst, self.layout)
+        return register_step(inst, self.layout, self.model)
 
     def run(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:
         """Run a batch's threads until they end.

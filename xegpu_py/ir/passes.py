@@ -247,6 +247,7 @@ def _near(name: str) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
+@cache
 def _is_upstream(name: str) -> bool:
     try:
         with ir.Context(load_on_create_dialects=[]):
@@ -263,14 +264,13 @@ def make_pass(cls: type[Registered], options: str) -> Registered:
         ValueError: if the pass has no such option, or the value does not fit.
     """
     known = cls.options()
-    hints = _hints(cls)
     given: dict[str, Any] = {}
     for word in options.split():
         name, has_value, value = word.partition("=")
         if name not in known:
             what = f"its options are {', '.join(known)}" if known else "it has none"
             raise ValueError(f"pass '{cls.name}' has no option '{name}'; {what}")
-        given[known[name].name] = _option(cls, name, hints[known[name].name], value if has_value else "true")
+        given[known[name].name] = _option(cls, name, _hints(cls)[known[name].name], value if has_value else "true")
     return cls(**given)
 
 

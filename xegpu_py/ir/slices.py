@@ -30,36 +30,16 @@ Box = tuple[tuple[int, int], ...]
 """The first element and the number of elements along each dimension."""
 
 
-def _numbers(op: ir.Operation, name: str) -> list[int]:
-    return [ir.IntegerAttr(a).value for a in ir.ArrayAttr(op.attributes[name])]
-
-
-def _extracted(op: ir.Operation) -> Box:
-    """Where an extracted slice lies: all of the dimensions that it leaves out."""
-    given = list(zip(_numbers(op, "offsets"), _numbers(op, "sizes")))
-    shape = ir.VectorType(op.operands[0].type).shape
-    return (*given, *((0, n) for n in shape[len(given) :]))
-
-
 def _complete(op: ir.Operation) -> None:
     """Give an extracted slice an offset for each dimension."""
-    box = _extracted(op)
-    if len(_numbers(op, "offsets")) == len(box):
+    shape = ir.VectorType(op.operands[0].type).shape
+    count = len(ir.ArrayAttr(op.attributes["offsets"]))
+    if count == len(shape):
         return
     integer = ir.IntegerType.get_signless(64)
-    for name, numbers in (
-        ("offsets", [first for first, _ in box]),
-        ("sizes", [size for _, size in box]),
-        ("strides", [1] * len(box)),
-    ):
-        op.attributes[name] = ir.ArrayAttr.get([ir.IntegerAttr.get(integer, n) for n in numbers])
-
-
-def _inserted(op: ir.Operation) -> Box:
-    """Where an inserted slice lies: one element of the dimensions that it lacks, which are the first ones."""
-    offsets = _numbers(op, "offsets")
-    shape = ir.VectorType(op.operands[0].type).shape
-    return tuple(zip(offsets, [1] * (len(offsets) - len(shape)) + shape))
+    for name, rest in (("offsets", [0] * len(shape)), ("sizes", shape), ("strides", [1] * len(shape))):
+        numbers = [ir.IntegerAttr.get(integer, n) for n in rest[count:]]
+        op.attributes[name] = ir.ArrayAttr.get([*ir.ArrayAttr(op.attributes[name]), *numbers])
 
 
 def _meet(a: Box, b: Box) -> bool:
@@ -71,7 +51,9 @@ class _Function:
     """The slices of a function."""
 
     extracts: list[ir.Operation] = field(default_factory=list)
-    inserts: dict[ir.Type, dict[Box, None]] = field(default_factory=dict)
+    inserts: list[ir.Operation] = field(default_factory=list)
+    boxes: dict[ir.Type, dict[Box, None]] = field(default_factory=dict)
+    decoded: dict[ir.Attribute, list[int]] = field(default_factory=dict)
 
     def note(self, op: ir.Operation) -> None:
         """Remember a slice; if it is extracted, let it say all of its offsets."""
@@ -79,7 +61,24 @@ class _Function:
             self.extracts.append(op)
             _complete(op)
         else:
-            self.inserts.setdefault(op.results[0].type, {})[_inserted(op)] = None
+            self.inserts.append(op)
+
+    def _numbers(self, op: ir.Operation, name: str) -> list[int]:
+        # Many slices share few attributes, and decoding one takes long.
+        attr = op.attributes[name]
+        if attr not in self.decoded:
+            self.decoded[attr] = [ir.IntegerAttr(a).value for a in ir.ArrayAttr(attr)]
+        return self.decoded[attr]
+
+    def extracted(self, op: ir.Operation) -> Box:
+        """Where an extracted slice lies."""
+        return tuple(zip(self._numbers(op, "offsets"), self._numbers(op, "sizes")))
+
+    def _inserted(self, op: ir.Operation) -> Box:
+        """Where an inserted slice lies: one element of the dimensions that it lacks, which are the first ones."""
+        offsets = self._numbers(op, "offsets")
+        shape = ir.VectorType(op.operands[0].type).shape
+        return tuple(zip(offsets, [1] * (len(offsets) - len(shape)) + shape))
 
     def cuts(self, op: ir.Operation) -> list[list[int]]:
         """Where to cut an extracted slice, in each dimension.
@@ -87,14 +86,17 @@ class _Function:
         Inserts in its chain count. Where the chain begins with a value that folding may replace by another one, such
         as a block argument, all inserts that make vectors of its type do.
         """
-        box = _extracted(op)
+        box = self.extracted(op)
         inserts: list[Box] = []
         source = op.operands[0]
         while not isinstance(source.owner, ir.Block) and source.owner.name == _INSERT:
-            inserts.append(_inserted(source.owner.operation))
+            inserts.append(self._inserted(source.owner.operation))
             source = source.owner.operands[1]
         if isinstance(source.owner, ir.Block) or not source.owner.name.startswith(_NEVER_FOLDED):
-            inserts += self.inserts.get(op.operands[0].type, {})
+            while self.inserts:
+                insert = self.inserts.pop()
+                self.boxes.setdefault(insert.results[0].type, {})[self._inserted(insert)] = None
+            inserts += self.boxes.get(op.operands[0].type, {})
         starts = [[at for at, _ in insert] for insert in inserts if _meet(box, insert)]
         return [
             sorted({at[dim] for at in starts if first < at[dim] < first + size})
@@ -134,7 +136,7 @@ def _function_of(op: ir.Operation) -> ir.Operation:
 
 def _cut(op: ir.Operation, cuts: Sequence[Sequence[int]], function: _Function) -> None:
     """Replace an extracted slice by smaller ones that are put together."""
-    source, kind, box = op.operands[0], ir.VectorType(op.results[0].type), _extracted(op)
+    source, kind, box = op.operands[0], ir.VectorType(op.results[0].type), function.extracted(op)
     rank = len(kind.shape)
     bounds = [[first, *inner, first + size] for inner, (first, size) in zip(cuts, box)]
     with ir.InsertionPoint(op), op.location:

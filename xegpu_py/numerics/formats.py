@@ -7,6 +7,7 @@ ml_dtypes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import ml_dtypes
@@ -41,12 +42,12 @@ class Format:
     mlir: str = ""
     register: str = ""
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         """Whether it is a floating-point format."""
         return self.kind == "f"
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """Width in bytes."""
         return self.bits // 8

@@ -10,7 +10,7 @@ import numpy as np
 
 from xegpu_py import numerics
 from xegpu_py.engines.access import Layout, Read, flag_reader, masker, raw_reader, raw_writer, reader, writer
-from xegpu_py.engines.arithmetic import Step, conversion, flag_writer
+from xegpu_py.engines.arithmetic import Step, arithmetic_step, conversion, flag_logic_step, flag_writer
 from xegpu_py.engines.batch import Batch, Rows, count_of
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.dpas import Model
@@ -21,6 +21,15 @@ from xegpu_py.visa.program import Instruction
 
 STEPS = Table()
 """Functions that build the step of an instruction."""
+
+
+def register_step(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """The step of an instruction that accesses no memory and is no control flow."""
+    if inst.name in STEPS:
+        step: Step = STEPS[inst.name](inst, layout, model)
+        return step
+    on_predicates = isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares
+    return (flag_logic_step if on_predicates else arithmetic_step)(inst, layout)
 
 
 def _raw_reader(inst: Instruction, name: str, layout: Layout) -> Read | None:
