@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import re
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from mlir import ir as mlir
+from msgspec import structs
 
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
@@ -256,7 +256,7 @@ def _with_remedy(fault: Diagnostic) -> Diagnostic:
         "messages, except for arguments listed in the kernel's attribute xegpu.unaligned or in the argument "
         "'unaligned' of xegpu_py.compile"
     )
-    return dataclasses.replace(fault, notes=(*fault.notes, Diagnostic("note", text, fault.position)))
+    return structs.replace(fault, notes=(*fault.notes, Diagnostic("note", text, fault.position)))
 
 
 class ReferenceKernel:
@@ -417,7 +417,7 @@ def compile_kept(
 
     def other(unaligned: tuple[int, ...], large: bool, strided: tuple[int, ...]) -> CompiledKernel:
         large = lowering.large if sized else large
-        own = dataclasses.replace(lowering, unaligned=unaligned, large=large, strided=strided)
+        own = structs.replace(lowering, unaligned=unaligned, large=large, strided=strided)
         return compile_kept(source, kernel, own, again=False, cache=cache, **options)
 
     found = lowered_or_kept((*source.key, str(kernel)) if source.key else (), lowering, cache, make)

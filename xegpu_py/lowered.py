@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mlir import ir as mlir
+from msgspec import Struct
 
 from xegpu_py.dialects import visa
 from xegpu_py.engines.jit.cache import Cache, digest, folder_of, package_state
@@ -67,8 +68,7 @@ class Lowered:
         return vars(self) | {"levels": {}}
 
 
-@dataclass(frozen=True)
-class ModuleSource:
+class ModuleSource(Struct, frozen=True):
     """The source of a module.
 
     Attributes:
@@ -124,8 +124,7 @@ def _imported_xevm(source: Source) -> Module | None:
     return import_upstream(source) if looks_xevm(source.text) else None
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Struct, frozen=True):
     """The options of the lowering; see `xegpu_py.compile`.
 
     Attributes:

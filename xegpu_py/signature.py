@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from mlir import ir as mlir
+from msgspec import Struct
 
 from xegpu_py.numerics.narrow import ARRAYS, element_bits, packed_shape
 from xegpu_py.passes.common.kernels import GRID_LIMIT
@@ -25,8 +25,7 @@ _ALSO = {"tf32": ("f32",), "index": ("i64", "ui64"), **{f"i{n}": (f"i{n}", f"ui{
 """The types of array elements that fit an MLIR element type, if they are not just the type of the same name."""
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A parameter of a kernel. It is plain data, so that kernels from the cache need no MLIR context.
 
     Attributes:

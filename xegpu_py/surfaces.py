@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from mlir import ir as mlir
+from msgspec import Struct
 
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.ir.verifier import walk
@@ -41,8 +41,7 @@ _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"
 _DEPTH = 16
 
 
-@dataclass(frozen=True)
-class Surface:
+class Surface(Struct, frozen=True):
     """The surface of a descriptor or tile. It is plain data, as parameters are.
 
     Attributes:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.dialects.visa.syntax import PRED, VAR, parsed_of
 
 from xegpu_py.ir.assembly import encode
@@ -76,8 +76,7 @@ def target_of(func: ir.Operation) -> Target:
     return target()
 
 
-@dataclass(frozen=True)
-class KernelBody:
+class KernelBody(Struct, frozen=True):
     """The body of a kernel whose program is known."""
 
     program: Program

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.dialects.xegpu import Mode, SgMap, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import MatrixProduct
 from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
@@ -21,8 +22,7 @@ from xegpu_py.ir.verifier import walk
 Order = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Placement:
+class Placement(Struct, frozen=True, eq=False):
     """The positions of all lanes' fragments in a block.
 
     Attributes:
@@ -63,8 +63,7 @@ def coordinates(shape: Sequence[int], sg_map: SgMap) -> Order:
     return row[:, None, :] * columns + column[None, :, :]
 
 
-@dataclass(frozen=True)
-class _Transform:
+class _Transform(Struct, frozen=True):
     """The transform of blocks to a vector by a load.
 
     Attributes:

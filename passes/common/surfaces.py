@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.divisors import divisor, power_of_two
 from xegpu_py.passes.common.values import constant_of, defining_op
@@ -41,8 +41,7 @@ def argument_of(value: ir.Value) -> int | None:
     return ir.BlockArgument(value).arg_number if is_function else None
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(Struct, frozen=True):
     """The tensor of a descriptor. Unknown properties are None.
 
     Attributes:

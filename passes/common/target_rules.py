@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
@@ -91,8 +91,7 @@ def caches_problem(view: Any, instruction: str, write: bool = False) -> Problem:
 _DATA = Raw(Variable("data", "ud", 1, "GRF"))
 
 
-@dataclass
-class Kernel:
+class Kernel(Struct):
     """What the rules know of the kernel around an op.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.layout import NestedLayout
 from xegpu_py.layout.ids import Ints
@@ -26,8 +26,7 @@ _MOST_NEEDS = 1 << 13
 """The most elements of one subgroup that may change lanes in a plan."""
 
 
-@dataclass(frozen=True, eq=False)
-class Moves:
+class Moves(Struct, frozen=True, eq=False):
     """The moves that give the lanes of a subgroup their parts in another layout, in rounds of one shuffle each.
 
     Attributes:
@@ -150,8 +149,7 @@ def _take_alike(sends: Ints, reads: Ints, takes: Ints, registers: int) -> None:
             column[(reads[at] == lane) & (sends[at] == column)] = most
 
 
-@dataclass(frozen=True)
-class _Need:
+class _Need(Struct, frozen=True):
     """A register of one lane that another lane needs at a position of its part."""
 
     owner: int

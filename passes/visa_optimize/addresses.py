@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from xegpu_py.passes.visa_optimize.facts import Facts, Source
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
 
@@ -45,7 +43,7 @@ class Addresses:
         if factor.bits < 2 or factor.bits >> (TYPES[factor.type].bits - 1):
             return inst
         count = Immediate(factor.bits.bit_length() - 1, "ud")
-        return replace(inst, name="shl", values={"dst": dst, "src0": source, "src1": count})
+        return inst.replaced(name="shl", values={"dst": dst, "src0": source, "src1": count})
 
     def _with_offset(self, inst: Instruction) -> Instruction:
         operand: Address = inst["address"]
@@ -68,7 +66,7 @@ class Addresses:
         raw = self._places.raw(first.root, operand.var.type, first.at, first.at + size * inst.exec_size)
         if raw is None or plus not in _OFFSETS:
             return inst
-        changed = replace(inst, values={**inst.values, "address": Address(raw.var, raw.offset, plus)})
+        changed = inst.replaced(values={**inst.values, "address": Address(raw.var, raw.offset, plus)})
         return inst if instruction_problem(changed, self._target) else changed
 
     def sums(self, inst: Instruction) -> list[tuple[int, Source]]:
@@ -82,7 +80,7 @@ class Addresses:
         types = [TYPES[t] for t in (source.var.type, constant.type, dst.var.type)]
         if any(t.is_float for t in types) or types[0].bytes != types[2].bytes or types[0].bytes < 4:
             return []
-        moved = replace(inst, name="mov", values={"dst": dst, "src0": constant}, exec_size=1)
+        moved = inst.replaced(name="mov", values={"dst": dst, "src0": constant}, exec_size=1)
         plus = evaluate(moved, {}, self._target)[0]
         size = types[2].bytes
         _, to = bytes_of(dst, inst.exec_size, self._target)

@@ -5,7 +5,6 @@ The interpreter evaluates the folded instructions, so that folding and execution
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 from xegpu_py.passes.visa_optimize.facts import Facts, tested_bits
@@ -47,7 +46,7 @@ class Constants:
             elif not decided:
                 return None
             else:
-                inst = replace(inst, guard=None)
+                inst = inst.replaced(guard=None)
         inst = self._with_immediates(inst)
         if INSTRUCTIONS[inst.name].category in ("alu", "math"):
             return self._without_effect(self._folded(inst))
@@ -100,7 +99,7 @@ class Constants:
 
     def _chosen(self, inst: Instruction, first: bool) -> Instruction:
         values = {"dst": inst["dst"], "src0": inst["src0" if first else "src1"]}
-        moved = replace(inst, name="mov", values=values, guard=None)
+        moved = inst.replaced(name="mov", values=values, guard=None)
         return inst if instruction_problem(moved, self._target) else moved
 
     def _with_immediates(self, inst: Instruction) -> Instruction:
@@ -113,7 +112,7 @@ class Constants:
         changed = self._with_immediate(inst, "src1")
         if changed is inst and INSTRUCTIONS[inst.name].commutes and isinstance(inst["src1"], Region):
             swapped = {**inst.values, "src0": inst["src1"], "src1": inst["src0"]}
-            other = replace(inst, values=swapped)
+            other = inst.replaced(values=swapped)
             changed = self._with_immediate(other, "src1")
             changed = inst if changed is other else changed
         return changed
@@ -136,7 +135,7 @@ class Constants:
             sign = 1 << (fmt.bits - 1)
             pattern = pattern & ~sign if "abs" in value.modifier else pattern
             pattern = pattern ^ sign if value.modifier.startswith("-") else pattern
-        changed = replace(inst, values={**inst.values, name: Immediate(pattern, value.var.type)})
+        changed = inst.replaced(values={**inst.values, name: Immediate(pattern, value.var.type)})
         return inst if instruction_problem(changed, self._target) else changed
 
     def _folded(self, inst: Instruction) -> Instruction:
@@ -153,7 +152,7 @@ class Constants:
         if isinstance(source, Immediate) and TYPES[source.type].bits == 8:
             return None
         values = {"dst": inst["dst"], "src0": source}
-        moved = replace(inst, name="mov", values=values, saturate=False)
+        moved = inst.replaced(name="mov", values=values, saturate=False)
         return None if instruction_problem(moved, self._target) else moved
 
     def _without_effect(self, inst: Instruction) -> Instruction:
@@ -179,5 +178,6 @@ class Constants:
         """The bits of an integer constant in the type of the result, to which it is extended or cut."""
         fmt = value.format
         negative = fmt.kind == "s" and value.bits >> (fmt.bits - 1)
-        number: int = value.bits - (1 << fmt.bits if negative else 0)
-        return number % (1 << inst["dst"].var.format.bits)
+        number = value.bits - (1 << fmt.bits if negative else 0)
+        bits: int = number % (1 << inst["dst"].var.format.bits)
+        return bits

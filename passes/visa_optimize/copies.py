@@ -35,7 +35,7 @@ class Copies:
             bits = tested_bits(inst, guard)
             other = self._predicate(guard, bits)
             if other and (not guard.control or other.count == guard.var.count):
-                inst = self._accept(inst, replace(inst, guard=replace(guard, var=other)))
+                inst = self._accept(inst, inst.replaced(guard=replace(guard, var=other)))
         return inst
 
     def _rewrite_slot(self, inst: Instruction, slot: OperandSpec) -> Instruction:
@@ -60,7 +60,7 @@ class Copies:
         if root is not None and dst is not None and not isinstance(inst["dst"], Flag) and dst.root[0] == root:
             # The instruction would overwrite bytes that it reads, and not all hardware executes it in one step.
             return inst
-        return self._accept(inst, replace(inst, values={**inst.values, slot.name: new}))
+        return self._accept(inst, inst.replaced(values={**inst.values, slot.name: new}))
 
     def _accept(self, old: Instruction, new: Instruction) -> Instruction:
         return old if instruction_problem(new, self._target) else new

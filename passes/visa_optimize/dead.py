@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from xegpu_py.passes.common.declarations import named_by
 
 from xegpu_py.target import Target
-from xegpu_py.visa.accesses import effects, span_bits
+from xegpu_py.visa.accesses import Access, Root, effects, span_bits
 from xegpu_py.visa.flow import Flow, flow_of, writes_all
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.liveness import Liveness, liveness_of
@@ -68,32 +67,35 @@ def _is_next(instructions: tuple[Instruction, ...], at: int, label: str) -> bool
 
 def _remove_unread(program: Program, target: Target) -> Program:
     """Remove instructions whose results no instruction with an effect depends on, in any order of execution."""
-    writers: dict[Any, list[int]] = {}
+    # By variable and chunk; a predicate has one chunk.
+    writers: dict[Root, dict[int, list[int]]] = {}
     instructions = program.instructions
     needed = []
     for at, inst in enumerate(instructions):
         if is_removable(inst):
-            for key in _keys(inst, target, "write"):
-                writers.setdefault(key, []).append(at)
+            known = effects(inst, target)
+            for access in known.writes:
+                chunks = writers.setdefault(access.var, {})
+                for chunk in _chunks(access):
+                    chunks.setdefault(chunk, []).append(at)
+            if known.sets:
+                writers.setdefault(known.sets, {}).setdefault(0, []).append(at)
         else:
             needed.append(at)
     live = set(needed)
     while needed:
-        for key in _keys(instructions[needed.pop()], target, "read"):
-            # All writers of a needed location are needed.
-            for at in writers.pop(key, ()):
-                if at not in live:
-                    live.add(at)
-                    needed.append(at)
+        known = effects(instructions[needed.pop()], target)
+        read = [chunks.pop(c) for a in known.reads if (chunks := writers.get(a.var)) for c in _chunks(a) if c in chunks]
+        read += [chunks.pop(0) for p in known.tests if (chunks := writers.get(p))]
+        # All writers of a needed location are needed.
+        new = {at for found in read for at in found} - live
+        live |= new
+        needed += new
     return program.with_instructions([i for at, i in enumerate(instructions) if at in live])
 
 
-def _keys(inst: Instruction, target: Target, use: str) -> list[Any]:
-    known = effects(inst, target)
-    found: list[Any] = list(known.tests) if use == "read" else [known.sets] if known.sets else []
-    for access in known.reads if use == "read" else known.writes:
-        found += [(access.var, c) for c in range(access.start // _CHUNK, (access.end - 1) // _CHUNK + 1)]
-    return found
+def _chunks(access: Access) -> range:
+    return range(access.start // _CHUNK, (access.end - 1) // _CHUNK + 1)
 
 
 def _remove_overwritten(program: Program, target: Target) -> Program:
@@ -141,7 +143,7 @@ def _step_back(inst: Instruction, live: _Live, flow: Flow, target: Target) -> bo
         if not needed and not (known.sets and live[known.sets]):
             return False
     for access in known.writes:
-        if writes_all(inst, access, flow):
+        if writes_all(inst, access, flow) and live[access.var]:
             live[access.var] &= ~span_bits(access)
     if known.sets and known.lanes and flow.certain(inst):
         first, end = known.lanes

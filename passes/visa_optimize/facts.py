@@ -7,8 +7,9 @@ its basic block, or until one of its locations is written again.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
+
+from msgspec import Struct, field
 
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root, effects
@@ -60,8 +61,7 @@ class Expression(NamedTuple):
     block: int
 
 
-@dataclass
-class _Table(Generic[F]):
+class _Table(Struct, Generic[F]):
     """Facts about elements, by root and first byte; each has the element's width."""
 
     here: dict[Root, dict[int, tuple[int, F]]] = field(default_factory=dict)

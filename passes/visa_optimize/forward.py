@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from msgspec import Struct
 from xegpu_py.passes.visa_optimize.copies import is_copy
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of
 
@@ -37,8 +38,7 @@ def _forward_computed(program: Program, target: Target) -> Program:
     return program.with_instructions(instructions)
 
 
-@dataclass
-class _Moved:
+class _Moved(Struct):
     """The positions of the instructions that write a variable, and of the copies, its only readers."""
 
     writers: list[int]
@@ -168,11 +168,10 @@ class _Whole:
             new = None if start % self._target.grf_bytes else self.places.raw(to, dst.var.type, start, end)
         else:
             new = self.places.destination(to, dst.var.type, start, end, dst.stride)
-        return replace(inst, values={**inst.values, "dst": new}) if new else None
+        return inst.replaced(values={**inst.values, "dst": new}) if new else None
 
 
-@dataclass(frozen=True)
-class _Result:
+class _Result(Struct, frozen=True):
     """The position in its block of the instruction that computes a value, and the first bytes of its elements."""
 
     at: int
@@ -235,7 +234,7 @@ class _Forward:
         dst = self.places.destination(to, maker["dst"].var.type, there[0], there[-1] + size, inst["dst"].stride)
         if dst is None:
             return None
-        new = replace(maker, values={**maker.values, "dst": dst})
+        new = maker.replaced(values={**maker.values, "dst": dst})
         return None if instruction_problem(new, self.target) else (result.at, new)
 
     def _reads_in_place(self, inst: Instruction, root: Variable, places: list[int]) -> bool:

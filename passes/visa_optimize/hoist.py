@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from xegpu_py.passes.visa_optimize.facts import writes
 
 from xegpu_py.target import Target
@@ -16,8 +16,7 @@ from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Instruction, Program
 
 
-@dataclass(frozen=True)
-class _Loop:
+class _Loop(Struct, frozen=True):
     """The blocks from a label to the last jump back to it. Control enters only from the preceding block."""
 
     first: int

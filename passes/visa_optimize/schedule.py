@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 
 import numpy as np
+from msgspec import Struct, field
 
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root, effects
@@ -97,8 +97,7 @@ def _read(inst: Instruction, target: Target) -> set[Root]:
     return set(effects(inst, target).read)
 
 
-@dataclass
-class _Places:
+class _Places(Struct):
     """The last writer of a location, and its readers since."""
 
     writer: int = -1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.dialects.xegpu.interfaces import MemoryAccess
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index
@@ -32,8 +32,7 @@ view: PatternSet[View] = PatternSet(__package__, ("views",))
 It returns None if the result must be made as a whole."""
 
 
-@dataclass(frozen=True)
-class Tiles:
+class Tiles(Struct, frozen=True):
     """A vector in pieces, in row-major order."""
 
     bounds: Bounds

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import TdescAttr, TensorDesc
 from xegpu_py.passes.common import builders as build
@@ -36,8 +37,7 @@ def _mask(lanes: Sequence[bool]) -> ir.Value:
 # Descriptors as numbers.
 
 
-@dataclass(frozen=True)
-class _Tensor:
+class _Tensor(Struct, frozen=True):
     """A tensor in memory: a memref or an address, the offset of its first element, its extents, and its strides."""
 
     source: ir.Value
@@ -128,8 +128,7 @@ def _line(
 # The block of one access.
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A part of a block that one message moves.
 
     Attributes:
@@ -160,8 +159,7 @@ def _steps(desc: TensorDesc, columns: int, most: int) -> tuple[int, int]:
     return min(rows & -rows, most // columns), columns
 
 
-@dataclass
-class _Access:
+class _Access(Struct):
     """An access to a block. An access to a line is treated as one to a matrix of one row (`is_line`)."""
 
     low: Legalization

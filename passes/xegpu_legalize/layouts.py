@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import BlockAccess, Prefetch
 from xegpu_py.passes.common.limits import block_problem, lanes_problem
@@ -23,8 +23,7 @@ from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.spec import BlockShape
 
 
-@dataclass(frozen=True)
-class Axes:
+class Axes(Struct, frozen=True):
     """The correspondence of a loaded or stored vector's dimensions to the rows and columns of its block.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT, SCALE_BLOCK
@@ -30,8 +30,7 @@ PRODUCTS = ("xegpu.dpas", SCALED)
 """The op names of matrix products."""
 
 
-@dataclass(frozen=True)
-class DpasBlocks:
+class DpasBlocks(Struct, frozen=True):
     """The division of a product into instructions, and their order.
 
     A product is computed slab by slab, and operands are loaded directly before their slab. A slab is as deep as a

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from mlir import ir
+from msgspec import Struct, field
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.passes.common.builders import extract, extract_slice, with_shape
@@ -24,8 +25,7 @@ _ROUNDS = 2
 """Rounds of joining; each doubles the blocks of a message, which has at most four."""
 
 
-@dataclass
-class _Pair:
+class _Pair(Struct):
     """Two descriptors and their uses.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from mlir import ir
+from msgspec import Struct, field
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, segments
@@ -37,8 +37,7 @@ def bytes_of(value: ir.Value) -> int:
     return 4 if isinstance(element, ir.IndexType) else max(bits_of(element) // 8, 1)
 
 
-@dataclass
-class Plan:
+class Plan(Struct):
     """The splits of all vectors and blocks.
 
     Attributes:

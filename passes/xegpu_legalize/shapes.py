@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.limits import block_problem
 from xegpu_py.passes.common.messages import block_load, line_pieces
@@ -20,8 +21,7 @@ Pieces = tuple[tuple[tuple[int, ...], TensorDesc], ...]
 """Pieces of a block: the offsets of each in elements, and its descriptor."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """The form of a descriptor that is represented by numbers, because no 2D message moves its block.
 
     Attributes:
@@ -60,8 +60,7 @@ def types_of(layout: Layout) -> list[ir.Type]:
     return tensor + index * layout.rank
 
 
-@dataclass(frozen=True)
-class Transform:
+class Transform(Struct, frozen=True):
     """The transform that a load applies to its block.
 
     Attributes:
@@ -75,8 +74,7 @@ class Transform:
     vnni: int | None = None
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(Struct, frozen=True):
     """One message of a load.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from mlir import ir
+from msgspec import Struct, field
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import DescriptorUpdate
 from xegpu_py.passes.common.control_flow import carried
@@ -29,8 +29,7 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 
-@dataclass
-class Surfaces:
+class Surfaces(Struct):
     """The tensors of a function's block descriptors.
 
     Attributes:

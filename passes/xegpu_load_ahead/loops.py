@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 from mlir.dialects import arith, scf
+from msgspec import Struct
 from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import Prefetch
 from xegpu_py.passes.common.cloning import clone_with_operands
@@ -53,8 +53,7 @@ def _may_load_over(op: ir.Operation) -> bool:
     return op.name.startswith(("memref.", "gpu.", "scf.")) and op.name not in WRITES
 
 
-@dataclass(frozen=True)
-class _Load:
+class _Load(Struct, frozen=True):
     """A load of a loop's body, and the last op of the body that needs what it brings."""
 
     op: ir.Operation

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.messages import atomic_message_of, atomic_shape
 from xegpu_py.passes.common.registers import register_type, unsigned
@@ -108,8 +108,7 @@ def _part(low: Lowering, numbers: Reg, start: int, count: int, type_name: str) -
     return low.emit.as_type(numbers.part(start, count), type_name)
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """The memory locations of the elements of an atomic message.
 
     Attributes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.passes.common.messages import atomic_shape
 from xegpu_py.passes.common.registers import shape_and_element, unsigned
 from xegpu_py.passes.xegpu_to_visa.emit import const
@@ -49,8 +49,7 @@ def printf(low: Lowering, op: ir.Operation) -> None:
     print_record(low, text, elements, list(op.operands))
 
 
-@dataclass(frozen=True)
-class _Lanes:
+class _Lanes(Struct, frozen=True):
     """Lanes that access memory together.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
+from msgspec import Struct, field
 from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, KnownMask, Mask, Numbers, Reg
 
@@ -36,8 +36,7 @@ ALIGNMENTS = {1: "byte", 2: "word", 4: "dword", 8: "qword"}
 """The alignment of variables of this size in bytes."""
 
 
-@dataclass
-class Emitter:
+class Emitter(Struct):
     """Builds a program.
 
     Attributes:

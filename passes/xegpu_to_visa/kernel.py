@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from mlir import ir
+from msgspec import structs
 from xegpu_py.passes.common.declarations import named_by
 from xegpu_py.passes.common.kernels import WORK_ITEMS
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
@@ -42,8 +43,8 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
         raise DiagnosticError([Diagnostic("error", message, where, (note,))])
     block = body[0]
     emit = Emitter(target, where=where)
-    limits = replace(limits or Limits(), threads=target.threads, lanes=max(_work_items(func), 1))
-    limits = replace(limits, known_grid=_known(func, "grid"), known_block=_known(func, "block"))
+    limits = structs.replace(limits or Limits(), threads=target.threads, lanes=max(_work_items(func), 1))
+    limits = structs.replace(limits, known_grid=_known(func, "grid"), known_block=_known(func, "block"))
     low = Lowering(target, emit, Ranges(func, limits), limits)
     count = len(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
     for i, argument in enumerate(block.arguments):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 from mlir import ir
+from msgspec import structs
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.narrow import byte_memref, memref_bits
@@ -189,7 +190,9 @@ class Lowering(PatternDriver):
         """A value from `fit`, or registers like it, with the bounds of its SSA value."""
         if isinstance(value, Block):
             pairs = zip(value.offsets, self._offsets_of(value, to))
-            return replace(value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs))
+            return structs.replace(
+                value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs)
+            )
         if isinstance(value, Reg) and shape_and_element(to.type)[1] == "index":
             return replace(value, bounds=self.ranges.of(to))
         return value
@@ -447,8 +450,8 @@ def parts_of(value: Value) -> list[_Part]:
     if isinstance(value, _Part):
         return [value]
     found: list[_Part] = []
-    for slot in fields(value):
-        part = getattr(value, slot.name)
+    for name in value.__struct_fields__:
+        part = getattr(value, name)
         found += part if isinstance(part, tuple) else [part] if isinstance(part, _Part) else []
     return found
 
@@ -460,10 +463,10 @@ def with_parts(value: Value, parts: Sequence[Any]) -> Value:
         part: Value = next(rest)
         return part
     new: dict[str, Any] = {}
-    for slot in fields(value):
-        old = getattr(value, slot.name)
+    for name in value.__struct_fields__:
+        old = getattr(value, name)
         if isinstance(old, tuple):
-            new[slot.name] = tuple(next(rest) for _ in old)
+            new[name] = tuple(next(rest) for _ in old)
         elif isinstance(old, _Part):
-            new[slot.name] = next(rest)
-    return replace(value, **new)
+            new[name] = next(rest)
+    return structs.replace(value, **new)

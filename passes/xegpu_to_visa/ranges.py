@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.kernels import GRID_LIMIT
 from xegpu_py.passes.common.registers import shape_and_element
@@ -31,8 +31,7 @@ _SIGNED_LESS = 2
 """`slt` among the predicates of arith.cmpi."""
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits that a launch must satisfy.
 
     Attributes:

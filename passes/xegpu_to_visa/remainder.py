@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import result_of
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
@@ -35,8 +34,7 @@ _FRACTION = {"f": 23, "df": 52}
 """Stored bits of the mantissa."""
 
 
-@dataclass(frozen=True)
-class _Parts:
+class _Parts(Struct, frozen=True):
     """Magnitudes as integers times powers of two.
 
     Attributes:

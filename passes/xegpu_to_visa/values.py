@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
 from xegpu_py.passes.common.registers import INDEX
 
 from xegpu_py.numerics.formats import TYPES, Format
@@ -60,8 +61,7 @@ class Reg:
         return self.var.format
 
 
-@dataclass(frozen=True)
-class Const:
+class Const(Struct, frozen=True):
     """A compile-time constant, repeated `count` times.
 
     Attributes:
@@ -100,8 +100,7 @@ def bounds_of(numbers: Numbers) -> Bounds:
     return (-(1 << fmt.bits - 1), (1 << fmt.bits - 1) - 1) if fmt.kind == "s" else (0, (1 << fmt.bits) - 1)
 
 
-@dataclass(frozen=True)
-class Mask:
+class Mask(Struct, frozen=True):
     """Truth values, one bit each: a scalar i1 or a vector of them.
 
     Attributes:
@@ -117,16 +116,14 @@ MASK_LANES = 16
 """Truth values per predicate of a mask."""
 
 
-@dataclass(frozen=True)
-class KnownMask:
+class KnownMask(Struct, frozen=True):
     """Truth values that are the same compile-time constant."""
 
     value: bool
     count: int = 1
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Struct, frozen=True):
     """A descriptor of an n-dimensional block (`xegpu.create_nd_tdesc`).
 
     Attributes:
@@ -147,15 +144,13 @@ class Block:
     offsets: tuple[Numbers, ...]
 
 
-@dataclass(frozen=True)
-class Lanes:
+class Lanes(Struct, frozen=True):
     """A descriptor of scattered elements (`xegpu.create_tdesc`): each lane's address, uq or for SLM ud."""
 
     addresses: Reg
 
 
-@dataclass(frozen=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """A memref.
 
     Attributes:
@@ -175,8 +170,7 @@ class Memory:
     slm: bool = False
 
 
-@dataclass(frozen=True)
-class NamedBarrier:
+class NamedBarrier(Struct, frozen=True):
     """A named barrier: its number and the number of its threads, ub."""
 
     id: Numbers
@@ -188,8 +182,7 @@ def is_handle(type_text: str) -> bool:
     return type_text.startswith(("!xegpu.", "memref<"))
 
 
-@dataclass(frozen=True)
-class Undefined:
+class Undefined(Struct, frozen=True):
     """An undefined descriptor, memref or barrier: `ub.poison`."""
 
 

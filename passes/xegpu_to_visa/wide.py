@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, bounds_of
@@ -21,8 +21,7 @@ _SCALE_32 = 0x4F7FFFF8
 """2^32 * (1 - 2^-21), for the same reason."""
 
 
-@dataclass(frozen=True)
-class _Half:
+class _Half(Struct, frozen=True):
     """The lower or upper halves of 64-bit integers in place: every second 32-bit element.
 
     Attributes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith, memref
+from msgspec import Struct
 from xegpu_py.dialects.xetile import InitTileOp
 from xegpu_py.passes.common.builders import Index, add, index, known, multiply, reinterpret_cast
 from xegpu_py.passes.common.values import constant_of
@@ -36,8 +36,7 @@ def is_negative(number: Index) -> bool:
     return not op.name.startswith(_NEVER_NEGATIVE)
 
 
-@dataclass
-class Matrix:
+class Matrix(Struct):
     """A matrix in memory.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 from mlir import ir
+from msgspec import Struct, field
 from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
 from xegpu_py.dialects.xegpu.types import LANES
@@ -43,8 +43,7 @@ def scattered_desc(tile: Tile, lanes: int) -> TensorDesc:
     return TensorDesc((lanes,), tile.element, TdescAttr(memory_scope=scope, scattered=True))
 
 
-@dataclass
-class TileForm:
+class TileForm(Struct):
     """What is known of the tiles of a class.
 
     Attributes:
@@ -144,8 +143,7 @@ class TileForm:
         return (columns, rows) if self.tile.column_major else (rows, columns)
 
 
-@dataclass(frozen=True)
-class LoadForm:
+class LoadForm(Struct, frozen=True):
     """What a load of a block becomes.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.engines.batch import Batch, Rows
 from xegpu_py.numerics.formats import TYPES, Array
@@ -39,8 +39,7 @@ BUILTIN_OFFSETS = {"%r0": 0, "%group_id_x": 4, "%group_id_y": 24, "%group_id_z":
 """The positions of builtin variables in the header, as Intel's finalizer places them."""
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Positions in registers of the operands of instructions.
 
     Attributes:

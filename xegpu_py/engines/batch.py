@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from xegpu_py.engines.memory import LocalMemory, Memory
 from xegpu_py.engines.races import Races
@@ -25,8 +25,7 @@ def count_of(batch: Batch, rows: Rows) -> int:
     return batch.threads if isinstance(rows, slice) else len(rows)
 
 
-@dataclass
-class Barriers:
+class Barriers(Struct):
     """The barriers of workgroups: number 0 is that of the whole workgroup, followed by the named barriers.
 
     A signal counts towards the barrier's current phase. A phase is complete when all have signalled, and each thread
@@ -60,8 +59,7 @@ class Barriers:
         return free
 
 
-@dataclass
-class Batch:
+class Batch(Struct):
     """Hardware threads that run together, of whole workgroups.
 
     Attributes:

@@ -7,11 +7,11 @@ program counter, and those with the lowest run first, so that they converge with
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.arithmetic import Step
@@ -41,8 +41,7 @@ class Observer(Protocol):
         """Instruction `index` ran for the threads `rows`."""
 
 
-@dataclass
-class Interpreter:
+class Interpreter(Struct, dict=True):
     """A program that is prepared to run.
 
     Attributes:

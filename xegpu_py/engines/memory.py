@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.numerics.formats import Array
 
@@ -75,8 +76,7 @@ class Memory(Protocol):
         """
 
 
-@dataclass
-class LocalMemory:
+class LocalMemory(Struct):
     """Shared local memory of several workgroups.
 
     Attributes:

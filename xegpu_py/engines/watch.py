@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.engines.access import Layout, data_places, masker
 from xegpu_py.engines.arithmetic import Step
@@ -32,8 +32,7 @@ class UnwrittenFault(Exception):
         super().__init__(thread, byte, var)
 
 
-@dataclass(frozen=True)
-class OperandBytes:
+class OperandBytes(Struct, frozen=True, dict=True):
     """Positions in the register file of an operand's bytes, [lanes, bytes]; one lane for scalar operands."""
 
     var: Variable

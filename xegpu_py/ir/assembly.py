@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+from msgspec import Struct
+
 from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.codecs import AttributeCodec, Scope, UnitCodec
 from xegpu_py.ir.cursor import Cursor, SyntaxFault, split_list
@@ -50,8 +52,7 @@ class Element(Protocol):
         """Whether an optional group that this element anchors is printed."""
 
 
-@dataclass(frozen=True)
-class Literal:
+class Literal(Struct, frozen=True):
     """A token that always stands there. The arrow is also read as `into` and `to`."""
 
     text: str
@@ -107,8 +108,7 @@ class OperandElement:
         return bool(parsed.operands[self.field.name])
 
 
-@dataclass(frozen=True)
-class IndexListElement:
+class IndexListElement(Struct, frozen=True):
     """A list `[%x, 4]` of index operands and constants."""
 
     name: str
@@ -152,8 +152,7 @@ class FlatListElement(OperandElement):
         parsed.attributes[STATIC + name] = (DYNAMIC,) * len(parsed.operands[name])
 
 
-@dataclass(frozen=True)
-class AttributeElement:
+class AttributeElement(Struct, frozen=True):
     """The value of an attribute outside the dictionary."""
 
     name: str
@@ -173,8 +172,7 @@ class AttributeElement:
         return self.name in parsed.attributes
 
 
-@dataclass(frozen=True)
-class RegionElement:
+class RegionElement(Struct, frozen=True):
     """A region. It is kept as the range of the source that it covers, or its index among the printed ones."""
 
     name: str
@@ -196,8 +194,7 @@ class RegionElement:
         return self.name in parsed.regions
 
 
-@dataclass(frozen=True)
-class TypeElement:
+class TypeElement(Struct, frozen=True):
     """The types of an operand or result."""
 
     field: ValueField
@@ -225,8 +222,7 @@ class TypeElement:
         return bool(parsed.types.get(self.field.name))
 
 
-@dataclass(frozen=True)
-class AttrDict:
+class AttrDict(Struct, frozen=True):
     """The attribute dictionary: every attribute that stands nowhere else in the format.
 
     Attributes:
@@ -298,8 +294,7 @@ class AttrDict:
         return True
 
 
-@dataclass
-class Group:
+class Group(Struct):
     """Elements that stand there together or not at all.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from mlir import ir
+from msgspec import Struct
 
 from xegpu_py.ir.diagnostics import Diagnostic
 
@@ -24,8 +24,7 @@ class Body(Protocol):
         """The rules that the body breaks."""
 
 
-@dataclass
-class _Entry:
+class _Entry(Struct):
     """A function, its body, whether its ops are still to be made, and whether the body is known to be valid."""
 
     func: ir.Operation

@@ -35,6 +35,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
 
 from mlir import ir
+from msgspec import Struct
 
 from xegpu_py.ir.bindings import register_dialect, search_dialects_below
 from xegpu_py.ir.bodies import Bodies
@@ -485,8 +486,7 @@ DYNAMIC = -(2**63)
 """The static entry of an `IndexList` where an operand is; MLIR's own sentinel."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Default:
+class Default(Struct, frozen=True):
     """The mark of a field that `default` sets."""
 
     value: Any

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from typing import Literal, NoReturn, Protocol
 
 from mlir import ir
+from msgspec import Struct
+from msgspec.structs import replace
 
 Severity = Literal["error", "warning", "remark", "note"]
 
@@ -19,8 +20,7 @@ _COLORS: dict[Severity, str] = {"error": "1;31", "warning": "1;35", "remark": "1
 """Parameters of the escape sequence "select graphic rendition" (ECMA-48, 8.3.117)."""
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(Struct, frozen=True):
     """A place in a file; line and column count from 1, and a line of 0 means that it is not known."""
 
     file: str
@@ -40,8 +40,7 @@ class Lines(Protocol):
     def line(self, number: int) -> str | None: ...
 
 
-@dataclass(frozen=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """One message with its position and the notes attached to it."""
 
     severity: Severity

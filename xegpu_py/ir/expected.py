@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.ir.source import Source
@@ -20,8 +21,7 @@ _COMMENT = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class _Expectation:
+class _Expectation(Struct, frozen=True):
     severity: str
     line: int | None
     pattern: re.Pattern[str]

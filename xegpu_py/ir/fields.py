@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from types import UnionType
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
 from mlir import ir
+from msgspec import Struct, field
 
 from xegpu_py.ir.codecs import AttributeCodec, codec_of
 from xegpu_py.ir.constraints import Index, TypeConstraint, alternatives
@@ -21,8 +21,7 @@ STATIC = "static_"
 _ABSENT = object()
 
 
-@dataclass(frozen=True)
-class ValueField:
+class ValueField(Struct, frozen=True):
     """An operand or result group."""
 
     name: str
@@ -44,8 +43,7 @@ class ValueField:
         return any(c.accepts(text) for c in self.constraints)
 
 
-@dataclass(frozen=True)
-class AttributeField:
+class AttributeField(Struct, frozen=True):
     """An attribute. A default of None means that there is none and it may be absent."""
 
     name: str
@@ -54,16 +52,14 @@ class AttributeField:
     default: Any = None
 
 
-@dataclass(frozen=True)
-class RegionField:
+class RegionField(Struct, frozen=True):
     """A region. An optional one may have no blocks."""
 
     name: str
     optional: bool
 
 
-@dataclass
-class OpSpec:
+class OpSpec(Struct, dict=True):
     """The declaration of an operation class: its fields by their kind."""
 
     operands: list[ValueField] = field(default_factory=list)
@@ -105,8 +101,7 @@ class OpSpec:
         return [1 if single else rest for single in singles]
 
 
-@dataclass
-class ParsedOp:
+class ParsedOp(Struct):
     """The pieces of an op as text, between two of its forms: what each named field holds.
 
     Attributes:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.source import Source

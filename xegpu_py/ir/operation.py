@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NoReturn, Protocol
 
 from mlir import ir
+from msgspec import Struct
 
 from xegpu_py.ir import definition as d
 from xegpu_py.ir.bindings import SEGMENTS, name_segments, register_operation
@@ -41,8 +41,7 @@ ReadOperand = Callable[[str], str]
 """Takes the name of an SSA value as read, gives what stands for it in `ParsedOp`."""
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """The state of reading one op: the position, the surroundings, and the meaning of SSA names."""
 
     cursor: Cursor

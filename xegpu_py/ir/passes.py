@@ -10,12 +10,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
 
 from mlir import ir
 from mlir.passmanager import PassManager
+from msgspec import Struct, field, structs
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
@@ -125,8 +126,7 @@ def pass_named(name: str) -> type[Registered] | None:
     return _REGISTRY.get(name)
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """A pass in a pipeline: its name and the text of its options."""
 
     name: str
@@ -151,8 +151,7 @@ def step(name: str, **options: bool | int | str) -> str:
     return str(Step(name, " ".join(words)))
 
 
-@dataclass(frozen=True)
-class Nest:
+class Nest(Struct, frozen=True):
     """Passes that run on each op of a name directly within the op at hand; `any` stands for every op."""
 
     anchor: str
@@ -327,8 +326,7 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-@dataclass
-class Runner:
+class Runner(Struct):
     """Runs pipelines on a module. Functions that passes lower below the IR stay there; see `Module.bodies`.
 
     Attributes:
@@ -406,7 +404,7 @@ class Runner:
             listener.verified(time.perf_counter() - start)
         if found:
             blame = Diagnostic("note", f"this is invalid after pass '{step}'", found[0].position)
-            first = dataclasses.replace(found[0], notes=(*found[0].notes, blame))
+            first = structs.replace(found[0], notes=(*found[0].notes, blame))
             raise DiagnosticError([first, *found[1:]])
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
 from types import MethodType
 from typing import NamedTuple, cast
+
+from msgspec import Struct, field
 
 from xegpu_py.ir.assembly import decode, formats_of, mark_numbers
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
@@ -25,8 +26,7 @@ _UNNAMED = cast(MethodType, Operation.result_name).__func__
 _REGION = re.compile("\x01(\\d+)\x01")
 
 
-@dataclass
-class _OpenOp:
+class _OpenOp(Struct):
     """An op whose regions are being printed."""
 
     op: type[Operation]
@@ -96,8 +96,7 @@ def _fill(template: tuple[str, list[int]], values: list[str]) -> str:
     return text % tuple([values[i] for i in order])
 
 
-@dataclass
-class Printer:
+class Printer(Struct, dict=True):
     """Puts our ops, types and attributes in a printed module into dialect syntax.
 
     Attributes:

@@ -11,7 +11,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from xegpu_py.ir.assembly import encode, mark_numbers, read_op
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
@@ -31,8 +32,7 @@ _MEMO_LINE = 500
 """Longest line that is looked up as already read: bounds the work on files of one huge line."""
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """A range of the source that was replaced, and the range of the rewritten text that replaces it."""
 
     source_start: int
@@ -41,8 +41,7 @@ class Edit:
     end: int
 
 
-@dataclass
-class Rewritten:
+class Rewritten(Struct, dict=True):
     """A source in MLIR's own spelling.
 
     Attributes:
@@ -102,8 +101,7 @@ def _common(a: str, b: str) -> int:
     return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
 
 
-@dataclass
-class _Template:
+class _Template(Struct):
     """The generic form of an op with holes.
 
     Attributes:

@@ -16,11 +16,11 @@ inserts that do not meet the slice. MLIR 22 (`foldExtractStridedOpFromInsertChai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise, product
 
 from mlir import ir
 from mlir.dialects import arith, vector
+from msgspec import Struct, field
 
 _EXTRACT, _INSERT = "vector.extract_strided_slice", "vector.insert_strided_slice"
 _NEVER_FOLDED = ("xegpu.", "xetile.", "visa.", "iree_vector_ext.", "gpu.", "memref.load", "vector.transfer_read")
@@ -46,8 +46,7 @@ def _meet(a: Box, b: Box) -> bool:
     return all(x < y + m and y < x + n for (x, n), (y, m) in zip(a, b))
 
 
-@dataclass
-class _Function:
+class _Function(Struct, dict=True):
     """The slices of a function."""
 
     extracts: list[ir.Operation] = field(default_factory=list)

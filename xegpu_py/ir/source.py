@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 
@@ -28,8 +28,7 @@ _DEPTH_STEP[[ord(c) for c in "([{<"]] = 1
 _DEPTH_STEP[[ord(c) for c in ")]}>"]] = -1
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True, dict=True):
     """A piece of a text file: its text, the file's name, and the file's line on which the piece starts."""
 
     text: str

@@ -7,7 +7,6 @@ subgroups of a workgroup also run one at a time and switch at barriers.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from mlir import ir as mlir
+from msgspec import structs
 
 from xegpu_py import build
 from xegpu_py.ir.bindings import invalidate, loc_tracebacks
@@ -85,8 +85,8 @@ def run(
 def _from_one(found: Diagnostic) -> Diagnostic:
     """A diagnostic whose columns count from 1: those of Python's frames, at which ops are built, count from 0."""
     where = found.position
-    where = dataclasses.replace(where, column=where.column + 1) if where.line else where
-    return dataclasses.replace(found, position=where, notes=tuple(map(_from_one, found.notes)))
+    where = structs.replace(where, column=where.column + 1) if where.line else where
+    return structs.replace(found, position=where, notes=tuple(map(_from_one, found.notes)))
 
 
 class _Scratch:

@@ -12,6 +12,7 @@ from os import PathLike
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
 from xegpu_py.engines.batch import Batch, new_batch
@@ -49,8 +50,7 @@ def default_engine() -> Engine:
     return "interpreter"
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """The extent of a launch.
 
     Attributes:
@@ -84,8 +84,7 @@ class Grid:
         return 1 if program.attributes.get("Target") == "cm" else program.simd_size
 
 
-@dataclass
-class Statistics:
+class Statistics(Struct):
     """Statistics of a launch.
 
     Attributes:

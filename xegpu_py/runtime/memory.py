@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.engines.memory import AccessFault, aligned
 from xegpu_py.numerics.formats import Array
@@ -50,8 +50,7 @@ def _grown(data: Array, size: int) -> Array:
     return made
 
 
-@dataclass(frozen=True)
-class Buffer:
+class Buffer(Struct, frozen=True):
     """An allocation.
 
     Attributes:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory, copy_sparse
 
 
-@dataclass
-class _Given:
+class _Given(Struct):
     """An array argument: its input's name, its name in messages, and the addresses from `start` up to `end`."""
 
     name: str

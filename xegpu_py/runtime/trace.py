@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from xegpu_py.engines.batch import Batch
 from xegpu_py.numerics.dpas import ops_per_channel
@@ -23,8 +23,7 @@ from xegpu_py.visa.program import Dim, Program
 _SHOWN = 16
 
 
-@dataclass
-class Tracer:
+class Tracer(Struct):
     """Prints each instruction of one thread, with the registers that it changed.
 
     Attributes:

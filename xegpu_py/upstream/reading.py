@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Literal
 
 from mlir import ir
+from msgspec.structs import replace
 
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.module import Module, parse_source

@@ -6,9 +6,9 @@ import bisect
 import heapq
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.target import Target
@@ -20,8 +20,7 @@ HEADER_BYTES = 32
 """Bytes of a thread's header in r0."""
 
 
-@dataclass(frozen=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """Where variables lie in a thread's register file.
 
     Attributes:

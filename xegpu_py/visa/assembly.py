@@ -6,8 +6,10 @@ import difflib
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct, field
 
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Position
@@ -39,12 +41,13 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-@dataclass
 class _AssemblyNotation(Notation):
     """Variables by their declared names."""
 
-    known: dict[str, Any] = field(default_factory=dict)
     null = "%null"
+
+    def __init__(self) -> None:
+        self.known: dict[str, Any] = {}
 
     def name(self, cursor: Cursor) -> Any | None:
         start = cursor.skip()
@@ -75,8 +78,7 @@ class _AssemblyNotation(Notation):
         return self.spell_raw(self.null, 0)
 
 
-@dataclass
-class _KernelText:
+class _KernelText(Struct):
     """The parsed part of a kernel."""
 
     name: str

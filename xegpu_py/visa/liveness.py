@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Access, Root, accesses, effects, span_bits
@@ -78,8 +78,7 @@ class _Cuts:
         return (1 << index[access.end]) - (1 << index[access.start])
 
 
-@dataclass
-class _Summary:
+class _Summary(Struct):
     """Uses and defs of a variable in a block, by pieces: read before a def, possibly written, and killed."""
 
     read: int = 0
@@ -205,22 +204,26 @@ class Liveness:
         """The upward-exposed uses of a block, and the variables that it defines as a whole."""
         written: dict[Root, int] = {}
         uses: set[Root] = set()
+        whole: set[Root] = set()
         for inst in instructions:
             known = effects(inst, target)
             for access in known.reads:
-                if access.var not in uses and span_bits(access) & ~written.get(access.var, 0):
+                decided = access.var in uses or access.var in whole
+                if not decided and span_bits(access) & ~written.get(access.var, 0):
                     uses.add(access.var)
             for predicate in known.tests:
                 if written.get(predicate, 0) != (1 << predicate.count) - 1:
                     uses.add(predicate)
             for access in known.writes:
-                if writes_all(inst, access, flow):
-                    written[access.var] = written.get(access.var, 0) | span_bits(access)
+                # What is written after a use, or again, changes nothing.
+                if access.var not in uses and access.var not in whole and writes_all(inst, access, flow):
+                    bits = written[access.var] = written.get(access.var, 0) | span_bits(access)
+                    if not ~bits & _all(access.var):
+                        whole.add(access.var)
             if known.sets and known.lanes and flow.certain(inst):
                 first, end = known.lanes
                 written[known.sets] = written.get(known.sets, 0) | ((1 << end) - (1 << first))
-        whole = {v for v, bits in written.items() if not ~bits & _all(v)}
-        return uses, whole
+        return uses, whole | {v for v, bits in written.items() if not ~bits & _all(v)}
 
     def _out(self, block: int) -> int:
         live = 0

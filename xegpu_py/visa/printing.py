@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.printf import formatted
@@ -55,8 +55,7 @@ def text_bytes(elements: Sequence[str], text: str) -> bytes:
     return ",".join(elements).encode() + b"\0" + text.encode()
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(Struct, frozen=True):
     """The output of one thread, or of one lane of it.
 
     Attributes:

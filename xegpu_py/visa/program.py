@@ -50,6 +50,8 @@ LABEL = "label"
 
 IMPLICIT_KINDS = ("LOCAL_SIZE", "GROUP_COUNT", "LOCAL_ID")
 
+_NO_VALUES: Mapping[str, Any] = MappingProxyType({})
+
 
 @dataclass(frozen=True)
 class Instruction:
@@ -74,17 +76,40 @@ class Instruction:
     saturate: bool = False
     where: Position = field(default=NOWHERE, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+    # A frozen dataclass's own sets each field by a call, which takes thrice as long.
+    def __init__(
+        self,
+        name: str,
+        values: Mapping[str, Any] = _NO_VALUES,
+        exec_size: int = 1,
+        mask: str = "M1",
+        guard: Guard | None = None,
+        saturate: bool = False,
+        where: Position = NOWHERE,
+    ) -> None:
+        """An instruction with these fields; `values` is copied."""
+        vars(self).update(
+            name=name,
+            values=MappingProxyType(dict(values)),
+            exec_size=exec_size,
+            mask=mask,
+            guard=guard,
+            saturate=saturate,
+            where=where,
+        )
+
+    def replaced(self, **fields: Any) -> Instruction:
+        """The instruction with other values of some fields."""
+        known = vars(self)
+        return Instruction(**{**{name: known[name] for name in _FIELDS}, **fields})
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Read-only mappings cannot be pickled.
-        return Instruction, (
-            self.name, dict(self.values), self.exec_size, self.mask, self.guard, self.saturate, self.where,
-        )  # fmt: skip
+        fields = {name: getattr(self, name) for name in _FIELDS}
+        return Instruction, tuple((fields | {"values": dict(self.values)}).values())
 
     def __hash__(self) -> int:
         return hash((self.name, tuple(self.values.items()), self.exec_size, self.mask, self.guard, self.saturate))
@@ -103,6 +128,9 @@ class Instruction:
     def no_mask(self) -> bool:
         """Whether disabled lanes run too."""
         return self.mask.endswith("_NM")
+
+
+_FIELDS = tuple([f.name for f in fields(Instruction)])
 
 
 @dataclass(frozen=True)

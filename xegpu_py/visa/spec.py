@@ -8,8 +8,9 @@ whether it commutes, jumps or accesses memory, stands there too, and not in test
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from xegpu_py.numerics.formats import TYPES, Array
 from xegpu_py.target import Target
@@ -34,8 +35,7 @@ LANES = 32
 """SIMD lanes that a thread's execution mask has."""
 
 
-@dataclass(frozen=True)
-class OperandSpec:
+class OperandSpec(Struct, frozen=True):
     """One operand.
 
     Attributes:
@@ -68,15 +68,13 @@ class OperandSpec:
     lane_bytes: Callable[[Instruction, Target], Array] | None = None
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """An attribute that is one of some words."""
 
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(Struct, frozen=True):
     """An attribute that is one of some numbers."""
 
     values: tuple[int, ...]
@@ -90,25 +88,21 @@ class Number:
         return f"one of {', '.join(map(str, self.values))}"
 
 
-@dataclass(frozen=True)
-class Caches:
+class Caches(Struct, frozen=True):
     """Cache options of a message: the pairs for L1 and L3 that it may have, or none (`.ca.ca`)."""
 
     pairs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """The data of each lane of a message: `d32`, `d32x4`, `d64x16t`, `d8c32`."""
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Struct, frozen=True):
     """The data of a 2D block message: `d16.2x16x16nt`."""
 
 
-@dataclass(frozen=True)
-class Name:
+class Name(Struct, frozen=True):
     """A label."""
 
 
@@ -120,8 +114,7 @@ def all_of(*checks: Check) -> Check:
     return lambda inst, target: next((p for p in (check(inst, target) for check in checks) if p), None)
 
 
-@dataclass(frozen=True)
-class InstructionSpec:
+class InstructionSpec(Struct, frozen=True):
     """One instruction.
 
     Attributes:
@@ -230,8 +223,7 @@ class InstructionSpec:
         return next(s for s in self.slots if s.name == name)
 
 
-@dataclass(frozen=True)
-class DataShape:
+class DataShape(Struct, frozen=True):
     """A message's data for each lane.
 
     Attributes:
@@ -259,8 +251,7 @@ class DataShape:
         return f"{self.size}{vector}{'t' if self.transpose else ''}"
 
 
-@dataclass(frozen=True)
-class BlockShape:
+class BlockShape(Struct, frozen=True):
     """A 2D block message's data.
 
     Attributes:

@@ -444,7 +444,7 @@ def rename(inst: Instruction, variables: Mapping[Any, Any]) -> Instruction:
         guard = replace(guard, var=variables[guard.var])
     if not values and guard is inst.guard:
         return inst
-    return replace(inst, values={**inst.values, **values}, guard=guard)
+    return inst.replaced(values={**inst.values, **values}, guard=guard)
 
 
 __all__ = [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
@@ -50,8 +51,7 @@ _NUMBERS = ("SimdSize", "SLMSize", "NBarrierCnt")
 """Kernel attributes that are numbers."""
 
 
-@dataclass(frozen=True)
-class Issue:
+class Issue(Struct, frozen=True):
     """A broken rule: where, what, and notes. `instruction` is None if it is of the whole kernel."""
 
     where: Position

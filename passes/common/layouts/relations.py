@@ -7,10 +7,11 @@ iteration dimension have the same layout in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from functools import lru_cache
 
 from mlir import ir
+from msgspec import Struct
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import integers, is_vector, shape_of
@@ -24,8 +25,7 @@ UNIT: Dim = (1, 1, 1, 1, 1, 0, 0)
 """The layout of a dimension of size 1."""
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """A vector that an op uses or defines.
 
     Attributes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 from numerics.exact import value
 from visa.programs import BASES, PREDICATES, random_instruction
 
@@ -317,7 +318,7 @@ def block_register(block: BlockShape, b: int, row: int, column: int) -> int:
 
 def block_bytes(block: BlockShape) -> int:
     """Bytes of a whole message."""
-    last = block_register(replace(block, count=1), 0, block.height - 1, block.width - 1)
+    last = block_register(structs.replace(block, count=1), 0, block.height - 1, block.width - 1)
     return -(-(last + 1) // 64) * 64 * block.count
 
 

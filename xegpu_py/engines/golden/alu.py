@@ -7,17 +7,16 @@ lowest 64 bits. Floats come in the execution type, and the result is rounded onc
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py import numerics
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import Array
 
 
-@dataclass(frozen=True)
-class AluOp:
+class AluOp(Struct, frozen=True):
     """Properties of an instruction that its arithmetic function may use.
 
     Attributes:

@@ -13,9 +13,10 @@ import stat
 import sys
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 VARIABLE = "XEGPU_PY_CACHE"
 """The environment variable that names the folder, or is `OFF`."""
@@ -70,8 +71,7 @@ def package_state() -> str:
     return digest(*sorted(found))
 
 
-@dataclass(frozen=True)
-class Cache:
+class Cache(Struct, frozen=True):
     """Entries of one kind in a folder.
 
     Attributes:

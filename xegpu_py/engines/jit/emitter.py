@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit.code import PTR, Code, Value, lanes_of, vector
@@ -27,8 +28,7 @@ _WAY_OUT = "leave"
 """The block through which a thread's function returns in order to be entered again."""
 
 
-@dataclass(frozen=True)
-class Queue:
+class Queue(Struct, frozen=True):
     """Steps of a loop whose products are not added to the accumulators yet.
 
     Attributes:
@@ -43,8 +43,7 @@ class Queue:
     flush: str
 
 
-@dataclass
-class Emitter:
+class Emitter(Struct):
     """The state of code generation that rules use: the function of a thread, and its module.
 
     Attributes:

@@ -7,9 +7,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.batch import ENDED, Batch, new_batch
@@ -55,8 +56,7 @@ _BRIEF = 2e-4
 """The duration in seconds of a launch below which it uses no other threads: starting them takes half as long."""
 
 
-@dataclass
-class Launch:
+class Launch(Struct):
     """The arguments of a launch.
 
     Attributes:
@@ -105,8 +105,7 @@ class Launch:
         return self.name_thread(((z * self.grid[1] + y) * self.grid[0] + x) * self.group_size + own)
 
 
-@dataclass
-class Outcome:
+class Outcome(Struct):
     """Counts of a launch: executions of each instruction, and bytes moved by memory and category."""
 
     executed: Array
@@ -262,8 +261,7 @@ class Jit:
         return Outcome(counts, Counter({k: int(n) for k, n in zip(TRAFFIC, traffic) if n}))
 
 
-@dataclass
-class _Team:
+class _Team(Struct, dict=True):
     """The workers of one launch."""
 
     jit: Jit

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from xegpu_py.visa.spec import LANES
 
@@ -41,8 +42,7 @@ small enough that they find matrices that they share in the caches, and large en
 """
 
 
-@dataclass
-class Frame:
+class Frame(Struct, dict=True):
     """The layout of a thread's state: offsets in bytes in its block, which begins with the registers.
 
     Attributes:

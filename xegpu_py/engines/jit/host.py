@@ -10,8 +10,10 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xegpu_py.engines.jit.code import Code
 from xegpu_py.engines.jit.llvm import Machine, machine
@@ -40,8 +42,7 @@ KNOWN: dict[str, tuple[str, frozenset[str]]] = {
 _REGISTERS_ABOVE_16 = ("avx512vl", "neon")
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(Struct, frozen=True):
     """The accumulators that a micro-kernel holds in vector registers.
 
     Attributes:
@@ -53,8 +54,7 @@ class Tile:
     vectors: int
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(Struct, frozen=True):
     """A CPU for which code is made.
 
     Attributes:

@@ -11,10 +11,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 _POINTER = ctypes.c_void_p
 _TEXT = ctypes.c_char_p
@@ -101,8 +102,7 @@ class LLVMAbort(LLVMError):
     """LLVM failed in the middle: an assertion that does not hold, or an invalid access. Its objects are lost."""
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """The machine that LLVM compiles for.
 
     Attributes:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from xegpu_py.engines.jit.panels import panel_stride, steps_together
 from xegpu_py.numerics.formats import PRECISIONS
@@ -20,8 +22,7 @@ from xegpu_py.visa.program import Instruction, Program, analysis
 from xegpu_py.visa.spec import BlockShape
 
 
-@dataclass(frozen=True)
-class Matrix:
+class Matrix(Struct, frozen=True):
     """How a variable's elements lie as f32 or as wider integers, in memory of their own.
 
     Attributes:
@@ -54,8 +55,7 @@ class Matrix:
         return self.place + self.scale * offset
 
 
-@dataclass
-class _Uses:
+class _Uses(Struct):
     """What a program does with a variable.
 
     Attributes:

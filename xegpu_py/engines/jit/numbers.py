@@ -6,7 +6,8 @@ Floats are worked on as f32, or as f64 where they are df; integers in the narrow
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from xegpu_py.engines.arithmetic import span
 from xegpu_py.engines.jit.code import Code, Value, bits_of, vector
@@ -136,8 +137,7 @@ def integer_to_float(code: Code, pattern: Value, fmt: Format, modifier: str, tar
     return code.bin("fsub", code.const(0, values.type), values) if modifier.startswith("-") else values
 
 
-@dataclass(frozen=True)
-class Width:
+class Width(Struct, frozen=True):
     """An integer type: the number of bits, and whether the highest is a sign."""
 
     bits: int

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.frame import context_offset
@@ -118,8 +118,7 @@ class Panels:
         memory[_END // 8] = self._ring.ctypes.data + len(self._ring)
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a look for a panel gave.
 
     Attributes:
@@ -137,8 +136,7 @@ class Found:
     key: Sequence[Value]
 
 
-@dataclass(frozen=True)
-class Ahead:
+class Ahead(Struct, frozen=True):
     """What the loop's later steps load.
 
     Attributes:

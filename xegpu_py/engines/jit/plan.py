@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct, structs
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit.cache import Cache, digest, package_state
@@ -20,8 +20,7 @@ from xegpu_py.visa.flow import flow_of
 from xegpu_py.visa.program import Program
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The facts about a program that running its native code needs.
 
     Attributes:
@@ -86,7 +85,7 @@ def prepared(
     code = thread_code(plan.code, functions, host, cache, alone=alone)
     assert code
     if key and cache is not None:
-        cache.put(key, json.dumps(dataclasses.asdict(plan)).encode())
+        cache.put(key, json.dumps(structs.asdict(plan)).encode())
     return plan, code
 
 

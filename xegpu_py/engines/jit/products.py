@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, lanes_of, vector
 from xegpu_py.engines.jit.host import Host, even_parts
@@ -23,8 +24,7 @@ _PREFETCHING = 6
 _NAN32 = 0x7FC00000
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """What is multiplied in one instruction.
 
     A step is what one multiplication of the host does in each lane: of integers it may add several products.
@@ -247,8 +247,7 @@ def accumulator(code: Code, shape: Shape, pointer: Value, row: int, first: int, 
     return widen(code, pattern, fmt) if fmt.is_float else pattern
 
 
-@dataclass(frozen=True)
-class Sums:
+class Sums(Struct, frozen=True):
     """Accumulators that are in vector registers at the same time: some rows, and some vectors of each.
 
     Attributes:

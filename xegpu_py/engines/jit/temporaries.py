@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from xegpu_py.engines.arithmetic import execution_format
 from xegpu_py.engines.jit.frame import TABLES
@@ -20,8 +21,7 @@ _ON_BITS = ("srnd", "fcvt")
 """Instructions that take floats as bit patterns."""
 
 
-@dataclass(frozen=True)
-class Freedom:
+class Freedom(Struct, frozen=True):
     """What a program leaves to LLVM.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from xegpu_py.engines.jit.code import Code, Value
 from xegpu_py.engines.jit.emitter import Emitter
@@ -13,8 +14,7 @@ from xegpu_py.engines.table import Table
 _CONDITIONS = {"eq": "oeq", "ne": "une", "gt": "ogt", "ge": "oge", "lt": "olt", "le": "ole"}
 
 
-@dataclass
-class Alu:
+class Alu(Struct):
     """Properties of an instruction that its arithmetic rule may use.
 
     Attributes:

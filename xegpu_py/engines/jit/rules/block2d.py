@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter
@@ -127,8 +128,7 @@ def lsc_store_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.place(inst["src0"])))
 
 
-@dataclass(frozen=True)
-class _Inside:
+class _Inside(Struct, frozen=True):
     """The part of a block that lies in its surface: first and last column and row, each an i64."""
 
     left: Value

@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter

@@ -7,8 +7,9 @@ their matrix A are multiplied side by side, so that each element of A is loaded 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct, field
 
 from xegpu_py.engines.jit.code import PTR, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter, Queue
@@ -45,8 +46,7 @@ _Place = tuple[int, tuple[Value, int] | None]
 """Where an operand is in the register file, and where it is instead, from a pointer on; None if it is there."""
 
 
-@dataclass
-class _Chain:
+class _Chain(Struct):
     """Instructions that add to one accumulator, one after the other: places in the register file.
 
     Attributes:

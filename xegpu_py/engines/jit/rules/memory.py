@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from xegpu_py.engines.access import data_places
 from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
@@ -73,8 +74,7 @@ def _addresses(emitter: Emitter, inst: Instruction) -> Value:
     return code.resize(found, 64, False)
 
 
-@dataclass
-class _Message:
+class _Message(Struct):
     """The body of the function that does a kind of message.
 
     Attributes:

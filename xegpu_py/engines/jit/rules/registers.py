@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from xegpu_py.engines.jit.code import Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
@@ -21,8 +22,7 @@ RULES = Table()
 """The rule of each instruction."""
 
 
-@dataclass(frozen=True)
-class _Copy:
+class _Copy(Struct, frozen=True):
     """A move of elements that changes none of them.
 
     Attributes:
