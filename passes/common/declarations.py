@@ -10,11 +10,12 @@ from xegpu_py.visa.program import Instruction
 
 def named_by(instructions: Iterable[Instruction]) -> set[Variable | Predicate]:
     """The variables and predicates that instructions name, and the variables that these are aliases of."""
-    found: set[Variable | Predicate] = set()
-    for inst in instructions:
-        for operand in (*inst.values.values(), inst.guard):
-            var = getattr(operand, "var", None)
-            while var is not None and var not in found:
-                found.add(var)
-                var = var.alias[0] if isinstance(var, Variable) and var.alias else None
+    known = list(instructions)
+    found = {getattr(operand, "var", None) for inst in known for operand in inst.values.values()}
+    found |= {inst.guard.var for inst in known if inst.guard}
+    found.discard(None)
+    for var in list(found):
+        while isinstance(var, Variable) and var.alias:
+            var = var.alias[0]
+            found.add(var)
     return found

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from xegpu_py.passes.visa_optimize.constants import converted
 from xegpu_py.passes.visa_optimize.facts import Facts, Source
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
 
-from xegpu_py.engines.evaluate import evaluate
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root
@@ -80,9 +80,7 @@ class Addresses:
         types = [TYPES[t] for t in (source.var.type, constant.type, dst.var.type)]
         if any(t.is_float for t in types) or types[0].bytes != types[2].bytes or types[0].bytes < 4:
             return []
-        moved = inst.replaced(name="mov", values={"dst": dst, "src0": constant}, exec_size=1)
-        plus = evaluate(moved, {}, self._target)[0]
-        size = types[2].bytes
+        plus, size = converted(constant, types[2]), types[2].bytes
         _, to = bytes_of(dst, inst.exec_size, self._target)
         root, places = bytes_of(source, inst.exec_size, self._target)
         at = places * len(to) if len(places) == 1 else places

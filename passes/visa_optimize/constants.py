@@ -11,7 +11,7 @@ from xegpu_py.passes.visa_optimize.facts import Facts, tested_bits
 from xegpu_py.passes.visa_optimize.places import bytes_of
 
 from xegpu_py.engines.evaluate import evaluate
-from xegpu_py.numerics.formats import TYPES
+from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Flag, Immediate, Region
@@ -27,6 +27,13 @@ def _constant_slots(instruction: str) -> tuple[list[str], list[str]]:
     """The scalar operands of an instruction that can be immediates, and all its sources."""
     slots = INSTRUCTIONS[instruction].slots
     return [s.name for s in slots if s.kind == "scalar" and s.immediate], [s.name for s in slots if s.kind == "src"]
+
+
+def converted(value: Immediate, to: Format) -> int:
+    """The bits of an integer constant in another integer type."""
+    fmt = value.format
+    negative = fmt.kind == "s" and value.bits >> (fmt.bits - 1)
+    return (value.bits - (1 << fmt.bits if negative else 0)) % (1 << to.bits)
 
 
 class Constants:
@@ -163,7 +170,7 @@ class Constants:
         dst = inst["dst"]
         if isinstance(dst, Flag) or any(TYPES[t].is_float for t in (source.var.type, other.type, dst.var.type)):
             return inst
-        spec, constant = INSTRUCTIONS[inst.name], self._number(other, inst)
+        spec, constant = INSTRUCTIONS[inst.name], converted(other, dst.var.format)
         if constant == 0 and spec.zero:
             return self._moved(inst, Immediate(0, dst.var.type)) or inst
         if spec.identity is None or constant != spec.identity[0] % (1 << dst.var.format.bits):
@@ -172,12 +179,3 @@ class Constants:
         if (spec.identity[1] == "narrower" and wider > 0) or (spec.identity[1] == "same" and wider):
             return inst
         return self._moved(inst, source) or inst
-
-    @staticmethod
-    def _number(value: Immediate, inst: Instruction) -> int:
-        """The bits of an integer constant in the type of the result, to which it is extended or cut."""
-        fmt = value.format
-        negative = fmt.kind == "s" and value.bits >> (fmt.bits - 1)
-        number = value.bits - (1 << fmt.bits if negative else 0)
-        bits: int = number % (1 << inst["dst"].var.format.bits)
-        return bits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.xegpu_to_visa.emit import COPY, Emitter
@@ -42,9 +42,8 @@ def coalesce(
         merged.join((a, b))
         n, m = tracked[a], tracked[b]
         interferes[n] |= interferes[m]
-        for other in range(len(interferes)):
-            if interferes[m] >> other & 1:
-                interferes[other] |= 1 << n
+        for other in _bits(interferes[m]):
+            interferes[other] |= 1 << n
     return {v: merged.find(v) for v in tracked if merged.find(v) != v}
 
 
@@ -125,16 +124,20 @@ def _interference(instructions: Sequence[Instruction], target: Target, tracked: 
 
 
 def _note(interferes: list[int], writes: int, live: int) -> None:
-    remaining = writes
-    while remaining:
-        number = remaining.bit_length() - 1
-        remaining &= ~(1 << number)
-        others = live & ~(1 << number)
+    for number in _bits(writes):
+        # The bits that are new: those of others that it is known to meet are set.
+        others = live & ~(1 << number) & ~interferes[number]
         interferes[number] |= others
-        while others:
-            other = others.bit_length() - 1
-            others &= ~(1 << other)
+        for other in _bits(others):
             interferes[other] |= 1 << number
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """The places of the bits that are set."""
+    while mask:
+        at = mask.bit_length() - 1
+        mask ^= 1 << at
+        yield at
 
 
 def expand(emit: Emitter, merged: dict[Variable, Variable]) -> None:

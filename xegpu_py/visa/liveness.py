@@ -40,6 +40,8 @@ def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, i
 # What a block does to the bytes of variables.
 
 
+_BUILTINS = frozenset(BUILTINS.values())
+
 _Change = tuple[int, Access, bool]
 """The index of an instruction, its access, and whether that certainly writes all of its bytes."""
 
@@ -49,7 +51,7 @@ def _changes(instructions: Sequence[Instruction], target: Target, block: range, 
     for at in block:
         inst = instructions[at]
         for access in accesses(inst, target):
-            if BUILTINS.get(access.var.name) != access.var:
+            if access.var not in _BUILTINS:
                 yield at, access, access.whole and (inst.no_mask or not divergent)
 
 
@@ -90,7 +92,9 @@ def _summary(changes: Sequence[_Change], cuts: _Cuts) -> dict[Variable, _Summary
     found: dict[Variable, _Summary] = {}
     for _, access, certain in changes:
         pieces = cuts.pieces(access)
-        summary = found.setdefault(access.var, _Summary())
+        summary = found.get(access.var)
+        if summary is None:
+            summary = found[access.var] = _Summary()
         if not access.writes:
             summary.read |= pieces & ~summary.killed
             continue
