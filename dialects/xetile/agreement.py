@@ -19,7 +19,7 @@ from xegpu_py.dialects.xetile.tiles import LoadTileOp, StoreTileOp
 from xegpu_py.dialects.xetile.types import Tile, WgMap, XeTile
 
 from xegpu_py.ir.bodies import Bodies
-from xegpu_py.ir.diagnostics import Diagnostic, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, op_error, position_of
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 
@@ -89,12 +89,8 @@ def disagreements(ops: Sequence[Operation], bodies: Bodies) -> list[Diagnostic]:
         for name, operand, wanted in wanted_maps(view):
             given = given_map(operand)
             if given and given != wanted:
-                where = position_of(view.operation.location)
                 made = position_of(operand.owner.location)
-                message = f"'{view.operation.name}' op wants '{name}' to have {wanted}, but it has {given}"
-                notes = (
-                    Diagnostic("note", f"'{operand.owner.name}' gives it this map", made),
-                    Diagnostic("note", "xetile.convert_layout changes the map of a value", where),
-                )
-                found.append(Diagnostic("error", message, where, notes))
+                message = f"wants '{name}' to have {wanted}, but it has {given}"
+                origin = Diagnostic("note", f"'{operand.owner.name}' gives it this map", made)
+                found.append(op_error(view, message, origin, "xetile.convert_layout changes the map of a value"))
     return found

@@ -200,6 +200,15 @@ def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
     return make("arith.select", a.type, condition, a, b)
 
 
+# Lanes.
+
+
+def shuffled(value: ir.Value, offset: ir.Value, mode: str, width: ir.Value) -> ir.Value:
+    """A scalar of another lane of a subgroup of `width` lanes: `gpu.shuffle`, of this mode."""
+    attributes = {"mode": ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")}
+    return create("gpu.shuffle", [value.type, integer_type(1)], [value, offset, width], attributes).results[0]
+
+
 # Control flow.
 
 

@@ -21,7 +21,7 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.layout import NestedLayout
 
 Pattern = Callable[["Distributor", ir.Operation], None]
-pattern: PatternSet[Pattern] = PatternSet(__package__, ("masks", "memory", "reductions", "shapes"))
+pattern: PatternSet[Pattern] = PatternSet(__package__, ("accesses", "masks", "reductions", "shapes"))
 """The distribution rules by op name."""
 
 

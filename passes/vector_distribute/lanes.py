@@ -18,12 +18,8 @@ from xegpu_py.layout.ids import Ints
 
 def shuffled(d: Distributor, value: ir.Value, mode: str, offset: ir.Value) -> ir.Value:
     """A scalar of another lane: of lane `offset` (mode `idx`), or of lane `own xor offset` (mode `xor`)."""
-    given = value.type
-    value = carried(value)
     width = d.constant(ir.IntegerAttr.get(build.integer_type(32), d.subgroup_size))
-    attributes = {"mode": ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")}
-    made = ir.Operation.create("gpu.shuffle", [value.type, build.integer_type(1)], [value, offset, width], attributes)
-    return restored(made.results[0], given)
+    return restored(build.shuffled(carried(value), offset, mode, width), value.type)
 
 
 def carried(value: ir.Value) -> ir.Value:

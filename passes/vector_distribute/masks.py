@@ -7,8 +7,8 @@ from xegpu_py.passes.common.builders import like, make, select
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.layouts.relations import masked_op, masked_over
 from xegpu_py.passes.common.values import element_of
+from xegpu_py.passes.vector_distribute.accesses import transfer
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
-from xegpu_py.passes.vector_distribute.memory import transfer
 from xegpu_py.passes.vector_distribute.reductions import contracted, multi_reduced, reduced
 from xegpu_py.passes.vector_distribute.shapes import spread, transposed
 

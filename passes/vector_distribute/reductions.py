@@ -10,9 +10,9 @@ from mlir import ir
 from xegpu_py.passes.common.builders import create, extract, from_elements, like, make, shape_cast
 from xegpu_py.passes.common.layouts.relations import map_of
 from xegpu_py.passes.common.values import attributes_of, element_of, integers, shape_of
+from xegpu_py.passes.vector_distribute.accesses import scalars_through_memory, through_memory
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.lanes import shuffled
-from xegpu_py.passes.vector_distribute.memory import scalars_through_memory, through_memory
 
 from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.diagnostics import emit_error

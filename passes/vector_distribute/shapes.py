@@ -10,9 +10,9 @@ from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.layouts.relations import relation
 from xegpu_py.passes.common.values import element_of, integers, shape_of
+from xegpu_py.passes.vector_distribute.accesses import through_memory
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.lanes import constant_part, moved
-from xegpu_py.passes.vector_distribute.memory import through_memory
 from xegpu_py.passes.vector_distribute.moves import moves
 
 from xegpu_py.ir.dense import dense_elements

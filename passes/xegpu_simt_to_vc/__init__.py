@@ -60,7 +60,7 @@ class XeGPUSimtToVc(Pass):
             if lanes:
                 # The patterns are imported on demand, because most kernels are not kernels of work items.
                 from xegpu_py.passes.common.fragments import Placements
-                from xegpu_py.passes.xegpu_simt_to_vc.kernel import widen_kernel
+                from xegpu_py.passes.xegpu_simt_to_vc.lanes import widen_kernel
 
                 widen_kernel(func, lanes, Placements(func), because)
 

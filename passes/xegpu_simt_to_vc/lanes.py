@@ -1,4 +1,4 @@
-"""`gpu`: ids and extents of work items, exchange between the work items of a subgroup, printf and assert."""
+"""Kernels of work items, and `gpu`: their ids and extents, what they exchange in a subgroup, printf and assert."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.all_reduce import combine_subgroups, kind_of
 from xegpu_py.passes.common.builders import binary, create
-from xegpu_py.passes.common.fragments import Order
+from xegpu_py.passes.common.elements import check_elements
+from xegpu_py.passes.common.fragments import Order, Placements
+from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, WORK_ITEMS
 from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import lane_of_broadcast
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
@@ -16,6 +18,7 @@ from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 from xegpu_py.ir.builtin import enumerator
 from xegpu_py.ir.calls import PRINT, TEXT, called
 from xegpu_py.ir.combining import CombiningKind
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.printf import check_format
 
 
@@ -33,6 +36,33 @@ def _lanes(w: Widener) -> ir.Value:
 
 def _plus(scalar: ir.Value, vector: ir.Value) -> ir.Value:
     return build.add(build.broadcast(scalar, vector.type), vector)
+
+
+def widen_kernel(func: ir.Operation, count: int, placements: Placements, because: ir.Operation) -> None:
+    """Rewrite a `gpu.func` for subgroups of `count` work items.
+
+    Args:
+        because: the op that identifies it as a kernel of work items.
+
+    Raises:
+        DiagnosticError: at the op that cannot be rewritten.
+    """
+    if len(func.regions[0].blocks) != 1:
+        message = "kernels of work items must have structured control flow"
+        emit_error(func, message, "xegpu-lift-cf makes scf ops of branches")
+    check_elements(func)
+    size = func.attributes.get("known_block_size")
+    w = Widener(func, count, placements, because, tuple(size) if isinstance(size, ir.DenseI32ArrayAttr) else None)
+    block = func.regions[0].blocks[0]
+    with func.location, ir.InsertionPoint.at_block_begin(block):
+        func.attributes[WORK_ITEMS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), count)
+        if SUBGROUP_SIZE in func.attributes:
+            del func.attributes[SUBGROUP_SIZE]
+        ops = list(block.operations)
+        w.mask = tail(w)
+        for op in ops:
+            w.op(op.operation)
+        w.finish()
 
 
 def tail(w: Widener) -> ir.Value | None:

@@ -8,7 +8,7 @@ from typing import Any
 from mlir import ir
 from msgspec import structs
 from xegpu_py.passes.common.declarations import named_by
-from xegpu_py.passes.common.kernels import WORK_ITEMS
+from xegpu_py.passes.common.kernels import WORK_ITEMS, symbol_of
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
@@ -16,7 +16,7 @@ from xegpu_py.passes.xegpu_to_visa.memref import shared
 from xegpu_py.passes.xegpu_to_visa.ranges import Limits, Ranges
 
 from xegpu_py.ir.calls import is_print
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.diagnostics import error_at, position_of
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
@@ -36,11 +36,10 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     pattern.load()
     where = position_of(func.location)
     body = func.regions[0].blocks
-    name = ir.StringAttr(func.attributes["sym_name"]).value
+    name = symbol_of(func)
     if len(body) != 1:
         message = f"kernel '{name}' has unstructured control flow, which cannot be lowered"
-        note = Diagnostic("note", "xegpu-lift-cf makes scf ops of branches", where)
-        raise DiagnosticError([Diagnostic("error", message, where, (note,))])
+        raise error_at(where, message, "xegpu-lift-cf makes scf ops of branches")
     block = body[0]
     emit = Emitter(target, where=where)
     limits = structs.replace(limits or Limits(), threads=target.threads, lanes=max(_work_items(func), 1))
@@ -52,7 +51,7 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
             is_shared = i >= count
             low.values[argument] = shared(low, ir.MemRefType(argument.type)) if is_shared else low.argument(i, argument)
         except ValueError as e:
-            raise DiagnosticError([Diagnostic("error", str(e), where)]) from None
+            raise error_at(where, str(e)) from None
     if any(op.name in ("cf.assert", "gpu.printf") or is_print(op) for op in walk(func)):
         # Implicit inputs follow the explicit ones.
         low.print_buffer()

@@ -131,6 +131,11 @@ def position_of(location: ir.Location) -> Position:
     return Position("<unknown>")
 
 
+def error_at(where: Position, message: str, *notes: str) -> DiagnosticError:
+    """An error with notes, all at one position."""
+    return DiagnosticError([Diagnostic("error", message, where, tuple(Diagnostic("note", n, where) for n in notes))])
+
+
 def op_error(op: ir.Operation | ir.OpView, message: str, *notes: str | Diagnostic) -> Diagnostic:
     """An error at an op. Notes that are text are at the op too."""
     where = position_of(op.location)

@@ -15,7 +15,7 @@ import numpy as np
 from mlir import ir
 
 from xegpu_py.ir.context import Context
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, error_at, position_of
 from xegpu_py.ir.verifier import walk
 from xegpu_py.programs import imex_utils, runner_utils
 from xegpu_py.programs.device import Device
@@ -64,7 +64,7 @@ def _leave(job: Job, send: Callable[..., None], error: BaseException) -> None:
         else:
             where = Position(job.source.name, job.source.first_line, 1)
             message = f"internal error: {type(error).__name__}: {error}"
-            send("raise", DiagnosticError([Diagnostic("error", message, where)]))
+            send("raise", error_at(where, message))
     finally:
         os._exit(1)
 

@@ -15,7 +15,7 @@ from mlir import ir
 
 from xegpu_py.compiled import CompiledKernel, compile
 from xegpu_py.dialects import visa
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, error_at, position_of
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.verifier import walk
 from xegpu_py.lowered import ModuleSource, copied
@@ -102,7 +102,9 @@ class Device:
         if size is not None:
             self._freed[memref.allocated] = size
         elif memref.allocated in self._freed:
-            raise _error(site.where, "'gpu.dealloc' op frees memory that is not allocated", "it has been freed before")
+            raise error_at(
+                site.where, "'gpu.dealloc' op frees memory that is not allocated", "it has been freed before"
+            )
         else:
             message = "'gpu.dealloc' op frees memory that gpu.alloc has not allocated; it stays allocated"
             self.say(Diagnostic("warning", message, site.where))
@@ -113,7 +115,7 @@ class Device:
 
     def copy(self, site: Site, to: MemRef, source: MemRef) -> None:
         if to.sizes != source.sizes:
-            raise _error(site.where, f"'gpu.memcpy' op copies an array of sizes {source.sizes} to one of {to.sizes}")
+            raise error_at(site.where, f"'gpu.memcpy' op copies an array of sizes {source.sizes} to one of {to.sizes}")
         np.copyto(to.array(site.element), source.array(site.element))
 
     def fill(self, site: Site, to: MemRef, value: MemRef) -> None:
@@ -121,7 +123,7 @@ class Device:
 
     def refute(self, site: Site) -> None:
         """Report a failed assertion."""
-        raise _error(site.where, f"assertion failed: {site.message}")
+        raise error_at(site.where, f"assertion failed: {site.message}")
 
     def launch(self, site: Site, *given: Any) -> None:
         """Run a kernel to its end."""
@@ -138,10 +140,10 @@ class Device:
             e.diagnostics[0] = _noted(e.diagnostics[0], note)
             raise
         except (TypeError, ValueError) as e:
-            raise _error(launch.where, f"launch {number}, of kernel '{launch.kernel}': {e}") from None
+            raise error_at(launch.where, f"launch {number}, of kernel '{launch.kernel}': {e}") from None
         except Exception as e:
             what = f"launch {number}, of kernel '{launch.kernel}': internal error: {type(e).__name__}: {e}"
-            raise _error(launch.where, what) from e
+            raise error_at(launch.where, what) from e
         self.reached(number, launch, True)
 
     def _run(
@@ -268,7 +270,7 @@ def with_shared_memory(module: Module, size: int) -> Module:
         kind = ir.Type.parse(f"memref<{size}xi8, #gpu.address_space<workgroup>>")
         for op in [op for op in walk(made.operation) if op.name == DYNAMIC]:
             if not size:
-                raise _error(
+                raise error_at(
                     position_of(op.location),
                     "'gpu.dynamic_shared_memory' op is in a kernel that is launched without any",
                 )
@@ -297,11 +299,6 @@ def _argument(kind: Parameter, memref: MemRef) -> Any:
         return memref.array(kind.element)
     held = MemRef.contiguous(memref.aligned, kind.shape).array(kind.element)
     return held if kind.shape else held[()]
-
-
-def _error(where: Position, message: str, *notes: str) -> DiagnosticError:
-    attached = tuple(Diagnostic("note", n, where) for n in notes)
-    return DiagnosticError([Diagnostic("error", message, where, attached)])
 
 
 def _noted(found: Diagnostic, note: Diagnostic) -> Diagnostic:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith, func, memref, scf
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.diagnostics import DiagnosticError, Position, emit_error, error_at, position_of
 from xegpu_py.ir.module import Module, from_mlir
 from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.ir.verifier import walk
 from xegpu_py.lowered import copied
+from xegpu_py.passes.common.builders import reinterpret_cast
 from xegpu_py.programs.functions import Function
 from xegpu_py.programs.loops import jam_loops
 
@@ -152,17 +153,6 @@ def lower(module: Module, entry: str, library: dict[str, Function]) -> HostCode:
         handler.detach()
 
 
-def fail(op: ir.Operation, message: str, *notes: str) -> NoReturn:
-    """Refuse an op.
-
-    Raises:
-        DiagnosticError: always.
-    """
-    where = position_of(op.location)
-    attached = tuple(Diagnostic("note", n, where) for n in notes)
-    raise DiagnosticError([Diagnostic("error", f"'{op.name}' op {message}", where, attached)])
-
-
 @dataclass
 class _Lowering:
     module: Module
@@ -203,7 +193,7 @@ class _Lowering:
             known = ", ".join(n for n, f in functions.items() if _has_body(f)) or "none"
             where = position_of(self.module.operation.location)
             message = f"there is no host function '{self.entry}' with a body; there are: {known}"
-            raise DiagnosticError([Diagnostic("error", message, where)])
+            raise error_at(where, message)
         found.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
         return ir.FunctionType(_plain(ir.TypeAttr(found.attributes["function_type"]).value))
 
@@ -226,7 +216,7 @@ class _Lowering:
                 continue
             function = self.library.get(name)
             if function is None:
-                fail(
+                emit_error(
                     declared,
                     f"declares function '{name}', which has no body and is not in the runtime library",
                     f"the library has {', '.join(sorted(self.library))}",
@@ -235,7 +225,7 @@ class _Lowering:
             takes = [str(_plain(t)) for t in kind.inputs]
             gives = [str(t) for t in kind.results]
             if takes != list(function.takes) or gives != ([function.gives] if function.gives else []):
-                fail(declared, f"declares function '{name}' of type {kind}, but it is {function.signature}")
+                emit_error(declared, f"declares function '{name}' of type {kind}, but it is {function.signature}")
             declared.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
             declared.attributes["sym_name"] = ir.StringAttr.get(PREFIX + name)
             for call in calls[name]:
@@ -245,9 +235,11 @@ class _Lowering:
 
     def _check(self, op: ir.Operation) -> None:
         if op.name in ("func.constant", "func.call_indirect"):
-            fail(op, "makes a program with pointers to functions, which is refused", "call the function by its name")
+            emit_error(
+                op, "makes a program with pointers to functions, which is refused", "call the function by its name"
+            )
         if op.name.partition(".")[0] not in _KNOWN:
-            fail(op, f"cannot be part of host code; its dialects are {', '.join(sorted(_KNOWN))}")
+            emit_error(op, f"cannot be part of host code; its dialects are {', '.join(sorted(_KNOWN))}")
 
     def _rewrite(self, op: ir.Operation) -> None:
         if op.name in _IGNORED:
@@ -258,7 +250,9 @@ class _Lowering:
             self._replace(op, results)
         elif op.name.startswith("gpu."):
             names = sorted(n for n in (*_REWRITES, *_IGNORED) if n.startswith("gpu."))
-            fail(op, f"cannot be part of host code; of the gpu dialect there may be {', '.join(names)}, gpu.launch")
+            emit_error(
+                op, f"cannot be part of host code; of the gpu dialect there may be {', '.join(names)}, gpu.launch"
+            )
         elif op.name == "memref.memory_space_cast":
             self._replace(op, [op.operands[0]])
 
@@ -311,7 +305,7 @@ class _Lowering:
         runner.run(parse_pipeline(f"builtin.module({_TO_LLVM})"), self.module)
         for op in walk(self.module.operation):
             if not op.name.startswith(("llvm.", "builtin.module")):
-                fail(op, "is left of host code after lowering to LLVM")
+                emit_error(op, "is left of host code after lowering to LLVM")
 
 
 def own_module(op: ir.Operation, module: Module) -> Module:
@@ -361,7 +355,7 @@ def _allocate(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
     _, sizes, symbols = _segments(op)
     kind = ir.MemRefType(next(r.type for r in op.results if not _is_token(r.type)))
     if symbols:
-        fail(op, "has symbols in the layout of its memref, which is refused", "allocate without a layout")
+        emit_error(op, "has symbols in the layout of its memref, which is refused", "allocate without a layout")
     plain = ir.MemRefType.get(kind.shape, kind.element_type, memory_space=kind.memory_space)
     if kind.layout == plain.layout:
         found = memref.alloc(kind, sizes, [], alignment=_ALIGNMENT)
@@ -372,19 +366,7 @@ def _allocate(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
     flat = ir.MemRefType.get([reach], kind.element_type, memory_space=kind.memory_space)
     held = memref.alloc(flat, [], [], alignment=_ALIGNMENT)
     lowering._call(op, "allocate", [held], element=str(kind.element_type))
-    return [
-        ir.Operation.create(
-            "memref.reinterpret_cast",
-            results=[kind],
-            operands=[held],
-            attributes={
-                "static_offsets": ir.DenseI64ArrayAttr.get([offset]),
-                "static_sizes": ir.DenseI64ArrayAttr.get(kind.shape),
-                "static_strides": ir.DenseI64ArrayAttr.get(strides),
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-            },
-        ).results[0]
-    ]
+    return [reinterpret_cast(held, offset, kind.shape, strides, kind)]
 
 
 _ALIGNMENT = 4096
@@ -395,10 +377,10 @@ def _strides(op: ir.Operation, kind: ir.MemRefType) -> tuple[list[int], int]:
     try:
         strides, offset = kind.get_strides_and_offset()
     except ir.MLIRError:
-        fail(op, f"allocates {kind}, whose layout has no strides")
+        emit_error(op, f"allocates {kind}, whose layout has no strides")
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     if not kind.has_static_shape or unknown in (*strides, offset):
-        fail(op, f"allocates {kind}, whose layout is not known", "allocate without a layout, and make a subview")
+        emit_error(op, f"allocates {kind}, whose layout is not known", "allocate without a layout, and make a subview")
     return list(strides), offset
 
 
@@ -448,9 +430,9 @@ def _launch(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
     groups = _segments(op)
     _, *sizes, cluster_x, cluster_y, cluster_z, shared, arguments, _ = groups
     if cluster_x or cluster_y or cluster_z:
-        fail(op, "launches clusters of workgroups, which is refused", "Xe GPUs have none")
+        emit_error(op, "launches clusters of workgroups, which is refused", "Xe GPUs have none")
     if len(symbol) != 2 or tuple(symbol) not in lowering.signatures:
-        fail(op, f"launches {op.attributes['kernel']}, which is not a kernel of this module")
+        emit_error(op, f"launches {op.attributes['kernel']}, which is not a kernel of this module")
     parameters = lowering.signatures[symbol[0], symbol[1]]
     launch = Launch(symbol[0], symbol[1], position_of(op.location), parameters)
     with _scope() as held:

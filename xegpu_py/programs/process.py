@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Literal, TextIO
 
 import numpy as np
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, error_at
 from xegpu_py.ir.source import Source
 
 
@@ -150,4 +150,4 @@ def _crash(status: int, last: str, job: Job, position: Position) -> DiagnosticEr
         reason = f"exit status {status}"
     message = f"host function '{job.entry}' crashed with {reason}{' ' if last else ''}{last}"
     note = "compiled host code is not checked: look for accesses outside of memrefs, or to freed memory"
-    return DiagnosticError([Diagnostic("error", message, position, (Diagnostic("note", note, position),))])
+    return error_at(position, message, note)

@@ -62,6 +62,11 @@ class Element:
         wide = np.asarray(values).view(f"u{self.dtype.itemsize}")
         return wide if self.bits == 8 * self.dtype.itemsize else wide & wide.dtype.type((1 << self.bits) - 1)
 
+    def numbers(self, values: Array) -> Array:
+        """Integers of this type as int64: unsigned if the type says so, otherwise signed."""
+        read = self.unsigned if self.name.startswith("u") else self.signed
+        return np.asarray(read(np.asarray(values))).astype(np.int64)
+
     def wrap(self, values: Array) -> Array:
         """The lowest bits of integers of any numpy type, as integers of this type."""
         if self.bits == 1:

@@ -250,10 +250,8 @@ def update_offset(node: Node, scattered: Scattered, offsets: Array) -> Scattered
 
 
 def _offsets(node: Node, offsets: Array) -> Array:
-    """Offsets in elements, interpreted as unsigned if their type is."""
-    element = node.operand_kind(1).element
-    read = element.unsigned if element.name.startswith("u") else element.signed
-    return np.asarray(read(np.asarray(offsets))).astype(np.int64)
+    """Offsets in elements."""
+    return node.operand_kind(1).element.numbers(offsets)
 
 
 def _elements(scattered: Scattered, desc: TensorDesc, mask: Array) -> tuple[Array, Array]:

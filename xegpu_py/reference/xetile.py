@@ -89,9 +89,7 @@ def init_tile(lane: Lane, node: Node, *operands: Any) -> Place | Elements:
 
 
 def _indices(node: Node, indices: Array) -> Array:
-    element = node.operand_kind(len(node.operands) - 1).element
-    read = element.unsigned if element.name.startswith("u") else element.signed
-    return np.asarray(read(np.asarray(indices))).astype(np.int64)
+    return node.operand_kind(len(node.operands) - 1).element.numbers(indices)
 
 
 @evaluates("xetile.update_tile_offset")

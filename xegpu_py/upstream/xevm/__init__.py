@@ -20,8 +20,8 @@ from xegpu_py.passes.common.builders import integer_type, make
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, symbol_of
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.upstream.rebuilding import LANES, functions_of, parts, refuse, within
-from xegpu_py.upstream.xevm import arithmetic, blocks, builtins, memory  # noqa: F401  (define the rules)
-from xegpu_py.upstream.xevm.kernel import PRIVATE, SHARED, KernelImport, space_of
+from xegpu_py.upstream.xevm import arithmetic, blocks, builtins, pointers  # noqa: F401  (define the rules)
+from xegpu_py.upstream.xevm.state import PRIVATE, SHARED, KernelImport, space_of
 
 _MARKS = re.compile(r"\bxevm\.|\bspir_kernelcc\b|!llvm\.|(?<![@\w.\"])llvm\.\w")
 _FOREIGN = ("xevm.", "llvm.")

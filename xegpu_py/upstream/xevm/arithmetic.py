@@ -23,7 +23,7 @@ from xegpu_py.passes.common.builders import (
 )
 from xegpu_py.passes.common.values import attributes_of, constant_of, defining_op, element_of, integers, shape_of
 from xegpu_py.upstream.rebuilding import refuse
-from xegpu_py.upstream.xevm.kernel import KernelImport, as_index, bitcast, first, resized, rule, zero_of
+from xegpu_py.upstream.xevm.state import KernelImport, as_index, bitcast, first, resized, rule, zero_of
 
 _SAME = {
     "add": "addi", "sub": "subi", "mul": "muli", "sdiv": "divsi", "udiv": "divui", "srem": "remsi", "urem": "remui",

@@ -17,8 +17,8 @@ from xegpu_py.ir.builtin import bit_width
 from xegpu_py.passes.common.builders import add, constant, index_type, integer_type, make, shape_cast
 from xegpu_py.passes.common.values import constant_of, element_of, shape_of
 from xegpu_py.upstream.rebuilding import LANES, refuse
-from xegpu_py.upstream.xevm.kernel import SHARED, KernelImport, as_bits, as_index, bitcast, bits_of, first, rule
-from xegpu_py.upstream.xevm.memory import place
+from xegpu_py.upstream.xevm.pointers import place
+from xegpu_py.upstream.xevm.state import SHARED, KernelImport, as_bits, as_index, bitcast, bits_of, first, rule
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from xegpu_py.passes.common.builders import constant, create, index_type, integer_type, make
+from xegpu_py.passes.common import builders as build
+from xegpu_py.passes.common.builders import constant, index_type, integer_type, make
 from xegpu_py.passes.common.kernels import symbol_of
 from xegpu_py.passes.common.values import constant_of, element_of
 from xegpu_py.upstream.rebuilding import LANES, refuse, within
 from xegpu_py.upstream.xevm import blocks
 from xegpu_py.upstream.xevm.arithmetic import put
-from xegpu_py.upstream.xevm.kernel import KernelImport, bitcast, resized, rule, space_of
+from xegpu_py.upstream.xevm.state import KernelImport, bitcast, resized, rule, space_of
 
 _IDS = {
     "get_local_id": "gpu.thread_id",
@@ -198,18 +199,13 @@ def _product(op: ir.Operation, name: re.Match[str], kind: ir.Type) -> ir.Value:
 
 def shuffled(value: ir.Value, offset: ir.Value, mode: str) -> ir.Value:
     """The values of other lanes: integers of any size, and floats."""
-    i32 = integer_type(32)
     kind = value.type
     bits = ir.IntegerType(kind).width if isinstance(kind, ir.IntegerType) else ir.FloatType(kind).width
     held = bitcast(value, integer_type(bits)) if isinstance(kind, ir.FloatType) else value
-    width = constant(i32, LANES)
-
-    def moved(part: ir.Value) -> ir.Value:
-        operands = [part, resized(offset, 32, signed=False), width]
-        attributes = {"mode": ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")}
-        return create("gpu.shuffle", [part.type, integer_type(1)], operands, attributes).results[0]
-
-    return bitcast(resized(moved(resized(held, 32, signed=False)), bits) if bits < 32 else moved(held), kind)
+    part = resized(held, 32, signed=False) if bits < 32 else held
+    width = constant(integer_type(32), LANES)
+    moved = build.shuffled(part, resized(offset, 32, signed=False), mode, width)
+    return bitcast(resized(moved, bits), kind)
 
 
 def _fence(op: ir.Operation) -> None:

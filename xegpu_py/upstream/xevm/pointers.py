@@ -22,7 +22,7 @@ from xegpu_py.passes.common.builders import (
 from xegpu_py.passes.common.kernels import symbol_of
 from xegpu_py.passes.common.values import constant_of, element_of, shape_of
 from xegpu_py.upstream.rebuilding import refuse, within
-from xegpu_py.upstream.xevm.kernel import (
+from xegpu_py.upstream.xevm.state import (
     CONSTANT,
     GENERIC,
     GLOBAL,

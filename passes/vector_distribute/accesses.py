@@ -7,7 +7,15 @@ import math
 from collections.abc import Iterator, Sequence
 
 from mlir import ir
-from xegpu_py.passes.common.builders import create, extract, insert, make, number_attribute, vector_type
+from xegpu_py.passes.common.builders import (
+    create,
+    extract,
+    insert,
+    make,
+    number_attribute,
+    reinterpret_cast,
+    vector_type,
+)
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
@@ -190,13 +198,7 @@ def _in_shape(memory: ir.Value, shape: Sequence[int]) -> ir.Value:
     given = ir.MemRefType(memory.type)
     kind = ir.MemRefType.get(list(shape), given.element_type, memory_space=given.memory_space)
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    attributes = {
-        "static_offsets": ir.DenseI64ArrayAttr.get([0]),
-        "static_sizes": ir.DenseI64ArrayAttr.get(list(shape)),
-        "static_strides": ir.DenseI64ArrayAttr.get(strides),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-    }
-    return make("memref.reinterpret_cast", kind, memory, **attributes)
+    return reinterpret_cast(memory, 0, shape, strides, kind)
 
 
 def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: ir.Value | None) -> list[ir.Value]:
