@@ -33,9 +33,10 @@ def both(condition: ir.Value, lanes: ir.Value | None) -> ir.Value:
     return condition if lanes is None else binary("andi", condition, lanes)
 
 
-def _finish(w: Widener, op: ir.Operation, results: Sequence[ir.Value]) -> None:
-    for result, value in zip(op.results, results, strict=True):
-        w.set(result, value)
+def _bind(w: Widener, old: Sequence[ir.Value], new: Sequence[ir.Value]) -> None:
+    """Let values stand for others."""
+    for value, made in zip(old, new, strict=True):
+        w.set(value, made)
 
 
 def _loop(
@@ -84,8 +85,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
 
     def after(state: Sequence[ir.Value]) -> Sequence[ir.Value]:
         at, lanes, *values = state
-        for argument, value in zip((counter, *arguments), (at, *values)):
-            w.set(argument, value)
+        _bind(w, (counter, *arguments), (at, *values))
         w.mask = lanes
         yields = [w.wide(v) for v in w.inline(body)]
         following = binary("addi", at, by)
@@ -97,7 +97,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
         return [following, both(more, lanes), *(w.choose(lanes, n, o) for n, o in zip(yields, values))]
 
     state = [first, both(compare(order, first, last), outer), *(w.wide(v) for v in inits)]
-    _finish(w, op, _loop(w, op, state, before, after)[2:])
+    _bind(w, op.results, _loop(w, op, state, before, after)[2:])
 
 
 @pattern("scf.while")
@@ -113,8 +113,7 @@ def while_(w: Widener, op: ir.Operation) -> None:
 
     def before(state: Sequence[ir.Value]) -> tuple[ir.Value, Sequence[ir.Value]]:
         values, lanes, results = state[:count], state[count], state[count + 1 :]
-        for argument, value in zip(first.arguments, values):
-            w.set(argument, value)
+        _bind(w, first.arguments, values)
         w.mask = lanes
         condition, *passed = (w.wide(v) for v in w.inline(first))
         results = [w.choose(lanes, p, r) for p, r in zip(passed, results)]
@@ -123,14 +122,13 @@ def while_(w: Widener, op: ir.Operation) -> None:
 
     def after(state: Sequence[ir.Value]) -> Sequence[ir.Value]:
         lanes, *results = state
-        for argument, value in zip(second.arguments, results):
-            w.set(argument, value)
+        _bind(w, second.arguments, results)
         w.mask = lanes
         return [*(w.wide(v) for v in w.inline(second)), lanes, *results]
 
     nothing = [constant(w.with_lanes(r), 0) for r in op.results]
     state = [*(w.wide(v) for v in op.operands), w.active(), *nothing]
-    _finish(w, op, _loop(w, op, state, before, after)[1:])
+    _bind(w, op.results, _loop(w, op, state, before, after)[1:])
 
 
 @pattern("scf.if")
@@ -143,7 +141,7 @@ def if_(w: Widener, op: ir.Operation) -> None:
     condition = w.wide(op.operands[0])
     blocks = [r.blocks[0] for r in op.regions if len(r.blocks)]
     ways = [_way(w, op, b, c) for b, c in zip(blocks, (condition, _inverse(condition)))]
-    _finish(w, op, [w.choose(condition, *values) for values in zip(*ways)] if len(op.results) else [])
+    _bind(w, op.results, [w.choose(condition, *values) for values in zip(*ways)] if len(op.results) else [])
 
 
 def _way(w: Widener, op: ir.Operation, block: ir.Block, condition: ir.Value) -> list[ir.Value]:
@@ -180,7 +178,7 @@ def index_switch(w: Widener, op: ir.Operation) -> None:
     results = _way(w, op, blocks[0], rest)
     for condition, block in zip(conditions, blocks[1:]):
         results = [w.choose(condition, n, o) for n, o in zip(_way(w, op, block, condition), results)]
-    _finish(w, op, results)
+    _bind(w, op.results, results)
 
 
 @pattern("func.call")

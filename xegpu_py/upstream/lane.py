@@ -119,7 +119,6 @@ class LaneImport(SubgroupImport):
         made = self.sources.get(tdesc)
         if made is None:
             refuse(view, "blocks of one descriptor are loaded in two ways, and it is not made where it can be seen")
-        assert made is not None
         owner = tdesc.owner.operation
         with ir.InsertionPoint.after(owner), owner.location:
             kind = replace(desc, attr=replace(desc.attr, map=wanted)).to_ir()

@@ -375,7 +375,6 @@ class SubgroupImport:
         found = self.buffers.get(view.mem_desc)
         if found is None:
             refuse(view, "its mem_desc is not made where it can be seen")
-        assert found is not None
         return found
 
     def on_load_matrix(self, view: Any) -> list[ir.Value]:

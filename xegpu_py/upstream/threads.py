@@ -95,7 +95,7 @@ def mark_lanes(func: ir.Operation) -> None:
     Raises:
         DiagnosticError: if its known block is not one of whole subgroups.
     """
-    func.attributes[LANES_ATTR] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)
+    mark_workgroup(func)
     if KNOWN in func.attributes:
         x, *rest = ir.DenseI32ArrayAttr(func.attributes[KNOWN])
         if x % LANES:

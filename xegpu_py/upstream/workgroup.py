@@ -270,7 +270,6 @@ class WorkgroupImport(VectorImport):
         made = self.piles.get(view.tdesc)
         if made is None:
             refuse(view, "its descriptor of more than two dimensions is not made where it can be seen")
-        assert made is not None
         desc = TensorDesc.of(made.tdesc)
         shape = desc.shape
         address, extents, strides = tensor_of(made.source, list(made.shape), list(made.strides))
