@@ -149,8 +149,10 @@ class Copies:
 
 def is_copy(inst: Instruction) -> bool:
     """Whether an instruction moves bits unchanged."""
-    source = inst.values.get("src0")
-    if inst.name != "mov" or inst.saturate or not isinstance(source, Region) or source.modifier:
+    if inst.name != "mov" or inst.saturate:
+        return False
+    source = inst["src0"]
+    if not isinstance(source, Region) or source.modifier:
         return False
     to, of = inst["dst"].var.format, source.var.format
     return bool(to.name == of.name or (to.bytes == of.bytes and not to.is_float and not of.is_float))

@@ -85,8 +85,8 @@ def _remove_unread(program: Program, target: Target) -> Program:
     live = set(needed)
     while needed:
         known = effects(instructions[needed.pop()], target)
-        read = [chunks.pop(c) for a in known.reads if (chunks := writers.get(a.var)) for c in _chunks(a) if c in chunks]
-        read += [chunks.pop(0) for p in known.tests if (chunks := writers.get(p))]
+        read = [by.pop(c) for a in known.reads if (by := writers.get(a.var)) for c in _chunks(a) if c in by]
+        read += [by.pop(0) for p in known.tests if (by := writers.get(p))]
         # All writers of a needed location are needed.
         new = {at for found in read for at in found} - live
         live |= new

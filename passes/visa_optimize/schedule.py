@@ -124,12 +124,15 @@ class _Piece:
             writes: list[tuple[Root, int]] = [(a.var, c) for a in known.writes for c in _chunks(a.start, a.end)]
             reads += [(p, 0) for p in known.tests]
             writes += [(known.sets, 0)] if known.sets else []
+            for key in (*reads, *writes):
+                if key not in places:
+                    places[key] = _Places()
             for key in reads:
-                place = places.setdefault(key, _Places())
+                place = places[key]
                 self._edge(place.writer, at)
                 place.readers.append(at)
             for key in writes:
-                place = places.setdefault(key, _Places())
+                place = places[key]
                 self._edge(place.writer, at)
                 for reader in place.readers:
                     self._edge(reader, at)

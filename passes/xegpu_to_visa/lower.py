@@ -34,7 +34,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
 )
 from xegpu_py.passes.xegpu_to_visa.wide import product
 
-from xegpu_py.ir.diagnostics import position_of
+from xegpu_py.ir.diagnostics import Position, position_of
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
@@ -81,6 +81,7 @@ class Lowering(PatternDriver):
     _scaled: dict[tuple[Reg, int], Numbers] = field(default_factory=dict)
     _prints: Reg | None = None
     _payload: int = FIRST_INPUT
+    _last: tuple[ir.Location, Position] | None = None
 
     def block(self, block: ir.Block) -> None:
         """Lower the ops of a block, except its terminator."""
@@ -92,7 +93,7 @@ class Lowering(PatternDriver):
     def op(self, op: ir.Operation) -> None:
         """Lower one op."""
         outer, self._op = self._op, op
-        self.emit.where = position_of(op.location)
+        self.emit.where = self._position(op)
         found = pattern.get(op.name)
         if found is None:
             dialects = ", ".join(sorted({name.partition(".")[0] for name in pattern}))
@@ -103,7 +104,14 @@ class Lowering(PatternDriver):
             self.fail(f"cannot be lowered to vISA: {e}")
         self._op = outer
         if outer is not None:
-            self.emit.where = position_of(outer.location)
+            self.emit.where = self._position(outer)
+
+    def _position(self, op: ir.Operation) -> Position:
+        # To compare locations takes a tenth of reading one, and most ops have that of the op before.
+        location = op.location
+        if self._last is None or location != self._last[0]:
+            self._last = location, position_of(location)
+        return self._last[1]
 
     def require_vc(self, op: ir.Operation) -> None:
         """Report an error for an op in SIMT mode."""

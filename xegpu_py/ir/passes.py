@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from mlir import ir
 from mlir.passmanager import PassManager
@@ -269,14 +269,16 @@ def make_pass(cls: type[Registered], options: str) -> Registered:
         if name not in known:
             what = f"its options are {', '.join(known)}" if known else "it has none"
             raise ValueError(f"pass '{cls.name}' has no option '{name}'; {what}")
-        given[known[name].name] = _option(cls, name, _hints(cls)[known[name].name], value if has_value else "true")
+        given[known[name].name] = _option(cls, name, known[name].type, value if has_value else "true")
     return cls(**given)
 
 
-_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
+_OPTION_TYPES: dict[Any, type] = {"bool": bool, "int": int, "str": str}
+"""The types of options, by how annotations spell them."""
 
 
-def _option(cls: type[Registered], name: str, wanted: type, value: str) -> Any:
+def _option(cls: type[Registered], name: str, annotated: Any, value: str) -> Any:
+    wanted = _OPTION_TYPES.get(annotated, annotated)
     if wanted is bool:
         if value not in ("true", "false", "1", "0"):
             raise ValueError(f"option '{name}' of pass '{cls.name}' is true or false, not '{value}'")

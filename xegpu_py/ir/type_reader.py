@@ -59,7 +59,8 @@ class TypeReader:
             known = text
             for dialect in self.dialects:
                 for name, meant in dialect.type_names.items():
-                    known = re.sub(rf"(?:(?<![\w!#%$.])|(?<=\dx)|(?<=\d\sx\s)){name}\b", meant, known)
+                    if name in known:
+                        known = re.sub(rf"(?:(?<![\w!#%$.])|(?<=\dx)|(?<=\d\sx\s)){name}\b", meant, known)
             known = self._types[text] = self._nested(known, offset)
         return known
 

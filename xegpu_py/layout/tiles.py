@@ -14,8 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
+from itertools import product
 
 from xegpu_py.layout.ids import LayoutError
 from xegpu_py.layout.nested import NestedLayout
@@ -133,12 +132,9 @@ class WgTiles:
 @lru_cache(maxsize=1024)
 def _starts(tiles: WgTiles) -> list[list[tuple[int, ...]]]:
     """For each subgroup where its tiles begin."""
-    every = tiles.layout.indices(np.arange(tiles.subgroups), 0, subgroups=tiles.subgroups)
-    starts = np.stack(
-        [
-            (turn * grid + place) * data
-            for turn, place, grid, data in zip(every[::2], every[1::2], tiles.grid, tiles.data)
-        ],
-        axis=-1,
-    )
-    return [[tuple(start) for start in own] for own in starts.tolist()]
+    dims = list(zip(tiles.strides, tiles.grid, tiles.owners, tiles.rounds, tiles.data))
+    found = []
+    for subgroup in range(tiles.subgroups):
+        places = [(n, subgroup // stride % n % owners, rounds, data) for stride, n, owners, rounds, data in dims]
+        found.append(list(product(*([(i * n + at) * data for i in range(rounds)] for n, at, rounds, data in places))))
+    return found

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from msgspec import Struct
 
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import Address, Destination, Flag, Predicate, Raw, Region, Variable, Vector, first_byte
+from xegpu_py.visa.operands import Destination, Flag, Predicate, Region, Variable, first_byte
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import MESSAGES
 
 
-class Access(NamedTuple):
+class Access(Struct, frozen=True):
     """An instruction's access to a variable.
 
     Attributes:
@@ -31,8 +30,7 @@ class Access(NamedTuple):
 
 def accesses(inst: Instruction, target: Target) -> tuple[Access, ...]:
     """The reads of an instruction, then its writes."""
-    found = effects(inst, target)
-    return found.reads + found.writes
+    return effects(inst, target).accesses
 
 
 def span_bits(access: Access) -> int:
@@ -44,17 +42,18 @@ Root = Variable | Predicate
 """Storage: a variable that is not an alias, of bytes; or a predicate, of bits."""
 
 
-@dataclass(frozen=True)
-class Effects:
+class Effects(Struct, frozen=True):
     """The effects of an instruction on a thread's state.
 
     Attributes:
-        reads, writes: accesses to general variables.
+        accesses: to general variables: the reads, then the writes.
+        reads, writes: the two parts of them.
         tests: predicates that it reads, its guard among them.
         sets: the predicate that it writes, or None.
         lanes: lanes of that predicate that it writes for certain, as (first, end); None where it may leave some.
     """
 
+    accesses: tuple[Access, ...]
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
     tests: tuple[Predicate, ...]
@@ -105,13 +104,12 @@ def _effects(inst: Instruction, target: Target) -> Effects:
         elif isinstance(var, Variable):
             root, offset = var.root
             packed = True
+            start = offset + first_byte(value, grf)
             if isinstance(value, (Region, Destination)):
                 last, packed = value.reach(1 if slot.kind == "scalar" else inst.exec_size)
-                start = offset + first_byte(value, grf)
                 end = start + (last + 1) * var.format.bytes
             else:
-                assert isinstance(value, (Raw, Vector, Address)) and slot.bytes
-                start = offset + (first_byte(value, grf) if isinstance(value, Vector) else value.offset)
+                assert slot.bytes
                 end = start + slot.bytes(inst, target)
             whole = not guarded and not ragged and (single or (packed and (all_lanes or slot.kind == "dst")))
             access = Access(root, slot.use == "write", start, end, whole)
@@ -119,4 +117,4 @@ def _effects(inst: Instruction, target: Target) -> Effects:
     lanes = None
     if sets and inst.guard is None:
         lanes = (inst.first_lane, inst.first_lane + inst.exec_size)
-    return Effects(tuple(reads), tuple(writes), tuple(tests), sets, lanes)
+    return Effects((*reads, *writes), tuple(reads), tuple(writes), tuple(tests), sets, lanes)

@@ -29,6 +29,10 @@ def test_tiles_are_those_of_the_definition(shape, grid, data):
         rows, columns = (defined(*d, place) for d, place in zip(zip(shape, grid, data), divmod(subgroup, grid[1])))
         assert tiles.starts(subgroup) == [(r * data[0], c * data[1]) for r in rows for c in columns]
         assert tiles.own_count == len(rows) * len(columns)
+    turns = tiles.layout.indices(np.arange(tiles.subgroups), 0, subgroups=tiles.subgroups)
+    parts = zip(turns[::2], turns[1::2], grid, data)
+    nested = np.stack([(turn * n + place) * size for turn, place, n, size in parts], axis=-1)
+    assert nested.tolist() == [[list(start) for start in tiles.starts(i)] for i in range(tiles.subgroups)]
     owners = tiles.by_start()
     assert len(owners) == tiles.counts[0] * tiles.counts[1]
     assert ({len(ids) for ids in owners.values()} == {1}) == (not tiles.is_shared)

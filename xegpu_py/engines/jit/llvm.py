@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -118,16 +118,18 @@ class Machine(Struct, frozen=True):
     version: str
 
 
-def _places() -> Iterator[Path]:
+def _places() -> Iterator[str]:
     """Libraries that may contain LLVM's C API: those of LLVM's package, beside the MLIR bindings, or inside them."""
-    for package, patterns in (
-        ("llvm", ("lib/libLLVM.*",)),
-        ("mlir", ("_mlir_libs/libLLVM*", "../lib/libLLVM*", "_mlir_libs/libMLIRPythonCAPI.*")),
+    for package, beginnings in (
+        ("llvm", ("lib/libLLVM.",)),
+        ("mlir", ("_mlir_libs/libLLVM", "../lib/libLLVM", "_mlir_libs/libMLIRPythonCAPI.")),
     ):
         spec = importlib.util.find_spec(package)
         for folder in (spec.submodule_search_locations or ()) if spec else ():
-            for pattern in patterns:
-                yield from sorted(Path(folder).glob(pattern))
+            for beginning in beginnings:
+                inner, name = os.path.split(os.path.join(folder, beginning))
+                if os.path.isdir(inner):
+                    yield from sorted(os.path.join(inner, n) for n in os.listdir(inner) if n.startswith(name))
 
 
 @lru_cache
@@ -139,7 +141,7 @@ def _library() -> ctypes.CDLL:
     """
     for path in _places():
         try:
-            found = ctypes.CDLL(str(path))
+            found = ctypes.CDLL(path)
             for name, (result, arguments) in _SIGNATURES.items():
                 function = getattr(found, name)
                 function.restype, function.argtypes = result, arguments
