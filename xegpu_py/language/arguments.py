@@ -135,14 +135,22 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
             ) from None
         return known
     if isinstance(given, np.ndarray) and given.ndim:
+        if isinstance(wanted, DType):
+            raise TypeError(
+                f"argument '{parameter.name}' of kernel '{kernel}' must be a number of {wanted}, not an array"
+            )
         try:
             return _array_type(given, limits)
         except ValueError as e:
             hint = "; pack it in uint8, which unpack_int4 reads" if given.dtype.name.endswith("int4") else ""
             raise TypeError(f"argument '{parameter.name}' of kernel '{kernel}': {e}{hint}") from None
     if isinstance(given, (int, float, np.generic)):
-        if wanted is not inspect.Parameter.empty:
-            dtype = dtype_of(wanted)
+        if wanted not in (inspect.Parameter.empty, int, float):
+            try:
+                dtype = dtype_of(wanted)
+            except ValueError as e:
+                what = f"parameter '{parameter.name}' of kernel '{kernel}'"
+                raise TypeError(f"{what} is annotated {wanted!r}, which is neither Constexpr nor a type: {e}") from None
             if not dtype.holds(given.item() if isinstance(given, np.generic) else given):
                 raise OverflowError(f"argument '{parameter.name}': {given} does not fit {dtype}")
             return ScalarType(dtype)
@@ -158,9 +166,18 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
     )
 
 
+class Reversed(TypeError):
+    """An array has a negative stride; the caller passes a copy."""
+
+
+def is_reversed(array: Any) -> bool:
+    """Whether an argument is an array with a negative stride."""
+    return isinstance(array, np.ndarray) and array.size > 0 and min(array.strides, default=0) < 0
+
+
 def _array_type(array: np.ndarray[Any, Any], limits: Block2DLimits | None) -> ArrayType:
-    if array.size and min(array.strides) < 0:
-        raise ValueError("the array has a negative stride; numpy.ascontiguousarray makes a copy that has none")
+    if is_reversed(array):
+        raise Reversed
     if not array.dtype.isnative:
         raise ValueError(
             f"{array.dtype} has the other byte order; astype({array.dtype.name!r}) makes a copy in this one"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from xegpu_py.ir.calls import called
 from xegpu_py.language import types
+from xegpu_py.language.held import BUILDING
 from xegpu_py.language.operators import Operators
 from xegpu_py.language.types import DType, dtype_of
 
@@ -19,6 +20,9 @@ _ALIASES = {None: "nearest", "rtne": "nearest", "rtz": "zero", "rtp": "up", "rtn
 
 _STOCHASTIC = {("float32", "float16"): "i32", ("float16", "float8_e5m2"): "i16"}
 """The conversions of SRND, and the types of their random bits."""
+
+_BYTES = {"float8_e4m3fn": (3, 7, 0x43E80000, 0x7F, 0x7F), "float8_e5m2": (2, 15, 0x476FFFFF, 0x7C, 0x7E)}
+"""Types of 8 bits: mantissa bits, exponent bias, the float32 bits above which numbers overflow, infinity and NaN."""
 
 
 class Conversions(Operators):
@@ -115,10 +119,11 @@ class Conversions(Operators):
         old = self.dtype
         if to == old:
             return self._made(self.ir)
-        if to == types.float8_e4m3fn:
-            return self._to_e4m3() if old == types.float32 else self._wide()._float_to_float(to)
-        if old == types.float8_e4m3fn:
-            return self._of_e4m3()._float_to_float(to)
+        by_bits = {types.float8_e4m3fn, *([types.float8_e5m2] if "fcvt" in BUILDING.target.absent else [])}
+        if to in by_bits:
+            return self._to_byte(to) if old == types.float32 else self._wide()._float_to_float(to)
+        if old in by_bits:
+            return self._of_byte()._float_to_float(to)
         if types.holds_all(to, old) or (old, to) == (types.tfloat32, types.float32):
             if old.bits == 8 and to.bits > 16:
                 return self._float_to_float(types.float16)._float_to_float(to)
@@ -134,25 +139,34 @@ class Conversions(Operators):
         """As float32: exactly, but float64 rounded to odd, so that rounding again equals rounding once."""
         return self._odd_float32() if self.dtype.bits == 64 else self._float_to_float(types.float32)
 
-    def _of_e4m3(self) -> Self:
-        """float8_e4m3fn as float16, exactly: the bits are those of a number 2^8 times less, subnormal ones too."""
+    def _of_byte(self) -> Self:
+        """A type of 8 bits as float16, exactly, by integer instructions."""
         byte = self.bitcast(types.uint8)._converted(types.uint16)
+        if self.dtype == types.float8_e5m2:
+            return (byte << 8).bitcast(types.float16)
+        # The bits of float8_e4m3fn are those of a number 2^8 times less, subnormal ones too.
         size = byte & 0x7F
         number = ((size << 7) | ((byte & 0x80) << 8)).bitcast(types.float16) * 256.0
         return size.equals(0x7F)._selected(number._number(float("nan")), number)
 
-    def _to_e4m3(self) -> Self:
-        """float32 as float8_e4m3fn, to nearest even; numbers beyond it, and infinities, become NaN."""
+    def _to_byte(self, to: DType) -> Self:
+        """float32 as a type of 8 bits, to nearest even, by integer instructions.
+
+        Greater numbers and infinities become infinity; NaN if the type has no infinity.
+        """
+        mantissa, bias, beyond, infinity, nan = _BYTES[to.name]
         bits = self.bitcast(types.uint32)
         size = bits & 0x7FFFFFFF
-        # The exponent's bias is 120 less, and 20 bits are rounded off; a carry raises the exponent.
-        normal = (size + 0x7FFFF + ((size >> 20) & 1) >> 20) - (120 << 3)
-        # Subnormal numbers are multiples of 2^-9, the last place of 2^14.
-        small = size.bitcast(types.float32)
-        subnormal = (small + 16384.0).bitcast(types.uint32) - 0x46800000
-        found = (size < (121 << 23))._selected(subnormal, normal)
-        found = (size > 0x43E80000)._selected(found._number(0x7F), found)
-        return (found | ((bits >> 24) & 0x80))._converted(types.uint8).bitcast(types.float8_e4m3fn)
+        # So many bits are rounded off; a carry raises the exponent.
+        rounded = 23 - mantissa
+        normal = (size + ((1 << rounded - 1) - 1) + ((size >> rounded) & 1) >> rounded) - (127 - bias << mantissa)
+        # Subnormal numbers are multiples of the least one, which is the last place of a power of two.
+        power = self._number(2.0 ** (23 + 1 - bias - mantissa))
+        subnormal = (size.bitcast(types.float32) + power).bitcast(types.uint32) - power.bitcast(types.uint32)
+        found = (size < (128 - bias << 23))._selected(subnormal, normal)
+        found = (size > beyond)._selected(found._number(infinity), found)
+        found = (size > 0x7F800000)._selected(found._number(nan), found)
+        return (found | ((bits >> 24) & 0x80))._converted(types.uint8).bitcast(to)
 
     def _odd_float32(self) -> Self:
         """float64 as float32 rounded to odd, so that rounding again equals rounding once."""

@@ -36,6 +36,8 @@ from xegpu_py.visa.program import extent
 Make = Callable[[Sequence[mlir.Value]], Mapping[str, Any]]
 """Gives the function's arguments for the SSA values of the kernel's arguments."""
 
+NO_RESULT = "a kernel returns no value; it stores its results in arrays"
+
 
 def run(
     function: FunctionType,
@@ -66,6 +68,11 @@ def run(
     memory = Memory("global memory", BASE)
     meaning = Meaning()
     rewritten = meaning.function(function)
+
+    def body(given: Sequence[mlir.Value]) -> None:
+        if rewritten(**make(given)) is not None:
+            raise TypeError(NO_RESULT)
+
     try:
         with Context() as context, mlir.Location.unknown(), np.errstate(all="ignore"):
             values = bind([mlir.Type.parse(t) for t in types], arguments, memory)
@@ -74,8 +81,7 @@ def run(
             for number in range(math.prod(size)):
                 group = Workgroup(launch, launch.group(number))
                 name = function.__name__
-                team = _Team(group, context, types, name, target, lambda given: rewritten(**make(given)))
-                team.run()
+                _Team(group, context, types, name, target, body).run()
     except DiagnosticError as e:
         e.diagnostics = [_from_one(d) for d in e.diagnostics]
         e.sources = [*e.sources, code_of(function).source]

@@ -25,6 +25,7 @@ from xegpu_py.language.loops import Loop
 from xegpu_py.language.scopes import RESULT, Closure, Containers, Scope, Undefined, described, dynamic, surroundings
 from xegpu_py.language.source import Code, assigned, code_of, title
 from xegpu_py.language.tiles import Block
+from xegpu_py.language.types import DType
 from xegpu_py.language.values import Product, Value, value_of
 
 MOST_INLINED = 64
@@ -127,7 +128,7 @@ class Expressions(ABC):
         self._scopes: list[Scope] = []
         self._node: ast.AST | None = None
         self._calls: list[tuple[Scope, ast.AST]] = []
-        self._builtins = replacements(self._truth)
+        self._builtins = replacements()
         self._containers = Containers()
 
     # Statements.
@@ -563,7 +564,7 @@ class Expressions(ABC):
         return given
 
 
-def replacements(truth: Callable[[Any], Any]) -> dict[Any, Callable[..., Any]]:
+def replacements() -> dict[Any, Callable[..., Any]]:
     """The functions that replace Python's built-in functions in kernels."""
     return {
         range: Loop,
@@ -574,11 +575,19 @@ def replacements(truth: Callable[[Any], Any]) -> dict[Any, Callable[..., Any]]:
         builtins.round: math.round_,
         builtins.sum: _sum_of,
         builtins.float: lambda v: v.to(types.float32),
-        builtins.int: lambda v: v.to(types.int32),
-        builtins.bool: truth,
+        **{kind: functools.partial(_no_number, kind) for kind in NUMBERS},
         builtins.str: _no_text,
         builtins.format: _no_text,
     }
+
+
+NUMBERS: dict[Any, DType] = {builtins.bool: types.bool_, builtins.int: types.int32}
+"""Python's conversions that only values of a kernel that runs as it is built have, and types that are similar."""
+
+
+def _no_number(kind: type, value: Any, *more: Any) -> NoReturn:
+    hint = f"to({NUMBERS[kind]}) converts it in the kernel"
+    raise TypeError(f"{kind.__name__}() of {described(value)}, which is known only at run time; {hint}")
 
 
 def _no_text(value: Any, *form: Any) -> NoReturn:

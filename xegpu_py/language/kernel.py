@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import inspect
+import operator
 import os
+import pickle
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,16 +23,18 @@ from mlir import ir as mlir
 from xegpu_py import build
 from xegpu_py.compiled import CompiledKernel, compile
 from xegpu_py.ir.context import Context, current
-from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module
 from xegpu_py.language import eager
 from xegpu_py.language.arguments import (
     ArgumentType,
     ArrayType,
     Known,
+    Reversed,
     ScalarType,
     argument_type,
     as_argument,
+    is_reversed,
 )
 from xegpu_py.language.arrays import Array
 from xegpu_py.language.compiler import Compiler
@@ -103,7 +108,8 @@ def _built_module(
             build.gpu_module("kernels"),
             build.kernel(function.__name__, *passed) as values,
         ):
-            Compiler(needed).run(function, [], _given(arguments, values))
+            if Compiler(needed).run(function, [], _given(arguments, values)) is not None:
+                raise DiagnosticError([Diagnostic("error", eager.NO_RESULT, where)])
     except DiagnosticError as e:
         e.sources = [*e.sources, code.source]
         raise
@@ -229,11 +235,25 @@ class TileKernel:
     def __str__(self) -> str:
         return str(self.module)
 
+    def __reduce__(self) -> Any:
+        # Pickled by the name of its function, as functions are, and compiled again or read from the cache.
+        module, name = self.function.__module__, self.function.__qualname__
+        if "<locals>" in name:
+            raise pickle.PicklingError(f"cannot pickle a version of the local function {module}.{name}")
+        return _version, (module, name, dict(self.arguments), dict(self.options))
+
     def _repr_html_(self) -> str:
         return self.module._repr_html_()
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(f'{n}: {k}' for n, k in self.arguments.items())})>"
+
+
+def _version(module: str, name: str, arguments: Mapping[str, ArgumentType], options: Mapping[str, Any]) -> TileKernel:
+    """A pickled kernel."""
+    named = operator.attrgetter(name)(importlib.import_module(module))
+    function = getattr(named, "__kernel_function__", None) or getattr(named, "function", named)
+    return TileKernel(function, arguments, options)
 
 
 def _is_empty(grid: Any) -> bool:
@@ -412,6 +432,9 @@ class Kernel:
         """Run the kernel, compiled for these arguments if it is not; see `CompiledKernel`."""
         try:
             version, passed, values = self.bind(*arguments, **keywords)
+        except Reversed:
+            with self._copied(arguments, keywords) as (copies, named):
+                return self(*copies, grid=grid, block=block, **named)
         except (TypeError, ValueError, OverflowError) as e:
             # The caller's line is the place of the mistake.
             raise e.with_traceback(None) from None
@@ -426,7 +449,37 @@ class Kernel:
 
     def compile(self, *arguments: Any, **keywords: Any) -> CompiledKernel:
         """The kernel compiled for these arguments, which are not changed."""
-        return self.bind(*arguments, **keywords)[0].compiled
+        try:
+            return self.bind(*arguments, **keywords)[0].compiled
+        except Reversed:
+            with self._copied(arguments, keywords, back=False) as (copies, named):
+                return self.compile(*copies, **named)
+
+    @contextmanager
+    def _copied(
+        self, arguments: Sequence[Any], keywords: Mapping[str, Any], back: bool = True
+    ) -> Iterator[tuple[list[Any], dict[str, Any]]]:
+        """The arguments of a call, of arrays with negative strides contiguous copies.
+
+        Args:
+            back: whether to copy what the kernel has written back in the end.
+
+        Raises:
+            ValueError: if another argument shares memory with such an array.
+        """
+        given = [as_argument(value) for value in (*arguments, *keywords.values())]
+        copies = [np.ascontiguousarray(value) if is_reversed(value) else value for value in given]
+        for i, (value, copy) in enumerate(zip(given, copies)):
+            if copy is value:
+                continue
+            others = (x for x in (*given[:i], *given[i + 1 :]) if isinstance(x, np.ndarray))
+            if any(np.may_share_memory(value, other) for other in others):
+                raise ValueError(f"kernel '{self.__name__}': an array with a negative stride overlaps another argument")
+            copy.flags.writeable = value.flags.writeable
+        yield copies[: len(arguments)], dict(zip(keywords, copies[len(arguments) :]))
+        for value, copy in zip(given, copies):
+            if back and copy is not value and value.flags.writeable:
+                value[...] = copy
 
     def __repr__(self) -> str:
         count = len(self.versions)

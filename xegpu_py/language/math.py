@@ -192,9 +192,16 @@ def softmax(value: Any, dim: int | None = None, *, keep_dims: bool | None = None
 
 def minimum_of(*values: Any) -> Any:
     """Python's `min` of several numbers and values."""
-    return functools.reduce(minimum, values[0] if len(values) == 1 else values)
+    return functools.reduce(minimum, _several(values, "min"))
 
 
 def maximum_of(*values: Any) -> Any:
     """Python's `max` of several numbers and values."""
-    return functools.reduce(maximum, values[0] if len(values) == 1 else values)
+    return functools.reduce(maximum, _several(values, "max"))
+
+
+def _several(values: tuple[Any, ...], name: str) -> Any:
+    """The arguments of Python's `min` and `max`, or the elements of their only argument."""
+    if len(values) == 1 and not isinstance(values[0], (tuple, list)):
+        raise TypeError(f"{name}() compares several values or those in a list; the elements of one value have {name}()")
+    return values[0] if len(values) == 1 else values

@@ -189,7 +189,7 @@ def axes_of(axis: Axes, rank: int) -> list[int]:
     """
     if axis is None:
         return list(range(rank))
-    found = [axis_of(a, rank) for a in ((axis,) if isinstance(axis, int) else axis)]
+    found = [axis_of(a, rank) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
     if len(set(found)) != len(found):
         raise ValueError("duplicate value in 'axis'")
     return found

@@ -16,7 +16,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from xegpu_py.language import types
-from xegpu_py.language.expressions import COMPARE, conjunction, is_users, replacements, static_items
+from xegpu_py.language.expressions import COMPARE, NUMBERS, conjunction, is_users, replacements, static_items
 from xegpu_py.language.loops import Loop
 from xegpu_py.language.scopes import dynamic, promoted
 from xegpu_py.language.source import Code, assigned, assigned_by, code_of
@@ -32,7 +32,7 @@ class Meaning:
     def __init__(self) -> None:
         self._rewritten: dict[FunctionType, FunctionType] = {}
         self._codes: set[CodeType] = set()
-        self._replacements = replacements(self.truth)
+        self._replacements = {made: f for made, f in replacements().items() if made not in NUMBERS}
 
     def function(self, function: FunctionType) -> FunctionType:
         """The rewritten form of a function."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FunctionType
 
-from xegpu_py.ir.diagnostics import Position
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source
 
 
@@ -51,12 +51,16 @@ def code_of(function: FunctionType) -> Code:
         raise ValueError(f"the source of '{name}' cannot be read; define it in a file") from None
     text = "".join(lines)
     indent = len(lines[0]) - len(lines[0].lstrip())
+    whole_source = Source(whole, file)
     if function.__name__ == "<lambda>":
-        return Code(_lambda(function, whole), Source(whole, file), 1, 0)
+        return Code(_lambda(function, whole), whole_source, 1, 0)
     (node,) = ast.parse(textwrap.dedent(text)).body
     if not isinstance(node, ast.FunctionDef):
-        raise ValueError(f"{title(node)} cannot be compiled in a kernel: '{name}'")
-    return Code(node, Source(whole, file), first, indent)
+        where = Position(file, first + node.lineno - 1, indent + 1)
+        raise DiagnosticError(
+            [Diagnostic("error", f"{title(node)} cannot be compiled in a kernel", where)], [whole_source]
+        )
+    return Code(node, whole_source, first, indent)
 
 
 def _lambda(function: FunctionType, whole: str) -> ast.Lambda:

@@ -155,7 +155,8 @@ def dtype_of(given: Any) -> DType:
     if isinstance(given, str) and given in _BY_NAME:
         return _BY_NAME[given]
     try:
-        found = _BY_NUMPY.get(np.dtype(given))
+        # numpy takes None for float64.
+        found = None if given is None else _BY_NUMPY.get(np.dtype(given))
     except TypeError:
         found = None
     if found is None:

@@ -48,6 +48,15 @@ def test_between_floating_point_types(source):
     check(lambda v: tuple(v.to(FLOATS[name]) for name in others), [x], expected)
 
 
+@pytest.mark.parametrize("source", ["float8_e5m2", "float16", "float32", "float64"])
+def test_float8_where_no_instruction_converts(source):
+    x = numbers(FLOATS[source])
+    others = ["float16", "float32"] if source == "float8_e5m2" else ["float8_e5m2"]
+    with np.errstate(all="ignore"):
+        expected = tuple(x.astype(FLOATS[name]) for name in others)
+    check(lambda v: tuple(v.to(FLOATS[name]) for name in others), [x], expected, target="dg2")
+
+
 @pytest.mark.parametrize("name", INTEGERS)
 def test_of_integers(name):
     """The low bits as another integer type, and rounded to nearest even as floating-point."""

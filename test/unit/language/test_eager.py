@@ -119,7 +119,7 @@ def test_print_and_exceptions(capsys):
     kernel(x, y)
     assert y[0, 3] == 0.5
     shown = capsys.readouterr().out
-    assert shown == "total float32(6.0) 6.0 int32(6) bool(True) float32[1, 4] [[0. 1. 2. 3.]]\n"
+    assert shown == "total float32(6.0) 6.0 6 True float32[1, 4] [[0. 1. 2. 3.]]\n"
     with pytest.raises(ValueError, match="too much: 600.0") as error:
         kernel(x * 100, y)
     last = error.traceback[-1]
