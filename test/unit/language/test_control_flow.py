@@ -14,10 +14,14 @@ import xegpu_py
 import xegpu_py.language as xl
 
 VARIABLES = ("a", "b", "c", "held[0]", "held[-1]", "named['x']")
+TILES = ("t", "u", "tiles[0]")
 
 
 class Program:
-    """Random statements on a few integers. All loops end, and every variable is defined from the start."""
+    """Random statements on a few integers and on vectors of integers.
+
+    All loops end, and every variable is defined from the start. With numpy as `xl`, Python runs the same text.
+    """
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -34,8 +38,25 @@ class Program:
             return f"({left} if {self.condition(1)} else {right})"
         return f"({left} {self.random.choice(('//', '%'))} {self.random.choice((-7, -2, 3, 5))})"
 
+    def tile(self, depth: int = 1) -> str:
+        """An expression of vectors."""
+        pick, one = self.random.random(), self.random.choice(TILES)
+        if depth == 0 or pick < 0.2:
+            return one
+        left, right = self.tile(depth - 1), self.random.choice((*TILES, self.expression(0)))
+        if pick < 0.55:
+            return f"({left} {self.random.choice(('+', '-', '*', '&', '|', '^'))} {right}) % 1000"
+        if pick < 0.75:
+            return f"xl.where({one} {self.random.choice(('<', '>=', '=='))} {right}, {left}, {self.expression(0)})"
+        return self.random.choice((f"{left}[::-1]", f"-{left}", f"xl.maximum({left}, {right})", f"{one}[None, :][0]"))
+
     def condition(self, depth: int = 2) -> str:
         pick = self.random.random()
+        if pick < 0.1:
+            one, other = self.random.choice(TILES), self.expression(0)
+            return self.random.choice(
+                (f"({one} > {other}).any()", f"({one} != {other}).all()", f"{one}.max() > {other}")
+            )
         if depth == 0 or pick < 0.5:
             sign = self.random.choice(("<", "<=", ">", ">=", "==", "!="))
             return f"{self.expression(1)} {sign} {self.expression(1)}"
@@ -84,9 +105,14 @@ class Program:
             first, second = self.random.sample(("break", "continue"), 2)
             other = ["else:", *indent([second])] if self.random.random() < 0.2 else []
             return [f"if {self.condition()}:", *indent([first]), *other]
-        if pick < 0.74:
-            return [f"if {self.condition()}:", *indent([f"return {self.expression()}, {self.expression()}"])]
-        if pick < 0.78:
+        if pick < 0.73:
+            return [
+                f"if {self.condition()}:",
+                *indent([f"return {self.expression()}, {self.expression()}, {self.tile()}"]),
+            ]
+        if pick < 0.76:
+            return [f"{self.random.choice(TILES)} = {self.tile()}"]
+        if pick < 0.79:
             return [f"add({self.random.choice(('held, 0', 'held, 1', 'same, 1'))}, {self.expression(1)})"]
         if pick < 0.85:
             return [f"{self.random.choice(VARIABLES)} {self.random.choice(('+', '-', '^'))}= {self.expression(1)}"]
@@ -95,14 +121,14 @@ class Program:
         return [f"{self.random.choice(VARIABLES)} = {self.expression()}"]
 
     def text(self) -> str:
-        body = ["a, b, c = n % 5, 3, n - 1", "held, named = [n, 2], {'x': 1}", "same = held"]
+        body = ["a, b, c = n % 5, 3, n - 1", "held, named = [n, 2], {'x': 1}", "same, tiles = held, [t + 1]"]
         body += ["def add(to, place, x):", "    to[place] += x"]
         for _ in range(4):
             body += self.statement(3, False)
             body += [f"{v} = {v} % 1000" for v in VARIABLES]
-        return (
-            "\n".join(["def program(n):", *indent([*body, "return a + same[0], b + c + same[1] + named['x']"])]) + "\n"
-        )
+            body += [f"{self.random.choice(TILES)} = {self.tile()}"]
+        body += ["return a + same[0], b + c + same[1] + named['x'], t + u * 3 + tiles[0]"]
+        return "\n".join(["def program(n, t, u):", *indent(body)]) + "\n"
 
 
 def indent(lines):
@@ -119,25 +145,31 @@ def function_of(text, name):
 
 def kernel_of(program, engine):
     @xegpu_py.jit(engine=engine)
-    def kernel(inputs, outputs):
-        i = xl.program_id(0)
-        first, second = program(inputs[i])
+    def kernel(inputs, outputs, vectors):
+        i, at = xl.program_id(0), xl.arange(LENGTH)
+        first, second, third = program(inputs[i], at.to(xl.int64), (at * at % 11).to(xl.int64))
         outputs[i, 0] = first
         outputs[i, 1] = second
+        xl.store(vectors + i * LENGTH + at, third)
 
     return kernel
 
 
+LENGTH = 8
 INPUTS = np.array([0, 1, 2, 3, 5, 8, -1, -6], np.int64)
 
 
 def check(seed, engine):
     text = Program(seed).text()
     program = function_of(text, f"<program {seed}>")
-    outputs = np.zeros((len(INPUTS), 2), np.int64)
-    expected = [program(int(n)) for n in INPUTS]
-    kernel_of(program, engine)[len(INPUTS)](INPUTS, outputs)
-    np.testing.assert_array_equal(outputs, np.array(expected), text)
+    outputs, vectors = np.zeros((len(INPUTS), 2), np.int64), np.zeros((len(INPUTS), LENGTH), np.int64)
+    at = np.arange(LENGTH)
+    program.__globals__["xl"] = np
+    expected = [program(int(n), at, at * at % 11) for n in INPUTS]
+    program.__globals__["xl"] = xl
+    kernel_of(program, engine)[len(INPUTS)](INPUTS, outputs, vectors)
+    np.testing.assert_array_equal(outputs, np.array([e[:2] for e in expected]), text)
+    np.testing.assert_array_equal(vectors, np.array([e[2] for e in expected]), text)
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -23,8 +23,9 @@ KERNELS, PROGRAMS = 15, 20
 MOST = 128
 """Elements of a value."""
 
-INTEGERS = [np.dtype(t) for t in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")]
-REALS = [np.dtype(t) for t in (np.float16, np.float32, ml_dtypes.bfloat16)]
+INTEGERS = [np.dtype(t) for t in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")]
+NARROW = [np.dtype(t) for t in (ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn)]
+REALS = [np.dtype(t) for t in (np.float16, np.float32, ml_dtypes.bfloat16, np.float64)] + NARROW
 Array = np.ndarray
 
 
@@ -41,7 +42,9 @@ def promoted(a: Array, b: Array) -> tuple[Array, Array]:
     elif is_real(a) != is_real(b):
         kind = a.dtype if is_real(a) else b.dtype
     elif is_real(a):
-        kind = np.dtype(np.float32)
+        kind = max(a.dtype, b.dtype, key=lambda t: t.itemsize)
+        if a.dtype.itemsize == b.dtype.itemsize:
+            kind = np.dtype(np.float32)
     else:
         kind = np.result_type(a, b)
     return converted(a, kind), converted(b, kind)
@@ -53,6 +56,29 @@ def converted(a: Array, kind: Any) -> Array:
     if kind in REALS and not is_real(a) and kind != np.float32:
         return a.astype(np.float64).astype(kind)
     return a.astype(kind)
+
+
+def with_number(a: Array, number: float) -> tuple[Array, Array]:
+    """An array and a Python number in the type in which the language combines them: numbers are weak."""
+    kind = a.dtype
+    if isinstance(number, float) and not is_real(a):
+        kind = np.dtype(np.float32)
+    elif a.dtype == bool:
+        kind = np.dtype(np.int32)
+    return converted(a, kind), np.asarray(number).astype(kind)
+
+
+def quotient(a: Array, b: Array) -> Array:
+    """True division, in float32 for integers."""
+    a, b = (x if is_real(x) else x.astype(np.float32) for x in (a, b))
+    return np.asarray(np.divide(a, b)).astype(a.dtype)
+
+
+def saturated(a: Array, kind: Any) -> Array:
+    """Floating-point numbers as integers of a type, toward zero and clamped to its range; NaN becomes 0."""
+    limits, wide = np.iinfo(kind), np.trunc(a.astype(np.float64))
+    inside = np.where(np.isnan(wide) | (wide >= limits.max) | (wide <= limits.min), 0, wide).astype(kind)
+    return np.where(wide >= limits.max, limits.max, np.where(wide <= limits.min, limits.min, inside)).astype(kind)
 
 
 def of_promoted(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
@@ -76,7 +102,7 @@ def greater(a: Array, b: Array) -> Array:
 
 def narrow_sum(a: Array) -> Array:
     """An array in the type in which it is summed."""
-    if a.dtype == bool or a.dtype in (np.int8, np.int16):
+    if a.dtype == bool or a.dtype in (np.dtype(np.int8), np.dtype(np.int16)):
         return a.astype(np.int32)
     return a.astype(np.uint32) if a.dtype in (np.uint8, np.uint16) else a
 
@@ -141,9 +167,14 @@ class Program:
                     (lambda v: n - v * 5, lambda v: v.dtype.type(n) - v * v.dtype.type(5), 1),
                 ]
             )
+        if pick < 0.45:
+            return self._with_number()
         if not _broadcast(a, b):
             return None
-        if pick < 0.5 and not is_real(a) and not is_real(b):
+        if pick < 0.55 and a.dtype == b.dtype and a.dtype in INTEGERS:
+            bits = a.dtype.itemsize * 8 - 1
+            return lambda x, y: x << (y & bits), lambda x, y: x << (y & y.dtype.type(bits)), 2
+        if pick < 0.65 and not is_real(a) and not is_real(b):
             both_truth = a.dtype == b.dtype == bool
             name = self.random.choice(("and", "or", "xor"))
             ours = {"and": lambda x, y: x & y, "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y}[name]
@@ -154,6 +185,7 @@ class Program:
                 (lambda x, y: x + y, np.add),
                 (lambda x, y: x - y, np.subtract),
                 (lambda x, y: x * y, np.multiply),
+                (lambda x, y: x / y, quotient),
                 (xl.minimum, lesser),
                 (xl.maximum, greater),
             ]
@@ -161,6 +193,23 @@ class Program:
         if a.dtype == b.dtype == bool and numpys in (lesser, greater):
             return None
         return ours, of_promoted(numpys), 2
+
+    def _with_number(self) -> Any:
+        """An operator with a Python number."""
+        number = self.random.choice((1, 3, 100, 0.5, -1.5))
+        ours, numpys = self.random.choice(
+            [
+                (lambda v: v + number, np.add),
+                (lambda v: number - v, lambda x, n: n - x),
+                (lambda v: v * number, np.multiply),
+                (lambda v: v / number, quotient),
+                (lambda v: xl.maximum(v, number), greater),
+                (lambda v: v > number, np.greater),
+                (lambda v: number == v, np.equal),
+                (lambda v: xl.where(v > number, v, number), lambda x, n: np.where(x > n, x, n)),
+            ]
+        )
+        return ours, lambda v: np.asarray(numpys(*with_number(v, number))), 1
 
     def choice(self, a: Array, b: Array) -> Any:
         if not _broadcast(a, b):
@@ -179,10 +228,13 @@ class Program:
         return lambda x, y: x == y, of_promoted(np.equal), 2
 
     def conversion(self, a: Array, b: Array) -> Any:
+        if is_real(a) and self.random.random() < 0.3:
+            kind = self.random.choice(INTEGERS)
+            return lambda v: v.to(kind, saturate=True), lambda v: saturated(v, kind), 1
         if is_real(a):
             kind = self.random.choice(REALS)
             return lambda v: v.to(kind), lambda v: v.astype(kind), 1
-        kind = self.random.choice([*INTEGERS, np.dtype(np.float32), np.dtype(bool)])
+        kind = self.random.choice([*INTEGERS, *REALS, np.dtype(bool)])
         return lambda v: v.to(kind), lambda v: converted(v, kind), 1
 
     def shape(self, a: Array, b: Array) -> Any:
@@ -191,7 +243,9 @@ class Program:
             shape = self._shape(a.size)
             return lambda v: v.reshape(shape), lambda v: v.reshape(shape), 1
         if pick == "axis":
-            key = tuple(self.random.choice((None, ...)) if i == 0 else None for i in range(2))
+            key = self.random.choice(
+                ((None, ..., None), (..., None), (None, None), *[(slice(None), None)] * (a.ndim > 0))
+            )
             return lambda v: v[key], lambda v: v[key], 1
         if a.ndim == 0:
             return None
@@ -224,8 +278,10 @@ class Program:
     def reduction(self, a: Array, b: Array) -> Any:
         axis = self.random.choice([None, *range(a.ndim)])
         keep = self.random.random() < 0.5
-        name = self.random.choice(("sum", "max", "min", "any", "all", "xor_sum", "argmax"))
-        if (is_real(a) and name in ("sum", "xor_sum")) or (a.dtype == bool and name in ("max", "min", "argmax")):
+        name = self.random.choice(("sum", "prod", "max", "min", "any", "all", "xor_sum", "argmax", "argmin"))
+        if is_real(a) and (name in ("sum", "prod", "xor_sum") or np.isnan(a.astype(np.float32)).any()):
+            return None
+        if a.dtype == bool and name in ("max", "min", "argmax", "argmin"):
             return None
         if name in ("max", "min") and is_real(a):
             function: Any = {"max": greater, "min": lesser}[name]
@@ -234,16 +290,18 @@ class Program:
                 lambda v: _folded(function, v, axis, keep),
                 1,
             )
-        if name == "argmax" and axis is None and keep:
+        if name in ("argmax", "argmin") and axis is None and keep:
             return None
         models: dict[str, Callable[[Array], Any]] = {
             "sum": lambda v: narrow_sum(v).sum(axis, keepdims=keep, dtype=narrow_sum(v).dtype),
+            "prod": lambda v: narrow_sum(v).prod(axis, keepdims=keep, dtype=narrow_sum(v).dtype),
             "max": lambda v: v.max(axis, keepdims=keep),
             "min": lambda v: v.min(axis, keepdims=keep),
             "any": lambda v: (v != 0).any(axis, keepdims=keep),
             "all": lambda v: (v != 0).all(axis, keepdims=keep),
             "xor_sum": lambda v: np.bitwise_xor.reduce(v, axis, keepdims=keep),
             "argmax": lambda v: np.asarray(v.argmax(axis, keepdims=keep), np.int32),
+            "argmin": lambda v: np.asarray(v.argmin(axis, keepdims=keep), np.int32),
         }
         return lambda v: getattr(xl, name)(v, axis, keep_dims=keep), models[name], 1
 
@@ -256,6 +314,11 @@ class Program:
         return self.random.choice(
             [
                 (lambda v: xl.cumsum(v, axis, reverse=back), lambda v: _summed(v, axis, back), 1),
+                (
+                    lambda v: xl.associative_scan(v, axis, xl.maximum),
+                    lambda v: np.maximum.accumulate(v, axis),
+                    1,
+                ),
                 (
                     lambda v: xl.sort(v, axis, descending=back),
                     lambda v: np.flip(np.sort(v, axis), axis) if back else np.sort(v, axis),
@@ -297,7 +360,9 @@ def _broadcast(a: Array, b: Array) -> bool:
         np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
         return False
-    return {np.dtype(np.uint64)} != {a.dtype, b.dtype}
+    # No type holds uint64 and a signed type.
+    kinds = {x.dtype for x in (a, b)}
+    return np.dtype(np.uint64) not in kinds or not any(np.issubdtype(k, np.signedinteger) for k in kinds)
 
 
 def _where(x: Array, y: Array) -> Array:

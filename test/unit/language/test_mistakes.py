@@ -1,0 +1,144 @@
+"""Mistakes of beginners: each gives one error at its line of the user's file, with a caret."""
+
+import linecache
+import math  # noqa: F401, a name in the kernels below
+
+import numpy as np
+import pytest
+
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py import Constexpr
+
+TABLE = [1, 2]
+
+
+def again(v):
+    return again(v) + 1
+
+
+def three(v):
+    return v, v, v
+
+
+# The statements of a kernel, of which the line with the mistake ends in "#!", the column and the message.
+BODIES = [
+    ("try: #!\n    x = x + 1\nexcept ValueError:\n    pass", 1, "'try' cannot be compiled"),
+    ("with open('f') as f: #!\n    x = x + 1", 1, "'with' cannot be compiled"),
+    ("yield x #!", 1, "'yield' cannot be compiled"),
+    ("global TABLE #!\nTABLE = x", 1, "'global' cannot be compiled"),
+    ("class A: #!\n    pass", 1, "a class cannot be compiled"),
+    ("del x #!", 1, "'del' cannot be compiled"),
+    ("match N: #!\n    case 64:\n        pass", 1, "'match' cannot be compiled"),
+    ("import math #!", 1, "'import' cannot be compiled"),
+    ("raise ValueError('x') #!", 1, "'raise' cannot be compiled"),
+    ("s = {1, 2} #!", 5, "a set cannot be compiled"),
+    ("x = x + nothing #!", 9, "name 'nothing' is not defined"),
+    ("x = xl.expp(x) #!", 5, "has no attribute 'expp'"),
+    ("x = x.foo() #!", 5, "has no attribute 'foo'"),
+    ("j = xl.arange(0, n) #!", 5, "a bound of arange is an integer that is known at compile time, not int32"),
+    ("x = x + xl.load(X + xl.arange(0, 32)) #!", 5, "shape mismatch: objects cannot be broadcast"),
+    ("xl.store(Y + xl.arange(0, 32), x) #!", 1, "shape mismatch: objects cannot be broadcast"),
+    ("x = x[1.0] #!", 5, "values are indexed by constants, slices, None"),
+    ("x = x[n:n + 3] #!", 5, "slices of values have constant bounds"),
+    ("x[0] = 3 #!", 1, r"elements of float32\[64\] cannot be assigned in a kernel"),
+    ("x = again(x)", None, "a recursion must end at compile time"),
+    ("print(x) #!", 1, r"print\(\) shows nothing while a kernel runs"),
+    ("for k in xrange(3): #!\n    x = x + k", 10, "name 'xrange' is not defined"),
+    ("xl.static_print(f'{x}')", None, r"the text of float32\[64\], which is known only at run time"),
+    ("k = int(x.sum()) #!", 5, r"int\(\) of float32, which is known only at run time; to\(int32\) converts"),
+    ("k = bool(x.sum()) #!", 5, r"bool\(\) of float32, which is known only at run time"),
+    ("if x > 0: #!\n    x = x + 1", 1, r"the truth value of bool\[64\] is ambiguous"),
+    ("m = x > 0 and x < 3 #!", 5, r"the truth value of bool\[64\] is ambiguous"),
+    ("for v in x: #!\n    pass", 1, r"float32\[64\] cannot be iterated over"),
+    ("d = {x: 1} #!", 5, "unhashable type"),
+    ("for k in range(0.5): #!\n    pass", 1, "'range' needs integers, not 0.5"),
+    ("x = np.exp(x) #!", 5, r"exp\(\) takes no value that is known only at run time"),
+    ("x = math.exp(x) #!", 5, r"exp\(\) takes no value that is known only at run time"),
+    ("x = x.to('float23') #!", 5, "no element type stands for 'float23'"),
+    ("x = x.to(None) #!", 5, "no element type stands for None"),
+    ("x = x.sum(axis=1) #!", 5, "axis 1 is out of bounds"),
+    ("x = x.sum(axis=0.5) #!", 5, "an axis is an integer that is known at compile time, not 0.5"),
+    ("x = x & 3 #!", 5, "'&' needs integers or truth values, not float32"),
+    ("x = x // 2 #!", 5, "'//' needs integers, not float32"),
+    ("x = x.to(xl.int8) + 300 #!", 5, "300 does not fit int8"),
+    ("x = x + 'a' #!", 5, r"cannot combine float32\[64\] and 'a'"),
+    ("x = x @ x #!", 5, "'@' multiplies matrices, but the left operand is float32"),
+    ("assert x.sum() > 0 #!", 1, "an assertion of a kernel must be known at compile time"),
+    ("if n > 1:\n    z = x\nx = z #!", 5, "'z' is assigned in one branch only"),
+    (
+        "for k in range(n): #!\n    x = xl.cat(x, x)",
+        1,
+        r"'x' is float32\[64\] before the loop and float32\[128\]",
+    ),
+    ("parts = []\nfor k in range(n):\n    parts.append(x) #!", 5, r"list.append\(\) acts at compile time"),
+    ("x = TABLE[n] #!", 5, "list is indexed by what is known at compile time"),
+    ("a, b = three(x) #!", 1, r"too many values to unpack \(expected 2, got 3\)"),
+    ("x = three(x, x) #!", 5, r"three\(\): too many positional arguments"),
+    ("x = min(x) #!", 5, r"min\(\) compares several values"),
+    ("x = xl.load(X) #!", 5, "tiles and pointers are loaded and stored, not <array"),
+    ("x.foo = 3 #!", 1, "an attribute cannot be assigned"),
+    ("x = N(3) #!", 5, "64 is not callable"),
+    ("j = i // 0 #!", 5, "'//' by zero"),
+    ("x = x.reshape((3, 5)) #!", 5, "cannot reshape"),
+    ("return x", None, "a kernel returns no value; it stores its results in arrays"),
+]
+
+
+@pytest.mark.parametrize(("body", "column", "message"), BODIES, ids=[body.split(" #!")[0] for body, _, _ in BODIES])
+def test_mistake(body, column, message):
+    head = "def kernel(X, Y, n, N):\n    i = xl.arange(0, N)\n    x = xl.load(X + i)\n"
+    text = head + "".join(f"    {line}\n" for line in (*body.split("\n"), "xl.store(Y + i, x)"))
+    name = f"<mistake {abs(hash(body))}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    # Functions of a text have this file's globals, so that they are the user's.
+    found = dict(globals())
+    exec(compile(text, name, "exec"), found)
+    found["kernel"].__annotations__["N"] = Constexpr
+    x = np.zeros(64, np.float32)
+    with pytest.raises(xegpu_py.DiagnosticError, match=message) as caught:
+        xegpu_py.jit(found["kernel"]).compile(x, x, 5, N=64)
+    (error,) = caught.value.diagnostics
+    shown = str(caught.value).splitlines()
+    assert error.severity == "error" and shown[2].strip() == "^"
+    if column is not None:
+        line = next(k for k, line in enumerate(text.splitlines(), 1) if line.endswith("#!"))
+        assert (error.position.file, error.position.line, error.position.column) == (name, line, column + 4)
+        assert shown[1] == text.splitlines()[line - 1] and shown[2].index("^") == column + 3
+
+
+@xegpu_py.jit
+def scaled(X, Y, factor: xl.float32, N: Constexpr):
+    i = xl.arange(0, N)
+    xl.store(Y + i, xl.load(X + i) * factor)
+
+
+LINE = np.zeros(64, np.float32)
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda k: k(LINE, N=64), r"scaled\(\): missing a required argument: 'Y'"),
+        (lambda k: k(LINE, LINE, 1.0, 64, 3), r"scaled\(\): too many positional arguments"),
+        (lambda k: k(LINE, LINE, 1.0, M=3, N=64), r"scaled\(\): got an unexpected keyword argument 'M'"),
+        (lambda k: k([1.0], LINE, 1.0, N=64), "argument 'X' of kernel 'scaled' must be an array or a number, not list"),
+        (lambda k: k(LINE.astype(object), LINE, 1.0, N=64), "argument 'X' of kernel 'scaled': no element type stands"),
+        (lambda k: k(LINE, LINE, LINE, N=64), "'factor' of kernel 'scaled' must be a number of float32, not an array"),
+        (lambda k: k(LINE, LINE, 1e60, N=64), "argument 'factor': 1e.60 does not fit float32"),
+        (lambda k: k(LINE, LINE, 1.0, N=[64]), "argument 'N' of kernel 'scaled' must be hashable, unlike list"),
+    ],
+)
+def test_mistakes_in_calls_show_the_callers_line(engine, call, message):
+    with pytest.raises((TypeError, OverflowError), match=message) as caught:
+        call(scaled.with_options(engine=engine))
+    # After the line of the call, the traceback has no function of this package but the call of the kernel.
+    assert [entry.name for entry in caught.traceback][1:] == ["<lambda>", "__call__"]
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+@pytest.mark.parametrize("grid", [2.5, "a", -1, (1, 1, 1, 1), (), None, lambda arguments: None])
+def test_wrong_grids(engine, grid):
+    with pytest.raises((TypeError, ValueError), match="'grid' must be one to three positive integers"):
+        scaled.with_options(engine=engine)[grid](LINE, LINE, 1.0, N=64)
