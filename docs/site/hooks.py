@@ -72,7 +72,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def _index() -> str:
     text = (ROOT / "README.md").read_text()
     text = text.replace("[CITATION](CITATION.cff) for papers", "CITATION.cff for papers")
-    text = re.sub(r"\n`make site` builds .*\n", "", text)
+    text = re.sub(r"\n- Browse: `make site` builds .*", "", text)
     return re.sub(r"\]\(docs/", "](", text)
 
 

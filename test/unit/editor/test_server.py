@@ -1,5 +1,6 @@
 """The language server, asked through the protocol as editors do."""
 
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +11,8 @@ import pytest_lsp
 from lsprotocol import types as lsp
 from markdown import ROOT
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
+
+from xegpu_py.editor.server import _DELAY
 
 URI = "file:///kernel.mlir"
 GEMM = (ROOT / "examples" / "gemm.mlir").read_text()
@@ -63,6 +66,15 @@ async def test_diagnostics_have_ranges_and_notes(client):
     assert "hints for a read are" in found[0].related_information[0].message
 
 
+def server_seconds(client):
+    """The processor time that the server has used, where the system tells it, or else the time of the clock."""
+    stat = Path(f"/proc/{client._server.pid}/stat")
+    if not stat.exists():
+        return time.perf_counter()
+    user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.asyncio
 async def test_a_change_is_checked_within_300_ms(client):
     body = GEMM[GEMM.index("gpu.module") :]
@@ -70,18 +82,20 @@ async def test_a_change_is_checked_within_300_ms(client):
     assert text.count("\n") > 2000
     document = opened(client, text)
     assert not await diagnostics(client)
-    slowest = []
-    for version, hint in ((2, "l1_hint = write_back, "), (3, ""), (4, "l1_hint = write_back, ")):
-        new = text.replace("{mode = vc, vnni_axis = 1}", f"{{{hint}mode = vc, vnni_axis = 1}}", 1)
-        change = lsp.TextDocumentContentChangeWholeDocument(new)
+    line = place(text, "{mode = vc, vnni_axis = 1}", 1)
+    hint = "l1_hint = write_back, "
+    taken = []
+    for version, new in ((2, hint), (3, ""), (4, hint)):
+        end = lsp.Position(line.line, line.character + (0 if new else len(hint)))
+        change = lsp.TextDocumentContentChangePartial(lsp.Range(line, end), new)
         identifier = lsp.VersionedTextDocumentIdentifier(version, document.uri)
-        start = time.perf_counter()
+        start = server_seconds(client)
         client.text_document_did_change(lsp.DidChangeTextDocumentParams(identifier, [change]))
         found = await diagnostics(client)
-        slowest.append(time.perf_counter() - start)
-        assert len(found) == bool(hint)
-    # The bound is 300 ms on an idle machine; a loaded one, as in a test run, gets a share of its processors.
-    assert min(slowest) < 0.9
+        taken.append(server_seconds(client) - start)
+        assert len(found) == bool(new)
+    # The server also waits for a pause in typing, which takes no processor time.
+    assert min(taken) + _DELAY < 0.3
 
 
 @pytest.mark.asyncio
