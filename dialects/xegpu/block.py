@@ -4,16 +4,14 @@ from mlir import ir
 from xegpu_py.dialects.xegpu.checks import (
     Address,
     check_descriptor_memref,
-    check_hints,
-    check_mode,
     check_same_desc,
-    check_scattered,
     check_scope,
     check_value,
+    descriptor_of,
 )
 from xegpu_py.dialects.xegpu.interfaces import BlockAccess, DescriptorMaker, DescriptorUpdate, Hinted, Prefetch
 from xegpu_py.dialects.xegpu.shapes import block_shapes, check_fragments, loaded_shapes
-from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, MemoryScope, Mode, TensorDesc, XeGPU
+from xegpu_py.dialects.xegpu.types import MemoryScope, Mode, TensorDesc, XeGPU
 
 from xegpu_py.ir.builtin import strides_of, vector_text
 from xegpu_py.ir.constraints import MemRef, Vector
@@ -44,9 +42,7 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc", interfac
     also_reads = ("$source `,` flat($offsets) attr-dict `:` type($source) `,` type($offsets) `->` type($tdesc)",)
 
     def verify_op(self) -> None:
-        desc = TensorDesc.of(self.tdesc)
-        check_scattered(self, desc, False)
-        check_mode(self, desc)
+        desc = descriptor_of(self, scattered=False)
         rank = len(desc.shape)
         offsets, shape, strides = self.static_offsets, self.static_shape, self.static_strides
         if len(offsets) != rank:
@@ -130,10 +126,7 @@ class LoadNdOp(Operation, dialect=XeGPU, name="load_nd", interfaces=(BlockAccess
     assembly_format = "$tdesc attr-dict `:` type($tdesc) `->` type($value)"
 
     def verify_op(self) -> None:
-        desc = TensorDesc.of(self.tdesc)
-        check_scattered(self, desc, False)
-        check_mode(self, desc)
-        check_hints(self, READ_HINTS, "read")
+        desc = descriptor_of(self, scattered=False)
         shapes = loaded_shapes(desc, self.mode, self.transpose, self.transpose_bit_width, self.vnni_axis)
         held = "the block" if self.mode == Mode.VC or not desc.attr.map else "a work item's part of the block"
         check_value(self, "value", shapes, desc.element, f"that is {held} after the load's transforms")
@@ -166,10 +159,7 @@ class StoreNdOp(Operation, dialect=XeGPU, name="store_nd", interfaces=(BlockAcce
     assembly_format = "$value `,` $tdesc attr-dict `:` type($value) `,` type($tdesc)"
 
     def verify_op(self) -> None:
-        desc = TensorDesc.of(self.tdesc)
-        check_scattered(self, desc, False)
-        check_mode(self, desc)
-        check_hints(self, WRITE_HINTS, "write")
+        desc = descriptor_of(self, scattered=False)
         check_fragments(desc, self.mode)
         check_value(self, "value", block_shapes(desc, self.mode), desc.element, "that is the descriptor's block")
 
@@ -185,10 +175,7 @@ class PrefetchNdOp(Operation, dialect=XeGPU, name="prefetch_nd", interfaces=(Blo
     assembly_format = "$tdesc attr-dict `:` type($tdesc)"
 
     def verify_op(self) -> None:
-        desc = TensorDesc.of(self.tdesc)
-        check_scattered(self, desc, False)
-        check_mode(self, desc)
-        check_hints(self, READ_HINTS, "read")
+        desc = descriptor_of(self, scattered=False)
         check_scope(self, desc)
 
 
@@ -206,9 +193,7 @@ class UpdateNdOffsetOp(Operation, dialect=XeGPU, name="update_nd_offset", interf
     also_reads = ("$tdesc `,` flat($offsets) attr-dict `:` type($tdesc) `,` type($offsets) `->` type($result)",)
 
     def verify_op(self) -> None:
-        desc = TensorDesc.of(self.tdesc)
-        check_scattered(self, desc, False)
-        check_mode(self, desc)
+        desc = descriptor_of(self, scattered=False)
         if len(self.static_offsets) != len(desc.shape):
             self.fail(
                 f"a {len(desc.shape)}D descriptor moves by {len(desc.shape)} offsets, "

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
-from xegpu_py.dialects.xegpu.types import CacheHint, MemoryScope, Mode, TensorDesc
+from xegpu_py.dialects.xegpu.interfaces import Hinted
+from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, MemoryScope, Mode, TensorDesc
 
 from xegpu_py.ir.builtin import is_float, vector_of, vector_text
 from xegpu_py.ir.constraints import OneOf
@@ -51,8 +52,21 @@ def check_scattered(op: Any, desc: TensorDesc, expected: bool) -> None:
         op.fail(f"needs {wanted} tensor descriptor, but got {desc}", f"xegpu.{other} makes such descriptors")
 
 
-def check_hints(op: Any, allowed: Sequence[CacheHint], what: str) -> None:
-    """The cache hints fit reads, or writes (RFC, load_nd)."""
+def descriptor_of(op: Any, *, scattered: bool) -> TensorDesc:
+    """The descriptor of an op, which is scattered or not, and goes with the op's mode; its cache hints are checked."""
+    desc = TensorDesc.of(op.tdesc)
+    if scattered:
+        check_vc(op)
+    check_scattered(op, desc, scattered)
+    check_mode(op, desc)
+    if isinstance(op, Hinted):
+        check_hints(op)
+    return desc
+
+
+def check_hints(op: Any) -> None:
+    """The cache hints fit what the op does, reads or writes (RFC, load_nd)."""
+    what, allowed = ("read", READ_HINTS) if "read" in op.effects else ("write", WRITE_HINTS)
     for name in ("l1_hint", "l2_hint", "l3_hint"):
         hint = getattr(op, name)
         if hint is not None and hint not in allowed:

@@ -139,10 +139,7 @@ class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx", interfaces=(MatrixProdu
                     f"{SCALE_BLOCK} elements of K share a scale",
                 )
 
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        acc = parsed.types.get("acc")
-        return {"result": acc[0]} if acc else {}
+    infer = DpasOp.infer
 
 
 SCALE_BLOCK = BLOCK

@@ -7,18 +7,16 @@ from xegpu_py.dialects.xegpu.checks import (
     Address,
     check_descriptor_memref,
     check_expected,
-    check_hints,
     check_kind,
     check_mask,
     check_same_desc,
-    check_scattered,
     check_scope,
     check_value,
-    check_vc,
+    descriptor_of,
 )
 from xegpu_py.dialects.xegpu.interfaces import DescriptorMaker, DescriptorUpdate, Hinted, Prefetch, ScatteredAccess
 from xegpu_py.dialects.xegpu.shapes import scattered_value_shape
-from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, READ_HINTS, WRITE_HINTS, MemoryScope, Mode, TensorDesc, XeGPU
+from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, MemoryScope, Mode, TensorDesc, XeGPU
 
 from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import by, signedness, vector_of, vector_text
@@ -44,9 +42,7 @@ class CreateTdescOp(Operation, dialect=XeGPU, name="create_tdesc", interfaces=(D
     assembly_format = "$source `,` $offsets attr-dict `:` type($source) `,` type($offsets) `->` type($tdesc)"
 
     def verify_op(self) -> None:
-        desc = TensorDesc.of(self.tdesc)
-        check_vc(self)
-        check_scattered(self, desc, True)
+        desc = descriptor_of(self, scattered=True)
         if self.chunk_size_per_lane not in CHUNK_SIZES:
             self.fail(f"chunk_size_per_lane must be 1, 2, 3, 4 or 8, but is {self.chunk_size_per_lane}")
         if self.chunk_size_per_lane != desc.chunk:
@@ -78,10 +74,7 @@ class LoadGatherOp(
     assembly_format = "$tdesc `,` $mask attr-dict `:` type($tdesc) `,` type($mask) `->` type($value)"
 
     def verify_op(self) -> None:
-        desc = TensorDesc.of(self.tdesc)
-        check_vc(self)
-        check_scattered(self, desc, True)
-        check_hints(self, READ_HINTS, "read")
+        desc = descriptor_of(self, scattered=True)
         check_mask(self, desc.lanes)
         if self.transpose is not None and (desc.chunk == 1 or self.transpose != (1, 0)):
             self.fail(f"transpose must be [1, 0] on a descriptor with a chunk, but is {list(self.transpose)}")
@@ -108,10 +101,7 @@ class StoreScatterOp(
     assembly_format = "$value `,` $tdesc `,` $mask attr-dict `:` type($value) `,` type($tdesc) `,` type($mask)"
 
     def verify_op(self) -> None:
-        desc = TensorDesc.of(self.tdesc)
-        check_vc(self)
-        check_scattered(self, desc, True)
-        check_hints(self, WRITE_HINTS, "write")
+        desc = descriptor_of(self, scattered=True)
         check_scope(self, desc)
         check_mask(self, desc.lanes)
         check_value(self, "value", [scattered_value_shape(desc)], desc.element, "the chunk is the outer dimension")
@@ -127,9 +117,7 @@ class PrefetchOp(Operation, dialect=XeGPU, name="prefetch", interfaces=(Scattere
     assembly_format = "$tdesc attr-dict `:` type($tdesc)"
 
     def verify_op(self) -> None:
-        check_vc(self)
-        check_scattered(self, TensorDesc.of(self.tdesc), True)
-        check_hints(self, READ_HINTS, "read")
+        descriptor_of(self, scattered=True)
 
 
 class UpdateOffsetOp(
@@ -147,9 +135,7 @@ class UpdateOffsetOp(
     assembly_format = "$tdesc `,` $offsets attr-dict `:` type($tdesc) `,` type($offsets) `->` type($result)"
 
     def verify_op(self) -> None:
-        desc = TensorDesc.of(self.tdesc)
-        check_vc(self)
-        check_scattered(self, desc, True)
+        desc = descriptor_of(self, scattered=True)
         check_lane_offsets(self, desc)
         check_same_desc(self)
 
@@ -186,9 +172,7 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw", interfaces=(Scatt
     )
 
     def verify_op(self) -> None:
-        desc = TensorDesc.of(self.tdesc)
-        check_vc(self)
-        check_scattered(self, desc, True)
+        desc = descriptor_of(self, scattered=True)
         check_mask(self, desc.lanes)
         check_value(self, "value", [scattered_value_shape(desc)], desc.element, "one value for each element accessed")
         if self.result.type != self.value.type:

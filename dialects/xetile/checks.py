@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from xegpu_py.dialects.xegpu.checks import check_hints, check_value
-from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
 from xegpu_py.dialects.xetile.types import Tile, WgMap
 
 from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of, vector_text
@@ -53,11 +52,10 @@ def check_access(op: Any, *, scattered: bool, instead: str) -> None:
     """
     tile = Tile.of(op.tile)
     check_scattered(op, tile, scattered, instead)
-    reads = "read" in op.effects
-    check_hints(op, READ_HINTS if reads else WRITE_HINTS, "read" if reads else "write")
+    check_hints(op)
     if scattered:
         check_mask(op, tile.shape)
-    if reads:
+    if "read" in op.effects:
         check_padding(op, tile.element)
     check_value(op, "value", [tile.shape], tile.element, "that is the tile's shape and element type")
 

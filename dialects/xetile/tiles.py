@@ -5,7 +5,6 @@ from typing import Annotated
 from mlir import ir
 from xegpu_py.dialects.xegpu.checks import Address, check_hints, check_memref
 from xegpu_py.dialects.xegpu.interfaces import Hinted
-from xegpu_py.dialects.xegpu.types import READ_HINTS
 from xegpu_py.dialects.xetile.checks import NumberCodec, check_access, loaded
 from xegpu_py.dialects.xetile.interfaces import TileAccess, TileLoad, TileStore
 from xegpu_py.dialects.xetile.types import SHARED, Tile, XeTile
@@ -169,7 +168,7 @@ class PrefetchTileOp(Operation, dialect=XeTile, name="prefetch_tile", interfaces
     assembly_format = "$tile attr-dict `:` type($tile)"
 
     def verify_op(self) -> None:
-        check_hints(self, READ_HINTS, "read")
+        check_hints(self)
 
 
 class UpdateTileOffsetOp(Operation, dialect=XeTile, name="update_tile_offset"):
