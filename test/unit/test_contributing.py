@@ -21,8 +21,9 @@ def test_worked_examples(tmp_path):
     configuration = (ROOT / "lit.cfg.py").read_text()
     path = f'\nconfig.environment["PYTHONPATH"] = {str(package.parent)!r}\n'
     (copy / "lit.cfg.py").write_text(configuration + path)
-    (copy / "test").mkdir()
-    shutil.copy(ROOT / "test/forked_tools.py", copy / "test")
+    (copy / "test/unit").mkdir(parents=True)
+    for file in ("test/forked_tools.py", "test/unit/conftest.py"):
+        shutil.copy(ROOT / file, copy / file)
 
     # pytest's plugins take longer to load than these tests to run.
     environment = {
