@@ -46,7 +46,7 @@ def _meet(a: Box, b: Box) -> bool:
     return all(x < y + m and y < x + n for (x, n), (y, m) in zip(a, b))
 
 
-class _Function(Struct, dict=True):
+class _Function(Struct):
     """The slices of a function."""
 
     extracts: list[ir.Operation] = field(default_factory=list)
