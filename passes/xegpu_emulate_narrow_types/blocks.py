@@ -111,10 +111,10 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
             f"moves single elements of {desc.element}, which work items do not have whole bytes of",
             "let the matrix be packed in memory as the product needs it, or load it in VC mode",
         )
-    # Packed elements, and those of a transposed unit, may be a dimension of the result.
-    is_unit = view.transpose is not None and bits < unit == bits * shape_of(result)[-1]
-    rank = len(shape_of(result)) - (view.vnni_axis is not None or is_unit)
-    plain = next(s for s in block_shapes(desc, Mode.VC) if len(s) == rank)
+    # Packed elements, and those of a transposed unit of one block, may be a dimension of the result.
+    shape = shape_of(result)
+    further = view.vnni_axis is not None or (desc.attr.array_length == 1 and len(shape) > len(desc.shape))
+    plain = next(s for s in block_shapes(desc, Mode.VC) if len(s) == len(shape) - further)
     kind = e.held_type(vector_type(plain, ir.VectorType(result).element_type))
     spread = e.spread(_loaded(e, view, kind, bits, given), bits)
     lead = len(plain) - len(desc.shape)
@@ -124,7 +124,7 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
         moved = transpose(units, [*range(lead), *(lead + i for i in view.transpose), len(plain)])
     else:
         moved = _vnni(spread, lead + view.vnni_axis, vnni_factor(bits))
-    e.give(op, shape_cast(moved, shape_of(result)))
+    e.give(op, shape_cast(moved, shape))
 
 
 def _vnni(value: ir.Value, axis: int, factor: int) -> ir.Value:

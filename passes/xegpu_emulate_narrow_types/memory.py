@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from mlir import ir
@@ -146,17 +146,22 @@ class _Element:
         others = build.binary("andi", byte, build.binary("xori", mask, -1))
         return build.binary("ori", others, build.binary("shli", masked(value, self.bits), self.shift))
 
-    def update(self, kind: str, value: ir.Value) -> ir.Value:
-        """Combine the element with a value, by a loop of compare and swap of its byte; what it was."""
+    def update(self, change: Callable[[ir.Value], ir.Value]) -> ir.Value:
+        """Change the element, by a loop of compare and swap of its byte; what it was."""
 
-        def change(before: ir.Value) -> ir.Value:
-            if kind == "assign":
-                return self.put(before, value)
-            name, sign = _KINDS[kind]
-            operands = (extended(v, self.bits, sign) for v in (self.taken(before), value))
-            return self.put(before, build.binary(name, *operands))
+        def change_byte(byte: ir.Value) -> ir.Value:
+            return self.put(byte, change(self.taken(byte)))
 
-        return self.taken(build.atomic_update(self.memref, self.indices, build.integer_type(8), change))
+        return self.taken(build.atomic_update(self.memref, self.indices, build.integer_type(8), change_byte))
+
+    def combine(self, kind: str, value: ir.Value) -> ir.Value:
+        """Combine the element with a value likewise; what it was."""
+        name, sign = _KINDS[kind]
+        return self.update(lambda old: build.binary(name, *(extended(v, self.bits, sign) for v in (old, value))))
+
+    def assign(self, value: ir.Value) -> ir.Value:
+        """Write the element likewise, since other threads may write others of its byte; what it was."""
+        return self.update(lambda old: value)
 
 
 _KINDS: dict[str, tuple[str, bool | None]] = {
@@ -177,7 +182,7 @@ def load(e: Emulation, op: ir.Operation) -> None:
 def store(e: Emulation, op: ir.Operation) -> None:
     """An atomic update of the byte, whose other elements stay as they are."""
     value, memref, *indices = op.operands
-    _Element(e, memref, list(map(build.known, indices))).update("assign", e.one(value))
+    _Element(e, memref, list(map(build.known, indices))).assign(e.one(value))
     e.erase(op)
 
 
@@ -188,7 +193,23 @@ def atomic_rmw(e: Emulation, op: ir.Operation) -> None:
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value).name
     if kind != "assign" and kind not in _KINDS:
         e.fail(f"has no form for {kind} of {memref.type}")
-    e.replace(op, (_Element(e, memref, list(map(build.known, indices))).update(kind, e.one(value)),))
+    element, own = _Element(e, memref, list(map(build.known, indices))), e.one(value)
+    e.replace(op, (element.assign(own) if kind == "assign" else element.combine(kind, own),))
+
+
+@pattern("memref.generic_atomic_rmw")
+def generic_atomic_rmw(e: Emulation, op: ir.Operation) -> None:
+    """Likewise, with the op's region."""
+    memref, *indices = op.operands
+    body = op.regions[0].blocks[0]
+
+    def change(old: ir.Value) -> ir.Value:
+        e.define(body.arguments[0], (old,))
+        return e.one(*e.inline(body))
+
+    # Replaced ops are erased from last to first: those inside, which may use the argument, before this one.
+    e.erase(op)
+    e.define(op.results[0], (_Element(e, memref, list(map(build.known, indices))).update(change),))
 
 
 # Vectors.
@@ -251,7 +272,7 @@ def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[Index], value
         return
     numbers, shape = e.unpacked(value), shape_of(kind)
     for place, element in zip(np.ndindex(*shape), _elements(e, memref, indices, shape)):
-        element.update("assign", build.extract(numbers, place))
+        element.assign(build.extract(numbers, place))
 
 
 @pattern("vector.load")

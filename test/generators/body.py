@@ -23,6 +23,8 @@ NUMBERS = (*SIGNLESS, *FLOATS)
 """Elements that arith computes with."""
 STORED = ("ui8", "ui16", "ui32", "ui64", "tf32")
 """Elements that are loaded, stored and multiplied only."""
+NARROW = ("i4", "i2")
+"""Elements of which a byte has several: blocks of subgroups have them."""
 
 DIRECT = ("sqrt", "rsqrt", "exp2", "log2", "sin", "cos")
 """Functions of math that are an instruction."""
@@ -42,6 +44,12 @@ def most_exact(element: str) -> int:
     if element == "index":
         return (1 << 31) - 1
     return (1 << (bit_width(element) - (signedness(element) != "u"))) - 1
+
+
+def filled(count: int, element: str) -> int:
+    """At least so many elements that fill bytes."""
+    each = max(8 // bit_width(element), 1)
+    return -(-count // each) * each
 
 
 def twin(element: str) -> str:

@@ -30,11 +30,11 @@ from xegpu_py.ir.fields import AttributeField
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 
-from .body import NUMBERS, STORED
+from .body import NARROW, NUMBERS, STORED
 from .program import Program
 
 DIALECTS = (xegpu.XeGPU, xetile.XeTile, iree_vector_ext.IreeVectorExt)
-ELEMENTS = (*NUMBERS, *STORED)
+ELEMENTS = (*NUMBERS, *STORED, *NARROW)
 """The columns: elements of memory of which generators write programs."""
 NONE = "-"
 """The column of ops that have no element."""
@@ -174,12 +174,19 @@ IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
         lambda e: e == NONE,
         "always has an element",
     ),
+    (
+        r"(?!xegpu\.(create_nd_tdesc|update_nd_offset|prefetch_nd|load_nd|store_nd|dpas)\b|!xegpu)",
+        lambda e: e in NARROW,
+        "blocks and products alone have elements of less than a byte",
+    ),
+    (r"!xegpu\.tensor_desc (scattered|chunk_size\w*) = (?!none)", lambda e: e in NARROW, "blocks alone have them"),
     (r".* vnni_axis = [01]", lambda e: e != NONE and bit_width(e) >= 32, "VNNI packing is of less than 32 bits"),
     (r".* transpose_bit_width = 8$", lambda e: e != NONE and bit_width(e) > 8, "a unit holds whole elements"),
     (r".* transpose_bit_width = 16", lambda e: e != NONE and bit_width(e) > 16, "a unit holds whole elements"),
     (r".* transpose_bit_width = 32", lambda e: e != NONE and bit_width(e) > 32, "a unit holds whole elements"),
     (_SCATTERED + " mode = simt", lambda e: True, "the RFC has it in VC mode only"),
     (r"xegpu\.dpas|xetile\.tile_mma", lambda e: e != NONE and not _multiplied(e), "dpas does not multiply it"),
+    (r"xegpu\.dpas mode = simt", lambda e: e in NARROW, "a work item's columns of it are no whole bytes"),
     (r"xegpu\.truncf", lambda e: e not in WIDE_FLOATS, "the op rounds from wide floats"),
     (
         r"xegpu\.dpas_mx",

@@ -10,7 +10,7 @@ from xegpu_py.ir.builtin import bit_width, by, vector_text
 from xegpu_py.target import TARGETS
 
 from . import vectors
-from .body import NUMBERS, STORED, Body, Value, attributes, dtype_of
+from .body import NARROW, NUMBERS, STORED, Body, Value, attributes, dtype_of, filled
 
 ROWS = (1, 2, 3, 4, 5, 8, 16, 17, 32)
 COLUMNS = (1, 2, 3, 4, 5, 8, 16, 24, 32, 64)
@@ -68,8 +68,11 @@ class Blocks(Body):
 
     # Memory
 
-    def tensor(self, element: str, shape: tuple[int, ...], small: bool, zeros: bool = False) -> Matrix:
-        """An argument that is a tensor, in one of the forms that a descriptor takes."""
+    def tensor(
+        self, element: str, shape: tuple[int, ...], small: bool, zeros: bool = False, store: bool = False
+    ) -> Matrix:
+        """An argument that is a tensor, in one of the forms that a descriptor takes, that of a store to any column."""
+        shape = (*shape[:-1], filled(shape[-1], element))
         word = f"zeros:{dtype_of(element)}:{by(shape)}" if zeros else self.data(element, shape, small)
         small = small or word.startswith("small")
         how = self.r.random()
@@ -80,9 +83,11 @@ class Blocks(Body):
         row = shape[-1] * bit_width(element) // 8
         # An extent or stride that a value says is taken to be one that messages can serve.
         written = self.place if row % 16 == 0 and row >= 64 else str
-        if how < 0.8:
+        # Blocks of narrow elements at any column are stored to memrefs as they are.
+        plain = element in NARROW and store
+        if how < 0.8 or plain:
             given = ""
-            if self.r.random() < 0.1 and len(shape) > 1:
+            if self.r.random() < 0.1 and len(shape) > 1 and not plain:
                 given = f", [{', '.join(map(written, shape))}], [{', '.join(map(written, strides[:-1]))}, 1]"
             return Matrix(name, kind, shape, element, given, small)
         base = self.op(f"memref.extract_aligned_pointer_as_index {name} : {kind} -> index", (), "index").name
@@ -94,12 +99,12 @@ class Blocks(Body):
 
     def columns_for(self, element: str, least: int) -> int:
         """Columns of a matrix, mostly of one that 2D block messages can serve."""
-        size = bit_width(element) // 8
+        bits = bit_width(element)
         if self.r.random() < self.ragged:
             # Rows that no 2D block message can address.
-            return least + self.r.randint(0, 5)
-        unit = 16 // size if size < 16 else 1
-        return max(self.r.choice([64, 80, 96, 128]) // size, -(-least // unit) * unit)
+            return filled(least + self.r.randint(0, 5), element)
+        unit = 128 // bits
+        return max(self.r.choice([64, 80, 96, 128]) * 8 // bits, -(-least // unit) * unit)
 
     def block_desc(self, tensor: Matrix, block: tuple[int, ...], offsets: list[str], extra: list[str]) -> Desc:
         """create_nd_tdesc."""
@@ -124,16 +129,16 @@ class Blocks(Body):
 
     def load_block(self, element: str | None = None, small: bool | None = None) -> Value:
         """A block of one to three dimensions, with any transforms, from anywhere in and around a tensor."""
-        element = element or self.element_of([*NUMBERS, *NUMBERS, *STORED])
+        element = element or self.element_of([*NUMBERS, *NUMBERS, *STORED, *NARROW])
         small = (element == "tf32" or self.r.random() < 0.4) if small is None else small
         bits = bit_width(element)
         rank = self.r.choice([2, 2, 2, 2, 1, 3])
         if rank == 1:
             return self.load_line(element, small)
-        rows, columns = self.r.choice(ROWS), self.r.choice(COLUMNS)
+        rows, columns = self.r.choice(ROWS), filled(self.r.choice(COLUMNS), element)
         while rows * columns > vectors.MOST:
             rows = max(rows // 2, 1)
-            columns = max(columns // 2, 1) if rows == 1 else columns
+            columns = filled(max(columns // 2, 1), element) if rows == 1 else columns
         outer = (self.r.choice([1, 2, 3]),) if rank == 3 else ()
         extra, length = [], 1
         if rank == 2 and self.r.random() < 0.25:
@@ -216,7 +221,7 @@ class Blocks(Body):
 
     def load_line(self, element: str, small: bool) -> Value:
         """A block of one dimension, which lies inside."""
-        count = self.r.choice([1, 2, 3, 4, 8, 16, 17, 32, 64, 128])
+        count = filled(self.r.choice([1, 2, 3, 4, 8, 16, 17, 32, 64, 128]), element)
         at = self.r.randint(0, 9)
         tensor = self.tensor(element, (self.threads * count + at + 3,), small)
         place = self.row_of_thread(count, at) if self.r.random() < 0.5 else self.place(at)
@@ -241,7 +246,7 @@ class Blocks(Body):
         bits = bit_width(x.element)
         if len(x.shape) == 2 and x.shape[1] * bits % 32 == 0 and self.r.random() < 0.8 and self.gpu.block2d:
             self.store_block(x)
-        elif self.r.random() < 0.8:
+        elif self.r.random() < 0.8 and filled(x.size, x.element) == x.size:
             self.store_line(x)
         else:
             self.store_elements(x)
@@ -254,10 +259,10 @@ class Blocks(Body):
         cut = self.r.choice([0, 0, 0, self.r.randint(0, rows)])
         column = self.offset(wide, columns, False) if self.r.random() < 0.4 else 0
         if alone and self.r.random() < 0.3:
-            tensor = self.tensor(x.element, (rows + 2, wide), False)
+            tensor = self.tensor(x.element, (rows + 2, wide), False, store=True)
             offsets = [self.place(self.offset(rows + 2, rows, False)), self.place(column)]
         else:
-            tensor = self.tensor(x.element, (max(self.threads * rows - cut, 1), wide), False)
+            tensor = self.tensor(x.element, (max(self.threads * rows - cut, 1), wide), False, store=True)
             offsets = [self.row_of_thread(rows, 0), self.place(column)]
         extra = []
         if self.r.random() < 0.2 and columns % 2 == 0 and columns * bit_width(x.element) % 64 == 0:
@@ -279,7 +284,7 @@ class Blocks(Body):
     def store_line(self, x: Value) -> None:
         """A block of one dimension."""
         x = self.flat(x)
-        tensor = self.tensor(x.element, (self.threads * x.size,), False, zeros=True)
+        tensor = self.tensor(x.element, (self.threads * x.size,), False, zeros=True, store=True)
         desc = self.block_desc(tensor, (x.size,), [self.row_of_thread(x.size, 0)], ["boundary_check = false"])
         entries = ["mode = vc", *self.hints(write=True)]
         self.line(f"xegpu.store_nd {x.name}, {desc.name}{attributes(entries)} : {x.type}, {desc.type}")
@@ -288,8 +293,9 @@ class Blocks(Body):
         """Some elements by memref.store."""
         x = self.flat(x)
         places = self.r.sample(range(x.size), min(x.size, self.r.randint(1, 3)))
-        kind = f"memref<?x3x{x.element}>"
-        name = self.argument(kind, self.data(x.element, (self.threads, 3)))
+        wide = filled(3, x.element)
+        kind = f"memref<?x{wide}x{x.element}>"
+        name = self.argument(kind, self.data(x.element, (self.threads, wide)))
         for column, place in enumerate(places):
             one = self.op(f"vector.extract {x.name}[{place}] : {x.element} from {x.type}", (), x.element)
             self.line(f"memref.store {one.name}, {name}[{self.tid}, {self.index(column)}] : {kind}")

@@ -187,8 +187,8 @@ class Scattered(Blocks):
         if found and self.r.random() < 0.8:
             return found
         whole = element if element in (*NUMBERS, "tf32") else twin(element)
-        size = math.prod(shape)
-        line = self.table([self.r.randint(-4, 4) for _ in range(size)], whole)
+        size, most = math.prod(shape), min(most_exact(whole), 4)
+        line = self.table([self.r.randint(-most, most) for _ in range(size)], whole)
         found = self.op(f"vector.shape_cast {line.name} : {line.type} to {vector_text(shape, whole)}", shape, whole, 4)
         if whole != element:
             found = self.op(f"vector.bitcast {found.name} : {found.type} to {found.typed(element)}", shape, element)

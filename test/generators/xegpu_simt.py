@@ -11,11 +11,13 @@ from passes import work_items
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 
 from . import elementwise, xegpu_vc
-from .body import NUMBERS, STORED, Value, attributes
+from .body import NARROW, NUMBERS, STORED, Value, attributes
 from .program import Program
 
 SCALARS = ("i32", "i16", "i64", "i8", "f32", "f16", "bf16", "f64")
 LAYOUTS = ((1, 16), (2, 8), (4, 4), (8, 2), (16, 1))
+HOW = ("plain", "plain", "vnni0", "vnni1", "transpose", "array")
+"""Transforms of a fragment that is loaded."""
 
 
 class Items(xegpu_vc.Kernel):
@@ -232,14 +234,16 @@ class Items(xegpu_vc.Kernel):
 
     def fragment(self) -> Value:
         """load_nd in SIMT mode, some arithmetic, and store_nd of what has the fragment's shape."""
-        element = self.element_of([*NUMBERS, *STORED])
+        element = self.element_of([*NUMBERS, *STORED, *NARROW])
         bits = bit_width(element)
         factor = max(32 // bits, 1)
         layout = self.r.choice(LAYOUTS)
-        how = self.r.choice(["plain", "plain", "vnni0", "vnni1", "transpose", "array"])
+        # Work items have whole bytes of narrow elements, which they move alone.
+        each = max(8 // bits, 1)
+        how = self.r.choice(["plain", "plain", "array"] if each > 1 else HOW)
         if factor == 1 and how.startswith("vnni"):
             how = "plain"
-        data = (1, self.r.choice([1, 1, 2]))
+        data = (1, each * self.r.choice([1, 1, 2]))
         if how == "vnni0":
             data = (factor, 1)
         elif how == "vnni1":
@@ -301,8 +305,10 @@ class Items(xegpu_vc.Kernel):
         kind = self.desc(shape, x.element, layout, data, 1)
         height = rows * max(self.threads // self.lanes, 1)
         tensor = self.tensor(x.element, (height, self.columns_for(x.element, columns)), False)
+        # Blocks of narrow elements are stored from the begin of a byte on.
+        column = "0" if x.element in NARROW else self.place(self.r.randint(-2, 3))
         t = self.op(
-            f"xegpu.create_nd_tdesc {tensor.source}[{self.group_row(rows)}, {self.place(self.r.randint(-2, 3))}]{tensor.given} : {tensor.kind} -> {kind}",
+            f"xegpu.create_nd_tdesc {tensor.source}[{self.group_row(rows)}, {column}]{tensor.given} : {tensor.kind} -> {kind}",
             (),
             "desc",
         ).name
@@ -374,7 +380,7 @@ def tour(r: Random, element: str | None = None, length: int | None = None) -> Pr
     """A kernel of fragments of one element."""
     target = r.choice(["pvcxt", "pvc", "any"])
     b = Items(r, target, r.choice([1, 2]), r.choice([16, 32]), 16)
-    b.only, b.plain_hints = element or r.choice([*NUMBERS, *STORED]), 0.3
+    b.only, b.plain_hints = element or r.choice([*NUMBERS, *STORED, *NARROW]), 0.3
     for _ in range(length or r.randint(2, 4)):
         found = b.fragments_dpas() if r.random() < 0.3 else b.fragment()
         if found is not None and r.random() < 0.3:

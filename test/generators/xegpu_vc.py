@@ -7,7 +7,7 @@ from random import Random
 from xegpu_py.dialects.xegpu.types import LANES
 
 from . import elementwise, vectors
-from .body import NUMBERS, STORED, Value, attributes, twin
+from .body import NARROW, NUMBERS, STORED, Value, attributes, twin
 from .program import Program
 from .xegpu_control import Control
 
@@ -19,7 +19,7 @@ class Kernel(Control):
 
     def exchange(self) -> Value | None:
         """Each thread of a workgroup writes to shared local memory; after a barrier it reads another one's data."""
-        element = self.element_of([*NUMBERS, *STORED])
+        element = self.element_of([*NUMBERS, *STORED, *NARROW])
         count = self.r.choice([4, 8, 16, 32])
         kind = f"memref<{self.block * count}x{element}, 3>"
         buffer = self.shared(kind) if self.r.random() < 0.5 else self.op(f"memref.alloc() : {kind}", (), "memref").name
@@ -28,7 +28,8 @@ class Kernel(Control):
         next_ = self.op(f"arith.addi {self.local}, {self.index(1)} : index", (), "index").name
         other = self.op(f"arith.remui {next_}, {self.index(self.block)} : index", (), "index").name
         theirs = self.op(f"arith.muli {other}, {self.index(count)} : index", (), "index").name
-        lanes = count in LANES and self.r.random() < 0.5
+        may_scatter = count in LANES and element not in NARROW
+        lanes = may_scatter and self.r.random() < 0.5
         desc = f"!xegpu.tensor_desc<{count}x{element}, #xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>>"
 
         def line(at: str) -> str:
@@ -56,7 +57,7 @@ class Kernel(Control):
         else:
             self.line(f"xegpu.store_nd {x.name}, {line(own)} {{mode = vc}} : {x.type}, {desc}")
         self.meet()
-        if self.r.random() < 0.5 and count in LANES:
+        if self.r.random() < 0.5 and may_scatter:
             found = self.op(
                 f"xegpu.load_gather {each(theirs)}, {mask} {{mode = vc}} : {scattered}, vector<{count}xi1> -> {x.type}",
                 x.shape,
@@ -135,7 +136,7 @@ class Kernel(Control):
         elif how == "load":
             made = self.load_block()
         elif how == "line":
-            element = self.element_of([*NUMBERS, *STORED])
+            element = self.element_of([*NUMBERS, *STORED, *NARROW])
             made = self.load_line(element, element == "tf32" or self.r.random() < 0.4)
         elif how == "gather":
             made = self.gather()
@@ -184,6 +185,9 @@ class Kernel(Control):
         """The bits as integers; of tf32, whose lowest bits say nothing, the number."""
         if x.element == "tf32":
             return self.op(f"arith.extf {x.name} : {x.type} to {x.typed('f32')}", x.shape, "f32", x.exact)
+        if x.element in NARROW:
+            name = self.r.choice(["extsi", "extui"])
+            return self.op(f"arith.{name} {x.name} : {x.type} to {x.typed('i8')}", x.shape, "i8")
         whole = twin(x.element)
         return self.op(f"vector.bitcast {x.name} : {x.type} to {x.typed(whole)}", x.shape, whole)
 
@@ -205,7 +209,7 @@ def tour(r: Random, element: str | None = None, length: int | None = None) -> Pr
     target = r.choice(TARGET_NAMES)
     grid, block = r.choice([(1, 1), (2, 1), (1, 2)])
     b = Kernel(r, target, grid, block)
-    b.only, b.plain_hints = element or r.choice([*NUMBERS, *STORED]), 0.1
+    b.only, b.plain_hints = element or r.choice([*NUMBERS, *STORED, *NARROW]), 0.1
     for _ in range(length or r.randint(2, 6)):
         (how,) = r.choices(
             ["load", "line", "gather", "scatter", "atomic", "dpas", "exchange", "scaled", "truncated"],

@@ -94,14 +94,13 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @regions(%a: memref<64xi4>) kernel {
+  gpu.func @gathers(%a: memref<64xi4>, %o: vector<16xindex>) kernel {
     %c0 = arith.constant 0 : index
-    // expected-error @+2 {{'memref.generic_atomic_rmw' op has no form for memref<64xi4>, i4}}
+    %all = arith.constant dense<true> : vector<16xi1>
+    %zeros = arith.constant dense<0> : vector<16xi4>
+    // expected-error @+2 {{'vector.gather' op has no form for memref<64xi4>, vector<16xi4>}}
     // expected-note @+1 {{extend the elements to i8, or let memory have i8 and take the elements out by vector.bitcast}}
-    %old = memref.generic_atomic_rmw %a[%c0] : memref<64xi4> {
-    ^bb0(%x: i4):
-      memref.atomic_yield %x : i4
-    }
+    %v = vector.gather %a[%c0] [%o], %all, %zeros : memref<64xi4>, vector<16xindex>, vector<16xi1>, vector<16xi4> into vector<16xi4>
     gpu.return
   }
 }

@@ -201,6 +201,20 @@ def test_transforms_of_a_load():
         np.testing.assert_array_equal(found, wanted.ravel(), how)
 
 
+def test_units_of_a_load_of_three_dimensions():
+    """The last dimension is as long as a unit, which is not a dimension of its own."""
+    text = kernel("%a: memref<2x8x4xi4>, %out: memref<32xi8>", """
+  %c0 = arith.constant 0 : index
+  %t = xegpu.create_nd_tdesc %a[1, 0, 0] {mode = vc} : memref<2x8x4xi4> -> !xegpu.tensor_desc<1x8x4xi4>
+  %v = xegpu.load_nd %t {mode = vc, transpose_bit_width = 16, transpose = [1, 2, 0]} : !xegpu.tensor_desc<1x8x4xi4>
+    -> vector<8x1x4xi4>
+  %f = vector.shape_cast %v : vector<8x1x4xi4> to vector<32xi4>
+  %w = arith.extsi %f : vector<32xi4> to vector<32xi8>
+  vector.store %w, %out[%c0] : memref<32xi8>, vector<32xi8>""")  # fmt: skip
+    a = numbers("i4", 2, 8, 4)
+    np.testing.assert_array_equal(run(text, a, np.zeros(32, np.int8))[1], whole(a)[1].ravel())
+
+
 def test_arrays_of_blocks():
     text = kernel("%a: memref<8x64xi4>, %out: memref<8x64xi4>", """
   %t = xegpu.create_nd_tdesc %a[0, 0] {mode = vc} : memref<8x64xi4>
@@ -329,6 +343,36 @@ def test_elements_that_share_bytes_are_written_by_different_threads(element, sim
     mask = (1 << bits) - 1
     np.testing.assert_array_equal(whole(found) & mask, 2 * whole(a) & mask)
     np.testing.assert_array_equal(old, whole(a) & mask)
+
+
+@pytest.mark.parametrize(("element", "simt"), [("i4", False), ("i2", True)])
+def test_regions_update_elements_that_share_bytes(element, simt):
+    """The region has a branch, and ops on the element and on a wider number."""
+    text = kernel(f"%a: memref<?x{element}>, %b: memref<?x{element}>, %old: memref<?xi32>", f"""
+  %t = gpu.global_id x
+  %x = memref.load %a[%t] : memref<?x{element}>
+  %was = memref.generic_atomic_rmw %b[%t] : memref<?x{element}> {{
+    ^bb0(%e: {element}):
+      %less = arith.cmpi slt, %e, %x : {element}
+      %n = scf.if %less -> {element} {{
+        scf.yield %x : {element}
+      }} else {{
+        %wide = arith.extsi %e : {element} to i32
+        %twice = arith.muli %wide, %wide : i32
+        %low = arith.trunci %twice : i32 to {element}
+        %d = arith.subi %low, %x : {element}
+        scf.yield %d : {element}
+      }}
+      memref.atomic_yield %n : {element}
+  }}
+  %w = arith.extsi %was : {element} to i32
+  memref.store %w, %old[%t] : memref<?xi32>""", ITEMS if simt else "")  # fmt: skip
+    a, b = numbers(element, 32), numbers(element, 32, seed=1)
+    _, found, old = run(text, a, b, np.zeros(32, np.int32), block=32)
+    x, e = whole(a), whole(b)
+    mask = (1 << int(element[1])) - 1
+    np.testing.assert_array_equal(whole(found) & mask, np.where(e < x, x, e * e - x) & mask)
+    np.testing.assert_array_equal(old, e)
 
 
 def test_work_items_load_blocks():
