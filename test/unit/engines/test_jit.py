@@ -341,6 +341,33 @@ def test_messages(name: str, wrong: bool) -> None:
         compare([inst], before, machine, memories)
 
 
+@pytest.mark.parametrize("sfid", ["ugm", "slm"])
+@pytest.mark.parametrize("name", ["lsc_load", "lsc_store"])
+def test_places_side_by_side_at_the_ends_of_memory(name: str, sfid: str) -> None:
+    """Lanes beyond an end are refused if they act, and change nothing if they do not."""
+    rng, machine = random.Random(name + sfid), Machine(ANY)
+    end = 4096 if sfid == "slm" else 1024
+    for data in ("d32", "d16c32"):
+        inst = random_instruction(name, rng, ANY)
+        while (inst["sfid"], str(inst["data"]), inst.exec_size) != (sfid, data, 16):
+            inst = random_instruction(name, rng, ANY)
+        inst, lanes = replace(inst, mask="M1", guard=None), np.arange(16)
+        size = inst["data"].memory_bytes
+        for start in (0, end - 16 * size, end - 8 * size, -8 * size):
+            places = start + size * lanes
+            within = (places >= 0) & (places < end)
+            for acting in (within, within & (lanes % 3 > 0), np.ones(16, bool)):
+                before, memories = machine.state(1, random.Random(start)), [DeviceMemory() for _ in range(2)]
+                for memory in memories:
+                    memory.bytes_of(memory.allocate("B", end))[:] = np.resize(np.arange(251, dtype=np.uint8), end)
+                before.active[:] = np.resize(acting, before.active.shape)
+                width = 8 if inst["address_size"] == "a64" else 4
+                numbers = places + (0x100000 if sfid == "ugm" else 0) - inst["address"].plus
+                first = machine.offsets[inst["address"].var] + inst["address"].offset
+                before.regs[0, first : first + 16 * width] = numbers.astype(f"u{width}").view(np.uint8)
+                compare([inst], before, machine, memories)
+
+
 @pytest.mark.parametrize("name", ["lsc_load_block2d", "lsc_store_block2d"])
 @pytest.mark.parametrize("seed", range(24))
 def test_blocks(name: str, seed: int) -> None:

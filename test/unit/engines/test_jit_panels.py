@@ -321,3 +321,46 @@ def test_which_results_are_stored(then: str, kept: str) -> None:
     kernel = Kernel.from_assembly(text, target="any", engine="both")
     kernel(*arrays(), block=2)
     assert re.findall(r"call void @multiply_\w+_([01]+)\(", text_of(kernel)) == [kept]
+
+
+OTHERS = LOADS.replace("A.0", "A2.0").replace("B.0", "B2.0").replace("0x0]", "0x10]")
+SECOND = PRODUCT.replace("B.0 A(", "B2.0 A2(")
+FIRST = PRODUCT.replace("C.0 C.0", "C.0 %null.0")
+ONE_CALL = ["none_8x16x16_1_01"]
+TWO_CALLS = ["none_8x16x16_1_1", "f_8x16x16_1_1"]
+BETWEEN = {
+    "nothing": (OTHERS, "", SECOND, ONE_CALL),
+    "loads of other panels": ("", OTHERS, SECOND, ONE_CALL),
+    "loads of what was multiplied": ("", LOADS.replace("0x0]", "0x10]"), PRODUCT, TWO_CALLS),
+    "a label": ("", "Label:\n" + OTHERS, SECOND, TWO_CALLS),
+    "loads, and what sets their place": ("", "    mov (M1, 1) Y(0,0)<1> 0x6:d\n" + OTHERS, SECOND, TWO_CALLS),
+    "loads at what was computed": ("", OTHERS.replace("X(0,0)", "N(0,0)"), SECOND, TWO_CALLS),
+}
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+def test_products_with_loads_between(between: str) -> None:
+    """They are one call where the loads can come before. The first one of them has no accumulator."""
+    before, middle, second, calls = BETWEEN[between]
+    declared = ".decl N v_type=G type=ud num_elts=128 align=GRF alias=<C,0>\n.decl Z "
+    body = LOADS + before + FIRST + middle + second
+    text = HEAD.replace(".decl Z ", declared) + SET + CLEAR + body + STORE
+    kernel = Kernel.from_assembly(text, target="any", engine="both")
+    numbers, out = arrays()
+    kernel(numbers if "computed" not in between else np.zeros_like(numbers), out, block=2)
+    assert re.findall(r"call void @multiply_f32x1_f_(\w+)\(", text_of(kernel)) == calls
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_products_whose_nans_nothing_sees(seen: bool) -> None:
+    """They may have any bits if arithmetic alone reads them, and are canonical where they are stored."""
+    doubled = "".join(f"    mul (M1, 16) D({r},0)<1> E({r},0)<1;1,0> 0x40000000:f\n" for r in range(8))
+    declared = ".decl E v_type=G type=f num_elts=128 align=GRF\n.decl Z "
+    body = LOADS + (PRODUCT if seen else PRODUCT.replace("C.0 C.0", "E.0 C.0") + doubled)
+    text = HEAD.replace(".decl Z ", declared) + SET + CLEAR + body + STORE
+    kernel = Kernel.from_assembly(text, target="any", engine="both")
+    numbers, out = arrays()
+    numbers[::3, ::5] = 0xFFA5
+    kernel(numbers, out, block=1)
+    assert np.isnan(out).any()
+    assert ("_any_nan" in text_of(kernel)) is not seen

@@ -23,6 +23,7 @@ from xegpu_py.engines.jit.rules.registers import copies, emit_copies
 from xegpu_py.engines.jit.temporaries import Freedom, freedom_of
 from xegpu_py.engines.jit.unwritten import emit_checks
 from xegpu_py.numerics.dpas import Model
+from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.liveness import live_ranges, liveness_of
 from xegpu_py.visa.operands import BUILTINS, Flag, Variable
@@ -159,8 +160,10 @@ def _dispatcher(frame: Frame, blocks: Blocks, divergent: bool, host: Host) -> st
 
 def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: range) -> None:
     code, instructions, numbers = emitter.code, emitter.program.instructions, blocks.numbers
-    at, ended = part.start, True
-    while at < part.stop:
+    order = _order(emitter, blocks, part)
+    place, ended = 0, True
+    while place < len(order):
+        at = order[place]
         inst = instructions[at]
         if at in numbers:
             if not ended:
@@ -172,24 +175,48 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
         if ended:
             _check(emitter, [(at, inst)])
             CONTROL[inst.name](control, inst, at)
-            at += 1
+            place += 1
             continue
-        end, emit = at + 1, None
+        run, emit = [(at, inst)], None
         if inst.name in _RUNS:
             most, count, emit = _RUNS[inst.name]
-            stop = min(part.stop, at + most)
-            while end < stop and end not in numbers and instructions[end].name == inst.name:
-                end += 1
-            end = at + max(1, count(emitter, instructions[at:end]))
-        run = [(i, instructions[i]) for i in range(at, end)]
+            for other in order[place + 1 : place + most]:
+                if other in numbers or instructions[other].name != inst.name:
+                    break
+                run.append((other, instructions[other]))
+            run = run[: max(1, count(emitter, [inst for _, inst in run]))]
         _check(emitter, run)
-        if emit and end > at + 1:
+        if emit and len(run) > 1:
             emit(emitter, run)
         else:
             _write(emitter, inst, at)
-        at = end
+        place += len(run)
     if not ended:
         control.go(part.stop - 1, part.stop)
+
+
+def _order(emitter: Emitter, blocks: Blocks, part: range) -> list[int]:
+    """The order in which instructions are written: loads of panels between products come before these, which are then
+    one run. Nothing sees the difference: the products access registers only, and the loads do not access them."""
+    order, matrices, target = list(part), emitter.matrices, emitter.layout.target
+    if matrices is None or not matrices.panel_bytes or emitter.frame.watch:
+        return order
+    instructions = emitter.program.instructions
+    run: list[int] = []
+    for place, at in enumerate(order):
+        inst = instructions[at]
+        if at in blocks.numbers or not (inst.name == "dpas" or matrices.shares(inst)):
+            run = []
+        elif inst.name == "dpas":
+            run.append(at)
+        elif run:
+            own, first = accesses(inst, target), place - len(run)
+            others = [access for product in run for access in accesses(instructions[product], target)]
+            if any(a.var is b.var and (a.writes or b.writes) for a in own for b in others):
+                run = []
+            else:
+                order[first : place + 1] = [at, *run]
+    return order
 
 
 def _check(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:

@@ -38,6 +38,7 @@ class Shape(Struct, frozen=True):
         dot: products of a step: 4 of bytes as they are (VNNI, or AMX), 2 of words, else 1.
         terms: products that are added exactly before the sum is rounded.
         tiles: whether one instruction of the host multiplies whole matrices (AMX).
+        any_nan: whether NaNs of the result may have any bits; see `free_nans`.
     """
 
     W: str
@@ -51,6 +52,7 @@ class Shape(Struct, frozen=True):
     dot: int = 1
     terms: int = 1
     tiles: bool = False
+    any_nan: bool = False
 
     @property
     def steps(self) -> int:
@@ -404,7 +406,7 @@ def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], 
 def _store_sum(code: Code, shape: Shape, total: Value, dst: Value, row: int, first: int) -> None:
     """Store some columns of a row of a result."""
     fmt = TYPES[shape.dst]
-    pattern = narrow(code, total, fmt) if fmt.is_float else total
+    pattern = narrow(code, total, fmt, any_nan=shape.any_nan) if fmt.is_float else total
     code.store(pattern, code.at(dst, (row * shape.columns + first) * fmt.bytes))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from xegpu_py.engines.jit.code import PTR, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter, Queue
@@ -103,6 +104,7 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
         dot,
         terms if is_float else 1,
         bytes_ and host.multiplies_tiles,
+        terms == 1 and emitter.any_nan(inst["dst"]),
     )
 
 
@@ -264,9 +266,12 @@ def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_C
         chain = latest.pop(acc, None)
         # What is rounded to a narrower accumulator in between is no chain.
         wide = shape.terms == 1 and shape.dst == shape.acc and shape.dst not in ("bf", "hf")
-        if chain is None or not wide or chain.shape != shape:
+        # Only the first link may have no accumulator.
+        if chain is None or not wide or replace(chain.shape, acc=shape.acc, any_nan=shape.any_nan) != shape:
             chain = _Chain(shape, acc)
             chains.append(chain)
+        elif not shape.any_nan:
+            chain.shape = replace(chain.shape, any_nan=False)
         chain.dst.append(dst)
         for places, operand in ((chain.a, inst["src2"]), (chain.b, inst["src1"])):
             places.append((emitter.place(operand), emitter.part_of_matrix(operand)))
@@ -288,9 +293,11 @@ def _independent(emitter: Emitter, run: Sequence[tuple[int, Instruction]], chain
 
 
 def _matrices(emitter: Emitter, inst: Instruction) -> list[tuple[int, int]]:
+    """The registers, from and to which byte, that an instruction reads matrices from."""
     sizes = operand_bytes(inst["W"], inst["A"], inst["SD"], inst["RC"], inst.exec_size)
-    starts = [emitter.place(inst[n]) for n in ("src1", "src2")]
-    return [(start, start + size) for start, size in zip(starts, sizes)]
+    operands = inst["src1"], inst["src2"]
+    starts = [(emitter.place(o), size) for o, size in zip(operands, sizes) if emitter.matrix(o) is None]
+    return [(start, start + size) for start, size in starts]
 
 
 def _kept(emitter: Emitter, chain: _Chain) -> tuple[bool, ...]:
@@ -359,7 +366,7 @@ def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scr
     code, shape = emitter.code, group[0].shape
     stored = "".join("01"[k] for k in kept)
     work = f"{shape.A}_{shape.W}{'_tiles' * shape.tiles}" if shape.dot == 4 else f"{shape.work}x{shape.dot}"
-    types = f"{work}_{shape.dst}_{shape.acc or 'none'}"
+    types = f"{work}_{shape.dst}{'_any_nan' * shape.any_nan}_{shape.acc or 'none'}"
     name = f"multiply_{types}_{shape.rows}x{shape.columns}x{shape.depth}_{len(group)}_{stored}"
     make = tile_multiplier if shape.tiles else multiplier
     if shape.tiles:

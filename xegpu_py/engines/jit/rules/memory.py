@@ -84,6 +84,7 @@ class _Message(Struct):
         hosts: host addresses i64[lanes], which have been checked.
         bits: lanes that act, as bits of an i32.
         operands: pointers to the operands in registers, by name; those that are null are not there.
+        first: a pointer to the first lane's place if those of all lanes lie side by side; None if that is not known.
     """
 
     code: Code
@@ -92,10 +93,16 @@ class _Message(Struct):
     hosts: Value
     bits: Value
     operands: dict[str, Value]
+    first: Value | None = None
 
     @property
     def lanes(self) -> int:
         return self.hosts.lanes
+
+    @property
+    def all_act(self) -> Value:
+        """Whether all lanes act, an i1."""
+        return self.code.icmp("eq", self.bits, (1 << self.lanes) - 1)
 
     def each_lane(self) -> Iterator[tuple[int, Value]]:
         """The lanes, one after the other, with a pointer to each; what is written for one is done if it acts."""
@@ -133,37 +140,56 @@ def _sender(
     # Atomics have one element, whatever they are told.
     size = shape.memory_bytes * (1 if aligned else shape.vector)
     memory, category = inst["sfid"], INSTRUCTIONS[inst.name].category
-    if memory == "slm":
-        missing = code.and_(bits, code.mask_to_bits(code.icmp("sgt", addresses, emitter.program.slm_bytes - size)))
-        fine = code.icmp("eq", missing, 0)
-        base = code.load(code.at(ctx, context_offset("slm")), "i64", 8)
-        hosts = code.add(addresses, code.splat(base, lanes))
-    else:
-        found = code.alloca(8 * lanes, 64)
-        swaps = INSTRUCTIONS[inst.name].atomic == "icas" and size == 4
-        last = _last_changed(code, lanes, *(pointers[used.index(n)] for n in ("src0", "src1"))) if swaps else None
-        sought = code.add(addresses, last) if last else addresses
-        count = code.const(1 if last else size, "i64")
-        fine = code.call(locator(emitter, lanes), ctx, sought, count, bits, found, result="i1")
-        hosts = code.load(found, addresses.type, 8)
-        hosts = code.sub(hosts, last) if last else hosts
+    places = [[int(p) for p in lane] for lane in data_places(shape, lanes, emitter.layout.target.grf_bytes)]
+    refuse = code.label()
+
+    def located(sought: Value, count: int, acting: Value) -> tuple[Value, Value]:
+        """Whether the lanes' addresses have so many bytes in an allocation, an i1, and the host's addresses."""
+        if memory == "slm":
+            outside = code.icmp("sgt", sought, code.const(emitter.program.slm_bytes - count, sought.type))
+            base = code.splat(code.load(code.at(ctx, context_offset("slm")), "i64", 8), sought.lanes)
+            return code.icmp("eq", code.and_(acting, code.mask_to_bits(outside)), 0), code.add(sought, base)
+        found, function = code.alloca(8 * sought.lanes, 64), locator(emitter, sought.lanes)
+        fine = code.call(function, ctx, sought, code.const(count, "i64"), acting, found, result="i1")
+        return fine, code.load(found, sought.type, 8)
+
+    def do(hosts: Value, first: Value | None = None) -> None:
+        counter = code.at(code.load(code.at(ctx, context_offset("traffic")), PTR, 8), traffic_offset(memory, category))
+        moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), code.const(size, "i64"))
+        code.store(code.add(code.load(counter, "i64", 8), moved), counter, 8)
+        if emitter.frame.races:
+            values = emit_values(code, pointers[0], places, shape.memory_bytes) if category == "store" else None
+            emit_lane_notes(code, memory, category, (addresses, hosts, bits), size, values, refuse)
+        body(_Message(code, shape, places, hosts, bits, dict(zip(used, pointers)), first))
+        code.ret(code.const(1, "i1"))
+
+    if lanes > 1 and shape.vector == 1 and not aligned:
+        # CPUs load and store a vector faster than its elements, and many have no instruction for the latter. It is also
+        # one place to look for, unless the allocation ends behind the last lane that acts.
+        steps = code.consts([size * n for n in range(lanes)], "i64")
+        start = code.extract(addresses, 0)
+        apart = code.mask_to_bits(code.icmp("ne", addresses, code.add(code.splat(start, lanes), steps)))
+        near, together, each = code.label(), code.label(), code.label()
+        code.cond_br(code.icmp("eq", code.and_(apart, bits), 0), near, each)
+        code.begin(near)
+        fine, found = located(code.recast(start, vector(1, "i64")), size * lanes, code.const(1, "i32"))
+        code.cond_br(fine, together, each)
+        code.begin(together)
+        host = code.extract(found, 0)
+        do(code.add(code.splat(host, lanes), steps), _pointer(code, host))
+        code.begin(each)
+    swaps = INSTRUCTIONS[inst.name].atomic == "icas" and size == 4 and memory != "slm"
+    last = _last_changed(code, lanes, *(pointers[used.index(n)] for n in ("src0", "src1"))) if swaps else None
+    fine, hosts = located(code.add(addresses, last) if last else addresses, 1 if last else size, bits)
     if aligned:
         odd = code.mask_to_bits(code.icmp("ne", code.mask(addresses, size - 1), 0))
         fine = code.and_(fine, code.icmp("eq", code.and_(odd, bits), 0))
-    good, refuse = code.label(), code.label()
+    good = code.label()
     code.cond_br(fine, good, refuse)
+    code.begin(good)
+    do(code.sub(hosts, last) if last else hosts)
     code.begin(refuse)
     code.ret(code.const(0, "i1"))
-    code.begin(good)
-    counter = code.at(code.load(code.at(ctx, context_offset("traffic")), PTR, 8), traffic_offset(memory, category))
-    moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), code.const(size, "i64"))
-    code.store(code.add(code.load(counter, "i64", 8), moved), counter, 8)
-    places = [[int(p) for p in lane] for lane in data_places(shape, lanes, emitter.layout.target.grf_bytes)]
-    if emitter.frame.races:
-        values = emit_values(code, pointers[0], places, shape.memory_bytes) if category == "store" else None
-        emit_lane_notes(code, memory, category, (addresses, hosts, bits), size, values, refuse)
-    body(_Message(code, shape, places, hosts, bits, dict(zip(used, pointers))))
-    code.ret(code.const(1, "i1"))
     return code.text()
 
 
@@ -184,18 +210,6 @@ def _pointer(code: Code, address: Value) -> Value:
 
 def _pointers(code: Code, addresses: Value) -> Value:
     return code.cast("inttoptr", addresses, PTR)
-
-
-def _if_side_by_side(message: _Message, yes: Callable[[Value], None], no: Callable[[], None]) -> None:
-    """Do one thing, with a pointer to the first lane's place, if those of the lanes that act lie side by side.
-
-    CPUs load and store a vector faster than its elements, and many have no instruction for the latter.
-    """
-    code, lanes, size = message.code, message.lanes, message.shape.memory_bytes
-    first = code.extract(message.hosts, 0)
-    wanted = code.add(code.splat(first, lanes), code.consts([size * n for n in range(lanes)], "i64"))
-    apart = code.and_(code.mask_to_bits(code.icmp("ne", message.hosts, wanted)), message.bits)
-    code.choose(code.icmp("eq", apart, 0), lambda: yes(_pointer(code, first)), no)
 
 
 @RULES.of("lsc_load")
@@ -227,13 +241,14 @@ def _load(message: _Message) -> None:
         for row, old, loaded in zip(rows, before, found):
             write(row, old, loaded)
 
-    if shape.vector > 1:
+    if message.first is None:
         gather()
         return
-    _if_side_by_side(
-        message,
-        lambda first: write(rows[0], before[0], code.masked_load(first, mask, code.resize(before[0], 8 * size, False))),
-        gather,
+    first, old = message.first, code.resize(before[0], 8 * size, False)
+    code.choose(
+        message.all_act,
+        lambda: write(rows[0], before[0], code.load(first, old.type)),
+        lambda: write(rows[0], before[0], code.masked_load(first, mask, old)),
     )
 
 
@@ -264,11 +279,15 @@ def _store(message: _Message) -> None:
     if lanes > 1 and shape.vector == 1:
         values = code.load(source, vector(lanes, f"i{8 * shape.register_bytes}"))
         values, mask = code.resize(values, 8 * size, False), code.bits_to_mask(message.bits, lanes)
-        _if_side_by_side(
-            message,
-            lambda first: code.masked_store(values, first, mask),
-            lambda: code.scatter(values, _pointers(code, message.hosts), mask),
-        )
+        first = message.first
+        if first:
+            code.choose(
+                message.all_act,
+                lambda: code.store(values, first),
+                lambda: code.masked_store(values, first, mask),
+            )
+        else:
+            code.scatter(values, _pointers(code, message.hosts), mask)
         return
     # Where the elements of several lanes overlap, the later lane's are to stay.
     for lane, pointer in message.each_lane():
