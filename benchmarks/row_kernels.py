@@ -1,6 +1,7 @@
 """Flash attention, softmax and layer norm, exact to the bit, against straightforward numpy code in float32.
 
-The kernels are the XeTile kernels of test/run.
+The kernels are the XeTile kernels of test/run, and those of the tile language that the tests have translated from
+Triton's tutorials: with rows, queries and keys of 2048 numbers, whatever `--rows` says.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from support.hosts import CORES, clock, prepare
@@ -27,27 +29,65 @@ import numpy as np
 
 import xegpu_py
 
+TESTS = Path(__file__).parent.parent / "test"
+sys.path.insert(0, str(TESTS / "unit" / "language"))
+
+from kernels import attention as tutorial_attention  # noqa: E402
+from kernels import rows as tutorial_rows  # noqa: E402
+
 CLOCK = clock(sys.argv)
-KERNELS = Path(__file__).parent.parent / "test" / "run"
+LENGTH = 2048
+"""Of the tutorials' rows, and so many of them."""
 
 
 @dataclass
 class Case:
-    """A kernel with its arguments, of which the last is its result, and the same in numpy."""
+    """A kernel with its first argument and its result, and the same in numpy.
 
-    file: str
-    arguments: list[np.ndarray]
-    rows: int
+    Attributes:
+        compiled: makes a function that launches the kernel on so many threads, one for each processor for None.
+    """
+
+    name: str
+    first: np.ndarray
+    result: np.ndarray
     peer: Callable[[], np.ndarray]
-    block: int = 8
-
-    @property
-    def name(self) -> str:
-        return self.file.removeprefix("xetile_").removesuffix(".mlir").replace("_", " ")
+    compiled: Callable[[int | None], Callable[[], object]]
 
     @property
     def shape(self) -> str:
-        return "x".join(map(str, self.arguments[0].shape))
+        return "x".join(map(str, self.first.shape))
+
+
+def of_file(name: str, arguments: list[np.ndarray], rows: int, peer: Callable[[], np.ndarray]) -> Case:
+    """A kernel of test/run, of which a workgroup of 8 threads computes some rows of its last argument."""
+
+    def compiled(threads: int | None) -> Callable[[], object]:
+        file = TESTS / "run" / f"xetile_{name.replace(' ', '_')}.mlir"
+        kernel = xegpu_py.compile(file, registers=256, threads=threads, progress=False)
+        return lambda: kernel(*arguments, grid=len(arguments[0]) // rows, block=8)
+
+    return Case(name, arguments[0], arguments[-1], peer, compiled)
+
+
+def of_tutorial(
+    name: str,
+    function: Callable[..., None],
+    arguments: list[object],
+    rows: int,
+    result: int,
+    peer: Callable[[], np.ndarray],
+    **constants: object,
+) -> Case:
+    """A kernel of the tile language, of which a workgroup computes some rows of an argument."""
+
+    def compiled(threads: int | None) -> Callable[[], object]:
+        kernel = xegpu_py.jit(function, threads=threads)
+        return lambda: kernel(*arguments, grid=LENGTH // rows, **constants)
+
+    first, found = arguments[0], arguments[result]
+    assert isinstance(first, np.ndarray) and isinstance(found, np.ndarray)
+    return Case(f"tutorial's {name}", first, found, peer, compiled)
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
@@ -60,18 +100,20 @@ def layer_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> np.ndarray
     return (x - mean) / np.sqrt(variance + np.float32(1e-5)) * gamma + beta
 
 
-def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return softmax(q @ k.T * np.float32(0.125)) @ v
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray | None = None) -> np.ndarray:
+    scores = q @ k.T * np.float32(0.125)
+    return softmax(scores if hidden is None else np.where(hidden, np.float32(-1e30), scores)) @ v
+
+
+def aligned(values: np.ndarray) -> np.ndarray:
+    """The same in an array that begins at a line of the cache, as GPU drivers allocate memory."""
+    found = xegpu_py.zeros_aligned(values.shape, values.dtype)
+    found[...] = values
+    return found
 
 
 def cases(rows: int) -> list[Case]:
     rng = np.random.default_rng(0)
-
-    def aligned(values: np.ndarray) -> np.ndarray:
-        """The same in an array that begins at a line of the cache, as GPU drivers allocate memory."""
-        found = xegpu_py.zeros_aligned(values.shape, values.dtype)
-        found[...] = values
-        return found
 
     def some(*shape: int) -> np.ndarray:
         return aligned(rng.standard_normal(shape, np.float32))
@@ -81,32 +123,49 @@ def cases(rows: int) -> list[Case]:
     x, y = some(4 * rows, 128), some(4 * rows, 256)
     gamma, beta = some(1, 256), some(1, 256)
     return [
-        Case("xetile_attention.mlir", [*narrow, aligned(np.zeros_like(wide[0]))], 64, lambda: attention(*wide)),
-        Case("xetile_softmax.mlir", [x, aligned(np.zeros_like(x))], 32, lambda: softmax(x)),
-        Case(
-            "xetile_layer_norm.mlir",
-            [y, gamma, beta, aligned(np.zeros_like(y))],
-            32,
-            lambda: layer_norm(y, gamma, beta),
-        ),
+        of_file("attention", [*narrow, aligned(np.zeros_like(wide[0]))], 64, lambda: attention(*wide)),
+        of_file("softmax", [x, aligned(np.zeros_like(x))], 32, lambda: softmax(x)),
+        of_file("layer norm", [y, gamma, beta, aligned(np.zeros_like(y))], 32, lambda: layer_norm(y, gamma, beta)),
     ]
 
 
-def measured(case: Case, kernel: xegpu_py.CompiledKernel, times: int) -> tuple[float, float, float]:
+def tutorials() -> list[Case]:
+    rng, n = np.random.default_rng(1), LENGTH
+    x, w, b = (aligned(rng.standard_normal(shape, np.float32)) for shape in ((n, n), n, n))
+    narrow = [aligned(rng.standard_normal((n, 64), np.float32).astype(ml_dtypes.bfloat16)) for _ in range(3)]
+    wide = [aligned(x.astype(np.float32)) for x in narrow]
+    hidden = np.triu(np.ones((n, n), bool), 1)
+
+    def zeros(*shape: int) -> np.ndarray:
+        return aligned(np.zeros(shape, np.float32))
+
+    def flash(name: str, causal: bool) -> Case:
+        arguments = [*narrow, zeros(n, 64), zeros(n, 1), 0.125]
+        constants = {"BM": 64, "BN": 32, "D": 64, "CAUSAL": causal, "SUBGROUPS": 8}
+        peer = partial(attention, *wide, hidden if causal else None)
+        return of_tutorial(name, tutorial_attention.forward, arguments, 64, 3, peer, **constants)
+
+    by_rows = {"BLOCK": n, "SUBGROUPS": 4}
+    normed = [x, zeros(n, n), w, b, zeros(n), zeros(n), n, 1e-5]
+    return [
+        flash("attention", False),
+        flash("causal attention", True),
+        of_tutorial("softmax", tutorial_rows.fused_softmax, [x, zeros(n, n), n], 1, 1, lambda: softmax(x), **by_rows),
+        of_tutorial("layer norm", tutorial_rows.layer_norm, normed, 1, 1, lambda: layer_norm(x, w, b), **by_rows),
+    ]
+
+
+def measured(case: Case, threads: int | None, times: int) -> tuple[float, float, float]:
     """Median seconds of the kernel and of numpy, and how far apart their results are."""
-    result, grid = case.arguments[-1], len(case.arguments[0]) // case.rows
-
-    def run() -> None:
-        kernel(*case.arguments, grid=grid, block=case.block)
-
-    run()
+    launch = case.compiled(threads)
+    launch()
     wanted = case.peer()
-    error = float(np.abs(result - wanted).max() / np.abs(wanted).max())
+    error = float(np.abs(case.result - wanted).max() / np.abs(wanted).max())
     found: list[list[float]] = []
     for _ in range(times):
         found.append([])
         # Alternately, so that both run under the same load.
-        for work in (run, case.peer):
+        for work in (launch, case.peer):
             # The threads of numpy's BLAS wait actively for a tenth of a second after each product.
             time.sleep(0.2)
             work()
@@ -128,12 +187,11 @@ def main() -> None:
     if args.cpu_time:
         args.threads = 1
     ratios = []
-    for case in cases(args.rows):
-        kernel = xegpu_py.compile(KERNELS / case.file, registers=256, threads=args.threads, progress=False)
-        own, other, error = measured(case, kernel, args.times)
+    for case in [*cases(args.rows), *tutorials()]:
+        own, other, error = measured(case, args.threads, args.times)
         ratios.append(other / own)
         print(
-            f"{case.name:12} {case.shape:10} {own * 1e3:8.2f} ms, numpy {other * 1e3:8.2f} ms, "
+            f"{case.name:27} {case.shape:10} {own * 1e3:8.2f} ms, numpy {other * 1e3:8.2f} ms, "
             f"{other / own:5.2f} times as fast; greatest difference {error:.1e}"
         )
     print(f"the slowest of them against numpy: ratio {min(ratios):.2f}")

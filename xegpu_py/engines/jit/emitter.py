@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit.code import PTR, Code, Value, lanes_of, vector
-from xegpu_py.engines.jit.frame import Frame, Status, context_offset
+from xegpu_py.engines.jit.frame import STRIDES, Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import Matrices, Matrix
 from xegpu_py.engines.jit.temporaries import Freedom
@@ -16,7 +17,7 @@ from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Immediate, Predicate, Raw, Region, Variable, Vector, first_byte
-from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.program import Instruction, Program, analysis
 
 _WIDEST_LOAD = 256
 """The largest extent in bytes of strided elements that are loaded together and shuffled."""
@@ -41,6 +42,36 @@ class Queue(Struct, frozen=True):
     count: Value
     memory: Value
     flush: str
+
+
+@analysis
+def _messages(program: Program) -> list[int]:
+    """The indices of a program's messages."""
+    return [at for at, inst in enumerate(program.instructions) if INSTRUCTIONS[inst.name].is_message]
+
+
+def prefetch_next(code: Code, strides: Value, pointer: Value, prefetch: Callable[[Value], None]) -> None:
+    """Prefetch what a thread's message accesses the next time it is sent, in a loop or in another workgroup, if the
+    last two of its strides were the same.
+
+    Args:
+        strides: see `Emitter.strides`.
+        pointer: what the message accesses now.
+        prefetch: writes prefetches of what begins at a pointer.
+    """
+    address = code.cast("ptrtoint", pointer, "i64")
+    known = [code.at(strides, at) for at in (0, 8)]
+    before, expected = (code.load(at, "i64", 8) for at in known)
+    found = code.sub(address, before)
+    code.store(address, known[0], 8)
+    code.store(found, known[1], 8)
+    with code.when(code.and_(code.icmp("eq", found, expected), code.icmp("ne", found, 0))):
+        prefetch(code.at(pointer, found))
+
+
+def prefetch_line(code: Code, pointer: Value, category: str) -> None:
+    """Prefetch a line of memory into all levels of the cache of data, for a message of category `load` or `store`."""
+    code.call("llvm.prefetch.p0", pointer, *(code.const(n, "i32") for n in (int(category == "store"), 3, 1)))
 
 
 class Emitter(Struct):
@@ -89,6 +120,11 @@ class Emitter(Struct):
             return False
         root = self.program.instructions[at]["dst"].var.root[0]
         return self.live[root][1] == reader
+
+    def strides(self, at: int) -> Value:
+        """Where the strides of message `at` are kept: see `Frame.strides`. Messages that share a place have none."""
+        number = bisect_left(_messages(self.program), at) % STRIDES
+        return self.code.at(self.thread, self.frame.strides + 16 * number)
 
     def scratch(self, size: int) -> Value:
         """Memory of the function that is used for one instruction only."""

@@ -30,8 +30,8 @@ class Status(IntEnum):
     """In the middle of a workgroup, to let Python check for signals."""
 
 
-STRIDES = 64
-"""The number of block messages whose strides are kept, a power of two."""
+STRIDES = 256
+"""The number of messages whose strides are kept, a power of two."""
 
 ENDED_PC = 1 << 30
 """The program counter of a lane that has ended."""
@@ -60,7 +60,7 @@ class Frame(Struct, dict=True):
         passed: i64[barriers], phases of each barrier that the thread has waited for.
         written: u8[registers], whether each byte of the registers was ever written; only where that is watched.
         initial_bytes: of the block, those that a thread starts with; others stay as another thread left them.
-        strides: i64[`STRIDES`, 2], where block messages were and how far from there they were the time before.
+        strides: i64[`STRIDES`, 2], where messages were and how far from there they were the time before.
         bytes: of the whole block.
     """
 

@@ -110,6 +110,11 @@ class Host(Struct, frozen=True):
         """Whether a multiplication takes one lane of a vector for all lanes; else a scalar is broadcast."""
         return self.is_arm
 
+    @property
+    def permuted_singles(self) -> int:
+        """Elements of a vector register of f32 of which one instruction takes any for each lane; 0 without it."""
+        return 0 if self.is_arm or self.vector_bytes < 32 else self.lanes(4)
+
     def function(self, name: str, arguments: Sequence[str], result: str = "", alignment: int = 1) -> Code:
         """A function that works on vectors as wide as registers are; see `Code`."""
         width = 8 * self.vector_bytes

@@ -8,9 +8,9 @@ from xegpu_py import Constexpr, cdiv
 from .suite import BF16, F32, I32, I64, Run, normal, run, softmax_of, whole
 
 
-def fused_softmax(X, Y, n, BLOCK: Constexpr):
+def fused_softmax(X, Y, n, BLOCK: Constexpr, SUBGROUPS: Constexpr):
     row = xl.program_id(0)
-    columns = xl.arange(0, BLOCK)
+    columns = xl.arange(0, BLOCK, map=xl.WgMap((SUBGROUPS,), (BLOCK // SUBGROUPS,)))
     x = xl.load(X + row * n + columns, mask=columns < n, other=-float("inf"))
     e = xl.exp(x - x.max())
     xl.store(Y + row * n + columns, e / e.sum(), mask=columns < n)
@@ -19,7 +19,7 @@ def fused_softmax(X, Y, n, BLOCK: Constexpr):
 @run
 def softmax_of_rows(rng):
     x = normal(rng, 5, 77)
-    return Run(fused_softmax, [x, np.zeros_like(x), 77], {1: softmax_of(x)}, 5, {"BLOCK": 128}, 1e-6)
+    return Run(fused_softmax, [x, np.zeros_like(x), 77], {1: softmax_of(x)}, 5, {"BLOCK": 128, "SUBGROUPS": 2}, 1e-6)
 
 
 def online_softmax(X, Y, BLOCK: Constexpr):
@@ -55,9 +55,9 @@ def gradient_of_softmax(rng):
     return Run(softmax_backward, [y, dy, np.zeros_like(y)], {2: dx}, 2, tolerance=1e-6)
 
 
-def layer_norm(X, Y, W, B, MEAN, RSTD, n, eps, BLOCK: Constexpr):
+def layer_norm(X, Y, W, B, MEAN, RSTD, n, eps, BLOCK: Constexpr, SUBGROUPS: Constexpr):
     row = xl.program_id(0)
-    columns = xl.arange(0, BLOCK)
+    columns = xl.arange(0, BLOCK, map=xl.WgMap((SUBGROUPS,), (BLOCK // SUBGROUPS,)))
     mask = columns < n
     x = xl.load(X + row * n + columns, mask=mask, other=0.0)
     mean = x.sum() / n
@@ -74,7 +74,7 @@ def layer_norm_forward(rng):
     mean, rstd = x.mean(1), 1 / np.sqrt(x.var(1) + 1e-5)
     y = (x - mean[:, None]) * rstd[:, None] * w + b
     out = [np.zeros_like(x), w, b, np.zeros(5, F32), np.zeros(5, F32), 100, 1e-5]
-    return Run(layer_norm, [x, *out], {1: y, 4: mean, 5: rstd}, 5, {"BLOCK": 128}, 1e-5)
+    return Run(layer_norm, [x, *out], {1: y, 4: mean, 5: rstd}, 5, {"BLOCK": 128, "SUBGROUPS": 2}, 1e-5)
 
 
 def layer_norm_backward(DX, DY, DW, DB, X, W, MEAN, RSTD, n, BLOCK: Constexpr):

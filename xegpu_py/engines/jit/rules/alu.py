@@ -103,12 +103,21 @@ def max_(op: Alu, a: Value, b: Value) -> Value:
 
 def _choice(op: Alu, a: Value, b: Value, better: str, join: str) -> Value:
     """The better one. Equal numbers are the same but for the signs of zeros, which are joined."""
-    code = op.code
-    number = code.select(code.fcmp(better, a, b), a, b)
-    number = code.select(code.fcmp("uno", b, b), a, number)
-    bits = [code.cast("bitcast", v, f"i{v.element[1:]}") for v in (a, b)]
-    same = code.cast("bitcast", code.bin(join, *bits), a.element)
-    return code.select(code.fcmp("oeq", a, b), same, number)
+    code, bits = op.code, f"i{a.element[1:]}"
+    first = code.select(code.fcmp(better, a, b), a, b)
+    if op.emitter.host.has_masks:
+        number = code.select(code.fcmp("uno", b, b), a, first)
+        same = code.bin(join, code.cast("bitcast", a, bits), code.cast("bitcast", b, bits))
+        return code.select(code.fcmp("oeq", a, b), code.cast("bitcast", same, a.element), number)
+    # Hosts that choose by vectors do logic faster. Of both orders, the second one's number is chosen over a NaN.
+    both = [code.cast("bitcast", v, bits) for v in (first, code.select(code.fcmp(better, b, a), b, a))]
+    nans = [code.cast("sext", code.fcmp("uno", v, v), bits) for v in (b, a)]
+    if join == "and":
+        found = code.and_(*(code.or_(value, nan) for value, nan in zip(both, nans)))
+    else:
+        numbers = [code.and_(value, code.not_(nan)) for value, nan in zip(both, nans)]
+        found = code.or_(code.or_(*numbers), code.and_(*nans))
+    return code.cast("bitcast", found, a.element)
 
 
 @ARITHMETIC.of("lzd")

@@ -9,8 +9,8 @@ from functools import partial
 from msgspec import Struct
 
 from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
-from xegpu_py.engines.jit.emitter import Emitter
-from xegpu_py.engines.jit.frame import STRIDES, context_offset, traffic_offset
+from xegpu_py.engines.jit.emitter import Emitter, prefetch_line, prefetch_next
+from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.matrices import Matrix, block_bytes
 from xegpu_py.engines.jit.panels import (
     Ahead,
@@ -52,10 +52,9 @@ def _surface(emitter: Emitter, inst: Instruction) -> list[Value]:
 
 
 def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: Value) -> None:
-    code, place = emitter.code, emitter.frame.strides + at % STRIDES * 16
     with _acting(emitter, inst):
-        stride = code.at(emitter.thread, place)
-        fine = code.call(function, emitter.ctx, data, *_surface(emitter, inst), stride, result="i1")
+        strides = emitter.strides(at)
+        fine = emitter.code.call(function, emitter.ctx, data, *_surface(emitter, inst), strides, result="i1")
         emitter.require(fine, at)
 
 
@@ -390,21 +389,11 @@ class _Block:
         code = self.code
         for number in range(self.shape.height):
             row = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
-            # Into all levels of the cache, of data.
-            code.call("llvm.prefetch.p0", row, *(code.const(n, "i32") for n in (int(category == "store"), 3, 1)))
+            prefetch_line(code, row, category)
 
     def _prefetch_next(self, pointer: Value, category: str) -> None:
-        """Prefetch the block that the thread's instruction accesses the next time it runs, in a loop or in another
-        workgroup, if the last two of its strides were the same."""
-        code, stride = self.code, self.more[0]
-        address = code.cast("ptrtoint", pointer, "i64")
-        known = [code.at(stride, at) for at in (0, 8)]
-        before, expected = (code.load(at, "i64", 8) for at in known)
-        found = code.sub(address, before)
-        code.store(address, known[0], 8)
-        code.store(found, known[1], 8)
-        with code.when(code.icmp("eq", found, expected)):
-            self._prefetch_rows(code.at(pointer, found), category)
+        """Prefetch the block that the thread's message accesses the next time, if that is known."""
+        prefetch_next(self.code, self.more[0], pointer, lambda ahead: self._prefetch_rows(ahead, category))
 
     def _arrange(self, pointer: Value, pitch: Value) -> None:
         """Put rows into registers as the message does: padded, transposed or packed."""

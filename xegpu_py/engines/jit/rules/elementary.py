@@ -6,7 +6,8 @@ the errors: polynomials leave out less than 2**-51, and few roundings of 2**-53 
 are in tables.
 
 Each is a function of native code that instructions call: inlined, they are so much code that the CPU waits for it.
-Powers are computed with fewer coefficients at first. Instructions in a row on consecutive elements are one call.
+Powers are computed with less work at first: by pairs of f32 on hosts that look up lanes, elsewhere with fewer
+coefficients. Instructions in a row on consecutive elements are one call.
 """
 
 from __future__ import annotations
@@ -63,6 +64,33 @@ _SHORT_POWER = [
 
 _SHORT_DOUBT = 14
 """Beyond the error of `_SHORT_POWER`: the binary logarithm of as many units in the last place of f64."""
+
+_ROOTS = [
+    (float.fromhex(high), float.fromhex(low))
+    for high, low in (
+        ("0x1p+1", "0x0p+0"), ("0x1.0b5586p+1", "0x1.9f3122p-24"),
+        ("0x1.172b84p+1", "-0x1.c15742p-26"), ("0x1.2387a6p+1", "0x1.ceac48p-24"),
+        ("0x1.306fe0p+1", "0x1.4636e2p-24"), ("0x1.3dea64p+1", "0x1.824684p-24"),
+        ("0x1.4bfdaep+1", "-0x1.593abcp-24"), ("0x1.5ab07ep+1", "-0x1.5bd5ecp-26"),
+        ("0x1.6a09e6p+1", "0x1.9fcef4p-25"), ("0x1.7a1148p+1", "-0x1.829fd0p-24"),
+        ("0x1.8ace54p+1", "0x1.15506ep-26"), ("0x1.9c4918p+1", "0x1.51f848p-26"),
+        ("0x1.ae89fap+1", "-0x1.a94b14p-25"), ("0x1.c199bep+1", "-0x1.3d56b2p-26"),
+        ("0x1.d5818ep+1", "-0x1.822dbcp-26"), ("0x1.ea4afap+1", "0x1.52486cp-26"),
+    )
+]  # fmt: skip
+"""2 to the powers 1, 17/16, ... 31/16, as sums of two f32."""
+
+_RISE = [
+    float.fromhex(h)
+    for h in (
+        "0x1.62e430p-1", "-0x1.05c610p-29", "0x1.ebfbe0p-3", "0x1.c6b08ep-5", "0x1.3b3106p-7", "0x1.5d8cfep-10",
+    )
+]  # fmt: skip
+"""2 to a power x of at most 1/16, less one, divided by x: a polynomial of x of f32, whose first coefficient is the sum
+of the first two numbers. Its relative error is below 2**-41."""
+
+_LEAST_BOUND = 2.0**-40
+"""Of the relative error of powers by `_ROOTS`, beside what depends on the argument."""
 
 _ATANH = [1 / (2 * k + 1) for k in range(11)]
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
@@ -288,9 +316,77 @@ def _power(code: Code, a: Value, coefficients: Sequence[float]) -> Value:
     return code.bin("fmul", fraction, code.cast("bitcast", scale, "f64"))
 
 
+def _single(code: Code, value: float, like: Value) -> Value:
+    """A constant f32."""
+    return code.const(_bits(value), like.type)
+
+
+def _bits(value: float) -> int:
+    """The bits of an f32."""
+    return int(struct.unpack("<I", struct.pack("<f", value))[0])
+
+
+def _permuted(op: Alu, table: Sequence[float], index: Value) -> Value:
+    """Entries of a table of f32, as many as a vector register holds: for each lane that of the index's lowest bits."""
+    code, lanes, size = op.code, index.lanes, len(table)
+    numbers = code.recast(code.consts([_bits(t) for t in table], "i32"), vector(size, "f32"))
+    function = {8: "llvm.x86.avx2.permps", 16: "llvm.x86.avx512.permvar.sf.512"}[size]
+    found = []
+    for first in range(0, lanes, size):
+        part = code.shuffle(index, index, [min(first + i, lanes - 1) for i in range(size)])
+        found.append(code.call(function, numbers, part, result=numbers.type))
+    while len(found) > 1:
+        found = [code.shuffle(a, b, list(range(2 * a.lanes))) for a, b in zip(found[::2], found[1::2])]
+    return found[0] if lanes >= size else code.shuffle(found[0], found[0], list(range(lanes)))
+
+
+def _tabled_exp(op: Alu, a: Value, entries: int) -> Value:
+    """2 to a power, computed with pairs of f32, if it is certain: a root of 2 times a polynomial of what is left, at
+    most half a step between roots, times 2 to an integer."""
+    code = op.code
+
+    def fma(x: Value, y: Value, z: Value) -> Value:
+        return code.intrinsic("fma", x, y, z)
+
+    # Subnormal powers have fewer bits, and those below half of the least one are zero.
+    low, zero = (code.fcmp(way, a, _single(code, end, a)) for way, end in (("olt", -125.0), ("ole", -150.0)))
+    for way, end in (("ogt", 128.0), ("olt", -150.0)):
+        limit = _single(code, end, a)
+        a = code.select(code.fcmp(way, a, limit), limit, a)
+    # The lowest bits of this sum are the integer and the number of the root.
+    shift = _single(code, 1.5 * 2.0**23 / entries, a)
+    raised = code.bin("fadd", a, shift)
+    x, index = code.bin("fsub", a, code.bin("fsub", raised, shift)), code.cast("bitcast", raised, "i32")
+    roots = _ROOTS[:: len(_ROOTS) // entries]
+    root, rest = (_permuted(op, part, index) for part in zip(*roots))
+    first, *others = (_single(code, c, a) for c in _RISE)
+    slope = others[-1]
+    for coefficient in reversed(others[:-1]):
+        slope = fma(slope, x, coefficient)
+    # 2 to the power x is one, the product, its error, and the rest of the polynomial.
+    product = code.bin("fmul", x, first)
+    error = fma(x, first, code.op(f"fneg {product}", a.type))
+    power = fma(root, product, root)
+    missing = fma(root, product, code.bin("fsub", root, power))
+    missing = fma(rest, product, code.bin("fadd", missing, rest))
+    rise = fma(x, slope, error)
+    missing = fma(root, rise, missing)
+    # What counts are four roundings of numbers that are about as large as `rise`.
+    bound = fma(rise, _single(code, 2.0**-22.1, a), _single(code, _LEAST_BOUND, a))
+    ends = [code.bin("fadd", power, fma(power, end, missing)) for end in (code.op(f"fneg {bound}", a.type), bound)]
+    steps = code.mask(index, 0x100000000 - entries)
+    # Roots begin at 2, so that the greatest scale is a number.
+    scale = code.add(code.shl(steps, 24 - entries.bit_length()), code.const(126 << 23, steps.type))
+    scale = code.select(zero, code.const(0, scale.type), scale)
+    op.doubtful = code.or_(code.fcmp("one", *ends), code.xor(low, zero))
+    return code.bin("fmul", ends[0], code.cast("bitcast", scale, "f32"))
+
+
 def _short_exp(op: Alu, a: Value) -> Value:
     """2 to a power, if f64 numbers that are `_SHORT_DOUBT` apart round to one f32 number: nearly always."""
     code = op.code
+    if entries := op.emitter.host.permuted_singles:
+        return _tabled_exp(op, a, entries)
     power = _power(code, a, _SHORT_POWER)
     # Of the 29 bits that are rounded away, those of the middle between two f32 numbers, and some more. Of subnormal
     # numbers more are rounded away, but no f32 number has such a power that close to a middle: the tests try all.

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from xegpu_py.engines.access import data_places
 from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
-from xegpu_py.engines.jit.emitter import Emitter
+from xegpu_py.engines.jit.emitter import Emitter, prefetch_line, prefetch_next
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.engines.jit.races import emit_lane_notes, emit_values
@@ -126,17 +126,18 @@ def _send(
     emitter.helper(function, lambda: _sender(emitter, inst, function, used, body, aligned))
     bits = code.const((1 << lanes) - 1, "i32") if acting is None else acting
     pointers = [code.at(emitter.thread, emitter.place(inst[name])) for name in used]
-    emitter.require(code.call(function, emitter.ctx, _addresses(emitter, inst), bits, *pointers, result="i1"), at)
+    operands = [emitter.ctx, _addresses(emitter, inst), bits, emitter.strides(at), *pointers]
+    emitter.require(code.call(function, *operands, result="i1"), at)
 
 
 def _sender(
     emitter: Emitter, inst: Instruction, name: str, used: Sequence[str], body: Callable[[_Message], None], aligned: bool
 ) -> str:
-    """The function that does messages like this one: it takes the context, addresses, the lanes that act, and pointers
-    to operands; gives an i1, whether the message is legal, and does nothing if it is not."""
+    """The function that does messages like this one: it takes the context, addresses, the lanes that act, the message's
+    strides, and pointers to operands; gives an i1, whether the message is legal, and does nothing if it is not."""
     lanes, shape = inst.exec_size, inst["data"]
-    code = emitter.host.function(name, [PTR, vector(lanes, "i64"), "i32", *[PTR for _ in used]], "i1")
-    ctx, addresses, bits, *pointers = code.arguments
+    code = emitter.host.function(name, [PTR, vector(lanes, "i64"), "i32", PTR, *[PTR for _ in used]], "i1")
+    ctx, addresses, bits, strides, *pointers = code.arguments
     # Atomics have one element, whatever they are told.
     size = shape.memory_bytes * (1 if aligned else shape.vector)
     memory, category = inst["sfid"], INSTRUCTIONS[inst.name].category
@@ -176,6 +177,8 @@ def _sender(
         code.cond_br(fine, together, each)
         code.begin(together)
         host = code.extract(found, 0)
+        if memory != "slm":
+            prefetch_next(code, strides, _pointer(code, host), lambda ahead: prefetch_line(code, ahead, category))
         do(code.add(code.splat(host, lanes), steps), _pointer(code, host))
         code.begin(each)
     swaps = INSTRUCTIONS[inst.name].atomic == "icas" and size == 4 and memory != "slm"

@@ -142,6 +142,10 @@ def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
     chosen = emitter.chosen_lanes(inst)
     if chosen is None:
         chosen = code.bits_to_mask(emitter.chosen(inst), inst.exec_size)
+    other = inst["src1"]
+    if any_nan and not inst.saturate and isinstance(other, Immediate) and other == Immediate(target.nan, target.name):
+        # A NaN that is chosen by an or.
+        second = code.const(-1, second.type)
     emitter.write(inst["dst"], code.merge(chosen, first, second), emitter.mask(inst))
 
 
