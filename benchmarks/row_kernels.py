@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from support.hosts import CORES, clock, prepare
 
@@ -30,10 +31,11 @@ import numpy as np
 import xegpu_py
 
 TESTS = Path(__file__).parent.parent / "test"
-sys.path.insert(0, str(TESTS / "unit" / "language"))
+KERNELS = TESTS / "run"
+sys.path.append(str(TESTS / "unit" / "language"))
 
-from kernels import attention as tutorial_attention  # noqa: E402
-from kernels import rows as tutorial_rows  # noqa: E402
+import kernels.attention  # noqa: E402
+import kernels.rows  # noqa: E402
 
 CLOCK = clock(sys.argv)
 LENGTH = 2048
@@ -42,52 +44,44 @@ LENGTH = 2048
 
 @dataclass
 class Case:
-    """A kernel with its first argument and its result, and the same in numpy.
+    """A kernel of test/run with its arguments, of which the last is its result, and the same in numpy."""
 
-    Attributes:
-        compiled: makes a function that launches the kernel on so many threads, one for each processor for None.
-    """
-
-    name: str
-    first: np.ndarray
-    result: np.ndarray
+    file: str
+    arguments: list[np.ndarray]
+    rows: int
     peer: Callable[[], np.ndarray]
-    compiled: Callable[[int | None], Callable[[], object]]
+    block: int = 8
 
     @property
-    def shape(self) -> str:
-        return "x".join(map(str, self.first.shape))
+    def name(self) -> str:
+        return self.file.removeprefix("xetile_").removesuffix(".mlir").replace("_", " ")
+
+    @property
+    def result(self) -> np.ndarray:
+        return self.arguments[-1]
+
+    def compiled(self, threads: int | None) -> Callable[[], object]:
+        """What launches the kernel on so many threads, for None one for each processor."""
+        kernel = xegpu_py.compile(KERNELS / self.file, registers=256, threads=threads, progress=False)
+        return lambda: kernel(*self.arguments, grid=len(self.arguments[0]) // self.rows, block=self.block)
 
 
-def of_file(name: str, arguments: list[np.ndarray], rows: int, peer: Callable[[], np.ndarray]) -> Case:
-    """A kernel of test/run, of which a workgroup of 8 threads computes some rows of its last argument."""
+@dataclass
+class Tutorial:
+    """The same of a kernel of the tile language, of whose arguments one is its result."""
 
-    def compiled(threads: int | None) -> Callable[[], object]:
-        file = TESTS / "run" / f"xetile_{name.replace(' ', '_')}.mlir"
-        kernel = xegpu_py.compile(file, registers=256, threads=threads, progress=False)
-        return lambda: kernel(*arguments, grid=len(arguments[0]) // rows, block=8)
+    name: str
+    function: Callable[..., None]
+    arguments: list[Any]
+    result: np.ndarray
+    rows: int
+    peer: Callable[[], np.ndarray]
+    constants: dict[str, object]
 
-    return Case(name, arguments[0], arguments[-1], peer, compiled)
-
-
-def of_tutorial(
-    name: str,
-    function: Callable[..., None],
-    arguments: list[object],
-    rows: int,
-    result: int,
-    peer: Callable[[], np.ndarray],
-    **constants: object,
-) -> Case:
-    """A kernel of the tile language, of which a workgroup computes some rows of an argument."""
-
-    def compiled(threads: int | None) -> Callable[[], object]:
-        kernel = xegpu_py.jit(function, threads=threads)
-        return lambda: kernel(*arguments, grid=LENGTH // rows, **constants)
-
-    first, found = arguments[0], arguments[result]
-    assert isinstance(first, np.ndarray) and isinstance(found, np.ndarray)
-    return Case(f"tutorial's {name}", first, found, peer, compiled)
+    def compiled(self, threads: int | None) -> Callable[[], object]:
+        """What launches the kernel on so many threads, for None one for each processor."""
+        kernel = xegpu_py.jit(self.function, threads=threads)
+        return lambda: kernel(*self.arguments, grid=LENGTH // self.rows, **self.constants)
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
@@ -123,13 +117,18 @@ def cases(rows: int) -> list[Case]:
     x, y = some(4 * rows, 128), some(4 * rows, 256)
     gamma, beta = some(1, 256), some(1, 256)
     return [
-        of_file("attention", [*narrow, aligned(np.zeros_like(wide[0]))], 64, lambda: attention(*wide)),
-        of_file("softmax", [x, aligned(np.zeros_like(x))], 32, lambda: softmax(x)),
-        of_file("layer norm", [y, gamma, beta, aligned(np.zeros_like(y))], 32, lambda: layer_norm(y, gamma, beta)),
+        Case("xetile_attention.mlir", [*narrow, aligned(np.zeros_like(wide[0]))], 64, lambda: attention(*wide)),
+        Case("xetile_softmax.mlir", [x, aligned(np.zeros_like(x))], 32, lambda: softmax(x)),
+        Case(
+            "xetile_layer_norm.mlir",
+            [y, gamma, beta, aligned(np.zeros_like(y))],
+            32,
+            lambda: layer_norm(y, gamma, beta),
+        ),
     ]
 
 
-def tutorials() -> list[Case]:
+def tutorials() -> list[Tutorial]:
     rng, n = np.random.default_rng(1), LENGTH
     x, w, b = (aligned(rng.standard_normal(shape, np.float32)) for shape in ((n, n), n, n))
     narrow = [aligned(rng.standard_normal((n, 64), np.float32).astype(ml_dtypes.bfloat16)) for _ in range(3)]
@@ -139,23 +138,23 @@ def tutorials() -> list[Case]:
     def zeros(*shape: int) -> np.ndarray:
         return aligned(np.zeros(shape, np.float32))
 
-    def flash(name: str, causal: bool) -> Case:
-        arguments = [*narrow, zeros(n, 64), zeros(n, 1), 0.125]
-        constants = {"BM": 64, "BN": 32, "D": 64, "CAUSAL": causal, "SUBGROUPS": 8}
+    found = []
+    for name, causal in (("attention", False), ("causal attention", True)):
+        out, constants = zeros(n, 64), {"BM": 64, "BN": 32, "D": 64, "CAUSAL": causal, "SUBGROUPS": 8}
         peer = partial(attention, *wide, hidden if causal else None)
-        return of_tutorial(name, tutorial_attention.forward, arguments, 64, 3, peer, **constants)
-
+        arguments = [*narrow, out, zeros(n, 1), 0.125]
+        found.append(Tutorial(f"tutorial's {name}", kernels.attention.forward, arguments, out, 64, peer, constants))
     by_rows = {"BLOCK": n, "SUBGROUPS": 4}
-    normed = [x, zeros(n, n), w, b, zeros(n), zeros(n), n, 1e-5]
-    return [
-        flash("attention", False),
-        flash("causal attention", True),
-        of_tutorial("softmax", tutorial_rows.fused_softmax, [x, zeros(n, n), n], 1, 1, lambda: softmax(x), **by_rows),
-        of_tutorial("layer norm", tutorial_rows.layer_norm, normed, 1, 1, lambda: layer_norm(x, w, b), **by_rows),
-    ]
+    for name, function, peer, more in (
+        ("softmax", kernels.rows.fused_softmax, lambda: softmax(x), [n]),
+        ("layer norm", kernels.rows.layer_norm, lambda: layer_norm(x, w, b), [w, b, zeros(n), zeros(n), n, 1e-5]),
+    ):
+        out = zeros(n, n)
+        found.append(Tutorial(f"tutorial's {name}", function, [x, out, *more], out, 1, peer, by_rows))
+    return found
 
 
-def measured(case: Case, threads: int | None, times: int) -> tuple[float, float, float]:
+def measured(case: Case | Tutorial, threads: int | None, times: int) -> tuple[float, float, float]:
     """Median seconds of the kernel and of numpy, and how far apart their results are."""
     launch = case.compiled(threads)
     launch()
@@ -190,8 +189,9 @@ def main() -> None:
     for case in [*cases(args.rows), *tutorials()]:
         own, other, error = measured(case, args.threads, args.times)
         ratios.append(other / own)
+        shape = "x".join(map(str, case.arguments[0].shape))
         print(
-            f"{case.name:27} {case.shape:10} {own * 1e3:8.2f} ms, numpy {other * 1e3:8.2f} ms, "
+            f"{case.name:27} {shape:10} {own * 1e3:8.2f} ms, numpy {other * 1e3:8.2f} ms, "
             f"{other / own:5.2f} times as fast; greatest difference {error:.1e}"
         )
     print(f"the slowest of them against numpy: ratio {min(ratios):.2f}")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from visa.programs import general, random_instruction
 
+from xegpu_py.engines import jit
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit import native
 from xegpu_py.engines.jit.host import KNOWN, VARIABLE, Host, Tile, host_named, native_host
@@ -187,3 +190,11 @@ def test_the_environment_names_a_host() -> None:
     other = next(name for name in KNOWN if name not in HERE)
     assert chosen(other)[1] == f"ValueError: {VARIABLE}: this machine does not run code for '{other}'"
     assert chosen("i386")[1].startswith("ValueError: unknown host CPU 'i386'; there are native, x86-64, haswell, ")
+
+
+def test_one_module_names_widths() -> None:
+    """No other module names an instruction of some width, or a CPU's features."""
+    files = [file for file in Path(jit.__file__).parent.rglob("*.py") if file.name != "host.py"]
+    assert len(files) > 20
+    for file in files:
+        assert not re.findall(r"\b(?:avx\w*|sse\w*|neon|ymm|zmm)\b", file.read_text()), file

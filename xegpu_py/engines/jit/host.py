@@ -42,6 +42,19 @@ KNOWN: dict[str, tuple[str, frozenset[str]]] = {
 _REGISTERS_ABOVE_16 = ("avx512vl", "neon")
 
 
+_BY_LANES = {
+    "dot_bytes": {n: f"avx512.vpdpbusd.{32 * n}" for n in (4, 8, 16)},
+    "dot_words": {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"},
+    "permute_singles": {8: "avx2.permps", 16: "avx512.permvar.sf.512"},
+}
+"""LLVM's names of instructions, by the lanes of 32 bits of their results."""
+
+
+def intrinsic_of(kind: str, lanes: int) -> str:
+    """The intrinsic of x86 for a kind of `_BY_LANES` and so many lanes."""
+    return f"llvm.x86.{_BY_LANES[kind][lanes]}"
+
+
 class Tile(Struct, frozen=True):
     """The accumulators that a micro-kernel holds in vector registers.
 
@@ -134,10 +147,11 @@ class Host(Struct, frozen=True):
     def tile(self, rows: int, vectors: int, temporaries: int = 0) -> Tile:
         """The accumulators to hold at once, of so many rows and vectors side by side.
 
-        With them the registers hold one row of B, and of A one element, or where a lane is multiplied by, a vector of
-        each row. Of the tiles that fit, it is the one that loads least for each multiplication of the whole, where a
-        row of B counts twice: the next ones of A are in the same line of the cache. Of several such tiles it is the one
-        that loads least for each of its own multiplications.
+        With them the registers hold a row of B and one element of A, or an element of each row of A and one vector of
+        B, or where a lane is multiplied by, a row of B and a vector of each row of A. Of the tiles that fit, it is the
+        one that loads least for each multiplication of the whole, where a row of B counts twice: the next ones of A are
+        in the same line of the cache. Of several such tiles it is the one that loads least for each of its own
+        multiplications.
 
         Of rows or vectors that it does not divide, the last ones are fewer; see `even_parts`.
 
@@ -146,8 +160,8 @@ class Host(Struct, frozen=True):
         """
 
         def fits(tile: Tile) -> bool:
-            of_a = tile.rows if self.multiplies_by_lane else 1
-            return tile.rows * tile.vectors + tile.vectors + of_a + temporaries <= self.vector_registers
+            beside = tile.rows + tile.vectors if self.multiplies_by_lane else min(tile.rows, tile.vectors) + 1
+            return tile.rows * tile.vectors + beside + temporaries <= self.vector_registers
 
         def loads(tile: Tile) -> float:
             """Loads for each multiplication of the whole, in passes of about the same width."""

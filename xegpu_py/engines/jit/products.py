@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, lanes_of, vector
-from xegpu_py.engines.jit.host import Host, even_parts
+from xegpu_py.engines.jit.host import Host, even_parts, intrinsic_of
 from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.engines.jit.panels import Prefetches
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
@@ -298,7 +298,7 @@ def add_products(code: Code, shape: Shape, sums: Sums, a: Sequence[Value], b: Se
     """
     lanes = shape.lanes(host)
     kind = vector(lanes, shape.work)
-    taken = (len(sums.rows) + 1) * len(sums.places) + 1
+    taken = len(sums.rows) * len(sums.places) + min(len(sums.rows), len(sums.places)) + 1
     scarce = shape.dot > 1 or taken >= host.vector_registers
     few = scarce and shape.terms == 1 and not host.multiplies_by_lane
     step = min(_UNROLLED_IN_ALL if few else _UNROLLED, shape.steps)
@@ -314,16 +314,31 @@ def add_products(code: Code, shape: Shape, sums: Sums, a: Sequence[Value], b: Se
         row_bytes = shape.steps * shape.unit
         places = [code.at(a_at[row // shape.rows], row % shape.rows * row_bytes) for row in sums.rows]
         whole = [code.load(place, vector(step, shape.work)) for place in places] if by_lane else []
+
+        def of_a(r: int, k: int) -> Value:
+            if by_lane:
+                return code.shuffle(whole[r], whole[r], [k] * lanes)
+            return code.splat(code.load(code.at(places[r], k * shape.unit), shape.work), lanes)
+
+        def of_b(pointer: Value, k: int) -> Value:
+            return code.load(code.at(pointer, k * shape.b_row), kind)
+
         for k in range(step):
-            rows = [code.load(code.at(p, k * shape.b_row), kind) for p in b_at]
-            for r, place in enumerate(places):
-                if by_lane:
-                    wide = code.shuffle(whole[r], whole[r], [k] * lanes)
-                else:
-                    wide = code.splat(code.load(code.at(place, k * shape.unit), shape.work), lanes)
-                totals[r] = [_fused(code, shape, wide, row, total) for row, total in zip(rows, totals[r])]
-                if shape.terms > 1 and (k + 1) % shape.terms == 0:
-                    singles = [code.cast("fptrunc", total, "f32") for total in totals[r]]
+            # LLVM keeps the order: of A and B what is less is loaded first, and held in registers.
+            if len(places) >= len(b_at):
+                rows = [of_b(p, k) for p in b_at]
+                for r in range(len(places)):
+                    wide = of_a(r, k)
+                    totals[r] = [_fused(code, shape, wide, row, total) for row, total in zip(rows, totals[r])]
+            else:
+                wides = [of_a(r, k) for r in range(len(places))]
+                for v, p in enumerate(b_at):
+                    row = of_b(p, k)
+                    for r, wide in enumerate(wides):
+                        totals[r][v] = _fused(code, shape, wide, row, totals[r][v])
+            if shape.terms > 1 and (k + 1) % shape.terms == 0:
+                for r, own in enumerate(totals):
+                    singles = [code.cast("fptrunc", total, "f32") for total in own]
                     totals[r] = [code.cast("fpext", single, "f64") for single in singles]
         for values, slots in zip(totals, sums.slots):
             for value, slot in zip(values, slots):
@@ -426,14 +441,18 @@ def _dot_bytes(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Va
     kind = vector(4 * total.lanes, "i8")
     # A of the same kind as B has been moved by 128 to the other kind.
     first, second = (b, a) if shape.W[0] == "u" else (a, b)
-    name = f"llvm.x86.avx512.vpdpbusd.{32 * total.lanes}"
-    return code.call(name, total, code.recast(first, kind), code.recast(second, kind), result=total.type)
+    return code.call(
+        intrinsic_of("dot_bytes", total.lanes),
+        total,
+        code.recast(first, kind),
+        code.recast(second, kind),
+        result=total.type,
+    )
 
 
 def _dot_words(code: Code, a: Value, b: Value, kind: str) -> Value:
     """The sums of the products of two signed words in each lane."""
-    names = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
-    return code.call(f"llvm.x86.{names[a.lanes // 2]}", a, b, result=kind)
+    return code.call(intrinsic_of("dot_words", a.lanes // 2), a, b, result=kind)
 
 
 def move_a(name: str, size: int, host: Host) -> str:

@@ -19,7 +19,7 @@ def fused_softmax(X, Y, n, BLOCK: Constexpr, SUBGROUPS: Constexpr):
 @run
 def softmax_of_rows(rng):
     x = normal(rng, 5, 77)
-    return Run(fused_softmax, [x, np.zeros_like(x), 77], {1: softmax_of(x)}, 5, {"BLOCK": 128, "SUBGROUPS": 2}, 1e-6)
+    return Run(fused_softmax, [x, np.zeros_like(x), 77], {1: softmax_of(x)}, 5, {"BLOCK": 128, "SUBGROUPS": 1}, 1e-6)
 
 
 def online_softmax(X, Y, BLOCK: Constexpr):
@@ -74,7 +74,7 @@ def layer_norm_forward(rng):
     mean, rstd = x.mean(1), 1 / np.sqrt(x.var(1) + 1e-5)
     y = (x - mean[:, None]) * rstd[:, None] * w + b
     out = [np.zeros_like(x), w, b, np.zeros(5, F32), np.zeros(5, F32), 100, 1e-5]
-    return Run(layer_norm, [x, *out], {1: y, 4: mean, 5: rstd}, 5, {"BLOCK": 128, "SUBGROUPS": 2}, 1e-5)
+    return Run(layer_norm, [x, *out], {1: y, 4: mean, 5: rstd}, 5, {"BLOCK": 128, "SUBGROUPS": 1}, 1e-5)
 
 
 def layer_norm_backward(DX, DY, DW, DB, X, W, MEAN, RSTD, n, BLOCK: Constexpr):

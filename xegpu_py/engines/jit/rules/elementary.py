@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import TABLES
+from xegpu_py.engines.jit.host import intrinsic_of
 from xegpu_py.engines.jit.numbers import ONE, narrow
 from xegpu_py.engines.jit.rules.alu import Alu
 from xegpu_py.engines.table import Table
@@ -330,11 +331,10 @@ def _permuted(op: Alu, table: Sequence[float], index: Value) -> Value:
     """Entries of a table of f32, as many as a vector register holds: for each lane that of the index's lowest bits."""
     code, lanes, size = op.code, index.lanes, len(table)
     numbers = code.recast(code.consts([_bits(t) for t in table], "i32"), vector(size, "f32"))
-    function = {8: "llvm.x86.avx2.permps", 16: "llvm.x86.avx512.permvar.sf.512"}[size]
     found = []
     for first in range(0, lanes, size):
         part = code.shuffle(index, index, [min(first + i, lanes - 1) for i in range(size)])
-        found.append(code.call(function, numbers, part, result=numbers.type))
+        found.append(code.call(intrinsic_of("permute_singles", size), numbers, part, result=numbers.type))
     while len(found) > 1:
         found = [code.shuffle(a, b, list(range(2 * a.lanes))) for a, b in zip(found[::2], found[1::2])]
     return found[0] if lanes >= size else code.shuffle(found[0], found[0], list(range(lanes)))
