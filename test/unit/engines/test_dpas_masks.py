@@ -125,3 +125,32 @@ def test_what_a_masked_product_left_unwritten_is_found():
     kernel(d.copy(), c, a, b, 0)
     with pytest.raises(DiagnosticError, match="reads byte 16 of 'E', which was never written"):
         kernel(d, c, a, b, 0x0010)
+
+
+@pytest.mark.parametrize("skip", [0x0F, 0x81, 0xFE])
+def test_of_eight_lanes(skip):
+    """Registers of dg2 have eight dwords: the sums are 8 * 2 * (1 * 2), added to 5."""
+    fill = "".join(
+        f"    mov (M1_NM, 8) {name}({r},0)<1> {value}\n"
+        for name, value in (("D", "0x40a00000:f"), ("A", "0x3f803f80:d"), ("B", "0x40004000:d"))
+        for r in range(8)
+    )
+    text = f"""
+.version 3.8
+.kernel "eight"
+.decl A v_type=G type=d num_elts=64 align=GRF
+.decl B v_type=G type=d num_elts=64 align=GRF
+.decl D v_type=G type=f num_elts=64 align=GRF
+.decl Out v_type=G type=uq num_elts=1 align=GRF
+.decl P v_type=P num_elts=8
+.input Out offset=32 size=8
+{fill}    setp (M1_NM, 8) P 0x{skip:x}:ud
+    (P) goto (M1, 8) Past
+    dpas.bf.bf.8.8 (M1, 8) D.0 D.0 B.0 A(0,0)
+Past:
+    lsc_store.ugm (M1_NM, 1) flat[Out]:a64 D.0:d32x64t
+    ret (M1_NM, 1)
+"""
+    out = np.zeros((8, 8), np.float32)
+    Kernel.from_assembly(text, target="dg2", engine="both", cache="off")(out)
+    np.testing.assert_array_equal(out, np.tile([5.0 if skip >> i & 1 else 37.0 for i in range(8)], (8, 1)))

@@ -75,6 +75,37 @@ def test_products(a, b, how, target):
     np.testing.assert_array_equal(found, whole(left) @ whole(right))
 
 
+def packed(array, bits):
+    """Elements side by side in bytes, along rows."""
+    parts = whole(array) & (1 << bits) - 1
+    each = 8 // bits
+    return sum(parts[:, j::each] << bits * j for j in range(each)).astype(np.uint8).view(np.int8)
+
+
+@pytest.mark.parametrize("element", ["i4", "i2"])
+def test_products_of_bytes_in_memory(element):
+    """The elements are taken out of bytes by vector.bitcast."""
+    bits = int(element[1])
+    units, columns = 64 * bits // 32, 64 * bits // 8
+    text = kernel(f"%a: memref<8x{columns}xi8>, %b: memref<{units}x64xi8>, %c: memref<8x16xi32>", f"""
+  %at = xegpu.create_nd_tdesc %a[0, 0] {{mode = vc}} : memref<8x{columns}xi8> -> !xegpu.tensor_desc<8x{columns}xi8>
+  %bt = xegpu.create_nd_tdesc %b[0, 0] {{mode = vc}} : memref<{units}x64xi8> -> !xegpu.tensor_desc<{units}x64xi8>
+  %ct = xegpu.create_nd_tdesc %c[0, 0] {{mode = vc}} : memref<8x16xi32> -> !xegpu.tensor_desc<8x16xi32>
+  %av = xegpu.load_nd %at {{mode = vc}} : !xegpu.tensor_desc<8x{columns}xi8> -> vector<8x{columns}xi8>
+  %bv = xegpu.load_nd %bt {{mode = vc}} : !xegpu.tensor_desc<{units}x64xi8> -> vector<{units}x64xi8>
+  %an = vector.bitcast %av : vector<8x{columns}xi8> to vector<8x64x{element}>
+  %bn = vector.bitcast %bv : vector<{units}x64xi8> to vector<{units}x{512 // bits}x{element}>
+  %bu = vector.shape_cast %bn : vector<{units}x{512 // bits}x{element}> to vector<{units}x16x{32 // bits}x{element}>
+  %r = xegpu.dpas %an, %bu {{mode = vc}} : vector<8x64x{element}>, vector<{units}x16x{32 // bits}x{element}>
+    -> vector<8x16xi32>
+  xegpu.store_nd %r, %ct {{mode = vc}} : vector<8x16xi32>, !xegpu.tensor_desc<8x16xi32>""")  # fmt: skip
+    a, b = numbers(element, 8, 64), numbers(element, 64, 16, seed=1)
+    # A unit has consecutive elements of a column.
+    units_of_b = b.reshape(units, 32 // bits, 16).transpose(0, 2, 1).reshape(units, -1)
+    found = run(text, packed(a, bits), packed(units_of_b, bits), np.zeros((8, 16), np.int32), target="pvc")[2]
+    np.testing.assert_array_equal(found, whole(a) @ whole(b))
+
+
 @pytest.mark.parametrize("element", ["i4", "i2"])
 def test_blocks_at_any_column(element):
     """Blocks that begin within bytes, move, and reach out of bounds on all sides; their elements go to bytes."""
