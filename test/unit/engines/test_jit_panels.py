@@ -228,13 +228,13 @@ def test_bytes_wait_as_words(kinds: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_blocks_of_later_steps_are_prefetched() -> None:
-    """Of B, whose place a loop moves on by 1 in each step, the block 4 steps on; of A, whose place it masks, none."""
+    """Of B, whose place a loop moves on by 1 in each step, the block 8 steps on; of A, whose place it masks, none."""
     steps = re.findall(r"call i64 @load2d_\w+_as_(a|b16)_bf\(.*, i64 (-?\d+)\)", run(loop(3), 3))
-    assert steps == [("a", "0"), ("b16", "4")]
+    assert steps == [("a", "0"), ("b16", "8")]
 
 
 def test_lines_to_prefetch_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the thread that makes a panel: those of B's blocks 4 steps on. No more are prefetched than are listed."""
+    """By the thread that makes a panel: those of B's blocks 8 steps on. No more are prefetched than are listed."""
     made: list[panels.Panels] = []
     begin = panels.Panels.begin
     monkeypatch.setattr(panels.Panels, "begin", lambda self, threads: (made.append(self), begin(self, threads)))
@@ -248,10 +248,35 @@ def test_lines_to_prefetch_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert lines[0] % 8 == 0 and memory[panels._CURSOR // 8] <= memory[panels._STOP // 8]
 
 
+@pytest.mark.parametrize("ring", [0, 1 << 16])
+@pytest.mark.parametrize("start", [0x8, 0x28, 0x38, 0x7FFFFFF8])
+def test_blocks_side_by_side(start: int, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of two messages are one panel in every fourth thread, also where they reach out of the surface;
+    in the others the second block begins elsewhere: 8 columns on or 2 rows down."""
+    monkeypatch.setattr(panels, "_RING_BYTES", ring)
+    place = f"""\
+    and (M1, 1) W(0,0)<1> %r0(0,2)<0;1,0> 0x1:uw
+    shl (M1, 1) W(0,0)<1> W(0,0)<0;1,0> 0x3:uw
+    add (M1, 1) W(0,0)<1> W(0,0)<0;1,0> 0x{(start + 16) % (1 << 32):x}:ud
+    and (M1, 1) V(0,0)<1> %r0(0,2)<0;1,0> 0x2:uw
+"""
+    declared = ".decl V v_type=G type=d num_elts=1 align=dword\n"
+    second = re.sub(r"B\.0.*", f"B2.0:d16.16x16nt flat[In,{SURFACE},W(0,0),U(0,0)]", LOADS.splitlines()[1]) + "\n"
+    loads = LOADS.replace("0x8,Y", f"0x{start:x},Y") + second
+    product = PRODUCT + PRODUCT.replace("B.0", "B2.0")
+    body = place + loop(6, product=product).replace(
+        LOADS, "    add (M1, 1) U(0,0)<1> Y(0,0)<0;1,0> V(0,0)<0;1,0>\n" + loads
+    )
+    text = HEAD + declared + declared.replace("V ", "U ") + SET + CLEAR + body + STORE
+    kernel = Kernel.from_assembly(text, target="any", engine="both")
+    kernel(*arrays(), block=8)
+    assert "@load2d_d16_2x16x16nt_as_b16_bf" in text_of(kernel)
+
+
 def test_as_many_steps_wait_as_the_cache_holds() -> None:
-    """Of a subgroup's tile of 32x64: 4 steps of bf16 or tf32, 2 of f8, which are longer."""
+    """Of a subgroup's tile of 32x64: 4 steps of bf16, 8 of tf32, which are half as long, 2 of f8."""
     sizes = (4160 + 2 * 4160, 2112 + 4 * 1088, 8256 + 2 * 8256)
-    assert [panels.steps_together(size) for size in (*sizes, 1 << 20, 1)] == [4, 4, 2, 1, 4]
+    assert [panels.steps_together(size) for size in (*sizes, 1 << 20, 1)] == [4, 8, 2, 1, 8]
 
 
 def test_loops_behind_each_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from xegpu_py.engines.jit.driver import functions_of
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import Frame, Status
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.matrices import Matrices, found_matrices
+from xegpu_py.engines.jit.matrices import MOST_BESIDE, Matrices, found_matrices
 from xegpu_py.engines.jit.panels import forget_panels
 from xegpu_py.engines.jit.rules import block2d, matrix, memory, registers, scaled
 from xegpu_py.engines.jit.rules.control import CONTROL
@@ -37,6 +37,7 @@ _Emit = Callable[[Emitter, Sequence[tuple[int, Instruction]]], None]
 _RUNS: dict[str, tuple[int, _Count, _Emit]] = {
     "dpas": (1 << 20, lambda _, run: len(run), emit_run),
     "mov": (256, copies, emit_copies),
+    "lsc_load_block2d": (MOST_BESIDE, block2d.count_beside, block2d.emit_beside),
     **dict.fromkeys(ELEMENTARY, (64, consecutive, emit_consecutive)),
 }
 """Instructions of which several in a row are written as one: among how many of them, how many of these, and how."""

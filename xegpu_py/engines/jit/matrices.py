@@ -21,6 +21,12 @@ from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Instruction, Program, analysis
 from xegpu_py.visa.spec import BlockShape
 
+MOST_BESIDE = 4
+"""Loads whose blocks are one panel if they lie side by side."""
+
+_SAME = ("block", "base", "width", "height", "pitch")
+"""The operands that are the same in such loads."""
+
 
 class Matrix(Struct, frozen=True):
     """How a variable's elements lie as f32 or as wider integers, in memory of their own.
@@ -109,8 +115,6 @@ class Matrices:
             (matrix,) = uses.kinds
             if share and _shared(uses, target):
                 self._found[var] = replace(matrix, shared=True)
-                sizes = (panel_stride(matrix.scale * block_bytes(shape, target.grf_bytes)) for shape, _ in uses.loads)
-                self.panel_bytes = max(self.panel_bytes, *sizes)
                 continue
             size, place = -(-var.bytes * matrix.scale // 64) * 64, 0
             taken = sorted(place for place in taken if place[2] >= first)
@@ -124,8 +128,11 @@ class Matrices:
         blocks: Counter[int] = Counter()
         for at, inst in enumerate(program.instructions):
             if self.shares(inst):
-                size = block_bytes(inst["block"], target.grf_bytes) * self._found[inst["dst"].var.root[0]].scale
+                size = block_bytes(inst["block"], target.grf_bytes) * self._of(inst).scale
+                # Blocks that could lie side by side may also be panels of their own.
                 blocks[bisect_right(starts, at)] += panel_stride(size)
+                together = self.beside(program.instructions[at : at + MOST_BESIDE])
+                self.panel_bytes = max(self.panel_bytes, panel_stride(together * size))
         self.step_bytes = max(blocks.values(), default=0)
         self.steps = steps_together(self.step_bytes)
 
@@ -133,6 +140,25 @@ class Matrices:
         """Whether an instruction loads a panel."""
         found = self.of(inst["dst"].var) if _loads(inst) else None
         return found is not None and found[0].shared
+
+    def beside(self, run: Sequence[Instruction]) -> int:
+        """How many instructions, from the first on, load panels of one kind that may lie side by side; 1 if none do.
+
+        They have the same surface; whether they do lie side by side is to be seen when they run.
+        """
+        first, count = run[0], 1
+        if not self.shares(first) or first["block"].transpose:
+            return 1
+        for inst in run[1:]:
+            same = self.shares(inst) and all(inst[name] == first[name] for name in _SAME)
+            if not same or self._of(inst) != self._of(first):
+                break
+            count += 1
+        return count
+
+    def _of(self, inst: Instruction) -> Matrix:
+        """The matrix that an instruction loads."""
+        return self._found[inst["dst"].var.root[0]]
 
     def of(self, var: Variable) -> tuple[Matrix, int] | None:
         """The matrix in which a variable lies, and at which byte of it; None if it is in registers."""

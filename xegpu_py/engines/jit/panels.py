@@ -44,8 +44,10 @@ _BEFORE, _PLACE, _MOVED = 32, 40, 48
 
 _LIST = _TABLE + _ENTRY * _ENTRIES
 _LIST_BYTES = 1 << 15
+_LINE = 64
 _LINES_AT_ONCE = 2
-"""The list of lines to prefetch, a pointer each, and how many of them are prefetched at each step of a multiplication.
+"""The list of lines to prefetch, a pointer each, the bytes of a line, and how many of them are prefetched at each step
+of a multiplication.
 
 Panels that are made now say which lines the loop's later steps load. A core waits for some 16 lines at once, and a
 prefetch beyond these stops all other loads. So the lines are few at a time, spread over the multiplications."""
@@ -57,8 +59,8 @@ _RING_BYTES, _THREAD_BYTES = 3 << 16, 1 << 12
 """Of a ring for several threads, and more for each of them: the panels of a time slice of each of a GEMM's 32 or 64
 threads, and few enough for a part of a second-level cache of 1 MiB."""
 
-_MOST_STEPS = 4
-_STEPS_BYTES = 49 << 10
+_MOST_STEPS = 8
+_STEPS_BYTES = 51 << 10
 """Of the panels that a thread loads in all steps that are multiplied together: more do not stay in the first-level
 cache while its accumulators' rows are multiplied with them."""
 
@@ -144,12 +146,14 @@ class Ahead(Struct, frozen=True):
         address: of the block's first element, an i64.
         pitch: bytes from one row to the next, an i64.
         rows: of the block.
+        row_bytes: of each row.
     """
 
     known: Value
     address: Value
     pitch: Value
     rows: int
+    row_bytes: int
 
 
 def key_of(code: Code, function: str, base: Value, extents: Sequence[Value], x: Value, y: Value) -> list[Value]:
@@ -236,11 +240,14 @@ def list_lines(code: Code, ctx: Value, ahead: Ahead) -> None:
     start = code.add(code.cast("ptrtoint", panels, "i64"), code.const(_LIST, "i64"))
     empty = code.icmp("eq", cursor, stop)
     place = code.select(empty, start, stop)
-    end = code.add(place, code.const(8 * ahead.rows, "i64"))
+    across = range(0, ahead.row_bytes, _LINE)
+    count = ahead.rows * len(across)
+    end = code.add(place, code.const(8 * count, "i64"))
     room = code.icmp("ule", end, code.add(start, code.const(_LIST_BYTES, "i64")))
     with code.when(code.and_(ahead.known, room)):
-        rows = code.mul(code.splat(ahead.pitch, ahead.rows), code.consts(list(range(ahead.rows)), "i64"))
-        lines = code.add(code.splat(ahead.address, ahead.rows), rows)
+        rows = code.mul(code.splat(ahead.pitch, count), code.consts([n // len(across) for n in range(count)], "i64"))
+        within = code.consts([*across] * ahead.rows, "i64")
+        lines = code.add(code.add(code.splat(ahead.address, count), within), rows)
         code.store(lines, code.op(f"inttoptr {place} to ptr", PTR), 8)
         code.store(code.select(empty, start, cursor), code.at(panels, _CURSOR), 8)
         code.store(end, code.at(panels, _STOP), 8)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter, prefetch_line, prefetch_next
@@ -76,7 +77,9 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     name = f"load2d_{inst['block']}".replace(".", "_")
     found = emitter.matrix(inst["dst"])
     if found and found[0].shared:
-        _load_panel(emitter, inst, at, f"{name}_as_{found[0].name}", found[0])
+        panel = _panel(emitter, inst, at, inst["block"], found[0])
+        size = block_bytes(inst["block"], emitter.layout.target.grf_bytes)
+        emitter.note_panel(inst["dst"], size, emitter.code.op(f"inttoptr {panel} to ptr", PTR))
         return
     if found:
         matrix, offset = found
@@ -87,9 +90,42 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     _call(emitter, inst, at, name, data)
 
 
-def _load_panel(emitter: Emitter, inst: Instruction, at: int, name: str, matrix: Matrix) -> None:
-    """Load a block that has no place in registers."""
-    code, shape = emitter.code, inst["block"]
+def count_beside(emitter: Emitter, run: Sequence[Instruction]) -> int:
+    """How many of some loads make one panel, if their blocks lie side by side."""
+    return emitter.matrices.beside(run) if emitter.matrices else 1
+
+
+def emit_beside(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
+    """Load blocks as one panel if they lie side by side, and otherwise one by one."""
+    code, (at, first) = emitter.code, run[0]
+    found, shape = emitter.matrix(first["dst"]), first["block"]
+    assert found
+    size = block_bytes(shape, emitter.layout.target.grf_bytes)
+    places = [code.alloca(8, 8) for _ in run]
+    x, y = ([code.resize(emitter.scalar(inst[name]), 32, True) for _, inst in run] for name in ("x", "y"))
+    apart = code.const(0, "i32")
+    for number in range(1, len(run)):
+        expected = code.add(x[0], code.const(number * shape.count * shape.width, "i32"))
+        apart = code.or_(apart, code.or_(code.xor(x[number], expected), code.xor(y[number], y[0])))
+
+    def together() -> None:
+        panel = _panel(emitter, first, at, replace(shape, count=len(run) * shape.count), found[0])
+        for number, place in enumerate(places):
+            code.store(code.add(panel, code.const(number * size * found[0].scale, "i64")), place, 8)
+
+    def alone() -> None:
+        for (own, inst), place in zip(run, places):
+            code.store(_panel(emitter, inst, own, shape, found[0]), place, 8)
+
+    code.choose(code.icmp("eq", apart, 0), together, alone)
+    for (_, inst), place in zip(run, places):
+        emitter.note_panel(inst["dst"], size, code.load(place, PTR, 8))
+
+
+def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matrix: Matrix) -> Value:
+    """The address of a panel with the block of a message, or with several side by side: an i64."""
+    code = emitter.code
+    name = f"load2d_{shape}_as_{matrix.name}".replace(".", "_")
     make = f"make_{name}"
     entered = ["i64", PTR, "i64", "i64", "i64"]
     emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, entered).make_panel())
@@ -99,8 +135,7 @@ def _load_panel(emitter: Emitter, inst: Instruction, at: int, name: str, matrix:
     across, down = (emitter.matrices.steps * _step(emitter, inst[n]) for n in ("x", "y"))
     place = code.call(name, emitter.ctx, *surface, code.const((across << 32) + down, "i64"), result="i64")
     emitter.require(code.icmp("ne", place, 0), at)
-    size = block_bytes(shape, emitter.layout.target.grf_bytes)
-    emitter.note_panel(inst["dst"], size, code.op(f"inttoptr {place} to ptr", PTR))
+    return place
 
 
 def _step(emitter: Emitter, operand: Region | Immediate) -> int:
@@ -351,7 +386,7 @@ class _Block:
         inside = code.and_(code.icmp("ult", column, self.width), code.icmp("ult", code.add(y, down), self.height))
         known = code.and_(inside, code.icmp("ne", step, 0))
         address = code.add(code.cast("ptrtoint", pointer, "i64"), code.add(code.mul(down, self.pitch), across))
-        return Ahead(known, address, self.pitch, self.shape.height)
+        return Ahead(known, address, self.pitch, self.shape.height, self.shape.count * self.shape.width * self.size)
 
     def _source(self) -> Value:
         """The bit of the surface's allocation."""
