@@ -26,9 +26,8 @@ class VectorLowerContract(Pass):
     Scans combine the slices along their dimension one after the other. vector.compressstore becomes vector.scatter,
     and vector.expandload vector.gather: an element's index is the number of set mask bits before it.
 
-    Of vector.contract and vector.outerproduct, there is one step for each place along the reduced dimensions, of which
-    an outer product has none.
-    The places follow each other in row-major order. Floats are added by fma, with one rounding for each product;
+    vector.contract becomes one step for each index of its reduced dimensions, in row-major order. vector.outerproduct
+    has no reduced dimensions and becomes one step. Floats are added by fma, with one rounding for each product;
     operands narrower than the accumulator are extended before. Products that a vector.mask leaves out are not added.
 
         %c = vector.contract {... matmul ...} %a, %b, %z : vector<8x2xf32>, vector<2x16xf32> into vector<8x16xf32>

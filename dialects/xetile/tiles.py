@@ -21,10 +21,10 @@ Padding = Annotated[str, NumberCodec()]
 class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
     """Makes a tile of a matrix in memory.
 
-    The source is a memref of two or more dimensions, of which the innermost two are the matrix, or an address with
+    The source is a memref of two or more dimensions, whose innermost two are the matrix, or an address with
     the matrix's shape and strides in elements. Offsets, one for each dimension, are where the tile begins; each is an
-    index value or a constant. A memref's shape and strides may be given too, where its type does not say them. Of a
-    column-major tile (`order = [0, 1]`) the stride along the rows is 1.
+    index value or a constant. A memref's shape and strides may be given too, where its type does not give them. A
+    column-major tile (`order = [0, 1]`) has stride 1 along the rows.
 
         %0 = xetile.init_tile %A[%m, 16] : memref<1024x1024xf16> -> !xetile.tile<32x64xf16>
         %1 = xetile.init_tile %A[%m, 16], [%h, %w], [%w, %c1] : memref<?x?xf16> -> !xetile.tile<32x64xf16>

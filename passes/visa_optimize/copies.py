@@ -66,7 +66,7 @@ class Copies:
         return old if instruction_problem(new, self._target) else new
 
     def _predicate(self, value: Flag | Guard, bits: range) -> Any:
-        """The predicate of which all these bits are copies, at the same bit positions."""
+        """The predicate that all these bits are copied from, at the same bit positions."""
         found: set[Root] = set()
         for bit in bits:
             source = self._facts.copied(value.var, bit, 1)

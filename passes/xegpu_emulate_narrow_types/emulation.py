@@ -1,7 +1,7 @@
 """The conversion of a kernel: what stands for elements of 2 and 4 bits, and how bytes hold them.
 
 A vector of them whose rows fill bytes is held packed, as a vector of i8 with rows of as many bytes; all others, and
-single elements, are held one to a byte, of which the upper bits may be anything.
+single elements, are held one to a byte, whose upper bits are arbitrary.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class Emulation(Conversion):
         self.erase(op)
 
     def pack(self, value: ir.Value, bits: int) -> ir.Value:
-        """The bytes that numbers fill, of which there is one in a byte before."""
+        """Pack numbers, which are held one to a byte, into the bytes that they fill."""
         parts = [value]
         while len(parts) < 8 // bits:
             split = [deinterleaved(p) for p in parts]

@@ -152,7 +152,7 @@ def widen(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("arith.trunci", "arith.fptosi", "arith.fptoui")
 def narrow(e: Emulation, op: ir.Operation) -> None:
-    """To bytes, of which the lowest bits count."""
+    """Convert to bytes, whose lowest bits hold the value."""
     source, result = op.operands[0], op.results[0]
     numbers = e.unpacked(source) if bits_of(source.type) else e.one(source)
     kind = _bytes(result.type)

@@ -13,11 +13,11 @@ class XeGPULoadAhead(Pass):
     """Pipeline loops: load the blocks of the next iteration as soon as those of this one have had their last use.
 
     The blocks of the first iteration are loaded before the loop, and what is loaded is carried from iteration to
-    iteration. It takes the registers of what it follows, so that nothing is moved. The last iteration loads once more,
-    which brings what no one uses, and nothing where that is beyond the matrix. Loops that write memory or wait for
-    others stay as they are, and so do loads from places that depend on what is in memory. It is an error if all that a
-    loop carries then does not fit into the registers of a thread, of which there are `grf`, by default the most that
-    the target (`target`, or else `visa.target` of the kernel or of an op around it) has.
+    iteration. A block takes the registers of the one before, so that nothing is moved. The last iteration also loads
+    blocks, which are not used; those outside of the matrix read as zero. Loops that write memory or wait for other
+    threads are not changed, nor are loads whose offsets depend on values from memory. It is an error if the
+    values that a loop then carries do not fit into the registers of a thread. Their number is `grf`, by default the
+    maximum of the target (`target`, or else `visa.target` of the kernel or of an op around it).
 
         %r:2 = scf.for %k = %c0 to %K step %c16 iter_args(%sum = %zero, %t = %t0) -> (...) {
           %a = xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x16xbf16> -> vector<8x16xbf16>

@@ -149,7 +149,7 @@ def _of_lane(w: Widener, wide: ir.Value, value: ir.Value, lane: int) -> ir.Value
 def allocate(w: Widener, op: ir.Operation) -> None:
     """Allocate the workgroup's shared memory."""
     if not is_slm(ir.MemRefType(op.results[0].type).memory_space):
-        w.fail("is memory of one work item, of which a subgroup has none", "use shared memory, of space 3")
+        w.fail("is memory of one work item, which kernels of subgroups do not have", "use shared memory, of space 3")
     w.keep(op)
 
 

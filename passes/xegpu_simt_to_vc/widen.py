@@ -49,7 +49,7 @@ class Widener(Conversion):
         because: the op that identifies the kernel as one of work items.
         held: the representations of the values that change.
         mask: vector of i1, the active lanes; None if all are.
-        diverged: the op because of which lanes may be inactive.
+        diverged: the op that may make lanes inactive.
         block_size: work items of a workgroup, if the kernel has them as an attribute.
         known: the numbers of lanes that are known at compile time.
     """

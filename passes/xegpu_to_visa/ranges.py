@@ -527,7 +527,7 @@ class Ranges:
         return min(found, default=math.inf) + later
 
     def _conjuncts(self, condition: ir.Value) -> list[ir.Value]:
-        """The comparisons of which a condition is the conjunction."""
+        """The comparisons whose conjunction is a condition."""
         if isinstance(condition.owner, ir.Block):
             return []
         op = condition.owner.operation

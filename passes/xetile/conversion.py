@@ -1,4 +1,4 @@
-"""The conversion of a kernel of tiles, of which one becomes several values."""
+"""The conversion of a kernel of tiles, in which one tile may become several values."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Layouts:
             self._seed(op)
         # First what is known is carried to where it is used, and only then back to what it is made of.
         self._propagate()
-        # A layout never changes a value: products of which nothing says the map are divided by rows, then by columns.
+        # A layout never changes a value, so products without a known map are divided by rows, then by columns.
         count = next((subgroups(found) for found in self._maps.values()), None)
         for op in self._ops:
             if (
@@ -67,7 +67,7 @@ class Layouts:
                 and self.put(op.results[0], _by_rows(shape_of(op.results[0]), count))
             ):
                 self._propagate()
-        # Other vectors of which nothing says the map, and tiles to which only such are stored, all subgroups have.
+        # All subgroups hold other vectors without a known map, and tiles that store only such vectors.
         for op in self._ops:
             given = _unsaid(op)
             if (
@@ -204,7 +204,7 @@ ACROSS = (
     "vector.shuffle", "vector.extract_strided_slice", "vector.insert_strided_slice", "vector.interleave",
     "vector.deinterleave",
 )  # fmt: skip
-"""Ops that move elements along a dimension of which each subgroup then has all."""
+"""Ops that move elements along a dimension; each subgroup then needs the whole extent of it."""
 
 
 def across(op: ir.Operation, given: ir.Value, wg_map: WgMap | None) -> WgMap | None:

@@ -70,9 +70,9 @@ class Distribution(TileConversion):
         if self.subgroup.slm_bytes > self.target.slm_bytes:
             emit_error(
                 self.func,
-                f"exchanges {self.subgroup.slm_bytes} bytes through shared local memory, of which target "
+                f"exchanges {self.subgroup.slm_bytes} bytes through shared local memory, but target "
                 f"{self.target.name} has {self.target.slm_bytes}",
-                "choose maps by which subgroups have more of what they need, or smaller tiles",
+                "choose maps that give subgroups more of the elements that they use, or smaller tiles",
             )
 
     def own(self, given: ir.Value) -> WgTiles:

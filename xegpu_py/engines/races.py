@@ -1,4 +1,4 @@
-"""Race detection: unordered accesses of one byte by two threads, of which at least one writes.
+"""Race detection: unordered accesses of one byte by two threads, at least one of them a write.
 
 Two threads of a workgroup are ordered by a barrier: what one did before its signal comes before what the other does
 behind its wait. What it wrote is there only if a fence of that memory stands between the write and the signal. Threads
@@ -264,7 +264,7 @@ def _nothing(size: int, granule: int) -> Array:
 
 
 def granule_bytes(program: Program, slm: bool) -> int:
-    """The largest size in bytes of which no aligned message to a memory accesses only a part."""
+    """The largest granule in bytes that every aligned message to a memory accesses wholly or not at all."""
     sizes = []
     for inst in program.instructions:
         if INSTRUCTIONS[inst.name].category in _KINDS and slm == (inst.values.get("sfid") == "slm"):

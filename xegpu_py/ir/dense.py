@@ -1,4 +1,4 @@
-"""Dense constants of any element type, of which MLIR's Python bindings read only some."""
+"""Dense constants of any element type; MLIR's Python bindings read only some types."""
 
 from __future__ import annotations
 

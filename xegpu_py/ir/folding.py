@@ -50,7 +50,7 @@ class _Constants:
         return self.known[value]
 
     def _of(self, value: ir.Value) -> bool | list[ir.Value]:
-        """Whether folding may replace a value; or the values of which it may if it may replace them all."""
+        """Whether folding may replace a value; or a list of values, all of which must be replaceable for this."""
         owner = value.owner
         if isinstance(owner, ir.Block):
             # Arguments of loops may become constants; those of functions do not.
@@ -74,7 +74,7 @@ def hide(ops: list[ir.Operation]) -> bool:
     """Hide functions whose operands may become constants.
 
     Args:
-        ops: ops of which `is_inexact` holds, in their order.
+        ops: ops for which `is_inexact` holds, in their order.
 
     Returns:
         Whether one was hidden; `show` brings them back.

@@ -1,4 +1,4 @@
-"""Attributes of numbers: of scalar types, and of vectors of which all elements are the same."""
+"""Attributes of numbers: of scalar types, and of vectors whose elements are all equal."""
 
 from __future__ import annotations
 

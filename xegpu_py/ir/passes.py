@@ -63,7 +63,7 @@ class BodyPass(Registered):
 
     @abstractmethod
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
-        """Transform `op` and what is in it, of which `bodies` holds functions that are lowered below the IR.
+        """Transform `op` and its regions. `bodies` holds the functions in them that are lowered below the IR.
 
         Raises:
             DiagnosticError: if it cannot be done; see `fail`.

@@ -395,5 +395,5 @@ def _marker(names: list[str]) -> Callable[[str], str]:
 
 
 def _filled(pieces: Sequence[str], values: Sequence[str]) -> str:
-    """The text of pieces of which every second one is the index of a value."""
+    """The text of pieces, where every second piece is the index of a value."""
     return "".join(values[int(piece)] if i % 2 else piece for i, piece in enumerate(pieces))

@@ -112,7 +112,7 @@ def cut_misread_slices(slices: Sequence[ir.Operation]) -> None:
     """Cut slices that upstream's folder could misread, so that it reads all of them as they are.
 
     Args:
-        slices: the ops of which `is_slice` holds.
+        slices: the ops for which `is_slice` holds.
     """
     functions: dict[ir.Operation, _Function] = {}
     for op in slices:

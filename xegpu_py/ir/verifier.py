@@ -45,7 +45,7 @@ def verify(
     found: list[Diagnostic] = []
     # The rules depend on types and attributes only, so that equal ops are checked once.
     seen: dict[Any, Broken] = {}
-    # What is known to be valid, of which most ops have the same: types, and attributes by op and name.
+    # Types, and attributes by op and name, that are known to be valid; most ops share a few of them.
     valid: set[Any] = set()
     own: dict[type[Dialect], list[Operation]] = {}
     classes: dict[str, type[Operation] | None] = {}

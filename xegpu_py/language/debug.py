@@ -39,7 +39,7 @@ def device_assert(condition: Any, message: str = "", mask: Any = None) -> None:
     """Stop the run with an error at this line unless a condition holds for each element.
 
     Args:
-        condition: truth values, or numbers, of which zero is false.
+        condition: truth values, or numbers, where zero is false.
         message: the error message.
         mask: which elements to check; by default all.
     """

@@ -75,7 +75,7 @@ def contained(a: Any, b: Any) -> Any:
 
 
 def conjunction(comparisons: Iterable[Any]) -> Any:
-    """A chain of comparisons, of which none is evaluated after one that is known to be false."""
+    """A chain of comparisons; none is evaluated after one that is known to be false."""
     found: Any = True
     for one in comparisons:
         if found is True:

@@ -33,7 +33,7 @@ class Undefined:
 
     Attributes:
         why: the error message of a use, without its subject.
-        loop: the loop that assigns it in each of its iterations, of which there is at least one.
+        loop: the loop that assigns it in each iteration, and has at least one iteration.
         outline: the types that it has after such an iteration.
     """
 

@@ -43,7 +43,7 @@ def value_of(given: Any, like: DType | None = None) -> Value:
 
 
 def both(a: Any, b: Any) -> tuple[Value, Value]:
-    """Two operands, of which one is a value, in the type in which they are combined and in the same shape."""
+    """Two operands, at least one of them a value, converted to their common type and shape."""
     if isinstance(a, (Value, Product)):
         return value_of(a)._both(b)
     other, one = value_of(b)._both(a)

@@ -102,8 +102,8 @@ def to_wg_map(layout: NestedLayout, *, subgroups: int | None = None) -> WgMappin
     """
     if math.prod(layout.thread_tile) > 1:
         raise LayoutError(
-            f"thread_tile = {list(layout.thread_tile)} splits a subgroup's data over lanes, of which a wg_map does not "
-            "speak; to_maps gives a wg_map and a sg_map"
+            f"thread_tile = {list(layout.thread_tile)} splits a subgroup's data over lanes, which a wg_map cannot "
+            "express; to_maps gives a wg_map and a sg_map"
         )
     return _wg_of(layout, subgroups)
 

@@ -378,7 +378,7 @@ def scaling_truncf(node: Node, a: Array, scale: Array) -> Array:
 
 
 def _scaled(function: Floats, a: Array, scale: Array, node: Node, element: Element) -> Array:
-    """A function, in a format, of a number and of a scale, of which the exponent counts."""
+    """A function, in a format, of a number and of a scale; only the scale's exponent is used."""
     exponent = element_of(E8M0.mlir)
     factor = to_float(to_float(scale, node.operand_kind(1).element, exponent), exponent, element)
     return rounded(function(wide_floats(a, element), wide_floats(factor, element)), element)

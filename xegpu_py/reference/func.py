@@ -51,7 +51,10 @@ _ROUNDED = {(source.mlir, target.mlir): target.name for target, source in SOURCE
 def _intrinsic(node: Node, name: str, operands: list[Any]) -> Array:
     """`llvm.genx.srnd`: stochastic rounding (docs/lowering.md)."""
     if name.startswith("visa.inline."):
-        raise Fault("is an instruction of vISA, of which the reference knows none", "the interpreter and the JIT do")
+        raise Fault(
+            "is an instruction of vISA, which the reference evaluator does not implement",
+            "run it on the interpreter or the JIT",
+        )
     if not f"{name}.".startswith("llvm.genx.srnd."):
         raise Fault(f"calls '{name}', which has no body and stands for no instruction")
     numbers, random = (np.asarray(v) for v in operands)

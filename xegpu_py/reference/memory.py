@@ -174,7 +174,7 @@ class Memory:
     def describe(self, address: int, size: int) -> str:
         """Describe an address relative to the nearest allocation, for messages."""
         if not self.allocations:
-            return f"{address:#x} of {self.name}, of which there is none"
+            return f"{address:#x} of {self.name}, which has no allocations"
         gaps = [max(a.address - address, address + size - a.address - len(a.data)) for a in self.allocations]
         near = self.allocations[gaps.index(min(gaps))]
         what = f"'{near.name}', which has {len(near.data)} bytes"

@@ -342,7 +342,7 @@ def _is_local(tdesc: ir.Value) -> bool:
 
 
 def _extents(source: ir.Value) -> tuple[list[Any], list[Any]]:
-    """The extents and strides of a memref, of which some are not known."""
+    """The extents and strides of a memref, some of which are not known."""
     rank = ir.MemRefType(source.type).rank
     _, *values = strided_metadata(source)
     return values[:rank], values[rank:]

@@ -110,7 +110,7 @@ def _mapped(view: Any) -> ours.TensorDesc:
 
 
 def _fragment(desc: ours.TensorDesc) -> tuple[int, int]:
-    """Rows and columns of what a lane has of a block."""
+    """The rows and columns of a lane's part of a block."""
     found = desc.fragment()[-2:]
     return (1, found[-1]) if len(desc.shape) == 1 else (found[0], found[1])
 

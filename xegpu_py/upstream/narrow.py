@@ -1,4 +1,4 @@
-"""Elements of less than a byte in kernels of workgroups: tiles have bytes, of which elements are taken out."""
+"""Elements of less than a byte in kernels of workgroups: tiles hold bytes, and elements are extracted from them."""
 
 from __future__ import annotations
 

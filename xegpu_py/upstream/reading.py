@@ -89,7 +89,7 @@ _BLOCKS = tuple(PREFIX + n for n in ("load_nd", "store_nd", "load", "store", "lo
 
 
 def _is_block(view: Any) -> bool:
-    """Whether an op takes or gives what a subgroup has, and not what a lane has of it."""
+    """Whether an op's operands or results are a subgroup's values, and not a lane's parts of them."""
     name = view.operation.name.removeprefix(PREFIX)
     shape = shape_of(view.lhs if name in _PRODUCTS else view.value)
     if name in ("load_nd", "store_nd"):

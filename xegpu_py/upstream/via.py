@@ -91,7 +91,7 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
     """A program whose kernels upstream's passes have lowered, rebuilt in our dialects with the signatures they had.
 
     Args:
-        source: a program in upstream's XeGPU, or in our dialects, of which `export_upstream` makes it one. Kernels of
+        source: a program in upstream's XeGPU, or in our dialects, which `export_upstream` converts to it. Kernels of
             XeTile become kernels of subgroups by our passes before.
         level: the level of all kernels; without it each kernel's is found from its ops.
         chip, to_llvm: see `pipeline`.

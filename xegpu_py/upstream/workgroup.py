@@ -463,12 +463,12 @@ class WorkgroupImport(VectorImport):
 
 
 def _splat(kind: ir.Type, value: Index) -> ir.Value:
-    """A vector of index of which each element is a value or constant."""
+    """A vector of index whose elements are values or constants."""
     return constant(kind, value) if isinstance(value, int) else broadcast(value, kind)
 
 
 def _digit(number: ir.Value, inner: int, size: int) -> ir.Value:
-    """The index along a dimension of `size` inside of which are `inner` elements, of numbered elements."""
+    """The index of numbered elements along a dimension of extent `size` with `inner` elements for each index."""
     if size == 1:
         return _splat(number.type, 0)
     found = number if inner == 1 else arith.divui(number, _splat(number.type, inner))

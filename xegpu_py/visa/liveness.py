@@ -65,7 +65,8 @@ def _ranges_of_accesses(found: Sequence[Sequence[_Change]]) -> dict[Variable, tu
 
 
 class _Cuts:
-    """Variables' bytes cut into pieces of which each access has all or nothing. A set of pieces is bits of an int."""
+    """Variables' bytes cut into pieces, such that each access covers a piece wholly or not at all. A set of pieces is
+    the bits of an int."""
 
     def __init__(self, found: Sequence[Sequence[_Change]]) -> None:
         places: dict[Variable, set[int]] = {}

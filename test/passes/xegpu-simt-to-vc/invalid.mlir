@@ -116,7 +116,7 @@ gpu.module @k {
 
 gpu.module @k {
   gpu.func @private() kernel attributes {xegpu.subgroup_size = 16 : i32} {
-    // expected-error @below {{'memref.alloca' op is memory of one work item, of which a subgroup has none}}
+    // expected-error @below {{'memref.alloca' op is memory of one work item, which kernels of subgroups do not have}}
     // expected-note @below {{use shared memory, of space 3}}
     %m = memref.alloca() : memref<4xf32>
     gpu.return

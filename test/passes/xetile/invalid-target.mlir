@@ -7,8 +7,8 @@
 !u = !xetile.tile<192x128xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [48, 128]>>>
 
 gpu.module @m {
-  // expected-error @below {{'gpu.func' op exchanges 98304 bytes through shared local memory, of which target dg2 has 65536}}
-  // expected-note @below {{choose maps by which subgroups have more of what they need, or smaller tiles}}
+  // expected-error @below {{'gpu.func' op exchanges 98304 bytes through shared local memory, but target dg2 has 65536}}
+  // expected-note @below {{choose maps that give subgroups more of the elements that they use, or smaller tiles}}
   gpu.func @too_much(%X: memref<128x192xf32>, %Y: memref<192x128xf32>) kernel {
     %t = xetile.init_tile %X[0, 0] : memref<128x192xf32> -> !t
     %u = xetile.init_tile %Y[0, 0] : memref<192x128xf32> -> !u

@@ -33,8 +33,8 @@ gpu.module @m {
 !t = !xetile.tile<256x256xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [64, 256]>>>
 
 gpu.module @m {
-  // expected-error @below {{'gpu.func' op exchanges 262144 bytes through shared local memory, of which target pvcxt has 131072}}
-  // expected-note @below {{choose maps by which subgroups have more of what they need, or smaller tiles}}
+  // expected-error @below {{'gpu.func' op exchanges 262144 bytes through shared local memory, but target pvcxt has 131072}}
+  // expected-note @below {{choose maps that give subgroups more of the elements that they use, or smaller tiles}}
   gpu.func @too_much(%X: memref<256x256xf32>) kernel {
     %t = xetile.init_tile %X[0, 0] : memref<256x256xf32> -> !t
     %v = xetile.load_tile %t : !t -> vector<256x256xf32>

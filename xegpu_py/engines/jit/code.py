@@ -445,7 +445,7 @@ class Code:
         self.line(f"br label %{self._to(label, operands)}")
 
     def cond_br(self, which: Value, yes: str, no: str, *operands: Value) -> None:
-        """Branch to one of two blocks, of which the second has phis."""
+        """Branch to one of two blocks; the second has phis."""
         self.line(f"br {which}, label %{yes}, label %{self._to(no, operands)}")
 
     def _to(self, label: str, operands: Sequence[Value]) -> str:

@@ -73,7 +73,7 @@ def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value
     fine = code.icmp("sge", unit, code.const(_LEAST, "i32"))
     # Neither infinity nor NaN.
     fine = code.and_(fine, code.icmp("slt", code.intrinsic("umax", a_most, b_most), 255))
-    # Half of the bits for products, of which each is below 2**(a_most + b_most - 252), and half for the accumulator.
+    # Half of the bits are for products, each below 2**(a_most + b_most - 252), and half for the accumulator.
     share = _F64_BITS - 2
     products = code.sub(code.add(a_most, b_most), code.const(252 - (shape.depth - 1).bit_length(), "i32"))
     fine = code.and_(fine, code.icmp("sle", products, code.add(unit, code.const(share, "i32"))))

@@ -48,7 +48,7 @@ class Frame(Struct, dict=True):
     Attributes:
         registers: bytes of its register file, a multiple of 64.
         predicates: number of predicates, each a dword.
-        barriers: barriers of a workgroup, of which the first is that of all its threads.
+        barriers: the number of barriers of a workgroup. The first one is for all of its threads.
         watch: whether reads of registers never written are looked for.
         races: whether races are looked for.
         flags: the predicates.
@@ -168,4 +168,4 @@ def traffic_offset(memory: str, category: str) -> int:
 
 
 TABLES = ("rsqrt", "exp", "log", "sin", "cos")
-"""The functions of 16 bits of which `Context.tables` has tables of results."""
+"""The functions of 16-bit numbers whose results are tables in `Context.tables`."""

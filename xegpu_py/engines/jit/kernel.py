@@ -1,4 +1,4 @@
-"""A program as functions of LLVM IR, of which `thread` is that of a thread."""
+"""A program as functions of LLVM IR. The function `thread` runs one hardware thread."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ _RUNS: dict[str, tuple[int, _Count, _Emit]] = {
     "lsc_load_block2d": (MOST_BESIDE, block2d.count_beside, block2d.emit_beside),
     **dict.fromkeys(ELEMENTARY, (64, consecutive, emit_consecutive)),
 }
-"""Instructions of which several in a row are written as one: among how many of them, how many of these, and how."""
+"""Instructions that are written together if several follow each other: the maximum number in such a run, the function
+that counts them, and the function that writes them."""
 
 
 def frame_of(program: Program, layout: Layout) -> Frame:

@@ -223,7 +223,7 @@ def _loads(inst: Instruction) -> bool:
 
 
 def _factors(inst: Instruction) -> set[Variable]:
-    """The variables of which dpas multiplies parts."""
+    """The variables that have parts which dpas multiplies."""
     return {inst[name].var.root[0] for name in ("src1", "src2")}
 
 

@@ -44,7 +44,7 @@ def processors() -> int:
 
 
 class Driver:
-    """The loop over workgroups and their threads, of which a process needs one."""
+    """The loop over workgroups and their threads, compiled once in a process."""
 
     def __init__(self, cache: Cache | None) -> None:
         """Compile it, or find it in a cache."""

@@ -234,7 +234,7 @@ class Prefetches:
 
 
 def list_lines(code: Code, ctx: Value, ahead: Ahead) -> None:
-    """List the lines of a block that the loop's later steps load, if anything is known of it and there is room."""
+    """List the lines of a block that the loop's later steps load, if its place is known and the list has space."""
     panels = _panels(code, ctx)
     cursor, stop = (code.load(code.at(panels, at), "i64", 8) for at in (_CURSOR, _STOP))
     start = code.add(code.cast("ptrtoint", panels, "i64"), code.const(_LIST, "i64"))

@@ -350,7 +350,7 @@ out:
   ret i32 %found
 }
 
-; The entry of two accesses, of which the earlier one is of another thread.
+; The entry of two accesses. The earlier one is another thread's.
 ;
 ; Args:
 ;   old, own: their entries.

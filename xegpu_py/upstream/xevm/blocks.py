@@ -182,7 +182,7 @@ def _index(found: ir.Value | int) -> ir.Value:
 
 @rule("xevm.blockload")
 def blockload(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """Consecutive elements, of which a lane has every sixteenth."""
+    """Consecutive elements; a lane has every sixteenth one."""
     return [load_line(k, op, op.results[0].type)]
 
 
@@ -195,7 +195,7 @@ def load_line(k: KernelImport, op: ir.Operation, kind: ir.Type) -> ir.Value:
 
 @rule("xevm.blockstore")
 def blockstore(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """Consecutive elements, of which a lane has every sixteenth."""
+    """Consecutive elements; a lane has every sixteenth one."""
     value = op.operands[1]
     memory, places = _line(k, op, 0, value.type)
     for i, at in enumerate(places):

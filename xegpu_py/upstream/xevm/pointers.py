@@ -79,7 +79,7 @@ def number(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 @rule("llvm.addrspacecast")
 def other_space(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """Generic addresses are those of global memory, of which alone there are some."""
+    """Generic addresses are addresses of global memory, since no other memory has any."""
     spaces = {k.spaces[0], space_of(op.results[0].type)}
     if len(spaces) > 1 and not spaces <= {GLOBAL, GENERIC, CONSTANT}:
         refuse(op, "only addresses of global memory are generic ones here")
@@ -119,7 +119,7 @@ def element_pointer(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 @rule("llvm.alloca")
 def allocate(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """Shared local memory; or a variable of the work item, of which all uses are in one block."""
+    """Shared local memory; or a variable of the work item whose uses are all in one block."""
     result = op.results[0]
     if space_of(result.type) == SHARED:
         count = constant_of(op.operands[0])

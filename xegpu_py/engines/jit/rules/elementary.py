@@ -38,7 +38,7 @@ _POWER_BOUND = 2.0**-49
 _LARGEST_ANGLE = 2.0**20
 """Up to which angles are reduced here; beyond, the golden function does it."""
 
-# pi/2 in three parts, of which the first two have 33 bits, so that their products with numbers below 2**20 are exact.
+# pi/2 in three parts. The first two have 33 bits, so that their products with numbers below 2**20 are exact.
 _HALF_PI = (float.fromhex("0x1.921fb544p+0"), float.fromhex("0x1.0b4611a6p-34"), float.fromhex("0x1.3198a2e037073p-69"))
 
 _INTEGRAL = 1.5 * 2.0**52

@@ -114,7 +114,7 @@ class _Message(Struct):
 def _send(
     emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], body: Callable[[_Message], None], aligned: bool
 ) -> None:
-    """Do a message by a function, of which there is one for each kind; it fails where an access is refused.
+    """Execute a message by the function for its kind, which fails if an access is refused.
 
     Args:
         names: of its operands in registers.
