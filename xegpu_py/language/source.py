@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import linecache
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -44,17 +45,17 @@ def code_of(function: FunctionType) -> Code:
     """
     # The code object leads to the function itself, and not to the one that a decorator wrapped.
     name, file = function.__qualname__, inspect.getsourcefile(function.__code__) or function.__code__.co_filename
-    try:
-        lines, first = inspect.getsourcelines(function.__code__)
-        whole = "".join(inspect.findsource(function.__code__)[0])
-    except (OSError, TypeError):
-        raise ValueError(f"the source of '{name}' cannot be read; define it in a file") from None
-    text = "".join(lines)
-    indent = len(lines[0]) - len(lines[0].lstrip())
+    # `inspect.getsourcelines` looks through all modules, which takes longer than a kernel from the cache.
+    linecache.checkcache(file)
+    lines, first = linecache.getlines(file, function.__globals__), function.__code__.co_firstlineno
+    if len(lines) < first:
+        raise ValueError(f"the source of '{name}' cannot be read; define it in a file")
+    whole, block = "".join(lines), inspect.getblock(lines[first - 1 :])
+    indent = len(block[0]) - len(block[0].lstrip())
     whole_source = Source(whole, file)
     if function.__name__ == "<lambda>":
         return Code(_lambda(function, whole), whole_source, 1, 0)
-    (node,) = ast.parse(textwrap.dedent(text)).body
+    (node,) = ast.parse(textwrap.dedent("".join(block))).body
     if not isinstance(node, ast.FunctionDef):
         where = Position(file, first + node.lineno - 1, indent + 1)
         raise DiagnosticError(
