@@ -19,7 +19,7 @@ from xegpu_py.language import types
 from xegpu_py.language.expressions import COMPARE, NUMBERS, conjunction, is_users, replacements, static_items
 from xegpu_py.language.loops import Loop
 from xegpu_py.language.scopes import dynamic, promoted
-from xegpu_py.language.source import Code, assigned, assigned_by, code_of
+from xegpu_py.language.source import Code, assigned, assigned_by, assigned_items, code_of
 from xegpu_py.language.values import Product, Value, constant, value_of
 
 _MEANING = "__xegpu_meaning__"
@@ -140,6 +140,14 @@ class Meaning:
     promoted = staticmethod(promoted)
 
     @staticmethod
+    def promote_item(held: Any, *keys: Any) -> None:
+        """Make values of the kernel of the numbers at these keys of a list or dictionary, by default at all keys."""
+        if isinstance(held, (list, dict)):
+            for key in keys or (held if isinstance(held, dict) else range(len(held))):
+                if isinstance(held, list) or key in held:
+                    held[key] = promoted(held[key])
+
+    @staticmethod
     def assigned(held: Any, given: Any) -> Any:
         """`x.assign(y)`: y in the type and shape of x."""
         if not isinstance(held, Value):
@@ -238,14 +246,18 @@ class _Rewriter(ast.NodeTransformer):
         nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
         return ast.copy_location(ast.Lambda(nothing, node), node)
 
-    def _promotions(self, names: Sequence[str], at: ast.stmt) -> list[ast.stmt]:
-        """Statements that make values of the kernel of the numbers in those variables that are bound."""
-        found: list[ast.stmt] = []
+    def _promotions(self, names: Sequence[str], items: Sequence[ast.Subscript], at: ast.stmt) -> list[ast.stmt]:
+        """Statements that make values of the kernel of the numbers in bound variables, and of elements of lists."""
+        made: list[ast.stmt] = []
         for name in names:
             value = self._call("promoted", at, ast.Name(name, ast.Load()))
-            assign = ast.Assign([ast.Name(name, ast.Store())], value)
-            unbound = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [ast.Pass()])
-            found.append(ast.Try([assign], [unbound], [], []))
+            made.append(ast.Assign([ast.Name(name, ast.Store())], value))
+        for item in items:
+            keys = [copy.deepcopy(item.slice)] if _is_constant(item.slice) else []
+            held = ast.Name(item.value.id, ast.Load())  # type: ignore[attr-defined]
+            made.append(ast.Expr(self._call("promote_item", at, held, *keys)))
+        unbound = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [ast.Pass()])
+        found: list[ast.stmt] = [ast.Try([one], [copy.deepcopy(unbound)], [], []) for one in made]
         return [ast.fix_missing_locations(ast.copy_location(s, at)) for s in found]
 
     def _keep(self, value: ast.expr, at: ast.stmt) -> tuple[ast.stmt, ast.expr]:
@@ -257,27 +269,27 @@ class _Rewriter(ast.NodeTransformer):
     # Statements.
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
-        names = assigned([node.target, *node.body])
+        names, items = assigned([node.target, *node.body]), assigned_items([node.target, *node.body])
         self.generic_visit(node)
         kept, over = self._keep(self._call("iterated", node.iter, node.iter), node)
         node.iter = over
-        carried = self._promotions(names, node)
+        carried = self._promotions(names, items, node)
         if not carried:
             return [kept, node]
         test = self._call("carries", node, ast.Name(over.id, ast.Load()))  # type: ignore[attr-defined]
         return [kept, ast.copy_location(ast.If(test, carried, []), node), node]
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
-        names = assigned([*node.body, node.test])
+        names, items = assigned([*node.body, node.test]), assigned_items(node.body)
         self.generic_visit(node)
-        return [*self._promotions(names, node), node]
+        return [*self._promotions(names, items, node), node]
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
-        names = assigned([*node.body, *node.orelse])
+        names, items = assigned([*node.body, *node.orelse]), assigned_items([*node.body, *node.orelse])
         self.generic_visit(node)
         kept, condition = self._keep(node.test, node)
         node.test = condition
-        carried = self._promotions(names, node)
+        carried = self._promotions(names, items, node)
         if not carried:
             return [kept, node]
         test = self._call("is_dynamic", node, ast.Name(condition.id, ast.Load()))  # type: ignore[attr-defined]
@@ -330,6 +342,11 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         node.iter = self._call("static", node.iter, node.iter)
         return node
+
+
+def _is_constant(key: ast.expr) -> bool:
+    """Whether a key is a constant, such as 0 and -1."""
+    return isinstance(key.operand if isinstance(key, ast.UnaryOp) else key, ast.Constant)
 
 
 def _assigns(node: ast.AST) -> bool:

@@ -102,6 +102,22 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     return list(found)
 
 
+def assigned_items(nodes: Iterable[ast.AST]) -> list[ast.Subscript]:
+    """The targets `name[key]` of assignments in statements, without those of inner functions."""
+    found: list[ast.Subscript] = []
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
+            found.append(node)
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            for child in ast.iter_child_nodes(node):
+                visit(child)
+
+    for node in nodes:
+        visit(node)
+    return found
+
+
 def escapes(nodes: Iterable[ast.AST], *statements: type[ast.stmt]) -> bool:
     """Whether a loop's body contains one of these statements, by default `break` and `return`, of this loop."""
     wanted = statements or (ast.Break, ast.Return)

@@ -47,6 +47,14 @@ def numbers(X, OUT, n, scale):
     OUT[5] = max(min(n, 5), count) + abs(X[1])
     for k in xl.static_range(2):
         OUT[6 + k] = sum([X[j] * (j + k) for j in range(3)])
+    parts, held = [0.0, 0.0], {"x": 0.0}
+    for i in range(n):
+        parts[-2] += 0.1
+        for k in xl.static_range(1):
+            parts[k + 1] = parts[k + 1] * 1.1 + 0.3
+        if i % 3 == 1:
+            held["x"] += 0.7
+    OUT[9], OUT[10], OUT[11] = parts[0], parts[1], held["x"]
     while count > 10:
         if count % 7 == 3:
             break
@@ -66,7 +74,7 @@ def sum(parts):
 @pytest.mark.parametrize(("n", "scale"), [(11, 0.9), (12, 1.5), (2, 0.1), (301, 0.999)])
 def test_numbers_are_those_of_the_kernel(n, scale):
     x = np.array([0.3, -5.7, 1e-3], F32)
-    on_all(numbers, lambda kernel, out: kernel(x, out, n, scale), [np.zeros(9, F32)])
+    on_all(numbers, lambda kernel, out: kernel(x, out, n, scale), [np.zeros(12, F32)])
 
 
 def narrow(X, OUT):
