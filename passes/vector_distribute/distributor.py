@@ -97,7 +97,10 @@ class Distributor(Conversion):
         if op.name.startswith(("arith.", "math.")):
             elementwise(self, op)
         else:
-            self.fail("cannot be distributed", f"there is no rule for {op.name} on vectors with layouts")
+            notes = [f"there is no rule for {op.name} on vectors with layouts"]
+            if op.name == "vector.outerproduct":
+                notes.append("vector-lower-contract lowers it to ops that have one")
+            self.fail("cannot be distributed", *notes)
 
     def _check(self, op: ir.Operation, layout: NestedLayout) -> None:
         """Check that a layout gives each lane and subgroup one part."""

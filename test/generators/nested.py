@@ -58,6 +58,24 @@ def moves(w: Writer, element: str) -> None:
     w.add(f"vector.transfer_write {x}, {to}[{places}] {inside} : {kind}, {memory}")
 
 
+def outer_product(w: Writer) -> None:
+    """An outer product, which `vector-lower-contract` lowers before, added to numbers with a layout."""
+    where = w.layout(2, most=256)
+    (rows, columns), kind = where.shape, w.r.choice(["add", "maxsi", "xor"])
+    w.add("%none = arith.constant 0 : i32")
+
+    def read(shape: tuple[int, ...]) -> str:
+        places, inside = ", ".join(["%c0"] * len(shape)), ", ".join(["true"] * len(shape))
+        source, memory = w.typed(shape, "i32", "small"), f"memref<{'x'.join(map(str, shape))}xi32>"
+        return w.op(
+            f"vector.transfer_read {source}[{places}], %none {{in_bounds = [{inside}]}} : {memory}, {w.vector(shape)}"
+        )
+
+    a, b, total = read((rows,)), read((columns,)), w.anchor(read(where.shape), where)
+    made = f"{{kind = #vector.kind<{kind}>}} : {w.vector((rows,))}, {w.vector((columns,))}"
+    w.result = w.op(f"vector.outerproduct {a}, {b}, {total} {made}"), where
+
+
 def tour(r: Random, element: str | None = None, length: int | None = None) -> Program:
     """A kernel that moves numbers of an element between layouts."""
     return _program(r, lambda w: moves(w, element or r.choice(ELEMENTS)))
@@ -67,7 +85,7 @@ def program(r: Random) -> Program:
     """A random kernel of vectors with layouts."""
     if r.random() < 0.1:
         return tour(r)
-    return _program(r, r.choice([*layout_programs.SHARED, *layout_programs.OWN]))
+    return _program(r, r.choice([*layout_programs.SHARED, *layout_programs.OWN, outer_product]))
 
 
 def _program(r: Random, kind: Callable[[Writer], None]) -> Program:
@@ -83,5 +101,6 @@ def _program(r: Random, kind: Callable[[Writer], None]) -> Program:
     head = head.replace("func.func", "gpu.func")
     body = re.sub(r"\breturn\n", "gpu.return\n", body)
     text = f"gpu.module @kernels {{\n{head} kernel attributes {{{size}}} {{\n{body}}}\n"
-    passes = f"vector-distribute{{subgroup-size={lanes}}},canonicalize,cse"
+    before = "vector-lower-contract," if "vector.outerproduct" in text else ""
+    passes = f"{before}vector-distribute{{subgroup-size={lanes}}},canonicalize,cse"
     return Program(text, tuple(w.words), (1,), (subgroups * lanes,), passes=passes)

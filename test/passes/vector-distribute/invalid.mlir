@@ -13,6 +13,18 @@ func.func @no_rule(%v: vector<64xi32>) -> vector<64xi32> {
 
 // -----
 
+#sums = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [2, 2], subgroup_strides = [0, 0], thread_strides = [4, 1]>
+func.func @outer_product(%a: vector<8xi32>, %b: vector<8xi32>, %v: vector<8x8xi32>) -> vector<8x8xi32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#sums) : vector<8x8xi32>
+  // expected-error @+3 {{'vector.outerproduct' op cannot be distributed}}
+  // expected-note @+2 {{there is no rule for vector.outerproduct on vectors with layouts}}
+  // expected-note @+1 {{vector-lower-contract lowers it to ops that have one}}
+  %1 = vector.outerproduct %a, %b, %0 {kind = #vector.kind<add>} : vector<8xi32>, vector<8xi32>
+  return %1 : vector<8x8xi32>
+}
+
+// -----
+
 #grid = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [2, 2], subgroup_strides = [0, 0], thread_strides = [4, 1]>
 func.func @shape_cast(%v: vector<8x8xi32>) -> vector<64xi32> {
   %0 = iree_vector_ext.to_layout %v to layout(#grid) : vector<8x8xi32>
