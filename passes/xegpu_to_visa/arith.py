@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from mlir import ir
@@ -73,12 +73,20 @@ def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:
 def _dense(low: Lowering, attribute: ir.DenseElementsAttr, element: str, name: str) -> Reg:
     if is_float(element):
         return from_numbers(low, [const(_float_value(v, element, name), name) for v in dense_elements(attribute)])
-    values = integer_elements(ir.DenseIntElementsAttr(attribute))
-    found = doubled(low, values, name) if len(values) >= 4 else None
-    return found or from_numbers(low, [const(v, name) for v in values])
+    return dense(low, integer_elements(ir.DenseIntElementsAttr(attribute)), name)
 
 
-def doubled(low: Lowering, values: list[int], name: str) -> Reg | None:
+def dense(low: Lowering, values: Sequence[int], name: str) -> Reg:
+    """Registers with these integers."""
+
+    def made() -> Reg:
+        found = _doubled(low, values, name) if len(values) >= 4 else None
+        return found or from_numbers(low, [const(v, name) for v in values])
+
+    return low.emit.once(("dense", name, tuple(values)), made)
+
+
+def _doubled(low: Lowering, values: Sequence[int], name: str) -> Reg | None:
     """Registers with integers whose second half is the first half plus a constant, recursively: one addition per half.
 
     None if the integers do not have this form.
@@ -112,7 +120,7 @@ def from_numbers(low: Lowering, numbers: list[Numbers]) -> Reg:
 
 
 def _sources(low: Lowering, op: ir.Operation) -> list[Numbers]:
-    return [low.numbers(v) for v in op.operands]
+    return [low.operand(v) for v in op.operands]
 
 
 _TRUTH = {
@@ -362,7 +370,7 @@ def divide(low: Lowering, op: ir.Operation) -> None:
     """
     count, element, name = result_of(low, op)
     kind, signed = _DIVISIONS[op.name]
-    a, b = _sources(low, op)
+    a, b = (low.numbers(v) for v in op.operands)
     if element == "index":
         natural = bounds_of(a)[0] >= 0 and bounds_of(b)[0] >= 0
         # The quotient must fit too; the quotient of the least 32-bit number and -1 does not.

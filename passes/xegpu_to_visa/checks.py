@@ -31,14 +31,15 @@ def assert_(low: Lowering, op: ir.Operation) -> None:
     if isinstance(condition, KnownMask) and condition.value:
         return
     emit, end = low.emit, low.emit.label("Holds")
-    if isinstance(condition, Mask):
-        emit.jump(end, when=condition)
     message = ir.StringAttr(op.attributes["msg"]).value.replace("%", "%%")
-    print_record(low, message, [], [], stops=True)
-    place, number = emit.whole("uq", 1), emit.whole("ud", 1)
-    for register in (place, number):
-        emit.apply("mov", register.type, 1, const(_NOWHERE, register.type), into=register)
-    _store(low, _Lanes(place, 1, None), 0, number)
+    with emit.scope():
+        if isinstance(condition, Mask):
+            emit.jump(end, when=condition)
+        print_record(low, message, [], [], stops=True)
+        place, number = emit.whole("uq", 1), emit.whole("ud", 1)
+        for register in (place, number):
+            emit.apply("mov", register.type, 1, const(_NOWHERE, register.type), into=register)
+        _store(low, _Lanes(place, 1, None), 0, number)
     emit.place(end)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from msgspec import Struct, field
@@ -28,12 +29,26 @@ from xegpu_py.visa.operands import (
 from xegpu_py.visa.program import NOWHERE, Input, Instruction
 from xegpu_py.visa.spec import DataShape
 
+T = TypeVar("T")
+
 COPY = "copy"
 """A pseudo instruction that copies all of `src0` to `dst`. `coalesce` removes it, or replaces it by moves."""
 
 
 ALIGNMENTS = {1: "byte", 2: "word", 4: "dword", 8: "qword"}
 """The alignment of variables of this size in bytes."""
+
+
+class _Scope(Struct):
+    """Instructions that may be skipped or repeated.
+
+    Attributes:
+        available: the values that they have computed, by their keys.
+        front: instructions that precede them.
+    """
+
+    available: dict[Hashable, Any] = field(default_factory=dict)
+    front: list[Instruction] = field(default_factory=list)
 
 
 class Emitter(Struct):
@@ -53,14 +68,20 @@ class Emitter(Struct):
     where: Position = NOWHERE
     _labels: int = 0
     _aliases: dict[tuple[Variable, int, str], Variable] = field(default_factory=dict)
+    _scopes: list[_Scope] = field(default_factory=lambda: [_Scope()])
+    _levels: dict[Variable, int] = field(default_factory=dict)
 
     def variable(self, type_name: str, count: int, name: str = "") -> Variable:
         """A new variable. A variable of at least one register's size is aligned to registers."""
         size = count * TYPES[type_name].bytes
         align = "GRF" if size > 8 else ALIGNMENTS[1 << max(size - 1, 0).bit_length()]
         var = Variable(name or f"v{len(self.variables)}", type_name, count, align)
-        self.variables.append(var)
+        self._declare(var)
         return var
+
+    def _declare(self, var: Variable) -> None:
+        self.variables.append(var)
+        self._levels[var] = len(self._scopes) - 1
 
     def reg(self, type_name: str, count: int) -> Reg:
         """New registers for `count` numbers."""
@@ -71,7 +92,7 @@ class Emitter(Struct):
         size = TYPES[type_name].bytes
         padded = -(-count * size // self.target.grf_bytes) * self.target.grf_bytes // size
         var = Variable(f"v{len(self.variables)}", type_name, padded, "GRF")
-        self.variables.append(var)
+        self._declare(var)
         return Reg(var, 0, count)
 
     def predicate(self, count: int) -> Predicate:
@@ -139,6 +160,42 @@ class Emitter(Struct):
         values: dict[str, Any] = {"address": address, "data": data, "caches": caches, **operands}
         values |= {"sfid": "slm", "address_size": "a32"} if slm else {"sfid": "ugm", "address_size": "a64"}
         self.emit(name, lanes, guard=guard, **values)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Emit instructions that may be skipped or repeated: what they compute is not available afterwards."""
+        outer, self.instructions = self.instructions, []
+        self._scopes.append(_Scope())
+        yield
+        outer += [*self._scopes.pop().front, *self.instructions]
+        self.instructions = outer
+
+    def is_available(self, key: Hashable) -> bool:
+        """Whether the value of a key is available."""
+        return any(key in scope.available for scope in self._scopes)
+
+    def once(self, key: Hashable, make: Callable[[], T], sources: Sequence[Numbers] = (), *, hoists: bool = True) -> T:
+        """The value that `make` emits, and nothing overwrites; if a value of this key is available, that one.
+
+        Args:
+            sources: the numbers that it depends on.
+            hoists: whether it is emitted in front of the scopes that define none of them.
+        """
+        scopes, here = self._scopes, self.instructions
+        for scope in reversed(scopes):
+            if key in scope.available:
+                found: T = scope.available[key]
+                return found
+        level = max((self._level(s) for s in sources if isinstance(s, Reg)), default=0) if hoists else len(scopes)
+        if level < len(scopes) - 1:
+            self.instructions, self._scopes = scopes[level + 1].front, scopes[: level + 1]
+        found = self._scopes[-1].available[key] = make()
+        self.instructions, self._scopes = here, scopes
+        return found
+
+    def _level(self, reg: Reg) -> int:
+        """The number of scopes around the definition of a number; vectors count as defined in the innermost."""
+        return self._levels.get(reg.var.root[0], 0) if reg.count == 1 else len(self._scopes)
 
     @overload
     def as_type(self, numbers: Reg, type_name: str) -> Reg: ...
@@ -253,6 +310,11 @@ class Emitter(Struct):
             self.emit(name, lanes, dst=self.destination(result, start), saturate=saturate, **values)
         return result
 
+    def common(self, name: str, type_name: str, count: int, *sources: Numbers, saturate: bool = False) -> Reg:
+        """`apply`, or the available result of an equal instruction; nothing may overwrite the result."""
+        key = (name, type_name, count, sources, saturate)
+        return self.once(key, lambda: self.apply(name, type_name, count, *sources, saturate=saturate), sources)
+
     def double_math(self, name: str, count: int, *sources: Numbers) -> Reg:
         """Emit a function of f64, whose operands must be contiguous and aligned to a register."""
         lanes_of_register = self.target.grf_bytes // 8
@@ -283,6 +345,8 @@ class Emitter(Struct):
         """Registers that hold numbers, in their own type or another."""
         if isinstance(numbers, Reg) and type_name in ("", numbers.type):
             return numbers
+        if isinstance(numbers, Const) and numbers.count * numbers.format.bytes <= self.target.grf_bytes:
+            return self.common("mov", type_name or numbers.type, numbers.count, numbers)
         return self.apply("mov", type_name or numbers.type, numbers.count, numbers)
 
     def spread(self, numbers: Numbers, count: int) -> Reg:
@@ -299,7 +363,9 @@ class Emitter(Struct):
             self.apply("mov", to.type, to.count, numbers, into=to)
 
     def compare(self, condition: str, count: int, a: Numbers, b: Numbers, into: Mask | None = None) -> Mask:
-        """Truth values of a comparison."""
+        """Truth values of a comparison; one of two scalars has the same predicate for each `MASK_LANES` lanes."""
+        if into is None and count == 2 * MASK_LANES and all(isinstance(n, Const) or n.count == 1 for n in (a, b)):
+            return Mask(2 * self.compare(condition, MASK_LANES, a, b).predicates, count)
         result = into or self.mask(count)
         # The operands must fit an instruction, and the lanes one predicate.
         for at, size, lanes in self._lanes_of_masks(count, [a, b]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
@@ -27,6 +28,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Memory,
     Numbers,
     Reg,
+    Splat,
     Value,
     bounds_of,
     clamp,
@@ -78,17 +80,14 @@ class Lowering(PatternDriver):
     slm_bytes: int = 0
     barriers: int = 0
     _implicit: dict[str, Reg] = field(default_factory=dict)
-    _scaled: dict[tuple[Reg, int], Numbers] = field(default_factory=dict)
     _prints: Reg | None = None
     _payload: int = FIRST_INPUT
     _last: tuple[ir.Location, Position] | None = None
 
     def block(self, block: ir.Block) -> None:
         """Lower the ops of a block, except its terminator."""
-        outer, self._scaled = self._scaled, self._scaled.copy()
         for op in list(block.operations)[:-1]:
             self.op(op.operation)
-        self._scaled = outer
 
     def op(self, op: ir.Operation) -> None:
         """Lower one op."""
@@ -99,7 +98,8 @@ class Lowering(PatternDriver):
             dialects = ", ".join(sorted({name.partition(".")[0] for name in pattern}))
             self.fail("cannot be lowered to vISA", f"kernels may contain ops of {dialects}, but not all of them")
         try:
-            found(self, op)
+            with self.emit.scope() if len(op.regions) else nullcontext():
+                found(self, op)
         except ValueError as e:
             self.fail(f"cannot be lowered to vISA: {e}")
         self._op = outer
@@ -119,15 +119,24 @@ class Lowering(PatternDriver):
             self.fail("in SIMT mode cannot be lowered to vISA", "write mode = vc, or run xegpu-simt-to-vc before")
 
     def value(self, value: ir.Value) -> Value:
-        """The registers, constant or handle of an SSA value."""
-        return self.values[value]
+        """The registers, constant or handle of an SSA value. A splat is copied to registers for all elements."""
+        found = self.values[value]
+        if isinstance(found, Splat):
+            number = found.number
+            return replace(self.emit.common("mov", number.type, found.count, number), bounds=number.bounds)
+        return found
 
     def numbers(self, value: ir.Value) -> Numbers:
         """An SSA value as numbers."""
-        found = self.values[value]
+        found = self.value(value)
         if not isinstance(found, (Reg, Const)):
             self.fail(f"cannot take a value of type {value.type}")
         return found
+
+    def operand(self, value: ir.Value) -> Numbers:
+        """An SSA value as an operand of an instruction, which reads the number of a splat for all lanes."""
+        found = self.values[value]
+        return found.number if isinstance(found, Splat) else self.numbers(value)
 
     def type_of(self, value: ir.Value) -> str:
         """The register type of numeric SSA values; for an index the one that its range needs."""
@@ -340,12 +349,16 @@ class Lowering(PatternDriver):
             bounds = -(1 << 63), (1 << 63) - 1
         if kind == NARROW:
             a, b = (self.typed(n, NARROW) for n in (a, b))
-            found = self.emit.apply(instruction, kind, 1, a, b)
+            found = self.emit.common(instruction, kind, 1, a, b)
         elif instruction == "mul":
-            found = product(self.emit, a, b, 1)
+            found = self.product(a, b, 1)
         else:
-            found = self.emit.apply(instruction, kind, 1, *self.wide_enough(a, b))
+            found = self.emit.common(instruction, kind, 1, *self.wide_enough(a, b))
         return replace(found, bounds=bounds)
+
+    def product(self, a: Numbers, b: Numbers, count: int) -> Reg:
+        """The lowest 64 bits of a product, or the available product of the same integers."""
+        return self.emit.once(("product", a, b, count), lambda: product(self.emit, a, b, count), (a, b))
 
     def wide_enough(self, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
         """The operands of a 64-bit sum. One is widened to 64 bits if none is, because they determine the width."""
@@ -361,7 +374,7 @@ class Lowering(PatternDriver):
             return const(clamp(bounds_of(numbers))[0], NARROW, numbers.count)
         if numbers.type == NARROW:
             return numbers
-        found = self.emit.apply("mov", NARROW, numbers.count, numbers, saturate=True)
+        found = self.emit.common("mov", NARROW, numbers.count, numbers, saturate=True)
         return replace(found, bounds=clamp(bounds_of(numbers)))
 
     def add_clamped(self, a: Numbers, b: Numbers) -> Numbers:
@@ -373,7 +386,7 @@ class Lowering(PatternDriver):
             a, b = b, a
         if isinstance(a, Const) or (isinstance(b, Const) and b.value == 0):
             return self.clamped(self.add(a, b))
-        found = self.emit.apply("add", NARROW, 1, a, b, saturate=True)
+        found = self.emit.common("add", NARROW, 1, a, b, saturate=True)
         return replace(found, bounds=clamp((low + least, high + most)))
 
     def address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
@@ -381,25 +394,20 @@ class Lowering(PatternDriver):
         if isinstance(offset, Const):
             if offset.value == 0:
                 return base
-            return self.emit.apply("add", "uq", 1, base, const(offset.value * size, INDEX))
-        return self.emit.apply("add", "uq", 1, base, self.scaled(offset, size))
+            return self.emit.common("add", "uq", 1, base, const(offset.value * size, INDEX))
+        return self.emit.common("add", "uq", 1, base, self.scaled(offset, size))
 
     def scaled(self, offsets: Numbers, size: int) -> Numbers:
         """Offsets in elements of `size` bytes as 64-bit offsets in bytes, or as they are if that is the same."""
-        return product(self.emit, offsets, const(size, NARROW), offsets.count) if size > 1 else offsets
+        return self.product(offsets, const(size, NARROW), offsets.count) if size > 1 else offsets
 
     def scaled_lanes(self, offsets: Reg, size: int) -> Numbers:
-        """The offsets of lanes, scaled once for all accesses of a block; in 32 bits, if their bounds allow."""
-        found = self._scaled.get((offsets, size))
-        if found is None:
-            low, high = bounds_of(offsets)
-            if offsets.type != INDEX and low >= 0 and high * size < 1 << 32 and size.bit_count() == 1 < size:
-                shift = const(size.bit_length() - 1, "uw")
-                found = self.emit.apply("shl", "ud", offsets.count, self.emit.as_type(offsets, "ud"), shift)
-            else:
-                found = self.scaled(offsets, size)
-            self._scaled[offsets, size] = found
-        return found
+        """The offsets of lanes in bytes; in 32 bits, if their bounds allow."""
+        low, high = bounds_of(offsets)
+        if offsets.type != INDEX and low >= 0 and high * size < 1 << 32 and size.bit_count() == 1 < size:
+            shift = const(size.bit_length() - 1, "uw")
+            return self.emit.common("shl", "ud", offsets.count, self.emit.as_type(offsets, "ud"), shift)
+        return self.scaled(offsets, size)
 
     def local_address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
         """An address in shared local memory, ud: `base` and `offset` elements of `size` bytes."""
@@ -407,14 +415,14 @@ class Lowering(PatternDriver):
         if isinstance(place, Const):
             place = const(place.value * size, NARROW)
         elif size > 1:
-            place = self.emit.apply("shl", NARROW, 1, place, const(size.bit_length() - 1, NARROW))
+            place = self.emit.common("shl", NARROW, 1, place, const(size.bit_length() - 1, NARROW))
         if isinstance(base, Const) and isinstance(place, Const):
             return const(base.value + place.value, "ud")
         if isinstance(base, Const):
             base, place = place, base
         if isinstance(place, Const) and place.value == 0:
             return self.emit.as_type(self.emit.in_registers(base), "ud")
-        return self.emit.apply("add", "ud", 1, base, place)
+        return self.emit.common("add", "ud", 1, base, place)
 
     def uniform(self, value: ir.Value) -> Numbers | None:
         """The index of all elements of a vector, if it is a broadcast or computed from broadcasts."""

@@ -49,7 +49,9 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     if isinstance(source, (Reg, Const)):
         base = low.emit.in_registers(source, "ud" if desc.in_slm else "uq")
     base = (low.local_address if desc.in_slm else low.address)(base, first, size)
-    low.set(op, Lanes(_lane_addresses(low, base, offsets, size, desc.in_slm)))
+    key = ("lanes", base, offsets, size, desc.in_slm)
+    lanes = low.emit.once(key, lambda: _lane_addresses(low, base, offsets, size, desc.in_slm), hoists=False)
+    low.set(op, Lanes(lanes))
 
 
 @pattern("xegpu.update_offset")

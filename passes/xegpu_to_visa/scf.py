@@ -155,15 +155,17 @@ def _carried(low: Lowering, init: ir.Value, argument: ir.Value, out: ir.Value | 
 
 
 def join(low: Lowering, op: ir.Operation, results: list[Value], block: ir.Block) -> None:
-    """Copy a region's yielded values to the op's results; the first region creates the registers."""
-    values = [low.value(v) for v in yielded(block)]
-    if not results:
-        results += [Undefined()] * len(values)
-    for i, value in enumerate(values):
-        if isinstance(results[i], Undefined):
-            results[i] = carry(low.emit, low.fit(value, op.results[i]))
-        elif not isinstance(value, Undefined):
-            assign(low.emit, results[i], value)
+    """Lower a region, and copy its yielded values to the op's results; the first region creates the registers."""
+    with low.emit.scope():
+        low.block(block)
+        values = [low.value(v) for v in yielded(block)]
+        if not results:
+            results += [Undefined()] * len(values)
+        for i, value in enumerate(values):
+            if isinstance(results[i], Undefined):
+                results[i] = carry(low.emit, low.fit(value, op.results[i]))
+            elif not isinstance(value, Undefined):
+                assign(low.emit, results[i], value)
 
 
 def choose(low: Lowering, op: ir.Operation) -> None:
@@ -193,16 +195,12 @@ def if_(low: Lowering, op: ir.Operation) -> None:
     otherwise, end = emit.label("Else"), emit.label("EndIf")
     predicate = low.mask(op.operands[0]).predicates[0]
     emit.emit("jmp", guard=Guard(predicate, True), no_mask=False, label=otherwise)
-    first = regions[0].blocks[0]
-    low.block(first)
     results: list[Value] = []
-    join(low, op, results, first)
+    join(low, op, results, regions[0].blocks[0])
     if len(regions) > 1:
         emit.jump(end)
         emit.place(otherwise)
-        second = regions[1].blocks[0]
-        low.block(second)
-        join(low, op, results, second)
+        join(low, op, results, regions[1].blocks[0])
         emit.place(end)
     else:
         emit.place(otherwise)
@@ -241,18 +239,14 @@ def index_switch(low: Lowering, op: ir.Operation) -> None:
     end = emit.label("EndSwitch")
     results: list[Value] = []
 
-    def branch(region: ir.Region) -> None:
-        low.block(region.blocks[0])
-        join(low, op, results, region.blocks[0])
-
     regions = list(op.regions)
     for case, region in zip(cases, regions[1:]):
         following = emit.label("Case")
         same = emit.compare("eq", 1, low.emit.in_registers(chosen), low.index(case))
         emit.jump(following, unless=same)
-        branch(region)
+        join(low, op, results, region.blocks[0])
         emit.jump(end)
         emit.place(following)
-    branch(regions[0])
+    join(low, op, results, regions[0].blocks[0])
     emit.place(end)
     low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))

@@ -182,9 +182,16 @@ def is_handle(type_text: str) -> bool:
     return type_text.startswith(("!xegpu.", "memref<"))
 
 
+class Splat(Struct, frozen=True):
+    """A number in registers that is each of the `count` elements of a vector."""
+
+    number: Reg
+    count: int
+
+
 class Undefined(Struct, frozen=True):
     """An undefined descriptor, memref or barrier: `ub.poison`."""
 
 
-Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier | Undefined
+Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier | Splat | Undefined
 """The representation of an SSA value."""

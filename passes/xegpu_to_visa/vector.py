@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from mlir import ir
 from xegpu_py.passes.common.registers import INDEX, shape_and_element
 from xegpu_py.passes.common.values import integers, shape_of
-from xegpu_py.passes.xegpu_to_visa.arith import doubled, from_numbers, result_of
+from xegpu_py.passes.xegpu_to_visa.arith import dense, from_numbers, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import (
@@ -21,6 +22,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Mask,
     Numbers,
     Reg,
+    Splat,
     Undefined,
     is_handle,
 )
@@ -28,7 +30,7 @@ from xegpu_py.passes.xegpu_to_visa.wide import Combine, combiner
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.combining import CombiningKind
-from xegpu_py.visa.operands import Destination, Flag, Region
+from xegpu_py.visa.operands import Destination, Flag, Predicate, Region
 
 Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
@@ -142,9 +144,13 @@ def _reorder(low: Lowering, op: ir.Operation, order: Order) -> None:
 
 
 def _reorder_mask(low: Lowering, mask: Mask, order: Order) -> Mask:
-    """Reorder truth values by way of numbers."""
+    """Reorder truth values: whole predicates, or by way of numbers."""
     if np.array_equal(order.ravel(), np.arange(mask.count)):
         return mask
+    if order.size % MASK_LANES == 0:
+        rows = order.reshape(-1, MASK_LANES)
+        if not (rows[:, 0] % MASK_LANES).any() and (rows == rows[:, :1] + np.arange(MASK_LANES)).all():
+            return Mask(tuple(mask.predicates[first // MASK_LANES] for first in rows[:, 0]), order.size)
     return _truth(low, gather(low, _choose(low, mask), order))
 
 
@@ -239,8 +245,7 @@ def broadcast(low: Lowering, op: ir.Operation) -> None:
         return
     source = shape_of(op.operands[0])
     if isinstance(value, Reg) and value.count == 1:
-        # A single number is not copied, because every instruction can broadcast it.
-        low.set(op, low.emit.spread(value, count))
+        low.set(op, Splat(value, count) if count > 1 else value)
         return
     order = np.broadcast_to(_positions((*[1] * (len(shape) - len(source)), *source)), shape)
     _reorder(low, op, order)
@@ -438,10 +443,9 @@ def step(low: Lowering, op: ir.Operation) -> None:
 
 
 def steps(low: Lowering, count: int) -> Reg:
-    """Registers with 0, 1, 2 and so on."""
-    found = doubled(low, list(range(count)), NARROW)
-    assert found
-    return found
+    """Registers with 0, 1, 2 and so on: the first ones of longer registers, if there are any."""
+    longer = (n for n in (16, 32) if n >= count and low.emit.is_available(("dense", NARROW, tuple(range(n)))))
+    return dense(low, range(next(longer, count)), NARROW).part(0, count)
 
 
 @pattern("vector.create_mask", "vector.constant_mask")
@@ -454,17 +458,30 @@ def create_mask(low: Lowering, op: ir.Operation) -> None:
     else:
         bounds = [low.clamped(low.numbers(v)) for v in op.operands]
     found: Mask | None = None
-    order = _positions(shape)
     for d, bound in enumerate(bounds):
         if isinstance(bound, Const) and bound.value >= shape[d]:
             continue
-        index = np.broadcast_to(
-            np.arange(shape[d]).reshape([-1 if i == d else 1 for i in range(len(shape))]), order.shape
-        )
-        held = gather(low, steps(low, shape[d]), np.asarray(index).ravel())
-        mask = low.emit.compare("lt", count, held, bound)
+        index = np.broadcast_to(np.arange(shape[d]).reshape([-1 if i == d else 1 for i in range(len(shape))]), shape)
+        mask = _below(low, index.ravel(), bound)
         found = mask if found is None else low.emit.flags("and", count, found, mask)
     low.set(op, found or KnownMask(True, count))
+
+
+def _below(low: Lowering, indices: Order, bound: Numbers) -> Mask:
+    """True where an index is below a bound. Lanes of the same indices have the same predicate."""
+    emit, found = low.emit, list[Predicate]()
+    most = int(indices.max()) + 1
+
+    def compared(some: Order) -> Mask:
+        if isinstance(bound, Reg) and some.min() == some.max():
+            return emit.compare("gt", some.size, bound, const(int(some[0]), NARROW))
+        held = emit.once(("index", most, some.tobytes()), lambda: gather(low, steps(low, most), some))
+        return emit.compare("lt", some.size, held, bound)
+
+    for at in range(0, indices.size, MASK_LANES):
+        some = indices[at : at + MASK_LANES]
+        found += emit.once(("below", some.tobytes(), bound), partial(compared, some), hoists=False).predicates
+    return Mask(tuple(found), indices.size)
 
 
 @pattern("vector.fma", "math.fma")
@@ -564,8 +581,7 @@ def multi_reduction(low: Lowering, op: ir.Operation) -> None:
     source = _working(low, gather(low, low.reg(op.operands[0]), order), name)
     combine = combiner(low.emit, CombiningKind.of(op), source.type)
     found = _reduce(low, source, groups, count, combine)
-    acc = low.reg(op.operands[1]) if shape_of(op.operands[1]) else low.emit.in_registers(low.numbers(op.operands[1]))
-    found = combine(low.emit.in_registers(acc, source.type), found)
+    found = combine(low.emit.in_registers(low.numbers(op.operands[1]), source.type), found)
     low.set(op, low.emit.in_registers(found, name))
 
 

@@ -54,8 +54,7 @@ gpu.module @m {
   // CHECK: visa.shl (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0(0,0)<0;1,0> 0x2:d
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in1(0,0)<0;1,0>
   // CHECK-NEXT: visa.lsc_store.slm (M1_NM, 1) flat[[[V0]]_ud[0]]:a32 [[V2:%\w+]][0]:d32
-  // CHECK-NEXT: visa.shl (M1_NM, 1) [[V3:%\w+]](0,0)<1> %in0(0,0)<0;1,0> 0x2:d
-  // CHECK-NEXT: visa.add (M1_NM, 1) [[V4:%\w+]](0,0)<1> [[V3]](0,0)<0;1,0> 0x40:ud
+  // CHECK-NEXT: visa.add (M1_NM, 1) [[V4:%\w+]](0,0)<1> [[V0]](0,0)<0;1,0> 0x40:ud
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V5:%\w+]](0,0)<1> %in1(0,0)<0;1,0>
   // CHECK-NEXT: visa.lsc_store.slm (M1_NM, 1) flat[[[V4]][0]]:a32 [[V6:%\w+]][0]:d32
   gpu.func @shared(%i: index, %x: f32) workgroup(%first: memref<16xf32, 3>) kernel {

@@ -138,4 +138,28 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // What one branch computes is not available in the other one. What both need of values before them precedes them.
+  // CHECK-LABEL: gpu.func @available(
+  // CHECK: visa.add (M1_NM, 1) [[BASE:%\w+]](0,0)<1> %in0(0,0)<0;1,0> 0x10:q
+  // CHECK: visa.jmp (M1, 1, !{{%\w+}}) Else
+  // CHECK-NEXT: visa.mul (M1_NM, 16) [[BYTES:%\w+]](0,0)<1> %in1(0,0)<1;1,0> 0x4:d
+  // CHECK-NEXT: visa.add (M1_NM, 16) {{%\w+}}(0,0)<1> [[BYTES]](0,0)<1;1,0> [[BASE]](0,0)<0;1,0>
+  // CHECK: visa.label Else
+  // CHECK-NEXT: visa.mul (M1_NM, 16) [[OTHER:%\w+]](0,0)<1> %in1(0,0)<1;1,0> 0x4:d
+  // CHECK-NEXT: visa.add (M1_NM, 16) {{%\w+}}(0,0)<1> [[OTHER]](0,0)<1;1,0> [[BASE]](0,0)<0;1,0>
+  gpu.func @available(%m: memref<?xf32, strided<[1], offset: 4>>, %lanes: vector<16xi32>, %n: i32) kernel {
+    %zero = arith.constant 0 : i32
+    %is = arith.cmpi eq, %n, %zero : i32
+    %places = arith.index_cast %lanes : vector<16xi32> to vector<16xindex>
+    %all = vector.constant_mask [16] : vector<16xi1>
+    scf.if %is {
+      %d = xegpu.create_tdesc %m, %places {mode = vc} : memref<?xf32, strided<[1], offset: 4>>, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+      %x = xegpu.load_gather %d, %all {mode = vc} : !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<16xf32>
+    } else {
+      %d = xegpu.create_tdesc %m, %places {mode = vc} : memref<?xf32, strided<[1], offset: 4>>, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+      %x = xegpu.load_gather %d, %all {mode = vc} : !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<16xf32>
+    }
+    gpu.return
+  }
 }
