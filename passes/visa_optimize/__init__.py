@@ -25,7 +25,6 @@ class VisaOptimize(BodyPass):
       removed, and an instruction whose predicate is known becomes unconditional or is removed.
     - `copies`: copy propagation. Operands read the source of a copy, and results are written directly to the
       destination of a later move.
-    - `common`: common subexpression elimination.
     - `addresses`: strength reduction of addresses. Products become shifts, and constants become offsets of messages.
     - `hoist`: loop-invariant code motion.
     - `dead`: removes unread results, jumps to the next instruction, unused labels and unreachable code.
@@ -54,7 +53,6 @@ class VisaOptimize(BodyPass):
     grf: int = 0
     fold: bool = True
     copies: bool = True
-    common: bool = True
     addresses: bool = True
     hoist: bool = True
     dead: bool = True

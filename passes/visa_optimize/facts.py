@@ -1,4 +1,4 @@
-"""Facts about registers and predicates at a point of a program: constants, copies, sums, and expressions.
+"""Facts about registers and predicates at a point of a program: constants, copies and sums.
 
 A fact whose locations are all written once holds wherever its definition dominates. Any other fact holds to the end of
 its basic block, or until one of its locations is written again.
@@ -6,7 +6,7 @@ its basic block, or until one of its locations is written again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct, field
@@ -42,25 +42,6 @@ class Source(NamedTuple):
     plus: int = 0
 
 
-class Expression(NamedTuple):
-    """The location of a computed value.
-
-    Attributes:
-        root, places: the variable, and the first byte of each element.
-        size: bytes of an element.
-        stamp: the number of writes to them so far.
-        needs: bytes that the value depends on, as (root, first, end, stamp).
-        block: the block in which it was computed.
-    """
-
-    root: Root
-    places: tuple[int, ...]
-    size: int
-    stamp: int
-    needs: tuple[tuple[Root, int, int, int], ...]
-    block: int
-
-
 class _Table(Struct, Generic[F]):
     """Facts about elements, by root and first byte; each has the element's width."""
 
@@ -94,8 +75,6 @@ class Facts:
         self._constants: _Table[int] = _Table()
         self._copies: _Table[Source] = _Table()
         self._sums: _Table[Source] = _Table()
-        self._expressions: dict[Hashable, Expression] = {}
-        self._lasting_expressions: dict[Hashable, Expression] = {}
         self._path: list[tuple[int, dict[Root, int]]] = []
         self._count_writes(program)
 
@@ -117,7 +96,6 @@ class Facts:
         self._path.append((block, {}))
         for table in (self._constants, self._copies, self._sums):
             table.here = {}
-        self._expressions = {}
 
     def leave(self) -> None:
         """Leave a block: keep the facts that hold in all blocks that it dominates."""
@@ -125,10 +103,6 @@ class Facts:
         self._keep(self._constants, block)
         self._keep(self._copies, block)
         self._keep(self._sums, block)
-        for key, found in self._expressions.items():
-            settled = self.is_settled(found.root) and self._is_there(found)
-            if settled and all(self._is_kept(*need) for need in found.needs):
-                self._lasting_expressions[key] = found
 
     def _keep(self, table: _Table[F], block: int) -> None:
         for root, known in table.here.items():
@@ -235,35 +209,6 @@ class Facts:
     def note_sum(self, root: Root, at: int, size: int, source: Source) -> None:
         """Record that an element is another one plus a constant."""
         self._sums.here.setdefault(root, {})[at] = (size, source)
-
-    def note_expression(self, key: Hashable, found: Expression) -> None:
-        """Record the location of a computed value."""
-        self._expressions[key] = found
-
-    def expression(self, key: Hashable) -> Expression | None:
-        """The location of a computed value; None if it has been overwritten."""
-        for found in (self._expressions.get(key), self._lasting_expressions.get(key)):
-            if found and self._is_there(found):
-                return found
-        return None
-
-    def _is_there(self, found: Expression) -> bool:
-        here = self._path[-1][0]
-        if found.block != here and not self.flow.dominates(found.block, here):
-            return False
-        return found.stamp == self.stamp(found.root, min(found.places), max(found.places) + found.size)
-
-    def expression_at(
-        self, root: Root, places: Sequence[int], size: int, needs: Sequence[tuple[Root, int, int, int]] = ()
-    ) -> Expression:
-        """The record of a value that the current instruction has just written."""
-        stamp = self.stamp(root, min(places), max(places) + size)
-        return Expression(root, tuple(places), size, stamp, tuple(needs), self.block)
-
-    @property
-    def block(self) -> int:
-        """The current block."""
-        return self._path[-1][0]
 
 
 def writes(inst: Instruction, flow: Flow, target: Target) -> Iterator[tuple[Root, int, int, bool]]:

@@ -33,7 +33,7 @@ def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
     if steps.hoist and has_loops(new):
         pressure = _pressure(new, target)
         if pressure < budget:
-            new = _hoisted(new, target, steps, budget - pressure)
+            new = hoist(new, target, (budget - pressure) * target.grf_bytes)
     if steps.schedule:
         new = schedule_loads(new, target, budget * target.grf_bytes)
     # Long live ranges may cost more than they save: retry with a smaller budget.
@@ -41,8 +41,8 @@ def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
         pressure = _pressure(found, target)
         if pressure <= budget or pressure <= _pressure(program, target):
             return found
-    if steps.common or steps.copies:
-        fewer = replace(steps, schedule=False, hoist=False, common=False, copies=False)
+    if steps.copies:
+        fewer = replace(steps, schedule=False, hoist=False, copies=False)
         return optimize(program, target, fewer)
     return program
 
@@ -59,10 +59,3 @@ def _simplified(program: Program, target: Target, steps: VisaOptimize) -> Progra
     if steps.dead:
         program = remove_dead_code(program, target)
     return forward_results(program, target) if steps.copies else program
-
-
-def _hoisted(program: Program, target: Target, steps: VisaOptimize, budget: int) -> Program:
-    """The program with invariant code hoisted, in at most `budget` bytes of registers."""
-    moved = hoist(program, target, budget * target.grf_bytes)
-    # Instructions hoisted out of different blocks may be common subexpressions.
-    return program if moved is program else _simplified(moved, target, steps)

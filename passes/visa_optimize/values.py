@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from xegpu_py.passes.visa_optimize import VisaOptimize
 from xegpu_py.passes.visa_optimize.addresses import Addresses
-from xegpu_py.passes.visa_optimize.common import Common, Need
 from xegpu_py.passes.visa_optimize.constants import Constants
 from xegpu_py.passes.visa_optimize.copies import Copies, copied_elements, is_copy
 from xegpu_py.passes.visa_optimize.facts import Facts
-from xegpu_py.passes.visa_optimize.places import Places
+from xegpu_py.passes.visa_optimize.places import Places, bytes_of
 
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root, effects
@@ -21,7 +20,7 @@ from xegpu_py.visa.program import Instruction, Program
 
 
 def rewrite_values(program: Program, target: Target, steps: VisaOptimize) -> Program:
-    """The program after folding, copy propagation, common subexpression elimination and address rewriting."""
+    """The program after folding, copy propagation and address rewriting."""
     flow = flow_of(program)
     walk = _Walk(program, target, flow, steps)
     rewritten: dict[int, list[Instruction]] = {}
@@ -50,7 +49,6 @@ class _Walk:
         self.copies = Copies(self.facts, self.places, target)
         self.constants = Constants(self.facts, target)
         self.addresses = Addresses(self.facts, self.places, target, reads)
-        self.common = Common(self.facts, target)
         self.target = target
 
     def block(self, number: int, instructions: Sequence[Instruction]) -> list[Instruction]:
@@ -80,31 +78,25 @@ class _Walk:
         if not isinstance(dst, (Destination, Flag)) or not self.flow.certain(inst):
             self.facts.write(inst)
             return True
-        root, places, size = self.common.result(inst)
+        root, places, size = self._result(inst)
         constants = self.constants.results(inst) if self.steps.fold else None
         copies = copied_elements(inst, self.facts, self.target) if is_copy(inst) and self.steps.copies else []
         sums = self.addresses.sums(inst) if self.steps.addresses else []
         if copies and all((s.root, s.at) == (root, place) for place, s in copies):
             return False
-        key: Hashable = None
-        needs: tuple[Need, ...] = ()
-        found = None
-        if self.steps.common and not copies:
-            key = self.common.constant_key(inst, constants, size) if constants else None
-            if not constants and (known := self.common.key(inst)):
-                key, needs = known
-            found = self.facts.expression(key) if key else None
-        if found and self.common.is_there(found, root, places):
-            return False
         self.facts.write(inst)
-        if found and not (found.root == root and set(found.places) & set(places)):
-            copies = self.common.copies(found, places)
         for place, bits in zip(places, constants or ()):
             self.facts.note_constant(root, place, size, bits)
         for place, source in copies:
             self.facts.note_copy(root, place, size, source)
         for place, source in sums:
             self.facts.note_sum(root, place, size, source)
-        if key and not found:
-            self.facts.note_expression(key, self.facts.expression_at(root, places, size, needs))
         return True
+
+    def _result(self, inst: Instruction) -> tuple[Root, list[int], int]:
+        """The variable that an arithmetic instruction writes, the first byte of each lane's element, and its width."""
+        dst = inst["dst"]
+        if isinstance(dst, Flag):
+            return dst.var, list(range(inst.first_lane, inst.first_lane + inst.exec_size)), 1
+        root, places = bytes_of(dst, inst.exec_size, self.target)
+        return root, places, dst.var.format.bytes

@@ -1,5 +1,5 @@
-// RUN: xegpu-opt %s --visa-optimize='fold=false copies=false common=false schedule=false' | FileCheck %s
-// RUN: xegpu-opt %s --visa-optimize='fold=false copies=false common=false dead=false' | FileCheck %s --check-prefix=OFF
+// RUN: xegpu-opt %s --visa-optimize='fold=false copies=false schedule=false' | FileCheck %s
+// RUN: xegpu-opt %s --visa-optimize='fold=false copies=false dead=false' | FileCheck %s --check-prefix=OFF
 
 gpu.module @kernels {
   // What nobody reads goes, loads and what only counts itself included; so do variables, idle jumps and labels.
