@@ -100,7 +100,8 @@ def _surface(low: Lowering, block: Block, desc: TensorDesc, scale: int = 1) -> d
     width, height, pitch = block.surface
     x: Numbers = block.offsets[-1]
     if scale > 1:
-        x = low.emit.common("asr", NARROW, 1, low.emit.in_registers(x), const(scale.bit_length() - 1, "uw"))
+        by = scale.bit_length() - 1
+        x = low.index(x.value >> by) if isinstance(x, Const) else low.emit.common("asr", NARROW, 1, x, const(by, "uw"))
     base, y = _matrix(low, block, bit_width(desc.element) // 8)
     return {
         "base": _scalar(low, low.emit.in_registers(base)),
