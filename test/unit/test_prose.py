@@ -60,3 +60,22 @@ def test_comments_of_lit_tests(folder):
     comments = [c for f in files for c in re.findall(r"(?m)^\s*(?://|#)(?! ?[A-Z0-9-]+:)(.*)", f.read_text())]
     assert len(comments) > 5
     assert [found for text in comments for found in avoided(text)] == []
+
+
+TERMS = {
+    "2D (?:block )?messages?": "2d-block-message", "DPAS(?!\\.md)": "dpas", "GRFs?": "grf", "IGC": "igc",
+    "SIMT mode": "simt-mode",
+    "SLM|shared local memory": "slm", "VC mode": "vc-mode", "VNNI": "vnni-layout", "finalizer": "finalizer",
+    "hardware threads?": "hardware-thread", "named barriers?": "named-barrier", "repeat count": "repeat-count",
+    "systolic stages?": "systolic-depth", "work items?": "work-item",
+}  # fmt: skip
+"""Terms of the glossary, with their anchors there."""
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/[!g]*.md")), ids=lambda p: p.name)
+def test_terms_are_linked_to_the_glossary(page):
+    text = page.read_text()
+    prose = re.sub(r"(?ms)^```.*?^```$|^(?:#|\||    |!\[|- \[).*?$", "", text)
+    prose = re.sub(r"`[^`]*`|\[[^\]]*\]\([^)]*\)", "", prose)
+    used = {anchor for term, anchor in TERMS.items() if re.search(rf"(?<![\w-])(?:{term})(?![\w-])", prose)}
+    assert {a for a in used if f"glossary.md#{a})" not in text} == set()
