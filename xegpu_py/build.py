@@ -23,7 +23,7 @@ import mlir.dialects
 from mlir import ir
 from mlir.dialects import gpu
 
-from xegpu_py.ir.bindings import loc_tracebacks, tracebacks_leave_out
+from xegpu_py.ir.bindings import kernel_attribute, loc_tracebacks, tracebacks_leave_out
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
@@ -77,7 +77,7 @@ def kernel(name: str, *types: ir.Type | str) -> Iterator[tuple[ir.Value, ...]]:
     attributes: dict[str, ir.Attribute] = {
         "sym_name": ir.StringAttr.get(name),
         "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [])),
-        "gpu.kernel": ir.UnitAttr.get(),
+        kernel_attribute(): ir.UnitAttr.get(),
     }
     func = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
     entry = func.regions[0].blocks.append(*inputs)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from xegpu_py.dialects.visa.syntax import PRED, VAR, parsed_of
 
 from xegpu_py.ir.assembly import encode
+from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.codecs import StringCodec
 from xegpu_py.ir.context import Context, current
@@ -30,7 +31,6 @@ from xegpu_py.visa.verify import Issue
 from xegpu_py.visa.verify import verify as program_issues
 
 KERNEL = "gpu.func"
-IS_KERNEL = "gpu.kernel"
 RETURN = "gpu.return"
 ATTRIBUTES = "visa.attributes"
 TARGET = "visa.target"
@@ -49,7 +49,7 @@ def kernels(module: ir.Operation) -> list[ir.Operation]:
 
 
 def _is_kernel(op: ir.Operation) -> bool:
-    return op.name == KERNEL and IS_KERNEL in op.attributes
+    return op.name == KERNEL and is_kernel(op)
 
 
 def name_of(func: ir.Operation) -> str:

@@ -8,11 +8,11 @@ when this module is imported. Each difference is found by looking for the name, 
 from __future__ import annotations
 
 import ctypes
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from enum import IntEnum
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,12 @@ __all__ = [
     "AtomicRMWKind",
     "has_subgroup_broadcast",
     "invalidate",
+    "is_kernel",
+    "kernel_attribute",
     "load_dialects",
     "loc_tracebacks",
     "name_segments",
+    "narrowed",
     "register_dialect",
     "register_operation",
     "search_dialects_below",
@@ -81,7 +84,7 @@ else:
     AtomicRMWKind = _with_missing_kinds(arith.AtomicRMWKind)
 
 
-@lru_cache
+@functools.lru_cache
 def _of_cpp(name: str, arguments: int) -> Callable[..., bool]:
     """A function of the library of the bindings, for which they have no Python name.
 
@@ -98,12 +101,25 @@ def _of_cpp(name: str, arguments: int) -> Callable[..., bool]:
     raise ImportError(f"these MLIR bindings lack {name}; LLVM 21.1 or later is needed")
 
 
-@lru_cache
+@functools.lru_cache
 def has_subgroup_broadcast() -> bool:
     """Whether there is `gpu.subgroup_broadcast`, which LLVM 21 lacks."""
     from mlir.dialects import gpu
 
     return hasattr(gpu, "SubgroupBroadcastOp")
+
+
+def kernel_attribute() -> str:
+    """The attribute of a `gpu.func` that is a kernel: `gpu.kernel` up to LLVM 22, and `kernel` after it."""
+    from mlir.dialects import gpu
+
+    return getattr(gpu.GPUFuncOp, "KERNEL_ATTR_NAME", "gpu.kernel")
+
+
+def is_kernel(func: ir.Operation) -> bool:
+    """Whether a `gpu.func` is a kernel."""
+    attributes = func.attributes
+    return "gpu.kernel" in attributes or "kernel" in attributes
 
 
 def loc_tracebacks() -> AbstractContextManager[None]:
@@ -178,6 +194,16 @@ def _add_missing() -> None:
             "is_before_in_block": _is_before_in_block,
         },
         ir.InsertionPoint: {"after": classmethod(_after)},
+        # After LLVM 22 each kind of location has a class of its own instead.
+        ir.Location: {
+            f"is_a_{kind}": functools.partialmethod(_is_location, name)
+            for kind, name in (
+                ("file", "FileLineColLoc"),
+                ("name", "NameLoc"),
+                ("callsite", "CallSiteLoc"),
+                ("fused", "FusedLoc"),
+            )
+        },
     }
     if _TRACKS_OPERATIONS:
         # In LLVM 21 operands are plain values, and not results or block arguments.
@@ -205,6 +231,26 @@ def _add_missing() -> None:
 def _erase(op: ir.Operation, erase: Callable[[ir.Operation], None] = ir.Operation.erase) -> None:
     op.context._clear_live_operations_inside(op)
     erase(op)
+
+
+_LOCATIONS = tuple(ir.Location.__subclasses__())
+"""The classes of the kinds of locations, which LLVM 22 and earlier releases do not have."""
+
+
+def narrowed(location: ir.Location) -> ir.Location:
+    """A location as an object of the class of its kind: those of diagnostics are of the base class."""
+    if type(location) is not ir.Location:
+        return location
+    for cls in _LOCATIONS:
+        try:
+            return cls(location)
+        except ValueError:
+            pass
+    return location
+
+
+def _is_location(location: ir.Location, name: str) -> bool:
+    return isinstance(location, getattr(ir, name))
 
 
 def _narrowest(e: ir.AffineExpr) -> ir.AffineExpr:

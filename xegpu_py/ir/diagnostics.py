@@ -11,6 +11,8 @@ from mlir import ir
 from msgspec import Struct
 from msgspec.structs import replace
 
+from xegpu_py.ir.bindings import narrowed
+
 Severity = Literal["error", "warning", "remark", "note"]
 
 _SHOWN_COLUMNS = 200
@@ -119,7 +121,7 @@ def position_of(location: ir.Location) -> Position:
     """Where in a file an MLIR location points: through names, call sites and fusions to the first file position."""
     pending = [location]
     while pending:
-        loc = pending.pop()
+        loc = narrowed(pending.pop())
         if loc.is_a_file():
             return Position(loc.filename, loc.start_line, loc.start_col)
         if loc.is_a_name():

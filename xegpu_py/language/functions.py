@@ -19,11 +19,11 @@ from xegpu_py.language.values import Product, Value, both, constant, value_of
 _DIMENSIONS = ("x", "y", "z")
 
 
-def full(shape: int | Sequence[int], number: Any, dtype: Any = np.float32, map: WgMap | None = None) -> Value:
+def full(shape: int | Sequence[int], value: Any, dtype: Any = np.float32, map: WgMap | None = None) -> Value:
     """A line or matrix of one number, or of a scalar of the kernel."""
-    if isinstance(number, Value):
-        return number.to(dtype).broadcast(static_shape(shape))
-    return constant(dtype_of(dtype), number, static_shape(shape), map)
+    if isinstance(value, Value):
+        return value.to(dtype).broadcast(static_shape(shape))
+    return constant(dtype_of(dtype), value, static_shape(shape), map)
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = np.float32, map: WgMap | None = None) -> Value:
@@ -41,15 +41,15 @@ def zeros_like(value: Value) -> Value:
     return zeros(value.shape, value.dtype)
 
 
-def arange(start: int, stop: int | None = None, map: WgMap | None = None) -> Value:
-    """The indices from `start` up to `stop`, or from 0 up to `start` without `stop`, as a line of type index.
+def arange(start: int, end: int | None = None, map: WgMap | None = None) -> Value:
+    """The indices from `start` up to `end`, or from 0 up to `start` without `end`, as a line of type index.
 
     Raises:
         ValueError: if the range is empty.
         TypeError: if the bounds are not known at compile time.
     """
     BUILDING.check()
-    first, last = (static_extent(n, "a bound of arange") for n in ((0, start) if stop is None else (start, stop)))
+    first, last = (static_extent(n, "a bound of arange") for n in ((0, start) if end is None else (start, end)))
     if last <= first:
         raise ValueError(f"arange({first}, {last}) has no elements")
     made = vector.step(mlir.Type.parse(vector_text((last - first,), "index")))
@@ -59,14 +59,14 @@ def arange(start: int, stop: int | None = None, map: WgMap | None = None) -> Val
     return found + first if first else found
 
 
-def where(mask: Any, a: Any, b: Any) -> Value:
-    """Elements of `a` where the mask is set, and of `b` elsewhere, by numpy's broadcasting."""
-    chosen = value_of(mask).to(types.bool_)
-    if isinstance(a, (Value, Product)) or isinstance(b, (Value, Product)):
-        one, other = both(a, b)
+def where(condition: Any, x: Any, y: Any) -> Value:
+    """Elements of `x` where the condition holds, and of `y` elsewhere, by numpy's broadcasting."""
+    chosen = value_of(condition).to(types.bool_)
+    if isinstance(x, (Value, Product)) or isinstance(y, (Value, Product)):
+        one, other = both(x, y)
     else:
-        dtype = types.promote(types.of_scalar(a), types.of_scalar(b))
-        one, other = constant(dtype, a), constant(dtype, b)
+        dtype = types.promote(types.of_scalar(x), types.of_scalar(y))
+        one, other = constant(dtype, x), constant(dtype, y)
     shape = tuple(np.broadcast_shapes(chosen.shape, one.shape))
     made = arith.select(chosen.broadcast(shape).ir, one.broadcast(shape).ir, other.broadcast(shape).ir)
     return one._made(made, shape=shape)

@@ -113,9 +113,9 @@ def maximum(a: Any, b: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> A
     return _chosen(a, b, "max", propagate_nan)
 
 
-def clamp(value: Any, least: Any, most: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> Any:
-    """The elements limited to the range from `least` to `most`."""
-    return minimum(maximum(value, least, propagate_nan), most, propagate_nan)
+def clamp(x: Any, min: Any, max: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> Any:
+    """The elements limited to the range from `min` to `max`."""
+    return minimum(maximum(x, min, propagate_nan), max, propagate_nan)
 
 
 def fdiv(a: Any, b: Any, ieee_rounding: bool = False) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
+from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.verifier import walk
@@ -115,7 +116,7 @@ def kernel_of(module: Module, name: str | None) -> ir.Operation:
     Raises:
         ValueError: if there is none, or several and no name.
     """
-    found = [op for op in walk(module.operation) if op.name == "gpu.func" and "gpu.kernel" in op.attributes]
+    found = [op for op in walk(module.operation) if op.name == "gpu.func" and is_kernel(op)]
     return found[chosen([ir.StringAttr(op.attributes["sym_name"]).value for op in found], name)]
 
 

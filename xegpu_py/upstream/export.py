@@ -12,6 +12,7 @@ from mlir.dialects import arith
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.interfaces import BlockAccess
+from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.module import Module, parse_source, print_op
@@ -120,7 +121,7 @@ class _Export:
                 del attributes[SUBGROUP_SIZE]
             return
         if threads.LANES_ATTR not in attributes and not self.count_lanes:
-            if "gpu.kernel" in attributes or "kernel" in attributes:
+            if is_kernel(self.func):
                 attributes["VectorComputeFunctionINTEL"] = ir.UnitAttr.get()
             return
         if threads.LANES_ATTR in attributes:

@@ -17,6 +17,7 @@ from typing import Literal
 
 from mlir import ir
 
+from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, error_at, position_of
 from xegpu_py.ir.module import Module, parse_source, print_op
@@ -111,7 +112,7 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
         module, counts = _upstream_module(source, chip)
         with module.context, ir.Location.unknown():
             for func in list(kernels(module.outline)):
-                if "gpu.kernel" in func.attributes:
+                if is_kernel(func):
                     at = level or level_of(func)
                     of_tiles = has_tiles and counts and at == "subgroup"
                     _replace(func, tool, "tile" if of_tiles else at, chip, to_llvm, counts)

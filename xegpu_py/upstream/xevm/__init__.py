@@ -14,6 +14,7 @@ from itertools import zip_longest
 from mlir import ir
 from mlir.passmanager import PassManager
 
+from xegpu_py.ir.bindings import kernel_attribute
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.builders import integer_type, make
@@ -143,7 +144,7 @@ def _as_gpu_func(
     attributes: dict[str, ir.Attribute] = {
         "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
         "sym_name": func.attributes["sym_name"],
-        "gpu.kernel": ir.UnitAttr.get(),
+        kernel_attribute(): ir.UnitAttr.get(),
         SUBGROUP_SIZE: ir.IntegerAttr.get(integer_type(32), LANES),
         **{n: func.attributes[n] for n in _KEPT if n in func.attributes},
     }
