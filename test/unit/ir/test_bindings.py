@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py.ir import bindings
+from xegpu_py.ir.verifier import walk
 from xegpu_py.upstream import import_upstream, threads
 
 ROOT = Path(__file__).parents[3]
@@ -172,3 +174,26 @@ def test_lanes_share_a_number_with_and_without_a_broadcast(op, monkeypatch):
         expected = np.where(np.arange(64)[:, None] < 32, 2 * a, a)
         xegpu_py.compile(module, engine=engine)(a, block=64)
         np.testing.assert_array_equal(a, expected)
+
+
+def test_locations_of_diagnostics_get_the_class_of_their_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After LLVM 22 each kind of location has a class, whose constructor refuses other kinds."""
+
+    def refusing(location: object) -> object:
+        raise ValueError("Cannot cast location")
+
+    with xegpu_py.Context():
+        location = bindings.ir.Location.file("a.mlir", 1, 2)
+        assert bindings.narrowed(location) is location
+        monkeypatch.setattr(bindings, "_LOCATIONS", (refusing, lambda held: ("narrowed", held)))
+        assert bindings.narrowed(location) == ("narrowed", location)
+
+
+def test_kernels_of_later_releases_have_another_attribute() -> None:
+    module = xegpu_py.parse("gpu.module @m {\n  gpu.func @f() {\n    gpu.return\n  }\n}")
+    func = next(op for op in walk(module.operation) if op.name == "gpu.func")
+    assert not bindings.is_kernel(func)
+    for name in ("kernel", bindings.kernel_attribute()):
+        func.attributes[name] = bindings.ir.UnitAttr.get(func.context)
+        assert bindings.is_kernel(func)
+        del func.attributes[name]

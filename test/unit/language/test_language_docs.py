@@ -1,7 +1,9 @@
 """The tables of docs/tile-language.md are true."""
 
+import inspect
 import re
 
+import pytest
 from markdown import ROOT
 
 import xegpu_py.language as xl
@@ -40,3 +42,16 @@ def test_all_names_have_help():
     functions = [name for name in xl.__all__ if callable(getattr(xl, name)) and not isinstance(getattr(xl, name), type)]
     assert not [name for name in functions if not getattr(xl, name).__doc__]
     assert all(hasattr(xl, name) for name in xl.__all__)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("where", ("condition", "x", "y")),
+        ("full", ("shape", "value", "dtype")),
+        ("clamp", ("x", "min", "max", "propagate_nan")),
+        ("arange", ("start", "end")),
+    ],
+)
+def test_parameters_have_the_names_of_triton(name: str, parameters: tuple[str, ...]) -> None:
+    assert tuple(inspect.signature(getattr(xl, name)).parameters)[: len(parameters)] == parameters
