@@ -73,7 +73,7 @@ class Effects(Struct, frozen=True):
 
 def effects(inst: Instruction, target: Target) -> Effects:
     """The effects of an instruction, if all its lanes are enabled."""
-    # An instruction does not change, and is asked for its effects by each analysis.
+    # Instructions are immutable and every analysis needs their effects, so the result is kept.
     known: tuple[Target, Effects] | None = inst.__dict__.get("_effects")
     if known is None or known[0] is not target:
         known = inst.__dict__["_effects"] = (target, _effects(inst, target))
@@ -86,12 +86,12 @@ def _effects(inst: Instruction, target: Target) -> Effects:
     writes: list[Access] = []
     tests = [inst.guard.var] if inst.guard else []
     sets = None
-    # A predicate that selects decides what is written, and not whether.
+    # A predicate that selects decides which value is written, not whether one is written.
     guarded = inst.guard is not None and not spec.selects
     all_lanes = inst.no_mask or spec.all_lanes
     single = spec.category in MESSAGES and inst.exec_size == 1
     data = inst.values.get("data")
-    # Each element's lanes begin at a register, and may leave the rest of it alone.
+    # The lanes of each element begin at a register and may leave the rest of it unwritten.
     ragged = data and data.vector > 1 and not data.transpose and inst.exec_size * data.register_bytes % grf
     for slot in spec.slots:
         value = inst.values[slot.name]

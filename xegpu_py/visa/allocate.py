@@ -1,4 +1,4 @@
-"""Variables to registers by linear scan, and the pressure that results."""
+"""Register allocation by linear scan, and the resulting register pressure."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Allocation(Struct, frozen=True):
         bytes: size of the register file that they need.
         grf_bytes: bytes of a register.
         registers: registers that the kernel is given.
-        pressure: most registers' worth of bytes that are live at once.
-        peak: index of an instruction at which that is so.
-        where: where that stands.
-        beyond: variables that lie behind the registers that there are.
+        pressure: the maximum number of bytes live at once, in registers.
+        peak: index of an instruction at which the maximum occurs.
+        where: the source location of that instruction.
+        beyond: variables that lie beyond the last register.
     """
 
     offsets: Mapping[Variable, int]
@@ -61,7 +61,7 @@ class Allocation(Struct, frozen=True):
 def allocate(program: Program, target: Target, registers: int | None = None) -> Allocation:
     """Place the variables of a program by linear scan over their live ranges.
 
-    Inputs lie where the thread's payload has them; the others at the first place that is free for as long as they live.
+    Inputs lie where the thread's payload has them; the others at the first place that is free during their live range.
 
     Args:
         registers: registers that the thread has; by default the target's usual number.
@@ -96,7 +96,7 @@ def allocate(program: Program, target: Target, registers: int | None = None) -> 
 
 
 class _Gaps:
-    """The free bytes of a register file without an end."""
+    """The free bytes of a register file of unlimited size."""
 
     def __init__(self) -> None:
         # Gap n is from _starts[n] to _ends[n], and none touches the next.

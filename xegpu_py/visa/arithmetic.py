@@ -34,11 +34,11 @@ def source_types(inst: Instruction) -> list[str]:
     return [source.format.name for source in inst.sources if isinstance(source, (Region, Immediate))]
 
 
-# Which types meet.
+# Rules on the types of operands of one instruction.
 
 
 def _types(inst: Instruction) -> list[str]:
-    """Types of sources and result, but of predicates."""
+    """Types of the sources and of the result, without predicates."""
     dst = inst["dst"]
     return [*source_types(inst), *([] if isinstance(dst, Flag) else [dst.var.type])]
 
@@ -54,7 +54,7 @@ def _mixed(sources: Sequence[str], types: Sequence[str]) -> Problem:
 
 
 def _brain(inst: Instruction, target: Target) -> Problem:
-    """bf meets bf and f alone."""
+    """bf can only be combined with bf and f."""
     types = set(_types(inst))
     if "bf" in types and not types <= {"bf", "f"}:
         return (f"bf meets bf and f alone, not {', '.join(sorted(types - {'bf', 'f'}))}", "convert by a mov")
@@ -62,7 +62,7 @@ def _brain(inst: Instruction, target: Target) -> Problem:
 
 
 def _same_kind(inst: Instruction, target: Target) -> Problem:
-    """Floats give floats."""
+    """Float sources require a float result."""
     *sources, dst = types = _types(inst)
     problem = _mixed(sources, types)
     if problem is None and TYPES[sources[0]].is_float and not TYPES[dst].is_float:

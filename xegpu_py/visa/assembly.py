@@ -37,7 +37,7 @@ _ALIGN_SPELLINGS = {"2GRF": "GRFx2", "1": "byte", "2": "word", "4": "dword", "8"
 
 
 def is_name(text: str) -> bool:
-    """Whether a variable can be called so."""
+    """Whether a variable can have this name."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -108,10 +108,10 @@ def read(source: Source) -> list[Program]:
     """The kernels of an assembly text.
 
     Raises:
-        DiagnosticError: where the text does not read.
+        DiagnosticError: if the text cannot be parsed.
     """
     source.check_numbers()
-    # Comments become spaces, so that offsets stay.
+    # Comments become spaces, so that offsets do not change.
     text = _COMMENT.sub(lambda m: m[0] if m[1] else re.sub(r"[^\n]", " ", m[0]), source.text)
     kernels: list[_KernelText] = []
     start = 0
@@ -306,7 +306,7 @@ def write(programs: Sequence[Program], lines: bool = False) -> str:
 
     Args:
         lines: whether comments say from which lines of a source instructions come, such as `// gemm.mlir:12`. An
-            instruction of the line of the one before has none.
+            instruction from the same line as the previous one has no comment.
     """
     out = [f".version {VERSION}"]
     for program in programs:

@@ -31,7 +31,7 @@ _ALWAYS = ("%", "BuiltIn", "Builtin", "implBufPtr", "localIdBufPtr")
 
 
 class FinalizerError(Exception):
-    """The finalizer does not accept the text, or is not there. The message says which and why."""
+    """The finalizer rejects the text or is not installed. The message says which and why."""
 
 
 class FinalizerMissing(FinalizerError):
@@ -67,10 +67,10 @@ def finalize(assembly: str, platform: str, registers: int | None = None, seconds
     """Native ISA of a kernel.
 
     Args:
-        assembly: vISA assembly with one kernel; of several it would write files over each other.
+        assembly: vISA assembly with one kernel; with several, the finalizer would overwrite its own output files.
         platform: what the finalizer calls the GPU: `Target.platform`.
-        registers: registers of a thread, 128 or 256; None for the usual number. The text has no word for it.
-        seconds: after how long it is given up.
+        registers: registers of a thread, 128 or 256; None for the usual number. The assembly text cannot state it.
+        seconds: the time limit.
 
     Raises:
         FinalizerError: if it is not installed, does not accept the text, or does not end in time.
@@ -94,7 +94,7 @@ def finalize(assembly: str, platform: str, registers: int | None = None, seconds
             raise FinalizerError(f"{PROGRAM} did not end within {seconds:g} s") from None
         native = sorted(path.glob("*.asm"))
         errors = "".join(p.read_text(errors="replace") for p in sorted(path.glob("*.errors.txt")))
-        # Its exit status says nothing: that the native text is there and no errors are is the success.
+        # Its exit status is not reliable: success means that the native text exists and no errors were printed.
         if len(native) != 1 or errors:
             raise FinalizerError(_reason(errors + "\n" + done.stdout + done.stderr, done.returncode))
         return _native(native[0].read_text(errors="replace"))

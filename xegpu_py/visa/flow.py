@@ -1,4 +1,4 @@
-"""Basic blocks of a program: which follows which, and which dominates which."""
+"""Basic blocks of a program, with their successors, predecessors and dominators."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from xegpu_py.visa.spec import LANES
 class Flow:
     """The control-flow graph of a program, as a hardware thread sees it.
 
-    A thread is always where those of its lanes are that are farthest behind. Lanes that diverge at a `goto` wait where
-    they are, or where jumps bring them, until the others come there, or leave for a place farther on: behind
-    a jump forward or a `ret` comes the next place where lanes may wait.
+    A thread always executes its lanes that are at the earliest instruction of the program. Lanes that diverge at a
+    `goto` wait, after the `goto` or at its label, until the other lanes arrive there or move beyond that place. After
+    a forward jump or a `ret`, the thread continues at the next place where lanes may wait.
 
     Attributes:
         blocks: the instructions of each block, by their indices. Blocks without any come last: each leads to a place
@@ -55,7 +55,7 @@ class Flow:
 
     @cached_property
     def predecessors(self) -> list[list[int]]:
-        """For each block those on which it may follow."""
+        """The predecessors of each block."""
         found: list[list[int]] = [[] for _ in self.blocks]
         for number, successors in enumerate(self.successors):
             for successor in successors:
@@ -100,7 +100,7 @@ class Flow:
 
     @cached_property
     def spans(self) -> dict[int, tuple[int, int]]:
-        """For each block that can be reached where a walk of the dominator tree enters and leaves it."""
+        """The entry and exit numbers of each reachable block in a walk of the dominator tree."""
         children: dict[int, list[int]] = {}
         for number in self.order[1:]:
             children.setdefault(self.dominators[number], []).append(number)
@@ -118,7 +118,7 @@ class Flow:
         return found
 
     def dominates(self, a: int, b: int) -> bool:
-        """Whether each way to block `b` leads through block `a`."""
+        """Whether block `a` dominates block `b`: each path to `b` leads through `a`."""
         if a not in self.spans or b not in self.spans:
             return False
         start, end = self.spans[a]
@@ -140,7 +140,7 @@ def divergent_lanes(program: Program) -> range:
 
 @analysis
 def flow_of(program: Program) -> Flow:
-    """The flow of a program, made once."""
+    """The control-flow graph of a program, computed once."""
     return Flow(program)
 
 

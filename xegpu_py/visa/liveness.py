@@ -16,10 +16,10 @@ from xegpu_py.visa.program import Instruction, Program, analysis
 
 @analysis
 def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, int]]:
-    """First and last instruction, by index, between which each variable that is not an alias must keep its registers.
+    """The first and last instruction, by index, between which each variable that is not an alias needs its registers.
 
-    A byte is live where it may hold what was written to it and where that may still be read, unless it is certain to be
-    written in between. A variable's range spans all places at which one of its bytes is live, or accessed. Inputs are
+    A byte is live where a value may have been written to it and may still be read before the byte is certainly
+    overwritten. A variable's range spans all places at which one of its bytes is live, or accessed. Inputs are
     written before the first instruction.
     """
     flow = flow_of(program)
@@ -112,7 +112,7 @@ _Summaries = Mapping[int, _Summary]
 def _across_blocks(
     found: Sequence[Mapping[Variable, _Summary]], given: Collection[Variable]
 ) -> dict[Variable, _Summaries]:
-    """The variables that may hold something from one block to another, or from one run of a block to its next."""
+    """The variables that may hold a value across blocks, or across executions of one block."""
     each: dict[Variable, dict[int, _Summary]] = {}
     for number, summaries in enumerate(found):
         for var, summary in summaries.items():
@@ -168,11 +168,11 @@ class _Lives:
                 if came:
                     reached_first[after] = reached_first.get(after, 0) | came
                     yield self._flow.blocks[after].start
-                    # What the block kills it has written itself.
+                    # Pieces that the block kills hold values that the block itself has written.
                     todo.append((after, came))
 
 
-# What is read behind blocks, without regard to what was written.
+# The pieces that may be read after each block, whether or not they were written.
 
 
 class Liveness:
@@ -220,7 +220,7 @@ class Liveness:
                 if written.get(predicate, 0) != (1 << predicate.count) - 1:
                     uses.add(predicate)
             for access in known.writes:
-                # What is written after a use, or again, changes nothing.
+                # A write after a use, or a second write, has no effect here.
                 if access.var not in uses and access.var not in whole and writes_all(inst, access, flow):
                     bits = written[access.var] = written.get(access.var, 0) | span_bits(access)
                     if not ~bits & _all(access.var):

@@ -30,7 +30,7 @@ def _matrix(name: str, kind: OperandKind, which: int, types: tuple[str, ...]) ->
 
 
 def _accumulator(name: str, use: Use, types: tuple[str, ...]) -> OperandSpec:
-    """The result, or what is added to; a lane has a column of it."""
+    """The result or the accumulator; each lane holds one column."""
 
     def size(inst: Instruction, target: Target) -> int:
         return int(inst["RC"] * inst.exec_size * inst[name].var.format.bytes)
@@ -100,7 +100,7 @@ _DPAS = InstructionSpec(
 
 
 def _scales(name: str, which: int) -> OperandSpec:
-    """The scales of B in src3, or of A in src4. Between those of two blocks are bytes that are not read."""
+    """The scales of B in src3, or of A in src4. Bytes between the scales of two blocks are not read."""
 
     def size(inst: Instruction, target: Target) -> int:
         return scale_bytes(inst["W"], inst["A"])[which]

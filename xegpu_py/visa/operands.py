@@ -1,6 +1,6 @@
 """Operands of instructions: variables, predicates, and the forms that name parts of them.
 
-The records hold the variable as an object; where only text is at hand, as in MLIR, they hold its name in its place.
+The records hold the variable as an object; where only text is available, as in MLIR, they hold its name instead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from xegpu_py.numerics.formats import TYPES, Format
 
 
 class _Interned(type):
-    """Makes equal records one object, which compares and hashes by its identity: analyses ask for little else."""
+    """Makes equal records one object, compared and hashed by identity, since analyses mostly hash and compare."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
@@ -23,12 +23,12 @@ class _Interned(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
-        # A new record has nothing but its fields.
+        # A new record has only its fields.
         return cls._known.setdefault(tuple(vars(made).values()), made)
 
 
 class _Fields:
-    """A record that is pickled as its fields, without what was found of it."""
+    """A record that is pickled as its fields, without cached results about it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple([getattr(self, f.name) for f in fields(self)])  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Pictures, in SVG, of how the matrices of one DPAS lie in GRFs.
 
-What is drawn is found by packing (`numerics.pack`), not stated here once more, so that a picture cannot disagree with
-the arithmetic. `python -m xegpu_py.visa.pictures docs/visa` writes those of `docs/dpas-layout.md`.
+The layout is computed by packing (`numerics.pack`), not stated here a second time, so that a picture cannot disagree
+with the arithmetic. `python -m xegpu_py.visa.pictures docs/visa` writes those of `docs/dpas-layout.md`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Operand:
 
     @cached_property
     def example(self) -> tuple[int, int]:
-        """The GRF and the dword that is outlined: the second of each, since the first says least, if it is full."""
+        """The outlined GRF and dword: the second of each if it is full, since the first explains least."""
         full = np.argwhere((self.held >= 0).all(axis=-1)).tolist() or [[0, 0]]
         grf, dword = min(full, key=lambda at: (abs(at[0] - 1), abs(at[1] - 1)))
         return grf, dword
@@ -122,7 +122,8 @@ def _held(pack: Callable[[Array], Array], fmt: Format, rows: int, columns: int, 
 def dpas_picture(W: str, A: str, *, SD: int = 8, RC: int = 8, exec_size: int = 16) -> str:
     """Draw the operands of one DPAS: each matrix on the left, the GRFs that hold it on the right.
 
-    Groups of text carry what they stand in: `data-operand`, `data-grf`, `data-dword`, the last the lane for B and C.
+    Groups of text have attributes that name their position: `data-operand`, `data-grf` and `data-dword`. For B and C,
+    `data-dword` is the lane.
 
     Args:
         W: precision of src1 (B).
@@ -140,7 +141,7 @@ def dpas_picture(W: str, A: str, *, SD: int = 8, RC: int = 8, exec_size: int = 1
     if "df" in (W, A):
         raise ValueError("df has channels of 64 bits, and pictures are of dwords")
     dtype = "f" if W in PRECISIONS and PRECISIONS[W].is_float else "d"
-    # dpas knows best what is legal.
+    # The declaration of dpas decides what is legal.
     registers = np.zeros(1024, np.uint8)
     dpas(None, registers, registers, W=W, A=A, SD=SD, RC=RC, exec_size=exec_size, dst_type=dtype, src0_type=dtype)
     ops = ops_per_channel(W, A)
@@ -436,7 +437,7 @@ def _magnify(canvas: Canvas, y: float, operand: _Operand, column: str) -> float:
     grf, dword = operand.example
     elements = operand.elements(grf, dword)
     each, bits = _GRF_WIDTH / len(elements), _DWORD // len(elements)
-    # Names that do not fit stand upright.
+    # Names that do not fit are drawn vertically.
     narrow = each < 4 * _FONT
     height = 44 if narrow else 22
     label = {"text_anchor": "end", "font_size": _FONT}

@@ -2,8 +2,8 @@
 
 A kernel that prints, or checks an assertion, has one more input, `printf_buffer`, the address of a buffer in global
 memory. Its first dword counts the bytes in use, these eight included; the second is its size. A thread adds the size of
-a record to the first by an atomic message, which gives it the place of its record, and writes there unless the record
-would go over the end. A record consists of words of 64 bits:
+a record to the first by an atomic message, which returns the offset of the record. The thread writes the record there
+unless it would reach beyond the end of the buffer. A record consists of words of 64 bits:
 
 | Word | Low half | High half |
 | --- | --- | --- |
@@ -36,7 +36,7 @@ FIRST_RECORD = 8
 
 HEADER_WORDS = 4
 STOPS = 1 << 31
-"""The bit beside the lane that says that the text is of an assertion."""
+"""The bit that marks the record of a failed assertion, in the word that holds the lane."""
 
 
 def text_words(elements: Sequence[str], text: str) -> list[int]:
@@ -63,7 +63,7 @@ class Record(Struct, frozen=True):
         thread: the thread's number in its workgroup.
         lane: the lane.
         stops: whether this is the message of an assertion that does not hold.
-        text: what was printed.
+        text: the printed text.
     """
 
     group: tuple[int, int, int]
@@ -74,10 +74,10 @@ class Record(Struct, frozen=True):
 
 
 def read_records(data: Array) -> tuple[list[Record], int]:
-    """The records of a buffer, and how many more bytes there was no space for.
+    """The records of a buffer, and the number of bytes of records that did not fit.
 
-    The records are in the order of workgroups, x fastest, then of threads, then that in which a thread printed them,
-    and of lanes that printed together that of the lanes.
+    The records are sorted by workgroup (x fastest), then by thread, then in the order in which the thread printed
+    them. Records of lanes that printed together are sorted by lane.
 
     Args:
         data: the bytes of the buffer.

@@ -76,7 +76,7 @@ class Instruction:
     saturate: bool = False
     where: Position = field(default=NOWHERE, compare=False)
 
-    # A frozen dataclass's own sets each field by a call, which takes thrice as long.
+    # The constructor of a frozen dataclass sets each field by a call, which takes three times as long.
     def __init__(
         self,
         name: str,
@@ -145,8 +145,8 @@ class Program:
         attributes: kernel attributes, such as `SimdSize`, `SLMSize` (KiB), `NBarrierCnt`.
         instructions: what runs, labels included.
         where: where the kernel stands.
-        declared: where each variable and predicate is declared, by name, as far as that is known.
-        known: what analyses have found; see `analysis`.
+        declared: where each variable and predicate is declared, by name, where known.
+        known: cached results of analyses; see `analysis`.
     """
 
     name: str
@@ -225,7 +225,7 @@ class Program:
         return any(i.var.name == PRINT_BUFFER for i in self.inputs)
 
     def with_instructions(self, instructions: Sequence[Instruction]) -> Program:
-        """The program with other instructions; itself if they are the same, so that what is known of it is kept."""
+        """The program with other instructions; itself if they are the same, so that cached results are kept."""
         if len(instructions) == len(self.instructions) and all(map(operator.is_, instructions, self.instructions)):
             return self
         return replace(self, instructions=tuple(instructions))
@@ -273,9 +273,9 @@ def chosen(names: Sequence[str], wanted: str | None) -> int:
 
 
 def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate[Program, P], R]:
-    """Let what a function computes of a program be computed once for each program and further arguments.
+    """Decorate a function of a program so that it runs once for each program and further arguments.
 
-    Programs do not change, so that optimizer, allocator, engines and checks share what is found.
+    Programs are immutable, so the optimizer, allocator, engines and checks can share the results.
     """
 
     def found(program: Program, /, *args: P.args, **kwargs: P.kwargs) -> R:

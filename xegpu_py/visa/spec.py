@@ -1,8 +1,8 @@
 """Declarations of instructions: operands, attributes, text, rules and traits.
 
 From one `InstructionSpec` come the reading and writing of its assembly, its op in the `visa` dialect, its verification,
-its entry in the documentation, and the check that each engine knows it. What passes ask of an instruction, such as
-whether it commutes, jumps or accesses memory, stands there too, and not in tests on names.
+its entry in the documentation, and the check that each engine knows it. Properties that passes need, such as
+whether an instruction commutes, jumps or accesses memory, are declared there too; passes do not test names.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class OperandSpec(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """An attribute that is one of some words."""
+    """An attribute whose value is one of several words."""
 
     words: tuple[str, ...]
 
 
 class Number(Struct, frozen=True):
-    """An attribute that is one of some numbers."""
+    """An attribute whose value is one of several numbers."""
 
     values: tuple[int, ...]
 
@@ -138,7 +138,7 @@ class InstructionSpec(Struct, frozen=True):
         interval: the integers that the result can be, from those that the sources can be; None if that is not declared.
         selects: whether its predicate chooses between sources, and all lanes are written.
         all_lanes: whether it writes all lanes whatever its mask says.
-        jumps: whether it may go on at its label.
+        jumps: whether it may continue at its label.
         uniform: whether the predicate's first bit decides for all lanes at once.
         ends: whether it ends lanes.
         barrier: what it does at a barrier: it signals, waits, or signals and waits; "" for no barrier.
@@ -189,7 +189,7 @@ class InstructionSpec(Struct, frozen=True):
 
     @property
     def decides(self) -> bool:
-        """Whether it decides where the thread goes on: control flow, and barriers."""
+        """Whether it affects where or when the thread continues: control flow and barriers."""
         return self.category == "control" or bool(self.barrier)
 
     @property
@@ -199,7 +199,7 @@ class InstructionSpec(Struct, frozen=True):
 
     @property
     def diverges(self) -> bool:
-        """Whether lanes may take different ways at it."""
+        """Whether lanes may diverge at it."""
         return self.jumps and not self.uniform
 
     @property
@@ -277,7 +277,7 @@ class BlockShape(Struct, frozen=True):
     def register_shape(self) -> tuple[int, int, int]:
         """A block in registers as (rows, columns, elements packed together); each row is padded to a power of two.
 
-        With VNNI `size` times the last is 32 bits.
+        With VNNI, the product of `size` and the third number is 32 bits.
         """
         rows, columns = (self.width, self.height) if self.transpose else (self.height, self.width)
         pack = max(32 // self.size, 1) if self.vnni else 1

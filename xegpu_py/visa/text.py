@@ -1,9 +1,9 @@
 """The text of instructions: reads and writes each by the form that its declaration gives.
 
-Two notations share it. In vISA assembly a variable stands by its name, and the guard before the instruction:
-`(!P1.any) add (M1, 16) X(0,0)<1> X(1,0)<1;1,0> 0x10:d`. In the `visa` dialect it stands by its SSA name, and the guard
-beside the execution size: `visa.add (M1, 16, !%P1 any) %X(0,0)<1> %X(1,0)<1;1,0> 0x10:d`. A byte offset is `X.64` in
-the one and `%X[64]` in the other, where a dot would be part of the name.
+Two notations share it. In vISA assembly a variable is written by its name, and the guard precedes the instruction:
+`(!P1.any) add (M1, 16) X(0,0)<1> X(1,0)<1;1,0> 0x10:d`. In the `visa` dialect a variable is written by its SSA name,
+and the guard follows the execution size: `visa.add (M1, 16, !%P1 any) %X(0,0)<1> %X(1,0)<1;1,0> 0x10:d`. A byte offset
+is `X.64` in assembly and `%X[64]` in the dialect, where a dot would be part of the name.
 """
 
 from __future__ import annotations

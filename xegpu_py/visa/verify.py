@@ -52,7 +52,7 @@ _NUMBERS = ("SimdSize", "SLMSize", "NBarrierCnt")
 
 
 class Issue(Struct, frozen=True):
-    """A broken rule: where, what, and notes. `instruction` is None if it is of the whole kernel."""
+    """A broken rule: its location, message and notes. `instruction` is None if the rule concerns the whole kernel."""
 
     where: Position
     message: str
@@ -183,8 +183,8 @@ def variable_problem(var: Variable, target: Target) -> Problem:
 
 
 def instruction_problem(inst: Instruction, target: Target) -> Problem:
-    """Why an instruction is not legal on a target; None if it is. What depends on the kernel is not asked."""
-    # An instruction does not change, and is asked about once more where its program is verified.
+    """Why an instruction is not legal on a target; None if it is. Rules that depend on the kernel are not checked."""
+    # Instructions are immutable. The result is kept, because the verifier of the program checks the instruction again.
     known: tuple[Target, Problem] | None = inst.__dict__.get("_problem")
     if known is None or known[0] is not target:
         known = inst.__dict__["_problem"] = (target, _instruction_problem(inst, target))
