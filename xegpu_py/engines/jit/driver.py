@@ -1,4 +1,4 @@
-"""The fixed parts of native code: files of LLVM IR with words to fill in."""
+"""The fixed parts of native code: LLVM IR files with placeholders."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ROUNDS = 1 << 14
 
 @lru_cache
 def functions_of(file: str) -> dict[str, str]:
-    """The functions in a file of this folder, with all words filled in, by name.
+    """The functions in a file of this folder, with all placeholders replaced, by name.
 
-    The words are the fields of `Context`, which stand for their offsets in bytes, the members of `Status`, and those
-    of `driver_functions`.
+    The placeholders are the fields of `Context`, which stand for their offsets in bytes, the members of `Status`, and
+    those of `driver_functions`.
     """
     words: dict[str, int] = {name: getattr(Context, name).offset for name, *_ in Context._fields_}
     words |= {status.name: int(status) for status in Status}
@@ -32,5 +32,5 @@ def functions_of(file: str) -> dict[str, str]:
 
 
 def driver_functions() -> list[str]:
-    """`launch`, which runs workgroups, `resume`, which goes on with one that has begun, and what they call."""
+    """`launch`, which runs workgroups, `resume`, which continues a workgroup, and the functions that they call."""
     return list(functions_of("driver.ll").values())

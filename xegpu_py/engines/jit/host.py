@@ -71,7 +71,7 @@ class Host(Struct, frozen=True):
     """A CPU for which code is made.
 
     Attributes:
-        machine: what LLVM calls it.
+        machine: its name in LLVM.
         features: what it has, by LLVM's names; of a CPU that is not this one, those that matter here.
     """
 
@@ -80,7 +80,7 @@ class Host(Struct, frozen=True):
 
     @property
     def is_arm(self) -> bool:
-        """Whether it is of AArch64."""
+        """Whether its architecture is AArch64."""
         return self.machine.triple.startswith(("aarch64", "arm64"))
 
     @property
@@ -136,7 +136,7 @@ class Host(Struct, frozen=True):
 
     @property
     def runs_here(self) -> bool:
-        """Whether this machine runs its code."""
+        """Whether this machine can run code for the CPU."""
         own = native_host()
         return self.is_arm == own.is_arm and self.features <= own.features
 
@@ -156,7 +156,7 @@ class Host(Struct, frozen=True):
         Of rows or vectors that it does not divide, the last ones are fewer; see `even_parts`.
 
         Args:
-            temporaries: registers that a multiplication takes beside these.
+            temporaries: additional registers that a multiplication needs.
         """
 
         def fits(tile: Tile) -> bool:

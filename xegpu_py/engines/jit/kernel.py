@@ -45,7 +45,7 @@ that counts them, and the function that writes them."""
 
 
 def frame_of(program: Program, layout: Layout) -> Frame:
-    """Where a thread's state lies."""
+    """The layout of a thread's state."""
     size = max(layout.allocation.bytes, layout.target.grf_bytes)
     barriers = 1 + int(program.attributes.get("NBarrierCnt", 0))
     return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers, layout.watch, layout.races)
@@ -129,7 +129,7 @@ def _function(name: str, host: Host) -> Code:
 
 
 def _dispatcher(frame: Frame, blocks: Blocks, divergent: bool, host: Host) -> str:
-    """The function that calls the parts of a thread's function, each where the thread is, until one stops."""
+    """The function that calls the part of a thread's function that has the program counter, until a part stops."""
     code, parts = _function("thread", host), blocks.parts
     ctx, thread = code.arguments
     again, out = code.label(), code.label()

@@ -1,6 +1,6 @@
-"""Matrices that only dpas reads: block messages load them as dpas multiplies them, and registers are left alone.
+"""Matrices that only dpas reads: block messages load them in the format that dpas multiplies, and skip the registers.
 
-Elsewhere dpas widens what it finds in registers, which a message has stored there just before.
+For all other operands, dpas widens the elements that it reads from registers.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _SAME = ("block", "base", "width", "height", "pitch")
 
 
 class Matrix(Struct, frozen=True):
-    """How a variable's elements lie as f32 or as wider integers, in memory of their own.
+    """The layout of a variable's elements as f32 or as wider integers, in memory outside the registers.
 
     Attributes:
-        precision: what its elements are.
+        precision: the precision of its elements.
         bits: of an element as it is multiplied; of words of B, two of a column lie side by side.
         columns: those of B, whose elements of one column lie in a channel of 32 bits each; 0 for A, row after row.
-        place: byte at which it begins in that memory.
+        place: byte offset of the matrix in that memory.
         shared: whether each part that dpas reads is of one message's block, which is a panel then (see `panels`) and
             has no place.
     """
@@ -48,25 +48,25 @@ class Matrix(Struct, frozen=True):
 
     @property
     def scale(self) -> int:
-        """How many times as much memory an element needs."""
+        """The ratio of the memory that an element needs here to the memory that it needs in registers."""
         return self.bits // PRECISIONS[self.precision].bits
 
     @property
     def name(self) -> str:
-        """Part of the name of a function that loads it."""
+        """The part that the matrix adds to the name of a function that loads it."""
         return f"{'b' if self.columns else 'a'}{self.columns or ''}_{self.precision}"
 
     def at(self, offset: int) -> int:
-        """Where a byte of the variable begins there."""
+        """The byte offset in that memory of a byte of the variable."""
         return self.place + self.scale * offset
 
 
 class _Uses(Struct):
-    """What a program does with a variable.
+    """The uses of a variable in a program.
 
     Attributes:
-        kinds: what dpas reads it as.
-        loads: block messages that load it, and where to.
+        kinds: the kinds of matrix that dpas reads it as.
+        loads: the block messages that load it, and their destinations.
         order: all accesses.
     """
 
@@ -79,10 +79,10 @@ class Matrices:
     """The matrices of a program that are loaded as dpas multiplies them.
 
     Attributes:
-        bytes: of the memory in which they lie.
-        panel_bytes: of the largest panel; 0 if there is none.
-        step_bytes: of the panels that a thread loads at most in a block.
-        steps: of a loop that are multiplied together at most.
+        bytes: size of the memory that holds them.
+        panel_bytes: size of the largest panel; 0 if there is none.
+        step_bytes: maximum size of all panels that a thread loads in a basic block.
+        steps: maximum number of loop iterations that are multiplied together.
     """
 
     def __init__(
@@ -94,13 +94,13 @@ class Matrices:
         share: bool = True,
         byte_bits: int = 0,
     ) -> None:
-        """Find them.
+        """Find the matrices of a program.
 
         Args:
             live: the instructions between which each variable is needed.
             starts: instructions that begin blocks, behind each of which the thread may be left.
-            share: whether there can be panels.
-            byte_bits: the width at which bytes are multiplied; 0 if that is as they are.
+            share: whether panels are allowed.
+            byte_bits: the width to which bytes are widened before multiplication; 0 if they are not widened.
         """
         self._found: dict[Variable, Matrix] = {}
         self.bytes = self.panel_bytes = 0
@@ -144,7 +144,7 @@ class Matrices:
     def beside(self, run: Sequence[Instruction]) -> int:
         """How many instructions, from the first on, load panels of one kind that may lie side by side; 1 if none do.
 
-        They have the same surface; whether they do lie side by side is to be seen when they run.
+        They have the same surface. Generated code checks at run time whether their blocks lie side by side.
         """
         first, count = run[0], 1
         if not self.shares(first) or first["block"].transpose:
@@ -161,7 +161,7 @@ class Matrices:
         return self._found[inst["dst"].var.root[0]]
 
     def of(self, var: Variable) -> tuple[Matrix, int] | None:
-        """The matrix in which a variable lies, and at which byte of it; None if it is in registers."""
+        """The matrix that holds a variable, and its byte offset there; None if the variable is in registers."""
         root, offset = var.root
         found = self._found.get(root)
         return (found, offset) if found else None
@@ -181,7 +181,7 @@ def block_bytes(shape: BlockShape, grf_bytes: int) -> int:
 
 
 def _shared(uses: _Uses, target: Target) -> bool:
-    """Whether each part that is read is of one message's block."""
+    """Whether each part that dpas reads comes from the block of one message."""
     loads = iter(uses.loads)
     latest: list[tuple[int, int]] = []
     for access in uses.order:
@@ -197,7 +197,7 @@ def _shared(uses: _Uses, target: Target) -> bool:
 
 
 def _uses(program: Program, target: Target, byte_bits: int) -> dict[Variable, _Uses]:
-    """Of the variables that block messages alone write, and dpas alone reads."""
+    """The uses of each variable that only block messages write and only dpas reads."""
     found: dict[Variable, _Uses] = {}
     loaded = {inst["dst"].var.root[0] for inst in program.instructions if _loads(inst)}
     if not any(inst.name == "dpas" and _factors(inst) & loaded for inst in program.instructions):
@@ -218,12 +218,12 @@ def _uses(program: Program, target: Target, byte_bits: int) -> dict[Variable, _U
 
 
 def _loads(inst: Instruction) -> bool:
-    """Whether it loads a block to registers."""
+    """Whether an instruction loads a block to registers."""
     return inst.name == "lsc_load_block2d" and inst["dst"].var is not None
 
 
 def _factors(inst: Instruction) -> set[Variable]:
-    """The variables that have parts which dpas multiplies."""
+    """The variables that dpas reads as factors."""
     return {inst[name].var.root[0] for name in ("src1", "src2")}
 
 

@@ -1,4 +1,4 @@
-"""Native code of functions of LLVM IR, compiled for a host on all processors, or found where it was kept."""
+"""Native code of LLVM IR functions: compiled for a host on all processors, or loaded from a cache."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ and takes 10 ns more to start a thread.
 _KEPT = 32
 
 _SMALLEST_MODULE = 1 << 16
-"""Characters of text below which it is not worth to give another processor a part of it."""
+"""The minimum length of LLVM IR text, in characters, that is worth compiling on another processor."""
 
 _kept: OrderedDict[str, Loaded] = OrderedDict()
 _drivers: list[Driver] = []
@@ -36,7 +36,7 @@ _lock = threading.Lock()
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """The number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:
@@ -47,22 +47,22 @@ class Driver:
     """The loop over workgroups and their threads, compiled once in a process."""
 
     def __init__(self, cache: Cache | None) -> None:
-        """Compile it, or find it in a cache."""
+        """Compile the driver, or load it from a cache."""
         self._code = loaded(driver_functions(), ("launch", "resume"), native_host(), cache, _DRIVER_LEVEL)
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         self._launch, self._resume = (kind(address) for address in self._code.addresses)
 
     def launch(self, context: Context) -> None:
-        """Run workgroups as a context says, without the interpreter lock."""
+        """Run the workgroups of a context without holding the interpreter lock."""
         self._launch(ctypes.addressof(context))
 
     def resume(self, context: Context) -> None:
-        """Go on with the workgroup of a context."""
+        """Resume the workgroup of a context."""
         self._resume(ctypes.addressof(context))
 
 
 def driver(cache: Cache | None) -> Driver:
-    """The process's driver, which the first who asks has compiled."""
+    """The driver of the process, created at the first call."""
     with _lock:
         if not _drivers:
             _drivers.append(Driver(cache))
@@ -75,10 +75,10 @@ def loaded(
     """The code of functions, ready to run.
 
     Args:
-        names: those of them that can be called.
-        host: the CPU, whose code this machine runs.
-        cache: where code is looked for, and kept.
-        level: of code generation, 0 to 3.
+        names: the functions that Python can call.
+        host: the target CPU. This machine must be able to run its code.
+        cache: the cache that is searched for the code, and that stores it.
+        level: optimization level of code generation, 0 to 3.
     """
     key = key_of(functions, host, versions()) if cache else ""
     kept = _read(key, names, cache)
@@ -102,11 +102,11 @@ def _read(key: str, names: Sequence[str], cache: Cache | None) -> Loaded | None:
 def thread_code(
     key: str, functions: Sequence[str] | None, host: Host, cache: Cache | None, *, alone: bool
 ) -> Loaded | None:
-    """The code of a program's function `thread`; None if it is nowhere, and not compiled.
+    """The code of a program's function `thread`; None if it is not cached and may not be compiled.
 
     Args:
-        key: what it is kept under: `key_of` the functions.
-        functions: what is compiled if the code is nowhere; None to compile nothing.
+        key: its key in caches: `key_of` the functions.
+        functions: the functions to compile if the code is not cached; None to compile nothing.
         alone: whether the code is for the caller only; else the process keeps the last ones asked for.
     """
     with _lock:
@@ -130,7 +130,7 @@ def key_of(functions: Sequence[str], host: Host, made_by: str) -> str:
     these is missed.
 
     Args:
-        made_by: versions of what makes code.
+        made_by: versions of the software that generates the code.
     """
     machine = host.machine
     return digest(
@@ -173,7 +173,7 @@ def objects(functions: Sequence[str], host: Host, level: int = _LEVEL) -> list[b
 
 
 def modules(functions: Sequence[str], most: int) -> list[str]:
-    """Functions as up to so many modules of about the same length, each of which declares what it calls of others."""
+    """Distribute functions over at most `most` modules of similar length; each declares the functions it calls."""
     whole = sum(map(len, functions))
     count = max(1, min(most, whole // _SMALLEST_MODULE, len(functions)))
     heads = {_name(function): function[: function.index(" {")] for function in functions}
@@ -197,7 +197,7 @@ def _name(function: str) -> str:
 
 
 def _packed(codes: Sequence[bytes]) -> bytes:
-    """Object files one behind the other, each with its length."""
+    """Concatenate object files, each with its length."""
     return b"".join(struct.pack("<Q", len(code)) + code for code in codes)
 
 

@@ -1,4 +1,4 @@
-"""The functions that DPAS is made of: they widen matrices, and multiply them with accumulators in vector registers."""
+"""The functions that implement DPAS: they widen matrices, and multiply them with accumulators in vector registers."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _NAN32 = 0x7FC00000
 
 
 class Shape(Struct, frozen=True):
-    """What is multiplied in one instruction.
+    """The shape and the types of one DPAS instruction.
 
-    A step is what one multiplication of the host does in each lane: of integers it may add several products.
+    A step is the work of one host multiplication in each lane. For integers, it may add several products.
 
     Attributes:
         W, A: precisions of B and A.
         depth: elements of K.
         stages: systolic depth.
-        rows, columns: of the result.
+        rows, columns: size of the result.
         dst, acc: types of destination and accumulator; "" for no accumulator.
-        dot: products of a step: 4 of bytes as they are (VNNI, or AMX), 2 of words, else 1.
+        dot: products in a step: 4 for bytes that are not widened (VNNI or AMX), 2 for words, else 1.
         terms: products that are added exactly before the sum is rounded.
         tiles: whether one instruction of the host multiplies whole matrices (AMX).
         any_nan: whether NaNs of the result may have any bits; see `free_nans`.
@@ -56,17 +56,17 @@ class Shape(Struct, frozen=True):
 
     @property
     def steps(self) -> int:
-        """How often a row of B is multiplied."""
+        """The number of steps, each of which multiplies one row of B."""
         return self.depth // self.dot
 
     @property
     def corrected(self) -> bool:
-        """Whether bytes are both signed, or both not: VNNI multiplies unsigned ones with signed ones."""
+        """Whether both byte operands have the same signedness: VNNI only multiplies unsigned bytes by signed bytes."""
         return self.dot == 4 and not self.tiles and self.W[0] == self.A[0]
 
     @property
     def work(self) -> str:
-        """The type of sums."""
+        """The type in which sums are computed."""
         if not PRECISIONS[self.W].is_float:
             return "i32"
         return "f64" if self.W == "df" or self.terms > 1 else "f32"
@@ -83,7 +83,7 @@ class Shape(Struct, frozen=True):
 
     @property
     def b_row(self) -> int:
-        """Bytes of the elements of B of a step."""
+        """Bytes of the elements of B in one step."""
         return self.columns * self.unit
 
     def lanes(self, host: Host) -> int:
@@ -92,7 +92,7 @@ class Shape(Struct, frozen=True):
 
 
 def as_float(code: Code, pattern: Value, fmt: Format) -> Value:
-    """Elements, integers of their width or wider, as f32, or as f64 or i32 where they are df or integers."""
+    """Convert elements, given as integers of at least their width, to f64 for df, to i32 for integers, else to f32."""
     if fmt.name in ("bf", "hf"):
         return widen(code, pattern, TYPES[fmt.name])
     if fmt.name == "tf32":
@@ -119,7 +119,7 @@ def as_float(code: Code, pattern: Value, fmt: Format) -> Value:
 
 
 class Extent:
-    """How large and how small the elements of a matrix are: what sums of their products are exact in.
+    """The range of the exponents of a matrix's elements. It determines whether sums of their products are exact.
 
     It is stored behind the matrix as two i32: the greatest exponent field of elements as f32, and the least of those
     that are not zero, or one less; 511 if all are zero.
@@ -132,7 +132,7 @@ class Extent:
         self._found: dict[int, tuple[Value, Value]] = {}
 
     def note(self, numbers: Value, shape: Shape) -> Value:
-        """Take note of elements; gives them as what they are multiplied as."""
+        """Update the range with elements. Returns the elements in the type in which they are multiplied."""
         if shape.terms == 1:
             return numbers
         code = self._code
@@ -146,7 +146,7 @@ class Extent:
         return code.cast("fpext", numbers, "f64")
 
     def store(self, place: Value) -> None:
-        """Write what was found."""
+        """Store the range."""
         code = self._code
         ends: list[Value] = []
         for found in self._found.values():
@@ -168,7 +168,7 @@ def _fields(code: Code, words: Value, fmt: Format) -> list[Value]:
 
 
 def widen_a(name: str, shape: Shape, count: int, host: Host) -> str:
-    """The function that widens A, `count` elements side by side."""
+    """The function that widens `count` consecutive elements of A."""
     code, fmt = host.function(name, [PTR, PTR]), PRECISIONS[shape.A]
     to, source = code.arguments
     extent = Extent(code)
@@ -240,7 +240,7 @@ def words_of(code: Code, rows: Sequence[Value]) -> list[Value]:
 
 
 def accumulator(code: Code, shape: Shape, pointer: Value, row: int, first: int, lanes: int) -> Value:
-    """Some columns of a row of the accumulator, as f32, or as f64 or i32 where that is its type."""
+    """Some columns of a row of the accumulator: f64 or i32 if that is its type, else f32."""
     if not shape.acc:
         return code.const(0, vector(lanes, "f32" if shape.terms > 1 else shape.work))
     fmt = TYPES[shape.acc]
@@ -253,10 +253,10 @@ class Sums(Struct, frozen=True):
     """Accumulators that are in vector registers at the same time: some rows, and some vectors of each.
 
     Attributes:
-        rows: of the result.
-        places: of each vector the chain and the first column.
-        slots: where each is, by row and vector; LLVM keeps them in registers.
-        kind: the type of each.
+        rows: the rows of the result.
+        places: the chain and the first column of each vector.
+        slots: the stack slot of each accumulator, by row and vector. LLVM promotes the slots to registers.
+        kind: the type of each accumulator.
     """
 
     rows: range
@@ -265,7 +265,7 @@ class Sums(Struct, frozen=True):
     kind: str
 
     def each(self) -> Iterator[tuple[int, int, int, Value]]:
-        """Row, chain, first column and slot of each."""
+        """The row, chain, first column and slot of each accumulator."""
         for row, slots in zip(self.rows, self.slots):
             for (chain, first), slot in zip(self.places, slots):
                 yield row, chain, first, slot
@@ -290,11 +290,11 @@ def tiled(code: Code, shape: Shape, count: int, host: Host, stacked: int = 1) ->
 
 
 def add_products(code: Code, shape: Shape, sums: Sums, a: Sequence[Value], b: Sequence[Value], host: Host) -> None:
-    """Add the products of matrices A with matrices B to sums; in increasing k.
+    """Add the products of matrices A and matrices B to sums, in increasing k.
 
     Args:
-        a: one for each row of chains.
-        b: one for each chain of a row.
+        a: one matrix for each row of chains.
+        b: one matrix for each chain of a row.
     """
     lanes = shape.lanes(host)
     kind = vector(lanes, shape.work)
@@ -324,7 +324,7 @@ def add_products(code: Code, shape: Shape, sums: Sums, a: Sequence[Value], b: Se
             return code.load(code.at(pointer, k * shape.b_row), kind)
 
         for k in range(step):
-            # LLVM keeps the order: of A and B what is less is loaded first, and held in registers.
+            # LLVM keeps this order. The smaller of A and B is loaded first, and stays in registers.
             if len(places) >= len(b_at):
                 rows = [of_b(p, k) for p in b_at]
                 for r in range(len(places)):
@@ -419,7 +419,7 @@ def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], 
 
 
 def _store_sum(code: Code, shape: Shape, total: Value, dst: Value, row: int, first: int) -> None:
-    """Store some columns of a row of a result."""
+    """Store some columns of a row of the result."""
     fmt = TYPES[shape.dst]
     pattern = narrow(code, total, fmt, any_nan=shape.any_nan) if fmt.is_float else total
     code.store(pattern, code.at(dst, (row * shape.columns + first) * fmt.bytes))
@@ -437,7 +437,7 @@ def _fused(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
 
 
 def _dot_bytes(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
-    """Add the products of four bytes in each lane: unsigned ones with signed ones."""
+    """Add the products of four unsigned bytes and four signed bytes in each lane."""
     kind = vector(4 * total.lanes, "i8")
     # A of the same kind as B has been moved by 128 to the other kind.
     first, second = (b, a) if shape.W[0] == "u" else (a, b)
@@ -456,7 +456,7 @@ def _dot_words(code: Code, a: Value, b: Value, kind: str) -> Value:
 
 
 def move_a(name: str, size: int, host: Host) -> str:
-    """The function that moves bytes by 128, so that signed ones become unsigned and the other way."""
+    """The function that adds 128 to bytes modulo 256, which converts signed bytes to unsigned bytes and vice versa."""
     code = host.function(name, [PTR, PTR])
     to, source = code.arguments
     for start in range(0, size, host.vector_bytes):

@@ -1,4 +1,4 @@
-"""Looking for races in native code: what it keeps of accesses, and the code that calls `races.ll` at each of them.
+"""Race detection in native code: the records of accesses, and the code that calls `races.ll` at each access.
 
 Global memory and the shared local memory of each workgroup have a shadow. Each granule (`engines.races.granule_bytes`)
 has three entries of 8 bytes there: for its latest store, for loads since then, and for atomics since then. An entry is
@@ -68,9 +68,9 @@ def emit_lane_notes(
     Args:
         memory: "ugm" or "slm".
         lanes: addresses and the host's addresses, i64 each, and the lanes that act as bits of an i32.
-        size: bytes of each.
-        values: of a store, a pointer to what the lanes store, one behind the other.
-        refuse: the block to go to if something races with one.
+        size: bytes of each access.
+        values: for a store, a pointer to the consecutive values of the lanes.
+        refuse: the basic block to branch to if an access may race.
     """
     addresses, hosts, bits = lanes
     count, whole = addresses.lanes, (1 << addresses.lanes) - 1
@@ -203,7 +203,7 @@ class Shadow:
 
 
 def physical_memory() -> int:
-    """Bytes of memory that the machine has."""
+    """The size of the machine's memory in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

@@ -236,7 +236,7 @@ class _Block:
         self._count(category, self.code.mul(elements, self.code.const(self.size, "i64")))
 
     def _count(self, category: str, amount: Value) -> None:
-        """Count bytes that are moved."""
+        """Count the bytes that are moved."""
         code = self.code
         traffic = code.load(code.at(self.ctx, context_offset("traffic")), PTR, 8)
         place = code.at(traffic, traffic_offset("ugm", category))
@@ -308,7 +308,7 @@ class _Block:
         code.begin(done)
 
     def _mask(self, row: Value, inside: _Inside, columns: int) -> Value:
-        """Which of some columns of a row are inside."""
+        """The mask of the columns of a row that lie in the surface."""
         code = self.code
         column = code.consts(list(range(columns)), "i32")
         first, last = (code.splat(code.resize(v, 32, False), columns) for v in (inside.left, inside.right))
@@ -389,7 +389,7 @@ class _Block:
         return Ahead(known, address, self.pitch, self.shape.height, self.shape.count * self.shape.width * self.size)
 
     def _source(self) -> Value:
-        """The bit of the surface's allocation."""
+        """The bit that stands for the surface's allocation."""
         host = self.emitter.host
         name = self.emitter.helper("allocation_bit", lambda: allocation_bit("allocation_bit", host))
         return self.code.call(name, self.ctx, self.base, result="i64")
@@ -410,7 +410,7 @@ class _Block:
         return copy, pitch
 
     def prefetch(self) -> str:
-        """The function that prefetches: nothing of it can fail."""
+        """The function that prefetches. A prefetch cannot fail."""
         code = self.code
         known, host = self._locate(code.const(1, "i64"))
         with code.when(known):
@@ -513,7 +513,7 @@ class _Block:
         return result
 
     def store(self) -> str:
-        """The function that stores."""
+        """The function that stores a block."""
         code, shape = self.code, self.shape
         columns = shape.register_shape()[1]
         kind = vector(shape.width, self.element)

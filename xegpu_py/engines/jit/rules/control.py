@@ -15,13 +15,13 @@ CONTROL = Table()
 
 @CONTROL.of("label")
 def label(control: Control, inst: Instruction, at: int) -> None:
-    """Go on."""
+    """Continue with the next block."""
     control.go(at, at + 1)
 
 
 @CONTROL.of("jmp")
 def jmp(control: Control, inst: Instruction, at: int) -> None:
-    """All enabled lanes go to the label, if the predicate says so."""
+    """All enabled lanes jump to the label if the predicate is true."""
     target = control.labels[inst["label"]]
     if inst.guard is None:
         control.go(at, target)
@@ -98,7 +98,7 @@ def _barrier_of(control: Control, inst: Instruction, at: int) -> tuple[Value, Va
 
 @CONTROL.of("sbarrier.signal", "nbarrier.signal")
 def signal(control: Control, inst: Instruction, at: int) -> None:
-    """Count at the barrier."""
+    """Count a signal at the barrier."""
     _signal(control, *_barrier_of(control, inst, at))
     control.go(at, at + 1)
 
@@ -112,7 +112,7 @@ def wait(control: Control, inst: Instruction, at: int) -> None:
 
 @CONTROL.of("barrier")
 def signal_and_wait(control: Control, inst: Instruction, at: int) -> None:
-    """Signal, and wait."""
+    """Signal the barrier, then wait for it."""
     code, emitter = control.emitter.code, control.emitter
     done = code.fetch(emitter.thread, emitter.frame.signalled, "i32")
     with code.when(code.icmp("eq", done, 0)):
