@@ -16,6 +16,7 @@ from msgspec import structs
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module
+from xegpu_py.ir.passes import collector_paused
 from xegpu_py.kernel import Kernel
 from xegpu_py.lowered import (
     Lowered,
@@ -386,6 +387,7 @@ def compile(
     )
 
 
+@collector_paused()
 def compile_kept(
     source: ModuleSource,
     kernel: str | None,
