@@ -86,7 +86,7 @@ class _Live:
         return root in self._read or self._liveness.leaves(self._block, root)
 
     def add(self, roots: set[Root]) -> None:
-        """These live too."""
+        """Add variables to the live set."""
         for root in roots:
             if root not in self:
                 self._read.add(root)

@@ -125,7 +125,7 @@ def _interference(instructions: Sequence[Instruction], target: Target, tracked: 
 
 def _note(interferes: list[int], writes: int, live: int) -> None:
     for number in _bits(writes):
-        # The bits that are new: those of others that it is known to meet are set.
+        # Only new interferences: the bits of the known ones are already set.
         others = live & ~(1 << number) & ~interferes[number]
         interferes[number] |= others
         for other in _bits(others):
@@ -133,7 +133,7 @@ def _note(interferes: list[int], writes: int, live: int) -> None:
 
 
 def _bits(mask: int) -> Iterator[int]:
-    """The places of the bits that are set."""
+    """The positions of the set bits."""
     while mask:
         at = mask.bit_length() - 1
         mask ^= 1 << at

@@ -107,7 +107,7 @@ class Lowering(PatternDriver):
             self.emit.where = self._position(outer)
 
     def _position(self, op: ir.Operation) -> Position:
-        # To compare locations takes a tenth of reading one, and most ops have that of the op before.
+        # Comparing locations takes a tenth of the time of reading one; most ops have that of the previous op.
         location = op.location
         if self._last is None or location != self._last[0]:
             self._last = location, position_of(location)

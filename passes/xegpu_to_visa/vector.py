@@ -361,7 +361,7 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
     rows = shape_of(a)[0] if shape_of(a) else 1
     if a == b or max(mask) < rows:
         order = _positions(shape_of(a) or (1,))
-        # What is poison may be anything.
+        # Poison elements may have any value.
         _reorder(low, op, order[[max(m, 0) % rows for m in mask]])
         return
     count, _, name = result_of(low, op)
@@ -372,7 +372,7 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
     at = 0
     for of_a, group in itertools.groupby(mask, lambda row: row < rows):
         chosen = list(group)
-        # What is poison may be anything.
+        # Poison elements may have any value.
         places = np.array([max(row - (0 if of_a else rows), 0) for row in chosen], np.int64)
         numbers = (places[:, None] * each + np.arange(each)).ravel()
         gather(low, sources[not of_a], numbers, into=Reg(result.var, at * each, len(numbers)))

@@ -44,7 +44,7 @@ def _types(inst: Instruction) -> list[str]:
 
 
 def _mixed(sources: Sequence[str], types: Sequence[str]) -> Problem:
-    """Sources are all integers or all floats; f64 meets no other of some types."""
+    """Sources must be all integers or all floats; f64 cannot be mixed with other types."""
     floats = [t for t in sources if TYPES[t].is_float]
     if floats and len(floats) < len(sources):
         return (f"sources of {', '.join(sources)} mix integers and floats", "convert one of them by a mov")

@@ -163,11 +163,11 @@ def _waiting_places(instructions: Sequence[Instruction], labels: Mapping[str, in
             if to > at:
                 found.add(to)
             elif spec.diverges:
-                # Those that go back are behind those that do not.
+                # Lanes that jump back are behind those that do not jump.
                 found.add(at + 1)
     return found - {len(instructions)}
 
 
 def writes_all(inst: Instruction, access: Access, flow: Flow) -> bool:
-    """Whether all bytes of an access are written for certain."""
+    """Whether an access certainly writes all of its bytes."""
     return access.whole and flow.certain(inst)

@@ -121,7 +121,7 @@ def _across_blocks(
 
 
 class _Lives:
-    """Where a variable is live at the begin and at the end of blocks."""
+    """Where a variable is live at the beginning and at the end of blocks."""
 
     def __init__(self, flow: Flow, summaries: _Summaries) -> None:
         self._flow, self._summaries = flow, summaries

@@ -68,7 +68,7 @@ class Variable(_Declared):
 
     @property
     def aliases(self) -> int:
-        """In how many variables it lies."""
+        """The number of variables that it is an alias of, directly or through other aliases."""
         count, var = 0, self
         while var.alias is not None:
             count, var = count + 1, var.alias[0]

@@ -192,7 +192,7 @@ class Program:
 
     @property
     def digest(self) -> str | None:
-        """A number of what runs, for keys of caches; None of a program that was never pickled."""
+        """A digest of the executable content, for cache keys; None for a program that was never pickled."""
         body = vars(self).get("_body")
         if body is None:
             return None
