@@ -15,19 +15,19 @@ class Status(IntEnum):
 
     ENDED = 0
     WAITING = 1
-    """At a barrier that is not complete."""
+    """The thread waits at a barrier that is not complete."""
     YIELDED = 2
-    """After a number of iterations of a loop, to let other threads run."""
+    """The thread has used its time slice in a loop: other threads run next."""
     FAULT = 3
-    """Before an instruction whose access is refused."""
+    """The access of the next instruction is refused."""
     STOPPED = 4
-    """Because the stop flag is set."""
+    """The stop flag is set."""
     DEADLOCK = 5
-    """All threads of a workgroup wait for signals that never come."""
+    """Deadlock: all threads of a workgroup wait for signals that no thread sends."""
     MOVED = 6
-    """To continue in another part of the thread's function."""
+    """The thread continues in another part of its function."""
     PAUSED = 7
-    """In the middle of a workgroup, to let Python check for signals."""
+    """The driver returns in the middle of a workgroup, so that Python can check for signals."""
 
 
 STRIDES = 256
@@ -49,19 +49,19 @@ class Frame(Struct, dict=True):
         registers: bytes of its register file, a multiple of 64.
         predicates: number of predicates, each a dword.
         barriers: the number of barriers of a workgroup. The first one is for all of its threads.
-        watch: whether reads of registers never written are looked for.
-        races: whether races are looked for.
+        watch: whether reads of registers that were never written are detected.
+        races: whether races are detected.
         flags: the predicates.
-        pc: i32, the instruction at which the thread goes on.
+        pc: i32, the instruction at which the thread continues.
         status: i32, the last `Status`.
         signalled: i32, whether it has signalled the `barrier` at which it is.
         active: i32, the lanes that are enabled.
-        lane_pc: i32[32], the instruction at which each lane goes on.
+        lane_pc: i32[32], the instruction at which each lane continues.
         passed: i64[barriers], phases of each barrier that the thread has waited for.
         written: u8[registers], whether each byte of the registers was ever written; only where that is watched.
         initial_bytes: of the block, those that a thread starts with; others stay as another thread left them.
         strides: i64[`STRIDES`, 2], where messages were and how far from there they were the time before.
-        bytes: of the whole block.
+        bytes: size of the whole block.
     """
 
     registers: int

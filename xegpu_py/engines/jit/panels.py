@@ -80,7 +80,7 @@ class Panels:
     """The panels of one worker."""
 
     def __init__(self, largest: int, step_bytes: int) -> None:
-        """Make none yet.
+        """Create an empty set of panels.
 
         Args:
             largest: bytes of the largest panel.
@@ -94,12 +94,12 @@ class Panels:
 
     @property
     def address(self) -> int:
-        """Where they are, for native code."""
+        """The address of the panels' memory, for native code."""
         return int(self._memory.ctypes.data)
 
     @property
     def made(self) -> int:
-        """How many bytes of them were made."""
+        """The total size in bytes of all panels made so far."""
         return int(self._memory[_HEAD // 8])
 
     def begin(self, threads: int) -> None:
@@ -121,14 +121,14 @@ class Panels:
 
 
 class Found(Struct, frozen=True):
-    """What a look for a panel gave.
+    """The result of a search for a panel.
 
     Attributes:
-        known: whether there is one.
-        place: where it then is, an i64.
-        moved: bytes that its message then moves, an i64.
-        entry: where a new one is to be entered.
-        key: with what.
+        known: whether the panel was found.
+        place: its address if it was found, an i64.
+        moved: bytes that its message moves if it was found, an i64.
+        entry: the table entry to which a new panel is written.
+        key: the key that is written there.
     """
 
     known: Value
@@ -139,14 +139,14 @@ class Found(Struct, frozen=True):
 
 
 class Ahead(Struct, frozen=True):
-    """What the loop's later steps load.
+    """The block that a later iteration of the loop loads.
 
     Attributes:
-        known: whether anything is known of it, an i1.
-        address: of the block's first element, an i64.
+        known: whether the block's place is known, an i1.
+        address: address of the block's first element, an i64.
         pitch: bytes from one row to the next, an i64.
-        rows: of the block.
-        row_bytes: of each row.
+        rows: number of rows of the block.
+        row_bytes: bytes of each row.
     """
 
     known: Value
@@ -157,7 +157,7 @@ class Ahead(Struct, frozen=True):
 
 
 def key_of(code: Code, function: str, base: Value, extents: Sequence[Value], x: Value, y: Value) -> list[Value]:
-    """All that a message's panel depends on, i64 each: the function that loads it, the surface, and the block's place.
+    """The key of a message's panel, i64 each: the function that loads it, the surface, and the block's place.
 
     Args:
         extents: width, height and pitch, from one on. Those of legal surfaces are far below 2**32.
@@ -169,7 +169,7 @@ def key_of(code: Code, function: str, base: Value, extents: Sequence[Value], x: 
 
 
 def find_panel(code: Code, ctx: Value, key: Sequence[Value]) -> Found:
-    """Look for a panel by its key."""
+    """Search for a panel by its key."""
     panels = _panels(code, ctx)
     base, _, form, place = key
     mixed = code.mul(code.xor(place, form), code.const(_FACTORS[0], "i64"))
@@ -209,7 +209,7 @@ class Prefetches:
     """The prefetches of listed lines, in the code of a multiplication."""
 
     def __init__(self, code: Code, ctx: Value) -> None:
-        """Begin where the last ones have ended."""
+        """Start after the lines that earlier code has prefetched."""
         self._code, self._panels = code, _panels(code, ctx)
         self._cursor = code.alloca(8, 8)
         cursor, self._stop = (code.load(code.at(self._panels, at), "i64", 8) for at in (_CURSOR, _STOP))
@@ -228,7 +228,7 @@ class Prefetches:
         code.store(code.intrinsic("umin", following, self._stop), self._cursor, 8)
 
     def end(self) -> None:
-        """Record which lines are left."""
+        """Record which lines are not prefetched yet."""
         code = self._code
         code.store(code.load(self._cursor, "i64", 8), code.at(self._panels, _CURSOR), 8)
 

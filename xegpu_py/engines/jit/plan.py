@@ -25,10 +25,10 @@ class Plan(Struct, frozen=True):
 
     Attributes:
         divergent: whether each lane has its program counter.
-        starts: the instructions that begin blocks.
+        starts: the instructions that begin basic blocks.
         length: the number of instructions.
         tables: names of the tables that the code looks into.
-        code: what the code is kept under.
+        code: the key of the code in caches.
         independent: whether threads can run in any order: they have no local memory, barriers or atomics.
         given: bytes of the register file, from the first on, that threads may read before they write them.
         panel_bytes, step_bytes: the size of panels, and of those of a step of a loop; see `Panels`.

@@ -1,4 +1,4 @@
-"""What a program leaves to LLVM: values that need not be in the thread's block, and NaNs that nothing tells apart."""
+"""Freedom of code generation: values that need not be in the thread's block, and NaNs whose bits no one observes."""
 
 from __future__ import annotations
 
@@ -111,15 +111,15 @@ def temporary_predicates(program: Program, target: Target, starts: Sequence[int]
 
 
 def _is_free(inst: Instruction) -> bool:
-    """Whether what an instruction accesses need not be in the thread's block."""
+    """Whether an instruction's operands may be kept outside the thread's block."""
     return INSTRUCTIONS[inst.name].is_arithmetic and inst.name not in _IN_PLACE
 
 
 def free_nans(program: Program) -> set[Variable]:
-    """The variables, none of them an alias, of whose NaNs nothing sees the bits.
+    """The variables, none of them an alias, whose NaN bits no instruction observes.
 
-    They are always accessed as one type of floats. What computes with them makes the NaNs of its result canonical, and
-    what copies them does so to such variables.
+    They are always accessed as one type of floats. Instructions that compute with them make the NaNs of the result
+    canonical. Instructions that copy them write to such variables only.
     """
     types: dict[Variable, set[str]] = {}
     seen: set[Variable] = set()

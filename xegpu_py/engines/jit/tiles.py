@@ -20,9 +20,9 @@ _BYTES_OF_ROWS, _ROWS = 16, 48
 
 
 def configure(name: str, shape: Shape, host: Host) -> str:
-    """The function that makes the tile registers ready for products of a shape.
+    """The function that configures the tile registers for products of a shape.
 
-    They are ready until anything else makes use of them.
+    The configuration is valid until other code uses the tile registers.
     """
     code = host.function(name, [])
     place = code.alloca(64, 64)
@@ -44,7 +44,7 @@ def configure(name: str, shape: Shape, host: Host) -> str:
 
 
 def tile_multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...], host: Host) -> str:
-    """The function that multiplies, of up to four chains; see `products.multiplier` for its arguments."""
+    """The function that multiplies up to four chains; see `products.multiplier` for its arguments."""
     assert count <= _A
     links, results = len(kept), sum(kept)
     code = host.function(name, [PTR] * (count + count * results + links + count * links))

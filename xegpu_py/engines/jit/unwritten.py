@@ -1,7 +1,7 @@
 """Checks for reads of registers that were never written, in native code.
 
-A thread has a byte for each byte of its registers, which is not zero once that one is written. What reads others
-stops the thread; the golden function then says what is wrong.
+Each byte of a thread's registers has a shadow byte, which is nonzero once the register byte is written. An instruction
+that reads an unwritten byte stops the thread. Its golden function then reports the error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WIDEST = 256
 
 
 def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
-    """Write the checks of what an instruction reads, and note what it writes; before the instruction itself."""
+    """Emit, before an instruction, checks of the bytes that it reads, and code that marks the bytes that it writes."""
     code = emitter.code
     reads, writes = (operand_bytes(inst, use, emitter.layout) for use in ("read", "write"))
     if not reads and not writes:

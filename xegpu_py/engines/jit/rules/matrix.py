@@ -51,9 +51,9 @@ class _Chain(Struct):
     """Instructions that add to one accumulator, one after the other: places in the register file.
 
     Attributes:
-        shape: what each multiplies.
-        acc: where the first one's accumulator is.
-        dst: where each result goes.
+        shape: the shape of each instruction.
+        acc: place of the first instruction's accumulator.
+        dst: place of each instruction's result.
         a, b: where matrices are, and the place of those that are not in registers.
         at: the instructions' indices.
     """
@@ -67,11 +67,11 @@ class _Chain(Struct):
 
     @property
     def bytes(self) -> int:
-        """Of a result."""
+        """Size of a result in bytes."""
         return self.shape.rows * self.shape.columns * TYPES[self.shape.dst].bytes
 
     def written(self) -> set[tuple[int, int]]:
-        """What it writes, from and to which byte."""
+        """The byte ranges that the chain writes."""
         return {(d, d + self.bytes) for d in self.dst}
 
     def needed(self) -> set[tuple[int, int]]:
@@ -85,7 +85,7 @@ _Group = tuple[list[_Chain], tuple[bool, ...]]
 
 
 def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
-    """What an instruction multiplies."""
+    """The shape of an instruction."""
     acc = inst["src0"].var
     depth = inst["SD"] * ops_per_channel(inst["W"], inst["A"])
     is_float, host = PRECISIONS[inst["W"]].is_float, emitter.host
@@ -293,7 +293,7 @@ def _independent(emitter: Emitter, run: Sequence[tuple[int, Instruction]], chain
 
 
 def _matrices(emitter: Emitter, inst: Instruction) -> list[tuple[int, int]]:
-    """The registers, from and to which byte, that an instruction reads matrices from."""
+    """The byte ranges of the registers from which an instruction reads matrices."""
     sizes = operand_bytes(inst["W"], inst["A"], inst["SD"], inst["RC"], inst.exec_size)
     operands = inst["src1"], inst["src2"]
     starts = [(emitter.place(o), size) for o, size in zip(operands, sizes) if emitter.matrix(o) is None]
@@ -311,7 +311,7 @@ def _kept(emitter: Emitter, chain: _Chain) -> tuple[bool, ...]:
 
 
 class _Scratch:
-    """Widened operands of a run, each once."""
+    """The widened operands of a run. Each operand is widened once."""
 
     def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
@@ -330,7 +330,7 @@ class _Scratch:
         return code.at(self.emitter.scratch(self._end), offset)
 
     def a(self, shape: Shape, place: _Place) -> Value:
-        """Matrix A, row after row."""
+        """Matrix A, widened, in row-major order."""
         if place[1] is not None:
             return self.emitter.code.at(*place[1])
         if shape.dot == 4:
@@ -351,7 +351,7 @@ class _Scratch:
         return self.operand(name, place, shape.columns * 4)
 
     def b(self, shape: Shape, place: _Place) -> Value:
-        """Matrix B, row after row."""
+        """Matrix B, widened, in row-major order."""
         if place[1] is not None:
             return self.emitter.code.at(*place[1])
         if shape.dot == 4:

@@ -75,7 +75,7 @@ def _addresses(emitter: Emitter, inst: Instruction) -> Value:
 
 
 class _Message(Struct):
-    """The body of the function that does a kind of message.
+    """The body of the function that executes a kind of message.
 
     Attributes:
         code: the function.
@@ -272,7 +272,7 @@ def _load_one(message: _Message) -> None:
 
 @RULES.of("lsc_store")
 def lsc_store(emitter: Emitter, inst: Instruction, at: int) -> None:
-    """Store to each lane's address; of lanes that share one the last wins."""
+    """Store to each lane's address. If lanes share an address, the last lane's value remains."""
     _send(emitter, inst, at, ["src0"], _store, False)
 
 
@@ -355,7 +355,7 @@ def _changed(code: Code, operation: str, bits: int, old: Value, a: Value, b: Val
 
 @RULES.of(*(f"lsc_atomic_{name}" for name in ATOMICS))
 def lsc_atomic(emitter: Emitter, inst: Instruction, at: int) -> None:
-    """Change each lane's location, lane after lane."""
+    """Change the location of each lane, in the order of lanes."""
     body = partial(_change_all, emitter, INSTRUCTIONS[inst.name].atomic)
     _send(emitter, inst, at, ["dst", "src0", "src1"], body, True)
 
@@ -380,7 +380,7 @@ def _change_all(emitter: Emitter, operation: str, message: _Message) -> None:
 def _change(
     emitter: Emitter, code: Code, operation: str, element: str, pointer: Value, operands: Sequence[Value]
 ) -> Value:
-    """Change one location; what was there."""
+    """Change one location; returns its old value."""
     bits = int(element[1:])
     if operation in _RMW:
         identity = code.const(0 if operation == "load" else 1, element)
@@ -405,4 +405,4 @@ def lsc_fence(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 @RULES.of("fence_sw")
 def fence_sw(emitter: Emitter, inst: Instruction, at: int) -> None:
-    """Nothing: instructions run in their order."""
+    """Do nothing: instructions run in program order."""

@@ -1,4 +1,4 @@
-"""Copies and conversions, of formats that vISA has no type of too, and predicates."""
+"""Copies, conversions (also of formats for which vISA has no type), and predicates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Copy(Struct, frozen=True):
 
     @property
     def end(self) -> int:
-        """Behind what is written."""
+        """The end of the bytes that are written."""
         return self.to + self.size * len(self.sources)
 
 
@@ -132,7 +132,7 @@ def mov(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 @RULES.of("sel")
 def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
-    """Choose by the predicate, which does not keep lanes from being written."""
+    """Select by the predicate, which does not disable lanes."""
     code, target = emitter.code, inst["dst"].var.format
     any_nan = emitter.any_nan(inst["dst"])
     first, second = (
@@ -207,7 +207,7 @@ def _srnd_hf(code: Code, source: Value, random: Value) -> Value:
 
 @RULES.of("fcvt")
 def fcvt(emitter: Emitter, inst: Instruction, at: int) -> None:
-    """Convert to and from formats that vISA has no type of (FCVT.md)."""
+    """Convert to and from formats for which vISA has no type (FCVT.md)."""
     source = emitter.read(inst["src0"], inst.exec_size)
     change = {"ub": _to_bf8, "hf": _from_bf8, "ud": _to_tf32}[inst["dst"].var.type]
     emitter.write(inst["dst"], change(emitter.code, source), emitter.mask(inst))

@@ -25,7 +25,7 @@ def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Multiply and add block-scaled matrices."""
     masked = emitter.active is not None and not inst.no_mask
     if emitter.model != "fma" or masked:
-        # Models that few use, and lanes that are off.
+        # Rarely used models, and disabled lanes.
         emitter.golden(at)
         return
     code, acc, depth = emitter.code, inst["src0"].var, scaled_depth(inst["W"], inst["A"])
