@@ -172,7 +172,7 @@ class _Lives:
                     todo.append((after, came))
 
 
-# The pieces that may be read after each block, whether or not they were written.
+# The variables that may be read after each block, whether or not they were written.
 
 
 class Liveness:
