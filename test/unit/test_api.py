@@ -84,6 +84,26 @@ def breaking_pass():
     return Break
 
 
+def test_options_of_any_type_are_read() -> None:
+    seen: list[float] = []
+
+    @xegpu_py.register_pass("test-scale")
+    @dataclass
+    class Scale(xegpu_py.Pass):
+        """Record its option."""
+
+        by: "float" = 1.0
+
+        def run(self, op: ir.Operation) -> None:
+            seen.append(self.by)
+
+    module = xegpu_py.parse(KERNEL)
+    xegpu_py.run_pipeline(module, "builtin.module(test-scale{by=2.5},test-scale)")
+    assert seen == [2.5, 1.0]
+    with pytest.raises(xegpu_py.DiagnosticError, match="option 'by' of pass 'test-scale' cannot be 'much'"):
+        xegpu_py.run_pipeline(module, "builtin.module(test-scale{by=much})")
+
+
 def test_invalid_ir_after_a_pass_is_blamed_on_it(breaking_pass) -> None:
     module = xegpu_py.parse(KERNEL, name="kernel")
     with pytest.raises(
