@@ -46,7 +46,7 @@ class Layout(Struct, frozen=True):
         target: the GPU.
         allocation: places of variables.
         predicates: index of each predicate in a batch's flags.
-        watch: whether reads of registers never written are looked for.
+        watch: whether reads of unwritten registers are looked for.
         races: whether races are looked for.
     """
 
@@ -80,7 +80,7 @@ def _take(view: Array, rows: Rows, columns: slice | Array) -> Array:
 
 
 def reader(operand: Region | Immediate, exec_size: int, layout: Layout) -> Read:
-    """Reads a source's elements in its type, without its modifier."""
+    """Reads a source's elements in the source's type; its modifier is not applied."""
     if isinstance(operand, Immediate):
         fmt = TYPES[operand.type]
         value = np.frombuffer(operand.bits.to_bytes(fmt.bytes, "little"), fmt.dtype).reshape(1, 1)
@@ -130,7 +130,7 @@ def _put(view: Array, rows: Rows, columns: slice | Array, values: Array, mask: A
 
 
 def raw_writer(operand: Raw, layout: Layout) -> Callable[..., None]:
-    """Writes bytes uint8[threads, size] to an operand; under a mask bool[threads, size] those that it sets."""
+    """Writes bytes uint8[threads, size] to an operand; with a mask bool[threads, size] only the selected bytes."""
     start = layout.offset(operand.var) + operand.offset
 
     def write(batch: Batch, rows: Rows, values: Array, mask: Array | None = None) -> None:
@@ -143,7 +143,8 @@ def raw_writer(operand: Raw, layout: Layout) -> Callable[..., None]:
 def data_places(shape: DataShape, lanes: int, grf_bytes: int) -> Array:
     """The byte offsets of each lane's elements in a message's data operand, [lanes, elements].
 
-    One element of all lanes comes after the other, each from a register on; transposed, one lane's lie side by side.
+    The first elements of all lanes come first, then the second elements, and so on; each group begins at a register. In
+    transposed messages the elements of one lane are adjacent.
     """
     size = shape.register_bytes
     row = -(-lanes * size // grf_bytes) * grf_bytes

@@ -219,7 +219,7 @@ def _modify_bits(values: Array, fmt: Format, modifier: str) -> Array:
 
 def _to_float(values: Array, target: Format, saturate: bool) -> Array:
     if values.dtype == object:
-        # From 64 bits and a sign: the magnitude is rounded, then the sign is applied.
+        # A source of 64 bits and a sign: the magnitude is rounded, then the sign is applied.
         magnitude = convert(np.abs(values).astype(np.uint64), "uq", target.name)
         signed = np.where(values < 0, -magnitude, magnitude).astype(target.dtype)
         return convert(signed, target.name, target.name, saturate=saturate)

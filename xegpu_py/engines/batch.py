@@ -72,11 +72,11 @@ class Batch(Struct):
         slm: shared local memory of the batch's workgroups.
         barriers: their barriers.
         pc: int64[threads], index of each thread's next instruction.
-        lane_pc: int64[threads, 32], the same by lanes, where lanes can diverge; None where they cannot.
-        waiting: bool[threads], those that wait at a barrier.
-        signalled: bool[threads], those that have signalled the barrier at which they are.
-        written: bool[threads, bytes], registers ever written; None if that is not watched.
-        races: what looks for races; None if nothing does.
+        lane_pc: int64[threads, 32], the same for each lane if lanes can diverge; otherwise None.
+        waiting: bool[threads], whether each thread waits at a barrier.
+        signalled: bool[threads], whether each thread has signalled the barrier at which it is.
+        written: bool[threads, bytes], the bytes of registers that have been written; None if this is not recorded.
+        races: the race detector; None if races are not looked for.
         traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
     """
 
@@ -123,7 +123,7 @@ def new_batch(
     Args:
         register_bytes: bytes of a register file, a multiple of 8.
         divergent: whether the program has a `goto`.
-        watch: whether reads of registers never written are looked for.
+        watch: whether reads of unwritten registers are looked for.
     """
     threads = workgroups * group_size
     barriers = 1 + named_barriers

@@ -1,4 +1,4 @@
-"""Constant evaluation: the interpreter's step of one instruction runs on a thread that has only the operands."""
+"""Constant evaluation: runs the interpreter's step of one instruction on a thread whose registers are the operands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import LANES
 
 _SLOT_BYTES = LANES * 8
-"""Space for an operand of all lanes."""
+"""The size in bytes of an operand of all lanes."""
 
 
 _NO_MEMORY: Any = None
@@ -29,9 +29,9 @@ def evaluate(inst: Instruction, sources: Mapping[str, tuple[int, ...]], target: 
     """The bit patterns of an arithmetic instruction's result, one for each lane; for a predicate its bits.
 
     Args:
-        inst: the instruction; all its lanes are taken to be enabled, and its predicate to be set.
-        sources: the bit patterns of its operands that are not immediates, by name, one for each lane; of a predicate
-            those of the instruction's lanes, but for `mov` all.
+        inst: the instruction; all lanes are assumed to be enabled, and the predicate to be set.
+        sources: the bit patterns of the operands that are not immediates, by name, one for each lane; for a predicate
+            the bits of the instruction's lanes, or all bits for `mov`.
     """
     # Operands that differ only in their position are one case.
     values = tuple([(name, _placeless(value)) for name, value in inst.values.items()])

@@ -1,7 +1,7 @@
 """The interpreter: the golden model of how a program runs.
 
 All threads of a batch that are at the same instruction run it at once. Divergent threads and lanes are grouped by
-program counter, and those with the lowest run first, so that they converge with the others again.
+program counter, and the group with the lowest program counter runs first, so that it converges with the others again.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Interpreter(Struct, dict=True):
 
     Attributes:
         program: the program, which must be valid.
-        layout: where its variables lie.
-        model: how dpas rounds.
-        observer: who is told of what ran, or None.
+        layout: the positions of its variables.
+        model: the rounding model of dpas.
+        observer: an object that is called after each instruction, or None.
     """
 
     program: Program
@@ -95,7 +95,7 @@ class Interpreter(Struct, dict=True):
             name_thread: names a thread in messages, from its index in the batch.
 
         Raises:
-            RuntimeFault: if an access is refused, or threads wait for what never comes.
+            RuntimeFault: if an access is refused, or in a deadlock.
         """
         runs, patience, favours = 0, _PATIENCE, 0
         with np.errstate(all="ignore"):
@@ -150,7 +150,7 @@ class Interpreter(Struct, dict=True):
                 continue
             if isinstance(to, int):
                 if not at <= to <= stop:
-                    # Threads that are ahead of others wait for these.
+                    # Threads that are ahead of other threads wait for them.
                     self._move(batch, rows, active, to)
                     return
                 at = to

@@ -17,8 +17,8 @@ APART = 128
 def aligned(size: int) -> Array:
     """Zero bytes, uint8[size], that begin at a multiple of `APART` and share no block of `APART` bytes with other data.
 
-    So no load of a line of the cache's size crosses lines, and threads that each write their own do not take them from
-    each other's caches.
+    So aligned loads do not cross cache lines, and there is no false sharing between threads that write to different
+    arrays.
     """
     raw = np.zeros(size + 2 * APART, np.uint8)
     start = -raw.ctypes.data % APART
@@ -31,7 +31,7 @@ class AccessFault(Exception):
     """An access that memory refuses.
 
     Attributes:
-        index: which of the addresses of the request it is, as a flat index.
+        index: the flat index of the address among the addresses of the request.
         reason: what is wrong, as a clause: "reads 4 bytes at 0x10, ...".
     """
 
@@ -46,18 +46,18 @@ class Memory(Protocol):
     """The whole memory as uint8. `locate` returns offsets into this array."""
 
     def ranges(self) -> list[tuple[int, int, int]]:
-        """The address and size of each allocation, and the difference of the host's address."""
+        """The address and size of each allocation, and the difference between its host address and its address."""
 
     def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
         """Offsets into `data` of addresses; the `size` bytes at each address must be in one allocation.
 
         Args:
             addresses: uint64, any shape.
-            verb: what is done with them, such as "reads", for the message.
-            needed: how many of each one's bytes an allocation must have, where that is not all.
+            verb: the kind of access for the message, such as "reads".
+            needed: the number of bytes at each address that must be in an allocation, if not all `size` bytes.
 
         Raises:
-            AccessFault: for the first address that no allocation holds.
+            AccessFault: for the first address that is in no allocation.
         """
 
     def place(self, offset: int) -> str:
@@ -67,12 +67,12 @@ class Memory(Protocol):
         """Offsets into `data` of surfaces of 2D block messages.
 
         Args:
-            bases: uint64[threads], their first bytes.
-            extents: int64[threads], bytes from the first to behind the last.
-            verb: what is done with them.
+            bases: uint64[threads], addresses of their first bytes.
+            extents: int64[threads], their sizes in bytes.
+            verb: the kind of access for the message.
 
         Raises:
-            AccessFault: for the first that does not lie in one allocation.
+            AccessFault: for the first surface that is not within one allocation.
         """
 
 
@@ -81,7 +81,7 @@ class LocalMemory(Struct):
 
     Attributes:
         data: uint8[workgroups * bytes].
-        bytes: bytes that each has.
+        bytes: bytes of each workgroup.
     """
 
     data: Array
@@ -91,7 +91,7 @@ class LocalMemory(Struct):
         """Offsets into `data` of addresses[threads, lanes] of the workgroups groups[threads].
 
         Raises:
-            AccessFault: for the first address that has no `size` bytes.
+            AccessFault: for the first address at which the memory has fewer than `size` bytes.
         """
         wide = addresses.astype(np.int64)
         bad = (wide < 0) | (wide + size > self.bytes)
@@ -111,9 +111,9 @@ class RuntimeFault(Exception):
 
     Attributes:
         message: what is wrong.
-        notes: where: kernel, workgroup, thread, lane, instruction.
-        position: the instruction's place in its source.
-        elsewhere: what is to be said of another instruction, and its place in the source.
+        notes: the place of the failure: kernel, workgroup, thread, lane, instruction.
+        position: the instruction's position in its source.
+        elsewhere: a note on another instruction, and the position of that instruction in the source.
         thread: the name of the thread that failed; empty if several did.
     """
 

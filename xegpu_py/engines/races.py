@@ -1,9 +1,9 @@
 """Race detection: unordered accesses of one byte by two threads, at least one of them a write.
 
 Two threads of a workgroup are ordered by a barrier: what one did before its signal comes before what the other does
-behind its wait. What it wrote is there only if a fence of that memory stands between the write and the signal. Threads
-of different workgroups are ordered by nothing but atomics: those behind a fence whose scope is more than the workgroup.
-Writes of what is there already, or of one value by all, do no harm.
+after its wait. Its writes are visible only if there is a fence of that memory between the write and the signal. Only
+atomics order threads of different workgroups, if they follow a fence whose scope is larger than the workgroup. Writes
+that do not change memory, or that all write the same value, are no races.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
 
 UGM, SLM = 1, 2
-"""The memories, by the number of their clock; clock 0 is that of reads."""
+"""The memories, by the numbers of their clocks. Clock 0 is the clock of reads."""
 
 _READ, _WRITE, _ATOMIC = range(3)
 _KINDS = {"load": _READ, "store": _WRITE, "atomic": _ATOMIC}
@@ -33,11 +33,11 @@ class RaceFault(Exception):
     """Two accesses race.
 
     Attributes:
-        thread, other: numbers in the launch of the thread that accesses now, and of the one that did before.
+        thread, other: the numbers in the launch of the threads of the current and of the earlier access.
         earlier: the instruction of the earlier access.
-        slm: whether the place is in shared local memory, else in global memory.
+        slm: whether the place is in shared local memory; otherwise it is in global memory.
         place: the offset in that memory of a byte that both access.
-        unfenced: whether a barrier stands between them, but no fence before it.
+        unfenced: whether there is a barrier between the accesses, but no fence before the barrier.
     """
 
     thread: int
@@ -56,7 +56,7 @@ class _Events:
         self.fields = np.zeros((6, 1024), np.int64)
 
     def add(self, *columns: Array | int) -> int:
-        """Add events with these fields; the number of the first event."""
+        """Add events with these fields; return the number of the first event."""
         size = len(np.atleast_1d(columns[0]))
         while self.count + size > self.fields.shape[1]:
             self.fields = np.concatenate([self.fields, np.zeros_like(self.fields)], axis=1)
@@ -89,14 +89,14 @@ class Races:
         self._events = _Events()
         self._now = 0
         self._latest = {UGM: _nothing(memory_bytes, self._granules[UGM])}
-        # Of each workgroup, by memory of the atomics: up to when its accesses of each clock are released, and when it
-        # last acquired what others released.
+        # For each workgroup and memory of atomics: the time up to which its accesses of each clock are released, and
+        # the time at which it last acquired the accesses that others released.
         self._released = np.full((3, 3, groups), -1, np.int64)
         self._acquired = np.full((3, groups), -1, np.int64)
         self._fenced = np.full((2, 3, groups), -1, np.int64)
 
     def begin(self, first_group: int, groups: int, barriers: int, slm_bytes: int) -> None:
-        """The next workgroups begin, those from number `first_group`."""
+        """Begin the next workgroups, from number `first_group` on."""
         size = self._group_size
         self._first_group = first_group
         self._clocks = np.zeros((3, groups * size, size), np.int32)
@@ -106,7 +106,7 @@ class Races:
         self._latest[SLM] = _nothing(groups * slm_bytes, self._granules[SLM])
 
     def signalled(self, rows: Array, barrier: Array, phases: Array) -> None:
-        """Threads of the batch have signalled barriers, which completes `phases`."""
+        """Record that threads of the batch have signalled barriers, which completes `phases`."""
         groups, own = np.divmod(rows, self._group_size)
         self._clocks[0, rows, own] += 1
         np.maximum.at(self._gathering, (groups, barrier), self._clocks[:, rows].transpose(1, 0, 2))
@@ -115,15 +115,15 @@ class Races:
         self._phases = phases.copy()
 
     def passed(self, rows: Array, barrier: Array) -> None:
-        """Threads of the batch have passed their waits."""
+        """Record that threads of the batch have passed their waits."""
         known = self._complete[rows // self._group_size, barrier].transpose(1, 0, 2)
         self._clocks[:, rows] = np.maximum(self._clocks[:, rows], known)
 
     def fence(self, rows: Array, slm: bool, wide: bool) -> None:
-        """Threads of the batch have fenced a memory.
+        """Record that threads of the batch have fenced a memory.
 
         Args:
-            wide: whether for other workgroups too.
+            wide: whether the fence orders accesses for other workgroups too.
         """
         memory = SLM if slm else UGM
         groups, own = np.divmod(rows, self._group_size)
@@ -144,14 +144,15 @@ class Races:
 
         Args:
             rows: int64[accesses], threads of the batch.
-            offsets: int64[accesses], places in global memory, or in that of all workgroups of the batch.
-            size: bytes of each.
-            slm: whether they are in shared local memory.
-            data: uint8[bytes], the memory, before they are done.
-            values: uint8[accesses, size], what is written by a store.
+            offsets: int64[accesses], offsets in global memory, or in the shared local memory of all workgroups of the
+                batch.
+            size: bytes of each access.
+            slm: whether the accesses are to shared local memory.
+            data: uint8[bytes], the memory before the accesses.
+            values: uint8[accesses, size], the bytes that a store writes.
 
         Raises:
-            RaceFault: if one races with another.
+            RaceFault: if an access races with another.
         """
         if not len(rows):
             return

@@ -40,12 +40,12 @@ class OperandBytes(Struct, frozen=True, dict=True):
 
     @cached_property
     def span(self) -> slice:
-        """From the first of the places to the last."""
+        """The positions from the first byte to the last."""
         return slice(int(self.places.min()), int(self.places.max()) + 1)
 
     @cached_property
     def is_dense(self) -> bool:
-        """Whether the places are all bytes of the span."""
+        """Whether the operand has all bytes of the span."""
         return bool(np.unique(self.places).size == self.span.stop - self.span.start)
 
 
@@ -53,7 +53,7 @@ def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
     """The step of an instruction, which checks the bytes that it reads and marks those that it writes.
 
     Raises:
-        UnwrittenFault: as it runs, if a lane that acts reads what was never written.
+        UnwrittenFault: when the step runs, if a lane that acts reads unwritten bytes.
     """
     reads, writes = operand_bytes(inst, "read", layout), operand_bytes(inst, "write", layout)
     mask = masker(inst, layout)
@@ -102,7 +102,7 @@ def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[OperandByt
 
 
 def operand_bytes(inst: Instruction, use: str, layout: Layout) -> list[OperandBytes]:
-    """The bytes of registers that an instruction's operands have.
+    """The bytes of registers that the operands of an instruction access.
 
     Args:
         use: "read" or "write".

@@ -1,7 +1,7 @@
 """Arithmetic, logic and math: functions of numbers.
 
-Integers come as what they are worth, in an array type wide enough for the exact result or for one that is right in its
-lowest 64 bits. Floats come in the execution type, and the result is rounded once to it (docs/numerics.md).
+Integers are passed as numbers, in an array type that holds the exact result or at least its lowest 64 bits. Floats are
+passed in the execution type, to which the result is rounded once (docs/numerics.md).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class AluOp(Struct, frozen=True):
 
     Attributes:
         format: execution type of floats, "hf", "f" or "df"; "" for integers.
-        bits: execution width of shifts: 64 if the destination or the first source has it, else 32.
-        condition: of `cmp`.
+        bits: execution width of shifts: 64 if the destination or the first source has 64 bits, otherwise 32.
+        condition: the condition of `cmp`.
     """
 
     format: str

@@ -16,8 +16,8 @@ from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 
 Next = Callable[[Batch, Array, int, "Array | None"], Array]
-"""Takes the threads' indices, the index of the instruction and the enabled lanes; gives where each thread [threads], or
-each of its lanes [threads, 32], goes on. `STAY` means that it waits."""
+"""Takes the batch, the indices of threads, the index of the instruction and the enabled lanes. Returns the next program
+counter of each thread [threads], or of each lane [threads, 32]. `STAY` means that the thread waits."""
 
 STAY = -1
 
@@ -86,7 +86,7 @@ def _barrier_of(inst: Instruction, layout: Layout) -> Callable[[Batch, Array], t
     """The barrier of threads, as an index among those of the batch, and the number of signals that it expects."""
     if "id" not in inst.values:
         return lambda batch, rows: (np.zeros(len(rows), np.int64), np.full(len(rows), batch.group_size))
-    # Waits expect no signals of their own.
+    # Waits have no number of expected signals.
     read, count = (reader(o, 1, layout) for o in (inst["id"], inst.values.get("count", Immediate(0, "ub"))))
 
     def named(batch: Batch, rows: Array) -> tuple[Array, Array]:

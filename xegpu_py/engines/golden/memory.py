@@ -24,7 +24,7 @@ STEPS = Table()
 
 
 def _addresses(inst: Instruction, layout: Layout) -> Read:
-    """Reads each lane's address as uint64[threads, lanes]. The constant is added in the address's own width."""
+    """Reads each lane's address as uint64[threads, lanes]. The constant offset is added in the width of the address."""
     operand = inst["address"]
     read = raw_reader(operand, INSTRUCTIONS[inst.name].size("address", inst, layout.target), layout)
     dtype = np.uint64 if inst["address_size"] == "a64" else np.uint32
@@ -176,7 +176,7 @@ class _Surfaces:
         width, height, pitch = (value[n].astype(np.int64) + 1 for n in ("width", "height", "pitch"))
         self._check(value["base"], width, height, pitch, thread)
         size = self.block.size // 8
-        # The padding behind the last row need not be allocated.
+        # The padding after the last row need not be allocated.
         try:
             base = batch.memory.surface(value["base"], (height - 1) * pitch + width, verb)
         except AccessFault as fault:
@@ -191,7 +191,7 @@ class _Surfaces:
         """Report accesses by threads `rows` to the race detector; `values` are what in-bounds stores write.
 
         Raises:
-            RaceFault: if there is one.
+            RaceFault: if an access races with another.
         """
         if batch.races:
             acting = np.broadcast_to(rows[:, None], places.shape)[inside]
@@ -259,7 +259,7 @@ def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
         places, inside = surfaces.places(batch, rows, thread, "reads")
         surfaces.note(batch, np.arange(batch.threads)[rows][thread], places, inside)
         elements = batch.memory.data.view(dtype)[places // dtype.itemsize]
-        # The element behind the last is zero, for padding and out-of-bounds elements.
+        # The element after the last one is zero; padding and out-of-bounds elements select it.
         values = np.zeros((len(thread), elements.shape[1] + 1), dtype)
         values[:, :-1] = np.where(inside, elements, 0)
         chosen = rows if len(thread) == count_of(batch, rows) else np.arange(batch.threads)[rows][thread]
@@ -392,8 +392,9 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
 def _changed_bytes(expected: Array, new: Array) -> Array:
     """The number of bytes, of the 4 that are compared and swapped, that must be in an allocation.
 
-    They may reach over its end as long as what is beyond stays: 8-bit elements are updated by the 32 bits around them.
-    Allocations begin at multiples of 4 bytes, and on hardware they are whole pages, so that those bytes are there.
+    The 4 bytes may extend beyond the end of the allocation if the bytes beyond the end do not change: kernels update
+    8-bit elements with atomics on the 32 bits that contain them. Allocations begin at multiples of 4 bytes, and on
+    hardware they consist of whole pages, so that these bytes exist.
     """
     changed = expected ^ new
     found: Array = 1 + sum((changed >> np.uint32(bits) != 0).astype(np.int64) for bits in (8, 16, 24))

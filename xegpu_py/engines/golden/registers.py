@@ -1,4 +1,4 @@
-"""Instructions on whole registers, on formats of their own, and on predicates."""
+"""Instructions on whole registers, on formats that are not register types, and on predicates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STEPS = Table()
 
 
 def register_step(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """The step of an instruction that accesses no memory and is no control flow."""
+    """The step of an instruction that accesses no memory and is not control flow."""
     if inst.name in STEPS:
         step: Step = STEPS[inst.name](inst, layout, model)
         return step

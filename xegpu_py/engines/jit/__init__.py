@@ -1,7 +1,7 @@
-"""The JIT: native code for programs, with the same results as the interpreter in every bit.
+"""The JIT: native code for programs, with results that are bit-identical to those of the interpreter.
 
-A program becomes functions of LLVM IR, which LLVM compiles for a CPU (`host`, `native`). Workgroups run
-on several threads of the operating system (`engine`). docs/jit.md tells how.
+A program is translated to functions in LLVM IR, which LLVM compiles for a CPU (`host`, `native`). Workgroups run
+on several threads of the operating system (`engine`). docs/jit.md describes the design.
 """
 
 from xegpu_py.engines.jit.engine import Jit, Outcome

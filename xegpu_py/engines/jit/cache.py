@@ -1,4 +1,4 @@
-"""Native code and lowered kernels on disk, from one process to the next.
+"""Native code and lowered kernels on disk, which later processes reuse.
 
 An entry is a file whose name is a digest of everything that its data depends on. The file contains this digest and one
 of the data; an entry whose digests do not agree is ignored. An entry is written to a temporary file, which is then
@@ -28,7 +28,7 @@ LIMIT = 256 << 20
 
 _MAGIC = b"xegpu-py cache 3\n"
 _STALE = 3600.0
-"""Seconds after which a temporary file is taken for one of a process that was killed."""
+"""The age in seconds from which a temporary file is considered to belong to a process that was killed."""
 
 
 def folder_of(choice: str | os.PathLike[str] | None = None) -> Path | None:
@@ -108,7 +108,7 @@ class Cache(Struct, frozen=True):
 
     def put(self, key: str, data: bytes) -> None:
         """Write data to the folder. If this is not possible the next process compiles again; a warning says so."""
-        # Loaded for what is kept alone: it loads Python's modules of archives.
+        # Imported only when an entry is written: it imports Python's archive modules.
         import tempfile
 
         try:

@@ -1,7 +1,8 @@
 """Blocks of a thread's function: branches, divergence and convergence of lanes, and exits.
 
-Without `goto` a thread has one program counter, and jumps are branches. With it each lane has its own, in the thread's
-block. The lanes with the lowest counter run, and wait where others are: `stop` is the least counter ahead of them.
+Without `goto` a thread has one program counter, and jumps are branches. With `goto` each lane has its own program
+counter, in the thread's block. The lanes with the lowest counter run until they reach other lanes: `stop` is the lowest
+counter ahead of them.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def block_starts(program: Program) -> list[int]:
 def parts_of(starts: Sequence[int], length: int) -> list[range]:
     """The instructions of each function of a program, in whole blocks.
 
-    What LLVM does takes more than twice as long for a function that is twice as long.
+    LLVM's compile time grows faster than linearly with the length of a function.
     """
     firsts = [0]
     for start, end in zip(starts, [*starts[1:], length]):
@@ -88,14 +89,14 @@ class Blocks:
 
     Attributes:
         starts: indices of instructions that begin blocks, in order.
-        numbers: the number of the block that each of these begins.
+        numbers: the number of the block that begins at each of these instructions.
         parts: the instructions of each function.
         labels: index of the instruction of each label.
-        divergent: the lanes in which threads can diverge, as bits. Others run wherever the thread is.
+        divergent: the lanes in which threads can diverge, as bits. Other lanes run whenever the thread runs.
     """
 
     def __init__(self, program: Program) -> None:
-        """Find them."""
+        """Find the blocks and parts of a program."""
         self.starts = block_starts(program)
         self.numbers = {start: number for number, start in enumerate(self.starts)}
         self.parts = parts_of(self.starts, len(program.instructions))
@@ -113,7 +114,7 @@ class Control:
     """The blocks of a function: a whole program or a part of one.
 
     Attributes:
-        emitter: what writes code.
+        emitter: the writer of the function's code.
         labels: index of the instruction of each label.
     """
 
@@ -121,7 +122,7 @@ class Control:
         """Begin a function.
 
         Args:
-            divergent: whether each lane has its program counter.
+            divergent: whether each lane has its own program counter.
             part: the function's instructions.
         """
         self.emitter = emitter
@@ -223,7 +224,7 @@ class Control:
         self.leave(to, Status.YIELDED)
 
     def diverge(self, at: int, inst: Instruction, target: int) -> None:
-        """Send those of the enabled lanes that the guard sets to the target, the others to the next instruction."""
+        """Send the enabled lanes that the guard selects to the target, and the other lanes to the next instruction."""
         code, emitter = self.emitter.code, self.emitter
         assert emitter.active
         active = code.load(emitter.active, "i32", 4)

@@ -1,12 +1,13 @@
-; The loop over workgroups and their threads, which run round-robin where they wait for each other. It is the same for all
-; programs: what it needs to know of one is in the context.
+; The loop over workgroups and their threads. Threads that wait for each other run round-robin. The loop is the same for
+; all programs: the properties of a program that it needs are in the context.
 ;
-; `driver.py` fills in the words behind dollar signs: byte offsets of the fields of `Context` and of a thread's block,
-; the numbers of `Status`, and two limits that stand there.
+; `driver.py` replaces the words that begin with a dollar sign by byte offsets of the fields of `Context` and of a
+; thread's block, the values of `Status`, and two limits that `driver.py` defines.
 
-; Makes the threads of a workgroup ready, or of some that run together and count as one: its memory is cleared, and each
-; thread's block begins as a copy of the template with the thread's number, the workgroup's place in the grid, and the ids
-; of the thread's first work item. Registers that are written before they are read are not copied.
+; Prepares the threads of a workgroup, or of several workgroups that run together and count as one. The memory of the
+; workgroup is cleared. Each thread's block is a copy of the template, to which the thread's number, the position of the
+; workgroup in the grid, and the ids of the thread's first work item are added. Registers that are written before they
+; are read are not copied.
 define hidden void @begin(ptr %ctx, i64 %group) noinline nounwind {
 entry:
   %slm.at = getelementptr i8, ptr %ctx, i64 $slm
@@ -27,7 +28,7 @@ entry:
   br i1 %unclocked, label %located, label %clear
 
 clear:
-  ; The clocks of `races.ll`, whose first word is one more than the number of the first thread in the launch.
+  ; The clocks of `races.ll`. Their first word is the number of the workgroup's first thread in the launch, plus one.
   %clock_bytes.at = getelementptr i8, ptr %ctx, i64 $clock_bytes
   %clock_bytes = load i64, ptr %clock_bytes.at
   call void @llvm.memset.p0.i64(ptr %clocks, i8 0, i64 %clock_bytes, i1 false)
@@ -46,7 +47,7 @@ located:
   %across = load i64, ptr %across.at
   %together = udiv i64 %threads, %group_threads
   %down = udiv i64 %together, %across
-  ; The place of the workgroups that run together, as many across and as many down, x fastest.
+  ; The position of the workgroups that run together: `across` of them in x and `down` in y, in the order of x first.
   %batches_x = udiv i64 %grid_x, %across
   %batches_y = udiv i64 %grid_y, %down
   %batch_x = urem i64 %group, %batches_x
@@ -146,7 +147,8 @@ done:
   ret void
 }
 
-; Runs a workgroup's threads round-robin until they have ended; gives a status. A round gives each of them a time slice.
+; Runs the threads of a workgroup round-robin until they have ended, and returns a status. In each round every thread
+; runs for one time slice.
 define hidden i32 @drive(ptr %ctx) noinline nounwind {
 entry:
   %threads.at = getelementptr i8, ptr %ctx, i64 $threads
@@ -172,7 +174,7 @@ entry:
   br label %round
 
 round:
-  ; Rounds since a thread has last come to its end or past a barrier.
+  ; The number of rounds since a thread last ended or passed a barrier.
   %idle = phi i64 [ %idle.before, %entry ], [ %idle.next, %again ]
   store i64 0, ptr %progress.at
   br label %next
@@ -243,7 +245,7 @@ stopped:
   ret i32 $STOPPED
 
 stuck:
-  ; Nobody has ended, come to a barrier or passed one, and nobody polls.
+  ; There is a deadlock if no thread has ended, reached or passed a barrier, or yielded, as threads that poll do.
   %passed = load i64, ptr %progress.at
   %passes = icmp ne i64 %passed, 0
   %some = or i1 %moved, %passes
@@ -274,7 +276,7 @@ again:
   br label %round
 }
 
-; Takes workgroups from the counter that all workers share, and runs them; the status is in the context.
+; Takes workgroups from the counter that all workers share, and runs them. The status is written to the context.
 define hidden void @launch(ptr %ctx) {
 entry:
   %stop.at = getelementptr i8, ptr %ctx, i64 $stop
@@ -357,7 +359,7 @@ out:
   ret void
 }
 
-; Goes on with a workgroup that has begun.
+; Resumes a workgroup that has begun.
 define hidden void @resume(ptr %ctx) {
 entry:
   %how = call i32 @drive(ptr %ctx)

@@ -67,9 +67,10 @@ class Launch(Struct):
         registers: the register file with which threads start, uint8[bytes].
         memory: global memory.
         name_thread: names a thread in messages, from its number among all threads.
-        written: bool[bytes], which of the registers are written before it starts, where that is watched.
-        shadow: what is kept of accesses of global memory, where races are looked for.
-        across, down: how many workgroups, side by side in x and in y, run together as if they were one.
+        written: bool[bytes], which bytes of the registers are written before a thread starts; used only if reads of
+            unwritten registers are looked for.
+        shadow: the history of accesses of global memory; used only if races are looked for.
+        across, down: the numbers of adjacent workgroups in x and in y that run together as one workgroup.
     """
 
     grid: tuple[int, int, int]
@@ -134,7 +135,7 @@ class _Slot:
 class _Board:
     """State that the workers of a launch share: the next workgroup, a stop flag, and the initial state of threads.
 
-    All workers write `next`, and read `stop` often, which is why they are apart.
+    All workers write `next` and often read `stop`, so that the two are in different cache lines.
     """
 
     def __init__(self, frame: Frame) -> None:
@@ -150,7 +151,7 @@ class Jit:
     Attributes:
         program: the program, which must be valid.
         layout: where its variables lie.
-        interpreter: its golden model, which makes messages and decides rare cases.
+        interpreter: the golden model, which reports errors and computes rare cases.
     """
 
     def __init__(
@@ -166,13 +167,13 @@ class Jit:
         """Compile a program.
 
         Args:
-            interpreter: the same program made ready to be interpreted.
-            divergent: whether each lane has its program counter; by default where the program has a `goto`.
-            keep: whether registers hold all results at the end, and not only those that the program needs.
-            alone: whether the code is for this object only; else the process keeps it for equal programs.
-            cache: where code is kept on disk.
-            host: the CPU for which code is made, which this machine must be able to stand in for; by default the one
-                that the environment names, or this one (see `chosen_host`).
+            interpreter: the interpreter of the program.
+            divergent: whether each lane has its own program counter; by default whether the program has a `goto`.
+            keep: whether registers contain all results at the end, also those that the program does not read.
+            alone: whether only this object uses the code; otherwise the process keeps the code for equal programs.
+            cache: the cache on disk for the code.
+            host: the CPU for which code is generated; this machine must be able to run that code. The default is the
+                CPU that the environment names, or else this machine's CPU (see `chosen_host`).
         """
         self.interpreter = interpreter
         self.program: Program = interpreter.program
@@ -195,7 +196,7 @@ class Jit:
         self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self._spare: list[_Worker] = []
         self._boards: list[_Board] = []
-        # Whether the last launch ended before other threads could have started.
+        # Whether the last launch ended before other threads could start.
         self._brief = False
 
     def worker(self, number: int) -> _Worker:
@@ -225,7 +226,7 @@ class Jit:
     def _together(self, launch: Launch, workers: int) -> Launch:
         """The launch, in which adjacent workgroups run together if their threads load the same matrices.
 
-        They are as many as a second-level cache has room for, if each worker has its share of the work.
+        Their number is limited by the size of a second-level cache, and by the number of workers, which share the work.
         """
         while self.panel_bytes and self.independent and launch.group_size < _ENOUGH:
             wider, higher = replace(launch, across=2 * launch.across), replace(launch, down=2 * launch.down)
@@ -244,12 +245,12 @@ class Jit:
 
         Args:
             threads: threads of the operating system; by default one for each processor.
-            progress: is told now and then how many workgroups have ended.
+            progress: is called from time to time with the number of workgroups that have ended.
 
         Raises:
-            RuntimeFault: if an access is refused, or threads wait for what never comes.
-            RaceSuspected: if two accesses may race, where that is looked for.
-            KeyboardInterrupt: if the user asked for it; what has run has run.
+            RuntimeFault: if an access is refused, or in a deadlock.
+            RaceSuspected: if races are looked for, and two accesses may race.
+            KeyboardInterrupt: if the user interrupts the launch; the effects of instructions that ran remain.
         """
         workers = threads or processors()
         launch = self._together(launch, workers)
@@ -299,10 +300,10 @@ class _Team(Struct, dict=True):
         """Run all workgroups, some of them on this thread.
 
         Args:
-            brief: whether this thread is to begin alone.
+            brief: whether this thread begins alone.
 
         Returns:
-            Whether it was over before others could have helped.
+            Whether the launch ended before other threads could start.
         """
         threads: list[threading.Thread] = []
         own = self.workers[0]
@@ -349,7 +350,7 @@ class _Team(Struct, dict=True):
         return executed, traffic
 
     def end(self) -> None:
-        """Raise the error that was found; of several that of the first workgroup."""
+        """Raise the error that was found; if there are several, that of the first workgroup."""
         if self.faults:
             raise min(self.faults, key=lambda f: f[0])[1]
         if self.stuck:
@@ -436,7 +437,7 @@ class _Worker:
         """Run workgroups until there are no more, in steps between which Python handles signals.
 
         Raises:
-            KeyboardInterrupt: if there was one.
+            KeyboardInterrupt: if the user interrupted the launch.
         """
         try:
             for _ in self._steps(_PATIENCE):
@@ -446,7 +447,7 @@ class _Worker:
 
     @property
     def own(self) -> _Slot:
-        """The memory of the workgroup that runs."""
+        """The memory of the running workgroup."""
         assert self.slot is not None
         return self.slot
 
@@ -475,7 +476,7 @@ class _Worker:
             if patience < _MOST_PATIENCE and time.perf_counter() - begun < _POLL / 10:
                 patience *= 2
             if status == Status.YIELDED:
-                # It waits for other workgroups, which run before it continues.
+                # This workgroup waits for other workgroups, which run before it continues.
                 self.own.group = context.first
                 waiting.append(self.own)
                 self.slot = self._new_slot()
@@ -520,7 +521,7 @@ class _Worker:
     # Calls of the interpreter.
 
     def _batch(self, blocks: Array) -> Batch:
-        """Threads of the workgroup as the interpreter sees them, with the registers that native code works on."""
+        """Threads of the workgroup as a batch of the interpreter, which shares the registers of native code."""
         frame, program = self._frame, self.jit.program
         threads = len(blocks)
         batch = new_batch(
@@ -537,7 +538,7 @@ class _Worker:
         return batch
 
     def golden(self, at: int, block: int, active: int) -> int:
-        """Run an instruction of a thread by its golden function; 0 if it fails."""
+        """Run an instruction of a thread with its golden function; return 0 if it fails."""
         try:
             self._golden(at, block, active)
         except (AccessFault, UnwrittenFault):

@@ -10,7 +10,7 @@ from xegpu_py.numerics.formats import PRECISIONS, TYPES
 
 _F64_BITS = 53
 _ROWS_AT_ONCE = 8
-"""Rows of accumulators that are worked on in each step of a loop."""
+"""The number of rows of accumulators that each iteration of a loop computes."""
 _LEAST, _MOST = -149, 70
 """The range of the exponent of a sum's unit: at least that of f32, and such that no sum overflows f32."""
 
@@ -18,11 +18,12 @@ _LEAST, _MOST = -149, 70
 def summer(name: str, shape: Shape, host: Host) -> str:
     """The function that adds in the models `stage` and `exact`: `shape.terms` products at a time are added exactly.
 
-    It takes pointers to accumulator, result, A and B, each of the latter with its `Extent`, and gives an i1, whether it
-    could: else the result is not written.
+    The function takes pointers to accumulator, result, A and B; A and B are followed by an `Extent` each. It returns an
+    i1: whether the result is correct. If not, the result is not written.
 
-    Where accumulator and products are all multiples of a number that is not too small beside them, sums in f64 are
-    exact. Where they are not, the errors of sums are added too, and what fails is that these have errors again.
+    If the accumulator and all products are multiples of a number that is not too small in comparison with them, sums in
+    f64 are exact. Otherwise the rounding errors of the sums are added too. The function fails if the sums of these
+    errors have rounding errors again.
     """
     code = host.function(name, [PTR] * 4, "i1")
     acc, dst, a, b = code.arguments
@@ -58,8 +59,8 @@ def _write(code: Code, shape: Shape, places: list[Value], dst: Value) -> None:
 def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> Value:
     """Whether no sum of the accumulator and products needs more bits than f64 has: an i1.
 
-    All are multiples of 2**unit, and their magnitudes together are below 2**(unit + 53). Rounding to f32 in between
-    keeps both.
+    All numbers are then multiples of 2**unit, and the sum of their magnitudes is below 2**(unit + 53). Rounding of
+    intermediate sums to f32 preserves both properties.
     """
     a_end = code.at(a, shape.rows * shape.depth * shape.size)
     b_end = code.at(b, shape.depth * shape.columns * shape.size)
@@ -73,11 +74,11 @@ def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value
     fine = code.icmp("sge", unit, code.const(_LEAST, "i32"))
     # Neither infinity nor NaN.
     fine = code.and_(fine, code.icmp("slt", code.intrinsic("umax", a_most, b_most), 255))
-    # Half of the bits are for products, each below 2**(a_most + b_most - 252), and half for the accumulator.
+    # Half of the range is for products, each below 2**(a_most + b_most - 252), and half for the accumulator.
     share = _F64_BITS - 2
     products = code.sub(code.add(a_most, b_most), code.const(252 - (shape.depth - 1).bit_length(), "i32"))
     fine = code.and_(fine, code.icmp("sle", products, code.add(unit, code.const(share, "i32"))))
-    # From 2**(unit + 23) on, all numbers of f32 are multiples. Adding that to smaller ones takes away all below.
+    # All f32 numbers from 2**(unit + 23) on are multiples. Adding this number to smaller ones rounds them to multiples.
     bits = code.shl(code.add(unit, code.const(23 + 127, "i32")), 23)
     rounder = code.splat(code.cast("bitcast", bits, "f32"), shape.columns)
     none = code.const(0, vector(shape.columns, "i32"))
@@ -95,7 +96,7 @@ def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value
 
 
 def _exact_sums(code: Code, shape: Shape, acc: Value, a: Value, b: Value, host: Host) -> list[Value]:
-    """Add where all sums are exact in f64; where the rows of sums are, f32."""
+    """Add if all sums are exact in f64; return the addresses of the rows of sums, f32."""
     lanes, row_bytes = shape.lanes(host), 4 * shape.columns
     found = code.alloca(shape.rows * row_bytes, 64)
     for sums in tiled(code, shape, 1, host):
@@ -109,10 +110,10 @@ def _exact_sums(code: Code, shape: Shape, acc: Value, a: Value, b: Value, host: 
 
 
 def _exact_stages(code: Code, shape: Shape, before: list[Value], a: Value, b: Value, dst: Value, host: Host) -> None:
-    """Add where all sums are exact in f64, and rounded several times: they are in memory as f32 in between.
+    """Add if all sums are exact in f64 and are rounded several times. Intermediate sums are in memory, as f32.
 
-    So there are enough of them that none waits for its own conversions, and their conversion from memory is one
-    operation where that between registers is two. None of them is NaN.
+    So there are enough independent sums that none waits for its own conversions, and a conversion from memory is one
+    operation, while a conversion between registers is two. No sum is NaN.
     """
     lanes, row_bytes, terms = shape.lanes(host), 4 * shape.columns, shape.terms
     kind, single = vector(lanes, "f64"), vector(lanes, "f32")
@@ -152,7 +153,7 @@ def _exact_stages(code: Code, shape: Shape, before: list[Value], a: Value, b: Va
 
 
 def _sums_with_errors(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> tuple[list[Value], Value]:
-    """Add with the errors of sums: where the sums are, f32, and an i1, whether they are right."""
+    """Add with the errors of sums; return the addresses of the sums, f32, and an i1: whether they are correct."""
     kind, columns, terms = vector(shape.columns, "f64"), shape.columns, shape.terms
     held = code.alloca(shape.rows * columns * 4, 64)
     unsure = code.alloca(columns, 64)

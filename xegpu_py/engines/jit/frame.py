@@ -90,42 +90,42 @@ class Context(ctypes.Structure):
 
     _fields_ = [
         ("buffers", ctypes.c_int64),  # number of allocations
-        ("table", ctypes.c_void_p),  # i64[buffers, 3]: what `Memory.ranges` gives
+        ("table", ctypes.c_void_p),  # i64[buffers, 3]: the result of `Memory.ranges`
         ("golden", ctypes.c_void_p),  # a GOLDEN_CALL
         ("worker", ctypes.c_int64),
-        ("stop", ctypes.c_void_p),  # i32: not zero if all shall stop
-        ("executed", ctypes.c_void_p),  # i64 for each basic block: how often it ran
+        ("stop", ctypes.c_void_p),  # i32: not zero if all workers are to stop
+        ("executed", ctypes.c_void_p),  # i64 for each basic block: the number of its executions
         ("traffic", ctypes.c_void_p),  # i64[6]: bytes of ugm loads, stores, atomics, and of slm
         ("slm", ctypes.c_void_p),  # the workgroup's shared local memory
         ("slm_bytes", ctypes.c_int64),
         ("barriers", ctypes.c_void_p),  # i64[barriers, 2]: signals towards the phase, and phases complete
         ("barrier_bytes", ctypes.c_int64),
         ("thread", ctypes.c_void_p),  # the function of a hardware thread
-        ("threads", ctypes.c_int64),  # of the workgroups that run together, which count as one
-        ("group_threads", ctypes.c_int64),  # of each of them
-        ("across", ctypes.c_int64),  # how many of them are side by side in x; the others are so in y
-        ("blocks", ctypes.c_void_p),  # the workgroup's threads, one block after the other
+        ("threads", ctypes.c_int64),  # hardware threads of the workgroups that run together, which count as one
+        ("group_threads", ctypes.c_int64),  # hardware threads of each of these workgroups
+        ("across", ctypes.c_int64),  # number of workgroups that run together in each row, along x
+        ("blocks", ctypes.c_void_p),  # the blocks of the workgroup's threads, one after the other
         ("block_bytes", ctypes.c_int64),
-        ("initial_bytes", ctypes.c_int64),  # of `Frame.initial_bytes`
-        ("status_offset", ctypes.c_int64),  # of `Frame.status`
+        ("initial_bytes", ctypes.c_int64),  # the value of `Frame.initial_bytes`
+        ("status_offset", ctypes.c_int64),  # the offset of `Frame.status`
         ("template", ctypes.c_void_p),  # the block with which each thread starts
         ("given", ctypes.c_int64),  # bytes of the template's registers that threads may read before they write them
-        ("registers", ctypes.c_int64),  # of `Frame.registers`
-        ("local_ids", ctypes.c_void_p),  # i64[local_id_count]: where in its block its local ids belong
+        ("registers", ctypes.c_int64),  # the value of `Frame.registers`
+        ("local_ids", ctypes.c_void_p),  # i64[local_id_count]: offsets of the local ids in a thread's block
         ("local_id_count", ctypes.c_int64),
         ("next", ctypes.c_void_p),  # i64: the first workgroup that no worker has taken
         ("groups", ctypes.c_int64),  # number of workgroups
-        ("chunk", ctypes.c_int64),  # how many of them a worker takes at once
-        ("first", ctypes.c_int64),  # of those taken, the next one to run
-        ("last", ctypes.c_int64),  # and the one before which to take others
-        ("ended", ctypes.c_int64),  # how many have ended
-        ("pause", ctypes.c_int64),  # not zero if it is to come back before it takes others
+        ("chunk", ctypes.c_int64),  # number of workgroups that a worker takes at once
+        ("first", ctypes.c_int64),  # the next one to run of the workgroups that this worker has taken
+        ("last", ctypes.c_int64),  # the end of these workgroups, at which the worker takes others
+        ("ended", ctypes.c_int64),  # number of workgroups that have ended
+        ("pause", ctypes.c_int64),  # not zero if native code is to return before it takes other workgroups
         ("faulty", ctypes.c_int64),  # the thread of the workgroup that failed
         ("budget", ctypes.c_int64),  # work that a thread may still do in loops before others run
-        ("patience", ctypes.c_int64),  # rounds of scheduling after which it returns
-        ("idle", ctypes.c_int64),  # of a workgroup in whose middle it came back: rounds without progress
+        ("patience", ctypes.c_int64),  # rounds of scheduling after which native code returns
+        ("idle", ctypes.c_int64),  # rounds without progress of a workgroup before whose end native code returned
         ("progress", ctypes.c_int64),  # not zero if a thread has passed a barrier
-        ("status", ctypes.c_int64),  # a `Status`: how it ended
+        ("status", ctypes.c_int64),  # a `Status`: why native code returned
         ("grid_x", ctypes.c_int64),
         ("grid_y", ctypes.c_int64),
         ("items", ctypes.c_int64),  # work items of a thread

@@ -1,5 +1,5 @@
-; Conversions of halves for CPUs that have no instruction for them: the functions that LLVM then calls. They are part of
-; a compiler's own library, which the wheels do not have.
+; Conversions between f16 and f32: the functions that LLVM calls on CPUs without instructions for these conversions.
+; These functions are part of a compiler's runtime library, which the wheels do not include.
 
 ; f16 to f32, exact.
 define hidden float @__extendhfsf2(half %a) noinline nounwind {
@@ -7,7 +7,7 @@ entry:
   %half = bitcast half %a to i16
   %bits = zext i16 %half to i32
   %magnitude = and i32 %bits, 32767
-  ; The exponent's bias differs by 112. A product by 2**112 is right for subnormal numbers too.
+  ; The biases of the exponents differ by 112. A multiplication by 2**112 is correct for subnormal numbers too.
   %moved = shl i32 %magnitude, 13
   %number = bitcast i32 %moved to float
   %product = fmul float %number, 0x46F0000000000000
@@ -22,18 +22,18 @@ entry:
   ret float %result
 }
 
-; f32 to f16, to nearest even.
+; f32 to f16, rounded to nearest even.
 define hidden half @__truncsfhf2(float %a) noinline nounwind {
 entry:
   %bits = bitcast float %a to i32
   %magnitude = and i32 %bits, 2147483647
-  ; A normal half: the bias changes by 112, and half a unit of the last place is added, or a bit less.
+  ; A normal half: the bias decreases by 112, and half a unit in the last place, or slightly less, is added to round.
   %last = lshr i32 %magnitude, 13
   %odd = and i32 %last, 1
   %rebiased = add i32 %magnitude, -939520001
   %rounded = add i32 %rebiased, %odd
   %normal = lshr i32 %rounded, 13
-  ; The last bit of numbers from 0.5 to 1 is that of subnormal halves.
+  ; f32 numbers between 0.5 and 1 have the same unit in the last place as subnormal halves.
   %number = bitcast i32 %magnitude to float
   %raised = fadd float %number, 5.000000e-01
   %raised.bits = bitcast float %raised to i32

@@ -145,17 +145,19 @@ class Host(Struct, frozen=True):
         return self.vector_bytes // element_bytes
 
     def tile(self, rows: int, vectors: int, temporaries: int = 0) -> Tile:
-        """The accumulators to hold at once, of so many rows and vectors side by side.
+        """The tile of accumulators that are held in registers at once.
 
-        With them the registers hold a row of B and one element of A, or an element of each row of A and one vector of
-        B, or where a lane is multiplied by, a row of B and a vector of each row of A. Of the tiles that fit, it is the
-        one that loads least for each multiplication of the whole, where a row of B counts twice: the next ones of A are
-        in the same line of the cache. Of several such tiles it is the one that loads least for each of its own
-        multiplications.
+        Besides the accumulators, the registers hold a row of B and one element of A, or one vector of B and an element
+        of each row of A. On hosts that multiply by a lane, they hold a row of B and a vector of each row of A. Among
+        the tiles that fit, the result has the fewest loads for each multiplication of the whole matrix. In this count
+        a load of B counts twice, since the following elements of A are in the same cache line. Among equal tiles, the
+        result has the fewest loads for each multiplication of the tile.
 
-        Of rows or vectors that it does not divide, the last ones are fewer; see `even_parts`.
+        If the tile does not divide the rows or vectors, some tiles are smaller; see `even_parts`.
 
         Args:
+            rows: rows of the whole matrix of accumulators.
+            vectors: vectors of each row.
             temporaries: additional registers that a multiplication needs.
         """
 
@@ -181,7 +183,7 @@ class Host(Struct, frozen=True):
 
 
 def even_parts(count: int, most: int) -> list[range]:
-    """As few parts as can be of at most so many, of about the same size."""
+    """The smallest number of parts of about the same size that have at most `most` elements each."""
     parts = -(-count // most)
     return [range(count * n // parts, count * (n + 1) // parts) for n in range(parts)]
 

@@ -1,6 +1,6 @@
 """LLVM's C API: compiles text of LLVM IR to object code, and loads object code.
 
-The library is that which MLIR's bindings use, from the same series of wheels.
+The library is the one that MLIR's bindings use, from the same series of wheels.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ FILES = {"assembly": 0, "object": 1}
 
 
 _RECOVERY = "_ZN4llvm20CrashRecoveryContext"
-"""The C++ class by which clang's library outlives failures of the compiler; LLVM's C API has nothing of the kind."""
+"""The C++ class with which clang's library recovers from crashes of the compiler. LLVM's C API has no equivalent."""
 
 _METHODS = ("C1Ev", "D1Ev", "6EnableEv", "7DisableEv", "9RunSafelyENS_12function_refIFvvEEE")
-"""Its methods, as C++ mangles them: constructor, destructor, `Enable`, `Disable`, and `RunSafely`."""
+"""The mangled names of its methods: constructor, destructor, `Enable`, `Disable`, and `RunSafely`."""
 
 _CONTEXT_BYTES = 256
-"""More than an object of that class has."""
+"""An upper bound of the size of an object of that class."""
 
 _MOST_ARGUMENTS = 5
 
@@ -90,8 +90,8 @@ _CALL = "\n".join(
         "}",
     ]
 )
-"""A function that calls another one by a record of its address and its arguments, and leaves the result there: no frame
-of Python may lie between `RunSafely` and what fails."""
+"""A function that calls another one. Its argument is a record of the other function's address and arguments. It writes
+the result to this record. It is native code, since no Python frame may be between `RunSafely` and the crash."""
 
 
 class LLVMError(Exception):
@@ -99,7 +99,7 @@ class LLVMError(Exception):
 
 
 class LLVMAbort(LLVMError):
-    """LLVM failed in the middle: an assertion that does not hold, or an invalid access. Its objects are lost."""
+    """LLVM crashed: an assertion failed, or an access was invalid. The objects in use are leaked."""
 
 
 class Machine(Struct, frozen=True):
@@ -107,9 +107,9 @@ class Machine(Struct, frozen=True):
 
     Attributes:
         cpu: LLVM's name of the CPU.
-        tuning: features beyond those that the name stands for, or missing, as LLVM writes them.
+        tuning: features that the CPU has or lacks in contrast to its name, in LLVM's syntax.
         triple: the architecture and the system.
-        version: of LLVM.
+        version: the version of LLVM.
     """
 
     cpu: str
@@ -137,7 +137,7 @@ def _library() -> ctypes.CDLL:
     """LLVM's library.
 
     Raises:
-        RuntimeError: if it is not there, or is none that is known here.
+        RuntimeError: if the library is not found, or is not a known one.
     """
     for path in _places():
         try:
@@ -221,9 +221,9 @@ def _plain(function: Any, *arguments: Any) -> int:
 
 
 class _Recovery:
-    """Calls functions of LLVM such that their failures are exceptions.
+    """Calls functions of LLVM and converts their crashes to exceptions.
 
-    While a call runs, signals such as SIGABRT and SIGSEGV are LLVM's, which passes on those of other threads.
+    While a call runs, LLVM handles signals such as SIGABRT and SIGSEGV, and passes on those of other threads.
     """
 
     _lock = threading.Lock()
@@ -238,7 +238,7 @@ class _Recovery:
         """The result of a function of up to `_MOST_ARGUMENTS` integers and pointers, 64 bits.
 
         Raises:
-            LLVMAbort: if it fails.
+            LLVMAbort: if the function crashes.
         """
         address = ctypes.cast(function, _POINTER).value or 0
         record = (ctypes.c_uint64 * (_MOST_ARGUMENTS + 1))(address, *arguments)
@@ -263,23 +263,23 @@ class _Recovery:
 
 @lru_cache
 def _recovering() -> Callable[..., int]:
-    """What calls functions of LLVM that may fail: where the library exports no crash recovery, a plain call."""
+    """A caller of functions of LLVM that may crash; a plain call if the library exports no crash recovery."""
     methods = [getattr(_library(), _RECOVERY + name, None) for name in _METHODS]
     return _plain if None in methods else _Recovery(methods)
 
 
 def compiled(text: str, target: Machine, passes: str, level: int, file: str = "object", recover: bool = True) -> bytes:
-    """Compile a module of LLVM IR to object code or assembly, nearly all of the time without Python's lock.
+    """Compile a module of LLVM IR to object code or assembly, mostly without holding Python's global interpreter lock.
 
     Args:
-        passes: what is done to the module, in the syntax of `opt -passes`.
-        level: of code generation, 0 to 3.
+        passes: the passes that run on the module, in the syntax of `opt -passes`.
+        level: the optimization level of code generation, 0 to 3.
         file: one of `FILES`.
-        recover: whether a failure of LLVM is an exception; otherwise it ends the process.
+        recover: whether a crash of LLVM raises an exception; otherwise it ends the process.
 
     Raises:
-        LLVMError: if LLVM does not take it.
-        LLVMAbort: if LLVM fails.
+        LLVMError: if LLVM does not accept the module.
+        LLVMAbort: if LLVM crashes.
     """
     library, data, message = _library(), text.encode(), _POINTER()
     call = _recovering() if recover else _plain
@@ -321,14 +321,14 @@ class Loaded:
     """Object code in memory.
 
     Attributes:
-        addresses: of the functions that were asked for.
+        addresses: the addresses of the requested functions.
     """
 
     def __init__(self, codes: Sequence[bytes], names: Sequence[str]) -> None:
         """Load object files that call each other, and look up functions by name.
 
         Raises:
-            LLVMError: if one is none of this machine, or a function is missing.
+            LLVMError: if an object file is not for this machine, or a function is missing.
         """
         library = _library()
         jit = _POINTER()

@@ -1,6 +1,6 @@
-"""Conversions of numbers in native code, bit for bit those of `numerics.convert`.
+"""Conversions of numbers in native code, with results that are bit-identical to those of `numerics.convert`.
 
-Floats are worked on as f32, or as f64 where they are df; integers in the narrowest width that holds what is asked for.
+Native code computes df in f64 and other floats in f32. It computes integers in the narrowest sufficient width.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False, any_n
     """Numbers, f32 or f64, rounded to a float type, as bit patterns with canonical NaNs.
 
     Args:
-        saturate: whether they are clamped to 0 to 1, where NaN gives 0.
-        any_nan: whether f and df may be any NaN. Rounded to bf, some NaNs would be no NaNs.
+        saturate: whether the numbers are clamped to the range 0 to 1; NaN becomes 0.
+        any_nan: whether a NaN of f or df may have any bits. For bf NaNs are always canonical, since rounding would
+            convert some NaNs to other values.
     """
     if saturate:
         zero, one = code.const(0, values.type), code.const(ONE[values.element], values.type)
@@ -78,7 +79,8 @@ def odd_sum(code: Code, a: Value, b: Value) -> Value:
     total, error = two_sum(code, a, b)
     zero, bits = code.const(0, a.type), code.cast("bitcast", total, "i64")
     even = code.icmp("eq", code.mask(bits, 1), 0)
-    # Larger in magnitude than the exact sum: the previous number, which is odd since the nearest was even.
+    # If the rounded sum is larger in magnitude than the exact sum, the previous number is the result. It is odd, since
+    # the rounded sum is even.
     outward = code.icmp("slt", code.xor(bits, code.cast("bitcast", error, "i64")), 0)
     one = code.const(1, bits.type)
     moved = code.select(outward, code.sub(bits, one), code.add(bits, one))

@@ -1,12 +1,13 @@
-"""Panels: blocks that were loaded as dpas multiplies them, which the threads that a worker runs share.
+"""Panels: loaded blocks in the format in which dpas multiplies them. The threads that a worker runs share them.
 
-Subgroups of a workgroup load the same blocks of A and B. The first one that does widens a block into a panel; the
-others find the panel by what the message says. Panels lie in a ring, in which a new one takes the place of the oldest.
-A table has two entries for each key's hash: the first one has the latest panel.
+Subgroups of a workgroup load the same blocks of A and B. The first subgroup that loads a block widens it into a panel;
+the others find the panel by a key that is made from the message's operands. Panels are kept in a ring buffer, in which
+a new panel overwrites the oldest. A table has two entries for each hash of a key; the first entry has the newer panel.
 
-No panel is found that was made before the worker's last other access to memory, except stores of blocks to allocations
-that no panel is of. So a thread that knows by a barrier, an atomic or a load that another one has stored, or that has
-stored itself, loads what is there now. Without such an order any value is right.
+A panel is valid until the worker accesses memory in another way. Stores of blocks to allocations from which no panel
+was loaded are the exception: they leave panels valid. So a thread loads the current data if it has stored to memory
+itself, or if a barrier, an atomic or a load orders it after the store of another thread. Without such an order any
+value is correct.
 """
 
 from __future__ import annotations
@@ -25,20 +26,22 @@ from xegpu_py.engines.memory import aligned
 _HEAD, _FLOOR, _SPAN, _NEXT, _RING, _END, _STEPS, _SOURCES = range(0, 64, 8)
 _LAST, _CURSOR, _STOP = 64, 72, 80
 _TABLE = 128
-"""Of the memory of panels, i64 each:
+"""Byte offsets in the memory of panels. Each field is an i64:
 
-- how many bytes of panels were made; how many of the first of these are not to be found; how many of the last ones are;
-- where the next one is made, and where the ring begins and ends;
-- for how many steps of a loop panels are kept before they are multiplied;
-- the allocations that blocks are of, as bits of their numbers' remainders by 64;
-- the last entry of the table that is in use;
-- the next item of the list of lines to prefetch, and where that list stops;
-- and the table of where panels are, behind which that list is."""
+- `_HEAD`: the total size in bytes of all panels made so far;
+- `_FLOOR`: panels that were made before the total reached this size are not found;
+- `_SPAN`: panels that were made more than this number of bytes ago are not found;
+- `_NEXT`: the address of the next panel; `_RING`, `_END`: the first address of the ring, and the address behind it;
+- `_STEPS`: the number of steps of a loop for which panels are kept before they are multiplied;
+- `_SOURCES`: the allocations from which blocks were loaded: bit n stands for numbers whose remainder modulo 64 is n;
+- `_LAST`: the index of the last entry of the table that is in use;
+- `_CURSOR`, `_STOP`: the addresses of the next item and of the end of the list of lines to prefetch;
+- `_TABLE`: the table of panels, which that list follows."""
 
 _ENTRIES = 1 << 10
 _ENTRY = 64
-"""Bytes of an entry of the table: four words of a key, how many bytes of panels were made before this one, where it is,
-and the bytes that its message moves."""
+"""The size in bytes of an entry of the table: four words of a key, the total size of the panels that were made before
+this one, the panel's address, and the number of bytes that its message moves."""
 
 _BEFORE, _PLACE, _MOVED = 32, 40, 48
 
@@ -46,32 +49,39 @@ _LIST = _TABLE + _ENTRY * _ENTRIES
 _LIST_BYTES = 1 << 15
 _LINE = 64
 _LINES_AT_ONCE = 2
-"""The list of lines to prefetch, a pointer each, the bytes of a line, and how many of them are prefetched at each step
-of a multiplication.
+"""The offset and size in bytes of the list of lines to prefetch, which has one pointer for each line; the size in bytes
+of a line; and the number of lines that are prefetched at each step of a multiplication.
 
-Panels that are made now say which lines the loop's later steps load. A core waits for some 16 lines at once, and a
-prefetch beyond these stops all other loads. So the lines are few at a time, spread over the multiplications."""
+The panel that is being made determines the lines that later iterations of the loop load. A core can wait for about 16
+lines at once, and a prefetch beyond these blocks all other loads. So only a few lines are prefetched at a time, spread
+over the multiplications."""
 
 _FACTORS = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
-"""Odd numbers whose products with small ones differ in their upper bits."""
+"""Odd factors of the hash function: their products with small numbers differ in the upper bits."""
 
 _RING_BYTES, _THREAD_BYTES = 3 << 16, 1 << 12
-"""Of a ring for several threads, and more for each of them: the panels of a time slice of each of a GEMM's 32 or 64
-threads, and few enough for a part of a second-level cache of 1 MiB."""
+"""The size in bytes of a ring for several threads, and the additional size for each thread. The ring holds the panels
+of one time slice of each of the 32 or 64 threads of a GEMM, and fits into a part of a second-level cache of 1 MiB."""
 
 _MOST_STEPS = 8
 _STEPS_BYTES = 51 << 10
-"""Of the panels that a thread loads in all steps that are multiplied together: more do not stay in the first-level
-cache while its accumulators' rows are multiplied with them."""
+"""The largest number of steps of a loop that are multiplied together, and the largest size in bytes of the panels that
+a thread loads in these steps. Larger panels do not stay in the first-level cache while the rows of the accumulators are
+computed."""
 
 
 def panel_stride(size: int) -> int:
-    """Bytes from one panel to the next, not a multiple of a page: its lines would map to the same cache sets."""
+    """Bytes from one panel to the next. It is not a multiple of the page size, with which the lines of all panels would
+    map to the same cache sets."""
     return -(-size // 64) * 64 + 64
 
 
 def steps_together(step_bytes: int) -> int:
-    """Steps of a loop that are multiplied together, a power of two; in each a thread loads so many bytes of panels."""
+    """The number of steps of a loop that are multiplied together, a power of two.
+
+    Args:
+        step_bytes: bytes of the panels that a thread loads in each step.
+    """
     most = min(_MOST_STEPS, _STEPS_BYTES // max(step_bytes, 1))
     return 1 << max(most.bit_length() - 1, 0)
 
@@ -88,7 +98,7 @@ class Panels:
         """
         self._largest, self._step_bytes = largest, step_bytes
         self._ring = aligned(0)
-        # A step reads behind the list's end. What is there must be an address, whose translation is known.
+        # A step reads beyond the end of the list. These words must be addresses that the TLB can translate.
         self._memory = aligned(_LIST + _LIST_BYTES + 8 * _LINES_AT_ONCE).view(np.int64)
         self._memory[_LIST // 8 :] = self.address
 
@@ -103,7 +113,7 @@ class Panels:
         return int(self._memory[_HEAD // 8])
 
     def begin(self, threads: int) -> None:
-        """Forget all panels, and have a ring for workgroups of so many threads: a short one where none shares."""
+        """Forget all panels, and provide a ring for workgroups of `threads` threads: a short one for one thread."""
         steps = 1 if threads == 1 else steps_together(self._step_bytes)
         # At the ring's end some bytes are left over.
         needed = self._step_bytes * steps + 2 * self._largest

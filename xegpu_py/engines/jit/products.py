@@ -468,7 +468,7 @@ def move_a(name: str, size: int, host: Host) -> str:
 
 
 def correct_b(name: str, shape: Shape, host: Host) -> str:
-    """The function that computes what is too much in the products with an A that was moved: of each column of B."""
+    """The function that computes the excess of products, for each column of B, if `move_a` has added 128 to A."""
     code, lanes = host.function(name, [PTR, PTR]), shape.lanes(host)
     kind = vector(lanes, "i32")
     to, source = code.arguments

@@ -1,21 +1,23 @@
-; What native code that looks for races calls at each access of memory, fence and barrier. `races.py` tells what is kept.
+; The functions that native code calls at each memory access, fence and barrier if races are looked for. `races.py`
+; describes the data that these functions keep.
 ;
-; An entry of the shadow memory is an i64: in its upper half one more than the number in the launch of the thread that
-; accessed the place, in its lower one the clock by which later accesses are compared with it. Bit 31 of the upper half
-; means several threads of the workgroup whose first thread it names, bit 31 of the lower one that the place has had
-; several values. 0 is no access, and 0xFFFFFFFF7FFFFFFF those of several workgroups.
+; An entry of the shadow memory is an i64. Its upper half is the number in the launch of the thread that accessed the
+; granule, plus one. Its lower half is the clock with which later accesses are compared. Bit 31 of the upper half means
+; that several threads of one workgroup accessed the granule; the number is then that of the workgroup's first thread.
+; Bit 31 of the lower half means that the granule has had several values. An entry of 0 means no access, and an entry of
+; 0xFFFFFFFF7FFFFFFF means accesses by several workgroups.
 ;
-; The clocks of a workgroup of n threads, all i32 but for the two words of its head:
-;   0               i64: one more than the number of its first thread in the launch
-;   8               i64: bits of what was signalled at a barrier without a fence before
-;   16              [n]: of each thread, bits of what it has accessed since its last fence of that memory
-;   16 + 4n         [3][n][n]: by clock and thread, what it knows of each other thread
-;   16 + 4n + 12nn  [barriers][3][n]: what signals towards a phase have gathered
-;   behind that     [barriers][4][3][n]: the same of the last four phases that are complete, each at its number's place
-; Clock 0 counts signals at barriers, clock 1 fences of global memory, clock 2 those of shared local memory.
-; Bits are 1 << clock of atomics, 8 << clock of stores.
+; The clocks of a workgroup of n threads are i32, except for the two words of the head:
+;   0               i64: the number of the workgroup's first thread in the launch, plus one
+;   8               i64: bits of the accesses that were not fenced before their thread signalled a barrier
+;   16              [n]: for each thread, bits of its accesses since its last fence of the memory
+;   16 + 4n         [3][n][n]: for each clock and thread, the latest count that it knows of every thread
+;   16 + 4n + 12nn  [barriers][3][n]: the greatest counts of the threads that have signalled the current phase
+;   behind that     [barriers][4][3][n]: the same for the last four complete phases, each at its number modulo 4
+; Clock 0 counts signals at barriers, clock 1 fences of global memory, clock 2 fences of shared local memory.
+; The bits are 1 << clock for atomics and 8 << clock for stores, with the clock of the memory.
 
-; The row of a clock of the thread that runs.
+; The address of the counts of one clock that the running thread knows, [n].
 define hidden ptr @race_row(ptr %ctx, i64 %clock) nounwind {
 entry:
   %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
@@ -33,7 +35,7 @@ entry:
   ret ptr %found
 }
 
-; What the thread that runs has counted by a clock.
+; The running thread's own count of a clock.
 define hidden i32 @race_own(ptr %ctx, i64 %clock) nounwind {
 entry:
   %row = call ptr @race_row(ptr %ctx, i64 %clock)
@@ -56,7 +58,7 @@ entry:
   ret void
 }
 
-; The bits of what the thread that runs has not fenced.
+; The address of the bits of the running thread's unfenced accesses.
 define hidden ptr @race_pending(ptr %ctx) nounwind {
 entry:
   %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
@@ -68,7 +70,7 @@ entry:
   ret ptr %found
 }
 
-; Where the counts of a barrier are, of three clocks of each thread: those that signals towards a phase have gathered.
+; The address of a barrier's counts, [3][n]: the greatest counts of the threads that have signalled the current phase.
 define hidden ptr @race_gathered(ptr %ctx, i64 %barrier) nounwind {
 entry:
   %row = call ptr @race_row(ptr %ctx, i64 3)
@@ -85,7 +87,7 @@ entry:
   ret ptr %found
 }
 
-; The same of one of its last four complete phases.
+; The same for one of the barrier's last four complete phases.
 define hidden ptr @race_complete(ptr %ctx, i64 %barrier, i64 %phase) nounwind {
 entry:
   %bytes.at = getelementptr i8, ptr %ctx, i64 $barrier_bytes
@@ -99,7 +101,8 @@ entry:
   ret ptr %found
 }
 
-; Raise the counts at one place to those at another, of all three clocks, whose rows lie so many i32 apart.
+; Raise the counts of all three clocks at `to` to at least those at `from`. The rows of the clocks are `to.apart` and
+; `from.apart` i32 apart.
 define hidden void @race_raise(ptr %to, i64 %to.apart, ptr %from, i64 %from.apart, i64 %threads) nounwind {
 entry:
   br label %clock
@@ -139,7 +142,7 @@ out:
   ret void
 }
 
-; The thread has fenced a memory: 1 is global, 2 shared local memory.
+; Record a fence by the running thread. The memory is 1 for global memory and 2 for shared local memory.
 define hidden void @race_fence(ptr %ctx, i64 %memory) noinline nounwind {
 entry:
   call void @race_tick(ptr %ctx, i64 %memory)
@@ -153,7 +156,8 @@ entry:
   ret void
 }
 
-; The thread has signalled a barrier, by which so many phases became complete as are from one number up to another.
+; Record a signal at a barrier by the running thread. The signal completed the phases from `phase` up to, but without,
+; `end`.
 define hidden void @race_signal(ptr %ctx, i64 %barrier, i64 %phase, i64 %end) noinline nounwind {
 entry:
   call void @race_tick(ptr %ctx, i64 0)
@@ -190,8 +194,9 @@ out:
   ret void
 }
 
-; The thread has passed its wait for a phase of a barrier, which has so many complete ones. Others may be far ahead, where
-; signal and wait are two instructions: then it is not known what the phase ordered.
+; Record that the running thread has passed its wait for a phase of a barrier that has `phases` complete phases. If
+; signal and wait are two instructions, other threads may be more than four phases ahead. The counts of the phase are
+; lost then.
 define hidden void @race_pass(ptr %ctx, i64 %barrier, i64 %phase, i64 %phases) noinline nounwind {
 entry:
   %ahead = sub i64 %phases, %phase
@@ -211,7 +216,7 @@ out:
   ret void
 }
 
-; Whether the workgroup's counts are all at least a number: its signals, as the thread that runs knows them.
+; Whether the running thread knows of at least `least` signals at barriers of every thread of the workgroup.
 define hidden i1 @race_known(ptr %ctx, i32 %least) nounwind {
 entry:
   %threads.at = getelementptr i8, ptr %ctx, i64 $threads
@@ -238,7 +243,8 @@ no:
   ret i1 false
 }
 
-; Which thread of the workgroup an entry is of: its number, n and more or less than 0 for those of other workgroups.
+; The number within the workgroup of the thread to which an entry belongs. It is negative, or at least n, if the thread
+; belongs to another workgroup.
 define hidden i64 @race_member(ptr %ctx, i64 %access) nounwind {
 entry:
   %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
@@ -250,12 +256,12 @@ entry:
   ret i64 %member
 }
 
-; Whether an access comes before what the thread that runs does now.
+; Whether an earlier access is ordered before the current access of the running thread.
 ;
 ; Args:
-;   access: its entry, which is one.
-;   slm: 1 in shared local memory, where other workgroups' accesses are of other places.
-;   kind: of the access, 0 a load, 1 a store, 2 an atomic.
+;   access: the entry of the earlier access, not 0.
+;   slm: 1 for shared local memory, in which workgroups do not share granules.
+;   kind: the kind of the earlier access: 0 is a load, 1 a store, 2 an atomic.
 define hidden i1 @race_ordered(ptr %ctx, i64 %access, i32 %slm, i32 %kind) noinline nounwind {
 entry:
   %threads.at = getelementptr i8, ptr %ctx, i64 $threads
@@ -310,7 +316,7 @@ no:
   ret i1 false
 }
 
-; The greatest clock 0 with which a thread of the workgroup may have accessed anything so far.
+; The greatest count of clock 0 with which any thread of the workgroup may have accessed memory so far.
 define hidden i32 @race_latest(ptr %ctx) nounwind {
 entry:
   %phase.before = call i32 @race_own(ptr %ctx, i64 0)
@@ -350,12 +356,12 @@ out:
   ret i32 %found
 }
 
-; The entry of two accesses. The earlier one is another thread's.
+; The entry that stands for two accesses. The earlier access is by another thread.
 ;
 ; Args:
-;   old, own: their entries.
-;   ordered: whether the earlier one comes before the other.
-;   least: the least clock 0 that one has to know to come after both, if they are of one workgroup.
+;   old, own: the entries of the two accesses.
+;   ordered: whether the earlier access is ordered before the other.
+;   least: the least count of clock 0 that a thread must know to be ordered after both, if they are of one workgroup.
 define hidden i64 @race_joined(ptr %ctx, i64 %old, i64 %own, i32 %slm, i1 %ordered, i32 %least) nounwind {
 entry:
   %threads.at = getelementptr i8, ptr %ctx, i64 $threads
@@ -414,7 +420,7 @@ no:
   ret i1 false
 }
 
-; Take a lock, of global memory's; others run meanwhile, if it takes long.
+; Acquire a lock of global memory. While another thread holds it for long, this one yields to the operating system.
 define hidden void @race_lock(ptr %ctx, ptr %lock) nounwind {
 entry:
   br label %try
@@ -441,12 +447,13 @@ out:
   ret void
 }
 
-; Note an access of some places, which lie in one part of memory that has a lock; whether nothing races with it.
+; Record an access of some granules, which are in one part of memory that has a lock. Returns whether there is no race.
 ;
 ; Args:
-;   table: the entries of the stores of the first place; those of loads and atomics are `stride` and twice that behind.
-;   count: of places.
-;   values, host: what is stored, and where; each place has `size` bytes.
+;   table: the entry of the first granule's stores; that of its loads is `stride` bytes behind, and that of its atomics
+;     twice `stride`.
+;   count: the number of granules.
+;   values, host: the bytes that are stored, and their destination; each granule has `size` bytes.
 ;   kind: 0 a load, 1 a store, 2 an atomic.
 define hidden i1 @race_compare(ptr %ctx, ptr %table, i64 %stride, i64 %count, ptr %values, ptr %host, i64 %size, i32 %slm, i32 %kind) noinline nounwind {
 entry:
@@ -491,7 +498,7 @@ place:
   br i1 %is_store, label %stores, label %known
 
 known:
-  ; The same access again: what has stored to the place since would have removed it.
+  ; The same access again. A store to the granule since then would have removed the entry.
   %set = load i64, ptr %set.at
   %again = icmp eq i64 %set, %own
   br i1 %again, label %fine, label %stores
@@ -519,7 +526,7 @@ read:
   br i1 %follows, label %loads, label %no
 
 values_of:
-  ; A store of what is there already does no harm, unless other values have been there before.
+  ; A store of the value that is in memory already is no race, unless the granule has had other values before.
   %offset = mul i64 %i, %size
   %value.at = getelementptr i8, ptr %values, i64 %offset
   %there.at = getelementptr i8, ptr %host, i64 %offset
@@ -638,11 +645,11 @@ no:
   ret i1 false
 }
 
-; Note an access of the thread that runs; whether nothing races with it. If something does, the context says so.
+; Record an access by the running thread. Returns whether there is no race. If there is one, the context says so.
 ;
 ; Args:
 ;   offset: of its first byte, in the shared local memory, or in global memory from `shadow_base` on.
-;   size: its bytes.
+;   size: the number of bytes.
 ;   values, host: what is stored, and where, which is done too: others have to see it at their next look.
 ;   slm: 1 in shared local memory, 0 in global memory.
 ;   kind: 0 a load, 1 a store, 2 an atomic.
@@ -666,7 +673,7 @@ entry:
   %base.global = load i64, ptr %base.at
   %base = select i1 %local, i64 0, i64 %base.global
   %offset = sub i64 %address, %base
-  ; The places that lie in it whole.
+  ; The granules that the access contains completely.
   %less = sub i64 %bytes, 1
   %raised = add i64 %offset, %less
   %first = lshr i64 %raised, %granule
@@ -676,7 +683,7 @@ entry:
   br i1 %is_load, label %start, label %mark
 
 mark:
-  ; It is not fenced.
+  ; The access is not fenced yet.
   %is_store = icmp eq i32 %kind, 1
   %unit = select i1 %is_store, i32 8, i32 1
   %memory = add i32 %slm, 1

@@ -58,10 +58,11 @@ def _in_blocks(program: Program, starts: Sequence[int]) -> Iterator[tuple[int, I
 
 
 def temporaries(program: Program, target: Target, starts: Sequence[int]) -> set[Variable]:
-    """The variables, none of them an alias, that arithmetic alone accesses, in one block, and reads only where the same
-    block has certainly written them before: LLVM keeps them in the host's registers.
+    """The variables that LLVM can keep in registers of the host.
 
-    All others are in the thread's block, where a thread that comes back, or the golden function, finds them.
+    These variables are not aliases. Only arithmetic instructions of a single basic block access them, and the block
+    always writes an element before it reads it. All other variables are in the thread's block, where the golden
+    function, and a thread that resumes, find them.
 
     Args:
         starts: instructions that begin blocks.
@@ -84,8 +85,10 @@ def temporaries(program: Program, target: Target, starts: Sequence[int]) -> set[
 
 
 def temporary_predicates(program: Program, target: Target, starts: Sequence[int]) -> set[Predicate]:
-    """The predicates that arithmetic alone accesses, in one block, always in the same lanes, and reads only where the
-    same block has certainly written them before: they are vectors of i1.
+    """The predicates that can be values of LLVM: vectors of i1.
+
+    Only arithmetic instructions of a single basic block access these predicates. They always access the same lanes, and
+    the block always writes a predicate before it reads it.
 
     Args:
         starts: instructions that begin blocks.

@@ -1,6 +1,7 @@
-"""Rules that lower instructions to LLVM IR, one each, in modules named like those of the golden functions.
+"""Rules that lower instructions to LLVM IR. Each instruction has one rule. The modules have the names of the modules of
+golden functions.
 
-Each module has a table by the instruction's name:
+Each module has a table of rules by the names of instructions:
 
 - `alu.ARITHMETIC` and `elementary.ELEMENTARY`: `(op, *sources) -> result`, on vectors of numbers of the execution type
   (see `Alu`);

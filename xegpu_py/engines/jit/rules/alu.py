@@ -18,14 +18,15 @@ class Alu(Struct):
     """Properties of an instruction that its arithmetic rule may use.
 
     Attributes:
-        code: the function that is written.
-        emitter: what writes it.
+        code: the function to which the rule appends code.
+        emitter: the emitter of this function.
         name: the instruction's name.
-        format: execution type of floats, "hf", "f" or "df"; "" for integers. hf is worked on in f32.
-        bits: execution width of shifts.
-        condition: of `cmp`.
-        width: how integers are worked on.
-        doubtful: lanes whose result may be wrong, i1; the golden function then does the instruction. None for no lane.
+        format: execution type of floats, "hf", "f" or "df"; "" for integers. hf is computed in f32.
+        bits: the execution width of shifts.
+        condition: the condition of `cmp`.
+        width: the integer type of the computation.
+        doubtful: lanes whose result may be wrong, i1; the golden function then executes the instruction. None if all
+            results are correct.
     """
 
     code: Code
@@ -39,7 +40,7 @@ class Alu(Struct):
 
 
 def _binary(name: str) -> Callable[[Alu, Value, Value], Value]:
-    """One instruction of LLVM's, which has another name for floats."""
+    """The rule that emits one instruction of LLVM, whose name for floats differs."""
     return lambda op, a, b: op.code.bin(f"{'f' if op.format else ''}{name}", a, b)
 
 
@@ -52,7 +53,7 @@ ARITHMETIC = Table(
         "add": _binary("add"),
         "mul": _binary("mul"),
         "mulh": lambda op, a, b: op.code.lshr(op.code.mul(a, b), 32),
-        # Of hf, the f32 quotient can be rounded again: f32 has more than twice the bits.
+        # For hf, rounding the f32 quotient again is correct: f32 has more than twice as many bits.
         "div": lambda op, a, b: op.code.bin("fdiv", a, b),
         "inv": lambda op, a: op.code.bin("fdiv", op.code.const(ONE[a.element], a.type), a),
         "sqrt": _intrinsic("sqrt"),
@@ -73,13 +74,13 @@ ARITHMETIC = Table(
 
 @ARITHMETIC.of("mad")
 def mad(op: Alu, a: Value, b: Value, c: Value) -> Value:
-    """Product and sum; of floats rounded once."""
+    """Product and sum; for floats with one rounding."""
     code = op.code
     if not op.format:
         return code.add(code.mul(a, b), c)
     if op.format != "hf":
         return code.intrinsic("fma", a, b, c)
-    # The product is exact in f64. The sum rounded to odd there, and so on, is rounded as if once.
+    # The product is exact in f64. The sum is rounded to odd in f64, so that rounding it again equals rounding once.
     x, y, z = (code.cast("fpext", v, "f64") for v in (a, b, c))
     product = code.bin("fmul", x, y)
     return to_odd(code, odd_sum(code, product, z))
@@ -102,14 +103,14 @@ def max_(op: Alu, a: Value, b: Value) -> Value:
 
 
 def _choice(op: Alu, a: Value, b: Value, better: str, join: str) -> Value:
-    """The better one. Equal numbers are the same but for the signs of zeros, which are joined."""
+    """The better number. Equal numbers differ only in the signs of zeros, which `join` combines."""
     code, bits = op.code, f"i{a.element[1:]}"
     first = code.select(code.fcmp(better, a, b), a, b)
     if op.emitter.host.has_masks:
         number = code.select(code.fcmp("uno", b, b), a, first)
         same = code.bin(join, code.cast("bitcast", a, bits), code.cast("bitcast", b, bits))
         return code.select(code.fcmp("oeq", a, b), code.cast("bitcast", same, a.element), number)
-    # Hosts that choose by vectors do logic faster. Of both orders, the second one's number is chosen over a NaN.
+    # Hosts with vector selections execute logic faster. The second comparison prefers a number to a NaN.
     both = [code.cast("bitcast", v, bits) for v in (first, code.select(code.fcmp(better, b, a), b, a))]
     nans = [code.cast("sext", code.fcmp("uno", v, v), bits) for v in (b, a)]
     if join == "and":

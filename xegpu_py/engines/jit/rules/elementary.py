@@ -1,13 +1,14 @@
-"""Roots, powers, logarithms and sines: correctly rounded, as the golden functions.
+"""Roots, powers, logarithms and sines: correctly rounded, like the golden functions.
 
-Of f32 arguments an f64 estimate is computed whose relative error has a bound. Where the estimate a bound lower and a
-bound higher round to the same f32 number, that is the result; else the golden function decides. The bound is far above
-the errors: polynomials leave out less than 2**-51, and few roundings of 2**-53 matter. Of f16 arguments the results
-are in tables.
+For f32 arguments a rule computes an f64 estimate whose relative error has a bound. The rule decreases and increases the
+estimate by this bound. If both numbers round to the same f32 number, that is the result; otherwise the golden function
+computes it. The bound is far above the actual errors: the truncation errors of polynomials are below 2**-51, and only a
+few roundings of 2**-53 matter. For f16 arguments the results are in tables.
 
-Each is a function of native code that instructions call: inlined, they are so much code that the CPU waits for it.
-Powers are computed with less work at first: by pairs of f32 on hosts that look up lanes, elsewhere with fewer
-coefficients. Instructions in a row on consecutive elements are one call.
+Each rule is a function of native code that instructions call: inlined code would be so large that the CPU waits for
+instruction fetches. For powers a faster method is tried first: it uses pairs of f32 on hosts that can permute lanes by
+a table lookup, and a polynomial with fewer coefficients on other hosts. Successive instructions on consecutive elements
+are one call.
 """
 
 from __future__ import annotations
@@ -30,19 +31,20 @@ from xegpu_py.visa.operands import Immediate
 from xegpu_py.visa.program import Instruction
 
 ELEMENTARY = Table()
-"""The rule of each instruction. Results in doubt are computed by the golden function, from the thread's block."""
+"""The rule of each instruction. If a result is in doubt, the golden function computes it from the thread's block."""
 
 _BOUND = 2.0**-46
 _POWER_BOUND = 2.0**-49
-"""Of powers: their polynomial leaves out less than 2**-51.5, and the roundings of its evaluation are as much."""
+"""The bound of the relative error of powers. The truncation error of the polynomial is below 2**-51.5, and so are the
+rounding errors of its evaluation."""
 _LARGEST_ANGLE = 2.0**20
-"""Up to which angles are reduced here; beyond, the golden function does it."""
+"""The largest angle that native code reduces; for larger angles the golden function computes the result."""
 
 # pi/2 in three parts. The first two have 33 bits, so that their products with numbers below 2**20 are exact.
 _HALF_PI = (float.fromhex("0x1.921fb544p+0"), float.fromhex("0x1.0b4611a6p-34"), float.fromhex("0x1.3198a2e037073p-69"))
 
 _INTEGRAL = 1.5 * 2.0**52
-"""Sums of this and small numbers are rounded to integers."""
+"""Adding this number to a small number rounds the small number to an integer."""
 
 _POWER = [
     float.fromhex(h)
@@ -52,7 +54,7 @@ _POWER = [
         "0x1.b675bcea1ca08p-24", "0x1.e6063bb9d7e13p-28",
     )
 ]  # fmt: skip
-"""2 to a power of at most 1/2, interpolated between Chebyshev's nodes: with a relative error below 2**-51."""
+"""Coefficients of 2**x for abs(x) <= 1/2, interpolated at Chebyshev nodes. The relative error is below 2**-51."""
 
 _SHORT_POWER = [
     float.fromhex(h)
@@ -61,10 +63,10 @@ _SHORT_POWER = [
         "0x1.5d8745a728441p-10", "0x1.4308ac85aa947p-13", "0x1.00dc4a532fb8ep-16", "0x1.63d136366db24p-20",
     )
 ]  # fmt: skip
-"""The same with a relative error below 2**-39.7."""
+"""The same polynomial with fewer coefficients. The relative error is below 2**-39.7."""
 
 _SHORT_DOUBT = 14
-"""Beyond the error of `_SHORT_POWER`: the binary logarithm of as many units in the last place of f64."""
+"""The binary logarithm of a bound above the error of `_SHORT_POWER`, in units in the last place of f64."""
 
 _ROOTS = [
     (float.fromhex(high), float.fromhex(low))
@@ -87,11 +89,11 @@ _RISE = [
         "0x1.62e430p-1", "-0x1.05c610p-29", "0x1.ebfbe0p-3", "0x1.c6b08ep-5", "0x1.3b3106p-7", "0x1.5d8cfep-10",
     )
 ]  # fmt: skip
-"""2 to a power x of at most 1/16, less one, divided by x: a polynomial of x of f32, whose first coefficient is the sum
-of the first two numbers. Its relative error is below 2**-41."""
+"""Coefficients of (2**x - 1) / x for f32 numbers, abs(x) <= 1/16. The first coefficient is the sum of the first two
+numbers. The relative error is below 2**-41."""
 
 _LEAST_BOUND = 2.0**-40
-"""Of the relative error of powers by `_ROOTS`, beside what depends on the argument."""
+"""The part of the bound of the relative error of powers by `_ROOTS` that does not depend on the argument."""
 
 _ATANH = [1 / (2 * k + 1) for k in range(11)]
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
@@ -104,7 +106,7 @@ def _number(code: Code, value: float, like: Value) -> Value:
 
 
 def _polynomial(code: Code, coefficients: Sequence[float], x: Value) -> Value:
-    """The value of a polynomial, lowest coefficient first: its even and its odd part side by side, which wait apart."""
+    """The value of a polynomial, lowest coefficient first. Its even and odd parts are computed independently."""
     square = code.bin("fmul", x, x)
     parts = []
     for own in (coefficients[::2], coefficients[1::2]):
@@ -116,25 +118,25 @@ def _polynomial(code: Code, coefficients: Sequence[float], x: Value) -> Value:
 
 
 def _decided(op: Alu, estimate: Value, unsure: Value | None = None, bound: float | None = None) -> Value:
-    """The estimate rounded to f32; lanes in which that is not certain are noted.
+    """The estimate rounded to f32; lanes in which the rounding is not certain are recorded in `op.doubtful`.
 
     Args:
-        unsure: lanes that are not certain anyway.
-        bound: of the estimate's relative error; `_BOUND` by default.
+        unsure: lanes that are not certain for other reasons.
+        bound: the bound of the estimate's relative error; `_BOUND` by default.
     """
     code, bound = op.code, bound or _BOUND
     low, high = (
         code.cast("fptrunc", code.bin("fmul", estimate, _number(code, 1 + way * bound, estimate)), "f32")
         for way in (-1, 1)
     )
-    # Equal, or no numbers at all.
+    # A lane is not doubtful if both numbers are equal, or if one is NaN.
     doubtful = code.fcmp("one", low, high)
     op.doubtful = doubtful if unsure is None else code.or_(doubtful, unsure)
     return low
 
 
 def _looked_up(op: Alu, a: Value) -> Value:
-    """The function's values of f16 arguments."""
+    """The function's values for f16 arguments, from a table."""
     code = op.code
     index = code.resize(code.cast("bitcast", code.cast("fptrunc", a, "f16"), "i16"), 64, False)
     table = code.load(code.at(op.emitter.context("tables", PTR), 8 * TABLES.index(op.name)), PTR, 8)
@@ -149,14 +151,14 @@ _Rule = Callable[[Alu, Value], Value]
 
 
 _RULES: dict[str, _Rule] = {}
-"""What instructions do with f32 arguments, by their names."""
+"""The rules of instructions for f32 arguments, by the names of instructions."""
 
 _SHORT: dict[str, _Rule] = {}
-"""What is tried before that: less work, and more lanes in doubt."""
+"""The faster rules that are tried first; they leave more lanes in doubt."""
 
 
 def _elementary(name: str, short: _Rule | None = None) -> Callable[[_Rule], _Rule]:
-    """Declare the rule of an instruction by what it does with f32 arguments; `short` is tried before."""
+    """Register the decorated function as the rule of an instruction for f32 arguments; `short` is tried first."""
 
     def declare(work: _Rule) -> _Rule:
         _RULES[name] = work
@@ -177,7 +179,7 @@ def _apply(op: Alu, a: Value) -> Value:
 
 
 def _values(op: Alu, a: Value) -> tuple[Value, Value]:
-    """An elementary function's values, and which of them are in doubt, an i32."""
+    """An elementary function's values, and the lanes that are in doubt, as bits of an i32."""
     code = op.code
     if op.name not in _SHORT:
         return _certain_values(op, a)
@@ -193,14 +195,14 @@ def _values(op: Alu, a: Value) -> tuple[Value, Value]:
 
 
 def _certain_values(op: Alu, a: Value) -> tuple[Value, Value]:
-    """`_values` by the rule itself."""
+    """The same as `_values`, but without the faster rule."""
     found = _RULES[op.name](op, a)
     assert op.doubtful
     return found, op.code.mask_to_bits(op.doubtful)
 
 
 def _called(op: Alu, a: Value, work: Callable[[Alu, Value], tuple[Value, Value]]) -> tuple[Value, Value]:
-    """What work gives, in a function of its own."""
+    """The result of `work`, which is emitted as a separate function and called."""
     code, name = op.code, f"{op.name}_{a.lanes}{work.__name__}"
 
     def make() -> str:
@@ -216,12 +218,14 @@ def _called(op: Alu, a: Value, work: Callable[[Alu, Value], tuple[Value, Value]]
     return code.call(name, a, doubtful, result=a.type), code.load(doubtful, "i32", 4)
 
 
-# Instructions in a row.
+# Successive instructions.
 
 
 def consecutive(emitter: Emitter, instructions: Sequence[Instruction]) -> int:
-    """The number of leading instructions that `emit_consecutive` writes as one call: they act in all lanes, and the
-    elements of f that they read lie one behind the other, and those that they write too."""
+    """The number of leading instructions that `emit_consecutive` writes as one call.
+
+    They act in all lanes. The elements of f that they read are consecutive, and so are the elements that they write.
+    """
     places: list[tuple[int, int]] = []
     for inst in instructions:
         source, dst = inst["src0"], inst["dst"]
@@ -238,18 +242,18 @@ def consecutive(emitter: Emitter, instructions: Sequence[Instruction]) -> int:
         places.append(place)
     lanes, unit = instructions[0].exec_size, _unit(emitter)
     count = min(len(places), _MOST_UNITS * unit // lanes)
-    # The golden function may have to read what is not overwritten yet.
+    # The golden function may have to read the sources, which therefore must not be overwritten.
     apart = count and abs(places[0][0] - places[0][1]) >= 4 * lanes * count
     return count if apart and lanes % unit == 0 else 0
 
 
 def _unit(emitter: Emitter) -> int:
-    """Elements at a time: the numbers of f64 that two vectors of the host hold."""
+    """The number of elements of a unit: the f64 numbers that fit into two vectors of the host."""
     return 2 * emitter.host.lanes(8)
 
 
 _MOST_UNITS = 64
-"""Of one call, which has a bit for each in an i64."""
+"""The largest number of units of one call, which returns one bit for each unit in an i64."""
 
 
 def emit_consecutive(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
@@ -272,8 +276,8 @@ def emit_consecutive(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -
 
 
 def _run(emitter: Emitter, name: str, instruction: str, any_nan: bool) -> str:
-    """The function that takes pointers to arguments and results, and a number of units, an i64; it gives the units in
-    which a result is in doubt as bits of an i64."""
+    """The function that takes pointers to arguments and results, and a number of units, an i64. It returns the units in
+    which a result is in doubt, as bits of an i64."""
     code, lanes = emitter.host.function(name, [f"{PTR} noalias", f"{PTR} noalias", "i64"], "i64"), _unit(emitter)
     source, dst, count = code.arguments
     op = Alu(code, emitter, instruction, "f", 32, "")
@@ -302,13 +306,13 @@ def rsqrt(op: Alu, a: Value) -> Value:
 
 
 def _power(code: Code, a: Value, coefficients: Sequence[float]) -> Value:
-    """2 to a power, f64: that of the nearest integer times a polynomial of what is left, at most 1/2."""
-    # Beyond these all is infinity, or zero.
+    """2 to a power, f64: 2 to the nearest integer, times a polynomial of the remainder, which is at most 1/2."""
+    # Beyond these limits the result is infinity or zero.
     for way, end in (("ogt", 129.0), ("olt", -152.0)):
         limit = code.const(struct.unpack("<I", struct.pack("<f", end))[0], a.type)
         a = code.select(code.fcmp(way, a, limit), limit, a)
     x = code.cast("fpext", a, "f64")
-    # The lowest bits of this sum are the integer.
+    # The lowest bits of this sum contain the integer.
     raised = code.bin("fadd", x, _number(code, _INTEGRAL, x))
     whole = code.bin("fsub", raised, _number(code, _INTEGRAL, x))
     fraction = _polynomial(code, coefficients, code.bin("fsub", x, whole))
@@ -341,19 +345,19 @@ def _permuted(op: Alu, table: Sequence[float], index: Value) -> Value:
 
 
 def _tabled_exp(op: Alu, a: Value, entries: int) -> Value:
-    """2 to a power, computed with pairs of f32, if it is certain: a root of 2 times a polynomial of what is left, at
-    most half a step between roots, times 2 to an integer."""
+    """2 to a power, computed with pairs of f32, if the rounding is certain. It is the product of a root of 2, a
+    polynomial of the remainder, which is at most half the distance between roots, and 2 to an integer."""
     code = op.code
 
     def fma(x: Value, y: Value, z: Value) -> Value:
         return code.intrinsic("fma", x, y, z)
 
-    # Subnormal powers have fewer bits, and those below half of the least one are zero.
+    # Subnormal powers have fewer bits, and powers below half of the smallest subnormal are zero.
     low, zero = (code.fcmp(way, a, _single(code, end, a)) for way, end in (("olt", -125.0), ("ole", -150.0)))
     for way, end in (("ogt", 128.0), ("olt", -150.0)):
         limit = _single(code, end, a)
         a = code.select(code.fcmp(way, a, limit), limit, a)
-    # The lowest bits of this sum are the integer and the number of the root.
+    # The lowest bits of this sum contain the integer and the index of the root.
     shift = _single(code, 1.5 * 2.0**23 / entries, a)
     raised = code.bin("fadd", a, shift)
     x, index = code.bin("fsub", a, code.bin("fsub", raised, shift)), code.cast("bitcast", raised, "i32")
@@ -363,7 +367,7 @@ def _tabled_exp(op: Alu, a: Value, entries: int) -> Value:
     slope = others[-1]
     for coefficient in reversed(others[:-1]):
         slope = fma(slope, x, coefficient)
-    # 2 to the power x is one, the product, its error, and the rest of the polynomial.
+    # 2 to the power x is the sum of one, the product, its error, and the rest of the polynomial.
     product = code.bin("fmul", x, first)
     error = fma(x, first, code.op(f"fneg {product}", a.type))
     power = fma(root, product, root)
@@ -371,11 +375,11 @@ def _tabled_exp(op: Alu, a: Value, entries: int) -> Value:
     missing = fma(rest, product, code.bin("fadd", missing, rest))
     rise = fma(x, slope, error)
     missing = fma(root, rise, missing)
-    # What counts are four roundings of numbers that are about as large as `rise`.
+    # Four roundings of numbers that are about as large as `rise` dominate the error.
     bound = fma(rise, _single(code, 2.0**-22.1, a), _single(code, _LEAST_BOUND, a))
     ends = [code.bin("fadd", power, fma(power, end, missing)) for end in (code.op(f"fneg {bound}", a.type), bound)]
     steps = code.mask(index, 0x100000000 - entries)
-    # Roots begin at 2, so that the greatest scale is a number.
+    # Roots begin at 2, so that the greatest scale is finite.
     scale = code.add(code.shl(steps, 24 - entries.bit_length()), code.const(126 << 23, steps.type))
     scale = code.select(zero, code.const(0, scale.type), scale)
     op.doubtful = code.or_(code.fcmp("one", *ends), code.xor(low, zero))
@@ -406,14 +410,14 @@ def exp(op: Alu, a: Value) -> Value:
 
 @_elementary("log")
 def log(op: Alu, a: Value) -> Value:
-    """The binary logarithm: the exponent, and that of a fraction m about 1 by atanh((m - 1) / (m + 1))."""
+    """The binary logarithm: the exponent plus the logarithm of a fraction m near 1, by atanh((m - 1) / (m + 1))."""
     code = op.code
     x = code.cast("fpext", a, "f64")
     zero, one = _number(code, 0.0, x), _number(code, 1.0, x)
     infinity = _number(code, math.inf, x)
     usual = code.and_(code.fcmp("ogt", x, zero), code.fcmp("olt", x, infinity))
     bits = code.cast("bitcast", code.select(usual, x, one), "i64")
-    # The exponent counts from the square root of 1/2 on, so that fractions lie about 1.
+    # Fractions begin at the square root of 1/2, so that they are near 1.
     root = struct.unpack("<q", struct.pack("<d", math.sqrt(0.5)))[0]
     exponent = code.ashr(code.sub(bits, code.const(root, bits.type)), 52)
     fraction = code.cast("bitcast", code.sub(bits, code.shl(exponent, 52)), "f64")
@@ -435,7 +439,7 @@ def _sine(op: Alu, a: Value, first: int) -> Value:
     angle = code.select(small, x, _number(code, 0.0, x))
     quarters = code.intrinsic("roundeven", code.bin("fmul", angle, _number(code, 2 / math.pi, x)))
     high, middle, low = (_number(code, p, x) for p in _HALF_PI)
-    # Exact: the first difference, and the second one as a sum of two.
+    # The first difference is exact; the second difference is exact as a sum of two numbers.
     rest = code.bin("fsub", angle, code.bin("fmul", quarters, high))
     taken = code.bin("fmul", quarters, middle)
     near = code.bin("fsub", rest, taken)
@@ -452,7 +456,7 @@ def _sine(op: Alu, a: Value, first: int) -> Value:
     found = code.cast("bitcast", code.xor(value, sign), "f64")
     if not first:
         found = code.select(code.fcmp("oeq", x, _number(code, 0.0, x)), x, found)
-    # Infinities and NaNs, whose difference with themselves is NaN.
+    # The difference of an infinity or NaN with itself is NaN.
     difference = code.bin("fsub", x, x)
     finite = code.fcmp("oeq", difference, difference)
     found = code.select(finite, found, difference)

@@ -345,7 +345,7 @@ class _Scratch:
         return self.operand(name, place, count * shape.size + Extent.BYTES)
 
     def correction(self, shape: Shape, place: _Place) -> Value:
-        """What is too much in products of bytes with this matrix B."""
+        """The excess of products with this matrix B of bytes, which is to be subtracted: see `correct_b`."""
         name = f"correct_b_{shape.W}_{shape.steps}_{shape.columns}"
         self.emitter.helper(name, lambda: correct_b(name, shape, self.emitter.host))
         return self.operand(name, place, shape.columns * 4)

@@ -25,10 +25,11 @@ RULES = Table()
 
 
 def locator(emitter: Emitter, lanes: int) -> str:
-    """A function that finds host addresses: those of some lanes' addresses, each of which has bytes in one allocation.
+    """The name of a function that converts the addresses of lanes to host addresses.
 
-    It takes the context, the addresses i64[lanes], the bytes, the lanes that count as bits of an i32, and where to put
-    the host's addresses; gives an i1, whether all were found.
+    The function takes the context, the addresses i64[lanes], the size of an access in bytes, the lanes that act as bits
+    of an i32, and a pointer to which it writes the host addresses. It returns an i1: whether each access of a lane that
+    acts is within one allocation.
     """
 
     def make() -> str:
@@ -133,8 +134,11 @@ def _send(
 def _sender(
     emitter: Emitter, inst: Instruction, name: str, used: Sequence[str], body: Callable[[_Message], None], aligned: bool
 ) -> str:
-    """The function that does messages like this one: it takes the context, addresses, the lanes that act, the message's
-    strides, and pointers to operands; gives an i1, whether the message is legal, and does nothing if it is not."""
+    """The text of a function that executes messages like this one.
+
+    The function takes the context, the addresses, the lanes that act, the strides of the message, and pointers to the
+    operands. It returns an i1: whether the message is legal. If the message is not legal, the function has no effect.
+    """
     lanes, shape = inst.exec_size, inst["data"]
     code = emitter.host.function(name, [PTR, vector(lanes, "i64"), "i32", PTR, *[PTR for _ in used]], "i1")
     ctx, addresses, bits, strides, *pointers = code.arguments
@@ -145,7 +149,7 @@ def _sender(
     refuse = code.label()
 
     def located(sought: Value, count: int, acting: Value) -> tuple[Value, Value]:
-        """Whether the lanes' addresses have so many bytes in an allocation, an i1, and the host's addresses."""
+        """Whether `count` bytes at each lane's address are within one allocation, an i1; and the host addresses."""
         if memory == "slm":
             outside = code.icmp("sgt", sought, code.const(emitter.program.slm_bytes - count, sought.type))
             base = code.splat(code.load(code.at(ctx, context_offset("slm")), "i64", 8), sought.lanes)

@@ -26,11 +26,11 @@ class _Copy(Struct, frozen=True):
     """A move of elements that changes none of them.
 
     Attributes:
-        into: a pointer to what they are written to: the register file, or a variable that is not there.
-        to: byte from which on they are written there, one behind the other.
+        into: a pointer to the destination: the register file, or a variable that is outside it.
+        to: byte offset of the first element in the destination; the others follow without gaps.
         size: bytes of an element.
-        out_of: a pointer to what they are read from; None for constants.
-        sources: the byte of each there; of constants their bits.
+        out_of: a pointer to the source: the register file, or a variable that is outside it; None for constants.
+        sources: the byte offset of each element in the source, or the bits of each constant.
     """
 
     into: Value
@@ -40,7 +40,7 @@ class _Copy(Struct, frozen=True):
     sources: tuple[int, ...]
 
     def continues(self, first: _Copy, end: int) -> bool:
-        """Whether it can be one write with others, from the first one up to a byte."""
+        """Whether this copy can be joined with the preceding ones, which begin with `first` and end at byte `end`."""
         own = (self.into, self.to, self.size, self.out_of)
         return own == (first.into, end, first.size, first.out_of) and self.end - first.to <= _MOST_COPIED
 
@@ -51,7 +51,7 @@ class _Copy(Struct, frozen=True):
 
 
 def _copy(emitter: Emitter, inst: Instruction) -> _Copy | None:
-    """The copy that a move is, if it changes no bits and acts in all lanes; else None."""
+    """The copy that a move does, if the move changes no bits and acts in all lanes; otherwise None."""
     source, dst = inst["src0"], inst["dst"]
     if inst.guard or inst.saturate or isinstance(source, Flag) or (emitter.active is not None and not inst.no_mask):
         return None
