@@ -14,7 +14,7 @@ SIZES = (5_000, 50_000)
 
 
 def program(count: int, blocks: bool) -> Program:
-    """Variables that are each computed of two before them; in blocks, a jump may pass over each tenth."""
+    """Each variable is computed from two earlier ones. With blocks, a jump may skip every tenth one."""
     lines = [".version 3.8", '.kernel "chain"', ".decl P v_type=P num_elts=1"]
     lines += [f".decl Var{n} v_type=G type=f num_elts=16 align=GRF" for n in range(count)]
     lines += ['.kernel_attr Target="cm"', "    mov (M1_NM, 16) Var0(0,0)<1> 0x0:f"]

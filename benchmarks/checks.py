@@ -23,7 +23,7 @@ import xegpu_py
 from xegpu_py.runtime.launch import Launcher
 
 CHECKS = {"uninit": 15, "races": 40}
-"""And how many times as long each may take."""
+"""The checks, and the greatest allowed ratio of times for each."""
 
 ADD = """
 gpu.module @m {
@@ -44,7 +44,7 @@ Work = tuple[str, Callable[..., xegpu_py.CompiledKernel], list[np.ndarray], dict
 
 
 def works(size: int) -> list[Work]:
-    """Kernels: what to call each, what compiles it, its arguments and how it is launched."""
+    """Kernels: the name, a function that compiles the kernel, the arguments, and the launch."""
     gemm = GemmKernel("bf16", size)
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 5, (size, size)).astype(ml_dtypes.bfloat16) for _ in range(2))
@@ -78,13 +78,13 @@ def refuse(*_: object) -> None:
 
 
 def memory(field: str) -> int:
-    """Bytes that the process has ("VmRSS"), or has had at most since it was last forgotten ("VmHWM")."""
+    """The present size of the process in bytes ("VmRSS"), or the peak since the last reset ("VmHWM")."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
 
 
 def measured(kernel: xegpu_py.CompiledKernel, work: Work, times: int) -> tuple[float, int]:
-    """Median seconds of a launch, and the bytes that the first one takes."""
+    """The median time of a launch in seconds, and the bytes that the first launch allocates."""
     _, _, arguments, launch = work
     assert kernel.kernel.launcher.jit
     before = memory("VmRSS")

@@ -51,7 +51,7 @@ def run(folder: Path, arguments: list[str]) -> dict[str, Any]:
 
 
 def times(before: Path, after: Path, rounds: int) -> None:
-    """Print the least seconds of each measurement, and their ratio."""
+    """Print the shortest time of each measurement in seconds, and the ratio."""
     best: list[dict[str, float]] = [{}, {}]
     for _ in range(rounds):
         for arguments in TIMES:
@@ -68,7 +68,7 @@ def times(before: Path, after: Path, rounds: int) -> None:
 
 
 def sizes(before: Path, after: Path) -> int:
-    """Print the kernels that differ; how many have more of something."""
+    """Print the kernels that differ. Returns the number of kernels that have more of something."""
     old, new = (run(folder, ["kernel_sizes.py", "--json"]) for folder in (before, after))
     worse = 0
     for name, row in new.items():

@@ -25,7 +25,7 @@ RUNS = 3
 
 
 def seconds(m: int, n: int, k: int) -> dict[str, float]:
-    """Processor seconds of each part, from the module on, in a process that has compiled nothing before."""
+    """The processor time of each step that follows the construction of the module, in a new process."""
     for found in pkgutil.walk_packages(xegpu_py.__path__, "xegpu_py."):
         if not found.name.endswith("__main__"):
             importlib.import_module(found.name)

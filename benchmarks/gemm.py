@@ -20,7 +20,7 @@ from support.hosts import CORES, blas_core, clock, prepare
 # Before numpy and the JIT are loaded, which look at these once.
 if sys.argv[1:]:
     prepare(sys.argv)
-# What is compiled here is compiled, unless a folder is named where it may be found.
+# Kernels are compiled here and not read from a cache, unless a folder for the cache is given.
 os.environ.setdefault("XEGPU_PY_CACHE", "off")
 
 import numpy as np
@@ -47,7 +47,7 @@ PLOTTED = (
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """How long the second of two calls takes."""
+    """The time of the second of two calls."""
     # The threads of numpy's BLAS wait actively for a tenth of a second after each product.
     time.sleep(0.2)
     run()
@@ -70,7 +70,7 @@ def result_of(kernel: GemmKernel) -> np.ndarray:
 
 
 def torch_seconds(dtype: str, a: np.ndarray, b: np.ndarray, times: int) -> float | None:
-    """The median time of torch's matmul in the same type; None where there is no torch, or no such type."""
+    """The median time of torch's matmul in the same type; None if torch or the type is missing."""
     try:
         import torch
     except ImportError:
@@ -93,7 +93,7 @@ def memory(field: str) -> int:
 
 
 def forget() -> None:
-    """Let the greatest size of this process be what it is now."""
+    """Reset the peak size of this process to its present size."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -117,7 +117,7 @@ class Measured:
 
     @property
     def speed(self) -> float:
-        """FLOP a second, the median."""
+        """The median of FLOP per second."""
         return self.flops / statistics.median(self.ours)
 
     @property
@@ -139,7 +139,7 @@ def measured(run: Callable[[], object], peer: Callable[[], object], size: int, t
 
 
 def cold(kernel: GemmKernel, args: argparse.Namespace) -> tuple[Callable[[], object], list[np.ndarray]]:
-    """Make the kernel in this process, which has made none yet, run it once, and print what took how long."""
+    """Compile the first kernel of this process, run it once, and print the time of each step."""
     times = {"start and import": age()}
 
     def step(name: str, work: Callable[[], object]) -> object:
@@ -170,7 +170,7 @@ def cold(kernel: GemmKernel, args: argparse.Namespace) -> tuple[Callable[[], obj
 
 
 def scaling(kernel: GemmKernel, a: np.ndarray, b: np.ndarray, c: np.ndarray, model: str, times: int) -> None:
-    """Print how much faster two threads are than one."""
+    """Print the speed-up of two threads over one."""
     runs = []
     for threads in (1, 2):
         compiled = xegpu_py.compile(
@@ -256,7 +256,7 @@ def main() -> None:
     wide = [x.astype(np.float32) for x in (a, b)]
     np.matmul(*wide)
     found = measured(run, lambda: np.matmul(*wide), args.size, args.times)
-    # Some rows are enough, and float64 takes long for all.
+    # Some rows are enough; all rows in float64 would take long.
     rows = slice(0, None, max(1, args.size // 256))
     reference = wide[0][rows].astype(np.float64) @ wide[1].astype(np.float64)
     error = np.abs(c[rows] - reference).max() / np.abs(reference).max()

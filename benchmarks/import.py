@@ -18,7 +18,7 @@ TAIL = "    gpu.return\n  }\n}\n"
 
 
 def subgroup(i: int) -> str:
-    """Ops of a kernel of subgroups, of which names end in `i`."""
+    """Ops of a kernel of subgroups, with names that end in `i`."""
     hint = "l1_hint = #xegpu.cache_hint<cached>"
     return f"""
     %da{i} = xegpu.create_nd_tdesc %a : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
@@ -63,7 +63,7 @@ def workgroup(i: int) -> str:
 
 
 def seconds(text: str) -> float:
-    """Processor time of one import, the least of three."""
+    """The processor time of one import, the shortest of three."""
     found = []
     for _ in range(3):
         start = time.process_time()

@@ -39,7 +39,7 @@ def mca() -> Path:
 
 
 def hottest(assembly: str) -> str:
-    """Of the blocks that jump back to their own beginning the one that adds to most registers."""
+    """Among the blocks that jump to their own start, the one that adds to most registers."""
     blocks = re.split(r"^(?=\.?LBB\d+_\d+:|LBB\d+_\d+:)", assembly, flags=re.MULTILINE)
     loops = []
     for block in blocks:
@@ -50,7 +50,7 @@ def hottest(assembly: str) -> str:
             loops.append(body[: body.index("\n", at)])
 
     def sums(body: str) -> int:
-        # What is added to is the last operand of x86's instructions, the first one of Arm's.
+        # The accumulator is the last operand of x86's instructions, and the first one of Arm's.
         found = (line.split(None, 1)[1].split(", ") for line in body.splitlines() if _MULTIPLIES.match(line))
         return len({line[-1 if line[-1].startswith("%") else 0] for line in found})
 
@@ -61,7 +61,7 @@ def flops_of_a_cycle(text: str, host: Host, alone: bool = False) -> float:
     """FLOP of f32 in each cycle of the hottest loop of a function.
 
     Args:
-        alone: whether to leave out all that does not multiply.
+        alone: whether to keep only the instructions that multiply.
     """
     assembly = compiled(text, host.machine, _PASSES, _LEVEL, "assembly").decode()
     body = hottest(assembly)

@@ -26,7 +26,7 @@ def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def gemm_seconds(kernel: Kernel, m: int, n: int, k: int) -> float:
-    """How long the kernel takes; its result is compared to the reference bit by bit."""
+    """The time that the kernel takes. Its result is compared with the reference bit by bit."""
     a, b = (
         RNG.standard_normal((m, k)).astype(ml_dtypes.bfloat16),
         RNG.standard_normal((k, n)).astype(ml_dtypes.bfloat16),
@@ -41,7 +41,7 @@ def main() -> None:
     kernel = Kernel.from_file(GEMM, registers=256, engine="interpreter")
     found = {}
     for threads in (32, 128, 512, 2048):
-        # Square in tiles, so that operands grow less than what is computed.
+        # The grid of tiles is square, so that the operands grow more slowly than the number of operations.
         side = int((threads / 2) ** 0.5) * COLUMNS
         found[threads] = gemm_seconds(kernel, side, side, 64)
         each = found[threads] / threads * 1e6

@@ -15,7 +15,7 @@ from xegpu_py.engines.jit.native import driver
 from xegpu_py.kernel import Kernel
 
 LENGTHS = (500, 2_000, 8_000)
-"""Instructions, about."""
+"""The approximate number of instructions."""
 
 VARIABLES = 100
 
@@ -26,7 +26,7 @@ def unrolled_gemm(length: int) -> Kernel:
 
 
 def chain(length: int, divergent: bool = False) -> Kernel:
-    """Additions of two earlier results; with `divergent`, each tenth is for some lanes only."""
+    """Additions of two earlier results; with `divergent`, every tenth addition is for some lanes only."""
     lines = [".version 3.8", '.kernel "chain"', ".decl P v_type=P num_elts=16"]
     lines += [f".decl Sum{n} v_type=G type=f num_elts=16 align=GRF" for n in range(VARIABLES)]
     lines += ['.kernel_attr Target="cm"', ".kernel_attr SimdSize=16"]
@@ -41,7 +41,7 @@ def chain(length: int, divergent: bool = False) -> Kernel:
 
 
 def seconds(kernel: Kernel) -> tuple[int, float, float]:
-    """Instructions, processor time for the module's text, and for all of it."""
+    """The number of instructions, the processor time for the module's text, and the total processor time."""
     own = kernel.launcher._interpreter
     parts = any(i.name == "goto" for i in own.program.instructions)
     start = time.process_time()

@@ -64,7 +64,7 @@ def _kernels_of(name: str, text: str) -> Iterator[tuple[str, xegpu_py.CompiledKe
 
 
 def _compiled(module: xegpu_py.Module, func: ir.Operation, unaligned: range | None) -> xegpu_py.CompiledKernel:
-    """A kernel lowered for the first target that has what it needs."""
+    """A kernel lowered for the first target that supports it."""
     for target in TARGETS:
         try:
             return xegpu_py.compile(

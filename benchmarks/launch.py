@@ -33,7 +33,7 @@ CALLS, BLOCKS = 100, 15
 
 
 def microseconds() -> float:
-    """Of one call: the median of several times of many calls."""
+    """The time of one call: the median of several measurements of many calls."""
     import xegpu_py
 
     kernel, out = xegpu_py.compile(TEXT, cache="off"), np.zeros(8, np.int32)

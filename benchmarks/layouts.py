@@ -13,7 +13,7 @@ LAYOUT = from_maps((8, 4), (512, 1024), (2, 8), (1, 2), SHAPE)
 
 
 def numpy_owners() -> object:
-    """The same by numpy alone: each index split into its five digits, and those put together again."""
+    """The same by numpy alone: each index is split into its five digits, and the digits are combined again."""
     levels = (LAYOUT.subgroup_tile, LAYOUT.batch_tile, LAYOUT.outer_tile, LAYOUT.thread_tile, LAYOUT.element_tile)
     row, column = np.indices(SHAPE)
     rows, columns = (

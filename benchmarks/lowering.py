@@ -17,10 +17,10 @@ import xegpu_py
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
 
 SIZES = {500: 9, 5_000: 3, 50_000: 1}
-"""Ops, and how often each is timed."""
+"""Numbers of ops, and the number of times that each is timed."""
 
 BOUND = 1.5
-"""What the time of an op may grow by from 5,000 to 50,000 ops."""
+"""The factor by which the time per op may grow from 5,000 to 50,000 ops."""
 
 UPSTREAM = "xegpu-op-level=subgroup"
 
@@ -57,7 +57,7 @@ def compiled(ops: int) -> float:
 
 
 def upstream(tool: Path, ops: int) -> str:
-    """How fast mlir-opt lowers the same kernel to XeVM, or why it does not."""
+    """The time that mlir-opt takes to lower the same kernel to XeVM, or the reason why it cannot."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "gemm.mlir"
         path.write_text(gemm_text.upstream(ops))

@@ -53,7 +53,7 @@ def per_op(size: int) -> dict[str, float]:
 
 
 def whole_process() -> dict[str, float]:
-    """Microseconds of processor time per op of each tool: what the larger module takes longer than the smaller one."""
+    """Microseconds of processor time per op of each tool: the difference between the larger and the smaller module."""
     with tempfile.TemporaryDirectory() as folder:
         commands = {}
         for name, tool, text in (

@@ -22,7 +22,7 @@ from support.hosts import CORES, clock, prepare
 # Before numpy and the JIT are loaded, which look at these once.
 if sys.argv[1:]:
     prepare(sys.argv)
-# What is compiled here is compiled, unless a folder is named where it may be found.
+# Kernels are compiled here and not read from a cache, unless a folder for the cache is given.
 os.environ.setdefault("XEGPU_PY_CACHE", "off")
 
 import ml_dtypes
@@ -39,12 +39,12 @@ import kernels.rows  # noqa: E402
 
 CLOCK = clock(sys.argv)
 LENGTH = 2048
-"""Of the tutorials' rows, and so many of them."""
+"""The length of the tutorials' rows, and their number."""
 
 
 @dataclass
 class Case:
-    """A kernel of test/run with its arguments, of which the last is its result, and the same in numpy."""
+    """A kernel of test/run with its arguments, the last of which is the result, and the same computation in numpy."""
 
     file: str
     arguments: list[np.ndarray]
@@ -68,7 +68,7 @@ class Case:
 
 @dataclass
 class Tutorial:
-    """The same of a kernel of the tile language, of whose arguments one is its result."""
+    """The same for a kernel of the tile language. One of its arguments is the result."""
 
     name: str
     function: Callable[..., None]
@@ -155,7 +155,7 @@ def tutorials() -> list[Tutorial]:
 
 
 def measured(case: Case | Tutorial, threads: int | None, times: int) -> tuple[float, float, float]:
-    """Median seconds of the kernel and of numpy, and how far apart their results are."""
+    """Median times of the kernel and of numpy in seconds, and the difference of their results."""
     launch = case.compiled(threads)
     launch()
     wanted = case.peer()

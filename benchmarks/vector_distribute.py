@@ -25,7 +25,7 @@ WORKGROUP = (
 )
 SIZES = (500, 2000, 8000)
 PEER_SIZE = 64000
-"""As many as take longer than the start of a process varies."""
+"""So many ops that their time exceeds the variation of a process's start-up time."""
 
 IREE_OPT = Path(sys.executable).with_name("iree-opt")
 
@@ -34,20 +34,20 @@ READ = "vector.transfer_read %m[%c0], %zero {in_bounds = [true]} : memref<32xf32
 
 
 def text(ops: int, attributes: str = "") -> str:
-    """From the first op on to the last."""
+    """Layouts propagate from the first op to the last."""
     lines = [f"%v0 = {_anchor('%v')}"]
     lines += [f"%v{i + 1} = arith.addf %v{i}, %v0 : vector<32xf32>" for i in range(ops)]
     return _function(lines, f"%v{ops}", attributes)
 
 
 def upward(ops: int) -> str:
-    """From the last op back to the first."""
+    """Layouts propagate from the last op to the first."""
     lines = [f"%v{i} = arith.negf %v{i - 1 if i else ''} : vector<32xf32>" for i in range(ops)]
     return _function([*lines, f"%last = {_anchor(f'%v{ops - 1}')}"], "%last")
 
 
 def zigzag(ops: int) -> str:
-    """From a vector to what is computed from it, and from that back to what else it is computed from."""
+    """Layouts propagate from an operand to the result of its op, and from there to the other operand."""
     lines = [f"%v0 = {_anchor('%v')}"]
     for i in range(ops // 3):
         lines.append(f"%a{i} = arith.negf %v{i} : vector<32xf32>")
@@ -74,7 +74,7 @@ def ours(ops: int, shape: Callable[[int], str] = text) -> float:
 
 
 def theirs(ops: int) -> float:
-    """A whole process: reading and printing too, of which IREE tells no times."""
+    """A whole process, with parsing and printing, because IREE does not report these times."""
     with tempfile.NamedTemporaryFile("w", suffix=".mlir") as f:
         f.write(text(ops, f"attributes {{translation_info = {WORKGROUP}}}"))
         f.flush()

@@ -51,7 +51,7 @@ thread_tile = [16, 4], element_tile = [1, 4], subgroup_strides = [1, 0], thread_
 
     @property
     def layout(self) -> NestedLayout:
-        """The layout, to compute with.
+        """The layout as an object of `xegpu_py.layout`.
 
         Raises:
             LayoutError: if the attribute is not valid.

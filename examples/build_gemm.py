@@ -1,7 +1,7 @@
 """Builds the GEMM of gemm.mlir with Python builders, and prints it.
 
 C = A x B for bf16 matrices with f32 accumulation: each subgroup computes one 8x16 tile of C, 16 columns of A and 16
-rows of B at a time. Upstream's builders stand beside ours.
+rows of B at a time. Upstream's builders and ours are used together.
 """
 
 from mlir.dialects import arith, gpu, scf

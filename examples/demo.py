@@ -1,4 +1,4 @@
-"""The way of a kernel from XeGPU to vISA to a result: lowers examples/gemm_bf16.mlir, runs it, and checks every bit."""
+"""Lowers the kernel of examples/gemm_bf16.mlir from XeGPU to vISA, runs it, and checks every bit of the result."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ LINES = 12
 
 
 def show(title: str, text: str, skip_to: str = "") -> None:
-    """Print the first lines of a text, from the line on that holds `skip_to`."""
+    """Print the first lines of a text, starting at the line that contains `skip_to`."""
     lines = text.split("\n")
     start = next((i for i, line in enumerate(lines) if skip_to in line), 0)
     print(f"\n== {title}")
@@ -25,7 +25,7 @@ def show(title: str, text: str, skip_to: str = "") -> None:
 
 
 def model(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A x B as the systolic array adds it up: each product in increasing k, with one rounding to f32."""
+    """A x B, accumulated as in the systolic array: each product in increasing k, with one rounding to f32."""
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     total = np.zeros((a.shape[0], b.shape[1]), np.float32)
     for k in range(a.shape[1]):

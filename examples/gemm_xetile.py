@@ -1,4 +1,4 @@
-"""A GEMM of bf16 matrices for workgroups of 8x4 subgroups, as one would write it down; built, lowered, run, checked."""
+"""A GEMM of bf16 matrices for workgroups of 8x4 subgroups, built, lowered, run and checked."""
 
 import ml_dtypes
 import numpy as np

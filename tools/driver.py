@@ -1,4 +1,4 @@
-"""Shared by the command-line programs: LLVM's spellings of flags, input, output, split files, diagnostics, colour."""
+"""Common code of the command-line programs: LLVM's flag syntax, input, output, split files, diagnostics, colour."""
 
 import argparse
 import gc
@@ -164,7 +164,7 @@ class Parser(argparse.ArgumentParser):
                 return
             with NamedTemporaryFile("wb", dir=os.path.dirname(path) or ".", delete=False) as f:
                 f.write(data)
-            # A temporary file is for its owner only; the output is as readable as any new file.
+            # A temporary file is readable for its owner only; the output gets the permissions of any new file.
             umask = os.umask(0)
             os.umask(umask)
             os.chmod(f.name, 0o666 & ~umask)
@@ -211,7 +211,7 @@ class _Color(argparse.Action):
 
 
 class _Version(argparse.Action):
-    """Print the version, which is looked up only then: this takes longer than all other imports of a tool."""
+    """Print the version. It is looked up only here, because this takes longer than all other imports of a tool."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import version
@@ -251,7 +251,7 @@ def finish(parser: Parser, args: argparse.Namespace, texts: list[str] | None) ->
 
 
 def _open_missing_streams() -> None:
-    """Open the standard streams that the parent process closed, such that reading and writing fail with an OSError."""
+    """Open the standard streams that the parent process closed, so that reading and writing fail with an OSError."""
     for name, mode, flags in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, flags), mode))  # noqa: SIM115
@@ -276,7 +276,7 @@ def main(run: Callable[[Sequence[str]], int]) -> None:
         print_diagnostics(e.diagnostics, e.sources)
         status = 1
     except OSError as e:
-        # A reader that has closed the pipe, as `head` does, has what it wanted.
+        # A reader that closes the pipe, as `head` does, needs no more output.
         if not isinstance(e, BrokenPipeError):
             print(f"error: cannot write to {e.filename or 'standard output'}: {e.strerror}", file=sys.stderr)
         # Without this Python reports the error again when it flushes at exit.

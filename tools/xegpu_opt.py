@@ -33,7 +33,7 @@ from xegpu_py.ir.passes import (
 from xegpu_py.ir.source import Source
 
 LEVELS = ("subgroup", "lane", "workgroup")
-"""Levels of upstream's kernels."""
+"""The levels of upstream's kernels."""
 
 
 def argument_parser() -> driver.Parser:
@@ -223,7 +223,7 @@ class _Session:
         context.allow_unregistered_dialects = self.args.allow_unregistered_dialect
         try:
             if self.args.import_upstream or self.args.via:
-                # Loaded when it is needed: it needs passes, and most runs of the tool none of upstream's texts.
+                # Imported only when needed: it imports passes, and most runs of the tool do not read upstream's text.
                 from xegpu_py.upstream import import_upstream
 
                 return import_upstream(source, level=self.args.level, via=self.args.via)

@@ -86,7 +86,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _map_of(text: str) -> tuple[str, tuple[tuple[int, ...], tuple[int, ...]]] | None:
-    """The kind and the parameters of a map; None if the text is none.
+    """The kind and the parameters of a map; None if the text is not a map.
 
     Raises:
         LayoutError: if parameters are missing or malformed.
@@ -158,7 +158,7 @@ def _layouts_in(source: Source) -> dict[str, NestedLayout]:
     """All different layouts in an MLIR file: those of `to_layout`, and those of descriptors with a map.
 
     Raises:
-        DiagnosticError: if the file does not read.
+        DiagnosticError: if the file cannot be parsed.
     """
     module = parse_source(source, context=Context())
     found: dict[str, NestedLayout] = {}

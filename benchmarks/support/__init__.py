@@ -1,1 +1,1 @@
-"""What the benchmarks share."""
+"""The common code of the benchmarks."""

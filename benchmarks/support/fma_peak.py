@@ -1,4 +1,4 @@
-"""The most that one core adds and multiplies: fused multiply-adds of f32 on whole vectors, and nothing else."""
+"""The peak of one core: a loop of nothing but fused multiply-adds of f32 on whole vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xegpu_py.engines.jit.llvm import Loaded, compiled
 _TIMES = 1_000_000
 
 _SPARE = 4
-"""Registers that hold no sum: one has the factor, and some are left to LLVM."""
+"""The number of registers without a sum: one holds the factor, and the others are left to LLVM."""
 
 
 def loop(host: Host) -> str:
@@ -48,7 +48,7 @@ done:
 
 
 def flops_of_one_core(host: Host) -> float:
-    """FLOP a second of code made for a host, the best of some runs in processor time."""
+    """FLOP per second of code generated for a host: the best of several runs, in processor time."""
     code = Loaded([compiled(loop(host), host.machine, "default<O1>", 2)], ["peak"])
     entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses[0])
     count = host.lanes(4) * (host.vector_registers - _SPARE)

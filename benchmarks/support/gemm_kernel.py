@@ -1,4 +1,4 @@
-"""A GEMM of XeTile: workgroup tiles of 256x256, of which each of 8x4 subgroups has 32x64."""
+"""A GEMM of XeTile: workgroup tiles of 256x256, divided among 8x4 subgroups with 32x64 each."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class GemmKernel:
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Workgroups."""
+        """The numbers of workgroups."""
         return self.size // TILE, self.size // TILE
 
     @property
     def block(self) -> int:
-        """Subgroups of a workgroup."""
+        """The numbers of subgroups of a workgroup."""
         return SUBGROUPS
 
     def text(self) -> str:

@@ -55,7 +55,7 @@ def _upstream_tile(i: int, m: int, n: int) -> Iterator[str]:
     yield f"%bd{i}_0 = xegpu.create_nd_tdesc %B[0, {n}] : memref<{SIZE}x{SIZE}xbf16> -> {_B}"
     yield f"%c{i}_0 = xegpu.load_nd %cd{i} : {_C} -> {_ACC}"
     for k in range(K_STEPS):
-        # Upstream's dpas takes A as it lies in memory, so only B's load packs.
+        # Upstream's dpas reads A in its memory layout, so only the load of B packs.
         yield f"%a{i}_{k} = xegpu.load_nd %ad{i}_{k} : {_A} -> vector<8x16xbf16>"
         yield f"%b{i}_{k} = xegpu.load_nd %bd{i}_{k} <{{packed}}> : {_B} -> vector<8x16x2xbf16>"
         yield (

@@ -39,7 +39,7 @@ def processor_time() -> float:
 def medians(
     commands: Mapping[str, Sequence[str | Path]], runs: int, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, float]:
-    """The median time of each command in seconds; the commands alternate, so that load strikes all alike."""
+    """The median time of each command in seconds; the commands alternate, so that load affects all of them equally."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for i in range(runs + 1):
         for name, command in commands.items():

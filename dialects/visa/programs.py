@@ -40,7 +40,7 @@ PRESSURE = "visa.pressure"
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z_]\w*")
 _QUOTED = re.compile(r'[^"\\\n]*')
-"""What may stand between quotes in assembly."""
+"""Text that is legal between quotes in assembly."""
 
 
 def kernels(module: ir.Operation) -> list[ir.Operation]:
@@ -82,7 +82,7 @@ class KernelBody(Struct, frozen=True):
     program: Program
 
     def clear(self, func: ir.Operation) -> None:
-        """Leave a kernel without ops but its end."""
+        """Erase the ops of a kernel except its terminator."""
         block = func.regions[0].blocks[0]
         for op in reversed(list(block.operations)):
             op.operation.erase()
@@ -90,7 +90,7 @@ class KernelBody(Struct, frozen=True):
             ir.Operation.create(RETURN, loc=func.location)
 
     def build(self, func: ir.Operation) -> None:
-        """Make the program's ops. The signature stays, so that launches of the kernel stay valid."""
+        """Create the program's ops. The signature is kept, so that launches of the kernel remain valid."""
         replace_body(func, self.program)
 
     def verify(self, func: ir.Operation) -> list[Diagnostic]:
@@ -99,7 +99,7 @@ class KernelBody(Struct, frozen=True):
 
 
 def is_lowered(func: ir.Operation, bodies: Bodies | None = None) -> bool:
-    """Whether a kernel holds instructions, and not ops that are still to be lowered."""
+    """Whether a kernel contains instructions, and not ops that must still be lowered."""
     if bodies and isinstance(bodies.get(func), KernelBody):
         return True
     blocks = func.regions[0].blocks
@@ -107,12 +107,12 @@ def is_lowered(func: ir.Operation, bodies: Bodies | None = None) -> bool:
 
 
 def registers_of(func: ir.Operation) -> int | None:
-    """Registers of a thread, where they have been allocated."""
+    """The number of registers of a thread, if they have been allocated."""
     return ir.IntegerAttr(func.attributes[REGISTERS]).value if REGISTERS in func.attributes else None
 
 
 def set_target(module: ir.Operation, name: str) -> None:
-    """Let every kernel in a module have this target, whatever it had before."""
+    """Set the target of every kernel in a module, whatever it was before."""
     for op in walk(module):
         if TARGET in op.attributes:
             del op.attributes[TARGET]
@@ -120,10 +120,10 @@ def set_target(module: ir.Operation, name: str) -> None:
 
 
 def program_of(func: ir.Operation, bodies: Bodies | None = None) -> Program:
-    """The program of a kernel: the one that is known, or else what its ops are. It need not be legal on any target.
+    """The program of a kernel: the known one, or else the one decoded from its ops. It may be illegal on every target.
 
     Raises:
-        DiagnosticError: where the kernel is no list of instructions.
+        DiagnosticError: where the kernel is not a list of instructions.
     """
     known = bodies.get(func) if bodies else None
     if isinstance(known, KernelBody):
@@ -281,9 +281,9 @@ def module_of(programs: Sequence[Program], target_name: str | None = None, *, co
     """A module with programs as kernels. It is not verified.
 
     Args:
-        programs: what to put there; their names differ.
+        programs: the programs; their names differ.
         target_name: what `visa.target` names; None for no such attribute.
-        context: where to make it, by default the current context or a new one.
+        context: its context; by default the current context or a new one.
     """
     attributes = f" attributes {{{TARGET} = {_string(target_name)}}}" if target_name else ""
     lines = [f"gpu.module @kernels{attributes} {{"]
@@ -296,7 +296,7 @@ def module_of(programs: Sequence[Program], target_name: str | None = None, *, co
 
 
 def replace_body(func: ir.Operation, program: Program) -> None:
-    """Put a program in the place of a kernel's ops. Its signature stays, so that launches of it stay valid."""
+    """Replace a kernel's ops by a program. The signature is kept, so that launches of the kernel remain valid."""
     made = module_of([program], context=func.context)
     source = kernels(made.operation)[0]
     block = func.regions[0].blocks[0]

@@ -28,10 +28,10 @@ from xegpu_py.visa.text import (
 )
 
 HANDLE = "%"
-"""What stands for the variable in the text of an access, and in its record."""
+"""The placeholder of the variable in the text of an access, and in its record."""
 
 ACCESS = "_access"
-"""The attribute that says how an operand is accessed is called as the operand and this."""
+"""The suffix of the attribute that describes the access of an operand; it follows the operand's name."""
 
 GUARD = "guard"
 CONTROLS = ("any", "all")
@@ -64,7 +64,7 @@ class SsaNotation(_Brackets):
     """Variables by SSA names, and the guard beside the execution size.
 
     Attributes:
-        mark: gives what stands for an SSA name in what is read.
+        mark: gives the placeholder of an SSA name in the text that is read.
     """
 
     mark: ReadOperand = str
@@ -142,7 +142,7 @@ def attribute_codec(name: str, attribute: declared.Attribute) -> AttributeCodec:
 
 
 def parsed_of(spec: InstructionSpec, inst: Instruction) -> ParsedOp:
-    """The parts of an instruction's op. The instruction's variables are what `ParsedOp` holds for operands."""
+    """The parts of an instruction's op. `ParsedOp` holds the instruction's variables as operands."""
     parsed = ParsedOp()
     for slot in spec.slots:
         value: Operand = inst[slot.name]

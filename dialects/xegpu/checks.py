@@ -30,7 +30,7 @@ def _shape_list(shapes: Sequence[tuple[int, ...]], element: str) -> str:
 
 
 def check_mode(op: Any, desc: TensorDesc) -> None:
-    """In VC mode no sg_map may be present (RFC, mode)."""
+    """Check that no sg_map is present in VC mode (RFC, mode)."""
     if op.mode == Mode.VC and desc.attr.map:
         op.fail(
             "in VC mode works on a descriptor without sg_map, but this one has " + str(desc.attr.map),
@@ -39,13 +39,13 @@ def check_mode(op: Any, desc: TensorDesc) -> None:
 
 
 def check_vc(op: Any) -> None:
-    """The op is available in VC mode only."""
+    """Check that an op that is available in VC mode only is in VC mode."""
     if op.mode != Mode.VC:
         op.fail("is available in VC mode only", "say so with 'mode = vc'")
 
 
 def check_scattered(op: Any, desc: TensorDesc, expected: bool) -> None:
-    """The descriptor is scattered, or is not, as `expected`."""
+    """Check that the descriptor is scattered, or not, as `expected` says."""
     if desc.attr.scattered != expected:
         wanted = "a scattered" if expected else "an n-dimensional block's"
         other = "create_tdesc" if expected else "create_nd_tdesc"
@@ -65,7 +65,7 @@ def descriptor_of(op: Any, *, scattered: bool) -> TensorDesc:
 
 
 def check_hints(op: Any) -> None:
-    """The cache hints fit what the op does, reads or writes (RFC, load_nd)."""
+    """Check that the cache hints fit the op's access, a read or a write (RFC, load_nd)."""
     what, allowed = ("read", READ_HINTS) if "read" in op.effects else ("write", WRITE_HINTS)
     for name in ("l1_hint", "l2_hint", "l3_hint"):
         hint = getattr(op, name)
@@ -75,13 +75,13 @@ def check_hints(op: Any) -> None:
 
 
 def check_scope(op: Any, desc: TensorDesc) -> None:
-    """A memory_scope on the op is that of its descriptor."""
+    """Check that a memory_scope of the op equals that of its descriptor."""
     if op.memory_scope is not None and op.memory_scope != desc.attr.memory_scope:
         op.fail(f"memory_scope = {op.memory_scope.value} differs from the descriptor's, {desc.attr.memory_scope.value}")
 
 
 def check_mask(op: Any, lanes: int) -> None:
-    """The mask has one bit for each lane (RFC, load_gather)."""
+    """Check that the mask has one bit for each lane (RFC, load_gather)."""
     shape, _ = vector_of(str(op.mask.type))
     if shape != (lanes,):
         op.fail(
@@ -124,7 +124,7 @@ def check_descriptor_memref(op: Any, desc: TensorDesc) -> ir.MemRefType:
 
 
 def check_kind(op: Any, element: str) -> None:
-    """An atomic update is of integers or of floats, as its kind says."""
+    """Check that an atomic update has integers or floats, as its kind requires."""
     kind: str = op.kind.name
     wants_float = kind.endswith("f")
     if kind != "assign" and wants_float != is_float(element):
@@ -133,7 +133,7 @@ def check_kind(op: Any, element: str) -> None:
 
 
 def check_expected(op: Any) -> None:
-    """What a compare and swap expects is of the type of what it writes."""
+    """Check that the expected value of a compare and swap has the type of the written value."""
     if op.expected is None:
         return
     if op.kind.name != "assign":
@@ -143,13 +143,13 @@ def check_expected(op: Any) -> None:
 
 
 def check_same_desc(op: Any) -> None:
-    """An updated descriptor keeps its type."""
+    """Check that an updated descriptor keeps its type."""
     if op.tdesc.type != op.result.type:
         op.fail(f"must keep the descriptor's type {TensorDesc.of(op.tdesc)}, but gives {TensorDesc.of(op.result)}")
 
 
 def is_slm(memory_space: ir.Attribute | None) -> bool:
-    """Whether a memref in this memory space lies in shared local memory."""
+    """Whether a memref in this memory space is in shared local memory."""
     return memory_space is not None and str(memory_space) in (
         "3 : i64",
         "3 : i32",

@@ -17,7 +17,7 @@ from xegpu_py.numerics.dpas import FLOAT_TYPES
 from xegpu_py.numerics.formats import BF8, E2M1, E8M0, HF8, PRECISIONS, TYPES
 
 MAX_REPEAT_COUNT = 8
-"""Most rows of A in one dpas: the largest repeat count of the vISA instruction (DPAS.md, RC)."""
+"""The most rows of A in one dpas: the largest repeat count of the vISA instruction (DPAS.md, RC)."""
 
 SUBGROUP_SIZES = (8, 16, 32)
 """Work items that a subgroup may have."""
@@ -169,7 +169,7 @@ _INT_BITS = (1, 2, 4, 8)
 def dpas_problem(
     acc: str | None, lhs: str, rhs: str, result: str, mode: Mode, small: bool = False, scaled: bool = False
 ) -> tuple[str, ...] | None:
-    """Why these types cannot meet in a dpas: a message and notes, or None if they can (DPAS.md, legal combinations).
+    """Why a dpas cannot combine these types: a message and notes, or None if it can (DPAS.md, legal combinations).
 
     Args:
         small: whether fragments are those of no more rows than an instruction has.
@@ -241,7 +241,7 @@ def _fragments_problem(
     a, b, d = (math.prod(shape) for shape in (a_shape, b_shape, d_shape))
     found = []
     for lanes in SUBGROUP_SIZES:
-        # Of a*lanes = M*K, b*lanes = K*N and d*lanes = M*N elements, whichever lane holds which.
+        # The fragments have a*lanes = M*K, b*lanes = K*N and d*lanes = M*N elements, however lanes share them.
         m = math.isqrt(a * d * lanes // b)
         if m and m * m * b == a * d * lanes and d * lanes % m == 0 and a * lanes % m == 0:
             found.append(m)

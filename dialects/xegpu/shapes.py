@@ -1,4 +1,4 @@
-"""The shapes of what XeGPU ops load, store and multiply."""
+"""The shapes of the vectors that XeGPU ops load, store and multiply."""
 
 from xegpu_py.dialects.xegpu.types import Mode, TensorDesc
 
@@ -16,7 +16,7 @@ def packed(shape: tuple[int, ...], axis: int, factor: int) -> tuple[int, ...]:
 
 
 def block_shapes(desc: TensorDesc, mode: Mode) -> list[tuple[int, ...]]:
-    """The shapes in which a block may stand in a vector before any transform.
+    """The shapes that a block may have in a vector before any transform.
 
     With an array_length these are the array of blocks, which is how they lie in registers, and the covered block, in
     which the blocks stand side by side along the innermost dimension.
@@ -68,7 +68,7 @@ def loaded_shapes(
 
 
 def check_fragments(desc: TensorDesc, mode: Mode, vnni_axis: int | None = None) -> None:
-    """The elements of each work item's fragment lie side by side (RFC, sg_map).
+    """Check that the elements of each work item's fragment are adjacent (RFC, sg_map).
 
     Those of a column do after the VNNI transform, for which the RFC has `wi_data = [2, 1]`.
     """
@@ -93,7 +93,7 @@ def check_transpose_unit(desc: TensorDesc, mode: Mode, transpose: tuple[int, ...
 
 
 def check_vnni(desc: TensorDesc, mode: Mode, axis: int) -> None:
-    """A VNNI transform fits the elements, the block and the sg_map (RFC, vnni_axis)."""
+    """Check that a VNNI transform fits the elements, the block and the sg_map (RFC, vnni_axis)."""
     if len(desc.shape) != 2:
         raise VerifyError("vnni_axis is for 2D blocks only")
     if axis not in (0, 1):
@@ -115,5 +115,5 @@ def check_vnni(desc: TensorDesc, mode: Mode, axis: int) -> None:
 
 
 def scattered_value_shape(desc: TensorDesc) -> tuple[int, ...]:
-    """The shape of what is loaded or stored: lanes, and outside them the chunk if there is one (RFC, load_gather)."""
+    """The shape of the loaded or stored vector: the lanes, and outside them the chunk, if any (RFC, load_gather)."""
     return desc.shape[::-1]

@@ -24,11 +24,11 @@ from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 
 MAP = "map"
-"""The attribute by which an op of another dialect says the map of its results."""
+"""The attribute of an op of another dialect that gives the map of its results."""
 
 
 def given_map(value: ir.Value) -> WgMap | None:
-    """The map that the op which makes a value says it has; None if it says nothing."""
+    """The map that the defining op of a value gives it; None if it gives none."""
     owner = value.owner
     if isinstance(owner, ir.Block):
         return None
@@ -55,7 +55,7 @@ def attached_map(op: Any) -> WgMap | None:
 
 
 def subgroups_of(func: ir.Operation) -> int | None:
-    """How many subgroups the maps of a kernel speak of; None if it has no maps, and so is a kernel of one subgroup."""
+    """The number of subgroups of a kernel's maps; None if it has no maps, and is a kernel of one subgroup."""
     for op in walk(func):
         given = [Tile.of(v).wg_map for v in op.results if Tile.accepts(str(v.type))]
         texts = [str(op.attributes[name]) for name in op.attributes]
@@ -67,7 +67,7 @@ def subgroups_of(func: ir.Operation) -> int | None:
 
 
 def wanted_maps(view: Operation) -> Iterator[tuple[str, ir.Value, WgMap]]:
-    """(operand's name, operand, map) for each operand that an op says the map of."""
+    """(operand's name, operand, map) for each operand whose map an op gives."""
     if isinstance(view, (StoreTileOp, StoreOp, AtomicRmwOp)):
         wg_map = Tile.of(view.tile).wg_map
         if wg_map:
@@ -83,7 +83,7 @@ def wanted_maps(view: Operation) -> Iterator[tuple[str, ir.Value, WgMap]]:
 
 @XeTile.rule
 def disagreements(ops: Sequence[Operation], bodies: Bodies) -> list[Diagnostic]:
-    """Operands that an op wants to have another map than the op that makes them gives them."""
+    """Operands for which an op requires another map than their defining op gives them."""
     found = []
     for view in ops:
         for name, operand, wanted in wanted_maps(view):

@@ -37,7 +37,7 @@ class NumberCodec(AttributeCodec):
 
 
 def check_scattered(op: Any, tile: Tile, expected: bool, instead: str) -> None:
-    """The tile is scattered, or is not, as `expected`."""
+    """Check that the tile is scattered, or not, as `expected` says."""
     if tile.scattered != expected:
         wanted = "a scattered tile" if expected else "a tile that is not scattered"
         op.fail(f"needs {wanted}, but got {tile}", f"xetile.{instead} works on such tiles")
@@ -61,26 +61,26 @@ def check_access(op: Any, *, scattered: bool, instead: str) -> None:
 
 
 def loaded(parsed: ParsedOp) -> dict[str, str]:
-    """The type of what a load brings."""
+    """The type of the loaded vector."""
     tile = Tile.decode(parsed.type_of("tile"))
     return {"value": vector_text(tile.shape, tile.element)}
 
 
 def check_mask(op: Any, shape: Sequence[int]) -> None:
-    """The mask, if there is one, has a bit for each element."""
+    """Check that the mask, if there is one, has a bit for each element."""
     if op.mask is not None and vector_of(str(op.mask.type))[0] != tuple(shape):
         op.fail(f"needs a mask of type {vector_text(tuple(shape), 'i1')}, but got {op.mask.type}")
 
 
 def check_map(op: Any, name: str, wg_map: WgMap | None, shape: Sequence[int]) -> None:
-    """The map, if there is one, divides this shape."""
+    """Check that the map, if there is one, divides this shape."""
     problem = wg_map.problem_for(shape) if wg_map else None
     if problem:
         op.fail(f"'{name}' does not fit: {problem}")
 
 
 def check_padding(op: Any, element: str) -> None:
-    """The padding is a number of the tile's element type; f32 may stand for every floating-point type."""
+    """Check that the padding has the tile's element type; f32 is accepted for every floating-point type."""
     if op.padding is None:
         return
     given = op.padding.rpartition(" : ")[2]

@@ -122,7 +122,7 @@ This is the order of sums that docs/numerics.md gives; it has nothing to do with
 
 
 def reduced_block(dim: int, bits: int) -> int:
-    """How many elements along a dimension are a block of a reduction.
+    """The number of elements along a dimension in a block of a reduction.
 
     Args:
         bits: of an element.
@@ -205,7 +205,7 @@ class BroadcastOp(Operation, dialect=XeTile, name="broadcast"):
 
 
 def check_dimension(op: Any, shape: tuple[int, ...]) -> None:
-    """The op's `dims` are one dimension of a matrix."""
+    """Check that the op's `dims` are one dimension of a matrix."""
     if len(shape) != 2:
         op.fail(f"needs a matrix, but got {op.value.type}")
     if op.dims not in ((0,), (1,)):
@@ -242,7 +242,7 @@ class ConvertLayoutOp(Operation, dialect=XeTile, name="convert_layout"):
 
 
 def subgroups(wg_map: WgMap) -> int:
-    """Subgroups that a map speaks of."""
+    """The number of subgroups of a map."""
     count = 1
     for n in wg_map.sg_layout:
         count *= n

@@ -1,4 +1,4 @@
-"""The writing of a kernel: its lines, its arguments, and what is known of its values."""
+"""The construction of a kernel's text: its lines, its arguments, and the known properties of its values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NARROW = ("i4", "i2")
 """Elements of which a byte has several: blocks of subgroups have them."""
 
 DIRECT = ("sqrt", "rsqrt", "exp2", "log2", "sin", "cos")
-"""Functions of math that are an instruction."""
+"""Functions of math that are one instruction."""
 WRITTEN = (
     "exp", "log", "log10", "log1p", "expm1", "tanh", "erf", "tan", "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt",
     "atan", "asin", "acos", "erfc",
@@ -38,7 +38,7 @@ _MANTISSA = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "f8E5M2": 3, "tf32": 11
 
 
 def most_exact(element: str) -> int:
-    """Up to which magnitude an element holds each integer."""
+    """The magnitude up to which an element represents every integer."""
     if is_float(element):
         return 1 << _MANTISSA[element]
     if element == "index":
@@ -58,7 +58,7 @@ def twin(element: str) -> str:
 
 
 def dtype_of(element: str) -> str:
-    """What words of xegpu-run call an element's arrays."""
+    """The names of an element's arrays in words of xegpu-run."""
     return "f32" if element == "tf32" else element.removeprefix("s")
 
 

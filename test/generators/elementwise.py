@@ -199,7 +199,7 @@ def with_bound(x: Value, exact: int | None) -> Value:
 
 
 def convert(b: Body, x: Value, to: str) -> Value:
-    """The numbers in another element; what a conversion has no meaning for is clamped before."""
+    """The numbers in another element; numbers for which the conversion is undefined are clamped before."""
     real, wanted = is_float(x.element), is_float(to)
     old, new = bit_width(x.element), bit_width(to)
     exact = x.exact

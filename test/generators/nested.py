@@ -44,7 +44,7 @@ class Writer(layout_programs.Writer):
 
 
 def moves(w: Writer, element: str) -> None:
-    """Numbers of any element that go from one layout to another."""
+    """Numbers of any element that are converted from one layout to another."""
     where = w.layout(w.r.randint(1, 2), most=256)
     other = dataclasses.replace(where, batch_tile=where.element_tile, element_tile=where.batch_tile)
     zero = "0.0" if is_float(element) else "0"

@@ -18,7 +18,7 @@ class Control(Products):
     """Control flow."""
 
     def uniform(self) -> Value:
-        """A condition that holds for a whole thread."""
+        """A condition that is uniform within a thread."""
         how = self.r.random()
         if how < 0.3:
             return self.op(
@@ -43,7 +43,7 @@ class Control(Products):
         return found if found else elementwise.constant(self, x.shape, x.element)
 
     def results(self, values: list[Value]) -> str:
-        """Names for what control flow gives; they are kept."""
+        """Names for the results of control flow, which are added to the values."""
         first = self.name()
         for i, v in enumerate(values):
             self.keep(Value(f"{first}#{i}" if len(values) > 1 else first, v.shape, v.element))

@@ -179,7 +179,7 @@ class Kernel(Body):
         return self.op(text, shape, element, 4 if small else None)
 
     def padding(self, element: str) -> str:
-        """A number in the place of what lies outside."""
+        """A number in the place of out-of-bounds elements."""
         number = self.r.randint(0 if element.startswith("u") else -4, 4)
         if not is_float(element):
             return f"{number} : {element}"

@@ -1,4 +1,4 @@
-"""Settings of the whole run: tests write to no cache of the user's, and hypothesis sets examples no time limit."""
+"""Settings of all tests: they do not write to the user's caches, and hypothesis sets no time limit for examples."""
 
 import gc
 import os

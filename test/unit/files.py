@@ -10,4 +10,4 @@ VALID = [
     if not re.search(r"split-input-file|verify-diagnostics|not xegpu|import-upstream", path.read_text())
     and "Inputs" not in path.parts
 ]
-"""Those that are one module without mistakes."""
+"""The files that contain one valid module."""

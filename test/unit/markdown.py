@@ -43,7 +43,7 @@ class Run:
     actual: str
 
     def agrees(self) -> bool:
-        """Whether what is shown is true."""
+        """Whether the output equals the shown one."""
         pattern = "".join(
             r"(?:.*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n"
             for line in self.shown.splitlines()

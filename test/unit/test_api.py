@@ -1,4 +1,4 @@
-"""The Python side: parse, verify, print, run pipelines, and what bad arguments give."""
+"""The Python API: parse, verify, print, run pipelines, and the errors for bad arguments."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`xegpu_py.compile`: what is accepted as a module and as arguments, what is refused, what a kernel tells."""
+"""`xegpu_py.compile`: legal and illegal modules and arguments, and the attributes of kernels."""
 
 import re
 from pathlib import Path
@@ -103,7 +103,7 @@ def test_what_a_kernel_tells():
     assert "visa.lsc_load_block2d" in visa
     assert "visa.registers = 256" in visa
     assert 'visa.target = "pvc"' in visa
-    # The other kernels are as they were.
+    # The other kernels are unchanged.
     assert re.search(r"gpu.func @shift.*\n.*arith.constant", visa)
     assert kernel.asm.startswith(".version")
     assert '.kernel "scale"' in kernel.asm

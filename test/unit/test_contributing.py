@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md teaches works, in a copy of the repository."""
+"""The instructions of CONTRIBUTING.md work in a copy of the repository."""
 
 import re
 import shutil
@@ -13,11 +13,11 @@ def test_worked_examples(tmp_path):
     copied = ("xegpu_py", "dialects", "passes", "tools")
     for folder in copied:
         shutil.copytree(ROOT / folder, copy / folder)
-    # The layout of an installation, in front of what is installed.
+    # The layout of an installation, before the installed packages in the path.
     package.mkdir(parents=True)
     for entry in [*(copy / "xegpu_py").iterdir(), *(copy / folder for folder in copied[1:])]:
         (package / entry.name).symlink_to(entry)
-    # lit hands down few variables of its environment.
+    # lit passes few variables of its environment to commands.
     configuration = (ROOT / "lit.cfg.py").read_text()
     path = f'\nconfig.environment["PYTHONPATH"] = {str(package.parent)!r}\n'
     (copy / "lit.cfg.py").write_text(configuration + path)

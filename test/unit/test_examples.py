@@ -40,7 +40,7 @@ def test_built_gemm_equals_written_gemm(capsys):
 
 
 def test_every_op_has_a_building_function():
-    # A submodule of an op's name would hide the function.
+    # A submodule with the name of an op would hide the function.
     for name, op in xegpu.DIALECT.operations.items():
         assert getattr(xegpu, name) == op.build
 

@@ -69,7 +69,7 @@ def test_imports_go_down():
 
 
 SHARED = ("xegpu_py.passes.common", "xegpu_py.passes.xetile")
-"""What several passes share."""
+"""The modules that several passes share."""
 
 
 def test_passes_share_code_only_where_it_says_so():
@@ -100,7 +100,7 @@ IR_ORDER = (
     "bodies expected constraints codecs definition type_reader fields operation",
     "assembly generic reader printer formatting verifier irdl context docs module passes",
 )
-"""The modules of `ir`, the lowest first: facts about MLIR's objects and text; declarations; what is made of them."""
+"""The modules of `ir`, the lowest first: facts about MLIR's objects and text; declarations; objects made from them."""
 
 
 def test_ir_is_a_line():
@@ -114,7 +114,7 @@ def test_ir_is_a_line():
 
 
 LINES = ("dialects", "engines", "numerics", "reference", "runtime", "visa")
-"""Packages whose modules import each other without a circle."""
+"""Packages whose modules import each other without cycles."""
 
 
 @pytest.mark.parametrize("package", LINES)

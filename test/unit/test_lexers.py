@@ -1,4 +1,4 @@
-"""The Pygments lexers know all that this project prints, and lose no character of it."""
+"""The Pygments lexers recognize all text that this project prints, and lose no character."""
 
 import subprocess
 import sys

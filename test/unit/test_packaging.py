@@ -1,4 +1,4 @@
-"""What `pip install .` takes along is all that there is."""
+"""`pip install .` includes all files."""
 
 import os
 import shutil
@@ -49,7 +49,7 @@ def distributions(tmp_path_factory):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name)
     environment = {**os.environ, "SETUPTOOLS_SCM_PRETEND_VERSION": "1.2.3"}
-    # First the source distribution, then the wheel from it: what the former lacks, the latter lacks.
+    # First the source distribution, then the wheel from it: a file that the former lacks, the latter lacks too.
     command = [sys.executable, "-m", "build", "--outdir", str(folder), str(copy)]
     built = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert built.returncode == 0, built.stdout
@@ -85,7 +85,7 @@ def installed_files(distributions):
 
 
 def test_the_wheel_works_in_an_empty_environment(distributions, tmp_path):
-    """Installed from the wheel alone, beside nothing but the dependencies that it declares."""
+    """Installed from the wheel alone, with only the dependencies that it declares."""
     home = tmp_path / "environment"
     venv.create(home, with_pip=False, symlinks=True)
     python = home / "bin" / "python"

@@ -42,7 +42,7 @@ def test_a_seed_gives_one_program(level: str) -> None:
 
 
 def test_every_cell_can_be_reached() -> None:
-    """Each op, attribute value and element type of the dialects is written by some generator."""
+    """Some generator writes each op, attribute value and element type of the dialects."""
     assert coverage.missing(coverage.survey(random.Random(0), rounds=60, length=30)) == []
 
 
@@ -60,13 +60,13 @@ def test_cells_that_a_program_reaches() -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_simplest_program_is_small(level: str) -> None:
-    """What hypothesis shrinks to where anything fails."""
+    """The program to which hypothesis shrinks if every program fails."""
     found = find(programs(level), lambda p: True, settings=settings(max_examples=5, database=None))
     assert found.text.count("\n") < (40 if level != "visa" else 90)
 
 
 def test_differences_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reference that computes something else is told apart."""
+    """A reference with other results is detected."""
     program = Program(
         "gpu.module @k {\n  gpu.func @f(%m: memref<4xi32>) kernel {\n    %i = arith.constant 2 : index\n"
         "    %x = memref.load %m[%i] : memref<4xi32>\n    %y = arith.addi %x, %x : i32\n"
@@ -121,5 +121,5 @@ def test_a_refused_program_is_a_failure() -> None:
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.what)
 def test_planted_mistakes_are_of_the_code_as_it_is(mistake: Mistake) -> None:
-    """Each rule that `generators.mistakes` breaks is there, once."""
+    """Each rule that `generators.mistakes` breaks occurs once in the code."""
     assert (ROOT / mistake.file).read_text().count(mistake.old) == 1

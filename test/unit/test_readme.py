@@ -1,4 +1,4 @@
-"""What README.md and other pages show is what happens."""
+"""The code of README.md and other pages has the shown output."""
 
 import re
 import subprocess

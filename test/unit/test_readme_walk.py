@@ -1,4 +1,4 @@
-"""README as a reader meets it: each command in order, in a fresh clone and environment, with nothing else installed.
+"""README as a reader follows it: each command in order, in a fresh clone and environment, with nothing else installed.
 
 It installs from the network and takes a minute, so that only `README_WALK=1 pytest test/unit/test_readme_walk.py` runs
 it, as CI does.
@@ -21,7 +21,7 @@ LISTING = {"PYTEST_ADDOPTS": "--collect-only -q", "LIT_OPTS": "--show-tests"}
 def test_readme_from_the_first_command_to_the_last(tmp_path):
     clone = tmp_path / "xegpu-py"
     subprocess.run(["git", "clone", "--quiet", "--local", str(ROOT), str(clone)], check=True)
-    # The reader's own Python, and not the one of the environment that runs this.
+    # The reader's own Python, and not that of the environment of this test.
     python = Path(sys.base_prefix) / "bin"
     system = [p for p in os.environ["PATH"].split(os.pathsep) if not p.startswith(str(ROOT))]
     kept = {k: v for k, v in os.environ.items() if k in ("HOME", "LANG") or k.startswith("PIP_")}

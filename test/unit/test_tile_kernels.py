@@ -1,4 +1,4 @@
-"""The kernels of test/run/xetile_*.mlir as one writes them in Python, against numpy."""
+"""The kernels of test/run/xetile_*.mlir, written in Python, against numpy."""
 
 import math
 
@@ -32,7 +32,7 @@ def softmax(x):
 
 @build.tile_kernel((F16, (None, None)), (F16, (None, None)), (F32, (32, 32)), (F32, (32, 32)))
 def transposed(At, Bt, C, Ct):
-    """A and B are given transposed: one is transposed by an op, the other by its layout; so is what is stored."""
+    """A and B are given transposed: one is transposed by an op, the other by its layout. So is the result."""
     a, b = At.tile((32, 32), at=(0, 0)), Bt.T.tile((32, 32), at=(0, 0))
     c = build.zeros((32, 32), map=SQUARE)
     for _ in build.range_(0, At.shape[0], 32):
@@ -53,7 +53,7 @@ def batch(A, Bt, C):
 
 @build.tile_kernel((BF16, (32, 64)), (BF16, (64, 32)), (F32, (32, 32)))
 def split_k(A, B, C):
-    """Each workgroup of z has a part of K, and adds what it gets."""
+    """Each workgroup of z has a part of K, and adds its product to the result."""
     k = build.block_id("z") * 32
     a, b = A.tile((32, 32), at=(0, k)).load(), B.tile((32, 32), at=(k, 0)).load()
     C.tile((32, 32), at=(0, 0), map=SQUARE).add(a @ b)
@@ -71,7 +71,7 @@ def persistent(A, B, C):
 
 @build.tile_kernel((BF16, (32, 32)), (F32, (32, 1)), (I8, (32, 32)), (F32, (1, 32)), (F32, (1, 32)), (BF16, (32, 32)))
 def fused(A, scale, B, by, bias, C):
-    """A is scaled and B dequantised before they meet; then come a bias and GELU."""
+    """A is scaled and B is dequantised before the product; a bias and GELU follow."""
     a = A.tile((32, 32), at=(0, 0)).load().to(F32) * scale.tile((32, 1), at=(0, 0)).load()
     b = B.tile((32, 32), at=(0, 0)).load().to(F32) * by.tile((1, 32), at=(0, 0)).load()
     c = build.zeros((32, 32), map=SQUARE)
@@ -84,7 +84,7 @@ def fused(A, scale, B, by, bias, C):
     (F32, (None, 32)), (F32, (1, 32)), (F32, (1, 32)), (F32, (None, 32)), (F32, (None, 32)), (F32, (None, 4))
 )
 def rows(X, gamma, beta, norm, soft, sums):
-    """Layer norm, softmax, and sums of eight; what is beyond the last row is padding."""
+    """Layer norm, softmax, and sums of eight; elements beyond the last row are padding."""
     m = build.block_id("x") * 32
     x = X.tile((32, 32), at=(m, 0), map=ROWS).load(padding=1)
     off = x - x.sum(1) / 32
@@ -129,7 +129,7 @@ def exchange(X, Y, T):
 
 @build.tile_kernel((I32, (None,)), (F32, (None,)), (F32, (None,)))
 def scattered_add(where, what, out):
-    """What belongs to place 0 is left out, and what is large is halved."""
+    """Elements of place 0 are left out, and large ones are halved."""
     lines = build.WgMap((4,), (16,))
     here = build.arange(64, map=lines) + build.block_id("x").broadcast((64,)) * 64
     places, numbers = where.at(here, map=lines).load(), what.at(here, map=lines).load()

@@ -67,7 +67,7 @@ def loop_of(kernel):
     return instructions[start : names.index("jmp", start)]
 
 
-# dpas of a subgroup's tile of 32x64 in a step of 32 of K, and the messages that load what they multiply.
+# The dpas of a subgroup's tile of 32x64 in a step of 32 of K, and the messages that load their operands.
 WORK = {"bf16": (32, 3), "f16": (32, 3), "tf32": (64, 6), "i8": (16, 2)}
 
 
@@ -96,7 +96,7 @@ AHEAD = {"bf16": (32, [8, 8, 0, 8, 8, 0]), "f16": (32, [8, 8, 0, 8, 8, 0]), "tf3
 
 @pytest.mark.parametrize("element", TYPES)
 def test_loads_of_the_next_step_come_before_products_of_this_one(element):
-    """In the registers that are free by then, with the bits of a loop that does not load ahead."""
+    """Loads ahead use the registers that are free by then; the bits equal those of a loop that does not load ahead."""
     step, expected = AHEAD[element]
     kernel = gemm(element, step).compile(target="pvc", registers=256, strict_grf=True, prefetch=3, load_ahead=True)
     inside = loop_of(kernel)
@@ -131,7 +131,7 @@ def test_gemms_do_not_spill(element, prefetch):
 def test_levels_of_ir():
     kernel = gemm("bf16").compile(registers=256)
     assert "xetile.tile_mma" in kernel.ir("xetile")
-    assert kernel.ir("xegpu").count("xegpu.dpas") == 1  # Of the subgroup's tile.
+    assert kernel.ir("xegpu").count("xegpu.dpas") == 1  # The subgroup's tile.
     assert "xetile." not in kernel.ir("xegpu")
     assert "visa.dpas" in kernel.ir("visa")
     with pytest.raises(ValueError, match="unknown level 'llvm'; there are xetile, xegpu, visa"):
@@ -193,7 +193,7 @@ def test_conversions():
 
 
 def test_arrays_that_are_not_aligned(tmp_path):
-    """A kernel gathers what 2D block messages cannot serve of the arrays that it is called with, and only that."""
+    """A kernel gathers only those arrays of a call that 2D block messages cannot address."""
     small = build.WgMap((2, 2), (8, 16))
 
     @build.tile_kernel((BF16, (None, None)), (BF16, (None, None)), (F32, (None, None)))
@@ -217,12 +217,12 @@ def test_arrays_that_are_not_aligned(tmp_path):
         versions.add((version is compiled, "load_block2d" in version.asm, "lsc_load.ugm" in version.asm))
         compiled(a, b, c, grid=(2, 2), block=4)
         np.testing.assert_array_equal(c, a.astype(F32) @ b.astype(F32))
-    # Nothing is aligned, A alone is not, all is.
+    # No array is aligned; all but A are; all are.
     assert versions == {(False, False, True), (False, True, True), (True, True, False)}
 
 
 def test_any_number_is_padding():
-    """Infinities, zeros with a sign, and numbers that are rounded to the tile's type."""
+    """Infinities, signed zeros, and numbers that are rounded to the tile's type."""
 
     @build.tile_kernel((BF16, (7, 32)), (BF16, (3, 8, 16)))
     def kernel(X, Y):

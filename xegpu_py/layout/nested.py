@@ -172,7 +172,7 @@ class NestedLayout:
         return self.threads.ids(virtual)
 
     def _present(self, subgroups: int | None, threads: int | None) -> tuple[int, int]:
-        """The numbers of subgroups and lanes; by default those that the layout needs."""
+        """The numbers of subgroups and lanes; by default as many as the layout needs."""
         return (
             self.subgroups.period if subgroups is None else subgroups,
             self.threads.period if threads is None else threads,

@@ -1,4 +1,4 @@
-"""Pictures, in SVG, of who owns which element of a vector.
+"""Pictures, in SVG, of the owner of each element of a vector.
 
 Each cell is a run of elements that one lane holds in consecutive registers. It is coloured by subgroup (or, where there
 is one subgroup only, by batch, which for a `sg_map` is the round), labelled with the lane (or, where there is one lane
@@ -20,7 +20,7 @@ from xegpu_py.layout.maps import from_sg_map, from_wg_map
 from xegpu_py.layout.nested import TILES, NestedLayout, Owners
 
 MOST_CELLS = 20_000
-"""Larger pictures are refused: viewers show them slowly or not at all."""
+"""The most cells of a picture. Larger pictures are rejected, because viewers show them slowly or not at all."""
 
 _MARGIN, _LEFT, _TOP = 14.0, 52.0, 86.0
 _MOST_WIDTH = 1400.0
@@ -39,7 +39,7 @@ def layout_picture(
 
     Args:
         layout: the layout.
-        subgroups: the number of subgroups there are, by default those that the layout needs.
+        subgroups: the number of subgroups; by default as many as the layout needs.
         threads: the number of lanes of a subgroup.
         title: the picture's name.
 
@@ -47,7 +47,7 @@ def layout_picture(
         The text of an SVG file.
 
     Raises:
-        LayoutError: if the layout cannot be spread evenly over so many, or has more cells than can be shown.
+        LayoutError: if the layout cannot be distributed evenly, or has more cells than can be shown.
     """
     run = layout.element_tile[-1] if layout.rank else 1
     cells = math.prod(layout.shape) // run

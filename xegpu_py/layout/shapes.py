@@ -18,9 +18,9 @@ class _Digit:
     """A digit of an element's row-major number.
 
     Attributes:
-        level: the level of tiles that it is the place in.
-        extent: how many tiles.
-        stride: by how much the ids of neighbours differ; 0 for levels without ids.
+        level: the level of tiles in which it is the index.
+        extent: the number of tiles.
+        stride: the difference between the ids of neighbours; 0 for levels without ids.
     """
 
     level: str
@@ -28,16 +28,16 @@ class _Digit:
     stride: int = 0
 
     def split(self, inner: int) -> tuple[_Digit, _Digit]:
-        """The outer part, and the inner one of so many tiles."""
+        """The outer part, and the inner part with the given number of tiles."""
         return replace(self, extent=self.extent // inner, stride=self.stride * inner), replace(self, extent=inner)
 
     def joins(self, inner: _Digit) -> bool:
-        """Whether this and the digit inside it are one of their level."""
+        """Whether this digit and the next inner one can be merged to one digit of their level."""
         return self.level == inner.level and self.stride == inner.stride * inner.extent
 
 
 def reshape(layout: NestedLayout, shape: Sequence[int]) -> NestedLayout:
-    """The layout of a vector whose elements, row by row, are those of another.
+    """The layout of a vector with the elements of another vector, in row-major order.
 
     Every lane of every subgroup holds the same elements. If a dimension of the result has registers of several levels
     side by side, they may be in another order.
@@ -47,7 +47,7 @@ def reshape(layout: NestedLayout, shape: Sequence[int]) -> NestedLayout:
         shape: the other shape, of as many elements.
 
     Raises:
-        LayoutError: if the number of elements differs, or no nested layout of this shape says who holds what.
+        LayoutError: if the number of elements differs, or no nested layout of this shape has the same owners.
     """
     if math.prod(shape) != math.prod(layout.shape):
         raise LayoutError(f"a vector of shape {list(layout.shape)} does not have as many elements as {list(shape)}")

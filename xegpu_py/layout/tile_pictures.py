@@ -37,7 +37,7 @@ _SCALE, _MARGIN, _TOP, _LEAST = 2.0, 14.0, 44.0, 26.0
 
 
 def listed(numbers: Sequence[int]) -> str:
-    """Numbers as in `0-3`, or `0, 4, ... 28` if they are apart."""
+    """Numbers as in `0-3`, or `0, 4, ... 28` if they are not consecutive."""
     if len(numbers) == 1:
         return str(numbers[0])
     if list(numbers) == list(range(numbers[0], numbers[-1] + 1)):

@@ -41,7 +41,7 @@ class WgTiles:
         shape: elements.
         grid: subgroups along each dimension.
         data: elements of a tile.
-        strides: by how much the ids of neighbours in the grid differ.
+        strides: the difference between the ids of neighbours in the grid.
 
     Raises:
         LayoutError: if the tiles can neither be distributed evenly nor be shared evenly.
@@ -62,23 +62,23 @@ class WgTiles:
 
     @classmethod
     def of(cls, shape: Sequence[int], sg_layout: Sequence[int], sg_data: Sequence[int]) -> WgTiles:
-        """What a `wg_map`, which numbers subgroups row by row, makes of a shape."""
+        """The tiles of a shape under a `wg_map`, which numbers subgroups in row-major order."""
         strides = tuple(math.prod(sg_layout[i + 1 :]) for i in range(len(sg_layout)))
         return cls(tuple(shape), tuple(sg_layout), tuple(sg_data), strides)
 
     @property
     def subgroups(self) -> int:
-        """Subgroups in all."""
+        """The number of all subgroups."""
         return math.prod(self.grid)
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Tiles along each dimension."""
+        """The number of tiles along each dimension."""
         return tuple(size // data for size, data in zip(self.shape, self.data))
 
     @property
     def rounds(self) -> tuple[int, ...]:
-        """Tiles that a subgroup owns along each dimension."""
+        """The number of tiles that a subgroup owns along each dimension."""
         return tuple(max(count // grid, 1) for count, grid in zip(self.counts, self.grid))
 
     @property
@@ -88,7 +88,7 @@ class WgTiles:
 
     @property
     def own_count(self) -> int:
-        """Tiles that a subgroup owns in all."""
+        """The number of all tiles that a subgroup owns."""
         return math.prod(self.rounds)
 
     @property
@@ -98,7 +98,7 @@ class WgTiles:
 
     @property
     def layout(self) -> NestedLayout:
-        """Of the grid of tiles: for each dimension the rounds, and the tiles of a round."""
+        """The shape of the grid of tiles: for each dimension the number of rounds and of the tiles of a round."""
         rank = len(self.shape)
         one, none = (1,) * 2 * rank, (0,) * 2 * rank
         owners = tuple(n for owners in self.owners for n in (1, owners))
@@ -107,11 +107,11 @@ class WgTiles:
         return NestedLayout(owners, rounds, one, one, one, strides, none)
 
     def starts(self, subgroup: int) -> list[tuple[int, ...]]:
-        """Where the tiles of a subgroup begin, round by round, the last dimension fastest."""
+        """The start of each tile of a subgroup, by round; the last dimension varies fastest."""
         return _starts(self)[subgroup]
 
     def by_start(self) -> dict[tuple[int, ...], list[int]]:
-        """The subgroups that own each tile, by where it begins."""
+        """The subgroups that own each tile, by the tile's start."""
         found: dict[tuple[int, ...], list[int]] = {}
         for subgroup in range(self.subgroups):
             for start in self.starts(subgroup):
@@ -131,7 +131,7 @@ class WgTiles:
 
 @lru_cache(maxsize=1024)
 def _starts(tiles: WgTiles) -> list[list[tuple[int, ...]]]:
-    """For each subgroup where its tiles begin."""
+    """For each subgroup, the starts of its tiles."""
     dims = list(zip(tiles.strides, tiles.grid, tiles.owners, tiles.rounds, tiles.data))
     found = []
     for subgroup in range(tiles.subgroups):

@@ -35,7 +35,7 @@ def programs(module):
 
 
 def same(program, gpu):
-    """Through every form, and back."""
+    """Round trips through every form."""
     module = visa.module_of([program], gpu.name)
     module.verify()
     assert programs(module) == [program]
@@ -185,7 +185,7 @@ gpu.module @m {
 
 
 def test_printed_names_mean_what_mlir_numbered():
-    """Also where names meet others, and in modules that break our rules."""
+    """Also where names clash with others, and in modules that violate our rules."""
     text = KERNEL.replace("    scf.if", "    %true = arith.constant true\n    scf.if")
     context = Context()
     context.allow_unregistered_dialects = True

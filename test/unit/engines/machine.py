@@ -1,4 +1,4 @@
-"""A machine with chosen contents, on which instructions run; and what it held before and after."""
+"""A machine with chosen contents, on which instructions run, and its state before and after."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def pattern(name: str, bits: int, rng: random.Random) -> int:
 
 
 def patterns(name: str, bits: int, shape: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:
-    """Many of what `pattern` gives, as unsigned integers of the type's width."""
+    """Many results of `pattern`, as unsigned integers of the type's width."""
     width = getattr(np, f"uint{bits}")
 
     def signs() -> np.ndarray:
@@ -89,7 +89,7 @@ def patterns(name: str, bits: int, shape: tuple[int, ...], draw: np.random.Gener
 
 @dataclass
 class State:
-    """What threads hold: their registers, predicates, and which of their lanes are enabled."""
+    """The state of threads: their registers, predicates and enabled lanes."""
 
     regs: np.ndarray
     flags: np.ndarray
@@ -143,7 +143,7 @@ class Machine:
         return program_of(instructions, self.target)
 
     def run(self, inst: Instruction, before: State) -> State:
-        """What threads hold after an instruction that leaves memory alone."""
+        """The state of threads after an instruction that does not access memory."""
         batch = self.batch(before, DeviceMemory())
         Interpreter(self.program([inst]), self.layout()).run(batch)
         return State(batch.regs, batch.flags, before.active)
@@ -153,7 +153,7 @@ def run_batch(jit: Jit, batch: Batch) -> None:
     """Run a batch's threads from the state in which they are to their end, as `Interpreter.run` does, in native code.
 
     Raises:
-        RuntimeFault: if an access is refused, or threads wait for what never comes.
+        RuntimeFault: if an access is refused, or threads wait forever.
     """
     frame, size = jit.frame, batch.group_size
     groups = batch.threads // size

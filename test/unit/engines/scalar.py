@@ -9,19 +9,19 @@ from math import inf, isqrt, nan
 from numerics.exact import nearest, value
 
 Number = Fraction | float
-"""A rational, or what rationals have not: -0.0, infinities, NaN."""
+"""A rational, or a number that is not a rational: -0.0, infinities, NaN."""
 
 CANONICAL = {"hf": 0x7E00, "bf": 0x7FC0, "f": 0x7FC00000, "df": 0x7FF8 << 48, "bf8": 0x7E, "tf32": 0x3FE00}
 BITS = {"hf": 16, "bf": 16, "f": 32, "df": 64, "bf8": 8, "tf32": 19}
 
 
 def isnan(x: Number) -> bool:
-    """As of `math`, which makes floats of rationals, and fails where one is too large."""
+    """As `math.isnan`, which would convert rationals to floats and fail if one is too large."""
     return isinstance(x, float) and x != x
 
 
 def isinf(x: Number) -> bool:
-    """As of `math`, for rationals of any size."""
+    """As `math.isinf`, for rationals of any size."""
     return isinstance(x, float) and abs(x) == inf
 
 

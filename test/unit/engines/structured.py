@@ -1,4 +1,4 @@
-"""Random structured programs of lanes that part, as gotos; and what each lane computes when it runs alone."""
+"""Random structured programs of divergent lanes, as gotos, and the result of each lane when it runs alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HEAD = """\
 
 
 ENGINE = ["jit"]
-"""What runs kernels."""
+"""The engines that run kernels."""
 
 
 def kernel(body: str, declarations: str = "", **options: object) -> Kernel:

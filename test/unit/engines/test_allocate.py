@@ -65,7 +65,7 @@ class Generator:
         return f"L{self.labels}"
 
     def source(self, known: set[int]) -> str:
-        """A variable that was written before; now and then one that only may have been."""
+        """A variable that was written before; sometimes one that was written on some paths only."""
         some = sorted(self.seen if self.rng.random() < 0.1 else known)
         if not some:
             return f"{self.rng.getrandbits(16):#x}:ud"
@@ -107,14 +107,14 @@ class Generator:
         self.seen.add(v)
 
     def leave(self, known: set[int]) -> None:
-        """Ends some lanes, while others may wait."""
+        """Terminates some lanes while others may wait."""
         stay = self.label()
         self.emit(f"{self.test(known, True)} {stay}")
         self.emit("ret (M1, 1)")
         self.lines.append(f"{stay}:")
 
     def test(self, known: set[int], lanes: bool) -> str:
-        """Sets a predicate, and gives the jump that asks it."""
+        """Sets a predicate, and returns the jump that depends on it."""
         condition = self.rng.choice(("lt", "ge", "ne"))
         size, name = ("(M1, 16)", "P") if lanes else ("(M1_NM, 1)", "Q")
         some = sorted(known)
@@ -223,7 +223,7 @@ def test_placement_changes_nothing(seed: int, diverges: bool) -> None:
     try:
         want = result(text, len(generator.types), seed % 1000, True, check=["uninit"])
     except DiagnosticError as error:
-        # What was never written is whatever lies there.
+        # Data that was never written has the earlier contents of the registers.
         assert "never written" in str(error)
         assume(False)
     np.testing.assert_array_equal(result(text, len(generator.types), seed % 1000, False), want)
@@ -258,7 +258,7 @@ End:
     assert out.tolist() == [5] * 16
 
 
-# The true pressure, from what a thread did.
+# The true pressure, from the execution of a thread.
 
 
 def accessed(inst: Instruction) -> tuple[set[tuple[Variable, int]], set[tuple[Variable, int]]]:
@@ -309,7 +309,7 @@ def test_pressure_is_no_less_than_what_lives(seed: int) -> None:
     for ran in recorder.ran_by:
         living: set[tuple[Variable, int]] = set()
         most = 0
-        # A predicated write may leave what was there.
+        # A predicated write may leave the old contents.
         for index in reversed(ran):
             reads, writes = each[index]
             most = max(most, len(living | writes))
@@ -333,7 +333,7 @@ def test_places_are_legal(seed: int, diverges: bool) -> None:
 
 
 def check_places(program: Program, allocation: Allocation) -> None:
-    """Inputs are where the thread's payload has them, nothing lies in its header, and alignments are kept."""
+    """Inputs are at their places in the thread's payload, its header is not used, and alignments are kept."""
     offsets: Mapping[Variable, int] = allocation.offsets
     for item in program.inputs:
         assert offsets[item.var] == item.offset
@@ -362,7 +362,7 @@ def test_each_variable_has_the_first_place_that_is_free(seed: int, diverges: boo
 
 
 def test_variables_that_do_not_live_together_share_registers() -> None:
-    """In a loop too, whose turns write each of them before they read it."""
+    """Also in a loop whose iterations write each variable before they read it."""
     count = 40
     lines = [".version 3.8", '.kernel "share"', ".decl Out v_type=G type=uq num_elts=1 align=qword"]
     lines += [f".decl Var{n} v_type=G type=f num_elts=512 align=GRF" for n in range(count)]

@@ -143,7 +143,7 @@ def modified(x: Number | int, modifier: str) -> Number | int:
 
 
 def number(operand: Region | Immediate, bits: int) -> Number | int:
-    """What an operand's element is worth, its modifier applied."""
+    """The value of an operand's element, with its modifier applied."""
     name = type_of(operand)
     x = value(bits, name) if name in FLOATING else integer(bits, name)
     return modified(x, getattr(operand, "modifier", ""))
@@ -177,7 +177,7 @@ def to_float(x: Number | int, name: str, saturate: bool) -> int:
 
 
 def moved(operand: Region | Immediate, bits: int, name: str, saturate: bool) -> int:
-    """A pattern that `mov` makes of another."""
+    """The pattern that `mov` converts another one to."""
     source, modifier = type_of(operand), getattr(operand, "modifier", "")
     if source in FLOATING and source == name and not saturate:
         sign = 1 << (BITS[name] - 1)

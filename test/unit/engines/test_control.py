@@ -1,4 +1,4 @@
-"""Jumps, diverging lanes and barriers against emulations that run one lane, or one thread, at a time."""
+"""Jumps, divergent lanes and barriers against emulations that run one lane, or one thread, at a time."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_structured_programs(program: list[object], size: str, seed: int, patien
 def run(
     body: str, words: int = 64, grid: int = 1, block: int = 1, declarations: str = "", **options: object
 ) -> list[int]:
-    """What a kernel leaves in as many words."""
+    """The words that a kernel writes."""
     out = np.zeros(words, np.uint32)
     kernel(body, declarations, **options)(out, grid=grid, block=block)
     return [int(x) for x in out]
@@ -139,7 +139,7 @@ End:
 
 
 def test_gotos_of_some_lanes_leave_the_others() -> None:
-    """A goto of lanes 0 to 7 within one of lanes 0 to 15: 8 to 15 go on at the next instruction."""
+    """A goto of lanes 0 to 7 within one of lanes 0 to 15: lanes 8 to 15 continue at the next instruction."""
     body = (
         LANES
         + """\
@@ -234,7 +234,7 @@ Here:
 
 
 def test_ring_through_local_memory() -> None:
-    """Each thread hands a number to the next one, as often as there are threads; many more of them than run at once."""
+    """Each thread passes a number to the next one, once per thread. There are many more threads than run at once."""
     threads, groups = 8, 3 * launch.THREADS_AT_ONCE // 8 // 2
     body = (
         thread_number(threads)
@@ -390,7 +390,7 @@ Meet:
 
 
 def test_threads_that_poll_let_others_run() -> None:
-    """Thread 0 polls a flag that thread 1 sets; what is later in the program would else never come to run."""
+    """Thread 0 polls a flag that thread 1 sets; otherwise later instructions would never run."""
     body = (
         thread_number(2)
         + ADDRESS
@@ -535,7 +535,7 @@ def test_unwritten_operands(body: str, what: str | None) -> None:
 
 
 def test_unwritten_lanes_that_do_not_act_do_not_count() -> None:
-    """A branch writes and reads its own lanes alone; and a load writes those of its lanes alone."""
+    """A branch writes and reads its own lanes only, and a load writes its own lanes only."""
     branch = (
         LANES
         + """\
@@ -558,7 +558,7 @@ Lower:
         assert found and found[0] == f"'mov' reads byte 0 of '{name}', which was never written"
 
 
-# Registers that do not suffice.
+# Too few registers.
 
 
 def test_variables_that_do_not_fit() -> None:

@@ -139,7 +139,7 @@ def test_bits_of_two_numbers_in_chosen_lanes(ones: int, kept: str, is_guarded: b
 
 @pytest.mark.parametrize("seed", range(6))
 def test_moves_in_a_row(seed: int) -> None:
-    """Moves to places one behind the other are done as one, unless one reads what another has written."""
+    """Moves to adjacent places are combined, unless one reads the result of another one."""
     rng, machine = random.Random(seed), Machine(ANY)
     words = [v for v in general(ANY) if v.type in ("ud", "d")]
     instructions: list[Instruction] = []
@@ -244,7 +244,7 @@ def test_bdpas(w: str, a: str, dst: str, acc: str, model: str) -> None:
 
 
 def chain(rng: random.Random, count: int) -> list[Instruction]:
-    """Consecutive dpas on few places, which depend on each other in all ways."""
+    """Consecutive dpas on few variables, with all kinds of dependences."""
     f = [v for v in general(ANY) if v.type == "f"]
     d = [v for v in general(ANY) if v.type in ("d", "ud")]
     found: list[Instruction] = []
@@ -344,7 +344,7 @@ def test_messages(name: str, wrong: bool) -> None:
 @pytest.mark.parametrize("sfid", ["ugm", "slm"])
 @pytest.mark.parametrize("name", ["lsc_load", "lsc_store"])
 def test_places_side_by_side_at_the_ends_of_memory(name: str, sfid: str) -> None:
-    """Lanes beyond an end are refused if they act, and change nothing if they do not."""
+    """Active out-of-bounds lanes give an error, and inactive ones change nothing."""
     rng, machine = random.Random(name + sfid), Machine(ANY)
     end = 4096 if sfid == "slm" else 1024
     for data in ("d32", "d16c32"):

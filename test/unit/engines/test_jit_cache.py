@@ -39,7 +39,7 @@ DRIVER = native.key_of(native.driver_functions(), native_host(), native.versions
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    """Nothing of a program is known to this process, only what is on disk."""
+    """This process has no compiled programs in memory; only those on disk remain."""
     native.driver(None)
     native._kept.clear()
 
@@ -70,7 +70,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_processes_that_compile_the_same_at_once(tmp_path: Path, compilations: list[str]) -> None:
-    """Both leave one whole entry, which another process then takes."""
+    """Both leave one whole entry, which another process then reads."""
     (tmp_path / "seven.visaasm").write_text(TEXT)
     run = [sys.executable, "-m", "xegpu_py.tools.xegpu_run", "seven.visaasm", "zeros:ui32:1", "--print=Out"]
     both = [
@@ -93,7 +93,7 @@ def _other_key(entry: Path) -> None:
 
 
 def _no_code(entry: Path) -> None:
-    """What is no object code, with the right digest."""
+    """Data that is not object code, with the right digest."""
     found = entry.read_bytes()
     code = b"\x7fELF and nothing that follows"
     head = found[: found.index(entry.stem.encode()) + len(entry.stem) + 1]
@@ -165,7 +165,7 @@ def test_the_key_changes_with_each_of_its_parts() -> None:
         native.key_of(["other"], own, "1"),
         native.key_of(["function"], own, "2"),
         *(native.key_of(["function"], other(n), "1") for n in ("cpu", "triple", "tuning", "version")),
-        # Where one part ends and the next begins is part of it.
+        # The boundaries between parts are part of the key.
         native.key_of(["func", "tion"], own, "1"),
         native.key_of(["function1"], own, ""),
     ]
@@ -246,7 +246,7 @@ def test_entries_not_used_for_longest_go_first(tmp_path: Path) -> None:
 
 
 def test_readers_see_whole_entries(tmp_path: Path) -> None:
-    """Threads write and read one entry, and remove what is too much, at the same time."""
+    """Threads write and read one entry, and evict entries beyond the limit, at the same time."""
     cache, wrong, length = Cache(tmp_path, limit=60_000), [], 20_000
 
     def work(own: int) -> None:

@@ -1,4 +1,4 @@
-"""Elementary functions in native code: every estimate that is in doubt is found, one by one and many in a row."""
+"""Elementary functions in native code: every doubtful estimate is found, single ones and many in a row."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def text(body: str) -> str:
 
 
 def run(body: str, values: np.ndarray) -> str:
-    """Run a kernel on both engines, which must agree; gives the text of its native code."""
+    """Run a kernel on both engines, which must agree. Returns the text of its native code."""
     kernel = Kernel.from_assembly(text(body), target="any", engine="both")
     given = xegpu_py.zeros_aligned((len(values) // 16, 16), np.float32)
     given[...] = values.reshape(given.shape)
@@ -64,7 +64,7 @@ def rows(name: str, numbers: range, source: str = "A", size: int = 16) -> str:
 
 
 def awkward(count: int) -> np.ndarray:
-    """Numbers of all magnitudes, and those at which powers overflow, become subnormal, and vanish."""
+    """Numbers of all magnitudes, and those at which powers overflow, become subnormal, and become zero."""
     rng = np.random.default_rng(5)
     found = rng.integers(0, 1 << 32, count, np.uint32).view(np.float32)
     near = rng.uniform(-152, 130, count).astype(np.float32)
@@ -111,7 +111,7 @@ HERE = [name for name in ("x86-64", "haswell", "skylake-avx512", "neoverse-n1") 
 
 @pytest.mark.parametrize("host", HERE)
 def test_powers_of_arguments_of_all_sizes(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of about every 2,000th number with a power between zero and infinity. (All were compared once, by hand.)"""
+    """About every 2,000th number whose power is between zero and infinity. (All were compared once by hand.)"""
     monkeypatch.setenv(VARIABLE, host)
     greatest = (np.array([128.5, -152], np.float32).view(np.uint32) & 0x7FFFFFFF).astype(np.int64)
     bits = np.concatenate([np.linspace(0, last, 1 << 19, dtype=np.int64) for last in greatest])
@@ -148,7 +148,7 @@ def test_which_are_one_call(name: str) -> None:
 
 
 def test_doubt_of_the_long_polynomial(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The golden function computes what is in doubt: with a bound so wide, most of them."""
+    """The golden function computes the doubtful results: with so wide a bound, most of them."""
     for bound in ("_BOUND", "_POWER_BOUND"):
         monkeypatch.setattr(elementary, bound, 2.0**-26)
     monkeypatch.setattr(elementary, "_SHORT_DOUBT", 26)

@@ -1,4 +1,4 @@
-"""The same bits on every CPU: code made for others than this one, run where this one can, else only compiled."""
+"""The same bits on every CPU: code for other CPUs is run if this one can run it, and otherwise only compiled."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def program(seed: int) -> tuple[list[Instruction], Machine, random.Random]:
 
 @pytest.mark.parametrize("part", range(8))
 def test_programs(host: Host, part: int) -> None:
-    """The programs differ from host to host, so that more of them are tried."""
+    """The programs differ from host to host, so that more programs are tested."""
     first = sorted(KNOWN).index(host.machine.cpu) * PROGRAMS
     for seed in range(first + part, first + PROGRAMS, 8):
         instructions, machine, rng = program(seed)
@@ -56,7 +56,7 @@ def test_programs(host: Host, part: int) -> None:
 
 
 def test_instructions(host: Host) -> None:
-    """Some of each kind."""
+    """Some instructions of each kind."""
     names = ["add", "mul", "mad", "mulh", "shr", "div", "inv", "sqrt", "exp", "sin", "cmp", "srnd", "fcvt", "rnde"]
     rng, machine = random.Random(0), Machine(ANY)
     for half in (names[:7], names[7:]):
@@ -90,7 +90,7 @@ def test_products_that_depend_on_each_other(host: Host, seed: int) -> None:
 
 @pytest.mark.parametrize("name", ARM)
 def test_other_machines(name: str) -> None:
-    """What this machine cannot run is compiled: as many programs, several to a module, and products."""
+    """Code that this machine cannot run is only compiled: as many programs, several in a module, and products."""
     host, found = host_named(name), []
     rng = random.Random(name)
     for seed in range(0, PROGRAMS, 25):
@@ -117,7 +117,7 @@ def test_halves(host: Host) -> None:
     state = State(*(np.repeat(x, 4096, axis=0) for x in (before.regs, before.flags, before.active)))
     patterns = np.arange(1 << 16, dtype=np.uint16)
     state.regs[:, start : start + 32] = patterns.reshape(4096, 16).view(np.uint8)
-    # Not a copy of patterns: what is added makes it a conversion.
+    # Not a copy of patterns: the addition makes it a conversion.
     wide = Instruction("add", {"dst": Destination(single), **_both(half, half)}, 16, "M1_NM")
     compare([wide], state, machine, host=host)
     numbers = patterns.view(np.float16).astype(np.float32)
@@ -168,13 +168,13 @@ def test_tiles_fit_the_registers() -> None:
     assert tiles["haswell"] == tiles["znver3"] == Tile(4, 3)
     assert tiles["skylake-avx512"] == tiles["sapphirerapids"] == Tile(4, 4)
     assert tiles["neoverse-n1"] == tiles["apple-m1"] == Tile(8, 2)
-    # A product of words that is yet to be added takes a register.
+    # A product of words that is not yet added occupies a register.
     assert host_named("haswell").tile(8, 8, temporaries=1) == Tile(4, 2)
     for name, tile in tiles.items():
         own = host_named(name)
         of_a = tile.rows if own.multiplies_by_lane else 1
         assert tile.rows * tile.vectors + tile.vectors + of_a <= own.vector_registers, name
-        # Enough sums at once to hide what an addition takes on two units.
+        # Enough sums at once to hide the latency of additions on two units.
         assert tile.rows * tile.vectors >= 8, name
 
 
@@ -193,7 +193,7 @@ def test_the_environment_names_a_host() -> None:
 
 
 def test_one_module_names_widths() -> None:
-    """No other module names an instruction of some width, or a CPU's features."""
+    """No other module names an instruction of a certain width, or a CPU's features."""
     files = [file for file in Path(jit.__file__).parent.rglob("*.py") if file.name != "host.py"]
     assert len(files) > 20
     for file in files:

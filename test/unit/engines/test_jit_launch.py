@@ -43,7 +43,7 @@ def test_each_thread_runs_once(engine: str, threads: int) -> None:
 
 @pytest.mark.parametrize("groups", [4, 100])
 def test_workgroups_may_wait_for_later_ones(groups: int) -> None:
-    """The first workgroup polls what the last one stores."""
+    """The first workgroup polls a number that the last one stores."""
     body = f"""\
     mov (M1_NM, 1) At(0,0)<1> Out(0,0)<0;1,0>
     mov (M1_NM, 1) S(0,0)<1> 5:ud
@@ -69,7 +69,7 @@ End:
 
 
 def test_workgroups_that_wait_go_on_before_many_others_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each second one polls what the one two behind it stores; each that waits needs memory of its own."""
+    """Every second workgroup polls a number that the second next one stores. Each waiting one needs its own memory."""
     made: list[int] = []
     own = engine_module._Slot.__init__
 
@@ -101,7 +101,7 @@ End:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_launch_begins_anew(engine: str) -> None:
-    """Nothing is left of earlier workgroups in local memory, nor in a register that is read before it is written."""
+    """Neither local memory nor registers that are read before they are written have data of earlier workgroups."""
     body = """\
     mov (M1_NM, 1) Local(0,0)<1> 0:ud
     lsc_load.slm (M1_NM, 1) T.0:d32 flat[Local]:a32
@@ -126,7 +126,7 @@ def test_registers_that_a_program_writes_first_are_not_cleared() -> None:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """What runs the tests may have told them to ignore interrupts."""
+    """The test runner may have set interrupts to be ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -134,7 +134,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("interruptible")
 def test_interruption() -> None:
-    """The user stops a kernel that never ends; the process goes on."""
+    """The user interrupts a kernel that never ends; the process continues."""
     endless = kernel(ENDLESS + "    ret (M1, 1)\n", engine="jit")
     timer = threading.Timer(0.5, _thread.interrupt_main)
     timer.start()
@@ -170,7 +170,7 @@ def test_options() -> None:
     "make", [lambda: np.zeros((3, 2), np.uint32)[:, 0], lambda: np.zeros(16, np.uint8)[4:].view(np.uint32)]
 )
 def test_arrays_that_are_copied(make: Callable[[], np.ndarray]) -> None:
-    """Arrays with gaps, and such that do not begin at a multiple of 8 bytes."""
+    """Arrays with gaps, and arrays that do not begin at a multiple of 8 bytes."""
     out = make()
     kernel(NUMBERS, engine="jit")(out, block=3)
     assert out.tolist() == [0, 7, 14]
@@ -185,7 +185,7 @@ def test_read_only_arrays() -> None:
 
 
 def test_gemm_of_both_engines() -> None:
-    """The kernel that is measured, of a size that its tiles do not divide into equal rows of the caches."""
+    """The measured kernel, with a size that its tiles do not divide into equal rows of the caches."""
     from passes.gemms import Gemm
 
     rng = np.random.default_rng(0)
@@ -198,7 +198,7 @@ def test_gemm_of_both_engines() -> None:
 
 
 def test_strides_of_blocks_are_kept_from_workgroup_to_workgroup() -> None:
-    """Each of two threads moves a block of 8 rows; their next ones, 16 rows further down, are what is prefetched."""
+    """Each of two threads moves a block of 8 rows. Their next blocks, 16 rows further down, are prefetched."""
     surface = "flat[{},0x7f,0x3ff,0x7f,0x0,Y(0,0)]"
     text = f"""\
 .version 3.8

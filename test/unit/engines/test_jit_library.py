@@ -1,4 +1,4 @@
-"""Where LLVM's library is looked for, and what is done without it."""
+"""The search for LLVM's library, and the behaviour without it."""
 
 from __future__ import annotations
 
@@ -74,5 +74,5 @@ def test_without_a_library_kernels_are_interpreted_and_it_is_said_once(
 def test_without_a_library_who_asks_for_native_code_gets_an_error(hide: Callable[..., None]) -> None:
     hide("llvm", "mlir")
     with pytest.raises(RuntimeError, match="LLVM's library is neither beside the MLIR bindings nor inside them"):
-        # Another program, since what was compiled before stays so.
+        # Another program, because compiled code is kept.
         Kernel.from_assembly(KERNEL.replace("0x7", "0x8"), engine="jit")(np.zeros(16, np.int32))

@@ -1,4 +1,4 @@
-"""Matrices that only dpas reads are loaded as it multiplies them, and all others by way of registers."""
+"""Matrices that only dpas reads are loaded in the layout that it multiplies; all others are loaded to registers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def load(name: str, block: str, rng: random.Random, guard: str = "") -> str:
 
 
 def blocks(kind: str) -> tuple[list[str], list[str]]:
-    """Blocks that fill A, and such that fill B."""
+    """Blocks that fill A, and blocks that fill B."""
     bits = BITS[kind]
     a, b = ["d32.8x8nn"], ["d32.16x8nn", "d32.8x16tn"]
     if bits < 32:
@@ -53,7 +53,7 @@ def blocks(kind: str) -> tuple[list[str], list[str]]:
 
 
 def run(body: str, wanted: set[str]) -> None:
-    """Run a program on both engines, which must agree, and look which matrices are loaded so."""
+    """Run a program on both engines, which must agree, and check which matrices are loaded so."""
     out_of = "    lsc_store_block2d.ugm (M1, 1) flat[Out,0x3f,0x7,0x3f,0x0,0x0] C.0:d32.16x8nn\n"
     kernel = Kernel.from_assembly(HEAD + body + out_of + "    ret (M1, 1)\n", target="any", engine="both")
     rng = np.random.default_rng(0)
@@ -129,7 +129,7 @@ def test_what_is_not_loaded_is_zero() -> None:
 
 
 def test_blocks_that_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Native code of some length is several functions, between which matrices are in registers."""
+    """Long native code is several functions, between which matrices are in registers."""
     monkeypatch.setattr(control, "_LONGEST", 2)
     rng = random.Random(0)
     run(load("A.0", "d16.16x8nn", rng) + load("B.0", "d16.16x16nt", rng) + 2 * dpas("bf", acc="C.0"), set())

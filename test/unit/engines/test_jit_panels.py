@@ -77,7 +77,7 @@ def arrays() -> tuple[np.ndarray, np.ndarray]:
 
 
 def run(body: str, threads: int) -> str:
-    """Run a program on both engines, which must agree in all bytes; gives the text of its native code."""
+    """Run a program on both engines, which must agree in all bytes. Returns the text of its native code."""
     kernel = compiled(body)
     kernel(*arrays(), block=threads)
     return text_of(kernel)
@@ -99,13 +99,13 @@ def test_stores_are_seen(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", STORES)
 def test_stores_of_others_are_seen(kind: str) -> None:
-    """One thread stores between two barriers; all of them load before and behind."""
+    """One thread stores between two barriers; all threads load before and after them."""
     first = "    cmp.eq (M1, 1) P %r0(0,2)<0;1,0> 0x0:ud\n    (!P) jmp (M1, 1) Others\n"
     run(LOADS + PRODUCT + "    barrier\n" + first + STORES[kind] + "Others:\n    barrier\n" + LOADS + PRODUCT, 5)
 
 
 def test_races_are_looked_for_in_each_thread() -> None:
-    """Threads that load one block do so themselves, so that a store of another thread races with each."""
+    """Each thread loads a common block itself, so that a store of another thread races with each load."""
     kernel = Kernel.from_assembly(HEAD + SET + CLEAR + LOADS + PRODUCT + STORE, target="any", check="races")
     kernel(*arrays(), block=2)
     own = kernel.launcher._interpreter
@@ -189,7 +189,7 @@ def test_refused_in_one_of_those_that_run_together() -> None:
 
 
 def loop(count: int, inner: str = "", product: str = PRODUCT, change: str = "") -> str:
-    """A loop that loads other blocks each time, at the end such that lie outside."""
+    """A loop that loads other blocks in each iteration, and out-of-bounds blocks at the end."""
     return f"""\
     mov (M1, 1) I(0,0)<1> 0x0:d
 Again:
@@ -205,14 +205,14 @@ Again:
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("count", [1, 2, 4, 7, 100])
 def test_products_of_loops_wait(count: int, threads: int) -> None:
-    """Of any number of steps, also where threads yield in between."""
+    """Loops of any number of steps, also if threads yield in between."""
     assert "@flush_" in run(loop(count), threads)
 
 
 @pytest.mark.skipif(not host_named("haswell").runs_here, reason="the machine does not run this code")
 @pytest.mark.parametrize("kinds", ["s8.s8", "u8.s8", "u8.u8"])
 def test_bytes_wait_as_words(kinds: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On hosts that multiply words: panels of bytes have words, which are added to integers in the same way."""
+    """On hosts that multiply words, panels of bytes hold words, which are added to integer sums in the same way."""
     monkeypatch.setenv(VARIABLE, "haswell")
     declared = ".decl S v_type=G type=d num_elts=128 align=GRF alias=<C,0>\n.decl Z "
     product = f"    dpas.{kinds}.8.8 (M1, 16) S.0 S.0 B.0 A(0,0)\n"
@@ -234,7 +234,7 @@ def test_blocks_of_later_steps_are_prefetched() -> None:
 
 
 def test_lines_to_prefetch_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the thread that makes a panel: those of B's blocks 8 steps on. No more are prefetched than are listed."""
+    """The thread that makes a panel lists the lines of B's blocks 8 steps ahead. Only listed lines are prefetched."""
     made: list[panels.Panels] = []
     begin = panels.Panels.begin
     monkeypatch.setattr(panels.Panels, "begin", lambda self, threads: (made.append(self), begin(self, threads)))
@@ -274,13 +274,13 @@ def test_blocks_side_by_side(start: int, ring: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_as_many_steps_wait_as_the_cache_holds() -> None:
-    """Of a subgroup's tile of 32x64: 4 steps of bf16, 8 of tf32, which are half as long, 2 of f8."""
+    """For a subgroup's tile of 32x64: 4 steps of bf16, 8 of tf32, which are half as long, and 2 of f8."""
     sizes = (4160 + 2 * 4160, 2112 + 4 * 1088, 8256 + 2 * 8256)
     assert [panels.steps_together(size) for size in (*sizes, 1 << 20, 1)] == [4, 8, 2, 1, 8]
 
 
 def test_loops_behind_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a ring that is as short as can be, so that panels are soon replaced."""
+    """With the shortest possible ring, so that panels are soon replaced."""
     monkeypatch.setattr(panels, "_RING_BYTES", 0)
     second = PRODUCT.replace("C.0", "D.0")
     body = loop(7)
@@ -320,7 +320,7 @@ def test_refused_in_the_middle() -> None:
 
 
 def test_random_blocks() -> None:
-    """Blocks of which some are equal, of several shapes and surfaces, and some partly or wholly outside."""
+    """Blocks of several shapes and surfaces; some are equal, and some are partly or wholly out of bounds."""
     rng = random.Random(0)
     body = ""
     for _ in range(100):
@@ -365,7 +365,7 @@ BETWEEN = {
 
 @pytest.mark.parametrize("between", BETWEEN)
 def test_products_with_loads_between(between: str) -> None:
-    """They are one call where the loads can come before. The first one of them has no accumulator."""
+    """The products are one call if the loads can precede it. The first product has no accumulator."""
     before, middle, second, calls = BETWEEN[between]
     declared = ".decl N v_type=G type=ud num_elts=128 align=GRF alias=<C,0>\n.decl Z "
     body = LOADS + before + FIRST + middle + second
@@ -378,7 +378,7 @@ def test_products_with_loads_between(between: str) -> None:
 
 @pytest.mark.parametrize("seen", [False, True])
 def test_products_whose_nans_nothing_sees(seen: bool) -> None:
-    """They may have any bits if arithmetic alone reads them, and are canonical where they are stored."""
+    """NaNs may have any bits if only arithmetic reads them, and are canonical if they are stored."""
     doubled = "".join(f"    mul (M1, 16) D({r},0)<1> E({r},0)<1;1,0> 0x40000000:f\n" for r in range(8))
     declared = ".decl E v_type=G type=f num_elts=128 align=GRF\n.decl Z "
     body = LOADS + (PRODUCT if seen else PRODUCT.replace("C.0 C.0", "E.0 C.0") + doubled)

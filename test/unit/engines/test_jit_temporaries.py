@@ -1,4 +1,4 @@
-"""Variables that are values of LLVM's, and those that must be in the thread's block."""
+"""Variables that are SSA values of LLVM, and those that must be in the thread's block."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_which_are(name: str) -> None:
 
 
 def test_moves_that_interleave_are_one_write() -> None:
-    """Each of 16 moves takes an element of either half."""
+    """Each of 16 moves reads an element of one of the halves."""
     moves = "".join(f"    mov (M1_NM, 2) U(0,{2 * i})<1> AlsoT(0,{i})<16;1,0>\n" for i in range(16))
     head = HEAD.replace(".input Out", ".decl U v_type=G type=uw num_elts=32 align=GRF\n.input Out")
     body = SET + moves + "    add (M1, 16) Sum(0,0)<1> U(0,0)<2;1,0> U(0,1)<2;1,0>\n"
@@ -136,7 +136,7 @@ def test_parts_may_be_computed_in_any_order() -> None:
 
 
 def test_failures_of_llvm_are_diagnostics() -> None:
-    """The same program without what keeps LLVM 22 from failing."""
+    """The same program without the workaround for LLVM 22."""
     if major_version() != 22:
         pytest.skip("later versions compile it")
     unkept = "from xegpu_py.engines.jit import code\ncode.major_version = lambda: 23\n"
@@ -236,7 +236,7 @@ def test_which_predicates_are(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["min", "max"])
 def test_choices(name: str) -> None:
-    """Each awkward number with each."""
+    """All pairs of special numbers."""
     body = "".join(
         f"    {name} (M1, 16) X(0,0)<1> In(0,0)<1;1,0> In(0,{i})<0;1,0>\n"
         f"    lsc_store.ugm (M1, 1) flat[Out+0x{64 * (i + 1):x}]:a64 X:d32x16t\n"

@@ -23,7 +23,7 @@ ANY = TARGETS["any"]
 
 
 def outcome(run: object, batch: object) -> tuple[str, list[str]] | np.ndarray:
-    """The error of a run; without one which bytes are written after it."""
+    """The error of a run; if there is none, the bytes that are marked as written after it."""
     try:
         run(batch)
     except RuntimeFault as fault:
@@ -33,7 +33,7 @@ def outcome(run: object, batch: object) -> tuple[str, list[str]] | np.ndarray:
 
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs(part: int) -> None:
-    """One thread, of whose registers some were never written: the same error, or the same bytes written."""
+    """One thread with some registers that were never written: the same error, or the same bytes written."""
     faults = 0
     for seed in range(part, 60, 4):
         rng, machine = random.Random(seed), Machine(ANY)
@@ -77,7 +77,7 @@ TEXT = """
 
 @pytest.mark.parametrize("engine", ["jit", "interpreter", "both"])
 def test_lanes_of_a_message(engine: str) -> None:
-    """What a predicated message writes, and what those lanes read; in all launches of a kernel."""
+    """The registers that a predicated message writes, and the reads of those lanes, in all launches of a kernel."""
     data, out = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
     fine = Kernel.from_assembly(TEXT.replace("LANES", "0xff").replace("USED", "P"), check="uninit", engine=engine)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Messages to memory against loops over single elements of a bytearray, and the faults of those that go astray."""
+"""Messages to memory against loops over single elements of a bytearray, and the faults of illegal accesses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WIDTHS = {"d8": (1, 1), "d16": (2, 2), "d32": (4, 4), "d64": (8, 8), "d8c32": (1
 
 @dataclass
 class World:
-    """What a message can reach and change."""
+    """The state that a message can access and change."""
 
     state: State
     data: bytearray
@@ -97,7 +97,7 @@ class Gather:
             self.addresses.append(row)
 
     def place(self, thread: int, lane: int) -> tuple[str, int]:
-        """Where a lane's data begins: in which of the world's memories, and at what byte."""
+        """The start of a lane's data: which of the world's memories, and which byte."""
         address = self.addresses[thread][lane]
         if self.local:
             return "slm", thread // (THREADS // GROUPS) * SLM + address
@@ -216,14 +216,14 @@ def _name(bits: int) -> str:
 
 @pytest.mark.parametrize("operation", ATOMICS)
 def test_atomics(operation: str) -> None:
-    """In the order of threads and lanes, many of which meet at the same place."""
+    """Updates are made in the order of threads and lanes, many of which access the same place."""
     returned = 0
     rng = random.Random(operation)
     for case in gathers(f"lsc_atomic_{operation}", operation, 24, places=3, aligned=True):
         bits = 8 * case.width
         kind = {16: "hf", 32: "f", 64: "df"}[bits] if operation[0] == "f" else "u"
         acting = case.acting()
-        # Numbers and not mere bytes; and some that memory holds, for comparisons to succeed.
+        # Numbers, not arbitrary bytes; some are those in memory, so that comparisons succeed.
         for thread, lane in acting:
             memory, at = case.place(thread, lane)
             if rng.random() < 0.5:
@@ -453,7 +453,7 @@ Go:
 
 
 def test_fault_says_where() -> None:
-    """Which thread and lane of all, what it wanted, and the line that it is on."""
+    """The message names the thread and lane, the access, and the line."""
     error = fault(SCATTER, 61, grid=(4, 2), block=(2,))
     assert lines(error) == [
         "'lsc_load' reads 4 bytes at 0x10003d, reaching 1 bytes over the end of 'A', which has 64 bytes",
@@ -587,7 +587,7 @@ def test_illegal_surfaces(change: dict[str, int], message: str) -> None:
 
 @pytest.mark.parametrize("bad", ["outside", "illegal"])
 def test_surface_faults_name_the_thread_of_several(bad: str) -> None:
-    """Those that are predicated off do not count."""
+    """Threads that are predicated off do not count."""
     body = f"""\
     mov (M1, 1) Base(0,0)<1> B(0,0)<0;1,0>
     cmp.eq (M1, 1) P Id(0,0)<0;1,0> 3:ud

@@ -1,4 +1,4 @@
-"""Races: random programs next to a model that compares all pairs of accesses, and kernels that are right or wrong."""
+"""Races: random programs against a model that compares all pairs of accesses, and kernels with and without races."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MESSAGES = {
 
 @dataclass(frozen=True)
 class Access:
-    """What all threads do at once: each at its own place, or not at all where that is negative."""
+    """A statement of all threads: each accesses its own place, or nothing if the place is negative."""
 
     kind: str
     memory: str
@@ -59,7 +59,7 @@ class Access:
 
 
 def text_of(statements: list[Access | str]) -> str:
-    """A kernel that does what the statements say; strings are those of the assembly."""
+    """A kernel of these statements; strings are assembly."""
     row = 4 * len(statements)
     lines = [
         f"mul (M1_NM, 1) Thread(0,0)<1> %group_id_x(0,0)<0;1,0> {THREADS}:ud",
@@ -88,7 +88,7 @@ def text_of(statements: list[Access | str]) -> str:
 
 
 def run(statements: list[Access | str], engine: str = "interpreter") -> str:
-    """What is said of a program; nothing if there is no race."""
+    """The message about a program; empty if there is no race."""
     table = np.full((GROUPS * THREADS, len(statements)), -1, np.int32)
     for n, each in enumerate(statements):
         if isinstance(each, Access):
@@ -103,7 +103,7 @@ def run(statements: list[Access | str], engine: str = "interpreter") -> str:
 
 @dataclass(frozen=True)
 class Event:
-    """What one thread does in the statement `at`."""
+    """The accesses of one thread in the statement `at`."""
 
     access: Access
     thread: int
@@ -112,7 +112,7 @@ class Event:
 
 
 def races(statements: list[Access | str]) -> bool:
-    """Whether any two accesses race, by a look at all pairs."""
+    """Whether any two accesses race, found by comparing all pairs."""
     events = [
         Event(each, thread, place, n)
         for n, each in enumerate(statements)
@@ -174,7 +174,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_random_programs_in_native_code(seed: int, interpreted: list[str]) -> None:
-    """What races is found, and the interpreter is asked of nothing else, of fences, barriers and single accesses."""
+    """For fences, barriers and single accesses, races are found, and the interpreter runs for nothing else."""
     kinds = ("load", "store") if seed < 14 else ("load", "store", "atomic")
     statements = random_statements(random.Random(seed), kinds)
     said = run(statements, "jit")
@@ -228,7 +228,7 @@ def test_neighbours(between: list[str], hint: str | None, engine: str, interpret
 
 
 def test_what_is_said() -> None:
-    """Who, where, and what the other was."""
+    """The message names the thread, the place, and the other access."""
     said = run([everyone("store", "ugm", 0, 4, 8, 12)])
     assert "'lsc_store' writes byte 0 of 'Data', which another thread has written, and nothing orders the two" in said
     assert "note: in workgroup (" in said
@@ -236,7 +236,7 @@ def test_what_is_said() -> None:
 
 
 def test_reads_before_a_write() -> None:
-    """The write comes at once with what one of many has read."""
+    """The write is concurrent with the read of one of many threads."""
     read, write = everyone("load", "slm", 0, 0, 0, 0), everyone("store", "slm", -1, 0, -1, -1)
     assert "writes byte 0 of the shared local memory, which another thread has read" in run([read, write])
     assert run([read, "barrier", write]) == ""
@@ -264,7 +264,7 @@ gpu.module @m {{
 def test_writes_of_one_value_do_no_harm(
     differs: str, block: int, grid: int, engine: str, interpreted: list[str]
 ) -> None:
-    """All threads store one number, at once or later; or those of a workgroup do."""
+    """All threads, or those of a workgroup, store one number, at once or later."""
     out = np.zeros(1, np.int32)
     kernel = xegpu_py.compile(SAME.format(differs=differs), check="races", engine=engine)
     if differs == "thread" or (differs == "group" and grid > 1):
@@ -308,7 +308,7 @@ gpu.module @m {{
 
 @pytest.mark.parametrize("scope", ["", "workgroup", "gpu"])
 def test_the_last_workgroup_sums_up(scope: str) -> None:
-    """Atomics order workgroups, behind a fence of the whole GPU; more than run at once."""
+    """Atomics after a fence of the whole GPU order workgroups, of which there are more than run at once."""
     fence = f"xegpu.fence {{scope = {scope}, memory_kind = global}}" if scope else ""
     kernel = xegpu_py.compile(LAST.format(fence=fence), check="races")
     groups = 1500
@@ -322,7 +322,7 @@ def test_the_last_workgroup_sums_up(scope: str) -> None:
 
 
 def both(statements: list[Access | str]) -> str:
-    """What both engines say, which has to be the same."""
+    """The message of both engines, which must be equal."""
     said = run(statements, "jit")
     assert said == run(statements)
     return said
@@ -399,7 +399,7 @@ gpu.module @m {
 
 @pytest.mark.parametrize("grid", [8, 9, 16])
 def test_2d_blocks(grid: int, interpreted: list[str]) -> None:
-    """Each workgroup moves a block of its own rows, and those behind the last one nothing."""
+    """Each workgroup moves a block of its own rows, and workgroups beyond the last row move nothing."""
     m, out = np.arange(64 * 64, dtype=np.float32).reshape(64, 64), np.zeros((64, 64), np.float32)
     xegpu_py.compile(BLOCKS.replace("TARGET", "out"), check="races", engine="jit", target="pvcxt")(m, out, grid=grid)
     assert not interpreted and (out[:, :16] == m[:, 8:24]).all()

@@ -129,7 +129,7 @@ def test_every_name_exists_in_a_later_release():
 
 
 def alternatives(file: Path) -> list[str]:
-    """Where a module looks for names that a release may lack."""
+    """The places where a module looks for names that a release may lack."""
     text = file.read_text()
     found = re.findall(r"try:\n +from mlir.*", text)
     for name in imports(text):

@@ -29,7 +29,7 @@ gpu.module @m {{
 
 
 def run(text: str, count: int) -> np.ndarray:
-    """What the engines compute, which is what the reference does."""
+    """The result of the engines, which equals that of the reference."""
     found, wanted = (np.zeros((count, 4), np.float32) for _ in range(2))
     xegpu_py.compile(text, engine="both", cache="off")(found)
     reference.run(xegpu_py.parse(text), "k", [wanted])
@@ -52,7 +52,7 @@ def test_functions_of_constants(is_vector):
 
 
 def test_constants_that_loops_carry():
-    """A loop of one iteration is removed, and what it carries becomes a constant then."""
+    """A loop of one iteration is removed, and the values that it carries become constants."""
     body = """%x = arith.constant 1.37 : f32
     %y = scf.for %i = %c0 to %c1 step %c1 iter_args(%a = %x) -> (f32) {
       %b = math.exp %a : f32

@@ -1,4 +1,4 @@
-"""Formatting keeps meaning, comments and names, and formats what is formatted as it is."""
+"""Formatting keeps meaning, comments and names, and does not change formatted text."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Lines that equal others but for SSA names and constants are read and printed as if each were alone."""
+"""Lines that differ from others in SSA names and constants only are read and printed as if each were alone."""
 
 import pytest
 from hypothesis import given, settings

@@ -79,7 +79,7 @@ def programs(draw):
 
 
 class Run:
-    """What a function's block gives, by numpy."""
+    """The results of a function's block, computed by numpy."""
 
     def __init__(self, arguments):
         self.values = dict(arguments)

@@ -244,7 +244,7 @@ def counters(X, Y, n):
 @pytest.mark.parametrize("engine", ["eager", "both"])
 @pytest.mark.parametrize("n", [0, 2, 5])
 def test_counters_of_loops_keep_their_last_number(engine, n):
-    """And what they were before, if the loop does not run."""
+    """They keep their earlier value if the loop does not run."""
     y = np.zeros(16, np.int64)
     xegpu_py.jit(counters, engine=engine)(y, y, n)
     expected = np.zeros(16, np.int64)
@@ -338,7 +338,7 @@ def test_loops_carry_values_only(name):
 
 @pytest.mark.parametrize("engine", ["eager", "both"])
 def test_loops_assign_other_objects_anew(engine):
-    """In each iteration, before they use them."""
+    """Loops assign them in each iteration before they use them."""
 
     @xegpu_py.jit(engine=engine)
     def kernel(X, Y, n):
@@ -381,7 +381,7 @@ WALKS = {
 @pytest.mark.parametrize("name", WALKS)
 @pytest.mark.parametrize("engine", ["eager", "both"])
 def test_loops_carry_tiles_wherever_they_are_held(name, engine):
-    """In variables of functions that have returned, and in objects; their moves were lost, silently."""
+    """Tiles in variables of functions that have returned, and in objects. Their moves used to be lost silently."""
 
     @xegpu_py.jit(engine=engine)
     def kernel(X, Y, n, steps: xegpu_py.Constexpr):
@@ -454,7 +454,7 @@ def test_lists_change_where_they_are_made(engine):
     ],
 )
 def test_objects_that_a_loop_would_change_once(before, inside, what):
-    """As the kernel is compiled, however often it runs."""
+    """The change would be made once, at compile time, however often the loop runs."""
     text = f"def program(X, n):\n    found = {before}\n    for i in range(n):\n        {inside}\n"
     with pytest.raises(xegpu_py.DiagnosticError, match=f"{what} acts at compile time, however often this loop"):
         xegpu_py.jit(function_of(text, f"<once {inside}>")).bind(np.zeros(16, np.float32), 5)[0].module.verify()

@@ -40,7 +40,7 @@ def numbers(dtype) -> np.ndarray:
 
 @pytest.mark.parametrize("source", FLOATS)
 def test_between_floating_point_types(source):
-    """To nearest even, rounded once."""
+    """Conversions round once, to nearest even."""
     x = numbers(FLOATS[source])
     others = [name for name in FLOATS if name != source]
     with np.errstate(all="ignore"):
@@ -256,7 +256,7 @@ def test_refused(name):
 
 
 def test_every_pair_of_types_has_a_conversion():
-    """None ends in a traceback, or in an op that cannot be lowered."""
+    """No conversion ends in a traceback, or in an op that cannot be lowered."""
     kinds = [t for t in xl.types.DTYPES if t.name != "index"]
     x = np.array([0, 1, 2, 4, 8, 16, 32, 64] * 2, np.float32).reshape(1, 16)
     pairs = list(itertools.product(kinds, kinds))

@@ -231,7 +231,7 @@ def swap(X, EXPECTED, NEW, OLD):
 @pytest.mark.parametrize("engine", ["eager", "both"])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint16, np.int8, F32, BF16, ml_dtypes.float8_e5m2])
 def test_compare_and_swap(dtype, engine):
-    """In global and in shared local memory; elements that are off stay, and read zero."""
+    """In global and in shared local memory. Masked elements are unchanged, and read as zero."""
     rng = np.random.default_rng(0)
     x, expected = (rng.integers(0, 3, 40).astype(dtype) for _ in range(2))
     new, old = rng.integers(5, 9, 40).astype(dtype), np.ones(40, dtype)
@@ -259,7 +259,7 @@ def test_bits_are_compared():
 
 @xegpu_py.jit
 def locked(LOCK, COUNTS, SEEN, Y):
-    """One workgroup gets the lock; all subgroups of each know what it found."""
+    """One workgroup gets the lock; all subgroups of each workgroup know the result."""
     m = xl.program_id(0)
     found = xl.atomic_cas(LOCK + 0, 0, 1)
     if found == 0:
@@ -308,7 +308,7 @@ def matmul(A, B, C, STAGES: Constexpr):
 
 @pytest.mark.parametrize("depth", [96, 107])
 def test_stages_load_ahead(depth):
-    """Also of sizes that are not a multiple of the step, and whose rows are not aligned."""
+    """Also for sizes that are not a multiple of the step, and unaligned rows."""
     rng = np.random.default_rng(0)
     a, b = rng.integers(-3, 4, (16, depth)).astype(BF16), rng.integers(-3, 4, (depth, 32)).astype(BF16)
     before = []

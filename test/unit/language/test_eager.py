@@ -31,7 +31,7 @@ def on_all(function, launch, outputs):
 
 
 def numbers(X, OUT, n, scale):
-    """Numbers of Python's in loops and branches are values of the kernel: float32 and index, not Python's."""
+    """Python numbers in loops and branches are values of the kernel: float32 and index, not Python's."""
     total, count, product = 0.0, 0, 1.0
     for i in range(3, n, 2):
         total += 0.1
@@ -208,7 +208,7 @@ def test_a_subgroup_that_fails_or_leaves_ends_the_launch():
     x = np.zeros(4, I32)
     with pytest.raises(KeyError, match="two"):
         xegpu_py.jit(fails, engine="eager")(x, block=4)
-    # The last to come to the barrier does not wait there.
+    # The last subgroup to reach the barrier does not wait.
     assert x.tolist() == [2, 2, 1, 2]
     with pytest.raises(DiagnosticError, match="waits forever at a barrier"):
         xegpu_py.jit(leaves, engine="eager")(x, block=4)
@@ -263,7 +263,7 @@ SUMS = [(13, 37, None), (40, 16, None), (32, 48, xl.WgMap((4, 1), (8, 48))), (9,
     ("dtype", "first"), [(np.float16, 0), (ml_dtypes.bfloat16, 1), (np.float32, 0), (np.float64, 1)]
 )
 def test_float_sums_have_the_same_bits(dtype, first):
-    """Of random numbers, whose sums are rounded: along all dimensions that no map divides."""
+    """Sums of random numbers, which are rounded, along all dimensions that no map divides."""
 
     @xegpu_py.jit
     def sums(X, OUT, M: Constexpr, N: Constexpr, MAP: Constexpr):

@@ -388,7 +388,7 @@ def test_block_pointers_and_descriptors():
     np.testing.assert_array_equal(c.reshape(8, 16), padded[8:16, 4:20] + 1)
 
 
-# What is refused, and what is said of it; numpy's messages where numpy has the function.
+# Illegal calls, and the error messages, which are numpy's if numpy has the function.
 REFUSED = {
     "axis": (lambda v: v.sum(3), "axis 3 is out of bounds for a value of dimension 2"),
     "axes twice": (lambda v: v.sum((0, 0)), "duplicate value in 'axis'"),

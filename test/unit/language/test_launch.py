@@ -135,7 +135,7 @@ class _Tensor(ctypes.Structure):
 
 
 class Foreign:
-    """An array of another library, which has DLPack alone."""
+    """An array of another library, which supports only DLPack."""
 
     def __init__(self, array, code, device=1, offset=0):
         self.array, self.device, self.taken = array, device, 0
@@ -542,7 +542,7 @@ def test_heuristics(outer):
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_registers_over_the_limit(strict):
-    """One warning for each version, with the line where most is live; an error with `strict_grf`."""
+    """One warning for each version, with the line of the highest register pressure; an error with `strict_grf`."""
 
     @xegpu_py.jit(strict_grf=strict, registers=128)
     def needs_many(X, Y):

@@ -128,7 +128,7 @@ def test_damaged_entries_are_written_anew(tmp_path: Path, lowerings: list[str], 
     (entry,) = tmp_path.glob("*.lowered")
     whole = entry.read_bytes()
     if harm == "other pickle":
-        # Whole by its digest, but nothing that can be read.
+        # The digest is right, but the data cannot be read.
         Cache(tmp_path, kind="lowered").put(entry.stem, b"\x80\x05cxegpu_py.gone\nNothing\n.")
     else:
         entry.write_bytes({"cut": whole[:-1], "garbage": bytes(len(whole)), "empty": b""}[harm])
@@ -138,7 +138,7 @@ def test_damaged_entries_are_written_anew(tmp_path: Path, lowerings: list[str], 
 
 
 def test_a_fault_is_shown_at_its_line(tmp_path: Path) -> None:
-    """Also where the kernel was found on disk."""
+    """Also if the kernel was read from disk."""
     text = MLIR.replace("%x[0]", "%x[8]")
     text = text.replace("tensor_desc<16xf32>", "tensor_desc<16xf32, #xegpu.tdesc_attr<boundary_check = false>>")
     shown = []
@@ -166,7 +166,7 @@ def test_a_warning_of_registers_reads_no_instructions(tmp_path: Path) -> None:
     assert "instructions" not in vars(program)
 
 
-# What a kernel depends on.
+# The dependencies of a kernel.
 
 LIMIT = 4
 

@@ -28,7 +28,7 @@ def ways_to_store(X, A, B, C, D, E):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("source, to", [(F32, F16), (F32, BF16), (F32, I32), (I32, F32), (np.int64, I32)])
 def test_what_is_stored_is_converted(source, to, engine):
-    """By the rule of numpy's assignments and of Triton's stores."""
+    """Values are converted as in numpy's assignments and Triton's stores."""
     x = (np.arange(16) * 77.7 - 600).astype(source)
     out = [np.zeros(16, to) for _ in range(5)]
     xegpu_py.jit(ways_to_store, engine=engine)(x, *out)
@@ -39,7 +39,7 @@ def test_what_is_stored_is_converted(source, to, engine):
 
 @pytest.mark.parametrize("number, dtype", [(0.5, I32), (2**31, I32), (-1, U8), (300, I8), (1e39, F32), (70000.0, F16)])
 def test_numbers_must_fit(number, dtype):
-    """In memory, as padding, and where a mask is not set."""
+    """Numbers that are stored, padding, and numbers where a mask is not set."""
 
     def stored(X):
         X.tile((16,), at=(0,)).store(number)
@@ -60,7 +60,7 @@ def test_numbers_must_fit(number, dtype):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_pointers_are_indexed_and_moved(engine):
-    """What is not read may be a value."""
+    """The padding of a masked load may be a value."""
 
     @xegpu_py.jit(engine=engine)
     def copy(X, Y, n, m):
@@ -89,7 +89,7 @@ def copy_line(X, Y, B: Constexpr):
 @pytest.mark.parametrize("n", [1, 5, 16, 19, 33, 100])
 @pytest.mark.parametrize("dtype", [F32, U8])
 def test_lines_of_any_length(n, dtype):
-    """Those that 2D block messages cannot address, too."""
+    """Also lines that 2D block messages cannot address."""
     x = (np.arange(n) + 1).astype(dtype)
     y = np.zeros_like(x)
     copy_line[cdiv(n, 16)](x, y, B=16)

@@ -79,7 +79,7 @@ def test_precisions_of_float32():
 
 
 def test_float64_by_fma():
-    """On a target whose DPAS has no float64."""
+    """On a target with a DPAS without float64."""
     a, b, c = (RNG.integers(-9, 9, s).astype(np.float64) for s in ((8, 16), (16, 8), (8, 8)))
     check(lambda a, b, c: xl.dot(a, b, c, input_precision="ieee"), [a, b, c], a @ b + c, target="pvc")
 
@@ -139,7 +139,7 @@ def test_scaled_products(workgroup, target):
 
 @pytest.mark.parametrize("target", ["pvcxt", "cri"])
 def test_scaled_products_of_formats_that_differ(target):
-    """Each is exact in a type that holds both."""
+    """Each product is exact in a type that holds both formats."""
     e2m1 = RNG.integers(0, 16, (8, 32))
     along_k, along_m = (e2m1[:, ::2] | e2m1[:, 1::2] << 4), (e2m1[::2] | e2m1[1::2] << 4)
     a, b, c = whole((32, 16), ml_dtypes.float8_e4m3fn), whole((32, 16), F16), whole((32, 16), BF16)

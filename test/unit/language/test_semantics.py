@@ -161,7 +161,7 @@ def sums_tiles(v):
     return v + 1
 
 
-# What is refused, and what is said of it.
+# Illegal code, and the error messages.
 REFUSED = {
     "float floor division": (lambda v: v.to(F32) // 1.0, "'//' needs integers, not float32"),
     "float and": (lambda v: v.to(F32) & 3, "'&' needs integers or truth values, not float32"),
@@ -345,7 +345,7 @@ def test_kernels_that_exceed_the_registers_say_so():
 
 
 def test_indices_of_64_bits_between_subgroups():
-    """What one subgroup has of a line of indices and another needs goes through memory whole."""
+    """Indices of a line that subgroups exchange through memory keep all their 64 bits."""
 
     @build.tile_kernel((np.int64, (32, 32)), (np.int64, (32, 32)))
     def kernel(X, Y):

@@ -46,7 +46,7 @@ def layouts(draw, rank=None, gaps=True, whole=False, most=1024):
 
 @st.composite
 def counts(draw, layout):
-    """Numbers of subgroups and lanes over which a layout is spread evenly: as many as it needs, fewer or more."""
+    """Numbers of subgroups and lanes that divide a layout evenly: as many as it needs, fewer or more."""
     found = []
     for ids in (layout.subgroups, layout.threads):
         fewer = [n for n in range(1, ids.period + 1) if ids.period % n == 0]

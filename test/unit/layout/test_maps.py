@@ -27,7 +27,7 @@ pairs = st.tuples(small, small)
 
 
 def dealt(shape, grid, data):
-    """For each element, the member of the grid that a round-robin deal gives it to."""
+    """For each element, its owner in the grid by round-robin distribution."""
     owner = np.zeros(shape, int)
     for index in itertools.product(*map(range, shape)):
         place = [x // d % n for x, d, n in zip(index, data, grid)]
@@ -69,7 +69,7 @@ def test_sg_map_of_one_dimension(lanes, data, rounds):
 
 @given(layouts(rank=2), st.booleans())
 def test_a_layout_that_is_a_sg_map_is_that_one(layout, row_major):
-    """Whatever `to_sg_map` accepts deals the same elements to the same lanes, and what it refuses no map does."""
+    """Maps of `to_sg_map` give the same elements to the same lanes; no map expresses the layouts that it rejects."""
     rows, columns = layout.thread_tile
     strides = (columns, 1) if row_major else layout.thread_strides
     layout = dataclasses.replace(layout, subgroup_tile=(1, 1), thread_strides=strides)

@@ -28,7 +28,7 @@ def by_formula(layout, index):
 
 
 def owners_by_formula(layout, index, subgroups, threads):
-    """(subgroup, lane) pairs that hold an element, found by asking every logical id for its virtual ids."""
+    """(subgroup, lane) pairs that hold an element, found by computing the virtual ids of every logical id."""
 
     def holders(tile, strides, wanted, present):
         period = max([s * n for n, s in zip(tile, strides) if n > 1 and s], default=1)
@@ -182,7 +182,7 @@ def test_permute_is_the_layout_of_the_transpose(data):
 
 @given(st.data())
 def test_project_is_the_layout_of_a_reduction(data):
-    """Who holds a part of a row before it is reduced holds the row's result, all with the same bits."""
+    """The owners of parts of a row own the row's result after the reduction, all with the same bits."""
     layout = data.draw(layouts())
     dims = data.draw(st.lists(st.integers(0, layout.rank - 1), unique=True))
     small = layout.project(dims)

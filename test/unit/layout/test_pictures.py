@@ -83,7 +83,7 @@ def test_the_page(tmp_path):
     for run in found:
         assert run.agrees(), f"{run.command}\n{run.actual}"
     assert set(re.findall(r"\(layout/([\w-]+)\.svg\)", page)) == set(PICTURES)
-    # The layout that is written out is the one that is drawn.
+    # The picture's text states the layout that is drawn.
     assert str(NestedLayout.parse(str(PICTURES["nested-64x64"][1]))) == str(PICTURES["nested-64x64"][1])
     text = re.search(r"#example = (#.*?>)\n", page, re.DOTALL)[1]
     assert NestedLayout.parse(" ".join(text.split())) == PICTURES["nested-64x64"][1]

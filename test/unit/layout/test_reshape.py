@@ -1,4 +1,4 @@
-"""Layouts of the same elements in another shape, against who holds what."""
+"""Layouts of the same elements in another shape, compared by the elements of each lane."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a `wg_map` gives each subgroup, against its definition and against the nested layouts that can say it."""
+"""The tiles of each subgroup under a `wg_map`, against its definition and the nested layouts that can express it."""
 
 from xml.etree import ElementTree
 
@@ -16,7 +16,7 @@ DATA = st.tuples(st.sampled_from([2, 4, 8]), st.sampled_from([2, 4, 8]))
 
 
 def defined(size, grid, data, place):
-    """The tiles of a dimension that the subgroup at a place of the grid owns, as the rule says it."""
+    """The tiles of a dimension that the subgroup at a place of the grid owns, by the rule."""
     count = size // data
     return [i for i in range(count) if i % grid == place] if count >= grid else [place % count]
 

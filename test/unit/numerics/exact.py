@@ -17,7 +17,7 @@ FORMATS = {
 
 
 def value(bits: int, name: str) -> Fraction | float:
-    """What a bit pattern means; -0.0 for negative zero."""
+    """The number of a bit pattern; -0.0 for negative zero."""
     exponent_bits, mantissa_bits, infinities = FORMATS[name]
     sign = -1 if bits >> (exponent_bits + mantissa_bits) else 1
     exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1)

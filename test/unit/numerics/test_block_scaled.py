@@ -35,7 +35,7 @@ def scaled(x: Fraction | float, pattern: int | None) -> Fraction | float:
 
 
 CHECKED = (0, 5)
-"""Rows that are worked out in rationals."""
+"""Rows that are computed in rationals."""
 
 
 def expected(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model) -> list[int]:
@@ -82,7 +82,7 @@ def test_bits(data):
     narrow = data.draw(st.booleans())
 
     def numbers(precision: str, count: int) -> bytes:
-        """Patterns: all there are, or those without infinities and NaNs."""
+        """All patterns, or those without infinities and NaNs."""
         bits = width(precision)
         if bits == 4:
             return rng.bytes(count // 2)
@@ -108,7 +108,7 @@ def test_bits(data):
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("W, A", PAIRS)
 def test_scales_beyond_f32(W, A, model):
-    """Scaled products leave the range of f32 on both sides, and the sum comes back into it."""
+    """Scaled products exceed the range of f32 on both sides, and their sum is within it."""
     K = DEPTHS[W]
     ones = pack_a(np.ones((8, K)).astype(PRECISIONS[A].dtype), A).tobytes()
     matrix = np.where(np.arange(K)[:, None] % 3 == 0, -1.5, 1.0) * np.ones((1, 16))
@@ -131,7 +131,7 @@ def test_without_scales_is_dpas(W, A, model):
 
 @pytest.mark.parametrize("W, A", PAIRS)
 def test_whole_matrices(W, A):
-    """Matrices of any size are what the instructions give, one after the other."""
+    """Matrices of any size have the results of the instructions, one after the other."""
     rng = np.random.default_rng(2)
     K, steps = DEPTHS[W], 4
     a = (
@@ -233,7 +233,7 @@ def test_quantize(dst, most):
 
 
 def test_packing_of_e2m1():
-    """Two a byte, from the lowest bits on."""
+    """Two elements a byte, from the lowest bits on."""
     matrix = np.arange(16, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn)
     assert pack_a(matrix.reshape(2, 8), "e2m1").tolist() == [0x10, 0x32, 0x54, 0x76, 0x98, 0xBA, 0xDC, 0xFE]
     column = np.repeat(matrix.reshape(16, 1), 16, axis=1)

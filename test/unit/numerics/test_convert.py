@@ -109,7 +109,7 @@ def test_against_rationals(src: str, dst: str, saturate: bool) -> None:
     patterns = sample(src)
     result = convert(patterns, src, dst, saturate=saturate)
     found = result.view(f"u{width(dst) // 8}")
-    # Every pattern is converted; of the 65,536 each fifth is worked out in rationals, with another start for each pair.
+    # Every pattern is converted; every fifth of the 65,536 is checked with rationals, with another start for each pair.
     start = (ALL.index(src) + ALL.index(dst)) % 5
     chosen = slice(start, None, 5) if len(patterns) == 1 << 16 else slice(None)
     want = [expected(int(b), src, dst, saturate) for b in patterns[chosen]]

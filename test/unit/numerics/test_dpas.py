@@ -242,7 +242,7 @@ def one(acc: float, a: list[float], b: list[float], model: str, W: str = "tf32")
 
 
 def test_models_differ_where_they_should() -> None:
-    # Two halves of the last place: added one by one to 2^24 each is lost, together they count.
+    # Two halves of the last place: added to 2^24 one by one each is lost; their sum is not.
     assert one(2.0**24, [1, 1], [1, 1], "fma") == 2.0**24
     assert one(2.0**24, [1, 1], [1, 1], "stage") == 2.0**24
     assert one(2.0**24, [1, 1], [1, 1], "exact") == 2.0**24 + 2

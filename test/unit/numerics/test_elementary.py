@@ -41,7 +41,7 @@ def patterns(fmt: str, count: int, seed: int = 1) -> np.ndarray:
 
 
 def magnitudes(bits: np.ndarray, fmt: str) -> np.ndarray:
-    """What patterns without sign mean, as doubles; infinity means the number that follows the greatest."""
+    """Patterns without sign as doubles; infinity stands for the number that follows the greatest."""
     width, fraction, _ = FORMATS[fmt]
     field = (bits >> fraction).astype(np.int64)
     mantissa = (bits & ((1 << fraction) - 1)).astype(np.float64) + np.where(field > 0, 2.0**fraction, 0.0)
@@ -187,7 +187,7 @@ def test_transcendental_in_decimals_only(name: str) -> None:
 
 @pytest.mark.parametrize("name", TRANSCENDENTAL)
 def test_transcendental_near_middles(name: str) -> None:
-    """Of some million numbers, those whose results are nearest to the middle between two."""
+    """Among some million numbers, those with results nearest to a midpoint of two numbers."""
     rng = np.random.default_rng(5)
     if name == "exp":
         x = rng.uniform(-151, 128, 1 << 20).astype(np.float32)
@@ -249,7 +249,7 @@ def sample(name: str, fmt: str, count: int) -> np.ndarray:
 @pytest.mark.parametrize("fmt", ["hf", "bf", "f"])
 @pytest.mark.parametrize("name", TRANSCENDENTAL)
 def test_decisions(name: str, fmt: str) -> None:
-    """The few numbers that f64 does not decide take another way: here all do."""
+    """The few numbers that f64 does not decide are computed in another way: here all are."""
 
     def decided(bits: np.ndarray, fmt: str) -> np.ndarray:
         found = [ziv.decide(name, x, TYPES[fmt]) for x in wide(bits, fmt).tolist()]
@@ -287,7 +287,7 @@ def test_powers_that_round_to_subnormals() -> None:
         check_transcendental("exp", fmt, around, all_exact=True)
 
 
-# What is algebraic is compared with products that f64 holds exactly.
+# Algebraic functions are compared with products that f64 represents exactly.
 
 
 def check_between(low: np.ndarray, middle: np.ndarray, high: np.ndarray, even: np.ndarray) -> None:
@@ -469,7 +469,7 @@ def test_shapes_and_arguments() -> None:
     x.flags.writeable = False
     numerics.round_down(x, "f")
     np.testing.assert_array_equal(x, before)
-    # A table is not handed out to be written to.
+    # Callers cannot write to a table.
     first = numerics.exp(np.zeros(4, np.float16), "hf")
     first[:] = 7
     assert float(numerics.exp(np.zeros(4, np.float16), "hf")[0]) == 1

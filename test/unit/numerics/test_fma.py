@@ -48,7 +48,7 @@ def check(a: np.ndarray, b: np.ndarray, c: np.ndarray, fmt: str) -> None:
 
 
 def random_bits(rng: np.random.Generator, fmt: str, count: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:
-    """Random patterns of either sign, whose exponents are in a part of their range."""
+    """Random patterns of either sign, with exponents in a part of their range."""
     exponent, fraction, _ = FORMATS[fmt]
     top = (1 << exponent) - 1
     fields = rng.integers(int(low * top), int(high * top) + 1, count).astype(np.uint64)
@@ -192,7 +192,7 @@ def test_many_against_python_floats(fmt: str) -> None:
 
 
 def test_f_in_f64_and_rationals() -> None:
-    """A million of usual size: where the f64 sum is not next to a middle, rounding it is right; else rationals."""
+    """A million usual numbers. A rounded f64 sum is right unless it is next to a midpoint; then rationals decide."""
     rng = np.random.default_rng(7)
     a, b, c = (rng.standard_normal(1 << 20).astype(np.float32) for _ in range(3))
     total = a.astype(np.float64) * b + c

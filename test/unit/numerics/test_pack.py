@@ -1,4 +1,4 @@
-"""Register layouts: inverse to each other, where the specification says, and what DPAS multiplies."""
+"""Register layouts: inverses, places by the specification, and the operands that DPAS multiplies."""
 
 import ml_dtypes
 import numpy as np
@@ -20,7 +20,7 @@ INTEGERS = [f"{s}{n}" for n in (1, 2, 4, 8) for s in "us"]
 
 
 def matrix(rng: np.random.Generator, shape: tuple[int, ...], precision: str) -> np.ndarray:
-    """Small integers, which every format holds."""
+    """Small integers, which every format represents."""
     if precision in DTYPES:
         return rng.integers(-4, 5, shape).astype(DTYPES[precision])
     bits = int(precision[1:])

@@ -20,7 +20,7 @@ _NEWER = (
 
 
 def opt(text, *flags):
-    """What iree-opt makes of a text; None if it refuses it."""
+    """The output of iree-opt for a text; None if it rejects the text."""
     ran = subprocess.run([IREE_OPT, "-", *flags], input=text, capture_output=True, text=True, timeout=120)
     return ran.stdout if ran.returncode == 0 else None
 

@@ -22,7 +22,7 @@ def lower(text: str, gpu: str = "pvcxt") -> Program:
     try:
         xegpu_py.run_pipeline(module, f"builtin.module(xegpu-to-visa{{target={gpu}}})")
     except DiagnosticError:
-        # What one message or instruction does not do is split.
+        # Ops that exceed one message or instruction are split.
         module = xegpu_py.parse(text)
         xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize{{target={gpu}}},xegpu-to-visa{{target={gpu}}})")
     return visa.program_of(visa.kernels(module.operation)[0])

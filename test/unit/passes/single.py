@@ -1,4 +1,4 @@
-"""f32 arithmetic of our own, to the bit, by exact fractions: nothing of it is the product's."""
+"""f32 arithmetic of our own, to the bit, by exact fractions: it shares no code with the product."""
 
 import math
 from fractions import Fraction

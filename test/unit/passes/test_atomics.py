@@ -103,7 +103,7 @@ def test_every_kind_of_every_type(target, space):
         compiled = xegpu_py.compile(module, f"{kind}_{t}", target=target, engine=engine)
         compiled(memory, old)
         if kind == "assign":
-            # The last one wins, whichever that is.
+            # Any of the lanes may be the last one to write.
             for place in set(PLACES):
                 assert memory[place] in ([values[i] for i in lanes_at(place)] or [before[place]])
         else:
@@ -180,7 +180,7 @@ def test_bytes_at_the_end_of_an_array(engine, size):
 @pytest.mark.parametrize("target", ["pvc", "dg2"])
 @pytest.mark.parametrize("element", ["i8", "i32", "bf16", "f32", "i64"])
 def test_updates_by_a_region(target, element):
-    """Each subgroup doubles an element and adds three, and keeps what it found."""
+    """Each subgroup doubles an element and adds three, and keeps the old element."""
     suffix, three = ("f", "3.0") if "f" in element else ("i", "3")
     text = f"""
     gpu.module @m {{ gpu.func @k(%m: memref<4x4x{element}>, %found: memref<8x{element}>) kernel {{
@@ -218,7 +218,7 @@ def test_the_finalizer_accepts_updates_of_bytes(target, platform, space):
 
 @pytest.mark.parametrize("items", [16, 37])
 def test_updates_by_a_region_of_work_items(items):
-    """Those that come there update, each with its own number and at its own place, and find what others left."""
+    """Active work items update, each with its own number and at its own place, and read the results of others."""
     text = """
     gpu.module @m { gpu.func @k(%m: memref<4xi32>, %found: memref<?xi32>) kernel
         attributes {xegpu.subgroup_size = 16 : i32} {
@@ -245,7 +245,7 @@ def test_updates_by_a_region_of_work_items(items):
         for place in range(4):
             mine = [i for i in range(place, items, 4) if i >= 5]
             assert memory[place] == place + 2 * sum(mine)
-            # Each found what those before it had left: all are sums of different ones.
+            # Each item has read the sum of the earlier updates, so that all sums differ.
             assert len(set(found[mine])) == len(mine) and min(found[mine]) == place
         assert (found[:5] == -1).all()
 

@@ -1,4 +1,4 @@
-"""Kernels lowered to vISA are programs below the IR, of which ops are made when somebody looks."""
+"""Kernels lowered to vISA are programs below the IR, whose ops are created when the IR is accessed."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ PIPELINE = "builtin.module(xegpu-to-visa-pipeline)"
 
 @pytest.fixture
 def calls(monkeypatch):
-    """How often programs are decoded from ops, and made into ops."""
+    """Counts of programs that are decoded from ops, and converted to ops."""
     count = {"decoded": 0, "built": 0}
 
     def counted(name, function):

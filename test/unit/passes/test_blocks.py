@@ -136,7 +136,7 @@ def test_the_finalizer_accepts_what_is_in_place_of_messages(target, access):
 
 
 def test_a_block_that_moved_to_an_odd_column_is_transposed():
-    """The column is what the descriptor begins at and all that it was moved by."""
+    """The column is the sum of the descriptor's first column and all its moves."""
     text = """
     gpu.module @m { gpu.func @k(%a: memref<64x64xf16>, %o: memref<8x16xf16>) kernel {
       %t = xegpu.create_nd_tdesc %a[0, 0] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<16x8xf16>
@@ -156,7 +156,7 @@ NARROW = COPY.replace("?x?", "8x6").replace("[1, 4]", "[0, 0]")
 
 @pytest.mark.parametrize(("target", "message"), [("pvcxt", False), ("bmg", False), ("cri", True)])
 def test_rows_of_12_bytes_are_messages_on_cri(target, message):
-    """Xe3P's surfaces need multiples of 4 bytes alone; older ones need rows of 64."""
+    """Xe3P's surfaces need only multiples of 4 bytes; older ones need rows of at least 64 bytes."""
     for engine in ("interpreter", "jit"):
         kernel = xegpu_py.compile(NARROW, target=target, engine=engine)
         source, out = np.arange(48, dtype=np.float16).reshape(8, 6), np.zeros((8, 6), np.float16)
@@ -190,7 +190,7 @@ gpu.module @m {
     "case", [(8, 16, 32), (8, 20, 48), (8, 5, 10), (5, 17, 35), (3, 16, 100), (7, 18, 36), (8, 10, 24), (8, 12, 32)]
 )
 def test_surfaces_of_extents_that_a_call_gives(case):
-    """They are checked at the call; those that messages cannot address are gathered."""
+    """Surfaces are checked at the call; those that messages cannot address are gathered."""
     rows, half, pitch = case
     fits = 4 * half >= 64 and 2 * pitch % 16 == 0
     kernel = xegpu_py.compile(SURFACE, engine="both", cache="off")

@@ -41,7 +41,7 @@ def run(text, arrays, subgroups, lanes):
     compiled(*arrays, grid=(1,), block=(subgroups * lanes,))
 
 
-# Distributed they are of ops that the others are of too.
+# Distributed, they consist of ops that the others contain too.
 SAME_OPS = (reshaped, reshaped_anew, masked_contract, masked_gather, masked_read, masked_write)
 
 
@@ -164,7 +164,7 @@ def test_matmul(subgroups):
 
 @pytest.mark.parametrize("element", ["f16", "bf16", "f8E5M2"])
 def test_constants_of_small_floats(element):
-    """One row of a table for each lane of each subgroup, and the way through lanes that the store's layout asks for."""
+    """One row of a table for each lane of each subgroup, and the exchange of elements for the store's layout."""
     numbers = [(i * 5 % 64 - 30) / 4 for i in range(64)]
     blocked, cyclic = nested([2], [1], [16], [2], [1], [1]), nested([2], [2], [16], [1], [1], [1])
     text = f"""

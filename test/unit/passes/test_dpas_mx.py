@@ -274,7 +274,7 @@ def rounding(source, target, count):
 @pytest.mark.parametrize("target", ["f8E5M2", "f8E4M3FN", "f4E2M1FN"])
 @pytest.mark.parametrize("source", ["f16", "bf16", "f32"])
 def test_every_number_is_rounded(source, target, gpu):
-    """All numbers of 16 bits; of f32 those beside them too, where ties are broken."""
+    """All numbers of 16 bits; for f32 also their neighbours, where ties are broken."""
     name, dtype = DTYPES[source]
     every = np.arange(1 << 16).astype(np.uint16).view(np.float16 if source == "f32" else dtype)
     values = every.astype(dtype)

@@ -122,7 +122,7 @@ gpu.module @m {{
      ("muli", "i32"), ("muli", "i64"), ("addi", "i64"), ("assign", "f64"), ("maxs", "i64"), ("minnumf", "f64")],
 )  # fmt: skip
 def test_atomic_updates_without_a_message(kind, t, space):
-    """In global and in shared local memory; where a lane fails once it tries again."""
+    """In global and in shared local memory. A lane whose compare and swap fails tries again."""
     dtype = {"bf16": ml_dtypes.bfloat16, "i16": np.int16, "i32": np.int32, "i64": np.int64, **DTYPES}[t]
     text = f"""
 gpu.module @m {{
@@ -197,7 +197,7 @@ REDUCTIONS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", REDUCTIONS)
 def test_reductions(form, kind, t):
-    """Also of NaN alone."""
+    """Also reductions of NaNs only."""
     body = REDUCTIONS[form].format(kind=kind, t=t)
     text = f"""
 gpu.module @m {{
@@ -225,7 +225,7 @@ gpu.module @m {{
 @pytest.mark.parametrize("block", [16, 5])
 @pytest.mark.parametrize("kind", KINDS)
 def test_reductions_of_a_subgroup(kind, block):
-    """Lanes that are missing in the workgroup's last subgroup change nothing."""
+    """Lanes that the workgroup's last subgroup lacks change nothing."""
     text = f"""
 gpu.module @m {{
   gpu.func @k(%m: memref<16xf32>, %o: memref<16xf32>) kernel attributes {{xegpu.subgroup_size = 16 : i32}} {{
@@ -248,7 +248,7 @@ gpu.module @m {{
 
 @pytest.mark.parametrize("t", DTYPES)
 def test_copysign(t):
-    """Of NaN and zeros too."""
+    """Also the sign of NaN and of zeros."""
     a, b = (np.concatenate([v, -v]).astype(DTYPES[t]) for v in pairs(DTYPES[t]))
     text = f"""
 gpu.module @m {{

@@ -88,7 +88,7 @@ def test_integer_exponents():
 
 @pytest.mark.parametrize("t", ["i8", "i32", "i64"])
 def test_integer_powers(t):
-    """Of any numbers, with exponents that are known and not; 0 to a negative power is undefined."""
+    """Powers of any numbers, with constant and dynamic exponents; 0 to a negative power is undefined."""
     forms = ["{r} = math.ipowi {a}, {b} : {t}"]
     for n in (0, 5, -3):
         forms.append(

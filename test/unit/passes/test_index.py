@@ -70,7 +70,7 @@ COMPARISONS: dict[str, Callable[[int, int], int]] = {
 }
 
 RANGES = ((-(1 << 63), (1 << 63) - 1), (0, (1 << 40) - 1), (-(1 << 31), (1 << 31) - 1), (0, (1 << 31) - 1), (0, 255))
-"""What operands are brought into, so that some are known to fit in 32 bits."""
+"""The ranges of operands, some of which are known to fit in 32 bits."""
 
 
 def between(low: int, high: int, value: str, kind: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""What each pass of the pipeline makes prints, parses again, verifies, and prints as before."""
+"""The output of each pass of the pipeline is printed, parsed and verified, and then prints the same text."""
 
 import re
 

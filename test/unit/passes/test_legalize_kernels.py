@@ -1,4 +1,4 @@
-"""Kernels before and after `xegpu-legalize`: what they compute, where they branch, and that it fits the target."""
+"""Kernels before and after `xegpu-legalize`: their results, their branches, and that they fit the target."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_what_the_target_accepts_lowers(case, target):
     try:
         xegpu_py.run_pipeline(module, f"builtin.module({verify})")
     except DiagnosticError:
-        # What legalization leaves is accepted.
+        # The result of legalization is accepted.
         xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize{{target={target}}},{CLEAN},{verify})")
     xegpu_py.run_pipeline(module, f"builtin.module(xegpu-to-visa{{target={target}}})")
 

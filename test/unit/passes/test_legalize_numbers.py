@@ -1,4 +1,4 @@
-"""Arithmetic that elements do not have: each result is the exact one, rounded once."""
+"""Arithmetic on elements without instructions for it: each result is the exact one, rounded once."""
 
 import operator
 from fractions import Fraction
@@ -209,7 +209,7 @@ INTEGERS = (0, 1, -1, 2, 3, 5, 100, -100, 127, -128, 1000, 40000, 61439, 61440, 
 @pytest.mark.parametrize("source", ["i8", "i16", "i32", "i64"])
 @pytest.mark.parametrize("name", ["sitofp", "uitofp"])
 def test_integers_to_bf8(source, name):
-    """By way of f64, which holds them all."""
+    """Through f64, which represents all of them."""
     x = np.resize(np.array(INTEGERS), LANES).astype(DTYPES[source])
     body = f"%r = arith.{name} %a0 : vector<{LANES}x{source}> to vector<{LANES}xf8E5M2>"
     held = x if name == "sitofp" else x.view(f"u{x.itemsize}")
@@ -227,7 +227,7 @@ def test_bf8_to_integers(to):
 
 @pytest.mark.parametrize("name", ["exp", "expm1", "log", "log2", "log10", "log1p"])
 def test_functions_of_bf8(name):
-    """Of all numbers, computed in f32 and rounded."""
+    """Functions of all numbers, computed in f32 and rounded."""
     x = np.arange(256, dtype=np.uint8).view(ml_dtypes.float8_e5m2)
     kind = f"vector<{LANES}xf8E5M2>"
     found = apply(f"%r = math.{name} %a0 : {kind}", [x], ["f8E5M2"], "f8E5M2")

@@ -1,4 +1,4 @@
-"""Changes of layout within a subgroup: every lane gets what it wants, in as few shuffles as there can be."""
+"""Changes of layout within a subgroup: every lane gets its elements with the fewest possible shuffles."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -20,7 +20,7 @@ def check(how, have, want):
 
 
 def least(have, want):
-    """The most elements that one lane must give away or be given; each element is in one lane only."""
+    """The most elements that one lane must send or receive; each element is in one lane only."""
     where = {int(e): lane for lane, row in enumerate(have[0]) for e in row}
     given, got = np.zeros(len(have[0]), int), np.zeros(len(have[0]), int)
     for lane, row in enumerate(want[0]):

@@ -24,7 +24,7 @@ def whole(array):
 
 
 def run(text, *arguments, grid=1, block=None, **options):
-    """The arguments after the kernel, of which all engines make the same."""
+    """The arguments after the kernel, which are the same on all engines."""
     found = []
     for engine in ("reference", "both"):
         given = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
@@ -108,7 +108,7 @@ def test_products_of_bytes_in_memory(element):
 
 @pytest.mark.parametrize("element", ["i4", "i2"])
 def test_blocks_at_any_column(element):
-    """Blocks that begin within bytes, move, and reach out of bounds on all sides; their elements go to bytes."""
+    """Blocks that begin within bytes, move, and exceed the bounds on all sides; their elements are stored as bytes."""
     text = kernel(
         f"%a: memref<?x?x{element}>, %out: memref<5x8x16xi8>, %x: index, %y: index, %d: index",
         f"""
@@ -150,7 +150,7 @@ MOVES = """
 
 @pytest.mark.parametrize(("element", "space"), [("i4", ""), ("i2", ""), ("i4", ", 3")])
 def test_stores_at_any_column(element, space):
-    """Two subgroups store blocks that meet within a byte, and one reaches over the edges; nothing else changes."""
+    """Two subgroups store blocks that share a byte, and one block exceeds the edges; nothing else changes."""
     local = "#xegpu.tdesc_attr<memory_scope = slm>" if space else ""
     desc = f"!xegpu.tensor_desc<4x16x{element}{', ' + local if local else ''}>"
     memory = f"memref<6x48x{element}{space}>"
@@ -270,7 +270,7 @@ BINARY = {
 
 @pytest.mark.parametrize("element", ["i4", "i2"])
 def test_arithmetic_of_all_pairs(element):
-    """Each op on all pairs, one vector of all; what has no form here is computed in wider integers by hand."""
+    """Each op on all pairs in one vector. Ops that are not in `BINARY` are computed in wider integers."""
     bits = int(element[1])
     count = 1 << bits
     a, b = (g.ravel().astype(np.int8) for g in np.meshgrid(np.arange(count), np.arange(count)))
@@ -278,7 +278,7 @@ def test_arithmetic_of_all_pairs(element):
     u, s = (a.astype(int), b.astype(int)), signed
     nonzero, shifts = np.where(u[1] == 0, 1, u[1]), u[1] % bits
     divisor = np.where(s[1] == 0, 1, s[1])
-    # The one quotient that does not fit is no number at all.
+    # The only quotient that overflows is undefined.
     divisor = np.where((s[0] == -count // 2) & (divisor == -1), 1, divisor)
     cases = {name: (function(*s), b) for name, function in BINARY.items()}
     cases |= {
@@ -449,7 +449,7 @@ def test_views_and_shared_local_memory():
 
 
 def test_arguments():
-    """One element to a byte, or packed; what is given twice is one array, and only what is written changes."""
+    """One element a byte, or packed. An array that is passed twice is one array, and only written elements change."""
     text = kernel("%a: memref<?xi4>, %b: memref<?xi4>", """
   %c0 = arith.constant 0 : index
   %v = vector.load %a[%c0] : memref<?xi4>, vector<8xi4>
@@ -471,7 +471,7 @@ def test_arguments():
         b = numbers("i4", 12, sign="u")
         run_it(values, b)
         np.testing.assert_array_equal(whole(b)[:8] & 15, doubled[:8])
-        # What begins within another array's bytes, or may not be written.
+        # Arrays that begin within another array's bytes, or are read-only.
         with pytest.raises(ValueError, match="overlaps another array"):
             run_it(a, a[1:])
         fixed = values.copy()
@@ -577,7 +577,7 @@ def test_floats_of_four_bits_are_moved():
 
 
 def test_positions_that_a_loop_computes_beside_numbers():
-    """The loop carries an index and a vector of i4; the index is used behind it."""
+    """The loop carries an index and a vector of i4; the index is used after it."""
     body = """
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index

@@ -1,4 +1,4 @@
-"""The elements that each work item gets of a block are those that the RFC's sg_map says."""
+"""Each work item gets the elements of a block that the RFC's sg_map gives it."""
 
 from __future__ import annotations
 

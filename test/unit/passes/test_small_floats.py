@@ -29,7 +29,7 @@ def test_f32_to_bf8_is_rounded_once():
     ends = np.arange(0x7C, dtype=np.uint8).view(BF8).astype(np.float32)
     halfway = (ends[1:] + ends[:-1]) / 2
     beside = [np.nextafter(halfway, np.float32(to)) for to in (np.inf, -np.inf)]
-    # What f16 would round to halfway, and what is near its end.
+    # Numbers that f16 would round to a midpoint, and numbers near its greatest number.
     hidden = halfway * np.float32(1 + 2**-20)
     special = np.array([61439.9, 61440, 65519, 65520, 1e9, np.inf, np.nan, 1e-40, 2.0**-17, 2.0**-17 + 2.0**-40], "f4")
     x = np.concatenate([ends, halfway, *beside, hidden, special])
@@ -214,7 +214,7 @@ def test_functions_of_all_bf8(op):
 
 @pytest.mark.parametrize("op", ["log10", "log1p", "expm1", "exp"])
 def test_functions_of_f64_are_refused(op):
-    """By way of f32 they would be silently wrong."""
+    """Through f32 they would be silently wrong."""
     text = f"""gpu.module @k {{ gpu.func @f(%y: memref<1xf64>, %x: f64) kernel {{
       %c0 = arith.constant 0 : index
       %r = math.{op} %x : f64

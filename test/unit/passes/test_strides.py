@@ -1,4 +1,4 @@
-"""Tensors whose innermost stride is not known when compiling, or is not 1: elements are those that numpy has there."""
+"""Tensors with an innermost stride that is unknown at compile time, or is not 1, have the same elements as in numpy."""
 
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ def test_tiles(steps, order):
 
 @pytest.mark.parametrize("step", [1, 3])
 def test_views_and_strides_that_the_kernel_computes(step):
-    """Of a subview, of strides that are given with the descriptor, and of a line at an address; in a loop, too."""
+    """Blocks of a subview, with strides that the descriptor gives, and of a line at an address; also in a loop."""
     array, view = matrix(), "memref<32x20xf32, strided<[64, ?]>>"
     cut = f"%v = memref.subview %m[0, 0] [32, 20] [1, %s] : memref<64x64xf32> to {view}"
     subview = block(view, (8, 16)).replace(f"%m: {view}", "%m: memref<64x64xf32>").replace(
@@ -204,7 +204,7 @@ def test_a_launch_checks_strides_that_a_kernel_promises():
 
 @pytest.mark.parametrize("kind", ["memref<3x3x17xf64, strided<[54, 18, 1]>>", "memref<?x?x?xf64, strided<[?, ?, 1]>>"])
 def test_matrices_that_begin_at_no_multiple_of_64_bytes(kind):
-    """Of a tensor of three dimensions: they are gathered, where that is known when compiling or at the call."""
+    """Matrices of a 3D tensor are gathered, whether this is known at compile time or at the call."""
     text = block(kind, (2, 3, 8), at="1, 0, 2").replace("xf32", "xf64")
     array = np.arange(3 * 3 * 18, dtype=np.float64).reshape(3, 3, 18)[..., :17]
     compiled, out, expected = xegpu_py.compile(text, cache="off"), np.zeros((2, 3, 8)), array.copy()
@@ -218,7 +218,7 @@ def test_matrices_that_begin_at_no_multiple_of_64_bytes(kind):
 @pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.parametrize("chosen", [0, 1])
 def test_descriptors_that_branches_choose(step, chosen):
-    """Of an array with an innermost stride that is not known, and of one where it is 1."""
+    """Descriptors of an array with an unknown innermost stride, and of one with stride 1."""
     desc = "!xegpu.tensor_desc<16xf32>"
     text = kernel(f"%m: {LINE}, %o: memref<16xf32>, %n: memref<4096xf32>, %which: i8", f"""
     %c0 = arith.constant 0 : index

@@ -1,4 +1,4 @@
-"""Sweeps of what has changed find what sweeps over everything find, in the same order, and take few visits."""
+"""Sweeps over changed rules find the same as sweeps over all rules, in the same order, with few visits."""
 
 import random
 
@@ -8,7 +8,7 @@ from xegpu_py.passes.common.layouts.flow import Sweeps
 
 
 def rules(r, count):
-    """What each number needs, and what it gives."""
+    """Rules: the numbers that each one needs, and the numbers that it gives."""
     pick = [(r.randint(0, min(2, count)), r.randint(0, min(3, count))) for _ in range(count)]
     return [(r.sample(range(count), needs), r.sample(range(count), gives)) for needs, gives in pick]
 

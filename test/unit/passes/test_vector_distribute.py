@@ -1,4 +1,4 @@
-"""Distributed code computes, lane by lane, what the layouts say of the undistributed code's results."""
+"""Each lane of distributed code computes its part, by the layouts, of the undistributed code's results."""
 
 import math
 
@@ -112,7 +112,7 @@ def test_lanes_compute_what_they_do_by_iree_opt(kind, cases):
         (ours, by), (theirs, by_theirs) = written(module, program), written(peer, program)
         assert np.array_equal(ours, theirs)
         for mine, other in zip(by, by_theirs):
-            # Of lanes that hold the same, iree-opt lets one write.
+            # If several lanes hold the same element, iree-opt lets one of them write.
             assert np.array_equal(mine, other) or not other.any()
         compared += 1
     assert compared == cases

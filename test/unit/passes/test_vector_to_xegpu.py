@@ -1,4 +1,4 @@
-"""`vector-to-xegpu`: vector's accesses of memory give what numpy's indexing gives."""
+"""`vector-to-xegpu`: memory accesses of the vector dialect equal numpy's indexing."""
 
 import numpy as np
 

@@ -80,7 +80,7 @@ def lowered(source: object, optimize: bool) -> xegpu_py.CompiledKernel:
 
 
 MINIMAL = {name for name in CASES if name.startswith(("call", "gather_scatter"))}
-"""Kernels that lowering leaves nothing to improve in."""
+"""Kernels that visa-optimize cannot improve after lowering."""
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -161,7 +161,7 @@ def test_kernel_that_loads_ahead_leaves_the_same_bits(name):
         left.append(given[-1].tobytes())
         loads.append(kernel.ir("xegpu").count("xegpu.load_nd"))
     assert left[0] == left[1]
-    # Those before the loop come on top.
+    # Those before the loop are additional.
     assert loads[0] < loads[1]
 
 

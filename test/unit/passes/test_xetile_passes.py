@@ -42,7 +42,7 @@ TYPES = ["f32", "f16", "bf16", "i8", "i32"]
 )
 @example("f32", (1, 1), (16, 17), (16, 0), "[0, 1]", "pvcxt", True)
 def test_tiles_of_any_shape_in_matrices_of_any_shape(element, shape, matrix, place, order, target, padded):
-    """A tile with an edge or more outside of its matrix is loaded, and stored to another one."""
+    """A tile that exceeds one or more edges of its matrix is loaded, and stored to another matrix."""
     (h, w), (rows, columns), (y, x) = shape, matrix, place
     memref, kind, vector = f"memref<{rows}x{columns}x{element}>", tile(h, w, element), f"vector<{h}x{w}x{element}>"
     source, source_kind = memref, kind
@@ -232,7 +232,7 @@ def test_scattered_tiles_of_any_size(element, count, masked, padded):
 @pytest.mark.parametrize("in_bounds", [True, False])
 @pytest.mark.parametrize("shape", [(8, 16), (16, 32), (5, 12), (8, 1)])
 def test_tiles_in_shared_local_memory(element, in_bounds, shape):
-    """Written by one subgroup and read by another one, row by row where that is known to be right."""
+    """Data that one subgroup writes and another one reads, row by row where that is known to be correct."""
     h, w = shape
     space = tile(h, w, element, space="memory_space = 3")
     vector, mark = f"vector<{h}x{w}x{element}>", " {in_bounds = true}" if in_bounds else ""

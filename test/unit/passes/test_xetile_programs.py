@@ -1,4 +1,4 @@
-"""Random kernels of XeTile, whatever their maps, store what numpy computes."""
+"""Random kernels of XeTile with any maps store the results that numpy computes."""
 
 from fractions import Fraction
 
@@ -143,7 +143,7 @@ def test_groups_that_lie_in_several_parts():
 
 
 def test_a_product_whose_factors_are_divided_along_k():
-    """Nothing says how the product is divided among subgroups: any map gives the same numbers."""
+    """The product has no map; any division among subgroups gives the same numbers."""
     a_tile, b_tile, c_tile = (
         f"!xetile.tile<{shape}, #xetile.tile_attr<wg_map = <sg_layout = {list(layout)}, sg_data = {list(data)}>>>"
         for shape, layout, data in (

@@ -14,7 +14,7 @@ def whole(*shape, dtype=np.float32):
 
 
 def window(matrix, row, column, height, width, fill=0):
-    """A part of a matrix; what is outside of it is `fill`."""
+    """A part of a matrix; out-of-bounds elements are `fill`."""
     found = np.full((height, width), fill, matrix.dtype)
     for y, x in np.ndindex(height, width):
         if 0 <= row + y < matrix.shape[0] and 0 <= column + x < matrix.shape[1]:
@@ -62,7 +62,7 @@ STRIDED = "memref<24x48xf32, strided<[?, 1], offset: ?>>"
 )
 @pytest.mark.parametrize("source", ["%X[%before, 4]", "%X[18, 40]"])
 def test_tiles_of_two_matrices_are_made_one(shape, other, padded, target, source):
-    """By block messages and element by element; one lies partly before its matrix, or beyond it."""
+    """By block messages and by single elements; one tile is partly before its matrix, or beyond it."""
     h, w = shape
     tile, padding = f"!xetile.tile<{h}x{w}xf32>", "{padding = 5.0 : f32}" if padded else ""
     text = EITHER.format(x=DYNAMIC, y=other, tile=tile, source=source, padding=padding, h=h, w=w)
@@ -127,7 +127,7 @@ def test_tiles_of_an_address_and_of_a_memref_are_made_one():
 
 
 def test_two_buffers_take_turns():
-    """What is written to one by some subgroups is read from it by others, while the other one is free."""
+    """Some subgroups read from one buffer the data that others have written, while the other buffer is free."""
     attr = "#xetile.tile_attr<wg_map = <sg_layout = {}, sg_data = {}>{}>"
     shared = ", memory_space = 3"
     square, rows = ("[2, 2]", "[16, 16]"), ("[4, 1]", "[8, 32]")

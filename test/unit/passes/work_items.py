@@ -360,7 +360,7 @@ def tell(w: Writer, known: list[str]) -> Callable[[list[Item]], None]:
     valid = w.name()
     other = w.name()
     w.emit(f"{other}, {valid} = gpu.shuffle {kind} {value}, {offset}, {size} : i32")
-    # What lanes outside of their segment get is not said.
+    # The result of lanes outside of their segment is undefined.
     w.emit(f"{result} = arith.select {valid}, {other}, {value} : i32")
 
     def shuffle(items: list[Item]) -> None:

@@ -1,4 +1,4 @@
-"""The algorithms of `numerics.functions` are near the functions, and are those that kernels compute with."""
+"""The algorithms of `numerics.functions` are close to the functions, and kernels compute with them."""
 
 import math
 
@@ -108,6 +108,6 @@ gpu.module @kernels {{
 
 
 def test_exponentials_beyond_the_range():
-    """Also where the product with log2(e) is infinite."""
+    """Also arguments whose product with log2(e) is infinite."""
     x = np.array([-3.4e38, -2.7e38, -104, 89, 2.7e38, 3.4e38, -np.inf, np.inf, np.nan], np.float32)
     np.testing.assert_array_equal(functions.natural_exp(x), [0, 0, 0, np.inf, np.inf, np.inf, 0, np.inf, np.nan])

@@ -16,7 +16,7 @@ RNG = np.random.default_rng(7)
 
 
 def evaluate(body, result, *arguments, attributes="", **launch):
-    """What `%r` is, of vectors (or memrefs) `%a0`, `%a1`, which are given as (type, array)."""
+    """The value of `%r`, computed from vectors (or memrefs) `%a0`, `%a1`, which are given as (type, array)."""
     shape, element = vector_of(result)
     memrefs = [(f"memref<{'x'.join(map(str, (*a.shape, vector_of(t)[1])))}>", t, a) for t, a in arguments]
     out = f"memref<{'x'.join(map(str, (*shape, element)))}>"
@@ -123,7 +123,7 @@ def test_special_floats(kind):
 
 
 def test_conversions_round_once():
-    """Numbers beside the middles of f8E5M2 and bf16, where rounding twice goes wrong."""
+    """Numbers next to midpoints of f8E5M2 and bf16, where rounding twice gives wrong results."""
     x = np.array([1.125 + 2.0**-30, 1.125, 1.375 - 2.0**-30, 2.0**-17 * (1 + 2.0**-40), 61440.0, 61439.99, np.nan])
     found = evaluate(
         "%r = arith.truncf %a0 : vector<7xf64> to vector<7xf8E5M2>", "vector<7xf8E5M2>", ("vector<7xf64>", x)
@@ -204,7 +204,7 @@ def test_transfers_with_a_permutation_a_mask_and_an_edge():
 
 
 def test_a_masked_read_that_transposes_passes_values_through():
-    """The mask has memory's dimensions, and what is passed through the vector's."""
+    """The mask has memory's dimensions, and the pass-through value the vector's."""
     x = np.arange(30, dtype=np.float32).reshape(5, 6)
     body = """%pad = arith.constant 0.0 : f32
       %else = arith.constant dense<7.0> : vector<6x5xf32>
@@ -266,7 +266,7 @@ def test_three_dimensional_blocks_obey_every_bound():
 
 
 def test_unstructured_control_flow_of_work_items():
-    """Collatz: lanes leave the loop at different times, and meet behind it."""
+    """Collatz: lanes leave the loop at different times, and reconverge after it."""
     text = """gpu.module @k { gpu.func @f(%out: memref<40xi32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
       %zero = arith.constant 0 : i32
       %one = arith.constant 1 : i32
@@ -371,7 +371,7 @@ def test_a_compiled_kernel_knows_its_block():
 
 
 def test_missing_lanes_are_neutral_in_a_reduction():
-    """A subgroup of 5 lanes of 16: of nothing but NaN the greatest number is NaN."""
+    """A subgroup of 5 lanes of 16. If all numbers are NaN, the greatest number is NaN."""
     text = """gpu.module @k { gpu.func @f(%a: memref<5xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
       %i = gpu.lane_id
       %x = memref.load %a[%i] : memref<5xf32>

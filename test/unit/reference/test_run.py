@@ -64,7 +64,7 @@ EXAMPLES = RUN.parents[1] / "examples"
     [("gemm.mlir", 1024, {"grid": (128, 64)}), ("gemm_bf16.mlir", 512, {"grid": (4, 4), "block": (4, 4)})],
 )
 def test_the_examples_leave_the_bytes_of_the_jit(name, size, launch):
-    """Two workgroups of each."""
+    """Two workgroups of each example."""
     rng = np.random.default_rng(3)
     a, b = (rng.standard_normal((size, size)).astype(ml_dtypes.bfloat16) for _ in range(2))
     found, expected = np.zeros((size, size), np.float32), np.zeros((size, size), np.float32)
@@ -75,7 +75,7 @@ def test_the_examples_leave_the_bytes_of_the_jit(name, size, launch):
 
 
 def test_every_file_has_a_line():
-    """Or compares the engines with the reference by itself."""
+    """Each file has a line, or compares the engines with the reference itself."""
     alone = {file for file in FILES if "--engine reference" in file.read_text()}
     assert set(FILES) - {line.file for line in LINES} <= alone
 

@@ -1,4 +1,4 @@
-"""`Kernel`: what it takes as arguments, and how it refuses the rest."""
+"""`Kernel`: the arguments that it accepts, and the errors for others."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_another_view_of_one_array_is_the_same_buffer() -> None:
 
 
 def test_columns_beside_each_other_do_not_overlap() -> None:
-    """Their elements are apart, though one's lie between the other's rows."""
+    """The arrays share no elements, although the elements of one are between the rows of the other."""
     x = np.zeros((4, 16), np.float32)
     x[:, :8] = np.arange(32, dtype=np.float32).reshape(4, 8)
     KERNEL(x[:, :8], x[:, 8:], 2, (0, 1), grid=2)

@@ -1,4 +1,4 @@
-"""`gpu.printf` and `cf.assert`: what kernels print is the same on all engines, and comes in one order."""
+"""`gpu.printf` and `cf.assert`: kernels print the same output in the same order on all engines."""
 
 import ctypes
 import itertools
@@ -56,7 +56,7 @@ def expected(grid, block):
 
 @pytest.mark.parametrize("engine", ["interpreter", "jit", "both", "reference"])
 def test_subgroups_print_in_order(engine, capsys):
-    """Of all types. Each one's lines are together, though a barrier lies between."""
+    """Numbers of all types. The lines of a subgroup are together, although a barrier is between them."""
     xegpu_py.compile(NUMBERS, engine=engine)(*ARRAYS, grid=3, block=4)
     assert capsys.readouterr().out == expected(3, 4)
 
@@ -109,7 +109,7 @@ gpu.module @m {
 @pytest.mark.parametrize("engine", ["both", "reference"])
 @pytest.mark.parametrize("size", [16, 32])
 def test_work_items_print_under_divergence(engine, size, capsys):
-    """Those that come to an op print there, in their order; a work item that there is not prints nothing."""
+    """Work items that reach an op print in order; absent work items print nothing."""
     text = WORK_ITEMS.replace("subgroup_size = 16", f"subgroup_size = {size}")
     xegpu_py.compile(text, engine=engine)(np.arange(40, dtype=np.float32), grid=2, block=21)
     lines = []
@@ -124,7 +124,7 @@ def test_work_items_print_under_divergence(engine, size, capsys):
 
 @pytest.mark.parametrize("engine", ["interpreter", "jit", "both", "reference"])
 def test_an_assertion_has_its_message(engine):
-    """It fails for item 30, which is active, and not for 31, which is not."""
+    """It fails for item 30, which is active, and not for item 31, which is inactive."""
     compiled, x = xegpu_py.compile(WORK_ITEMS, engine=engine), np.zeros(40, np.float32)
     compiled(x, block=30)
     with pytest.raises(DiagnosticError) as caught:
@@ -137,7 +137,7 @@ def test_an_assertion_has_its_message(engine):
 
 @pytest.mark.parametrize("engine", ["interpreter", "jit"])
 def test_output_that_does_not_fit_is_lost(engine, monkeypatch, capsys):
-    """What is printed is whole, and one is told how much is missing."""
+    """Printed lines are complete, and a message says how much is missing."""
     monkeypatch.setattr(prints, "BUFFER_BYTES", 1 << 10)
     text = """gpu.module @m { gpu.func @k(%n: index) kernel {
       %c0 = arith.constant 0 : index

@@ -11,7 +11,7 @@ from xegpu_py.kernel import Kernel
 from xegpu_py.runtime import progress
 from xegpu_py.runtime.progress import Progress
 
-# Each workgroup counts to the number that it is given.
+# Each workgroup counts to a given number.
 TEXT = """
 .version 3.8
 .kernel "count"
@@ -57,7 +57,7 @@ def test_long_runs_show_how_far_they_are(engine: str, monkeypatch: pytest.Monkey
     run(engine)
     shown = terminal.getvalue()
     assert "count:" in shown and "/1500 [" in shown and " workgroups/s]" in shown
-    # What is left is an empty line.
+    # An empty line remains.
     assert shown.endswith("\r") and not shown.split("\r")[-2].strip() and "\n" not in shown
 
 

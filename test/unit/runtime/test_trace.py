@@ -47,7 +47,7 @@ def test_long_changes_are_cut() -> None:
 
 
 class Rows:
-    """Counts by hand what statistics say."""
+    """Counts the statistics independently."""
 
     def __init__(self) -> None:
         self.executed: dict[int, int] = {}
@@ -87,6 +87,6 @@ def test_more_workgroups_than_run_at_once() -> None:
     x, y = np.arange(16 * count, dtype=np.float32) % 7, np.zeros(16 * count, np.float32)
     done = Kernel.from_assembly(SCALE)(x, y, 2, (0, 1), grid=(10, 20, 15))
     assert done.threads == count
-    # The kernel goes by the workgroup's x alone.
+    # The kernel uses only the workgroup's x.
     np.testing.assert_array_equal(y[:160], x[:160] * 2 + 1)
     assert not y[160:].any()

@@ -167,7 +167,7 @@ def reduction(random):
         value, left = w(f"vector.broadcast {value} : i32 to {typed((1,), 'i32')}"), (1,)
         found = found.reshape(1)
     if random.random() < 0.5:
-        # Back to the shape that it had.
+        # Restore the original shape.
         kept = (
             tuple(1 if d in dims else n for d, n in enumerate(shape))
             if math.prod(left) == math.prod(found.shape)

@@ -1,4 +1,4 @@
-"""Kernels of upstream's XeGPU compute what they mean, whatever their layouts say."""
+"""Kernels of upstream's XeGPU compute the right results with any layouts."""
 
 import itertools
 
@@ -189,7 +189,7 @@ LANES = """gpu.module @kernels {
 
 @pytest.mark.parametrize("engine", ["both", "reference"])
 def test_lanes_have_two_bytes_of_a_row_side_by_side(engine):
-    """Of the first factor's columns a lane has 16 bits at a time."""
+    """A lane has 16 consecutive bits of the first factor's columns."""
     rng = np.random.default_rng(1)
     a, b = rng.integers(-9, 10, (8, 64)).astype(np.int8), rng.integers(-9, 10, (64, 16)).astype(np.int8)
     c = np.ones((8, 16), np.int32)
@@ -198,7 +198,7 @@ def test_lanes_have_two_bytes_of_a_row_side_by_side(engine):
 
 
 def test_a_lane_has_a_column_of_sixteen_columns_of_bytes():
-    """A load that does not ask for VNNI gives what one gives that does, also of rows that VNNI cannot pack."""
+    """A load without VNNI gives the same as one with it, also for rows that VNNI cannot pack."""
     body = """
     %db = xegpu.create_nd_tdesc %b : memref<40x16xi8> -> !xegpu.tensor_desc<32x16xi8>
     %v = xegpu.load_nd %db[8, 0] : !xegpu.tensor_desc<32x16xi8> -> vector<32xi8>
@@ -216,7 +216,7 @@ def test_a_lane_has_a_column_of_sixteen_columns_of_bytes():
 
 
 def test_a_lane_has_a_row_of_the_first_factors_scales():
-    """So narrow a block has no column for each lane. Lanes without a row, and what is out of bounds, have zero bits."""
+    """So narrow a block has fewer columns than lanes. Lanes without a row, and out-of-bounds elements, are zero."""
     body = """
     %ds = xegpu.create_nd_tdesc %s : memref<6x3xf8E8M0FNU> -> !xegpu.tensor_desc<8x2xf8E8M0FNU>
     %c1 = arith.constant 1 : index
@@ -266,7 +266,7 @@ def test_lanes_access_addresses_that_they_compute(engine):
 
 
 def test_lines_that_differ_in_names_and_offsets_are_read_once(monkeypatch):
-    """Attributes in properties have numbers in brackets too, which are no offsets."""
+    """Attributes in properties also have numbers in brackets, which are not offsets."""
     read = []
     own = reader.read_op
     monkeypatch.setattr(reader, "read_op", lambda op, *given: read.append(op.OPERATION_NAME) or own(op, *given))

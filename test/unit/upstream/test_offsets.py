@@ -1,4 +1,4 @@
-"""Offsets that are found to be affine are what numpy computes."""
+"""Offsets that are recognized as affine equal those that numpy computes."""
 
 import numpy as np
 from mlir import ir

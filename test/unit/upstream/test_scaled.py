@@ -88,7 +88,7 @@ def test_elements_of_four_bits(form, engine):
 
 @pytest.mark.parametrize("engine", ["reference", "interpreter"])
 def test_elements_by_turns(engine):
-    """What is divided among subgroups and moved along rows; nothing says that these are the bytes of elements."""
+    """Bytes that are divided among subgroups and moved along rows; nothing says that they are bytes of elements."""
     body = f"""%v = xegpu.create_nd_tdesc %a : memref<32x64xi16> -> !xegpu.tensor_desc<32x64xi16>
 %x = xegpu.load_nd %v[0, 0] : !xegpu.tensor_desc<32x64xi16> -> vector<32x64xi16>
 %even, %odd = vector.deinterleave %x : vector<32x64xi16> -> vector<32x32xi16>

@@ -346,7 +346,7 @@ def arrays(types):
 
 
 def run(module, grid, block, **options):
-    """What a kernel leaves of random arrays, and whether it wrote any."""
+    """The arrays after a kernel's run on random arrays, and whether it wrote any."""
     kernel = xegpu_py.compile(module, cache="off", **options)
     given = arrays(kernel.types)
     kernel(*given, grid=grid, block=block)

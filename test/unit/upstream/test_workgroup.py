@@ -1,4 +1,4 @@
-"""Random kernels of workgroups compute the same as numpy, whatever their layouts say."""
+"""Random kernels of workgroups compute the same as numpy with any layouts."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_what_is_imported_lowers(make):
 
 
 def batch(random):
-    """Products of batches of matrices, in a loop, and blocks that reach over the edges of an array."""
+    """Products of batches of matrices, in a loop, and blocks that exceed the edges of an array."""
     count, m, n, k = (int(random.choice(c)) for c in ((1, 2, 3), (8, 16), (16, 32), (16, 32)))
     above, below = (int(v) for v in random.integers(0, 3, 2))
     beyond, steps = (int(v) for v in random.integers(0, 3, 2))
@@ -48,7 +48,7 @@ def batch(random):
     given = [
         w(f"xegpu.create_nd_tdesc %{x} : {t} -> !xegpu.tensor_desc<{d}>") for x, t, d in zip("abc", memrefs, kinds)
     ]
-    # An offset that is known, or is not.
+    # A static or a dynamic offset.
     row = above if random.random() < 0.5 else "%above"
     zero, end, step = (w(f"arith.constant {i} : index") for i in (0, k * steps, k))
     c = w(f"xegpu.load_nd {given[2]}[0, 0, 0] : !xegpu.tensor_desc<{kinds[2]}> -> vector<{kinds[2]}>")
@@ -67,7 +67,7 @@ def batch(random):
         more = w(f"arith.addf {matrix}, {matrix} : {flat}")
         back = w(f"vector.shape_cast {more} : {flat} to vector<{kinds[2]}>")
         twice = w(f"arith.subf {back}, {twice} : vector<{kinds[2]}>")
-    # What is beyond the first row of all but the last matrix is written, the rest is dropped.
+    # Rows after the first one are written in all but the last matrix; the others are dropped.
     where = f"[0, 1, 0] <{{layout = {layouts.of(blocks[2])}}}>"
     w(f"xegpu.store_nd {twice}, {given[2]}{where} : vector<{kinds[2]}>, !xegpu.tensor_desc<{kinds[2]}>", named=False)
     x, y, z = (v.astype(np.int64) for v in arrays)

@@ -32,7 +32,7 @@ def run(body, a, b, engine="jit", header="", block=LANES, grid=1):
 
 
 def lanes_of(bits, rows, columns, blocks, how, found):
-    """What lanes have of blocks: [lanes, bytes], of `found`, [blocks, rows, columns].
+    """The lanes' parts of blocks, [lanes, bytes], of `found`, [blocks, rows, columns].
 
     The registers have a block's elements one after the other, of 16 bits at least, round robin; packed
     elements are those that lie in a column, as many as 32 bits hold.
@@ -61,7 +61,7 @@ def test_blocks_are_loaded(tile, called):
     bits, rows, columns, blocks, how = tile
     dtype = np.dtype(f"u{bits // 8}")
     source = np.random.default_rng(2).integers(0, 256, (64, 256), np.uint8).view(dtype)
-    # A block that begins inside, and one that reaches over the right and the lower edge, where it is zero.
+    # A block that begins within bounds, and one that exceeds the right and the lower edge, where it is zero.
     x, y, width, height = 3 * 4 // dtype.itemsize, 11, 20 + columns * blocks, 16 + rows
     padded = np.zeros((200, 600), dtype)
     padded[:height, :width] = source[:height, :width]
@@ -166,7 +166,7 @@ def test_products(product, engine, called):
     a, b = (r.integers(low, high, shape).astype(DTYPES[kind]) for shape in ((8, depth), (depth, LANES)))
     c = r.integers(-9, 9, (8, LANES)).astype(DTYPES[result])
     bits = 8 * a.itemsize
-    # Each lane's registers: of A, of B, whose elements of a column are packed, and of C.
+    # Each lane's registers of A, of B, which has the elements of a column packed, and of C.
     held = [
         lanes_of(bits, 8, depth, 1, "", a.view(f"u{a.itemsize}")[None]),
         lanes_of(bits, depth, LANES, 1, "pack", b.view(f"u{b.itemsize}")[None]),

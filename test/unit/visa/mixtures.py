@@ -1,7 +1,7 @@
-"""Random kernels full of what optimisers look for, and of what must keep them from it.
+"""Random kernels with many patterns that optimisers look for, and many obstacles to these optimisations.
 
 Copies, constants, sums and repeated computations, on few variables that alias each other, in any regions, under masks
-and predicates; memory accesses that must keep their order; jumps, loops, and lanes that part. A kernel reads all its
+and predicates; memory accesses that must keep their order; jumps, loops, and divergent lanes. A kernel reads all its
 variables from memory first, and writes all of them back in the end.
 """
 
@@ -112,14 +112,14 @@ class Mixture:
             self.body.append(inst)
 
     def message(self, name: str, memory: str, offset: int, root: Variable) -> None:
-        """All of a variable from or to memory."""
+        """Load or store a whole variable."""
         address = Address(next(a for a in self.addresses if a.name == memory), 0, offset)
         shape = DataShape("d32", root.bytes // 4, True)
         operand = {"dst" if name == "lsc_load" else "src0": Raw(root)}
         self.emit(name, sfid="ugm", data=shape, address_size="a64", caches="", address=address, **operand)
 
     def statements(self, count: int, depth: int) -> None:
-        """Some statements, with others in them."""
+        """Some statements, with nested ones."""
         for _ in range(count):
             kind = self.rng.random()
             if depth and kind < 0.06:

@@ -1,4 +1,4 @@
-"""Intel's finalizer accepts what is printed, and refuses what a target is said to lack."""
+"""Intel's finalizer accepts printed assembly, and rejects instructions that a target lacks by our tables."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor

@@ -107,7 +107,7 @@ def test_parts_written_one_by_one_end_a_value() -> None:
 
 
 def test_branches() -> None:
-    """A value lives over the branch that does not use it only if it is wanted behind it."""
+    """A value is live across a branch that does not use it only if it is used after the branch."""
     body = """
     mov (M1_NM, 16) A(0,0)<1> 1:ud
     (Q) jmp (M1, 1) Else
@@ -146,7 +146,7 @@ Next:
 
 
 def test_nothing_lives_before_it_is_written() -> None:
-    """What is written in part only is wanted from the start, but holds nothing yet."""
+    """A partly written variable is live from the start, but has no value yet."""
     found = ranges("""
     mov (M1_NM, 16) C(0,0)<1> 2:ud
     (Q) jmp (M1, 1) Write
@@ -159,7 +159,7 @@ Write:
 
 
 def test_values_written_in_a_loop_may_be_read_in_the_next_turn() -> None:
-    """The turn that reads comes, in the text, before the write."""
+    """The iteration's read is before the write in the text."""
     found = ranges("""
 Again:
     (Q) jmp (M1, 1) Write

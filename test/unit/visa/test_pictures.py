@@ -24,7 +24,7 @@ ONE = {"bf": 0x3F80, **dict.fromkeys(INTEGERS, 1)}
 
 
 def span(text: str) -> range:
-    """What "3" and "3–5" stand for."""
+    """The numbers that "3" and "3–5" stand for."""
     low, _, high = text.partition("–")
     return range(int(low), int(high or low) + 1)
 
@@ -75,7 +75,7 @@ def check_cells(drawn: dict, matrices: np.ndarray, packed: np.ndarray, bits: int
         start = (grf * dwords + dword) * per_dword
         named = np.stack([patterns[:, r, c] for r, c in elements], axis=-1)
         np.testing.assert_array_equal(registers[:, start : start + len(elements)], named)
-        # What is not named is not there, or the padding of B.
+        # Elements without a name do not exist, or are the padding of B.
         assert not registers[:, start + len(elements) : start + per_dword].any()
 
 

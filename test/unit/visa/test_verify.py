@@ -1,4 +1,4 @@
-"""Each rule of a program, broken once: by a line of assembly, or by what is declared."""
+"""Each rule of a program, broken once: by a line of assembly, or by a declaration."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a run of a kernel of the suite is."""
+"""The launches of the kernels of the suite."""
 
 from __future__ import annotations
 
