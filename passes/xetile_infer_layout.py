@@ -29,7 +29,7 @@ class XeTileInferLayout(Pass):
     """
 
     def run(self, op: ir.Operation) -> None:
-        # What lowers ops is loaded when it is needed, since tools start without it.
+        # The helpers are imported here to keep the start of the tools fast.
         from xegpu_py.passes.xetile.inference import infer
         from xegpu_py.passes.xetile.kernels import kernels
         from xegpu_py.passes.xetile.layouts import has_maps

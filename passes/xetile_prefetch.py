@@ -39,7 +39,7 @@ class XeTilePrefetch(Pass):
     target: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # What lowers ops is loaded when it is needed, since tools start without it.
+        # The helpers are imported here to keep the start of the tools fast.
         from xegpu_py.passes.common.gpu_functions import target_for
         from xegpu_py.passes.xetile.kernels import kernels
         from xegpu_py.passes.xetile.prefetching import Prefetching

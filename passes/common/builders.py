@@ -17,12 +17,12 @@ from xegpu_py.ir.builtin import strides_of
 from xegpu_py.ir.definition import DYNAMIC
 
 PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-"""Of arith.cmpi and index.cmp, by their numbers."""
+"""The predicates of arith.cmpi and index.cmp, by their numbers."""
 
 FLOAT_PREDICATES = (
     "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
 )  # fmt: skip
-"""Of arith.cmpf, by their numbers."""
+"""The predicates of arith.cmpf, by their numbers."""
 
 Index: TypeAlias = ir.Value | int
 """An index, or an int if it is constant."""

@@ -56,7 +56,7 @@ _NARROW = ("bf16", "tf32")
 """Formats to which f64 is rounded by way of f32."""
 
 SLM_ALIGNMENT = 64
-"""Bytes at whose multiples buffers in shared local memory begin."""
+"""The alignment in bytes of buffers in shared local memory."""
 
 REWRITTEN_OF_F64 = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.rsqrt")
 """Functions without f64 instructions on any target, which `xegpu-legalize` expands to arithmetic."""
@@ -72,7 +72,7 @@ def element_problem(element: str) -> Problem:
 
 
 def caches_problem(view: Any, instruction: str, write: bool = False) -> Problem:
-    """Why a message has no such pair of cache hints; None if it has."""
+    """The reason why a message does not have this pair of cache hints; None if it has."""
     pair = caches_of(view, write)
     declared = INSTRUCTIONS[instruction].attributes["caches"]
     assert isinstance(declared, Caches)
@@ -92,7 +92,7 @@ _DATA = Raw(Variable("data", "ud", 1, "GRF"))
 
 
 class Kernel(Struct):
-    """What the rules know of the kernel around an op.
+    """The properties of the kernel around an op that the rules use.
 
     Attributes:
         target: the GPU.
@@ -107,7 +107,7 @@ class Kernel(Struct):
 
 Rule = Callable[[Kernel, ir.Operation], Problem]
 rule: PatternSet[Rule] = PatternSet()
-"""By name of an op why the target cannot do it."""
+"""The rules by op name. A rule returns the reason why the target does not support an op."""
 
 
 def verify(functions: Iterable[tuple[ir.Operation, Target]]) -> None:
@@ -123,13 +123,13 @@ def verify(functions: Iterable[tuple[ir.Operation, Target]]) -> None:
 
 
 def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
-    """The ops of a kernel that a target cannot do, one error each, in order; an empty list if there are none."""
+    """The errors for the ops of a kernel that a target does not support, one for each op, in order."""
     ops = walk(func)
     kernel = Kernel(target)
-    # Of a function that kernels call it is not known.
+    # For a function that kernels call, the number is not known.
     kernel.barriers = _barriers(ops) if func.name == "gpu.func" else None
     found = []
-    # Equal ops have equal problems. What depends on more than types and attributes is not kept.
+    # Equal ops have equal problems. Problems that depend on more than types and attributes are not cached.
     seen: dict[Any, Problem] = {}
     for op in ops:
         check = rule.get(op.name)
@@ -171,7 +171,7 @@ def _desc_problem(desc: TensorDesc) -> Problem:
 
 @rule("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd")
 def block_access(kernel: Kernel, op: ir.Operation) -> Problem:
-    """One 2D block message, or a line. A prefetch of shared local memory is nothing."""
+    """Check that one 2D block message, or 1D messages, move the block. Prefetches of shared local memory need none."""
     view: Any = op.opview
     desc, target, stores = TensorDesc.of(view.tdesc), kernel.target, op.name == "xegpu.store_nd"
     if op.name == "xegpu.prefetch_nd" and desc.in_slm:
@@ -213,7 +213,7 @@ def _remedy(block: BlockShape) -> str:
 
 @rule("xegpu.create_nd_tdesc")
 def create_nd_tdesc(kernel: Kernel, op: ir.Operation) -> Problem:
-    """A tensor of consecutive elements, and a surface that 2D block messages can address, as far as it is known."""
+    """Check that elements are consecutive, and that 2D block messages can address the surface, as far as known."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     problem = stride_problem(tensor_of(view))
@@ -227,7 +227,7 @@ def create_nd_tdesc(kernel: Kernel, op: ir.Operation) -> Problem:
 
 @rule("xegpu.load_gather", "xegpu.prefetch", "xegpu.store_scatter")
 def scattered_access(kernel: Kernel, op: ir.Operation) -> Problem:
-    """Messages with an address for each lane."""
+    """Check that there is a message with an address for each lane."""
     desc, stores = TensorDesc.of(op.opview.tdesc), op.name == "xegpu.store_scatter"
     message = "lsc_store" if stores else "lsc_load"
     problem = element_problem(desc.element)
@@ -239,7 +239,7 @@ def scattered_access(kernel: Kernel, op: ir.Operation) -> Problem:
 
 @rule("xegpu.atomic_rmw")
 def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
-    """An atomic message for each element of a lane, or one in a loop."""
+    """Check that there is an atomic message for each element of a lane, or one that a loop can use."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     problem = element_problem(desc.element)
@@ -260,7 +260,7 @@ def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
 
 @rule("xegpu.dpas")
 def dpas(kernel: Kernel, op: ir.Operation) -> Problem:
-    """One instruction."""
+    """Check that one dpas instruction computes the product."""
     view: Any = op.opview
     target = kernel.target
     a_shape, a = shape_and_element(view.lhs.type)
@@ -292,13 +292,13 @@ def dpas(kernel: Kernel, op: ir.Operation) -> Problem:
 
 @rule("xegpu.truncf")
 def truncf(kernel: Kernel, op: ir.Operation) -> Problem:
-    """Arithmetic on bits."""
+    """Report that there is no instruction; `xegpu-legalize` rewrites the op as arithmetic on bits."""
     return (f"to {_element(op.results[0])} has no instruction", REWRITES)
 
 
 @rule("xegpu.dpas_mx")
 def dpas_mx(kernel: Kernel, op: ir.Operation) -> Problem:
-    """One instruction."""
+    """Check that one bdpas instruction computes the product."""
     view: Any = op.opview
     problem = scaled_problem(kernel.target)
     if problem:
@@ -328,7 +328,7 @@ def _barriers(ops: list[ir.Operation]) -> int | None:
 
 
 def _constant(value: ir.Value | None) -> int | None:
-    """An integer that is known; of 8 bits without a sign."""
+    """The value of a constant integer; an integer of 8 bits is unsigned."""
     if value is None:
         return None
     found = constant_of(value)
@@ -337,7 +337,7 @@ def _constant(value: ir.Value | None) -> int | None:
 
 @rule("xegpu.alloc_nbarrier")
 def alloc_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
-    """As many named barriers as the target has."""
+    """Check that the target has this number of named barriers."""
     most = kernel.target.named_barriers
     if most == 0:
         return (f"target {kernel.target.name} has no named barriers", "use gpu.barrier")
@@ -349,12 +349,12 @@ def alloc_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
 
 @rule("xegpu.init_nbarrier")
 def init_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
-    """A barrier that the kernel has, and as many threads as a workgroup can have."""
+    """Check that the kernel has the barrier, and that a workgroup can have this number of threads."""
     return _barrier_number(kernel, op) or _too_many_threads(kernel, _constant(op.opview.participant_thread_num))
 
 
 def _barrier_number(kernel: Kernel, op: ir.Operation) -> Problem:
-    """A barrier that the kernel has."""
+    """Check that the kernel has the barrier."""
     if kernel.target.named_barriers == 0:
         return (f"target {kernel.target.name} has no named barriers", "use gpu.barrier")
     if kernel.barriers == 0:
@@ -373,7 +373,7 @@ def _too_many_threads(kernel: Kernel, threads: int | None) -> Problem:
 
 @rule("xegpu.create_nbarrier")
 def create_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
-    """A barrier that the kernel has, of threads that all arrive and wait."""
+    """Check that the kernel has the barrier, and that all its threads both arrive and wait."""
     if _constant(op.opview.nbarrier_role) != 0:
         return (
             "must have the role 0, of threads that produce and consume",
@@ -384,13 +384,13 @@ def create_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
 
 @rule("memref.alloc", "memref.alloca")
 def allocate(kernel: Kernel, op: ir.Operation) -> Problem:
-    """As much shared local memory as a workgroup has."""
+    """Check that the buffers fit into the shared local memory of a workgroup."""
     return _shared(kernel, [ir.MemRefType(op.results[0].type)])
 
 
 @rule("gpu.func")
 def attributions(kernel: Kernel, op: ir.Operation) -> Problem:
-    """A kernel's own buffers."""
+    """Check the buffers that a kernel declares."""
     block = op.regions[0].blocks[0]
     count = len(ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).inputs)
     return _shared(kernel, [ir.MemRefType(a.type) for a in list(block.arguments)[count:]])
@@ -420,7 +420,7 @@ def _element(value: ir.Value) -> str:
 
 @rule("arith.extf", "arith.truncf")
 def convert(kernel: Kernel, op: ir.Operation) -> Problem:
-    """Conversions that the target has."""
+    """Check that the target has the conversion."""
     source, to = _element(op.operands[0]), _element(op.results[0])
     for element in (source, to):
         if bit_width(element) == 8 and element not in BYTE_FLOATS:
@@ -435,7 +435,7 @@ def convert(kernel: Kernel, op: ir.Operation) -> Problem:
 
 @rule("arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui")
 def convert_integers(kernel: Kernel, op: ir.Operation) -> Problem:
-    """Conversions between integers and floats that the target has."""
+    """Check that the target has the conversion between integers and floats."""
     for element in (_element(op.operands[0]), _element(op.results[0])):
         if is_float(element) and bit_width(element) == 8:
             remedy = REWRITES if element in BYTE_FLOATS else "convert in memory"
@@ -449,7 +449,7 @@ def convert_integers(kernel: Kernel, op: ir.Operation) -> Problem:
      "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf", "math.floor", "math.ceil", "math.round",
      "math.roundeven", "math.trunc")  # fmt: skip
 def compute(kernel: Kernel, op: ir.Operation) -> Problem:
-    """Arithmetic on elements that have it."""
+    """Check that the elements have arithmetic."""
     element = _element(op.operands[0])
     if not is_float(element):
         return None

@@ -39,7 +39,7 @@ class XeGPUEmulateNarrowTypes(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # What rewrites ops is loaded when it is needed, since tools start without it.
+        # The patterns are imported here to keep the start of the tools fast.
         from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import emulate
 
         for func in chosen_kernels(op, self.kernel):

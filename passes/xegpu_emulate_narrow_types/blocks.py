@@ -26,7 +26,7 @@ def _numbers(e: Emulation, values: Any) -> list[Index]:
 
 @pattern("xegpu.create_nd_tdesc")
 def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
-    """A descriptor of bytes, or two."""
+    """Create a descriptor of bytes; if blocks may begin within a byte, create two."""
     view: Any = op.opview
     each, kind = e.each(view.tdesc.type), e.desc_type(view.tdesc.type)
     offsets, shape, strides = (_numbers(e, v) for v in (view.offsets, view.shape, view.strides))
@@ -57,7 +57,7 @@ def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("xegpu.update_nd_offset")
 def update_nd_offset(e: Emulation, op: ir.Operation) -> None:
-    """Moved by bytes; the number of the first element in its byte carries over."""
+    """Move the descriptors by bytes, and update the number of the first element in its byte."""
     view: Any = op.opview
     each = e.each(view.tdesc.type)
     *outer, by = _numbers(e, view.offsets)
@@ -78,7 +78,7 @@ def update_nd_offset(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("xegpu.prefetch_nd")
 def prefetch_nd(e: Emulation, op: ir.Operation) -> None:
-    """The bytes in which the block begins."""
+    """Prefetch the bytes in which the block's rows begin."""
     view: Any = op.opview
     xegpu.prefetch_nd(e.get(view.tdesc)[0], mode=view.mode, memory_scope=view.memory_scope, **hints_of(view))
     e.erase(op)
@@ -86,7 +86,7 @@ def prefetch_nd(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("xegpu.load_nd")
 def load_nd(e: Emulation, op: ir.Operation) -> None:
-    """Bytes. Transforms of whole bytes are the message's; those of elements move them in registers."""
+    """Load bytes. The message does transforms that keep bytes whole; other transforms are done in registers."""
     view: Any = op.opview
     bits = desc_bits(view.tdesc.type)
     desc = TensorDesc.of(view.tdesc)
@@ -111,7 +111,7 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
             f"moves single elements of {desc.element}, which work items do not have whole bytes of",
             "let the matrix be packed in memory as the product needs it, or load it in VC mode",
         )
-    # Packed elements, and those of a transposed unit of one block, may be a dimension of the result.
+    # The result may have a dimension for packed elements, or for the elements of a transposed unit of one block.
     shape = shape_of(result)
     further = view.vnni_axis is not None or (desc.attr.array_length == 1 and len(shape) > len(desc.shape))
     plain = next(s for s in block_shapes(desc, Mode.VC) if len(s) == len(shape) - further)
@@ -128,7 +128,7 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
 
 
 def _vnni(value: ir.Value, axis: int, factor: int) -> ir.Value:
-    """Elements along an axis moved to a new innermost dimension, `factor` of them each."""
+    """Move groups of `factor` elements along an axis to a new innermost dimension."""
     shape = shape_of(value)
     split = (*shape[:axis], shape[axis] // factor, factor, *shape[axis + 1 :])
     order = [i for i in range(len(split)) if i != axis + 1]
@@ -136,7 +136,7 @@ def _vnni(value: ir.Value, axis: int, factor: int) -> ir.Value:
 
 
 def _loaded(e: Emulation, view: Any, kind: ir.Type, bits: int, given: dict[str, Any]) -> ir.Value:
-    """The bytes of a block that may begin within a byte."""
+    """Load the bytes of a block that may begin within a byte."""
     held = e.get(view.tdesc)
     parts = held[:2] if view.tdesc in e.within_bytes else held[:1]
     found = [xegpu.load_nd(d, value=kind, mode=view.mode, **given) for d in parts]
@@ -145,7 +145,7 @@ def _loaded(e: Emulation, view: Any, kind: ir.Type, bits: int, given: dict[str, 
 
 @pattern("xegpu.store_nd")
 def store_nd(e: Emulation, op: ir.Operation) -> None:
-    """Bytes."""
+    """Store bytes."""
     view: Any = op.opview
     each = e.each(view.tdesc.type)
     if view.tdesc in e.within_bytes:
@@ -173,7 +173,7 @@ def _place(desc: ir.Value) -> tuple[ir.Value, list[ir.Value | int]] | None:
 
 
 def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
-    """Store the bytes that a block fills as a block; those that it shares are updated by compare and swap."""
+    """Store the whole bytes of a block by a block store, and update the partial bytes by compare and swap."""
     found = _place(view.tdesc)
     if found is None or view.mode != Mode.VC:
         e.fail(
@@ -190,7 +190,7 @@ def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
     by = make("arith.index_cast", build.integer_type(16), inside)
     moved = build.binary("shli", make("arith.extui", wide, held), build.broadcast(by, wide))
     full = build.binary("shli", build.constant(build.integer_type(16), 0xFF), by)
-    # What is shifted within a byte, and what is shifted into the next one.
+    # `low` are the bits that stay in their byte after the shift, and `high` those that move into the next byte.
     low, high = (make("arith.trunci", held.type, v) for v in (moved, build.binary("shrui", moved, 8)))
     masks = [make("arith.trunci", i8, v) for v in (full, build.binary("shrui", full, 8))]
     if size > 1:
@@ -211,7 +211,7 @@ def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
 
 
 def _update_byte(memref: ir.Value, place: list[Index], value: ir.Value, mask: ir.Value) -> None:
-    """Write the bits of a byte that a mask chooses, if there are any and the byte is in bounds."""
+    """Write the bits of a byte that a mask selects, if it selects any and the byte is in bounds."""
     happens = build.compare("ne", mask, build.constant(mask.type, 0))
     indices = [index(i) for i in place]
     for d, at in enumerate(indices):

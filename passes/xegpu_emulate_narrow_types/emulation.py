@@ -1,7 +1,7 @@
-"""The conversion of a kernel: what stands for elements of 2 and 4 bits, and how bytes hold them.
+"""The conversion of a kernel: the representation of elements of 2 and 4 bits by bytes.
 
-A vector of them whose rows fill bytes is held packed, as a vector of i8 with rows of as many bytes; all others, and
-single elements, are held one to a byte, whose upper bits are arbitrary.
+A vector whose rows fill bytes is represented as packed: a vector of i8 whose rows have as many bytes. In all other
+vectors, and for scalars, each element has a byte of its own, whose upper bits are arbitrary.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ def _types(func: ir.Operation) -> set[ir.Type]:
 
 
 def desc_bits(kind: ir.Type) -> int:
-    """The bits of a descriptor's elements, if they are 2 or 4; 0 of all other types."""
+    """The bits of a descriptor's elements if they are 2 or 4; 0 for all other types."""
     return narrow_bits(TensorDesc.decode(str(kind)).element) if is_desc(kind) else 0
 
 
 def bits_of(kind: ir.Type) -> int:
-    """The bits of the elements of a vector, or of a single one, if they are 2 or 4; else 0."""
+    """The bits of a scalar or of a vector's elements if they are 2 or 4; otherwise 0."""
     return narrow_bits(element_of(kind))
 
 
@@ -93,12 +93,12 @@ def is_narrow(kind: ir.Type) -> bool:
 
 
 class Emulation(Conversion):
-    """A kernel whose elements of 2 and 4 bits are being replaced by bytes.
+    """The conversion of a kernel that replaces elements of 2 and 4 bits by bytes.
 
     Attributes:
-        shifted: whether blocks may begin within a byte. A descriptor is three values then: the descriptor of the bytes
-            in which a block's rows begin, that of the bytes behind these, and the number of the first element in its
-            byte, an index. Where both are one byte, the descriptors are the same.
+        shifted: whether blocks may begin within a byte. A descriptor is then replaced by three values: the descriptor
+            of the bytes in which the rows of a block begin, the descriptor of the bytes after these, and an index, the
+            number of the first element in its byte. If the block begins at a byte, both descriptors are the same.
         within_bytes: the descriptors whose blocks may begin within a byte.
     """
 
@@ -125,7 +125,7 @@ class Emulation(Conversion):
 
     @staticmethod
     def each(kind: ir.Type) -> int:
-        """Elements of a byte."""
+        """The number of elements in a byte."""
         return 8 // (bits_of(kind) or memref_bits(kind) or desc_bits(kind))
 
     def is_packed(self, kind: ir.Type) -> bool:
@@ -134,7 +134,7 @@ class Emulation(Conversion):
         return bool(shape) and shape[-1] % self.each(kind) == 0
 
     def held_type(self, kind: ir.Type) -> ir.Type:
-        """The type of what stands for numbers of a type."""
+        """The type of the replacement of a value of this type."""
         shape, byte = shape_of(kind), build.integer_type(8)
         if not isinstance(kind, ir.VectorType):
             return byte
@@ -143,7 +143,7 @@ class Emulation(Conversion):
         return ir.VectorType.get(shape, byte)
 
     def memref(self, kind: ir.Type, op: ir.Operation | None = None) -> ir.MemRefType:
-        """The type of the bytes of a memref."""
+        """The type of the memref of bytes that replaces a memref."""
         try:
             return byte_memref(ir.MemRefType(kind))
         except ValueError as e:
@@ -154,7 +154,7 @@ class Emulation(Conversion):
         return self._op
 
     def desc_type(self, kind: ir.Type) -> ir.Type:
-        """The type of a descriptor of the bytes of blocks."""
+        """The type of the descriptor of bytes that replaces a descriptor."""
         desc = TensorDesc.decode(str(kind))
         each, attr = self.each(kind), desc.attr
         if desc.shape[-1] % each:
@@ -170,20 +170,20 @@ class Emulation(Conversion):
     # Numbers.
 
     def packed(self, value: ir.Value) -> ir.Value:
-        """The bytes of a vector whose rows fill them.
+        """The bytes of a packed vector.
 
         Raises:
-            DiagnosticError: if they do not.
+            DiagnosticError: if the vector's rows do not fill bytes.
         """
         if not self.is_packed(value.type):
             self.fail(f"needs bytes, which {value.type} does not fill")
         return self.one(value)
 
     def unpacked(self, value: ir.Value, signed: bool | None = None) -> ir.Value:
-        """Numbers one to a byte.
+        """The elements of a value, one per byte.
 
         Args:
-            signed: whether the upper bits are to be the sign, or zero; None if they may be anything.
+            signed: whether the upper bits are copies of the sign bit, or zero; if None, they are arbitrary.
         """
         bits, kind = bits_of(value.type), value.type
         op = defining_op(value)
@@ -194,7 +194,7 @@ class Emulation(Conversion):
 
     @staticmethod
     def spread(held: ir.Value, bits: int) -> ir.Value:
-        """The elements of a packed vector, one to a byte; the upper bits may be anything."""
+        """The elements of a packed vector, one per byte; the upper bits are arbitrary."""
         parts = [shifted(held, "shrui", bits * j) for j in range(8 // bits)]
         while len(parts) > 1:
             half = len(parts) // 2
@@ -210,7 +210,7 @@ class Emulation(Conversion):
         return dense_bytes(numbers, kind)
 
     def give(self, op: ir.Operation, *values: ir.Value) -> None:
-        """Replace an op's results, those of 2 and 4 bits by numbers one to a byte, whose upper bits may be anything."""
+        """Replace an op's results. Elements of 2 and 4 bits are given one per byte, with arbitrary upper bits."""
         for result, value in zip(op.results, values):
             if not bits_of(result.type):
                 result.replace_all_uses_with(value)
@@ -220,7 +220,7 @@ class Emulation(Conversion):
         self.erase(op)
 
     def pack(self, value: ir.Value, bits: int) -> ir.Value:
-        """Pack numbers, which are held one to a byte, into the bytes that they fill."""
+        """Pack numbers, which are given one per byte, into the bytes that they fill."""
         parts = [value]
         while len(parts) < 8 // bits:
             split = [deinterleaved(p) for p in parts]
@@ -243,17 +243,17 @@ class Emulation(Conversion):
 
 
 def shifted(value: ir.Value, name: str, by: int) -> ir.Value:
-    """Bytes shifted by so many bits."""
+    """Shift bytes by this number of bits."""
     return build.binary(name, value, by) if by else value
 
 
 def masked(value: ir.Value, bits: int) -> ir.Value:
-    """The lowest bits of bytes."""
+    """Clear all but the lowest bits of bytes."""
     return build.binary("andi", value, (1 << bits) - 1)
 
 
 def extended(value: ir.Value, bits: int, signed: bool | None) -> ir.Value:
-    """Bytes whose upper bits are the sign of the lower ones, or zero, or as they are."""
+    """Set the upper bits of bytes to the sign of the lower bits or to zero; keep them if `signed` is None."""
     if signed is None:
         return value
     if not signed:
@@ -262,13 +262,13 @@ def extended(value: ir.Value, bits: int, signed: bool | None) -> ir.Value:
 
 
 def interleaved(a: ir.Value, b: ir.Value) -> ir.Value:
-    """The alternating elements of two vectors, along rows."""
+    """Interleave the elements of two vectors along rows."""
     shape = shape_of(a)
     return build.make("vector.interleave", build.with_shape(a.type, (*shape[:-1], 2 * shape[-1])), a, b)
 
 
 def deinterleaved(value: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """The elements of even and of odd numbers of each row."""
+    """The elements with even and with odd numbers in each row."""
     shape = shape_of(value)
     kind = build.with_shape(value.type, (*shape[:-1], shape[-1] // 2))
     even, odd = ir.Operation.create("vector.deinterleave", [kind, kind], [value]).results
@@ -276,7 +276,7 @@ def deinterleaved(value: ir.Value) -> tuple[ir.Value, ir.Value]:
 
 
 def constant_bits(op: ir.Operation) -> Array:
-    """The numbers of a constant as unsigned ones, in the shape of its type."""
+    """The elements of a constant as unsigned numbers, in the shape of its type."""
     kind, given = op.results[0].type, op.attributes["value"]
     elements = dense_elements(given) if isinstance(given, ir.DenseElementsAttr) else [given]
     mask = (1 << bits_of(kind)) - 1
@@ -292,7 +292,7 @@ def _pattern(element: ir.Attribute) -> int:
 
 
 def dense_bytes(numbers: Array, kind: ir.Type) -> ir.Value:
-    """A constant of bytes in the shape of the numbers; of a scalar type a scalar."""
+    """A constant of bytes in the shape of the numbers; a scalar if the type is scalar."""
     wrapped = (numbers & 0xFF).astype(np.uint8).view(np.int8)
     if not isinstance(kind, ir.VectorType):
         return build.constant(build.integer_type(8), int(wrapped))

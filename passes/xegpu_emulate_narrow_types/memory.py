@@ -19,14 +19,14 @@ _UNKNOWN = ir.ShapedType.get_dynamic_size()
 
 
 def bytes_before(number: Index, each: int) -> Index:
-    """The byte in which an element lies, which may have a negative number."""
+    """The number of the byte that contains an element; it may be negative."""
     if isinstance(number, int):
         return number // each
     return build.binary("shrsi", number, each.bit_length() - 1)
 
 
 def place_in_byte(number: Index, each: int) -> Index:
-    """Which of its byte's elements an element is."""
+    """The number of an element in its byte."""
     if isinstance(number, int):
         return number % each
     return build.binary("andi", number, each - 1)
@@ -38,7 +38,7 @@ def place_in_byte(number: Index, each: int) -> Index:
 @pattern("memref.alloc", "memref.alloca", "memref.cast", "memref.memory_space_cast", "memref.collapse_shape",
          "memref.dealloc")  # fmt: skip
 def same(e: Emulation, op: ir.Operation) -> None:
-    """The same of bytes."""
+    """Build the same op on bytes."""
     if op.name.startswith("memref.alloc") and len(op.operands):
         e.fail("has extents of elements of less than a byte that are not known")
     kinds = [e.memref(v.type, op) for v in op.results]
@@ -48,7 +48,7 @@ def same(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("memref.expand_shape")
 def expand_shape(e: Emulation, op: ir.Operation) -> None:
-    """The innermost extent is that of bytes."""
+    """Divide the innermost extent by the number of elements in a byte."""
     source, *extents = op.operands
     attributes = attributes_of(op)
     shape = list(ir.DenseI64ArrayAttr(attributes["static_output_shape"]))
@@ -65,7 +65,7 @@ def expand_shape(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("memref.subview", "memref.reinterpret_cast")
 def subview(e: Emulation, op: ir.Operation) -> None:
-    """Offsets, extents and strides in bytes."""
+    """Convert offsets, extents and strides to bytes."""
     source, *rest = op.operands
     each, attributes, waiting = e.each(source.type), attributes_of(op), iter(rest)
     offsets, sizes, strides = (
@@ -74,7 +74,7 @@ def subview(e: Emulation, op: ir.Operation) -> None:
     )
     if strides and strides[-1] != 1:
         e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
-    # A subview's strides count its source's, those of the other op are elements.
+    # The strides of a subview multiply those of its source; the strides of the other op are numbers of elements.
     in_elements = {"offsets": offsets[-1:], "strides": strides[:-1] if op.name == "memref.reinterpret_cast" else []}
     for what, found in in_elements.items():
         if any(divisor(n) % each for n in found):
@@ -93,7 +93,7 @@ def subview(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("memref.dim")
 def dim(e: Emulation, op: ir.Operation) -> None:
-    """The innermost extent in elements."""
+    """Convert the innermost extent to elements."""
     source, which = op.operands
     kind = ir.MemRefType(source.type)
     number = constant_of(which)
@@ -110,7 +110,7 @@ def dim(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("memref.extract_aligned_pointer_as_index")
 def pointer(e: Emulation, op: ir.Operation) -> None:
-    """The same address."""
+    """The address does not change."""
     e.keep(op)
 
 
@@ -118,7 +118,7 @@ def pointer(e: Emulation, op: ir.Operation) -> None:
 
 
 class _Element:
-    """An element in its byte: the memref of bytes, where in that the byte lies, and by what it is shifted in it."""
+    """The location of an element: the memref of bytes, the indices of its byte, and the element's shift in the byte."""
 
     def __init__(self, e: Emulation, memref: ir.Value, indices: Sequence[Index]) -> None:
         self.bits = memref_bits(memref.type)
@@ -133,21 +133,21 @@ class _Element:
         self.indices = [build.index(p) for p in places]
 
     def load(self) -> ir.Value:
-        """The element in a byte whose upper bits may be anything."""
+        """Load the element, in a byte whose upper bits are arbitrary."""
         return self.taken(build.make("memref.load", build.integer_type(8), self.memref, *self.indices))
 
     def taken(self, byte: ir.Value) -> ir.Value:
-        """The element out of its byte."""
+        """Extract the element from its byte."""
         return build.binary("shrui", byte, self.shift)
 
     def put(self, byte: ir.Value, value: ir.Value) -> ir.Value:
-        """The byte with another element."""
+        """Replace the element in its byte."""
         mask = build.binary("shli", build.constant(build.integer_type(8), (1 << self.bits) - 1), self.shift)
         others = build.binary("andi", byte, build.binary("xori", mask, -1))
         return build.binary("ori", others, build.binary("shli", masked(value, self.bits), self.shift))
 
     def update(self, change: Callable[[ir.Value], ir.Value]) -> ir.Value:
-        """Change the element, by a loop of compare and swap of its byte; what it was."""
+        """Change the element by a compare-and-swap loop on its byte, and return its old value."""
 
         def change_byte(byte: ir.Value) -> ir.Value:
             return self.put(byte, change(self.taken(byte)))
@@ -155,12 +155,12 @@ class _Element:
         return self.taken(build.atomic_update(self.memref, self.indices, build.integer_type(8), change_byte))
 
     def combine(self, kind: str, value: ir.Value) -> ir.Value:
-        """Combine the element with a value likewise; what it was."""
+        """Combine the element with a value by a compare-and-swap loop, and return its old value."""
         name, sign = _KINDS[kind]
         return self.update(lambda old: build.binary(name, *(extended(v, self.bits, sign) for v in (old, value))))
 
     def assign(self, value: ir.Value) -> ir.Value:
-        """Write the element likewise, since other threads may write others of its byte; what it was."""
+        """Write the element and return its old value; the loop keeps what other threads write to its byte."""
         return self.update(lambda old: value)
 
 
@@ -168,19 +168,19 @@ _KINDS: dict[str, tuple[str, bool | None]] = {
     **{name: (name, None) for name in ("addi", "muli", "andi", "ori", "xori")},
     "maxs": ("maxsi", True), "mins": ("minsi", True), "maxu": ("maxui", False), "minu": ("minui", False),
 }  # fmt: skip
-"""By kind of an atomic update the op of arith that it does, and how that extends its operands."""
+"""For each kind of atomic update, the op of arith that computes it, and how it extends its operands."""
 
 
 @pattern("memref.load")
 def load(e: Emulation, op: ir.Operation) -> None:
-    """The byte, shifted."""
+    """Load the byte, and shift it."""
     memref, *indices = op.operands
     e.replace(op, (_Element(e, memref, list(map(build.known, indices))).load(),))
 
 
 @pattern("memref.store")
 def store(e: Emulation, op: ir.Operation) -> None:
-    """An atomic update of the byte, whose other elements stay as they are."""
+    """Update the byte atomically; its other elements do not change."""
     value, memref, *indices = op.operands
     _Element(e, memref, list(map(build.known, indices))).assign(e.one(value))
     e.erase(op)
@@ -188,7 +188,7 @@ def store(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("memref.atomic_rmw")
 def atomic_rmw(e: Emulation, op: ir.Operation) -> None:
-    """Likewise, with what was there."""
+    """Update the byte atomically, and return the old element."""
     value, memref, *indices = op.operands
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value).name
     if kind != "assign" and kind not in _KINDS:
@@ -199,7 +199,7 @@ def atomic_rmw(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("memref.generic_atomic_rmw")
 def generic_atomic_rmw(e: Emulation, op: ir.Operation) -> None:
-    """Likewise, with the op's region."""
+    """Update the byte atomically by the op's region, and return the old element."""
     memref, *indices = op.operands
     body = op.regions[0].blocks[0]
 
@@ -207,7 +207,7 @@ def generic_atomic_rmw(e: Emulation, op: ir.Operation) -> None:
         e.define(body.arguments[0], (old,))
         return e.one(*e.inline(body))
 
-    # Replaced ops are erased from last to first: those inside, which may use the argument, before this one.
+    # Replaced ops are erased from last to first, and the ops inside, which may use the argument, before this op.
     e.erase(op)
     e.define(op.results[0], (_Element(e, memref, list(map(build.known, indices))).update(change),))
 
@@ -223,7 +223,7 @@ def _elements(e: Emulation, memref: ir.Value, indices: Sequence[Index], shape: S
 
 
 def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[Index]) -> None:
-    """A vector of consecutive rows: bytes where it begins at one, else those before and behind, shifted."""
+    """Load consecutive rows: bytes if the vector begins at a byte; otherwise two vectors of bytes, joined by shifts."""
     kind = op.results[0].type
     each = e.each(kind)
     if not e.is_packed(kind):
@@ -247,13 +247,13 @@ def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Seque
 
 
 def joined(first: ir.Value, behind: ir.Value, place: Index, bits: int) -> ir.Value:
-    """Bytes of elements that begin within bytes.
+    """The bytes of elements that may begin within a byte.
 
     Args:
-        first: the bytes in which those of the result begin.
-        behind: the bytes after these; the same where they begin at bytes.
-        place: which element of a byte is the first.
-        bits: of an element.
+        first: the bytes in which the result's bytes begin.
+        behind: the bytes after these; equal to `first` if the elements begin at a byte.
+        place: the number of the first element in its byte.
+        bits: the bits of an element.
     """
     wide = build.with_element(first.type, build.integer_type(16))
     low, high = (build.make("arith.extui", wide, v) for v in (first, behind))
@@ -263,7 +263,7 @@ def joined(first: ir.Value, behind: ir.Value, place: Index, bits: int) -> ir.Val
 
 
 def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[Index], value: ir.Value) -> None:
-    """A vector of consecutive rows: bytes where it begins at one, else element by element."""
+    """Store consecutive rows: bytes if the vector begins at a byte; otherwise element by element."""
     kind, last = value.type, indices[-1]
     each = e.each(kind)
     if e.is_packed(kind) and divisor(last) % each == 0:
@@ -277,14 +277,14 @@ def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[Index], value
 
 @pattern("vector.load")
 def vector_load(e: Emulation, op: ir.Operation) -> None:
-    """Consecutive elements."""
+    """Load consecutive elements."""
     memref, *indices = op.operands
     load_vector(e, op, memref, list(map(build.known, indices)))
 
 
 @pattern("vector.store")
 def vector_store(e: Emulation, op: ir.Operation) -> None:
-    """Consecutive elements."""
+    """Store consecutive elements."""
     value, memref, *indices = op.operands
     store_vector(e, memref, list(map(build.known, indices)), value)
     e.erase(op)
@@ -293,10 +293,10 @@ def vector_store(e: Emulation, op: ir.Operation) -> None:
 def _transferred(
     e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[Index], vector: ir.Type, notes: tuple[str, str]
 ) -> list[ir.Value] | None:
-    """The indices of the bytes that a transfer moves; None if all is in bounds, as in vector.load and vector.store.
+    """The indices of the bytes that a transfer moves; None if it is in bounds, like vector.load and vector.store.
 
     Args:
-        notes: what to do in the place of a transfer that is permuted or masked, and of one whose rows end within bytes.
+        notes: alternatives to a transfer that is permuted or masked, and to one whose rows end within bytes.
     """
     rank, each, last = len(indices), e.each(vector), indices[-1]
     rows = ir.AffineMap.get_minor_identity(rank, len(shape_of(vector)))
@@ -313,7 +313,7 @@ def _transferred(
 
 @pattern("vector.transfer_read")
 def transfer_read(e: Emulation, op: ir.Operation) -> None:
-    """As vector.load where all is in bounds; else of bytes, whose padding is as many elements."""
+    """Load the vector if it is in bounds; otherwise transfer bytes, whose padding repeats the element."""
     memref, *rest = op.operands
     kind, rank = op.results[0].type, ir.MemRefType(memref.type).rank
     indices = list(map(build.known, rest[:rank]))
@@ -332,7 +332,7 @@ def transfer_read(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("vector.transfer_write")
 def transfer_write(e: Emulation, op: ir.Operation) -> None:
-    """As vector.store where all is in bounds; else of bytes."""
+    """Store the vector if it is in bounds; otherwise transfer bytes."""
     value, memref, *rest = op.operands
     indices = list(map(build.known, rest[: ir.MemRefType(memref.type).rank]))
     aligned = f"rows of a store begin at bytes: let the column be a multiple of {e.each(value.type)}, for example by "

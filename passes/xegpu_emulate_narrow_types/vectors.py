@@ -1,4 +1,4 @@
-"""Numbers of 2 and 4 bits in registers: arithmetic on bytes, and bytes in another order."""
+"""Numbers of 2 and 4 bits in registers: arithmetic on bytes, and permutations of bytes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ _SIGNS: dict[str, tuple[bool | None, bool | None]] = {
     **dict.fromkeys((f"arith.{n}ui" for n in ("div", "rem", "ceildiv", "max", "min")), (False, False)),
     "arith.shli": (None, False), "arith.shrsi": (True, False), "arith.shrui": (False, False),
 }  # fmt: skip
-"""Whether each operand is extended with its sign, or with zeros; None where the result's lowest bits follow from the
-operands' lowest bits alone."""
+"""Whether each operand is sign-extended or zero-extended; None if the result's lowest bits depend only on the operands'
+lowest bits.
+"""
 _MOVES = (
     "vector.broadcast", "vector.splat", "vector.insert", "vector.transpose", "vector.shuffle", "vector.interleave",
     "vector.deinterleave", "vector.from_elements", "vector.to_elements", "vector.extractelement",
@@ -36,7 +37,7 @@ _MOVES = (
     "vector.shape_cast", "arith.select", "ub.poison",
 )  # fmt: skip
 _WITHIN_ROWS = ("vector.extract", "vector.insert", "vector.broadcast", "vector.transpose", "arith.select")
-"""Ops that leave rows whole, if all vectors have rows of one length."""
+"""Ops that keep rows whole, if all vectors have rows of the same length."""
 _WIDENING = {"arith.extsi": True, "arith.sitofp": True, "arith.index_cast": True, "arith.extui": False,
              "arith.uitofp": False, "arith.index_castui": False}  # fmt: skip
 
@@ -46,10 +47,10 @@ def _bytes(kind: ir.Type) -> ir.Type:
 
 
 def on_bytes(e: Emulation, op: ir.Operation, signs: Sequence[bool | None]) -> None:
-    """Do an op on numbers one to a byte.
+    """Apply an op to operands with one element per byte.
 
     Args:
-        signs: for each operand how it is extended.
+        signs: how each operand is extended.
     """
     operands = [e.unpacked(v, s) if bits_of(v.type) else e.one(v) for v, s in zip(op.operands, signs)]
     kinds = [_bytes(v.type) for v in op.results]
@@ -58,13 +59,13 @@ def on_bytes(e: Emulation, op: ir.Operation, signs: Sequence[bool | None]) -> No
 
 @pattern(*_SIGNS)
 def arithmetic(e: Emulation, op: ir.Operation) -> None:
-    """The op on bytes."""
+    """Apply the op to bytes."""
     on_bytes(e, op, _SIGNS[op.name])
 
 
 @pattern("arith.addui_extended")
 def add_with_carry(e: Emulation, op: ir.Operation) -> None:
-    """A sum of bytes, which overflows where it exceeds the narrow type."""
+    """Add bytes; the carry is set if the sum exceeds the narrow type."""
     bits = bits_of(op.results[0].type)
     total = build.binary("addi", *(e.unpacked(v, False) for v in op.operands))
     e.give(op, total, build.compare("ugt", total, number(total.type, (1 << bits) - 1)))
@@ -72,7 +73,7 @@ def add_with_carry(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("arith.mulsi_extended", "arith.mului_extended")
 def whole_product(e: Emulation, op: ir.Operation) -> None:
-    """Both halves from a product of bytes, which holds all of it."""
+    """Extract both halves from a product of bytes, which contains the whole product."""
     signed = op.name == "arith.mulsi_extended"
     product = build.binary("muli", *(e.unpacked(v, signed) for v in op.operands))
     e.give(op, product, build.binary("shrui", product, bits_of(op.results[0].type)))
@@ -80,20 +81,20 @@ def whole_product(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("arith.cmpi")
 def compare(e: Emulation, op: ir.Operation) -> None:
-    """By signed predicates with signs."""
+    """Compare bytes; signed predicates compare sign-extended operands."""
     is_signed = 2 <= ir.IntegerAttr(op.attributes["predicate"]).value <= 5
     on_bytes(e, op, [is_signed, is_signed])
 
 
 @pattern(*_MOVES)
 def move(e: Emulation, op: ir.Operation) -> None:
-    """Elements in another order or shape. What takes whole bytes of rows takes them packed."""
+    """Move elements. Ops that move whole bytes of rows are applied to packed vectors."""
     if not _moves_bytes(e, op):
         on_bytes(e, op, [None] * len(op.operands))
 
 
 def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
-    """Do an op on packed vectors, if it leaves bytes whole."""
+    """Apply an op to packed vectors if it keeps bytes whole; returns whether it does."""
     numbers = [v for v in (*op.operands, *op.results) if bits_of(v.type)]
     if op.name == "ub.poison":
         made = make("ub.poison", e.held_type(op.results[0].type), value=op.attributes["value"])
@@ -128,7 +129,7 @@ def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
 
 @pattern("arith.constant")
 def constant(e: Emulation, op: ir.Operation) -> None:
-    """Packed where rows fill bytes."""
+    """Build the constant, packed if its rows fill bytes."""
     kind = op.results[0].type
     numbers = constant_bits(op)
     if e.is_packed(kind):
@@ -140,7 +141,7 @@ def constant(e: Emulation, op: ir.Operation) -> None:
 
 @pattern(*_WIDENING)
 def widen(e: Emulation, op: ir.Operation) -> None:
-    """From a byte with the sign, or without, to what is wanted; an index has more bits."""
+    """Extend to a byte, with or without sign, and then to the result's type; index has more bits than a byte."""
     source, result = op.operands[0], op.results[0]
     if not bits_of(source.type):
         narrow(e, op)
@@ -152,7 +153,7 @@ def widen(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("arith.trunci", "arith.fptosi", "arith.fptoui")
 def narrow(e: Emulation, op: ir.Operation) -> None:
-    """Convert to bytes, whose lowest bits hold the value."""
+    """Convert to bytes, whose lowest bits contain the value."""
     source, result = op.operands[0], op.results[0]
     numbers = e.unpacked(source) if bits_of(source.type) else e.one(source)
     kind = _bytes(result.type)
@@ -161,7 +162,7 @@ def narrow(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("vector.bitcast")
 def bitcast(e: Emulation, op: ir.Operation) -> None:
-    """The same bytes."""
+    """Keep the bytes."""
     source, result = op.operands[0], op.results[0]
     held = e.packed(source) if bits_of(source.type) else e.one(source)
     if bits_of(result.type) and not e.is_packed(result.type):
@@ -172,7 +173,7 @@ def bitcast(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("arith.bitcast")
 def same_bits(e: Emulation, op: ir.Operation) -> None:
-    """Numbers of as many bits, in the bytes that hold them."""
+    """Convert to numbers with the same number of bits, in the bytes that contain them."""
     if bits_of(op.results[0].type):
         e.replace(op, e.get(op.operands[0]))
     else:
@@ -181,7 +182,7 @@ def same_bits(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("vector.reduction", "vector.multi_reduction")
 def reduction(e: Emulation, op: ir.Operation) -> None:
-    """On bytes; the kinds with signs have them."""
+    """Reduce bytes. Minima and maxima extend elements by their sign or by zeros."""
     kind = CombiningKind.of(op).value
     sign = kind.endswith("si") if kind.startswith(("min", "max")) else None
     on_bytes(e, op, [sign] * len(op.operands))
@@ -189,7 +190,7 @@ def reduction(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("xegpu.dpas", "xegpu.dpas_mx")
 def dpas(e: Emulation, op: ir.Operation) -> None:
-    """The factors are bytes that are seen as elements again."""
+    """Cast the factors from bytes to elements."""
     for i, value in enumerate(op.operands):
         if bits_of(value.type):
             op.operands[i] = make("vector.bitcast", value.type, e.packed(value))
@@ -199,7 +200,7 @@ def dpas(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("arith.extf")
 def extend(e: Emulation, op: ir.Operation) -> None:
-    """f4E2M1FN as numbers: its bits as those of f16, whose exponent is 14 too small then."""
+    """Convert f4E2M1FN: place its bits as those of f16, whose exponent is then 14 too small, and multiply by 2^14."""
     source, result = op.operands[0], op.results[0]
     if not bits_of(source.type):
         e.keep(op)
@@ -220,7 +221,7 @@ def extend(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("arith.truncf")
 def round_narrow(e: Emulation, op: ir.Operation) -> None:
-    """f4E2M1FN has no infinity: what is rounded to it saturates."""
+    """Saturate when rounding to f4E2M1FN, which has no infinity."""
     if not bits_of(op.results[0].type):
         e.keep(op)
         return
@@ -231,7 +232,7 @@ def round_narrow(e: Emulation, op: ir.Operation) -> None:
 
 @pattern(*SCALING)
 def scale(e: Emulation, op: ir.Operation) -> None:
-    """Multiplication by a scale, and division."""
+    """Multiply or divide by a scale."""
     if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
         e.keep(op)
         return
@@ -244,7 +245,7 @@ def scale(e: Emulation, op: ir.Operation) -> None:
 
 @pattern("xegpu.truncf")
 def truncate(e: Emulation, op: ir.Operation) -> None:
-    """The result is bytes."""
+    """Convert to bytes."""
     result = op.results[0]
     made = ir.Operation.create(op.name, [result.type], [e.one(v) for v in op.operands], attributes_of(op)).results[0]
     if not e.is_packed(result.type):

@@ -1,1 +1,1 @@
-"""What the passes of XeTile share."""
+"""Helpers that the passes on XeTile share."""

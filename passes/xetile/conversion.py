@@ -1,4 +1,4 @@
-"""The conversion of a kernel of tiles, in which one tile may become several values."""
+"""The conversion of a kernel with tiles, in which a tile may become several values."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from xegpu_py.passes.common.builders import poison, select
 from xegpu_py.passes.common.conversion import Conversion
 
 Pattern = Callable[[Any, Any], Sequence[Any]]
-"""What gets the conversion and an op's view, and gives what stands for the op's results.
+"""A function of the conversion and an op's view that returns the replacements of the op's results.
 
-Of one result that is a list of values; of several results it is a value or a list for each.
+For one result it returns a list of values; for several results it returns a value or a list for each result.
 """
 
 
@@ -23,10 +23,10 @@ def is_tile(value: ir.Value) -> bool:
 
 
 class TileConversion(Conversion):
-    """A kernel as it is converted.
+    """The conversion of a kernel.
 
     Attributes:
-        func: the kernel, of one block.
+        func: the kernel, which has one block.
     """
 
     def __init__(self, func: ir.Operation) -> None:
@@ -52,7 +52,7 @@ class TileConversion(Conversion):
         self.replace(op, *([found] if len(op.results) == 1 else [[v] if isinstance(v, ir.Value) else v for v in found]))
 
     def no_pattern(self, op: ir.Operation) -> None:
-        """Choices of two tiles, and undefined ones, are those of what stands for them; all else stays."""
+        """Convert selects of tiles and undefined tiles to those of their replacements; keep all other ops."""
         tile = op.results[0] if len(op.results) == 1 and is_tile(op.results[0]) else None
         if tile is not None and op.name == "ub.poison":
             self.replace(op, [poison(kind) for kind in self.convert_types(tile) or [tile.type]])

@@ -1,4 +1,4 @@
-"""The writing of derived maps into a kernel, and the conversions that make all operands have them."""
+"""Writes inferred maps into a kernel, and inserts the conversions that give all operands these maps."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 
 _TAKE_ANY_MAP = (ReductionOp, BroadcastOp, TransposeOp)
-"""Ops that fetch the parts of their operand that they need, whatever its map."""
+"""Ops that fetch the parts of their operand that they need; the operand may have any map."""
 
 
 def infer(func: ir.Operation) -> None:
     """Give each tile and vector of a kernel its map.
 
     Raises:
-        DiagnosticError: at the op that makes a value whose map cannot be derived.
+        DiagnosticError: at the op that defines a value whose map cannot be derived.
     """
     use_tile_ops(func)
     _separate_splats(func)
@@ -45,7 +45,7 @@ def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
     if wg_map is not None:
         _write(op, value, wg_map)
     elif is_vector(value) and len(shape_of(value)) > 2:
-        # Each subgroup has all of it.
+        # Each subgroup has the whole vector.
         return
     elif next(iter(value.uses), None) is not None or not is_splat(op):
         what = "a tile's" if is_tile(value) else "the vector's"
@@ -57,7 +57,7 @@ def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
 
 
 def _convert(op: ir.Operation, layouts: Layouts) -> None:
-    """Give each operand the map that the op wants it to have."""
+    """Convert each operand to the map that the op needs."""
     if op.name in STRUCTURED:
         for uses, values in forwarded(op):
             for use in uses:
@@ -70,7 +70,7 @@ def _convert(op: ir.Operation, layouts: Layouts) -> None:
     elif is_elementwise(op):
         known = next((layouts.get(v) for v in op.results if is_vector(v)), None)
         wanted = [(value, known) for value in op.operands if is_vector(value)]
-    # An op may take a value several times, with another map each time: they are listed in the order of the operands.
+    # An op may use a value several times, each time with another map; the numbers are in the order of the operands.
     numbers: dict[ir.Value, Iterator[int]] = {}
     for value, _ in wanted:
         numbers.setdefault(value, iter([i for i, v in enumerate(op.operands) if v == value]))
@@ -79,7 +79,7 @@ def _convert(op: ir.Operation, layouts: Layouts) -> None:
 
 
 def _convert_passed(op: ir.Operation, use: Use, wg_map: WgMap | None, layouts: Layouts) -> None:
-    """Give what control flow passes on the map that it has afterwards."""
+    """Convert a value that control flow forwards to the map that the value has afterwards."""
     user, number = use
     value = user.operands[number]
     if is_tile(value) and layouts.get(value) != wg_map:
@@ -105,7 +105,7 @@ def _write(op: ir.Operation, value: ir.Value, wg_map: WgMap) -> None:
 
 
 def _separate_splats(func: ir.Operation) -> None:
-    """Let each use of a vector whose elements are all the same have it for itself, as any map fits it."""
+    """Clone a splat for each of its uses, so that each clone can have the map that its use needs."""
     for op in walk(func):
         if len(op.results) == 1 and is_splat(op) and "map" not in op.attributes:
             for use in list(op.results[0].uses)[1:]:
@@ -115,7 +115,7 @@ def _separate_splats(func: ir.Operation) -> None:
 
 
 def _insert_conversion(user: ir.Operation, number: int, wg_map: WgMap | None, layouts: Layouts) -> None:
-    """Let an operand have a map, if it has another one."""
+    """Convert an operand to a map if it has another one."""
     value = user.operands[number]
     if wg_map is None or layouts.get(value) in (None, wg_map):
         return

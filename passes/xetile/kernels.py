@@ -1,4 +1,4 @@
-"""The kernels that passes on XeTile lower, and the GPU that each is lowered for."""
+"""The kernels that passes on XeTile lower, and the target of each."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from xegpu_py.ir.verifier import walk
 
 
 def kernels(root: ir.Operation) -> list[ir.Operation]:
-    """The kernels in an op, or it, that hold XeTile.
+    """The kernels in an op, or the op itself, that contain XeTile ops.
 
     Raises:
-        DiagnosticError: at one with branches between blocks.
+        DiagnosticError: at a kernel with branches between blocks.
     """
     found = []
     for op in walk(root):

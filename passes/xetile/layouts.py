@@ -1,4 +1,4 @@
-"""Maps of the values of a kernel at workgroup level, derived from those that are given."""
+"""Inference of the maps of a workgroup's values from the given maps."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.layout.tiles import dealing_problem
 
 LANES = 16
-"""Columns that a subgroup shall have at least where it is free to share them."""
+"""The least number of columns of a subgroup's part if the number of columns can be chosen."""
 
 
 def has_maps(func: ir.Operation) -> bool:
-    """Whether a kernel says anywhere what subgroups work on, and so is at workgroup level."""
+    """Whether a kernel contains any map, and therefore is at workgroup level."""
     return subgroups_of(func) is not None
 
 
 class Layouts:
-    """The map of each vector and tile of a kernel. What control flow makes the same has one map."""
+    """The map of each vector and tile of a kernel. Values that control flow joins have the same map."""
 
     def __init__(self, func: ir.Operation) -> None:
         self._maps: dict[ir.Value, WgMap] = {}
@@ -56,7 +56,7 @@ class Layouts:
                 self._same.join(values)
         for op in self._ops:
             self._seed(op)
-        # First what is known is carried to where it is used, and only then back to what it is made of.
+        # Known maps are propagated forward to uses first, and backward to operands only after that.
         self._propagate()
         # A layout never changes a value, so products without a known map are divided by rows, then by columns.
         count = next((subgroups(found) for found in self._maps.values()), None)
@@ -67,7 +67,7 @@ class Layouts:
                 and self.put(op.results[0], _by_rows(shape_of(op.results[0]), count))
             ):
                 self._propagate()
-        # All subgroups hold other vectors without a known map, and tiles that store only such vectors.
+        # Other vectors without a known map are whole in each subgroup, and so are tiles that only store such vectors.
         for op in self._ops:
             given = _unsaid(op)
             if (
@@ -78,7 +78,7 @@ class Layouts:
                 self._propagate()
 
     def _propagate(self) -> None:
-        """Carry what is known to everything that it decides."""
+        """Propagate known maps to a fixed point."""
         while self._sweep(forward=True) or self._sweep(forward=False):
             pass
 
@@ -87,7 +87,7 @@ class Layouts:
         return self._maps.get(self._same.find(value))
 
     def put(self, value: ir.Value, wg_map: WgMap | None) -> bool:
-        """Give a value its map, if it has none and the map fits it; whether it was given."""
+        """Set the map of a value if it has none and the map fits it; returns whether the map was set."""
         root = self._same.find(value)
         if wg_map is None or root in self._maps or wg_map.problem_for(_shape(value)):
             return False
@@ -171,7 +171,7 @@ class Layouts:
                     yield operand, known
 
     def wanted(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
-        """(operand, map) for each vector that an op wants to have a map that is known."""
+        """(operand, map) for each vector operand whose required map is known."""
         view: Any = op.opview
         get = self.get
         match view:
@@ -208,10 +208,10 @@ ACROSS = (
 
 
 def across(op: ir.Operation, given: ir.Value, wg_map: WgMap | None) -> WgMap | None:
-    """The map of an operand or the result of an op that moves elements, for the subgroups of another map.
+    """The map of an operand or result of an op that moves elements, for the number of subgroups of another map.
 
-    Each subgroup has all of the dimension that elements move along. The other one is divided where each subgroup gets
-    lanes enough to be worth it; else each subgroup has all of it, and nothing has to be exchanged.
+    Each subgroup has the whole extent of the dimension along which elements move. The other dimension is divided if
+    each part has enough lanes; otherwise each subgroup has the whole vector, and no exchange is necessary.
     """
     shape = shape_of(given)
     if wg_map is None or len(shape) > 2:
@@ -230,7 +230,7 @@ def across(op: ir.Operation, given: ir.Value, wg_map: WgMap | None) -> WgMap | N
 
 
 def bitcast_map(wg_map: WgMap | None, have: ir.Value, want: ir.Value) -> WgMap | None:
-    """The map of the same bits in rows of more or fewer elements; None if an element would be divided."""
+    """The map after a bitcast to rows of more or fewer elements; None if it would divide an element."""
     columns, others = shape_of(have)[-1], shape_of(want)[-1]
     if wg_map is None or wg_map.sg_data[-1] * others % columns:
         return None
@@ -238,7 +238,7 @@ def bitcast_map(wg_map: WgMap | None, have: ir.Value, want: ir.Value) -> WgMap |
 
 
 def _moved_along(op: ir.Operation) -> int | None:
-    """The dimension of a matrix that an op moves elements along; None if it is both."""
+    """The dimension of a matrix along which an op moves elements; None if it moves them along both."""
     if op.name in ("vector.shuffle", "vector.interleave", "vector.deinterleave"):
         return 0 if op.name == "vector.shuffle" else 1
     shapes = [shape_of(v) for v in (op.operands[0], op.results[0])]
@@ -249,7 +249,7 @@ def _moved_along(op: ir.Operation) -> int | None:
 
 
 def _unsaid(op: ir.Operation) -> ir.Value | None:
-    """The value of an op that needs a map though nothing may say it."""
+    """The value of an op that needs a map, although no other op may determine it."""
     if isinstance(op.opview, TileStore) and not op.results:
         return op.opview.tile
     if op.name in STRUCTURED or len(op.results) != 1 or is_splat(op):
@@ -259,10 +259,10 @@ def _unsaid(op: ir.Operation) -> ir.Value | None:
 
 
 def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) -> None:
-    """All maps speak of the same number of subgroups, and if they are `complete`, each vector and tile has one.
+    """Check that all maps have the same number of subgroups, and if `complete`, that each vector and tile has a map.
 
     Raises:
-        DiagnosticError: at the first op whose results break that.
+        DiagnosticError: at the first op whose results violate this.
     """
     first: tuple[int, WgMap] | None = None
     for op in walk(func):
@@ -288,9 +288,9 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
 
 
 def _by_rows(shape: Sequence[int], count: int) -> WgMap:
-    """The map that divides rows among as many of `count` subgroups as it can, and columns among the rest.
+    """The map that divides rows among as many of `count` subgroups as possible, and columns among the rest.
 
-    Subgroups that are left over have the parts of others too.
+    Remaining subgroups have the same parts as others.
     """
     rows = math.gcd(shape[0], count)
     across = count // rows
@@ -302,7 +302,7 @@ def _shape(value: ir.Value) -> tuple[int, ...]:
 
 
 def _product(view: Any) -> WgMap | None:
-    """The map of a product, as those of its factors say."""
+    """The map of a product, from its own attribute or from the maps of its factors."""
     if view.wg_map_c:
         found: WgMap = view.wg_map_c
         return found
@@ -311,7 +311,7 @@ def _product(view: Any) -> WgMap | None:
 
 
 def factors(product: WgMap | None, view: Any) -> tuple[WgMap | None, WgMap | None]:
-    """The maps of the factors of a product: its rows, and its columns, over all of K."""
+    """The maps of the factors of a product: the rows of A and the columns of B, each with all of K."""
     if product is None:
         return view.wg_map_a, view.wg_map_b
     rows, columns = product.sg_data
@@ -320,7 +320,7 @@ def factors(product: WgMap | None, view: Any) -> tuple[WgMap | None, WgMap | Non
 
 
 def scale_map(product: WgMap | None, scale: ir.Value, of_rows: bool) -> WgMap | None:
-    """The map of the scales of a factor: those of a product's rows, or of its columns."""
+    """The map of the scales of a factor: for A by the product's rows, for B by its columns."""
     if product is None:
         return None
     (rows, columns), shape = product.sg_data, shape_of(scale)
@@ -328,21 +328,21 @@ def scale_map(product: WgMap | None, scale: ir.Value, of_rows: bool) -> WgMap | 
 
 
 def _fitted(wg_map: WgMap | None, shape: tuple[int, ...]) -> WgMap | None:
-    """The map, as one of a line if that is what has the shape: a map of one row of subgroups does for it, too."""
+    """The map for this shape. For a 1-d vector, a map with one row of subgroups loses its first dimension."""
     if wg_map and len(shape) == 1 and len(wg_map.sg_data) == 2 and (wg_map.sg_layout[0], wg_map.sg_data[0]) == (1, 1):
         return WgMap(wg_map.sg_layout[1:], wg_map.sg_data[1:])
     return wg_map
 
 
 def _cast(wg_map: WgMap | None, have: tuple[int, ...], want: tuple[int, ...]) -> WgMap | None:
-    """A map of the same elements in another shape: by lines, and by those of the other map if they are the same."""
+    """The map of the same elements in another shape. Along a line, parts keep their size if possible."""
     if wg_map is None or not 1 <= len(want) <= 2:
         return None
     count = subgroups(wg_map)
     axes = [i for i, n in enumerate(want) if n > 1] or [0]
     axis = axes[0]
     if wg_map.sg_data == have:
-        # Each subgroup has all of it.
+        # Each subgroup has the whole vector.
         return WgMap(tuple(count if i == axis else 1 for i in range(len(want))), want)
     along = [(n, d) for n, d in zip(have, wg_map.sg_data) if n > 1]
     size = want[axis]
@@ -381,9 +381,9 @@ def _broadcast_source(wg_map: WgMap | None, view: Any) -> WgMap | None:
 
 
 def _narrowed(wg_map: WgMap | None, dim: int, group: int | None, size: int) -> WgMap | None:
-    """The map of what has one element for each group of elements of a dimension, `size` in all, or for all of them.
+    """The map of a vector with one element for each group of `group` elements along a dimension; None is all elements.
 
-    Where parts hold no whole groups each subgroup has all of them.
+    `size` is the extent of this dimension. If groups cross the bounds of parts, each subgroup has the whole dimension.
     """
     if wg_map is None:
         return None
@@ -394,7 +394,7 @@ def _narrowed(wg_map: WgMap | None, dim: int, group: int | None, size: int) -> W
 
 
 def _widened(wg_map: WgMap | None, dim: int, group: int | None, wide: ir.Value) -> WgMap | None:
-    """The map of `wide`, which has a group of elements, or all of a dimension, for one element of another value."""
+    """The map of `wide`, in which a group of elements, or a whole dimension, corresponds to one element."""
     if wg_map is None:
         return None
     if group is not None:

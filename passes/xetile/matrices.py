@@ -1,4 +1,4 @@
-"""The matrices in memory that tiles are parts of."""
+"""The matrices in memory that contain tiles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEEP_SIGN = ("arith.addi", "arith.muli", "arith.divui", "arith.remui", "arith.m
 
 
 def is_negative(number: Index) -> bool:
-    """Whether a number may be below zero, as far as is known."""
+    """Whether a number may be negative, as far as is known."""
     if isinstance(number, int):
         return number < 0
     owner = number.owner
@@ -43,8 +43,8 @@ class Matrix(Struct):
         source: the memref, or the address.
         extents: rows and columns.
         strides: elements from row to row and from column to column.
-        lead: elements from the source's first one to the matrix's.
-        given: whether the tile's maker gave shape and strides.
+        lead: the offset of the matrix's first element from the source's first element, in elements.
+        given: whether the op that makes the tile has shape and strides.
     """
 
     source: ir.Value
@@ -60,11 +60,11 @@ class Matrix(Struct):
         return ir.MemRefType(kind) if isinstance(kind, ir.MemRefType) else None
 
     def as_2d(self) -> ir.Value:
-        """A memref of two dimensions that is just this matrix."""
+        """A memref of two dimensions that contains only this matrix."""
         return reinterpret_cast(self.source, self._start(), self.extents, self.strides)
 
     def address(self) -> ir.Value:
-        """Where the matrix's first element is: the source if it is an address, and else i64."""
+        """The address of the matrix's first element: the source if it is an address, otherwise i64."""
         wide = ir.IntegerType.get_signless(64)
         if self.memref is None:
             return self.source
@@ -76,7 +76,7 @@ class Matrix(Struct):
         return arith.addi(base, arith.muli(arith.index_cast(wide, index(start)), size))
 
     def _start(self) -> Index:
-        """The matrix's first element, in elements from the beginning of the buffer."""
+        """The offset of the matrix's first element from the beginning of the buffer, in elements."""
         assert self.memref is not None
         own = self.memref.get_strides_and_offset()[1] if strides_of(self.memref) is not None else _UNKNOWN
         if own == _UNKNOWN:
@@ -85,7 +85,7 @@ class Matrix(Struct):
 
 
 def known_of(view: InitTileOp) -> tuple[list[int | None], list[int | None]]:
-    """The extents and strides of the matrix that a tile is made of; None for what is not known."""
+    """The extents and strides of the matrix that contains a tile; None for unknown ones."""
     shape, strides = [constant_of(v) for v in view.shape], [constant_of(v) for v in view.strides]
     if isinstance(view.source.type, ir.MemRefType):
         kind = ir.MemRefType(view.source.type)
@@ -100,10 +100,10 @@ _UNKNOWN = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
 def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> Matrix:
-    """The matrix that a tile is made of.
+    """The matrix that contains a tile.
 
     Args:
-        one: the new value of an old one.
+        one: a function that returns the new value of an old one.
     """
     source = one(view.source)
     shape, strides, offsets = (

@@ -1,4 +1,4 @@
-"""Prefetches in loops of the tiles that they load."""
+"""Inserts prefetches of the tiles that loops load."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Prefetching(TileConversion):
         self._made: dict[ir.Value, list[ir.Operation]] = {}
 
     def extra_inits(self, loop: ir.Operation) -> list[ir.Value]:
-        """The tiles of later iterations that the loop prefetches; those of the first iterations are, in front of it."""
+        """The first tiles that the loop prefetches. Tiles of earlier iterations are prefetched before the loop."""
         body = loop.regions[0].blocks[0]
         counter, *arguments = body.arguments
         moves = self._moves[counter] = []
@@ -55,7 +55,7 @@ class Prefetching(TileConversion):
         return begun
 
     def before_last(self, op: ir.Operation) -> None:
-        """Prefetch the tiles that a later iteration of the loop around will make."""
+        """Prefetch the tiles that a later iteration of the enclosing loop will make."""
         loop, arguments = op.parent.operation, op.block.arguments
         made = self._made.get(arguments[0], ()) if loop.name == "scf.for" else ()
         with ir.InsertionPoint(op), op.location:
@@ -76,7 +76,7 @@ class Prefetching(TileConversion):
         PrefetchTileOp(made.results[0], l1_hint="cached", l3_hint="cached")
 
     def _begin(self, init: ir.Value, move: ir.Operation) -> ir.Value:
-        """The tile that the loop prefetches first, after those before it have been prefetched."""
+        """The tile that the loop prefetches first; the earlier tiles are prefetched here."""
         tile = init
         wg_map = Tile.of(tile).wg_map
         maker = defining_op(tile)
@@ -95,7 +95,7 @@ class Prefetching(TileConversion):
 
 
 def _is_followed(op: ir.Operation, counter: ir.Value) -> bool:
-    """Whether a tile made in the loop is loaded, at a place that depends on the loop's counter."""
+    """Whether a tile that is made in the loop is loaded at a position that depends on the loop's counter."""
     tile = Tile.of(op.results[0])
     loaded = any(isinstance(u.owner.opview, LoadTileOp) for u in op.results[0].uses)
     moving = any(block_of(v) == counter.owner for v in op.operands)
@@ -104,7 +104,7 @@ def _is_followed(op: ir.Operation, counter: ir.Value) -> bool:
 
 
 def _is_counted(given: ir.Value, counter: ir.Value) -> bool:
-    """Whether a value is from outside of the loop, or arithmetic on its counter."""
+    """Whether a value is defined outside of the loop, or computed by arithmetic on the loop's counter."""
     if given == counter or block_of(given) != counter.owner:
         return True
     op = defining_op(given)
@@ -112,7 +112,7 @@ def _is_counted(given: ir.Value, counter: ir.Value) -> bool:
 
 
 def spread(tile: Tile, wg_map: WgMap, limits: Block2DLimits) -> WgMap:
-    """The map by which as many subgroups prefetch a tile, each another part that one message brings if possible."""
+    """The map by which the same number of subgroups prefetch a tile, each another part, of one message if possible."""
     rows, line = limits.load_height, limits.row_bytes
     count = math.prod(wg_map.sg_layout)
     best, best_cost = wg_map, None
@@ -125,7 +125,7 @@ def spread(tile: Tile, wg_map: WgMap, limits: Block2DLimits) -> WgMap:
             continue
         messages = -(-data[0] // rows) * -(-data[1] * tile.bits // 8 // line)
         wasted = data[0] * data[1] * count - tile.shape[0] * tile.shape[1]
-        # Narrow parts share lines of the cache.
+        # Narrow parts share cache lines.
         narrow = max(line - data[1] * tile.bits // 8, 0)
         cost = (messages, wasted, narrow)
         if best_cost is None or cost < best_cost:

@@ -1,4 +1,4 @@
-"""Ops of the vector dialect that say what ops of XeTile say, as those."""
+"""Rewrites ops of the vector dialect as the ops of XeTile that have the same meaning."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from xegpu_py.ir.verifier import walk
 
 
 def use_tile_ops(func: ir.Operation) -> None:
-    """Replace transposes, broadcasts and reductions of a workgroup's vectors, as the vector dialect has them.
+    """Replace transposes, broadcasts and reductions of a workgroup's vectors by ops of XeTile.
 
-    What has one dimension, as the result of such a reduction, is a row or a column in between. `vector.shape_cast` that
-    divides a dimension into groups, followed by a reduction of the groups, is one reduction.
+    Vectors of one dimension, such as the results of reductions, become a row or a column. A `vector.shape_cast` that
+    divides a dimension into groups and a reduction of these groups together become one reduction.
     """
     casts: list[ir.Operation] = []
     for op in walk(func):
@@ -39,7 +39,7 @@ def use_tile_ops(func: ir.Operation) -> None:
 
 
 def _cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
-    """A value in another shape of the same elements; a splat stays one."""
+    """Cast a value to another shape; a splat remains a splat."""
     owner = value.owner
     if shape_of(value) != tuple(shape) and not isinstance(owner, ir.Block) and is_splat(owner.operation):
         return splat_of(owner.operation, list(owner.operation.operands), shape)
@@ -81,7 +81,7 @@ def _reduction(op: ir.Operation) -> ir.Value | None:
     shape, (dim,), size = shape_of(source), dims, None
     owner = source.owner
     if len(shape) == 3 and not isinstance(owner, ir.Block) and owner.name == "vector.shape_cast":
-        # Groups of elements that follow each other.
+        # Each group consists of consecutive elements.
         source, size = owner.operands[0], shape[dim]
         merged = (*shape[: dim - 1], shape[dim - 1] * size, *shape[dim + 1 :])
         if dim == 0 or shape_of(source) != merged:
@@ -99,7 +99,7 @@ def _reduction(op: ir.Operation) -> ir.Value | None:
 
 
 def _total(kind: CombiningKind, source: ir.Value, start: ir.Value) -> ir.Value:
-    """The number that is left of a matrix."""
+    """The scalar to which a matrix is reduced."""
     row, one = (1, shape_of(source)[1]), (1, 1)
     line = ReductionOp(kind.value, source, (0,), result=with_shape(source.type, row)).result
     value = ReductionOp(kind.value, line, (1,), result=with_shape(source.type, one)).result
@@ -112,4 +112,4 @@ _RULES: dict[str, Callable[[ir.Operation], ir.Value | None]] = {
     "vector.broadcast": _broadcast,
     "vector.multi_reduction": _reduction,
 }
-"""By name of an op what makes ops of XeTile of it; None if it is none."""
+"""By op name, the function that rewrites an op as ops of XeTile; it returns None if the op is not rewritten."""

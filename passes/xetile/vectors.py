@@ -1,4 +1,4 @@
-"""Facts about ops on vectors and tiles, the same ops on vectors of other shapes, and values that are divided alike."""
+"""Facts about ops on vectors and tiles, copies of ops for other shapes, and classes of values with the same map."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from xegpu_py.ir.calls import is_intrinsic, recalled
 
 
 def is_elementwise(op: ir.Operation) -> bool:
-    """Whether each element of the results comes from the elements of the operands at the same place, or scalars."""
+    """Whether each element of the results depends only on scalars and the operands' elements at the same position."""
     also = op.name == "xegpu.truncf" or is_intrinsic(op)
     return values.is_elementwise(op) or (also and has_one_shape(op))
 
 
 def is_splat(op: ir.Operation) -> bool:
-    """Whether each element of the op's vector is the same: a constant, a scalar that is repeated, or poison."""
+    """Whether all elements of the op's vector are equal: a constant, a repeated scalar, or poison."""
     if op.name == "arith.constant" and is_vector(op.results[0]):
         value = op.attributes["value"]
         return isinstance(value, ir.DenseElementsAttr) and value.is_splat
@@ -32,7 +32,7 @@ def is_splat(op: ir.Operation) -> bool:
 
 
 def splat_of(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
-    """A splat in another shape, of new operands."""
+    """A splat of another shape, with new operands."""
     if op.name != "arith.constant":
         return resized(op, operands, shape)[0]
     value = ir.DenseElementsAttr(op.attributes["value"])
@@ -49,12 +49,12 @@ def resized(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]
 
 
 def is_tile_choice(op: ir.Operation) -> bool:
-    """Whether an op chooses one of two tiles."""
+    """Whether an op selects one of two tiles."""
     return op.name == "arith.select" and Tile.accepts(str(op.results[0].type))
 
 
 def value_classes(ops: Iterable[ir.Operation]) -> UnionFind[ir.Value]:
-    """Vectors that elementwise ops and control flow tie together, and tiles that are the same but for their place."""
+    """Classes of vectors that elementwise ops and control flow relate, and of tiles that differ only in position."""
     classes: UnionFind[ir.Value] = UnionFind()
     for op in ops:
         for group in carried(op):

@@ -37,7 +37,7 @@ class XeTileToXeGPU(Pass):
     target: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # What lowers ops is loaded when it is needed, since tools start without it.
+        # The patterns are imported here to keep the start of the tools fast.
         from xegpu_py.passes.xetile.kernels import kernels
         from xegpu_py.passes.xetile.layouts import has_maps
         from xegpu_py.passes.xetile_to_xegpu.lowering import Lowering

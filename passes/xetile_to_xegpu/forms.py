@@ -1,4 +1,4 @@
-"""What tiles and loads become, found before anything is rebuilt."""
+"""The forms that tiles and loads become, determined before any op is rewritten."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from xegpu_py.ir.numbers import number_of
 from xegpu_py.ir.verifier import walk
 
 _TILE_LANES = 16
-"""Lanes of a descriptor of a scattered tile, which lives as long as the tile."""
+"""The lanes of a descriptor of a scattered tile; the descriptor is live as long as the tile."""
 
 
 def scattered_lanes(count: int, most: int = _TILE_LANES) -> list[tuple[int, int]]:
-    """(first element, lanes) of the scattered descriptors of `count` elements, of at most so many lanes."""
+    """(first element, lanes) of the scattered descriptors for `count` elements, each of at most `most` lanes."""
     return pieces(count, [n for n in LANES if n <= most])
 
 
@@ -44,13 +44,13 @@ def scattered_desc(tile: Tile, lanes: int) -> TensorDesc:
 
 
 class TileForm(Struct):
-    """What is known of the tiles of a class.
+    """The properties of a class of tiles.
 
     Attributes:
         tile: their type.
         roots: the ops that make them.
         users: the ops that load, store, prefetch or move them.
-        atomics: the ops that update what they are tiles of.
+        atomics: the ops that update their elements atomically.
         padded: whether loads of them are padded.
     """
 
@@ -62,10 +62,10 @@ class TileForm(Struct):
     padded: bool = False
 
     def types(self) -> list[ir.Type]:
-        """The types of what stands for a tile.
+        """The types of the values that replace a tile.
 
-        A scattered tile is its descriptors. Others are a descriptor; and if that is needed the row and the column of
-        their first element, and of tiles of several matrices the address, extents and strides that differ.
+        A scattered tile becomes its descriptors. Any other tile becomes a descriptor and, if necessary, the row and
+        column of its first element. Tiles of several matrices also have the address, extents and strides that differ.
         """
         if self.tile.scattered:
             lanes = scattered_lanes(math.prod(self.tile.shape))
@@ -87,22 +87,22 @@ class TileForm(Struct):
 
     @property
     def is_block(self) -> bool:
-        """Whether there is a descriptor of a block."""
+        """Whether the tile has a descriptor of a block."""
         return bool(self.users) or not self.atomics
 
     @property
     def has_place(self) -> bool:
-        """Whether row and column must be known besides a descriptor."""
+        """Whether the row and column are needed in addition to a descriptor."""
         return bool(self.atomics) or (self.padded and not self.in_bounds)
 
     @property
     def in_bounds(self) -> bool:
-        """Whether the tiles are promised to lie inside their matrix."""
+        """Whether `in_bounds` promises that the tiles are inside their matrix."""
         return all(r.opview.in_bounds for r in self.roots)
 
     @property
     def address(self) -> ir.Type:
-        """The type of the address that stands for where each of several matrices is."""
+        """The type of the address of each of several matrices."""
         types = {r.operands[0].type for r in self.roots}
         wide = ir.IntegerType.get_signless(64)
         if len(types) == 1 and not isinstance(next(iter(types)), ir.MemRefType):
@@ -119,17 +119,17 @@ class TileForm(Struct):
 
     @property
     def merged(self) -> bool:
-        """Whether control flow makes tiles of several ops one."""
+        """Whether control flow joins tiles of several ops."""
         return len(self.roots) > 1
 
     @property
     def before(self) -> bool:
-        """Whether the tiles may begin before their matrix's first row or column."""
+        """Whether tiles may begin before the first row or column of their matrix."""
         offsets = [n for r in self.roots for n in r.opview.offsets[-2:]]
         return any(is_negative(n) for n in (*offsets, *(n for u in self.updates for n in u.opview.offsets)))
 
     def needed(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
-        """The extents and strides that must be known of tiles of several matrices; None for those that differ."""
+        """The extents and strides that tiles of several matrices need; None for those that differ."""
         extents, strides = (
             tuple(of[0] if len(set(of)) == 1 else None for of in zip(*listed))
             for listed in zip(*(known_of(r.opview) for r in self.roots))
@@ -138,17 +138,17 @@ class TileForm(Struct):
 
     @property
     def memory_block(self) -> tuple[int, int]:
-        """Rows and columns of the block as it lies in memory."""
+        """Rows and columns of the block in memory."""
         rows, columns = self.tile.shape
         return (columns, rows) if self.tile.column_major else (rows, columns)
 
 
 class LoadForm(Struct, frozen=True):
-    """What a load of a block becomes.
+    """The form of a load of a block.
 
     Attributes:
-        vnni: whether it is in VNNI layout, as the second operand of products alone needs it.
-        transposed: whether all that is done with it is to transpose it, so that it is loaded transposed.
+        vnni: whether the result is in VNNI layout, because it is only used as the second operand of products.
+        transposed: whether the block is loaded transposed, because the result is only transposed.
     """
 
     vnni: bool = False
@@ -193,7 +193,7 @@ class Forms:
             form.padded |= isinstance(view, LoadTileOp) and is_padded(view)
 
     def load(self, op: ir.Operation) -> LoadForm:
-        """The form of a load, as it is used."""
+        """The form of a load, determined by the uses of its result."""
         form = self.tile(op.operands[0])
         if is_padded(op.opview) and not form.in_bounds:
             return LoadForm()
@@ -206,7 +206,7 @@ class Forms:
 
 
 def is_padded(view: Any) -> bool:
-    """Whether what a load finds outside of the matrix is something else than zero, which messages give."""
+    """Whether a load pads out-of-bounds elements with a number other than zero, which messages return."""
     if view.padding is None:
         return False
     number = number_of(view.padding)
@@ -218,6 +218,6 @@ def _is_transpose(op: ir.Operation) -> bool:
 
 
 def _feeds_products(value: ir.Value) -> bool:
-    """Whether a value is the second operand of products, and nothing else."""
+    """Whether a value is only used as the second operand of products."""
     uses = list(value.uses)
     return bool(uses) and all(isinstance(u.owner.opview, TileMmaOp) and u.operand_number == 1 for u in uses)

@@ -1,4 +1,4 @@
-"""The conversion of a kernel of subgroups: descriptors for tiles, and ops of XeGPU of the same size for XeTile's."""
+"""Converts a kernel of subgroups: tiles become descriptors, and ops of XeTile become ops of XeGPU of the same size."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from xegpu_py.ir.numbers import number_attribute, number_of
 VC: dict[str, Any] = {"mode": "vc"}
 
 pattern: PatternSet[Pattern] = PatternSet()
-"""By name of an op what lowers it."""
+"""The lowering patterns, by op name."""
 
 
 class Lowering(TileConversion):
-    """One kernel. A tile becomes the values that `TileForm.types` lists.
+    """The conversion of one kernel. A tile becomes the values that `TileForm.types` lists.
 
     Attributes:
-        forms: what is known of the tiles.
-        matrices: by the identity of a form that is of one matrix, that matrix.
+        forms: the forms of the tiles and loads.
+        matrices: by the identity of a form whose tiles are of one matrix, that matrix.
         vnni, transposed: loaded values that are in VNNI layout, and those that have been transposed.
     """
 
@@ -81,7 +81,7 @@ class Lowering(TileConversion):
     # Blocks.
 
     def padded(self, form: TileForm, view: Any, loaded: ir.Value) -> ir.Value:
-        """A loaded block with `padding` for what lies outside of the matrix."""
+        """Replace the out-of-bounds elements of a loaded block by `padding`."""
         matrix, place = self.place(form, self.get(view.tile))
         kind = build.vector_type(form.tile.shape, build.integer_type(1))
         left = [arith.subi(build.index(extent), build.index(at)) for extent, at in zip(matrix.extents, place)]
@@ -94,7 +94,7 @@ class Lowering(TileConversion):
         return found
 
     def place(self, form: TileForm, held: Sequence[ir.Value]) -> tuple[Matrix, tuple[Index, Index]]:
-        """The matrix of a tile, and the tile's first row and column, of what stands for the tile."""
+        """The matrix of a tile, and the tile's first row and column, from the values that replace the tile."""
         row, column, *more = held[form.is_block :]
         if not form.merged:
             return self.matrices[id(form)], (row, column)
@@ -103,7 +103,7 @@ class Lowering(TileConversion):
         extents, strides = ([next(rest) if n is None else n for n in known] for known in form.needed())
         return Matrix(source, (extents[0], extents[1]), (strides[0], strides[1]) if strides else (0, 1)), (row, column)
 
-    # Elements at addresses of their own.
+    # Elements with individual addresses.
 
     def lanes(self, view: Any) -> Iterator[tuple[ir.Value, ir.Value, int]]:
         """(descriptor, mask, lanes) of the messages that access the elements of a tile."""
@@ -119,12 +119,12 @@ class Lowering(TileConversion):
     def elements(
         form: TileForm, matrix: Matrix, place: tuple[Index, Index]
     ) -> Iterator[tuple[ir.Value, ir.Value, int]]:
-        """Likewise of a block: a descriptor of the elements of several rows."""
+        """(descriptor, mask, lanes) of the messages that access the elements of a block; each accesses several rows."""
         tile, (by_row, by_column) = form.tile, matrix.strides
         start = build.add(build.add(build.multiply(place[0], by_row), build.multiply(place[1], by_column)), matrix.lead)
         for first, lanes in scattered_lanes(math.prod(tile.shape), max(LANES)):
             row, column = divmod(first, tile.shape[1])
-            # Rows and columns are counted from those of the first lane, so that messages have vectors in common.
+            # Rows and columns are relative to those of the first lane, so that messages share vectors.
             rows, across = zip(*(divmod(column + i, tile.shape[1]) for i in range(lanes)))
             across = tuple(c - column for c in across)
             begin = build.add(start, build.add(build.multiply(by_row, row), build.multiply(by_column, column)))
@@ -142,7 +142,7 @@ class Lowering(TileConversion):
             mask = None
             limits = zip((rows, across), place, (row, column), matrix.extents) if not form.in_bounds else ()
             for numbers, at, by, extent in limits:
-                # Unsigned, so that what lies before the matrix is outside too.
+                # The comparison is unsigned, so that elements before the matrix are out of bounds too.
                 here = arith.addi(build.index_vector([n + by for n in numbers]), build.index_splat(at, lanes))
                 below = build.compare("ult", here, build.index_splat(extent, lanes))
                 mask = below if mask is None else arith.andi(mask, below)
@@ -153,7 +153,7 @@ class Lowering(TileConversion):
 
 @pattern("xetile.init_tile")
 def init_tile(low: Lowering, view: InitTileOp) -> list[ir.Value]:
-    """The tile's descriptors, and its place if that is needed."""
+    """Create the tile's descriptors, and its position if it is needed."""
     form = low.forms.tile(view.tile)
     if form.tile.scattered:
         source, offsets = low.one(view.source), low.one(view.indices)
@@ -176,7 +176,7 @@ def init_tile(low: Lowering, view: InitTileOp) -> list[ir.Value]:
 
 @pattern("xetile.update_tile_offset")
 def update_tile_offset(low: Lowering, view: Any) -> list[ir.Value]:
-    """The descriptors and the place moved on."""
+    """Move the descriptors and the position."""
     form, held = low.forms.tile(view.tile), low.get(view.tile)
     if form.tile.scattered:
         moves = _parts(low.one(view.indices))
@@ -194,7 +194,7 @@ def update_tile_offset(low: Lowering, view: Any) -> list[ir.Value]:
 
 @pattern("xetile.prefetch_tile")
 def prefetch_tile(low: Lowering, view: Any) -> list[ir.Value]:
-    """A prefetch of each descriptor; shared local memory needs none."""
+    """Prefetch by each descriptor; tiles in shared local memory are not prefetched."""
     form = low.forms.tile(view.tile)
     if form.tile.attr.memory_space:
         return []
@@ -206,7 +206,7 @@ def prefetch_tile(low: Lowering, view: Any) -> list[ir.Value]:
 
 @pattern("xetile.load_tile")
 def load_tile(low: Lowering, view: Any) -> list[ir.Value]:
-    """A load of the block, transposed or in VNNI layout where that is all that its uses want."""
+    """Load the block, transposed or in VNNI layout if all uses need it so."""
     form, held = low.forms.tile(view.tile), low.get(view.tile)
     load = low.forms.load(view.operation)
     tile = form.tile
@@ -232,7 +232,7 @@ def load_tile(low: Lowering, view: Any) -> list[ir.Value]:
 
 @pattern("xetile.store_tile")
 def store_tile(low: Lowering, view: Any) -> list[ir.Value]:
-    """A store of the block as it lies in memory."""
+    """Store the block in its layout in memory."""
     tile, stored = Tile.of(view.tile), low.one(view.value)
     if tile.column_major:
         stored = build.transpose(stored, [1, 0])
@@ -242,7 +242,7 @@ def store_tile(low: Lowering, view: Any) -> list[ir.Value]:
 
 @pattern("xetile.load")
 def load(low: Lowering, view: Any) -> list[ir.Value]:
-    """A gather of each message's elements."""
+    """Gather the elements of each message."""
     pieces = []
     for desc, mask, _ in low.lanes(view):
         kind = build.with_shape(view.value.type, shape_of(mask))
@@ -254,7 +254,7 @@ def load(low: Lowering, view: Any) -> list[ir.Value]:
 
 @pattern("xetile.store")
 def store(low: Lowering, view: Any) -> list[ir.Value]:
-    """A scatter of each message's elements."""
+    """Scatter the elements of each message."""
     for (desc, mask, _), (part, _) in zip(low.lanes(view), _parts(low.one(view.value)), strict=True):
         xegpu.store_scatter(part, desc, mask, **VC, **hints_of(view))
     return []
@@ -262,7 +262,7 @@ def store(low: Lowering, view: Any) -> list[ir.Value]:
 
 @pattern("xetile.atomic_rmw")
 def atomic_rmw(low: Lowering, view: Any) -> list[ir.Value]:
-    """An atomic update of each message's elements."""
+    """Update the elements of each message atomically."""
     line = _line(low.one(view.value))
     expected = None if view.expected is None else _line(low.one(view.expected))
     pieces, at = [], 0
@@ -275,7 +275,7 @@ def atomic_rmw(low: Lowering, view: Any) -> list[ir.Value]:
 
 @pattern("xetile.tile_mma")
 def tile_mma(low: Lowering, view: TileMmaOp) -> list[ir.Value]:
-    """A product, whose second operand is in VNNI layout."""
+    """Multiply; the second operand is in VNNI layout."""
     a, b = low.one(view.a), low.one(view.b)
     acc = None if view.c is None else low.one(view.c)
     if view.b not in low.vnni:
@@ -291,25 +291,25 @@ def tile_mma(low: Lowering, view: TileMmaOp) -> list[ir.Value]:
 
 @pattern("xetile.convert_layout")
 def convert_layout(low: Lowering, view: Any) -> Sequence[ir.Value]:
-    """A layout is none of a subgroup's business."""
+    """Remove the conversion, because maps have no meaning for a single subgroup."""
     return low.get(view.value)
 
 
 @pattern("xetile.reduction")
 def reduction(low: Lowering, view: Any) -> list[ir.Value]:
-    """The reduction in vector ops."""
+    """Reduce by ops of the vector dialect."""
     return [reductions.reduce(view, low.one(view.value))]
 
 
 @pattern("xetile.broadcast")
 def repeated(low: Lowering, view: Any) -> list[ir.Value]:
-    """The broadcast in vector ops."""
+    """Broadcast by ops of the vector dialect."""
     return [reductions.broadcast(view, low.one(view.value))]
 
 
 @pattern("xetile.transpose")
 def transposed(low: Lowering, view: Any) -> list[ir.Value]:
-    """A transpose in registers, unless the value has been loaded so."""
+    """Transpose in registers, unless the value was loaded transposed."""
     held, result = low.one(view.value), view.operation.results[0]
     if view.permutation == (0, 1):
         return [held]
@@ -321,13 +321,13 @@ def transposed(low: Lowering, view: Any) -> list[ir.Value]:
 
 
 def _vnni(b: ir.Value, pack: int) -> ir.Value:
-    """A matrix in VNNI layout, made so in registers."""
+    """Pack a matrix to VNNI layout in registers."""
     if pack <= 1:
         return b
     rows, columns = shape_of(b)
     held = _bytes_of(b)
     if held is not None:
-        # Bytes in VNNI layout have their elements in it.
+        # In VNNI layout, the elements of each byte remain in that byte.
         vnni = _vnni(held, vnni_factor(8))
         return ir.Operation.create(
             "vector.bitcast", [build.with_shape(b.type, (rows // pack, columns, pack))], [vnni]
@@ -336,7 +336,7 @@ def _vnni(b: ir.Value, pack: int) -> ir.Value:
 
 
 def _bytes_of(b: ir.Value) -> ir.Value | None:
-    """The matrix of bytes that hold the elements of each column one after the other, if that is what a matrix is of."""
+    """The matrix of bytes of which this matrix is a bitcast along columns; None if it is not one."""
     chain = b
     for name in ("vector.transpose", "vector.bitcast", "vector.transpose"):
         op = defining_op(chain)
@@ -349,14 +349,14 @@ def _bytes_of(b: ir.Value) -> ir.Value | None:
 
 
 def _zero_padded(given: ir.Value, shape: tuple[int, int]) -> ir.Value:
-    """A matrix with zeros behind its rows and columns."""
+    """Append rows and columns of zeros to a matrix."""
     if shape_of(given) == shape:
         return given
     return build.insert_slice(given, build.zero(build.with_shape(given.type, shape)), [0, 0])
 
 
 def _parts(given: ir.Value | None, shape: Sequence[int] = ()) -> list[tuple[ir.Value, int]]:
-    """The elements of a vector that each message of a scattered tile has; for none, a mask of `shape` of ones."""
+    """The elements of a vector for each message of a scattered tile; without a vector, masks of `shape` of ones."""
     if given is None:
         return [(_all(lanes), lanes) for _, lanes in scattered_lanes(math.prod(shape))]
     line = _line(given)
@@ -364,12 +364,12 @@ def _parts(given: ir.Value | None, shape: Sequence[int] = ()) -> list[tuple[ir.V
 
 
 def _line(given: ir.Value) -> ir.Value:
-    """A vector in one dimension."""
+    """Cast a vector to one dimension."""
     return build.shape_cast(given, (math.prod(shape_of(given)),))
 
 
 def _joined(pieces: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
-    """Lines one after the other, as a vector of this shape."""
+    """Concatenate lines to a vector of this shape."""
     whole = pieces[0]
     if len(pieces) > 1:
         whole, at = build.zero(build.with_shape(whole.type, (math.prod(shape),))), 0
@@ -384,5 +384,5 @@ def _all(lanes: int) -> ir.Value:
 
 
 def _splat_like(given: ir.Value, view: Any) -> ir.Value:
-    """The vector of an op's `padding`, of a vector's type."""
+    """A splat of an op's `padding`, of a vector's type."""
     return arith.constant(given.type, number_attribute(given.type, number_of(view.padding)))

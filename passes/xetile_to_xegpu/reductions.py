@@ -1,4 +1,4 @@
-"""Reductions and broadcasts, as ops of vector."""
+"""Lowers reductions and broadcasts to ops of the vector dialect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xegpu_py.ir.combining import CombiningKind
 
 
 def reduce(view: Any, value: ir.Value) -> ir.Value:
-    """A reduction along a dimension, of all elements or of groups of them."""
+    """Reduce all elements, or groups of elements, along a dimension."""
     (dim,) = view.dims
     result, kind, element = shape_of(view.result), view.kind, element_of(value)
     if result[dim] > 1:
@@ -34,7 +34,7 @@ def _bits(element: ir.Type) -> int:
 
 
 def _tree(kind: CombiningKind, values: Sequence[ir.Value]) -> ir.Value:
-    """All values combined, neighbours first."""
+    """Combine all values, adjacent ones first."""
     left = list(values)
     while len(left) > 1:
         pairs = [kind.combine(a, b) for a, b in zip(left[::2], left[1::2])]
@@ -43,7 +43,7 @@ def _tree(kind: CombiningKind, values: Sequence[ir.Value]) -> ir.Value:
 
 
 def _reduced(kind: CombiningKind, value: ir.Value, dim: int, result: tuple[int, ...]) -> ir.Value:
-    """A reduction as one op."""
+    """Reduce by one op."""
     shape = shape_of(value)
     size = shape[dim] // result[dim]
     if size == 1:
@@ -58,7 +58,7 @@ def _reduced(kind: CombiningKind, value: ir.Value, dim: int, result: tuple[int, 
 
 
 def broadcast(view: Any, value: ir.Value) -> ir.Value:
-    """Elements repeated along a dimension."""
+    """Repeat elements along a dimension."""
     (dim,) = view.dims
     times, shape = view.broadcast_size, shape_of(value)
     if times is None or shape[dim] == 1:
