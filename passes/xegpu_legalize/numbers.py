@@ -46,7 +46,8 @@ def converted(value: ir.Value, element: str) -> ir.Value:
     if own == element:
         return value
     kind = _in(value.type, element)
-    if bits_of(element_of(value)) < bits_of(element_of(kind)):
+    # A tf32 number takes as many bits as an f32 number, and is one.
+    if bits_of(element_of(value)) < bits_of(element_of(kind)) or (own, element) == ("tf32", "f32"):
         return build.make("arith.extf", kind, value)
     if own in _STEPS.get(element, ()):
         return narrow(value, element)

@@ -45,10 +45,12 @@ class _Scope(Struct):
     Attributes:
         available: the values that they have computed, by their keys.
         front: instructions that precede them.
+        is_branch: whether a jump over the scope precedes it, and therefore also what is in front of it.
     """
 
     available: dict[Hashable, Any] = field(default_factory=dict)
     front: list[Instruction] = field(default_factory=list)
+    is_branch: bool = False
 
 
 class Emitter(Struct):
@@ -162,10 +164,10 @@ class Emitter(Struct):
         self.emit(name, lanes, guard=guard, **values)
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self, is_branch: bool = False) -> Iterator[None]:
         """Emit instructions that may be skipped or repeated: what they compute is not available afterwards."""
         outer, self.instructions = self.instructions, []
-        self._scopes.append(_Scope())
+        self._scopes.append(_Scope(is_branch=is_branch))
         yield
         outer += [*self._scopes.pop().front, *self.instructions]
         self.instructions = outer
@@ -187,6 +189,9 @@ class Emitter(Struct):
                 found: T = scope.available[key]
                 return found
         level = max((self._level(s) for s in sources if isinstance(s, Reg)), default=0) if hoists else len(scopes)
+        while level < len(scopes) - 1 and scopes[level + 1].is_branch:
+            # In front of a branch it would be skipped, but available in the others.
+            level += 1
         if level < len(scopes) - 1:
             self.instructions, self._scopes = scopes[level + 1].front, scopes[: level + 1]
         found = self._scopes[-1].available[key] = make()

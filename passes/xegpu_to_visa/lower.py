@@ -230,9 +230,11 @@ class Lowering(PatternDriver):
         if isinstance(numbers, Const):
             return const(numbers.value, name, numbers.count)
         bits, wanted = numbers.format.bits, TYPES[name].bits
-        if bits == wanted or (bits > wanted and numbers.count == 1):
-            # The lower half of a 64-bit element is a 32-bit element.
+        if bits == wanted:
             return self.emit.as_type(numbers, name)
+        if bits > wanted and numbers.count == 1:
+            # The lower half of a 64-bit element is a 32-bit element.
+            return self.emit.as_type(numbers, name).part(0, 1)
         return self.emit.apply("mov", name, numbers.count, numbers)
 
     @staticmethod

@@ -156,7 +156,7 @@ def _carried(low: Lowering, init: ir.Value, argument: ir.Value, out: ir.Value | 
 
 def join(low: Lowering, op: ir.Operation, results: list[Value], block: ir.Block) -> None:
     """Lower a region, and copy its yielded values to the op's results; the first region creates the registers."""
-    with low.emit.scope():
+    with low.emit.scope(is_branch=True):
         low.block(block)
         values = [low.value(v) for v in yielded(block)]
         if not results:
