@@ -336,7 +336,7 @@ def _vnni(b: ir.Value, pack: int) -> ir.Value:
 
 
 def _bytes_of(b: ir.Value) -> ir.Value | None:
-    """The matrix of bytes of which this matrix is a bitcast along columns; None if it is not one."""
+    """The matrix of bytes that is bitcast along columns to this matrix; None if there is no such matrix."""
     chain = b
     for name in ("vector.transpose", "vector.bitcast", "vector.transpose"):
         op = defining_op(chain)

@@ -1,6 +1,6 @@
 """Custom syntax of operations, from declarative formats in the language of MLIR's ODS.
 
-Understood are: literals in back quotes (an empty one joins its neighbours without a space), `$field` for operands,
+The language has: literals in back quotes (an empty one joins its neighbours without a space), `$field` for operands,
 index lists, attributes and regions, `type($field)`, `flat($field)` for an index list without brackets, `attr-dict`,
 `prop-dict` (the op's own attributes as `<{...}>`, which the `attr-dict` may have too), and optional groups `( ... )?`
 whose anchor is marked `^`. A group of literals alone may be left out when read and is left out when printed.
@@ -53,7 +53,7 @@ class Element(Protocol):
 
 
 class Literal(Struct, frozen=True):
-    """A token that always stands there. The arrow is also read as `into` and `to`."""
+    """A token that is always part of the text. The arrow is also read as `into` and `to`."""
 
     text: str
 
@@ -223,7 +223,7 @@ class TypeElement(Struct, frozen=True):
 
 
 class AttrDict(Struct, frozen=True):
-    """The attribute dictionary: every attribute that stands nowhere else in the format.
+    """The attribute dictionary: every attribute that no other element of the format holds.
 
     Attributes:
         elsewhere: the attributes that stand elsewhere, and are not read here.
@@ -295,10 +295,10 @@ class AttrDict(Struct, frozen=True):
 
 
 class Group(Struct):
-    """Elements that stand there together or not at all.
+    """Elements that are either all present or all absent.
 
     Attributes:
-        anchor: the element that says which.
+        anchor: the element that decides whether the group is present.
         followed: whether it is an operand's type that another optional type follows: the text does not say whose it is.
     """
 
@@ -459,8 +459,8 @@ def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable
         operand: makes, for each format tried, the function that takes the SSA names.
 
     Raises:
-        SyntaxFault: if a format fits but its pieces do not fit each other, that; else the fault of the format that
-            read farthest.
+        SyntaxFault: if a format fits but its pieces do not fit each other, this fault; else the fault of the format
+            that read farthest.
     """
     start = cursor.pos
     worst: SyntaxFault | None = None

@@ -86,7 +86,7 @@ else:
 
 @functools.lru_cache
 def _of_cpp(name: str, arguments: int) -> Callable[..., bool]:
-    """A function of the library of the bindings, for which they have no Python name.
+    """A function of the bindings' library that has no Python name.
 
     Raises:
         ImportError: if the library lacks it.

@@ -36,12 +36,12 @@ class _Entry(Struct):
 class Bodies:
     """The bodies that are known of a module's functions.
 
-    Of some the function has the ops, from which they were decoded or which were made of them. The others are pending:
-    their functions are empty.
+    Some were decoded from the ops of their function, or those ops were built from them. The others are pending: their
+    functions are empty.
     """
 
     def __init__(self) -> None:
-        """None are known."""
+        """Start without known bodies."""
         # By name, since an op's hash changes with its attributes.
         self._known: dict[str, list[_Entry]] = {}
 

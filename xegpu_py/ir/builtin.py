@@ -1,4 +1,4 @@
-"""Facts about builtin types, most from their text."""
+"""Properties of builtin types, most of them read from the text of the type."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
 class SyntaxFault(Exception):
-    """Text that does not read: the offset at which, and why."""
+    """A syntax error in a text: its offset and its message."""
 
     def __init__(self, offset: int, message: str) -> None:
         self.offset = offset
@@ -121,7 +121,7 @@ class Cursor:
         return int(m[0], 16 if "x" in m[0] else 10) if m else None
 
     def dimensions(self, of: str) -> tuple[int, ...]:
-        """A static shape with its `x`, as in `8x16x` before `f32`; `of` says what has it, for the message.
+        """A static shape with its `x`, as in `8x16x` before `f32`; `of` names what has the shape, for the message.
 
         Raises:
             SyntaxFault: if an extent is `?`.
@@ -209,7 +209,7 @@ class Cursor:
 
 
 def _plain(text: str) -> str:
-    """The text on one line and without comments, as one would hide what is written after it."""
+    """The text on one line and without comments, since a comment would hide the text after it."""
     if "\n" not in text and "//" not in text:
         return text
     return _COMMENT.sub(lambda m: m[1] or " ", text)

@@ -11,12 +11,12 @@ T = TypeVar("T")
 class Decoded(dict[Any, T], Generic[T]):
     """Results of a function of types or attributes, memoised by the object: `decoded[type]`.
 
-    Looking up an object takes a fraction of printing it. What is known is of one context at a time, since an object
+    Looking up an object takes a fraction of printing it. Results are kept for one context at a time, since an object
     keeps its context alive.
     """
 
     def __init__(self, decode: Callable[[Any], T]) -> None:
-        """Nothing is known.
+        """Start without memoised results.
 
         Args:
             decode: what to do with an `ir.Type` or `ir.Attribute`. What it raises is not kept.

@@ -1,6 +1,6 @@
 """Dialects as classes: a `Dialect`, `Type`s and `Attr`s with named parameters, and `Operation`s with named fields.
 
-The look is that of upstream's later `mlir.dialects.ext`:
+The syntax is that of `mlir.dialects.ext` in later releases of MLIR:
 
     class Toy(Dialect, name="toy"):
         '''What the dialect is for.'''
@@ -107,7 +107,7 @@ class Dialect:
 
     @classmethod
     def rule(cls, check: Rule) -> Rule:
-        """Verify by a function what concerns several ops, each of which has been found to be valid by itself."""
+        """Register a function that verifies rules on several ops. Each op by itself was found valid before."""
         cls.rules.append(check)
         return check
 
@@ -459,7 +459,7 @@ class Result(Generic[T]):
 
 
 class Attribute(Generic[T]):
-    """Annotates an attribute whose value is that `T` names. On an op it is the Python value."""
+    """Annotates an attribute whose value has the type `T`. On an op it is the Python value."""
 
     if TYPE_CHECKING:
 
@@ -493,5 +493,5 @@ class Default(Struct, frozen=True):
 
 
 def default(value: Any) -> Any:
-    """Marks an attribute field as one that may be left out, and what it means then."""
+    """Marks an attribute field that may be left out, and gives its value in this case."""
     return Default(value)

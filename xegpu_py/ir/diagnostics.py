@@ -159,7 +159,7 @@ _REMARKS: ContextVar[list[Diagnostic] | None] = ContextVar("remarks", default=No
 
 @contextmanager
 def collecting(remarks: list[Diagnostic] | None) -> Iterator[None]:
-    """Within it remarks are added to a list; without a list they are dropped."""
+    """A context manager that adds remarks to a list; without a list they are dropped."""
     token = _REMARKS.set(remarks)
     try:
         yield
@@ -168,7 +168,7 @@ def collecting(remarks: list[Diagnostic] | None) -> Iterator[None]:
 
 
 def remark(op: ir.Operation, message: str, *notes: str) -> None:
-    """Say at an op what is right, but slow. An op at one place says the same once."""
+    """Report correct but slow code at an op. The same remark at the same location is reported once."""
     remarks = _REMARKS.get()
     if remarks is None:
         return

@@ -34,7 +34,7 @@ class _Expectation(Struct, frozen=True):
 
 
 def mismatches(source: Source, arose: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """An error for each expected diagnostic that did not arise, and for each that arose unexpected."""
+    """An error for each expected diagnostic that did not arise, and for each unexpected diagnostic."""
     pending = _expectations(source)
     out = []
     for d in (flat for diagnostic in arose for flat in diagnostic.flat()):

@@ -1,9 +1,9 @@
 """Functions that upstream folds with the host's C library, whose bits are not those of docs/numerics.md.
 
-MLIR's folders compute `math.exp` and its likes of constants by the host's `expf`: a result depends on the machine that
-compiles, and differs from what an engine computes. While a pass of upstream's runs, ops whose operands may become
-constants are therefore hidden: each is a `builtin.unrealized_conversion_cast` with the op's name and attributes. The
-cast has no side effects either, and so is still moved, shared and removed.
+MLIR's folders compute `math.exp` and similar functions of constants by the host's `expf`: a result depends on the
+machine that compiles, and differs from what an engine computes. While a pass of upstream's runs, ops whose operands may
+become constants are therefore hidden: each is a `builtin.unrealized_conversion_cast` with the op's name and attributes.
+The cast has no side effects either, and so is still moved, shared and removed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MLIR's generic form of ops whose dialect bears another name in the IR, as dialects with further spellings do.
+"""MLIR's generic form of ops whose dialect has another name in the IR, as dialects with further spellings do.
 
 MLIR reads the generic form of all other ops itself.
 """
@@ -29,7 +29,7 @@ def read_generic(op: type[Operation], cursor: Cursor, scope: Scope, operand: Rea
         operand: takes the SSA names.
 
     Raises:
-        SyntaxFault: where the text is none of such an op.
+        SyntaxFault: where the text is not that of such an op.
     """
     start = cursor.pos
     parsed = ParsedOp()
@@ -65,7 +65,7 @@ def read_generic(op: type[Operation], cursor: Cursor, scope: Scope, operand: Rea
 
 
 def _entry(op: type[Operation], cursor: Cursor, scope: Scope, parsed: ParsedOp) -> list[int] | None:
-    """Read an attribute; the sizes of groups of operands, if it is that."""
+    """Read an attribute; return the sizes of groups of operands if the attribute holds them."""
     m = cursor.match(_KEY)
     if not m:
         raise cursor.expected("an attribute name or '}'")
@@ -105,7 +105,7 @@ def _types(cursor: Cursor, scope: Scope) -> list[str]:
 
 
 def _check(op: type[Operation], parsed: ParsedOp, offsets: dict[str, int], start: int) -> None:
-    """Rules that op's other forms have as they are read."""
+    """Check the rules that are checked when the op's other forms are read."""
     for group in (*op.spec.operands, *op.spec.results):
         for text in parsed.types[group.name]:
             if not group.accepts(text):

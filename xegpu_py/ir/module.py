@@ -108,7 +108,7 @@ class Module:
 
 
 def problems(op: mlir.Operation, bodies: Bodies, repeated: frozenset[int] = frozenset()) -> list[Diagnostic]:
-    """The rules, MLIR's and those of our dialects, that `op` breaks, what is in it, and what is pending of it.
+    """The rules of MLIR and of our dialects that `op`, the ops in it or its pending bodies break.
 
     Ops on the lines `repeated` equal others, and need not be verified by the rules of our dialects.
     """
@@ -193,7 +193,7 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
                 module = mlir.Module.parse(rewritten.text)
             break
         except mlir.MLIRError as e:
-            # MLIR 22 refuses some texts without a word.
+            # MLIR 22 refuses some texts without a diagnostic.
             found = from_mlir(e, context, rewritten) or [Diagnostic("error", "cannot be parsed", source.position(0))]
             mended = with_cast(source, found)
             if mended is None:
@@ -209,7 +209,7 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
 
 
 def _relocate(root: mlir.Operation, rewritten: Rewritten) -> None:
-    """Let locations speak of the user's file instead of the rewritten text."""
+    """Make locations refer to the user's file instead of the rewritten text."""
     context, source = root.context, rewritten.source
     shifted = rewritten.shifted_lines()
     file, name, before = mlir.Location.file, source.name, source.first_line - 1

@@ -126,7 +126,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
     def infer(cls, parsed: ParsedOp) -> dict[str, str]:
         """Types in MLIR's own spelling of operands and results that neither the user nor the class gives.
 
-        By default it is the one that `same_type` tells.
+        By default, this is the type that `same_type` gives.
         """
         return {cls.same_type[0]: parsed.type_of(cls.same_type[1])} if cls.same_type else {}
 
@@ -137,7 +137,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
 
     @classmethod
     def infer_attributes(cls, parsed: ParsedOp) -> dict[str, Any]:
-        """Attributes that the text leaves out and the types tell, by name."""
+        """Attributes, by name, that the text omits and that follow from the types."""
         return {}
 
     @classmethod
@@ -254,7 +254,7 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
     required = [n for n in spec.order if _is_required(spec, n) and n not in result_names]
     for name in required:
         parameters.append(inspect.Parameter(name, positional))
-    # The attributes of an op without operands are all that a caller says of it.
+    # For an op without operands, a caller gives only the attributes.
     alone = not required and not spec.operands
     for name in spec.order:
         if name not in required and not any(r.name == name for r in spec.regions):
@@ -275,7 +275,7 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
         given = {**defaults, **dict(zip(by_position, args)), **kwargs}
         taken = by_position[: len(args)]
         if len(args) > len(by_position) or len(given) != len(parameters) or not kwargs.keys().isdisjoint(taken):
-            # This raises what Python would.
+            # This raises the exception that Python would raise.
             signature.bind(*args, **kwargs)
         d.met(cls.OPERATION_NAME)
         operands, attributes = _operands_and_attributes(cls, given)

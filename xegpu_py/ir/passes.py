@@ -318,7 +318,7 @@ class Listener:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Within it Python looks for no garbage in cycles: IR is made of objects that live on, and hardly of any cycle."""
+    """A context manager that stops Python's cyclic garbage collection: IR has long-lived objects and few cycles."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -333,9 +333,9 @@ class Runner(Struct):
 
     Attributes:
         verify_each: whether the IR is verified after each step.
-        listeners: who watches.
+        listeners: the listeners that are called.
         warnings: diagnostics below an error that steps of upstream's gave.
-        remarks: takes what our passes say of legal but slow code; None if nobody wants to know.
+        remarks: receives the remarks of our passes on legal but slow code; None drops them.
     """
 
     verify_each: bool = True

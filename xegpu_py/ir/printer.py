@@ -184,7 +184,7 @@ class Printer(Struct, dict=True):
         return raw if cls is None else str(cls.decode(raw).write(self.print_defaults))
 
     def _op(self, op: type[Operation], operands: Sequence[str], rest: str) -> str:
-        # What is printed differs with the constants of index lists by just these.
+        # The printed texts of ops that differ only in the constants of index lists differ only in these constants.
         shared, numbers = _without_numbers(rest) if op.spec.index_lists else (rest, [])
         key = (op.OPERATION_NAME, shared)
         template = self._ops.get(key)

@@ -260,7 +260,7 @@ class Reader(TypeReader):
         return False
 
     def _line(self, start: int, end: int) -> int:
-        """Replace what is ours from `start` to the end of a line; the offset of the next one."""
+        """Replace our ops, types and attributes from `start` to the end of a line; the offset of the next line."""
         text, done, pos = self.source.text, start, start
         stop = _line_end(text, start, end)
         found = 0
@@ -296,7 +296,7 @@ class Reader(TypeReader):
         return stop
 
     def _remember(self, template: _Template, start: int, op_start: int, name_end: int, op_end: int, stop: int) -> None:
-        """Note what becomes of a whole line from `start` to `stop` that holds one op, if its text alone says that."""
+        """Note the result for a whole line from `start` to `stop` with one op, if it depends on the text alone."""
         text = self.source.text
         before, line, after = text[start:op_start], text[start:stop], text[op_end:stop]
         if '"' in line or stop - start > _MEMO_LINE or text[start - 1 : start] not in ("", "\n"):
@@ -343,7 +343,7 @@ class Reader(TypeReader):
         try:
             self.aliases[name] = self.read_type(cursor) if name[0] == "!" else self.read_attribute(cursor)
         except SyntaxFault:
-            # What is wrong with it is said where it is scanned, or by MLIR.
+            # The error is reported where the text is scanned, or by MLIR.
             self.aliases.pop(name, None)
         return None
 

@@ -1,16 +1,16 @@
 """Slices of vectors that upstream's folder misreads, rewritten before it runs.
 
 `vector.extract_strided_slice` of a chain of `vector.insert_strided_slice` folds to what was inserted, and looks past
-inserts that do not meet the slice. MLIR 22 (`foldExtractStridedOpFromInsertChain` of VectorOps.cpp) errs twice:
+inserts that do not overlap the slice. MLIR 22 (`foldExtractStridedOpFromInsertChain` of VectorOps.cpp) errs twice:
 
-- An insert that begins inside of the slice, in any dimension, is taken for one that does not meet it, and so is lost:
+- An insert that begins inside the slice, in any dimension, is treated as if it did not overlap it, and so is lost:
 
       %1 = vector.insert_strided_slice %a, %0 {offsets = [2], strides = [1]} : vector<2xf32> into vector<8xf32>
       %2 = vector.extract_strided_slice %1 {offsets = [0], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
 
   becomes a slice of what was inserted into %0. A slice that is cut in two where the insert begins is read correctly.
-- Dimensions for which the slice gives no offset, and so takes all of, are not compared. Where each has its offset they
-  are.
+- Dimensions for which the slice gives no offset, and which it takes whole, are not compared. If each has an offset,
+  they are.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Function(Struct):
     decoded: dict[ir.Attribute, list[int]] = field(default_factory=dict)
 
     def note(self, op: ir.Operation) -> None:
-        """Remember a slice; if it is extracted, let it say all of its offsets."""
+        """Remember a slice; give an extracted slice an offset for each dimension."""
         if op.name == _EXTRACT:
             self.extracts.append(op)
             _complete(op)

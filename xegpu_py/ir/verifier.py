@@ -43,7 +43,7 @@ def verify(
         repeated: lines of ops that equal others in `root` but for operands, and so need not be looked at.
     """
     found: list[Diagnostic] = []
-    # The rules depend on types and attributes only, so that equal ops are checked once.
+    # The rules depend on types and attributes only, so equal ops are checked once.
     seen: dict[Any, Broken] = {}
     # Types, and attributes by op and name, that are known to be valid; most ops share a few of them.
     valid: set[Any] = set()
