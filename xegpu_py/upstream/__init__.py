@@ -31,20 +31,20 @@ def import_upstream(
     """Read a program in upstream MLIR's XeGPU, and rebuild its kernels in our dialects.
 
     Kernels of subgroups become `xegpu` in VC mode, kernels of lanes `xegpu` in SIMT mode, kernels of workgroups
-    `xetile`. IMEX's older programs, in the RFC's dialect and in XeTile, stay as they are: those dialects are ours. All
-    that is outside of `gpu.module`s is unchanged, but layouts are dropped: they never change a value.
+    `xetile`. IMEX's older programs, in the RFC's dialect and in XeTile, stay as they are: those dialects are ours. Code
+    outside of `gpu.module`s is unchanged, except that layouts are removed: they never change a value.
 
     Args:
         text_or_path: the program: text, a path, or a source that has been read.
         level: the level of all kernels; without it each kernel's is found from its ops.
         via: "upstream" to let upstream's own passes lower the kernels first, by stock mlir-opt in a child process, and
-            to import the result; see `lower_by_upstream`. Programs in our dialects are exported before.
+            to import the result; see `lower_by_upstream`. Programs in our dialects are exported first.
         name: what diagnostics call the text if it is not a file.
         verify: whether to verify the result.
         context: where to make the module; by default a new one.
 
     Raises:
-        DiagnosticError: where the program does not read, breaks a rule of upstream's, or cannot be imported.
+        DiagnosticError: if the program cannot be parsed, breaks a rule of upstream's, or cannot be imported.
         OSError: if the file cannot be read.
     """
     source = text_or_path if isinstance(text_or_path, Source) else source_of(text_or_path, name)

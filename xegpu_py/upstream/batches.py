@@ -27,7 +27,7 @@ _CASTS = ("vector.bitcast", PREFIX + "truncf")
 
 
 def take_matrices(ops: Sequence[ir.Operation]) -> bool:
-    """Split products of vectors of more than two dimensions; whether there were any."""
+    """Split products of vectors of more than two dimensions. Returns whether there were any."""
     products = [op for op in ops if op.name in PRODUCTS and _batch(op.opview.result)]
     products = [op for op in products if len({_batch(v) for v in (*op.operands, *op.results)}) == 1]
     if products:
@@ -55,13 +55,13 @@ class _Batches:
                 self.split.update(group)
 
     def run(self) -> None:
-        """Rebuild the ops that have such vectors, and erase what was there."""
+        """Rebuild the ops that have such vectors, and erase the original ops."""
         done = [op for op in self.ops if not self.split.isdisjoint((*op.operands, *op.results)) and self._rebuild(op)]
         for op in reversed(done):
             op.erase()
 
     def _rebuild(self, op: ir.Operation) -> bool:
-        """Build ops on matrices, if an op can be split; otherwise let it use and give whole vectors."""
+        """Build ops on matrices, if an op can be split; otherwise let it use and return whole vectors."""
         with ir.InsertionPoint(op), op.location:
             if op.name == "scf.for":
                 self._loop(op)
@@ -136,7 +136,7 @@ class _Batches:
         return whole
 
     def _take_apart(self, op: ir.Operation) -> None:
-        """The matrices of the vectors that an op gives."""
+        """The matrices of the vectors that an op returns."""
         with ir.InsertionPoint.after(op):
             for result in op.results:
                 if result in self.split:
@@ -146,7 +146,7 @@ class _Batches:
     # Blocks.
 
     def _is_block(self, view: Any) -> bool:
-        """Whether an access is one of a block whose descriptor is made where it can be seen."""
+        """Whether an op accesses a block whose descriptor has a known defining op."""
         made = defining_op(view.tdesc)
         plain = view.operation.name == _STORE or (view.transpose is None and not view.packed)
         return (
@@ -191,7 +191,7 @@ class _Batches:
 
 
 def _parent(op: ir.Operation) -> ir.Operation:
-    """The op around an op."""
+    """The parent op of an op."""
     found: ir.Operation = op.parent.operation
     return found
 

@@ -44,7 +44,7 @@ REQUIRED_SIZE = "intel_reqd_sub_group_size"
 
 
 def export_upstream(module: Module, *, count_lanes: bool = False, debuginfo: bool = False) -> str:
-    """A module's text in upstream's syntax, as LLVM 22.1.8 has it. The module stays as it is.
+    """A module's text in upstream's syntax of LLVM 22.1.8. The module is not changed.
 
     Kernels of subgroups (`mode = vc`) are exported op by op. Launches of a kernel without `xegpu.lanes_per_subgroup`
     count subgroups: such a kernel gets the attribute `VectorComputeFunctionINTEL`, by which upstream's tools know that.
@@ -54,7 +54,7 @@ def export_upstream(module: Module, *, count_lanes: bool = False, debuginfo: boo
         debuginfo: whether to print locations.
 
     Raises:
-        DiagnosticError: at an op that upstream has none for, such as one of `xetile` or of work items.
+        DiagnosticError: at an op that has no equivalent upstream, such as one of `xetile` or of work items.
     """
     made = parse_source(Source(module.text(debuginfo=True), "<exported>"), context=Context())
     context = made.context
@@ -68,7 +68,7 @@ def export_upstream(module: Module, *, count_lanes: bool = False, debuginfo: boo
 
 
 class _Export:
-    """Rewrites one function, in place. Every op of ours has a method of its name."""
+    """Rewrites one function, in place. Each op of our dialect has a method with its name."""
 
     def __init__(self, func: ir.Operation, count_lanes: bool = False) -> None:
         self.func = func
@@ -102,7 +102,7 @@ class _Export:
             self._launches(others)
 
     def _fold_casts(self) -> None:
-        """Remove casts of shapes that others take back."""
+        """Remove shape casts that other shape casts undo."""
         casts = [op for op in parts(self.func) if op.name == "vector.shape_cast"]
         for op in casts:
             inner = defining_op(op.operands[0])
@@ -172,7 +172,7 @@ class _Export:
         return []
 
     def placed(self, tdesc: ir.Value) -> tuple[ir.Value, list[Any]]:
-        """A descriptor of upstream's, and the offsets that an op that uses it gives."""
+        """A descriptor of upstream's, and the offsets that are given to an op that uses it."""
         return self.places.get(tdesc) or (tdesc, [])
 
     def on_update_nd_offset(self, view: Any) -> list[ir.Value]:
@@ -312,11 +312,11 @@ class _Export:
             theirs.FenceOp(memory_kind=kind, fence_scope="gpu" if view.scope is None else view.scope.value)
 
     def on_compile_hint(self, view: Any) -> None:
-        """Nothing: LLVM has no such hint, and it changes no value."""
+        """Emit nothing: LLVM has no such hint, and the hint changes no value."""
 
 
 def _only_multiplied(value: ir.Value) -> bool:
-    """Whether a matrix is used as a second factor alone."""
+    """Whether a matrix is used only as a second factor."""
     return all(
         use.owner.operation.name == "xegpu.dpas" and use.owner.operation.opview.rhs == value for use in value.uses
     )

@@ -1,6 +1,7 @@
-"""Exporting kernels of work items: which of our fragments upstream's lane level has, which knows no maps.
+"""Exporting kernels of work items: which of our fragments exist at upstream's lane level, which has no maps.
 
-At lane level a block is a vector of one dimension, whose elements are where the message leaves them in registers.
+At lane level a block is a vector of one dimension. Its elements are in the order in which the message leaves them in
+registers.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class LaneExport:
         self.placements = Placements(func)
 
     def load(self, view: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
-        """The attributes of upstream's load, and the shape that its elements make up for each block.
+        """The attributes of upstream's load, and the shape of the elements of each block.
 
         Raises:
             DiagnosticError: if lanes have other elements than any load of upstream's leaves them.
@@ -79,7 +80,7 @@ class LaneExport:
         """Check that the fragments of a product lie as dpas's registers have them.
 
         Raises:
-            DiagnosticError: if the maps of what they come from say otherwise.
+            DiagnosticError: if the maps of their defining ops give another layout.
         """
         a, b, d = (math.prod(shape_of(v)) * LANES for v in (view.lhs, view.rhs, view.result))
         bits = bit_width(element_of(view.rhs))

@@ -1,6 +1,6 @@
 """Descriptors that loops and branches pass on, before kernels are exported: their offsets are passed on instead.
 
-Upstream's passes lower descriptors that are made without offsets, by ops that give the offsets themselves.
+Upstream's passes lower descriptors that are created without offsets and used by ops that have offset operands.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Places(Conversion):
     """One function, in which descriptors that are all made by one op are passed on as their offsets.
 
     Attributes:
-        bases: by a descriptor's class the descriptor without offsets.
+        bases: the descriptor without offsets, by the class of a descriptor.
     """
 
     patterns = pattern
@@ -55,7 +55,7 @@ class Places(Conversion):
         self._chosen = {g for g in map(self._alike.find, passed) if made.get(g) == 1}
 
     def group(self, desc: ir.Value) -> ir.Value | None:
-        """The class of a descriptor whose offsets are passed on; None of all else."""
+        """The class of a descriptor whose offsets are passed on; None for all other values."""
         found = self._alike.find(desc)
         return found if found in self._chosen else None
 
@@ -79,7 +79,7 @@ def _is_block(value: ir.Value) -> bool:
 
 @pattern("xegpu.create_nd_tdesc")
 def create(places: Places, op: ir.Operation) -> None:
-    """A descriptor without offsets, and these."""
+    """A descriptor without offsets, and its offsets."""
     group = places.group(op.results[0])
     if group is None:
         places.keep(op)

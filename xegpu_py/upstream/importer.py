@@ -62,7 +62,7 @@ def _spelled(found: Diagnostic) -> Diagnostic:
 
 
 def _simplify(root: ir.Operation) -> None:
-    """Lower ops of affine in kernels, and reshapes of memrefs to shapes that are known."""
+    """Lower ops of the affine dialect in kernels, and reshapes of memrefs to static shapes."""
     try:
         for module in within(root, "gpu.module"):
             names = {op.name for op in walk(module)}

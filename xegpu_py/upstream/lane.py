@@ -86,7 +86,7 @@ class LaneImport(SubgroupImport):
         return super().descriptor(view, desc, source, *shared)
 
     def shared(self, value: Any) -> Any:
-        """A number that messages of blocks take of the first lane."""
+        """A number that block messages take from the first lane."""
         if isinstance(value, int) or not _varies(value):
             return value
         return threads.of_first_lane(value)
@@ -280,7 +280,7 @@ class LaneImport(SubgroupImport):
         self.masked(view.mask, [], body)
 
     def on_prefetch(self, view: Any) -> None:
-        """Nothing: a prefetch brings nothing that is not read without it."""
+        """Emit nothing: a prefetch changes no value."""
 
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
         memory, start = self.place(view, view.tdesc)
@@ -377,12 +377,12 @@ def _product(source: ir.Value) -> ir.Value:
 
 
 def _number(value: ir.Value) -> ir.Value:
-    """The one number that a lane has as a vector of one."""
+    """The single number of a lane's vector of one element."""
     return value if not shape_of(value) else vector.extract(cast(value, (1,)), [], [0])
 
 
 def _elements(value: ir.Value) -> list[ir.Value]:
-    """The numbers of a vector, or the one that it is."""
+    """The elements of a vector, or the number itself if it is a scalar."""
     shape = shape_of(value)
     if not shape:
         return [value]
@@ -391,7 +391,7 @@ def _elements(value: ir.Value) -> list[ir.Value]:
 
 
 def _together(values: Sequence[ir.Value], kind: ir.Type) -> ir.Value:
-    """Numbers as a value of this type."""
+    """Combine numbers to a value of this type."""
     if not isinstance(kind, ir.VectorType):
         return values[0]
     return vector.from_elements(kind, list(values))

@@ -10,7 +10,7 @@ from xegpu_py.upstream.types import Layout, Slice, layout_of
 
 
 def sliced(layout: Layout | Slice) -> tuple[Layout, tuple[int, ...]]:
-    """The layout at the root of slices, and the dimensions of it that are left."""
+    """The layout at the root of slices, and the dimensions of it that remain."""
     if isinstance(layout, Layout):
         rank = max(len(v) for v in (layout.sg_layout, layout.inst_data, layout.lane_layout))
         return layout, tuple(range(rank))
@@ -19,7 +19,7 @@ def sliced(layout: Layout | Slice) -> tuple[Layout, tuple[int, ...]]:
 
 
 def subgroups_of(layout: Layout | Slice) -> int | None:
-    """The subgroups that a layout speaks of; None if it has none."""
+    """The number of subgroups of a layout; None if it defines none."""
     root, _ = sliced(layout)
     return math.prod(root.sg_layout) if root.sg_layout else None
 
@@ -51,7 +51,7 @@ def map_of(layout: Layout | Slice, shape: tuple[int, ...], split: int, subgroups
 
 
 def even_map(shape: tuple[int, int], subgroups: int) -> WgMap:
-    """A map by which each subgroup has a part of a matrix; where none divides it, all have all of it."""
+    """A map by which each subgroup has a part of a matrix; if no map divides it, each subgroup has the whole matrix."""
     rows, columns = shape
     if rows % subgroups == 0:
         return WgMap((subgroups, 1), (rows // subgroups, columns))

@@ -44,7 +44,7 @@ class Affine:
         return not self.values and not any(s for s, n in zip(self.steps, self.shape) if n > 1)
 
     def step_of(self, dims: Sequence[int]) -> int | None:
-        """The distance of neighbours where some dimensions are seen as one; None if that is not always the same."""
+        """The distance of neighbours if some dimensions are collapsed into one; None if it is not constant."""
         found: int | None = None
         size = 1
         for dim in reversed(dims):
@@ -62,7 +62,7 @@ class Affine:
         return math.gcd(self.start, *(divisor(v) * n for v, n in self.values))
 
     def renamed(self, made: Mapping[ir.Value, ir.Value]) -> Affine:
-        """The same, where others are in the place of some values."""
+        """The same offsets with some values replaced by others."""
         return replace(self, values=tuple((made.get(v, v), n) for v, n in self.values))
 
     def first(self) -> ir.Value:

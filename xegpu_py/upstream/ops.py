@@ -1,4 +1,4 @@
-"""Upstream's XeGPU dialect: its ops, with the syntax of LLVM 22.1.8, and what main and IMEX spell otherwise."""
+"""Upstream's XeGPU dialect: its ops, with the syntax of LLVM 22.1.8, and the spellings of main and IMEX that differ."""
 
 from __future__ import annotations
 
@@ -523,7 +523,7 @@ class InitNbarrierOp(Operation, dialect=UpstreamXeGPU, name="init_nbarrier", als
 
 
 class NbarrierArriveOp(Operation, dialect=UpstreamXeGPU, name="nbarrier_arrive"):
-    """Says that this thread has arrived."""
+    """Signals that this thread has arrived."""
 
     nbarrier: Operand[NBarrier]
 

@@ -35,12 +35,12 @@ _OLDER_MARKS = ("xetile.", "mode", "tdesc_attr", "sg_map", "vnni_axis")
 
 
 def looks_older(text: str) -> bool:
-    """Whether a text has what only IMEX's older dialects have: the RFC's XeGPU, and XeTile."""
+    """Whether a text has syntax that only IMEX's older dialects have: the RFC's XeGPU, and XeTile."""
     return any(mark in text for mark in _OLDER_MARKS) and _OLDER.search(text) is not None
 
 
 def looks_upstream(text: str) -> bool:
-    """Whether a text has what upstream's syntax has and ours has not."""
+    """Whether a text has syntax that upstream has and our dialects do not have."""
     return _MARKS.search(text) is not None
 
 

@@ -110,7 +110,7 @@ def block_attr(desc: TensorDesc) -> BlockTdescAttr:
 
 
 def scope_of(desc: TensorDesc) -> str:
-    """Our name of the memory that a descriptor speaks of."""
+    """Our name for the memory space of a descriptor."""
     attr = desc.scatter or block_attr(desc)
     return str(attr.memory_space.value)
 
@@ -156,7 +156,7 @@ def _hint_problem(view: Any, message: str, write: bool) -> str | None:
 
 
 def is_true(value: ir.Value) -> bool:
-    """Whether a value is the constant true, or a vector of nothing else."""
+    """Whether a value is the constant true, or a vector in which all elements are true."""
     op = defining_op(value)
     if op is None:
         return False

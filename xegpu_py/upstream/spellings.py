@@ -1,7 +1,7 @@
 """Layouts of memrefs without offset, which LLVM's main branch spells: the offset is unknown there, and 0 in LLVM 22.
 
-Only texts in which LLVM 22's reading is impossible are changed: those with a view whose offset is not 0 by a type that
-has none.
+Only texts that are invalid in LLVM 22 are changed: those with a view whose offset is not 0 and whose type has no
+offset.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _VIEW = re.compile(
 
 
 def with_offsets(text: str) -> str:
-    """A program in the spelling of LLVM 22: each layout has its offset. Each line stays the line that it was."""
+    """A program in the spelling of LLVM 22: each layout has its offset. Line numbers do not change."""
     views = (view for view in _VIEW.finditer(text) if _PLAIN.search(view["result"]))
     if "strided<" not in text or not any(_offset(view) != 0 for view in views):
         return text

@@ -93,7 +93,7 @@ class Splits:
 
 
 def same_split(op: ir.Operation) -> Iterable[Sequence[ir.Value]]:
-    """Groups of values that an op takes or gives in the same split."""
+    """Groups of operands and results of an op that have the same split."""
     if is_elementwise(op) or op.name == PREFIX + "convert_layout":
         yield [*op.operands, *op.results]
     elif op.name == "vector.multi_reduction":
@@ -127,7 +127,7 @@ def is_transposed(op: ir.Operation) -> bool:
 
 
 def reduced_dims(op: ir.Operation) -> tuple[int, ...]:
-    """The dimensions that a `vector.multi_reduction` takes away."""
+    """The dimensions that a `vector.multi_reduction` reduces."""
     return tuple(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"]))
 
 

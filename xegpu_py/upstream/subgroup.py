@@ -102,12 +102,12 @@ class SubgroupImport:
         return parts(self.func)
 
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
-        """Actions before the first op is rebuilt."""
+        """Actions to run before the first op is rebuilt."""
         if "VectorComputeFunctionINTEL" not in self.func.attributes:
             threads.count_lanes(ops)
 
     def finish(self) -> None:
-        """Actions after the last op is rebuilt."""
+        """Actions to run after the last op is rebuilt."""
         if "VectorComputeFunctionINTEL" not in self.func.attributes:
             threads.mark_lanes(self.func)
 
@@ -127,7 +127,7 @@ class SubgroupImport:
         refuse(view, "it has no meaning at this level on the targets there are")
 
     def retype(self, value: ir.Value) -> None:
-        """Give a value that stays our type in place of upstream's."""
+        """Change the type of a value that is kept from upstream's to ours."""
         text = str(value.type)
         if PREFIX not in text:
             return
@@ -350,7 +350,7 @@ class SubgroupImport:
         if str(view.source.type).startswith("!"):
             made = ours.PrefetchOp(view.source, mode=VC)
             put_hints(made, view, "lsc_load")
-        # A prefetch by offsets brings nothing that is not read without it.
+        # A prefetch by offsets changes no value.
 
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
         value, pieces = line(view.value), []
@@ -541,5 +541,5 @@ def _joined(pieces: Sequence[ir.Value]) -> ir.Value:
 
 
 def _only(pieces: Sequence[ir.Value]) -> ir.Value:
-    """The one number of a vector of one."""
+    """The single element of a vector of one element."""
     return vector.extract(pieces[0], [], [0])

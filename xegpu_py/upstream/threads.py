@@ -90,7 +90,7 @@ def count_workgroup(func: ir.Operation, ops: Sequence[ir.Operation]) -> None:
 
 
 def mark_lanes(func: ir.Operation) -> None:
-    """Say of a kernel of subgroups that its launches count lanes.
+    """Mark a kernel of subgroups as one whose launches count lanes.
 
     Raises:
         DiagnosticError: if its known block is not one of whole subgroups.
@@ -104,7 +104,7 @@ def mark_lanes(func: ir.Operation) -> None:
 
 
 def mark_workgroup(func: ir.Operation) -> None:
-    """Say of a kernel of workgroups that its launches count lanes; its maps say how many subgroups there are."""
+    """Mark a kernel of workgroups as one whose launches count lanes; its maps define the number of subgroups."""
     func.attributes[LANES_ATTR] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)
 
 
@@ -146,7 +146,7 @@ def _followed(value: ir.Value) -> tuple[list[ir.Operation], list[ir.Operation]]:
 
 
 def share_divided(ops: Sequence[ir.Operation]) -> None:
-    """Mark values as uniform in a subgroup where a division makes them equal.
+    """Mark values as uniform in a subgroup if a division makes them equal.
 
     That is so where a row of a block of work items is of whole subgroups, or is all of it, as it is of such kernels.
     """

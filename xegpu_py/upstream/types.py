@@ -1,8 +1,8 @@
 """Upstream's XeGPU dialect: its enums, attributes and types.
 
 The names and the syntax are those of LLVM 22.1.8 (mlir/include/mlir/Dialect/XeGPU/IR); other spellings of its main
-branch and of IMEX are read as well. In the IR the dialect has another name, since a context has one dialect of a name;
-in texts it is `xegpu`.
+branch and of IMEX are read as well. In the IR the dialect has another name, since a context cannot have two dialects
+with the same name; in texts it is `xegpu`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
     order: tuple[int, ...] = ()
 
     def problem(self) -> str | None:
-        """The broken rule of the layout alone (LayoutAttr::verify); None if it is valid."""
+        """The rule that the layout itself breaks (LayoutAttr::verify); None if it is valid."""
         ranks = {len(v) for v in (getattr(self, k) for k in self.parameters()) if v}
         if not (self.sg_layout or self.inst_data or self.lane_layout):
             return "a layout needs sg_layout, inst_data or lane_layout"
@@ -254,7 +254,7 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
         return None if self.scatter else BlockTdescAttr.decode(self.encoding)
 
     def problem(self) -> str | None:
-        """The broken rule of the descriptor alone (TensorDescType::verify); None if it is valid."""
+        """The rule that the descriptor itself breaks (TensorDescType::verify); None if it is valid."""
         if not self.shape or min(self.shape) < 1:
             return f"a tensor descriptor needs positive dimensions, but has {by(self.shape) or 'none'}"
         if self.layout != "unit":

@@ -77,7 +77,7 @@ class VectorImport(SubgroupImport):
         return made
 
     def whole(self, op: ir.Operation) -> list[ir.Value]:
-        """An op on vectors of any rank, in the shapes that it had."""
+        """An op on vectors of any rank, with its original shapes."""
         operands = [cast(v, self.shapes[v]) if v in self.shapes else v for v in op.operands]
         kinds = [vector_type(self.shapes[r], element_of(r)) if r in self.shapes else r.type for r in op.results]
         attributes = dict(op.attributes.items())
@@ -167,7 +167,7 @@ class VectorImport(SubgroupImport):
     def _reduce(
         self, kind: str, value: ir.Value, shape: list[int], split: int, dims: Sequence[int]
     ) -> tuple[ir.Value, list[int]]:
-        """Combine the run of `dims` that begins, or ends, at the split. What is taken away has size 1 then."""
+        """Combine the run of `dims` that begins, or ends, at the split. The reduced dimensions then have size 1."""
         element = element_of(value)
         rows, columns = math.prod(shape[:split]), math.prod(shape[split:])
         behind = [d for d in range(split, len(shape)) if shape[d] > 1]

@@ -93,7 +93,7 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
 
     Args:
         source: a program in upstream's XeGPU, or in our dialects, which `export_upstream` converts to it. Kernels of
-            XeTile become kernels of subgroups by our passes before.
+            XeTile are first lowered to kernels of subgroups by our passes.
         level: the level of all kernels; without it each kernel's is found from its ops.
         chip, to_llvm: see `pipeline`.
 
@@ -125,7 +125,7 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
 
 
 def _upstream_module(source: Source, chip: str) -> tuple[Module, bool]:
-    """The program in upstream's dialect, in which ids count lanes; and whether launches of its kernels do not."""
+    """The program in upstream's dialect, where ids count lanes, and whether launches of its kernels count subgroups."""
     is_theirs = looks_upstream(source.text) and not looks_older(source.text)
     if is_theirs and "VectorComputeFunctionINTEL" not in source.text:
         return read_upstream(source, Context(())), False
@@ -174,7 +174,7 @@ def _rename(function: ir.Operation, module: ir.Operation, name: str) -> None:
 
 
 def _subgroups(func: ir.Operation) -> int:
-    """The most subgroups that a layout of a kernel of workgroups speaks of."""
+    """The largest number of subgroups in a layout of a kernel of workgroups."""
     layouts = re.findall(r"sg_layout = \[([\d, ]+)\]", _printed(func))
     return max((math.prod(map(int, found.split(","))) for found in layouts), default=1)
 
@@ -191,7 +191,7 @@ def _printed(op: ir.Operation, debuginfo: bool = False) -> str:
 
 
 def _alone(func: ir.Operation) -> str:
-    """The text of a module with one kernel alone, and what else but kernels is in its `gpu.module`."""
+    """The text of a module with one kernel alone, and everything except kernels in its `gpu.module`."""
     module = ir.Module.create(func.location)
     with ir.InsertionPoint(module.body):
         clone = func.parent.clone()

@@ -131,7 +131,7 @@ class WorkgroupImport(VectorImport):
         self._have_map()
 
     def _have_map(self) -> None:
-        """Let one map at least speak of the number of subgroups."""
+        """Make sure that at least one map defines the number of subgroups."""
         from xegpu_py.dialects.xetile.agreement import subgroups_of as known
 
         if known(self.func) is not None:
@@ -146,7 +146,7 @@ class WorkgroupImport(VectorImport):
     # Layouts.
 
     def map_for(self, view: Any, value: ir.Value, name: str = "layout") -> WgMap | None:
-        """The map of a vector that an op's layout, or its descriptor's, says; None if xetile has none such."""
+        """The map of a vector that an op's layout, or its descriptor's, says; None if xetile has no such map."""
         given = getattr(view, name)
         if given is None and name == "layout" and hasattr(view, "tdesc"):
             text = str(view.tdesc.type)
@@ -154,12 +154,12 @@ class WorkgroupImport(VectorImport):
             given = layout_of(desc.layout) if desc and desc.layout != "unit" else None
         found = map_of(given, self.shapes[value], self.splits[value], self.subgroups) if given is not None else None
         if found is None and not self.has_products and (self.loads_need_maps or "store" in view.operation.name):
-            # Something must say who has what; a product's map is found from the factors.
+            # Some op must have a map; a product's map is inferred from the factors.
             return self.even(value)
         return found
 
     def even(self, value: ir.Value) -> WgMap:
-        """A map of a vector that gives each subgroup as much."""
+        """A map of a vector that gives each subgroup the same number of elements."""
         return even_map(matrix(self.shapes[value], self.splits[value]), self.subgroups)
 
     # Blocks.
@@ -258,7 +258,7 @@ class WorkgroupImport(VectorImport):
         desc = TensorDesc.of(self.sources[view.tdesc].tdesc) if view.tdesc in self.sources else None
         given = view.layout or (layout_of(desc.layout) if desc and desc.layout != "unit" else None)
         if desc is None or given is None or view.tdesc in self.piles:
-            # A prefetch brings nothing that is not read without it.
+            # A prefetch changes no value.
             return
         wg_map = map_of(given, _tile_shape(desc.shape), 1, self.subgroups)
         if wg_map:
@@ -321,7 +321,7 @@ class WorkgroupImport(VectorImport):
             if value is not None and value not in self.shapes:
                 refuse(view, f"its scale is {value.type}, and no matrix", "is this a kernel of lanes?")
         if all(v is None for v in scales):
-            # It is scales that tell this product from the other one: here they are ones.
+            # Only scales distinguish this product from a plain one, so scales of one are built here.
             rows, depth = self.shapes[view.lhs]
             shape = (rows, -(-depth // SCALE_BLOCK))
             scales[0] = constant(vector_type(shape, SCALE), 1.0)
@@ -378,7 +378,7 @@ class WorkgroupImport(VectorImport):
         return xetile.BroadcastOp(cast(mask, (rows, 1)), (1,), result=kind).result
 
     def block(self, view: Any, value: ir.Value, found: Affine, wg_map: WgMap | None) -> ir.Value | None:
-        """The tile of a matrix that lies where affine offsets are; None if they are none of such a matrix."""
+        """The tile of a matrix whose elements have affine offsets; None if the offsets are not those of a matrix."""
         shape, split = self.shapes[value], self.splits[value]
         rows, columns = matrix(shape, split)
         down, along = found.step_of(range(split)), found.step_of(range(split, len(shape)))
@@ -417,7 +417,7 @@ class WorkgroupImport(VectorImport):
             put_hints(xetile.StoreOp(value, tile, mask), view, "lsc_store", True)
 
     def on_prefetch(self, view: Any) -> None:
-        """Nothing: a prefetch brings nothing that is not read without it."""
+        """Emit nothing: a prefetch changes no value."""
 
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
         if view.offsets is None:
@@ -493,7 +493,7 @@ def _run_ranges(ops: Sequence[ir.Operation]) -> None:
 
 
 def _most_subgroups(ops: Sequence[ir.Operation]) -> int:
-    """The subgroups of a workgroup: those of the layouts of products, else the most that a layout speaks of."""
+    """The subgroups of a workgroup: those of the layouts of products, else the largest number in any layout."""
     products: list[int] = []
     others: list[int] = []
     for op in ops:

@@ -117,7 +117,7 @@ class Code:
             arguments: types, each with its attributes behind it.
             result: its result's type; "" for none.
             attributes: LLVM's attributes of the function.
-            alignment: of what `fetch` and `put` work on.
+            alignment: the alignment of the memory that `fetch` and `put` access.
         """
         self.name, self.result, self.attributes, self.alignment = name, result, attributes, alignment
         kinds = [kind.partition(" ") for kind in arguments]

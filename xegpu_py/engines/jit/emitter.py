@@ -56,8 +56,8 @@ def prefetch_next(code: Code, strides: Value, pointer: Value, prefetch: Callable
 
     Args:
         strides: see `Emitter.strides`.
-        pointer: what the message accesses now.
-        prefetch: writes prefetches of what begins at a pointer.
+        pointer: a pointer to the memory that the message accesses now.
+        prefetch: a function that emits prefetches of the memory at a pointer.
     """
     address = code.cast("ptrtoint", pointer, "i64")
     known = [code.at(strides, at) for at in (0, 8)]
@@ -88,9 +88,9 @@ class Emitter(Struct):
         live: the instructions between which each variable that is no alias is needed; None to keep all.
         active: where the enabled lanes are, as i32; None if all are.
         matrices: variables that are not in registers; None if all are there.
-        freedom: what is up to LLVM.
+        freedom: what the program leaves to LLVM; see `Freedom`.
         loop: the block that is written, if it jumps to itself.
-        queue: what is queued in that block.
+        queue: the products that are queued in that block.
     """
 
     program: Program

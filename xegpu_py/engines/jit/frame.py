@@ -59,8 +59,8 @@ class Frame(Struct, dict=True):
         lane_pc: i32[32], the instruction at which each lane continues.
         passed: i64[barriers], phases of each barrier that the thread has waited for.
         written: u8[registers], whether each byte of the registers was ever written; only where that is watched.
-        initial_bytes: of the block, those that a thread starts with; others stay as another thread left them.
-        strides: i64[`STRIDES`, 2], where messages were and how far from there they were the time before.
+        initial_bytes: bytes of the block that are initialized for each thread; the others keep earlier contents.
+        strides: i64[`STRIDES`, 2], the last address of each message, and its distance from the address before.
         bytes: size of the whole block.
     """
 

@@ -77,7 +77,7 @@ def matrices_of(
     """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
     if keep or divergent or model != "fma" or not _multiplies(program):
         return None
-    # Each thread's own accesses are what is looked at for races.
+    # Threads share no panels if races are detected: each thread's own accesses are checked.
     byte_bits = 0 if host.dots_bytes else 16 if host.dots_words else 32
     return found_matrices(program, layout.target, tuple(block_starts(program)), not layout.races, byte_bits)
 
@@ -95,7 +95,7 @@ def functions_of_program(
         keep: whether registers hold all results at the end, and not only those that the program needs.
     """
     frame, blocks = frame_of(program, layout), Blocks(program)
-    # What results are needed for is asked of products alone.
+    # Only products use live ranges.
     live = live_ranges(program, layout.target) if _multiplies(program) and not keep else None
     matrices = matrices_of(program, layout, model, host, divergent, keep)
     # The checks of registers never written, and divergent lanes, look at registers between instructions.

@@ -148,7 +148,7 @@ def key_of(functions: Sequence[str], host: Host, made_by: str) -> str:
 @lru_cache
 def versions() -> str:
     """Versions of this package and of LLVM."""
-    # Loaded for code that is kept alone: it loads Python's modules of e-mail.
+    # Imported only for code that is stored: it imports Python's modules for e-mail.
     from importlib.metadata import PackageNotFoundError, version
 
     found = []
@@ -165,7 +165,7 @@ def objects(functions: Sequence[str], host: Host, level: int = _LEVEL) -> list[b
     texts = modules(functions, processors())
     if len(texts) == 1:
         return [compiled(texts[0], host.machine, _PASSES, level)]
-    # Loaded for large programs alone.
+    # Imported only for large programs.
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(len(texts)) as pool:

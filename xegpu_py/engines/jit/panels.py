@@ -226,7 +226,7 @@ class Prefetches:
         code.store(cursor, self._cursor, 8)
 
     def some(self) -> None:
-        """Prefetch some lines; the last ones again if no others are listed."""
+        """Prefetch some lines. If no others are listed, prefetch the last ones again."""
         code = self._code
         cursor = code.load(self._cursor, "i64", 8)
         place = code.op(f"inttoptr {cursor} to ptr", PTR)
@@ -272,7 +272,7 @@ def make_panel(
     code.store(code.or_(code.load(sources, "i64", 8), source), sources, 8)
     stride = code.const(panel_stride(size), "i64")
     head, following, ring, end = (code.load(code.at(panels, at), "i64", 8) for at in (_HEAD, _NEXT, _RING, _END))
-    # The bytes at the ring's end that are too few count as made.
+    # The unused bytes at the ring's end count as made.
     fits = code.icmp("ule", code.add(following, stride), end)
     place = code.select(fits, following, ring)
     before = code.select(fits, head, code.add(head, code.sub(end, following)))
@@ -285,7 +285,7 @@ def make_panel(
 
 
 def forget_panels(code: Code, ctx: Value, source: Value | None = None) -> None:
-    """Let no panel be found that was made until now; with an allocation's bit, only if there are panels of it."""
+    """Invalidate all panels made so far; with an allocation's bit, only if there are panels of that allocation."""
     panels = _panels(code, ctx)
     head, floor = code.load(code.at(panels, _HEAD), "i64", 8), code.at(panels, _FLOOR)
     if source:

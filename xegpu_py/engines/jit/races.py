@@ -37,13 +37,13 @@ _NULL = Value("null", PTR)
 
 
 class RaceSuspected(Exception):
-    """Two accesses may race, which the interpreter is to say."""
+    """Two accesses may race; the interpreter has to decide."""
 
 
 def emit_note(
     code: Code, memory: str, category: str, address: Value, size: Value, values: Value = _NULL, host: Value = _NULL
 ) -> Value:
-    """Note an access of bytes that lie side by side; an i1, whether nothing races with it.
+    """Record an access of contiguous bytes. Returns an i1: whether nothing races with it.
 
     Args:
         memory: "ugm" or "slm".
@@ -63,7 +63,7 @@ def emit_lane_notes(
     values: Value | None,
     refuse: str,
 ) -> None:
-    """Note the accesses of a message's lanes.
+    """Record the accesses of a message's lanes.
 
     Args:
         memory: "ugm" or "slm".
@@ -136,7 +136,7 @@ class LocalShadow:
     """The clocks of a workgroup in flight, and the shadow of its shared local memory."""
 
     def __init__(self, program: Program, threads: int, barriers: int) -> None:
-        """Make them."""
+        """Create the clocks and the shadow."""
         self._cleared, size = clock_bytes(threads, barriers)
         self.clocks = aligned(size)
         self.entries = -(-max(program.slm_bytes, 1) // granule_bytes(program, True))
@@ -152,7 +152,7 @@ class Shadow:
     """The shadow of global memory in a launch, which all workers share."""
 
     def __init__(self, program: Program, memory: Memory, threads: int, workers: int) -> None:
-        """Make it; the system provides what is used of it.
+        """Create the shadow; the operating system provides only the memory that is used.
 
         Args:
             memory: global memory.

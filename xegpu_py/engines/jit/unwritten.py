@@ -81,7 +81,7 @@ def _fetched(emitter: Emitter, places: Sequence[int]) -> Value:
 
 
 def _note(emitter: Emitter, places: Sequence[int], mask: Value | None) -> None:
-    """Note that bytes of registers are written, those of a mask, or all."""
+    """Record that bytes of registers are written: those that a mask selects, or all."""
     code, (first, kind) = emitter.code, _span(places)
     at, where = emitter.frame.written + first, [-1] * (places[-1] - first + 1)
     for index, place in enumerate(places):

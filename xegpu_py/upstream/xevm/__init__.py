@@ -67,7 +67,7 @@ def import_kernel(
         func: a `gpu.func` or an `llvm.func`.
         parameters: the types of the arguments of the kernel that the `llvm.func` was lowered from. Without them all
             arguments but pointers stay as they are.
-        buffers: for each argument the type of the memref that becomes of a pointer; by default one of bytes.
+        buffers: for each argument the type of the memref that replaces a pointer; by default one of bytes.
 
     Returns:
         The new kernel, a `gpu.func` of work items.
@@ -93,7 +93,7 @@ def import_functions(module: ir.Operation) -> list[ir.Operation]:
 
 
 def _promote(func: ir.Operation) -> None:
-    """Make values of private memory, where all its accesses are of parts that are known."""
+    """Replace private memory by values if all its accesses are to known parts."""
     if any(op.name == "llvm.alloca" and space_of(op.results[0].type) == PRIVATE for op in parts(func)):
         PassManager.parse("any(sroa,mem2reg)", func.context).run(func)
 
@@ -178,7 +178,7 @@ def _parameter(kind: ir.Type, buffer: ir.Type | None) -> ir.Type:
 
 
 def pass_buffers(root: ir.Operation, func: ir.Operation) -> list[ir.Type | None]:
-    """Let launches of a kernel pass memrefs in place of pointers to them; their types, None of other arguments.
+    """Let launches of a kernel pass memrefs in place of pointers. Returns their types; None for other arguments.
 
     Raises:
         DiagnosticError: at a launch whose pointer comes from no memref, or from one of another type than before.
@@ -205,7 +205,7 @@ _POINTERS = ("llvm.addrspacecast", "llvm.inttoptr", "arith.index_cast", "arith.i
 
 
 def _memref_of(value: ir.Value) -> ir.Value | None:
-    """The memref to whose buffer a pointer points; None if that cannot be seen."""
+    """The memref to whose buffer a pointer points; None if it cannot be determined."""
     op = defining_op(value)
     while op is not None and op.name in _POINTERS:
         op = defining_op(op.operands[0])

@@ -125,7 +125,7 @@ def _position(op: ir.Operation, at: ir.Value, size: int) -> tuple[ir.Attribute, 
 
 @rule("llvm.extractelement")
 def extract(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """An element; one that was put there is taken from there."""
+    """An element; if it was inserted by a visible op, the inserted value."""
     source, at = op.operands
     number = constant_of(at)
     found = None if number is None else put(source, number, op.results[0].type)
@@ -138,7 +138,7 @@ def extract(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 def put(vector: ir.Value, place: int, kind: ir.Type) -> ir.Value | None:
     """The value that insertions have put at a place, through casts to elements of other sizes; None if none is seen.
 
-    So payloads of block messages are read, which upstream keeps in a vector of 8 x i32.
+    This reads payloads of block messages, which upstream keeps in a vector of 8 x i32.
     """
     width = ir.IntegerType(kind).width if isinstance(kind, ir.IntegerType) else 0
     start = place * width
@@ -167,7 +167,7 @@ def put(vector: ir.Value, place: int, kind: ir.Type) -> ir.Value | None:
 
 @rule("llvm.insertelement")
 def insert(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """A vector with another element at a place."""
+    """A vector with one element replaced."""
     vector, value, at = op.operands
     static, dynamic = _position(op, at, shape_of(vector)[0])
     return [make("vector.insert", op.results[0].type, value, vector, *dynamic, static_position=static)]
@@ -217,7 +217,7 @@ def _parts(k: KernelImport, op: ir.Operation, value: ir.Value) -> Any:
 
 @rule("llvm.insertvalue")
 def insert_value(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """An aggregate with another part."""
+    """An aggregate with one part replaced."""
     container, value = op.operands
     path = tuple(ir.DenseI64ArrayAttr(op.attributes["position"]))
     found = {p: v for p, v in _parts(k, op, container).items() if p[: len(path)] != path}
@@ -275,7 +275,7 @@ def return_(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     "llvm.intr.experimental.noalias.scope.decl",
 )
 def hint(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """Nothing that changes a value."""
+    """Emit nothing: the op changes no value."""
     return []
 
 
@@ -322,7 +322,7 @@ def descriptor(memref: ir.Value) -> list[ir.Value]:
 
 
 def memref_of(k: KernelImport, op: ir.Operation, value: ir.Value, kind: ir.Type) -> ir.Value:
-    """The memref that LLVM's descriptor speaks of."""
+    """The memref that LLVM's descriptor describes."""
     parts, memref = k.aggregates[value], ir.MemRefType(kind)
     paths = [(1,), (2,), *((n, d) for n in (3, 4) for d in range(memref.rank))]
     if not all(p in parts for p in paths):

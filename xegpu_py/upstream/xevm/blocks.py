@@ -45,7 +45,7 @@ class Tile:
         Units of 16 bits or more are distributed round robin, row by row; packed elements are those of one column.
         """
         if self.transpose:
-            # A row of what comes of it is a column of the block.
+            # A row of the result is a column of the block.
             if self.bits < 32 or self.rows % LANES:
                 refuse(op, f"{LANES} lanes cannot divide a transposed block of {self}")
             return ours.SgMap((LANES, 1), (1, 1))
@@ -298,5 +298,5 @@ def fence(op: ir.Operation, space: str, scope: str) -> None:
 
 @rule("xevm.prefetch")
 def nothing(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """A prefetch of one work item brings nothing that is not read without it."""
+    """Emit nothing: a prefetch of one work item changes no value."""
     return []

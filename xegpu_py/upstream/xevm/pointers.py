@@ -79,7 +79,7 @@ def number(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 @rule("llvm.addrspacecast")
 def other_space(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """Generic addresses are addresses of global memory, since no other memory has any."""
+    """Generic addresses are addresses of global memory, since no other memory has generic addresses."""
     spaces = {k.spaces[0], space_of(op.results[0].type)}
     if len(spaces) > 1 and not spaces <= {GLOBAL, GENERIC, CONSTANT}:
         refuse(op, "only addresses of global memory are generic ones here")

@@ -37,7 +37,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def space_of(kind: ir.Type) -> int | None:
-    """The address space of a pointer type; None of all else."""
+    """The address space of a pointer type; None for other types."""
     text = str(kind)
     if not text.startswith("!llvm.ptr"):
         return None
@@ -95,7 +95,7 @@ class KernelImport:
             if op.results and not is_used and (op.name in _UNUSED or op.name.startswith(("arith.", "vector.b"))):
                 op.erase()
 
-    # What the rules ask for.
+    # Helpers for the rules.
 
     def at_entry(self) -> ir.InsertionPoint:
         """The kernel's beginning."""

@@ -177,7 +177,7 @@ class _Block:
     def __init__(
         self, emitter: Emitter, name: str, shape: BlockShape, matrix: Matrix | None = None, more: Sequence[str] = ()
     ) -> None:
-        """Begin it.
+        """Begin the function.
 
         Args:
             more: types of arguments beside the surface, of functions of panels.
@@ -212,7 +212,7 @@ class _Block:
         for other in bad[1:]:
             wrong = code.or_(wrong, other)
         rows = code.sub(self.height, code.const(1, "i64"))
-        # A row's last bytes need not be there: what counts is up to the end of the last row.
+        # The padding of the last row need not be allocated: only bytes up to the row's width count.
         extent = code.add(code.mul(rows, self.pitch), self.width)
         fits, host = self._locate(extent)
         code.return_unless(code.and_(fits, code.not_(wrong)), code.const(0, code.result))
@@ -245,7 +245,7 @@ class _Block:
     def _within(
         self, category: str, whole: Callable[[Value, Value], None], parts: Callable[[Value, Value, _Inside], None]
     ) -> None:
-        """Do one thing where the block lies in its surface, another where it reaches out of it; both end their blocks.
+        """Run one action if the block lies in its surface, and another if it does not; both end their blocks.
 
         They get a pointer to the block's first element, and how many elements are moved, whose bytes are counted.
         """
@@ -281,7 +281,7 @@ class _Block:
         parts(pointer, elements, found)
 
     def _note(self, category: str, pointer: Value, inside: _Inside) -> None:
-        """Note the accesses of rows, where races are looked for; return if something may race with one."""
+        """Record the accesses of rows if races are detected; return if an access may race with one."""
         if not self.emitter.frame.races:
             return
         code = self.code
@@ -395,7 +395,7 @@ class _Block:
         return self.code.call(name, self.ctx, self.base, result="i64")
 
     def _copy(self, pointer: Value, inside: _Inside) -> tuple[Value, Value]:
-        """Copy a block, with zeros for what is outside; gives where the copy is, and its pitch."""
+        """Copy a block, with zeros for what is outside; returns the address of the copy, and its pitch."""
         code, shape = self.code, self.shape
         across = shape.count * shape.width
         kind = vector(across, self.element)

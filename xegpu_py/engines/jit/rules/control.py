@@ -49,7 +49,7 @@ def ret(control: Control, inst: Instruction, at: int) -> None:
 
 
 def _wait(control: Control, number: Value, at: int) -> None:
-    """Go on if the barrier has a complete phase that the thread has not yet waited for; else come back later."""
+    """Continue if the barrier has a complete phase that the thread has not yet waited for; else return and retry."""
     code, frame, thread = control.emitter.code, control.emitter.frame, control.emitter.thread
     passed = code.at(code.at(thread, frame.passed), code.shl(number, 3))
     before = code.load(passed, "i64", 8)
@@ -67,12 +67,12 @@ def _wait(control: Control, number: Value, at: int) -> None:
 
 
 def _signal(control: Control, number: Value, expected: Value) -> None:
-    """Count a signal. A phase is complete when all that are expected have come."""
+    """Count a signal. A phase is complete when all expected signals have come."""
     code = control.emitter.code
     place = control.barrier(number)
     arrived = code.add(code.load(place, "i64", 8), code.const(1, "i64"))
     whole = code.and_(code.icmp("sge", arrived, expected), code.icmp("ne", expected, 0))
-    # Fewer may be expected than have come already: then it is several phases.
+    # More signals than one phase expects may have come: they then complete several phases.
     divisor = code.select(code.icmp("eq", expected, 0), code.const(1, "i64"), expected)
     phases = code.select(whole, code.bin("udiv", arrived, divisor), code.const(0, "i64"))
     code.store(code.sub(arrived, code.mul(phases, divisor)), place, 8)

@@ -115,7 +115,7 @@ def dpas(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 
 def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
-    """Write consecutive instructions, together where none reads what another one writes but as its accumulator."""
+    """Write consecutive instructions, together if none reads the result of another one except as its accumulator."""
     if emitter.active is not None and not all(inst.no_mask for _, inst in run):
         for at, inst in run:
             _emit_masked(emitter, at, inst)
@@ -264,7 +264,7 @@ def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_C
         acc = emitter.place(inst["src0"]) if shape.acc else -1
         dst = emitter.place(inst["dst"])
         chain = latest.pop(acc, None)
-        # What is rounded to a narrower accumulator in between is no chain.
+        # Instructions that round to a narrower accumulator in between form no chain.
         wide = shape.terms == 1 and shape.dst == shape.acc and shape.dst not in ("bf", "hf")
         # Only the first link may have no accumulator.
         if chain is None or not wide or replace(chain.shape, acc=shape.acc, any_nan=shape.any_nan) != shape:
@@ -319,7 +319,7 @@ class _Scratch:
         self._end = 0
 
     def operand(self, function: str, where: _Place, size: int) -> Value:
-        """An operand widened by a function, which takes where to and where from."""
+        """An operand widened by a function, which takes pointers to the destination and to the source."""
         code, place = self.emitter.code, where[0]
         offset = self._places.get((function, place))
         if offset is None:

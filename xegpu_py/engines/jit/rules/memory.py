@@ -142,7 +142,7 @@ def _sender(
     lanes, shape = inst.exec_size, inst["data"]
     code = emitter.host.function(name, [PTR, vector(lanes, "i64"), "i32", PTR, *[PTR for _ in used]], "i1")
     ctx, addresses, bits, strides, *pointers = code.arguments
-    # Atomics have one element, whatever they are told.
+    # Atomics always have one element.
     size = shape.memory_bytes * (1 if aligned else shape.vector)
     memory, category = inst["sfid"], INSTRUCTIONS[inst.name].category
     places = [[int(p) for p in lane] for lane in data_places(shape, lanes, emitter.layout.target.grf_bytes)]
@@ -314,7 +314,7 @@ _RMW = {
 
 
 def _exchanged(code: Code, pointer: Value, old: Value, new: Value) -> tuple[Value, Value]:
-    """Write a number if another one is there, as one step; what was there, and an i1, whether it was that one."""
+    """Write a number atomically if memory has an expected one; the old number, and an i1, whether they were equal."""
     align = bits_of(old.type) // 8
     pair = code.op(f"cmpxchg {pointer}, {old}, {new} seq_cst seq_cst, align {align}", f"{{ {old.type}, i1 }}")
     return code.op(f"extractvalue {pair}, 0", old.type), code.op(f"extractvalue {pair}, 1", "i1")

@@ -85,7 +85,7 @@ def copies(emitter: Emitter, instructions: Sequence[Instruction]) -> int:
 
 
 def emit_copies(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
-    """Write moves as one load and one store. What lowerings unroll by elements is many of them."""
+    """Write moves as one load and one store. Lowerings that unroll by elements create many such moves."""
     code = emitter.code
     found = [copy for _, inst in run if (copy := _copy(emitter, inst))]
     first, sources = found[0], [source for copy in found for source in copy.sources]
