@@ -115,7 +115,7 @@ class _Export:
     def _launches(self, found: Sequence[ir.Operation]) -> None:
         attributes = self.func.attributes
         if self.lanes is not None:
-            # Launches of kernels of work items count these, here and there.
+            # Launches of kernels of work items count work items, in our dialect and upstream.
             attributes[REQUIRED_SIZE] = attributes.get(SUBGROUP_SIZE) or _i32(LANES)
             if SUBGROUP_SIZE in attributes:
                 del attributes[SUBGROUP_SIZE]
@@ -359,7 +359,7 @@ def _turned(value: ir.Value, outer: int, order: tuple[int, ...], unit: int) -> i
 
 
 def _side_by_side(value: ir.Value, wanted: tuple[int, ...], outer: int) -> ir.Value:
-    """An array of blocks as ours is: as it is loaded, or the blocks side by side along the columns."""
+    """An array of blocks in our dialect's shape: as loaded, or with the blocks side by side along the columns."""
     shape = shape_of(value)
     if not outer or len(wanted) == len(shape):
         return cast(value, wanted)

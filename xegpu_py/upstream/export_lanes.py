@@ -117,7 +117,7 @@ def _fragment(desc: ours.TensorDesc) -> tuple[int, int]:
 
 
 def _is(desc: ours.TensorDesc, layout: tuple[int, int], data: tuple[int, int]) -> bool:
-    """Whether a descriptor's map gives lanes the elements that another one would."""
+    """Whether a descriptor's map gives lanes the same elements as another map."""
     rows, columns = (1, *desc.shape) if len(desc.shape) == 1 else desc.shape
     if rows % layout[0] or columns % (layout[1] * data[1]) or desc.attr.map is None:
         return False

@@ -95,7 +95,7 @@ def create(places: Places, op: ir.Operation) -> None:
 
 @pattern("xegpu.update_nd_offset")
 def update(places: Places, op: ir.Operation) -> None:
-    """Other offsets."""
+    """Add to the offsets of a descriptor that is moved."""
     view: Any = op.opview
     if places.group(view.result) is None:
         places.keep(op)
@@ -106,7 +106,7 @@ def update(places: Places, op: ir.Operation) -> None:
 
 @pattern(*_USERS)
 def access(places: Places, op: ir.Operation) -> None:
-    """The op on the descriptor at its offsets."""
+    """Apply the op to the descriptor with its offsets."""
     number = 1 if op.name == "xegpu.store_nd" else 0
     op.operands[number] = places.at(op.operands[number])
 

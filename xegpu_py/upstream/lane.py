@@ -1,4 +1,4 @@
-"""Kernels of lanes: they become `xegpu` in SIMT mode, where an `sg_map` says what a lane's vector holds of a block."""
+"""Kernels of lanes: they become `xegpu` in SIMT mode, where an `sg_map` defines the elements that a lane holds."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class LaneImport(SubgroupImport):
         return self.dealt(desc, use)
 
     def dealt(self, desc: TensorDesc, use: Use) -> ours.TensorDesc:
-        """Our descriptor of a block that is loaded so."""
+        """Our descriptor of a block, with the map that a use needs."""
         found = super().our_desc(desc)
         return replace(found, attr=replace(found.attr, map=map_of(desc, use)))
 
@@ -293,7 +293,7 @@ class LaneImport(SubgroupImport):
         return [_together(self.masked(view.mask, [value.type], body), view.result.type)]
 
     def matrix_places(self, view: Any, value: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
-        """The buffer of a matrix, and where the elements are that a lane has of what an op accesses."""
+        """The buffer of a matrix, and the positions of a lane's elements of the block that an op accesses."""
         desc, buffer = self.buffer(view)
         count = math.prod(shape_of(value))
         if view.subgroup_block_io:

@@ -88,7 +88,7 @@ def _describe_bytes(op: ir.Operation) -> None:
 
 
 def _access_bytes(old: ir.Value, new: ir.Value, each: int) -> None:
-    """Let the users of a descriptor of elements use one of bytes."""
+    """Replace a descriptor of elements by one of bytes in all its users."""
     for use in list(old.uses):
         op = use.owner.operation
         if op.name not in _ACCESSES:
@@ -155,7 +155,7 @@ def _byte_offsets(op: Any, offsets: Sequence[Any], each: int) -> list[Any]:
 
 
 def _in_bytes(op: Any, number: Any, each: int) -> Any:
-    """A number of elements as one of bytes."""
+    """Convert a number of elements to a number of bytes."""
     if divisor(number) % each:
         refuse(op, "it is not known to begin at a byte", f"offsets and strides must be multiples of {each} elements")
     return number // each if isinstance(number, int) else arith.divui(number, index(each))

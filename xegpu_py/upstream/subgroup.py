@@ -444,7 +444,7 @@ def is_static(source: ir.Value) -> bool:
 
 
 def _unless_known(view: Any, source: ir.Value, shape: Sequence[Any], strides: Sequence[Any]) -> tuple[Any, Any]:
-    """Shape and strides that an op gives of a memref that has static ones, which must be the same."""
+    """Shape and strides that an op gives for a memref with a static shape and static strides, which must be equal."""
     kind = ir.MemRefType(source.type)
     for what, given, known in (("shape", shape, kind.shape), ("strides", strides, strides_of(kind) or [])):
         for a, b in zip(given, known):
@@ -458,7 +458,7 @@ def _inner(
 ) -> tuple[ir.Value, list[Any], list[Any], list[Any]]:
     """The innermost dimensions of a tensor, as a tensor of `rank` dimensions, and the offsets in it.
 
-    A block of one dimension is where it is: rows have no bounds there.
+    A block of one dimension lies at its address: rows have no bounds there.
     """
     outer = len(offsets) - rank
     fixed = len(offsets) if rank == 1 else outer

@@ -1,4 +1,4 @@
-"""Which work item a kernel is in: upstream's launches count lanes, ours count subgroups in kernels of subgroups."""
+"""Ids of work items: upstream's launches count lanes, ours count subgroups in kernels of subgroups."""
 
 from __future__ import annotations
 

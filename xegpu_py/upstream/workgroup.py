@@ -482,7 +482,7 @@ def _line_of(offset: Any, place: ir.Value, extent: Any) -> tuple[ir.Value, ir.Va
 
 
 def _run_ranges(ops: Sequence[ir.Operation]) -> None:
-    """Let all subgroups run what upstream gives to a range of them: it computes the same."""
+    """Let all subgroups run code that upstream gives to a range of them: the result is the same."""
     for op in ops:
         if op.name != "scf.if" or "sg_id_range" not in op.attributes:
             continue

@@ -46,7 +46,7 @@ def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 
 def _parts(operand: OperandBytes) -> Iterator[tuple[list[int], list[int]]]:
-    """Bytes of an operand that are looked at together: where they are in the register file, and the lane of each."""
+    """Bytes of an operand that are checked together: where they are in the register file, and the lane of each."""
     each = sorted({(int(place), lane) for lane, row in enumerate(operand.places) for place in row})
     part: list[tuple[int, int]] = []
     for place, lane in each:
@@ -90,7 +90,7 @@ def _note(emitter: Emitter, places: Sequence[int], mask: Value | None) -> None:
         code.put(code.const(0xFF, kind), emitter.thread, at)
         return
     before = code.fetch(emitter.thread, at, kind)
-    # Of each byte: whether it is one of the places, and if so, whether the mask has it.
+    # For each byte: whether it is one of the places, and if so, whether the mask selects it.
     one = code.const(1, vector(len(places), "i1")) if mask is None else mask
     picks = [index if index >= 0 else len(places) for index in where]
     chosen = code.shuffle(one, code.const(0, one.type), picks)

@@ -264,7 +264,7 @@ def multiply(
 
 
 def _factor(value: ir.Value, count: int, element: ir.Type) -> ir.Value:
-    """The bits of a number or vector as elements of a factor. MLIR's tf32 has 19 bits, and 32 in registers."""
+    """The bits of a number or vector as elements of a factor. tf32 has 19 bits in MLIR, and 32 bits in registers."""
     if str(element) != "tf32":
         return as_bits(value, count, element)
     held = as_bits(value, count, ir.F32Type.get())

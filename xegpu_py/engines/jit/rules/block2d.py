@@ -139,7 +139,7 @@ def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matr
 
 
 def _step(emitter: Emitter, operand: Region | Immediate) -> int:
-    """By how much the loop that is written adds to a scalar in each step; 0 if that is not known."""
+    """The number that the current loop adds to a scalar in each step; 0 if it is not known."""
     if emitter.loop is None or isinstance(operand, Immediate):
         return 0
     own, target = operand.var.root, emitter.layout.target
@@ -431,11 +431,11 @@ class _Block:
         prefetch_next(self.code, self.more[0], pointer, lambda ahead: self._prefetch_rows(ahead, category))
 
     def _arrange(self, pointer: Value, pitch: Value) -> None:
-        """Put rows into registers as the message does: padded, transposed or packed."""
+        """Write rows to registers in the message's layout: padded, transposed or packed."""
         code, shape = self.code, self.shape
         rows, columns, pack = shape.register_shape()
         each, line_bytes = shape.block_bytes(self.grf_bytes), columns * pack * self.size
-        # Lines that are made alike, of rows one below the other, are made in a loop.
+        # Lines that are built in the same way from consecutive rows are built in a loop.
         alike = not shape.transpose and shape.height % pack == 0 and rows % _UNROLLED == 0
         step = _UNROLLED if alike else rows
 

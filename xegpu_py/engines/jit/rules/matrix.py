@@ -375,7 +375,7 @@ def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scr
     emitter.helper(name, lambda: make(name, shape, len(group), kept, emitter.host))
     first = emitter.program.instructions[group[0].at[0]]
     if emitter.is_panel(first["src1"]) or emitter.is_panel(first["src2"]):
-        # What is not queued is multiplied at once, with prefetches before it.
+        # Products that are not queued are multiplied immediately, after prefetches.
         prefetches = Prefetches(code, emitter.ctx)
         for _ in range(_PREFETCHES):
             prefetches.some()

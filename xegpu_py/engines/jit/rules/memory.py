@@ -84,7 +84,7 @@ class _Message(Struct):
         places: where the elements of each lane lie in an operand.
         hosts: host addresses i64[lanes], which have been checked.
         bits: lanes that act, as bits of an i32.
-        operands: pointers to the operands in registers, by name; those that are null are not there.
+        operands: pointers to the operands in registers, by name; absent operands have null pointers.
         first: a pointer to the first lane's place if those of all lanes lie side by side; None if that is not known.
     """
 

@@ -107,7 +107,7 @@ def _gathered(code: Code, base: Value, sources: Sequence[int], size: int) -> Val
     if span < 2 * len(sources) or not alike:
         whole = code.fetch(base, low, vector(span, element))
         return code.shuffle(whole, whole, [(source - low) // size for source in sources])
-    # Few of many: a load of more than an instruction has just stored waits until the host's caches have that.
+    # Few of many: a load of more bytes than one instruction has just stored waits until the host's caches have them.
     parts = [code.fetch(base, sources[n], vector(length, element)) for n in starts]
     while len(parts) > 1:
         both = range(2 * parts[0].lanes)
