@@ -30,8 +30,16 @@ gpu.module @kernels {
     %v17 = arith.andi %v7, %v16 : i32
     %v18 = arith.index_cast %v17 : i32 to index
     %v19 = memref.atomic_rmw addi %v7, %a2[%v18] : (i32, memref<8xi32>) -> i32
-    %v20 = gpu.all_reduce %v7 uniform { ^bb0(%l: i32, %r: i32): %s = arith.maxsi %l, %r : i32 gpu.yield %s : i32 } : (i32) -> i32
-    %v21 = gpu.all_reduce %v7 uniform { ^bb0(%l: i32, %r: i32): %s = arith.maxsi %l, %r : i32 gpu.yield %s : i32 } : (i32) -> i32
+    %v20 = gpu.all_reduce %v7 uniform {
+    ^bb0(%l: i32, %r: i32):
+      %s = arith.maxsi %l, %r : i32
+      gpu.yield %s : i32
+    } : (i32) -> i32
+    %v21 = gpu.all_reduce %v7 uniform {
+    ^bb0(%l: i32, %r: i32):
+      %s = arith.maxsi %l, %r : i32
+      gpu.yield %s : i32
+    } : (i32) -> i32
     %v22 = arith.cmpi ne, %v20, %v21 : i32
     %v23:2 = scf.if %v22 -> (i32, i32) {
       %v24 = arith.cmpi eq, %v20, %v7 : i32
