@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.passes.common.calls import Functions, calls
-from xegpu_py.passes.common.cloning import clone
 from xegpu_py.passes.common.kernels import chosen_kernels
+from xegpu_py.passes.common.ops import clone
 
 from xegpu_py.ir.passes import Pass, register_pass
 

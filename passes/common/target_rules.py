@@ -16,20 +16,18 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.passes.common.divisors import transposes_in_message
-from xegpu_py.passes.common.limits import (
-    block_problem,
-    dpas_step,
-    lanes_problem,
-    scaled_problem,
-)
 from xegpu_py.passes.common.messages import (
     READ,
     WRITE,
     atomic_message_of,
     block_load,
+    block_problem,
     caches_of,
+    dpas_step,
+    lanes_problem,
     line_pieces,
     precision_of,
+    scaled_problem,
 )
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.registers import register_type, shape_and_element

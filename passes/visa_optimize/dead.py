@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xegpu_py.passes.common.declarations import named_by
-
 from xegpu_py.target import Target
-from xegpu_py.visa.accesses import Access, Root, effects, span_bits
+from xegpu_py.visa.accesses import Access, Root, effects, named_by, span_bits
 from xegpu_py.visa.flow import Flow, flow_of, writes_all
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.liveness import Liveness, liveness_of

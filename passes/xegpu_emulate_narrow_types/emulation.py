@@ -16,7 +16,7 @@ from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.divisors import column_divisor
-from xegpu_py.passes.common.narrow import byte_memref, memref_bits, narrow_bits
+from xegpu_py.passes.common.elements import byte_memref, memref_bits, narrow_bits
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import defining_op, element_of, is_desc, shape_of
 

@@ -9,7 +9,7 @@ from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index
 from xegpu_py.passes.common.divisors import divisor
-from xegpu_py.passes.common.narrow import memref_bits
+from xegpu_py.passes.common.elements import memref_bits
 from xegpu_py.passes.common.values import attributes_of, constant_of, shape_of
 from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, bits_of, extended, masked, pattern
 

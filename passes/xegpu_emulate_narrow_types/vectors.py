@@ -9,7 +9,7 @@ from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import constant as number
 from xegpu_py.passes.common.builders import integer_type, make, shape_cast, with_element
-from xegpu_py.passes.common.scaling import SCALING, expand_scaling
+from xegpu_py.passes.common.expansions import SCALING, expand_scaling
 from xegpu_py.passes.common.values import attributes_of, element_of, integers, shape_of
 from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import (
     Emulation,

@@ -10,10 +10,10 @@ from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
-from xegpu_py.passes.common.all_reduce import combine_subgroups, kind_of
 from xegpu_py.passes.common.builders import if_, index_type, like, make, shape_cast, transpose, with_shape
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.divisors import transposes_in_message
+from xegpu_py.passes.common.expansions import combine_subgroups, kind_of
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import is_desc, shape_of

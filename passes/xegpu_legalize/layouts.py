@@ -9,8 +9,7 @@ from mlir import ir
 from msgspec import Struct
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import BlockAccess, Prefetch
-from xegpu_py.passes.common.limits import block_problem, lanes_problem
-from xegpu_py.passes.common.messages import atomic_message_of
+from xegpu_py.passes.common.messages import atomic_message_of, block_problem, lanes_problem
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments, starts

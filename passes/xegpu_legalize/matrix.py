@@ -13,8 +13,7 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT, SCALE_BLOCK
 from xegpu_py.passes.common.builders import with_shape
-from xegpu_py.passes.common.limits import dpas_step, scaled_problem
-from xegpu_py.passes.common.messages import precision_of
+from xegpu_py.passes.common.messages import dpas_step, precision_of, scaled_problem
 from xegpu_py.passes.common.values import defining_op, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern

@@ -10,7 +10,7 @@ import numpy as np
 from mlir import ir
 from mlir.dialects import scf
 from xegpu_py.passes.common import builders as build
-from xegpu_py.passes.common.scaling import SCALING, expand_scaling
+from xegpu_py.passes.common.expansions import SCALING, expand_scaling
 from xegpu_py.passes.common.values import bits_of, constant_of, element_of, shape_of, splat_of
 from xegpu_py.passes.xegpu_legalize.forms import Forms, form
 

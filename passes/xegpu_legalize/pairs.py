@@ -11,9 +11,8 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.passes.common.builders import extract, extract_slice, with_shape
 from xegpu_py.passes.common.control_flow import terminator, yielded
-from xegpu_py.passes.common.effects import only_reads
-from xegpu_py.passes.common.limits import block_problem
-from xegpu_py.passes.common.messages import block_load, hints_of
+from xegpu_py.passes.common.messages import block_load, block_problem, hints_of
+from xegpu_py.passes.common.ops import only_reads
 from xegpu_py.passes.common.values import attributes_of, constant_of, defining_op, shape_of
 from xegpu_py.passes.xegpu_legalize.shapes import is_line
 

@@ -10,8 +10,7 @@ from typing import Any
 from mlir import ir
 from msgspec import Struct
 from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.passes.common.limits import block_problem
-from xegpu_py.passes.common.messages import block_load, line_pieces
+from xegpu_py.passes.common.messages import block_load, block_problem, line_pieces
 from xegpu_py.passes.xegpu_legalize.boxes import segments, starts
 
 from xegpu_py.target import Block2DLimits, Target

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from mlir import ir
 from xegpu_py.dialects.xegpu.interfaces import Prefetch
-from xegpu_py.passes.common.effects import only_reads
+from xegpu_py.passes.common.ops import only_reads
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.passes.xegpu_legalize.plan import VIEWS
 

@@ -10,10 +10,9 @@ from mlir.dialects import arith, scf
 from msgspec import Struct
 from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import Prefetch
-from xegpu_py.passes.common.cloning import clone_with_operands
 from xegpu_py.passes.common.control_flow import yielded
-from xegpu_py.passes.common.effects import WRITES, only_reads
 from xegpu_py.passes.common.kernels import MARK
+from xegpu_py.passes.common.ops import WRITES, clone_with_operands, only_reads
 from xegpu_py.passes.common.values import bits_of, element_of, is_vector, shape_of
 
 from xegpu_py.ir.diagnostics import emit_error

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from mlir import ir
 from xegpu_py.passes.common import builders as build
-from xegpu_py.passes.common.all_reduce import combine_subgroups, kind_of
 from xegpu_py.passes.common.builders import binary, create
 from xegpu_py.passes.common.elements import check_elements
+from xegpu_py.passes.common.expansions import combine_subgroups, kind_of
 from xegpu_py.passes.common.fragments import Order, Placements
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, WORK_ITEMS
 from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, shape_of

@@ -10,9 +10,9 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES
 from xegpu_py.passes.common import builders as build
-from xegpu_py.passes.common.cloning import clone
 from xegpu_py.passes.common.elements import message_element, no_messages, with_index, without_index
 from xegpu_py.passes.common.messages import pieces
+from xegpu_py.passes.common.ops import clone
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 

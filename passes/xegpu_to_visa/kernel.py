@@ -7,7 +7,6 @@ from typing import Any
 
 from mlir import ir
 from msgspec import structs
-from xegpu_py.passes.common.declarations import named_by
 from xegpu_py.passes.common.kernels import WORK_ITEMS, symbol_of
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
@@ -19,6 +18,7 @@ from xegpu_py.ir.calls import is_print
 from xegpu_py.ir.diagnostics import error_at, position_of
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
+from xegpu_py.visa.accesses import named_by
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import PRINT_BUFFER, Program
 from xegpu_py.visa.text import rename

@@ -12,7 +12,7 @@ from mlir import ir
 from msgspec import structs
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.passes.common.conversion import PatternDriver
-from xegpu_py.passes.common.narrow import byte_memref, memref_bits
+from xegpu_py.passes.common.elements import byte_memref, memref_bits
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.registers import INDEX, register_type, shape_and_element
 from xegpu_py.passes.common.values import shape_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from mlir import ir
 from xegpu_py.dialects.xegpu.checks import is_slm
-from xegpu_py.passes.common.narrow import byte_memref, memref_bits
+from xegpu_py.passes.common.elements import byte_memref, memref_bits
 from xegpu_py.passes.common.registers import element_bytes, register_type
 from xegpu_py.passes.common.values import element_of, segments
 from xegpu_py.passes.xegpu_to_visa.emit import const

@@ -11,7 +11,7 @@ from mlir.dialects import arith, vector
 
 from xegpu_py.passes.common.builders import index
 from xegpu_py.passes.common.divisors import divisor
-from xegpu_py.passes.common.narrow import narrow_bits
+from xegpu_py.passes.common.elements import narrow_bits
 from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.upstream import ops as upstream
 from xegpu_py.upstream.rebuilding import HINTS, PREFIX, element_of, refuse, vector_type

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from msgspec import Struct
 
 from xegpu_py.target import Target
@@ -118,3 +121,18 @@ def _effects(inst: Instruction, target: Target) -> Effects:
     if sets and inst.guard is None:
         lanes = (inst.first_lane, inst.first_lane + inst.exec_size)
     return Effects((*reads, *writes), tuple(reads), tuple(writes), tuple(tests), sets, lanes)
+
+
+def named_by(instructions: Iterable[Instruction]) -> set[Variable | Predicate]:
+    """The variables and predicates that instructions name, and the variables that these are aliases of."""
+    known = list(instructions)
+    found: set[Variable | Predicate | Any] = {
+        getattr(operand, "var", None) for inst in known for operand in inst.values.values()
+    }
+    found |= {inst.guard.var for inst in known if inst.guard}
+    found.discard(None)
+    for var in list(found):
+        while isinstance(var, Variable) and var.alias:
+            var = var.alias[0]
+            found.add(var)
+    return found
