@@ -15,7 +15,7 @@ README = (ROOT / "README.md").read_text()
         ("README.md", 6),
         ("docs/command-line.md", 7),
         ("docs/programs.md", 5),
-        ("docs/upstream.md", 4),
+        ("docs/upstream.md", 5),
         ("docs/python.md", 3),
         ("docs/tile-language.md", 1),
         ("docs/tutorial/first-kernel.md", 4),
