@@ -4,11 +4,15 @@ MLIR's folders compute `math.exp` and similar functions of constants by the host
 machine that compiles, and differs from what an engine computes. While a pass of upstream's runs, ops whose operands may
 become constants are therefore hidden: each is a `builtin.unrealized_conversion_cast` with the op's name and attributes.
 The cast has no side effects either, and so is still moved, shared and removed.
+
+Comparisons by the predicates `true` and `false` are replaced by constants: where a converted integer is compared with a
+constant, MLIR 22's canonicalization has no case for them and ends the process (`CmpFIntToFPConst` of ArithOps.cpp).
 """
 
 from __future__ import annotations
 
 from mlir import ir
+from mlir.dialects import arith
 
 _EXACT = frozenset(
     f"math.{name}"
@@ -24,6 +28,24 @@ _ONE_OPERAND = ("vector.broadcast", "vector.splat", "vector.shape_cast", "vector
 def is_inexact(name: str) -> bool:
     """Whether upstream's folder of an op may give other bits than the op's definition."""
     return name.startswith("math.") and name not in _EXACT
+
+
+_ALWAYS = {0: False, 15: True}
+"""The predicates of `arith.cmpf` that do not depend on the operands, and what they give."""
+
+
+def decide(comparisons: list[ir.Operation]) -> None:
+    """Replace ops `arith.cmpf` whose predicate is `true` or `false` by constants."""
+    for op in comparisons:
+        always = _ALWAYS.get(ir.IntegerAttr(op.attributes["predicate"]).value)
+        if always is None:
+            continue
+        kind = op.results[0].type
+        bit = ir.BoolAttr.get(always)
+        with op.location, ir.InsertionPoint(op):
+            value = ir.DenseElementsAttr.get_splat(kind, bit) if isinstance(kind, ir.VectorType) else bit
+            op.results[0].replace_all_uses_with(arith.constant(kind, value))
+        op.erase()
 
 
 class _Constants:
