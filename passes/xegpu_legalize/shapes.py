@@ -167,9 +167,12 @@ def messages(
 
 
 def _fits(run: list[tuple[int, int]], desc: TensorDesc, transform: Transform, target: Target) -> bool:
-    """Whether one message may load the blocks: one width, and rows of few enough bytes. `_grouped` checks the rest."""
+    """Whether one message may load the blocks: one width, and rows of few enough bytes. `_grouped` checks the rest.
+
+    Descriptors of more than two dimensions have no array_length.
+    """
     assert target.block2d
-    if transform.transposed or len({w for _, w in run}) > 1:
+    if transform.transposed or len(desc.shape) > 2 or len({w for _, w in run}) > 1:
         return False
     most = max(target.block2d.counts[desc.bits])
     return len(run) <= most and sum(w for _, w in run) * desc.bits // 8 <= target.block2d.row_bytes

@@ -35,4 +35,19 @@ gpu.module @elements {
     memref.store %3, %b[%i] : memref<8xui8>
     gpu.return
   }
+
+  // Descriptors of three dimensions have no array_length, whichever pieces the vector's ops ask for.
+  // CHECK-LABEL: gpu.func @narrow_pieces
+  // CHECK-COUNT-16: xegpu.load_nd %{{.*}} {mode = vc} : !xegpu.tensor_desc<1x8x4xi32> -> vector<1x8x4xi32>
+  // CHECK-NOT: xegpu.load_nd
+  gpu.func @narrow_pieces(%m: memref<3x12x48xi32>, %out: memref<512xi32>) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, 1, 0] {mode = vc} : memref<3x12x48xi32> -> !xegpu.tensor_desc<2x8x32xi32>
+    %e = xegpu.update_nd_offset %d, [0, 1, 1] {mode = vc} : !xegpu.tensor_desc<2x8x32xi32> -> !xegpu.tensor_desc<2x8x32xi32>
+    %x = xegpu.load_nd %e {transpose = [2, 0, 1], transpose_bit_width = 32, mode = vc}
+      : !xegpu.tensor_desc<2x8x32xi32> -> vector<32x2x8xi32>
+    %y = vector.shape_cast %x : vector<32x2x8xi32> to vector<512xi32>
+    %l = xegpu.create_nd_tdesc %out[0] {mode = vc} : memref<512xi32> -> !xegpu.tensor_desc<512xi32>
+    xegpu.store_nd %y, %l {mode = vc} : vector<512xi32>, !xegpu.tensor_desc<512xi32>
+    gpu.return
+  }
 }
