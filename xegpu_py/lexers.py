@@ -37,6 +37,7 @@ class MlirLexer(RegexLexer):
             (r"\^[\w$.-]+", Name.Label),
             (r"![\w$-]+(?:\.[\w$.-]+)?", Keyword.Type),
             (r"#[\w$-]+(?:\.[\w$.-]+)?", Name.Decorator),
+            (r"(?<=dense<)0x[0-9a-fA-F]+\b", Number.Hex),
             # A shape such as `8x16xf32` is one token, although it begins like a number.
             (rf"(?<=<)((?:(?:\d+|\?|\*)x)+)({_SCALARS})?", bygroups(Number.Integer, Keyword.Type)),
             (rf"\b{_SCALARS}", Keyword.Type),
@@ -78,7 +79,7 @@ class VisaLexer(RegexLexer):
             (r"(^|(?<=\s))[a-z][\w]*(?:\.[\w]+)*(?=\s+\()", Name.Builtin),
             (r"%\w+", Name.Variable.Global),
             (r"\b0[xX][0-9a-fA-F]+(?:\.\d+)?", Number.Hex),
-            (r"[-+]?\b\d+\.\d+(?:[eE][-+]?\d+)?", Number.Float),
+            (r"[-+]?\b\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+)\b", Number.Float),
             (r"-?\b\d+\b", Number.Integer),
             (r"\b[A-Za-z_$][\w$]*", Name.Variable),
             (r"[=:,<>;~|+*/!.-]", Operator),

@@ -18,6 +18,9 @@ _TOKEN = re.compile(
     rf"|(?P<value>%{_ID})(?:#\d+)?|(?P<block>\^{_ID})|(?P<bracket>[(){{}}])|(?P<word>[A-Za-z_][\w$]*(?:\.[\w$]+)*)|(?P<end>\n)"
 )
 _RESULTS = re.compile(rf"(?:%{_ID}(?::\d+)?\s*,\s*)*%{_ID}(?::\d+)?\s*=(?!=)")
+# Ops and blocks may share a line: these begin one also there. A loop's `%i =` is followed by a bound instead.
+_OP_OF_RESULTS = re.compile(r"\s*(?:\"|[A-Za-z_][\w$]*\.|call\b)")
+_LABEL = re.compile(rf"\^{_ID}\s*(?:\((?:[^()]|\([^()]*\))*\)\s*)?:")
 _BOUND_LIST = re.compile(rf"\(\s*%{_ID}(?:\s*,\s*%{_ID})*\s*\)\s*(?:=|in\b)")
 _DICTIONARY = re.compile(r"\{\s*(?:\}|\"?[\w$.-]+\"?\s*(?:=(?!=)|,|\}))")
 _FUNCTIONS = ("func.func", "gpu.func", "llvm.func", "func")
@@ -104,9 +107,12 @@ class _Indexer:
             if kind == "end":
                 first = first or self.parens == 0
                 continue
-            lhs = _RESULTS.match(self.text, at) if first and kind == "value" else None
+            lhs = self._results(at, first) if kind == "value" and at >= results[1] else None
             # Other lines continue the previous statement.
-            starts = first and bool(lhs or kind in ("block", "bracket") or "." in word or word in ("module", "func"))
+            if kind == "block":
+                starts = bool(_LABEL.match(self.text, at))
+            else:
+                starts = bool(lhs) or (first and (kind == "bracket" or "." in word or word in ("module", "func")))
             first = False
             if starts:
                 words, header, order = [], False, 0
@@ -173,6 +179,11 @@ class _Indexer:
             if meant:
                 meant.uses.append(at)
         return self.found.finish()
+
+    def _results(self, at: int, first: bool) -> re.Match[str] | None:
+        """The results of an op and `=`, if an op begins at the value at an offset; `first` is whether a line does."""
+        found = _RESULTS.match(self.text, at) if first or not self.parens else None
+        return found if found and (first or _OP_OF_RESULTS.match(self.text, found.end())) else None
 
     def _opens_region(self, at: int, previous: str) -> bool:
         if previous == "attributes" or self.parens or self.text[at - 1 : at] in "<":

@@ -71,6 +71,30 @@ def test_results_and_owners():
     assert names.at(NESTED.index("arith.cmpi")) is None
 
 
+ONE_LINE = """\
+func.func @f(%x: index, %m: memref<4xi32>) {
+  %r = memref.generic_atomic_rmw %m[%x] : memref<4xi32> { ^bb0(%a: i32): %b = arith.addi %a, %a : i32
+    memref.atomic_yield %b : i32 }
+  %s = scf.for %i = %x to %x step %x iter_args(%c = %r) -> (i32) { %d, %e = arith.mulsi_extended %c, %c : i32
+    scf.yield %e : i32 }
+  scf.execute_region { cf.br ^one(%x : index) ^one(%y: index): cf.br ^two ^two: gpu.barrier %z = arith.addi %y, %y
+    : index scf.yield }
+  return
+}
+"""
+
+
+def test_several_ops_and_blocks_on_a_line():
+    names = mlir_names(ONE_LINE)
+    for name in (*(f"%{letter}" for letter in "xmrabsicdeyz"), "^bb0", "^one", "^two"):
+        places = occurrences(ONE_LINE, re.escape(name) + r"\b")
+        found = names.at(places[0])
+        assert found is not None and found.name == name, name
+        assert sorted([found.start, *found.uses]) == places, name
+    assert ONE_LINE[names.at(ONE_LINE.index("%e")).owner :].startswith("arith.mulsi_extended")
+    assert names.at(ONE_LINE.index("%e")).result == 1
+
+
 VISA = """\
 .version 3.8
 .kernel "one"
