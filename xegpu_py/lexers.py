@@ -42,7 +42,7 @@ class MlirLexer(RegexLexer):
             (rf"(?<=<)((?:(?:\d+|\?|\*)x)+)({_SCALARS})?", bygroups(Number.Integer, Keyword.Type)),
             (rf"\b{_SCALARS}", Keyword.Type),
             (r"\b(?:vector|memref|tensor|tuple|complex|tensor_desc|nbarrier|tile)\b(?=<)", Keyword.Type),
-            (r"[-+]?\b\d+\.\d*(?:[eE][-+]?\d+)?", Number.Float),
+            (r"[-+]?\b\d+(?:\.\d*(?:[eE][-+]?\d+)?|[eE][-+]?\d+\b)", Number.Float),
             (r"\b0x[0-9a-fA-F]+\b", Number.Hex),
             (r"-?\b\d+\b", Number.Integer),
             (r"\b(?:true|false|unit|dense|array|loc|affine_map|affine_set|strided|offset)\b", Keyword.Constant),
