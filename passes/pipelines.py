@@ -11,7 +11,9 @@ from xegpu_py.ir.passes import Pipeline, register_pass, step
 @register_pass("xetile-to-xegpu-pipeline")
 @dataclass
 class XeTileToXeGPUPipeline(Pipeline):
-    """Lower kernels of XeTile, of workgroups or of subgroups, to XeGPU in vector compute mode.
+    """All passes from XeTile to XeGPU.
+
+    Kernels of workgroups or of subgroups become XeGPU in vector compute mode.
 
         xegpu-opt gemm.mlir --xetile-to-xegpu-pipeline='target=pvcxt grf=256 prefetch-distance=2 load-ahead=true'
 
@@ -60,7 +62,9 @@ _ABOVE = (
 @register_pass("xegpu-to-visa-pipeline")
 @dataclass
 class XeGPUToVisaPipeline(Pipeline):
-    """Lower kernels of XeGPU to vISA: all passes from XeGPU in either mode to allocated registers.
+    """All passes from XeGPU to vISA with registers.
+
+    The kernels may be in either mode.
 
         xegpu-opt gemm.mlir --xegpu-to-visa-pipeline='target=pvcxt grf=256'
 
@@ -104,9 +108,11 @@ class XeGPUToVisaPipeline(Pipeline):
 @register_pass("xetile-to-visa-pipeline")
 @dataclass
 class XeTileToVisaPipeline(Pipeline):
-    """Lower kernels of XeTile to vISA: xetile-to-xegpu-pipeline, then xegpu-to-visa-pipeline.
+    """All passes from XeTile to vISA with registers.
 
-    xegpu-opt gemm.mlir --xetile-to-visa-pipeline='target=pvcxt grf=256'
+    These are xetile-to-xegpu-pipeline and xegpu-to-visa-pipeline.
+
+        xegpu-opt gemm.mlir --xetile-to-visa-pipeline='target=pvcxt grf=256'
 
     With `kernel` only the kernel of that name is lowered from XeGPU to vISA.
     """

@@ -10,13 +10,13 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("vector-layout-analysis")
 @dataclass
 class VectorLayoutAnalysis(Pass):
-    """Find the layouts of all vectors, from those that `iree_vector_ext.to_layout` gives.
+    """Infer the layouts of vectors.
 
-    Layouts flow forward from operands to results, and where nothing comes forward, backward from uses: through
-    elementwise ops, broadcast, transpose, reductions, contractions, casts to other shapes, accesses of memory,
-    masks, and loops and branches of scf. Where a use needs another layout than its operand has, a `to_layout` makes
-    it; constants and the like are made once more instead. `vector-distribute` begins with this; alone, the pass writes
-    what it has found onto the ops.
+    The layouts follow from those that `iree_vector_ext.to_layout` gives. Layouts flow forward from operands to results,
+    and where nothing comes forward, backward from uses: through elementwise ops, broadcast, transpose, reductions,
+    contractions, casts to other shapes, accesses of memory, masks, and loops and branches of scf. Where a use needs
+    another layout than its operand has, a `to_layout` makes it; constants and the like are made once more instead.
+    `vector-distribute` begins with this; alone, the pass writes what it has found onto the ops.
 
         %0 = vector.transfer_read %m[%i, %j], %zero : memref<64x64xf16>, vector<64x64xf16>
         %1 = iree_vector_ext.to_layout %0 to layout(#layout) : vector<64x64xf16>

@@ -21,10 +21,11 @@ _PRODUCTS = ("vector.contract", "vector.outerproduct")
 @register_pass("vector-lower-contract")
 @dataclass
 class VectorLowerContract(Pass):
-    """Rewrite contractions, outer products, scans and compressing accesses in kernels as simpler ops of the dialect.
+    """Lower contractions, outer products and scans.
 
-    Scans combine the slices along their dimension one after the other. vector.compressstore becomes vector.scatter,
-    and vector.expandload vector.gather: an element's index is the number of set mask bits before it.
+    Contractions, outer products, scans and compressing accesses in kernels become simpler ops of the dialect vector.
+    Scans combine the slices along their dimension one after the other. vector.compressstore becomes vector.scatter, and
+    vector.expandload vector.gather: an element's index is the number of set mask bits before it.
 
     vector.contract becomes one step for each index of its reduced dimensions, in row-major order. vector.outerproduct
     has no reduced dimensions and becomes one step. Floats are added by fma, with one rounding for each product;

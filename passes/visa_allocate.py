@@ -12,10 +12,11 @@ from xegpu_py.ir.passes import BodyPass, register_pass
 @register_pass("visa-allocate")
 @dataclass
 class VisaAllocate(BodyPass):
-    """Allocate the variables of vISA kernels to registers, and note the pressure on the kernel.
+    """Allocate the variables of kernels to registers.
 
-    `grf` is the number of registers of a thread, by default the target's usual one. With `strict` a kernel whose
-    variables do not fit is an error. Kernels that are not lowered to vISA stay as they are.
+    The register pressure becomes an attribute of the kernel. `grf` is the number of registers of a thread, by default
+    the target's usual one. With `strict` a kernel whose variables do not fit is an error. Kernels that are not lowered
+    to vISA stay as they are.
 
         gpu.func @gemm() kernel attributes {visa.attributes = {Target = "cm"}} {
 

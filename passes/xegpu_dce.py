@@ -12,7 +12,7 @@ from xegpu_py.ir.verifier import walk
 @register_pass("xegpu-dce")
 @dataclass
 class XeGPUDce(Pass):
-    """Remove ops of our dialects whose results are not used.
+    """Remove unused ops of our dialects.
 
     Upstream's dead-code elimination leaves them alone, since an IRDL definition says nothing of effects. Ops without
     effects go, and loads too; `keep-loads` keeps those, as a load may be there for the cache's sake. Ops on numbers and

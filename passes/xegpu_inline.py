@@ -14,7 +14,7 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-inline")
 @dataclass
 class XeGPUInline(Pass):
-    """Put functions into kernels in the place of their calls.
+    """Inline the functions that kernels call.
 
     Kernels have no stack, so that no function may call itself, and each function is one block: see `xegpu-lift-cf`.
     Functions that are only declared are left to the passes that know them. With `kernel` only calls in that kernel are

@@ -14,10 +14,11 @@ _RETURNS = {"gpu.func": "gpu.return", _FUNCTION: "func.return"}
 @register_pass("xegpu-lift-cf")
 @dataclass
 class XeGPULiftCf(Pass):
-    """Make `scf` ops of branches between the blocks of kernels, and of functions in modules of kernels.
+    """Raise branches between blocks to `scf` ops.
 
-    The loops and conditions are found by upstream's `lift-cf-to-scf`, which knows `func.func` alone, and are simplified
-    by `canonicalize`. Functions of one block stay as they are. With `kernel` no other kernel is changed.
+    Kernels, and functions in modules of kernels, are changed. The loops and conditions are found by upstream's
+    `lift-cf-to-scf`, which knows `func.func` alone, and are simplified by `canonicalize`. Functions of one block stay
+    as they are. With `kernel` no other kernel is changed.
 
         cf.br ^loop(%v : vector<8x16xf32>)
       ^loop(%x: vector<8x16xf32>):

@@ -22,10 +22,11 @@ _UPSTREAM = (
 @register_pass("xegpu-lower-loops")
 @dataclass
 class XeGPULowerLoops(Pass):
-    """Make `scf.for` of parallel loops, of affine and linalg ops, and of copies of memrefs, in kernels.
+    """Lower parallel, affine and linalg ops to loops.
 
-    Each thread, in SIMT kernels each work item, runs all iterations one after the other. Loops that are mapped to
-    blocks or threads are refused, since mapping them changes the launch. With `kernel` no other kernel is changed.
+    In kernels, these ops and copies of memrefs become `scf.for`. Each thread, in SIMT kernels each work item, runs all
+    iterations one after the other. Loops that are mapped to blocks or threads are refused, since mapping them changes
+    the launch. With `kernel` no other kernel is changed.
 
         scf.forall (%i) in (64) {
           memref.store %x, %m[%i] : memref<64xf32>

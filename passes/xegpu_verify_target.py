@@ -10,7 +10,7 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-verify-target")
 @dataclass
 class XeGPUVerifyTarget(Pass):
-    """Report ops that have no message or instruction on the target.
+    """Report ops that the target does not support.
 
     Each op of a kernel is compared with the limits of the GPU that `target` names, or else `visa.target` of the kernel
     or of an op around it: sizes and counts of 2D blocks, surfaces, pairs of cache hints, shapes and element types of

@@ -10,11 +10,12 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xetile-prefetch")
 @dataclass
 class XeTilePrefetch(Pass):
-    """Prefetch, in each loop, the tiles that it loads, `distance` iterations ahead.
+    """Prefetch the tiles that loops load.
 
-    These are the tiles that each iteration moves on, and those at a place that depends on the loop's counter. The
-    first ones are prefetched before the loop. At workgroup level, each subgroup prefetches another part of the tile, so
-    that what several subgroups load is prefetched once.
+    Each loop prefetches the tiles that it loads, `distance` iterations ahead. These are the tiles that each iteration
+    moves on, and those at a place that depends on the loop's counter. The first ones are prefetched before the loop. At
+    workgroup level, each subgroup prefetches another part of the tile, so that what several subgroups load is
+    prefetched once.
 
         %r = scf.for %k = %c0 to %K step %c32 iter_args(%t = %t0) -> (!xetile.tile<32x32xbf16>) {
           %a = xetile.load_tile %t : !xetile.tile<32x32xbf16> -> vector<32x32xbf16>

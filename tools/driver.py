@@ -4,7 +4,9 @@ import argparse
 import gc
 import os
 import re
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -59,6 +61,7 @@ class Parser(argparse.ArgumentParser):
         self, prog: str, synopsis: str, description: str, examples: Sequence[str], epilog: str | None = None
     ) -> None:
         shown = "\n".join(f"  {line}" for line in examples)
+        description = textwrap.fill(description, shutil.get_terminal_size().columns - 2)
         super().__init__(
             prog=prog,
             usage=f"{prog} [OPTION...] {synopsis}".rstrip(),
@@ -176,6 +179,11 @@ class Parser(argparse.ArgumentParser):
 def completing() -> bool:
     """Whether a shell has started the tool to complete a command line (argcomplete)."""
     return "_ARGCOMPLETE" in os.environ
+
+
+def completed_word() -> str:
+    """The beginning of the word that a shell completes."""
+    return os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))].rpartition(" ")[2]
 
 
 def in_color(stream: TextIO) -> bool:

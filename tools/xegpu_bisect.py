@@ -19,11 +19,11 @@ def argument_parser() -> driver.Parser:
     parser = driver.Parser(
         "xegpu-bisect",
         "FILE [ARG...]",
-        "Evaluate a kernel before the first pass and after each pass, and report the first pass after which a byte\n"
+        "Evaluate a kernel before the first pass and after each pass, and report the first pass after which a byte "
         "of the kernel's arrays differs. The exit status is 1 if there is such a pass.",
         [
-            "xegpu-bisect gemm.mlir rand:bf16:64x64 rand:bf16:64x64 zeros:f32:64x64 --grid 1 --block 4",
-            "xegpu-bisect add.mlir small:f32:64 zeros:f32:64 --pass-pipeline='builtin.module(canonicalize,cse)'",
+            "xegpu-bisect gemm.mlir rand:bf16:64x64 rand:bf16:64x64 zeros:f32:64x64",
+            "xegpu-bisect add.mlir small:f32:64 zeros:f32:64 --load-ahead",
         ],
         FORMS,
     )

@@ -11,7 +11,7 @@ def argument_parser() -> driver.Parser:
     parser = driver.Parser(
         "xegpu-lsp",
         "",
-        "A language server for editors: diagnostics, hover, definitions, references, completion, outline, formatting.\n"
+        "A language server for editors: diagnostics, hover, definitions, references, completion, outline, formatting. "
         "It speaks the Language Server Protocol on standard input and output; docs/editors.md says how to start it.",
         ["xegpu-lsp", "xegpu-lsp --tcp 2087"],
     )

@@ -4,7 +4,6 @@ import argparse
 import difflib
 import inspect
 import sys
-import textwrap
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from xegpu_py.ir.passes import (
     ROOT,
     Listener,
     Nest,
+    Registered,
     Runner,
     Step,
     flag_step,
@@ -41,8 +41,8 @@ def argument_parser() -> driver.Parser:
     description = "Read an MLIR module, verify it, run passes on it, and print it."
     examples = [
         "xegpu-opt kernel.mlir",
-        "xegpu-opt gemm.mlir --xetile-to-visa-pipeline --mlir-print-ir-after-all -o gemm.visa.mlir",
-        "xegpu-opt gemm.mlir --pass-pipeline='builtin.module(xetile-to-xegpu-pipeline,canonicalize,cse)'",
+        "xegpu-opt gemm.mlir --xetile-to-visa-pipeline -o gemm.visa.mlir",
+        "xegpu-opt kernel.mlir --pass-pipeline='builtin.module(cse,xegpu-dce)'",
     ]
     parser = driver.Parser("xegpu-opt", "[FILE]", description, examples, _passes_help())
     parser.add_text_arguments()
@@ -74,21 +74,39 @@ def argument_parser() -> driver.Parser:
     switch("--dump-pass-pipeline", "print the pipeline before it runs")
     add("--dump-irdl", metavar="DIALECT", choices=DIALECTS, help="print a dialect's IRDL definition and exit")
     switch("--show-dialects", "print the known dialects and exit")
-    if driver.completing():
-        for name in registered():
-            switch(f"--{name}", "a pass")
     add("--help-pass", action=_HelpPass, metavar="NAME", help="print the documentation and options of a pass and exit")
+    if driver.completing():
+        _complete_passes(parser)
     return parser
 
 
-def _passes_help() -> str:
-    """The summary of each pass."""
-    width = max(map(len, registered())) + 2
-    out = ["passes (flags '--NAME' or '--NAME=\"OPTION=VALUE ...\"'; --help-pass=NAME prints their documentation):"]
+def _complete_passes(parser: driver.Parser) -> None:
+    """Add what a shell completes: the passes, their options after `=`, and their names as values of other options."""
+    from argcomplete.completers import ChoicesCompleter
+
+    flag, given, _ = driver.completed_word().partition("=")
+    summaries = {name: _summary(cls) for name, cls in registered().items()}
     for name, cls in registered().items():
-        summary = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
-        out += textwrap.wrap(summary, 118, initial_indent=f"  {name:{width}}", subsequent_indent=" " * (width + 2))
-    out += ["", "Every pass of upstream MLIR is available too, except those for its C++ xegpu dialect."]
+        if given and flag == f"--{name}":
+            parser.add_argument(flag, choices=[f"{option}=" for option in cls.options()])
+        else:
+            parser.add_switch(f"--{name}", summaries[name])
+    for action in parser._actions:
+        if action.dest in ("help_pass", "mlir_print_ir_before", "mlir_print_ir_after"):
+            action.completer = ChoicesCompleter(summaries)  # type: ignore[attr-defined]
+
+
+def _summary(cls: type[Registered]) -> str:
+    """The first sentence of a pass's documentation."""
+    return " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def _passes_help() -> str:
+    """The summary of each pass, one line each at a terminal of 80 columns."""
+    width = max(map(len, registered())) + 2
+    out = ["passes ('--NAME' or '--NAME=\"OPTION=VALUE ...\"'; --help-pass=NAME explains one):"]
+    out += [f"  {name:{width}}{_summary(cls)}" for name, cls in registered().items()]
+    out += ["", "Passes of upstream MLIR are flags too, except those for its C++ xegpu dialect."]
     return "\n".join(out)
 
 

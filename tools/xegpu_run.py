@@ -56,11 +56,11 @@ def argument_parser() -> driver.Parser:
         "FILE [ARG...]",
         "Run a kernel on arrays and print or store its results, or run a program with its host code.",
         [
-            "xegpu-run gemm.mlir randn:bf16:512x512 randn:bf16:512x512 zeros:f32:512x512 --grid 2,2 --block 32",
-            "xegpu-run add.mlir a.npy b.npy zeros:f32:64x64 --grid 8,4 -o 2=sum.npy --check=races",
+            "xegpu-run gemm.mlir rand:bf16:64x64 rand:bf16:64x64 zeros:f32:64x64 --grid 8,4",
+            "xegpu-run add.mlir a.npy b.npy zeros:f32:64x64 -o 2=sum.npy --check=races",
             "xegpu-run program.mlir -e main",
         ],
-        f"{FORMS}\n\nNAME is the name of an input of vISA assembly, or the number of an argument in MLIR, from 0.",
+        f"{FORMS}\n\nNAME is an input of vISA assembly, or the number of an argument in MLIR, from 0.",
     )
     parser.add_launch_arguments()
     add = parser.add_argument

@@ -25,12 +25,13 @@ _PARAMETERS = {"sg_map": ("wi_layout", "wi_data"), "wg_map": ("sg_layout", "sg_d
 
 _EPILOG = """\
 inputs:
-  '#iree_vector_ext.nested_layout<...>'           a nested layout
-  '#xegpu.sg_map<wi_layout = .., wi_data = ..>'   the map of a block; needs --shape
-  '#xetile.wg_map<sg_layout = .., sg_data = ..>'  the map of a workgroup's tile; needs --shape. A sg_map may follow
-  dpas.bf.bf.8.8                                  the registers of a DPAS: types of src1 (B) and src2 (A), depth, repeat
-                                                  count
-  kernel.mlir                                     all layouts in a file
+  '#iree_vector_ext.nested_layout<...>'  a nested layout
+  '#xegpu.sg_map<...>'    the map of a block; needs --shape
+  '#xetile.wg_map<...>'   the map of a workgroup's tile; needs --shape, and
+                          the map of a block may follow
+  dpas.bf.bf.8.8          the registers of a DPAS: types of src1 (B) and
+                          src2 (A), depth, repeat count
+  kernel.mlir             all layouts in a file
 """
 
 _PAGE = """\
@@ -66,7 +67,7 @@ def argument_parser() -> driver.Parser:
     """The parser of the tool's arguments."""
     description = "Draw the owner of each element of a layout, or the operands of a DPAS in registers."
     examples = [
-        "xegpu-viz '#xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 32]>' --shape 32x64 -o map.svg",
+        "xegpu-viz '#xetile.wg_map<sg_layout = [2, 2], sg_data = [8, 8]>' --shape 16x16",
         "xegpu-viz dpas.bf.bf.8.8 -o dpas.html",
     ]
     parser = driver.Parser("xegpu-viz", "LAYOUT|FILE...", description, examples, _EPILOG)

@@ -11,13 +11,13 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("vector-distribute")
 @dataclass
 class VectorDistribute(Pass):
-    """Rewrite functions on whole vectors as functions on each lane's parts of them.
+    """Distribute functions on vectors among lanes.
 
-    Layouts are computed as by `vector-layout-analysis`. A vector with a layout becomes a vector of its batches, outers
-    and elements (`batch x outer x element`, three times the rank). Reductions and changes of layout that involve
-    several lanes use shuffles; those that involve several subgroups use shared local memory. Vectors that are
-    arguments or results of a `func.func` pass through `to_simt` and `to_simd`. A distributed `gpu.func` is a kernel of
-    work items, for `xegpu-simt-to-vc`.
+    Functions on whole vectors become functions on each lane's parts of them. Layouts are computed as by
+    `vector-layout-analysis`. A vector with a layout becomes a vector of its batches, outers and elements (`batch x
+    outer x element`, three times the rank). Reductions and changes of layout that involve several lanes use shuffles;
+    those that involve several subgroups use shared local memory. Vectors that are arguments or results of a `func.func`
+    pass through `to_simt` and `to_simd`. A distributed `gpu.func` is a kernel of work items, for `xegpu-simt-to-vc`.
 
         %0 = vector.transfer_read %m[%c0], %zero {in_bounds = [true]} : memref<32xf32>, vector<32xf32>
         %1 = iree_vector_ext.to_layout %0 to layout(#two_batches_of_16_lanes) : vector<32xf32>

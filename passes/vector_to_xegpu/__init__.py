@@ -12,8 +12,9 @@ from xegpu_py.ir.verifier import walk
 @register_pass("vector-to-xegpu")
 @dataclass
 class VectorToXeGPU(Pass):
-    """Rewrite the vector dialect's accesses of memory in kernels of subgroups, and memref.atomic_rmw.
+    """Lower memory accesses of vectors to XeGPU.
 
+    In kernels of subgroups, accesses of the vector dialect and memref.atomic_rmw become blocks, gathers and scatters.
     Rewritten are load, store, maskedload, maskedstore, gather, scatter, transfer_read and transfer_write. Rows of
     consecutive elements become 1D blocks; what has a mask, may reach out of bounds, or takes elements that are apart,
     becomes a gather or scatter, and an atomic update of an element one of a single lane. Kernels of work items are for

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 @register_pass("visa-optimize")
 @dataclass
 class VisaOptimize(BodyPass):
-    """Optimize vISA kernels: fewer and cheaper instructions that write the same bits to memory.
+    """Optimize vISA: fewer and cheaper instructions.
 
-    The optimizations, each of which has an option that disables it:
+    The optimized kernel writes the same bits to memory. The optimizations, each of which has an option that disables
+    it:
 
     - `fold`: constant folding and propagation, with the results that the interpreter computes. Integer identities are
       removed, and an instruction whose predicate is known becomes unconditional or is removed.

@@ -11,13 +11,14 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-emulate-narrow-types")
 @dataclass
 class XeGPUEmulateNarrowTypes(Pass):
-    """Rewrite kernels so that memory and registers have bytes in the place of elements of 2 and 4 bits.
+    """Store elements of 2 and 4 bits in bytes.
 
-    Elements (i4, i2, with or without a sign, and f4E2M1FN) lie in memory in the order of their linear index, the first
-    one of a byte in its lowest bits. An argument keeps its type; what is made of it is a memref of i8. Blocks are
-    loaded and stored as bytes, and dpas takes them as they are. Arithmetic unpacks elements, one to a byte, and packs
-    its result; the VNNI transform and transposes of single elements do so too. A single element is written by a loop
-    of compare and swap of its byte, so that its neighbours may be written at the same time.
+    Memory and registers of kernels have bytes in the place of these elements. Elements (i4, i2, with or without a sign,
+    and f4E2M1FN) lie in memory in the order of their linear index, the first one of a byte in its lowest bits. An
+    argument keeps its type; what is made of it is a memref of i8. Blocks are loaded and stored as bytes, and dpas takes
+    them as they are. Arithmetic unpacks elements, one to a byte, and packs its result; the VNNI transform and
+    transposes of single elements do so too. A single element is written by a loop of compare and swap of its byte, so
+    that its neighbours may be written at the same time.
 
         %d = xegpu.create_nd_tdesc %m[0, 64] {mode = vc} : memref<64x128xi4> -> !xegpu.tensor_desc<8x64xi4>
         %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x64xi4> -> vector<8x64xi4>

@@ -10,17 +10,18 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-legalize", "xetile-blocking")
 @dataclass
 class XeGPULegalize(Pass):
-    """Divide tiles, vectors and products into what one message or instruction of the target has.
+    """Divide blocks and products to fit the target.
 
-    Blocks are split into blocks that one message moves; neighbouring blocks share a message by array_length. Their
-    descriptors are split where they are created, moved and carried by loops. Products are split into those of one
-    dpas, padded with zeros at the edges. They are computed in slabs of K, each as deep as a message of A is wide, and
-    operands are loaded directly before their slab. With `load-ahead` a slab is as deep as one dpas, so that the next
-    operands can be loaded while the rest of a product is computed; see `xegpu-load-ahead`. With `marked` only kernels
-    that have a loop with the attribute `xetile.load_ahead` are changed. Gathers are split into gathers of fewer lanes,
-    and transpositions of narrow elements become transpositions of 32-bit units. Chains of elementwise ops are computed
-    piece by piece, so that few registers are live at a time. Arithmetic on bf16 and f8E5M2 that no instruction
-    implements is computed in f32 and f16, with the bits of one rounding, and 64-bit division in several steps.
+    Tiles, vectors and products are divided into parts for which the target has one message or instruction. Blocks are
+    split into blocks that one message moves; neighbouring blocks share a message by array_length. Their descriptors are
+    split where they are created, moved and carried by loops. Products are split into those of one dpas, padded with
+    zeros at the edges. They are computed in slabs of K, each as deep as a message of A is wide, and operands are loaded
+    directly before their slab. With `load-ahead` a slab is as deep as one dpas, so that the next operands can be loaded
+    while the rest of a product is computed; see `xegpu-load-ahead`. With `marked` only kernels that have a loop with
+    the attribute `xetile.load_ahead` are changed. Gathers are split into gathers of fewer lanes, and transpositions of
+    narrow elements become transpositions of 32-bit units. Chains of elementwise ops are computed piece by piece, so
+    that few registers are live at a time. Arithmetic on bf16 and f8E5M2 that no instruction implements is computed in
+    f32 and f16, with the bits of one rounding, and 64-bit division in several steps.
 
     Blocks of tensors that 2D block messages cannot address, and all blocks if the target has no such messages, become
     1D messages if rows are known to be in bounds and aligned, and gathers and scatters otherwise. A remark

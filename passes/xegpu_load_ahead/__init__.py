@@ -10,14 +10,15 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-load-ahead")
 @dataclass
 class XeGPULoadAhead(Pass):
-    """Pipeline loops: load the blocks of the next iteration as soon as those of this one have had their last use.
+    """Load the blocks of a loop's next iteration early.
 
-    The blocks of the first iteration are loaded before the loop, and what is loaded is carried from iteration to
-    iteration. A block takes the registers of the one before, so that nothing is moved. The last iteration also loads
-    blocks, which are not used; those outside of the matrix read as zero. Loops that write memory or wait for other
-    threads are not changed, nor are loads whose offsets depend on values from memory. It is an error if the
-    values that a loop then carries do not fit into the registers of a thread. Their number is `grf`, by default the
-    maximum of the target (`target`, or else `visa.target` of the kernel or of an op around it).
+    They are loaded as soon as the blocks of the current iteration have had their last use. The blocks of the first
+    iteration are loaded before the loop, and what is loaded is carried from iteration to iteration. A block takes the
+    registers of the one before, so that nothing is moved. The last iteration also loads blocks, which are not used;
+    those outside of the matrix read as zero. Loops that write memory or wait for other threads are not changed, nor are
+    loads whose offsets depend on values from memory. It is an error if the values that a loop then carries do not fit
+    into the registers of a thread. Their number is `grf`, by default the maximum of the target (`target`, or else
+    `visa.target` of the kernel or of an op around it).
 
         %r:2 = scf.for %k = %c0 to %K step %c16 iter_args(%sum = %zero, %t = %t0) -> (...) {
           %a = xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x16xbf16> -> vector<8x16xbf16>

@@ -14,10 +14,11 @@ from xegpu_py.ir.verifier import walk
 @register_pass("xegpu-simt-to-vc")
 @dataclass
 class XeGPUSimtToVc(Pass):
-    """Rewrite kernels of work items (SIMT mode) as the program of a subgroup (VC mode).
+    """Lower kernels of work items to subgroups.
 
-    A kernel is one of work items if it has `xegpu.subgroup_size`, or an op of XeGPU in SIMT mode. The attribute
-    determines the size of subgroups; without it an `sg_map` does; otherwise the size is 16 work items.
+    Kernels of work items (SIMT mode) become the program of a subgroup (VC mode). A kernel is one of work items if it
+    has `xegpu.subgroup_size`, or an op of XeGPU in SIMT mode. The attribute determines the size of subgroups; without
+    it an `sg_map` does; otherwise the size is 16 work items.
 
     Values that are uniform in a subgroup do not change. Other values become vectors of the values of all lanes, with
     the lanes as the innermost dimension. Fragments of blocks keep the order of the block.

@@ -12,7 +12,7 @@ from xegpu_py.ir.passes import BodyPass, register_pass
 @register_pass("xegpu-to-visa")
 @dataclass
 class XeGPUToVisa(BodyPass):
-    """Lower kernels in vector compute mode to vISA.
+    """Lower kernels in VC mode to vISA.
 
     Every `gpu.func` with the attribute `kernel` is lowered, for the GPU that `target` names, or else `visa.target` of
     the kernel or of an op around it. Its signature does not change. Its arguments become inputs: a memref becomes its

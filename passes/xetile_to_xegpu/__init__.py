@@ -10,11 +10,11 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xetile-to-xegpu")
 @dataclass
 class XeTileToXeGPU(Pass):
-    """Lower XeTile of subgroups to XeGPU in vector compute mode, op by op and of the same sizes.
+    """Lower XeTile of subgroups to XeGPU in VC mode.
 
-    A tile becomes a descriptor; loads, stores, prefetches and moves of tiles become those of descriptors, and products
-    `xegpu.dpas`. What a target moves and multiplies at once, and how it reads tiles that its 2D block messages cannot
-    serve, is the business of `xegpu-legalize`.
+    Each op becomes ops of the same sizes. A tile becomes a descriptor; loads, stores, prefetches and moves of tiles
+    become those of descriptors, and products `xegpu.dpas`. What a target moves and multiplies at once, and how it reads
+    tiles that its 2D block messages cannot serve, is the business of `xegpu-legalize`.
 
     Column-major tiles, and those whose only use is a transpose, are loaded transposed. The second operand of products
     is loaded in VNNI layout, or packed in registers if it is computed. Padding is selected by a mask of what lies in

@@ -10,14 +10,14 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xetile-wg-to-sg")
 @dataclass
 class XeTileWgToSg(Pass):
-    """Distribute the tiles and vectors of a workgroup to its subgroups by their maps.
+    """Distribute tiles of workgroups to subgroups.
 
-    A subgroup computes its parts from `gpu.subgroup_id`. A tile larger than its map's `sg_layout` x `sg_data` becomes
-    several tiles. Subgroups share the parts of a smaller tile, and the first of them stores. For
-    `xetile.convert_layout`, transposes, and reductions across subgroups, a subgroup may need elements of others. These
-    go through shared local memory with a barrier between writing and reading, and a second barrier in loops. Elements
-    that the subgroup has itself stay in registers. Maps must be complete: see `xetile-infer-layout`. `target`
-    determines the size of shared local memory.
+    The maps of tiles and vectors define the distribution. A subgroup computes its parts from `gpu.subgroup_id`. A tile
+    larger than its map's `sg_layout` x `sg_data` becomes several tiles. Subgroups share the parts of a smaller tile,
+    and the first of them stores. For `xetile.convert_layout`, transposes, and reductions across subgroups, a subgroup
+    may need elements of others. These go through shared local memory with a barrier between writing and reading, and a
+    second barrier in loops. Elements that the subgroup has itself stay in registers. Maps must be complete: see
+    `xetile-infer-layout`. `target` determines the size of shared local memory.
 
         %t = xetile.init_tile %A[%m, 0] : memref<1024x1024xf32> -> !xetile.tile<256x128xf32, #xetile.tile_attr<wg_map =
           <sg_layout = [8, 4], sg_data = [32, 32]>>>

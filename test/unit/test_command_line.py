@@ -30,6 +30,9 @@ def completions(line, tmp_path):
     [
         ("xegpu-opt --xegpu-leg", {"--xegpu-legalize"}),
         ("xegpu-opt --mlir-tim", {"--mlir-timing"}),
+        ("xegpu-opt --help-pass=xegpu-em", {"--help-pass=xegpu-emulate-narrow-types"}),
+        ("xegpu-opt --mlir-print-ir-after xegpu-leg", {"xegpu-legalize"}),
+        ("xegpu-opt --xegpu-dce=", {"--xegpu-dce=keep-loads="}),
         ("xegpu-run kernel.mlir --engine ", {"jit", "interpreter", "both", "reference"}),
         ("xegpu-translate --mlir-to-g", {"--mlir-to-gen"}),
         ("xegpu-bisect --load", {"--load-ahead"}),
@@ -38,6 +41,12 @@ def completions(line, tmp_path):
 )
 def test_completion(line, expected, tmp_path):
     assert completions(line, tmp_path) == expected
+
+
+def test_a_file_is_completed_after_a_pass(tmp_path, monkeypatch):
+    (tmp_path / "kernel.mlir").touch()
+    monkeypatch.chdir(tmp_path)
+    assert completions("xegpu-opt --xegpu-dce ker", tmp_path) == {"kernel.mlir"}
 
 
 def at_a_terminal(*command, **environment):
@@ -60,6 +69,13 @@ def at_a_terminal(*command, **environment):
     os.close(reader)
     process.wait()
     return out.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("tool", ["opt", "translate", "run", "bisect", "viz", "lsp"])
+def test_help_fits_80_columns(tool):
+    found = at_a_terminal(TOOLS / f"xegpu-{tool}", "--help", COLUMNS="80")
+    assert found.index("examples:") < found.index("options:")
+    assert [line for line in found.splitlines() if len(line) > 80] == []
 
 
 def test_ir_is_coloured_at_a_terminal_alone():

@@ -31,16 +31,17 @@ _SHAPE = re.compile(r"\d+(?:x\d+)*\Z")
 
 FORMS = """\
 values of ARG, in the order of the kernel's arguments (SHAPE is such as 64x64):
-  a.npy, bf16:a.npy            an array in a file, with its type if numpy's files have no name for it
+  a.npy, bf16:a.npy            an array in a file; numpy's files have no
+                               names for some types, which precede it
   i32:5, f32:1.5               a number
   zeros:TYPE:SHAPE             zeros
   ones:TYPE:SHAPE              ones
   full:TYPE:SHAPE:VALUE        an array of one value
   arange:TYPE:SHAPE            0, 1, 2, ...
   randn:TYPE:SHAPE[:seed=N]    normally distributed numbers
-  rand:TYPE:SHAPE[:seed=N]     uniform numbers from 0 to 1; integers of the whole range
+  rand:TYPE:SHAPE[:seed=N]     uniform from 0 to 1, or any integers
   small:TYPE:SHAPE[:seed=N]    integers from -4 to 4, or from 0 to 8 if unsigned
-  bits:TYPE:SHAPE[:seed=N]     random bits, half of them special values such as infinities"""
+  bits:TYPE:SHAPE[:seed=N]     random bits, and values such as infinities"""
 """The forms of an argument, for help texts."""
 
 

@@ -11,12 +11,12 @@
 // CHECK: examples:
 // CHECK-NEXT: xegpu-opt kernel.mlir
 // CHECK: --pass-pipeline
-// CHECK: passes (flags '--NAME'
-// CHECK: {{^}}  xegpu-dce {{ +}}Remove ops of our dialects whose results are not used.
+// CHECK: passes ('--NAME'
+// CHECK: {{^}}  xegpu-dce {{ +}}Remove unused ops of our dialects.
 // CHECK-NOT: becomes
 
 // PASS: --xegpu-dce
-// PASS: Remove ops of our dialects whose results are not used.
+// PASS: Remove unused ops of our dialects.
 // PASS: becomes
 // PASS: options:
 // PASS: keep-loads=bool (default False)
