@@ -33,7 +33,7 @@ TEXT = """
 """
 
 
-DRIVER = native.key_of(native.driver_functions(), native_host(), native.versions())
+DRIVER = native.key_of(native.functions_of("driver.ll"), native_host(), native.versions())
 """The entry that serves all programs."""
 
 

@@ -143,6 +143,10 @@ class Code:
         head = f"define hidden {result} @{self.name}({self._signature}) {self.attributes} {{\nentry:"
         return "\n".join([head, *self._entry, *lines, "}"])
 
+    def body(self) -> str:
+        """The instructions of a function without branches, which a template contains."""
+        return "\n".join(self._lines)
+
     @staticmethod
     def _phi(index: int, value: Value, incoming: Sequence[tuple[str, Sequence[Value]]]) -> str:
         sources = ", ".join(f"[{operands[index].name}, %{label}]" for label, operands in incoming)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-from xegpu_py.engines.jit.code import Code, Value
+from xegpu_py.engines.jit.code import Value
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import ENDED_PC, SLICE, Status, context_offset
 from xegpu_py.numerics.dpas import ops_per_channel
@@ -18,7 +18,6 @@ from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.visa.flow import divergent_lanes
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
-from xegpu_py.visa.spec import LANES
 
 _LONG = 16
 """The approximate cost of a 2D block message, or a product of matrices of bf; that of other instructions is 1."""
@@ -26,7 +25,6 @@ _LONG = 16
 _LONGEST = 500
 """The approximate number of instructions of a function."""
 
-_COUNTERS = f"vector<{LANES}xi32>"
 _SCHEDULE = "schedule"
 _PARK = "park"
 
@@ -68,13 +66,6 @@ def loop_at(program: Program, block: range) -> range | None:
         return None
     to = program.labels[last["label"]]
     return block if to == block.start or to + 1 == block.start else None
-
-
-def least_counter(code: Code, counters: Value, divergent: int) -> tuple[Value, Value]:
-    """The minimum program counter of the lanes that can diverge, and all of them; other lanes count as ended."""
-    own = code.bits_to_mask(code.const(divergent, "i32"), LANES)
-    found = code.select(own, counters, code.const(ENDED_PC, _COUNTERS))
-    return code.intrinsic("vector.reduce.smin", found, kind="i32"), found
 
 
 def _work(inst: Instruction) -> int:
@@ -144,22 +135,20 @@ class Control:
             return
         code.br(_SCHEDULE)
         code.begin(_SCHEDULE)
-        ended = code.const(ENDED_PC, _COUNTERS)
-        least, parting = least_counter(code, self._counters(), self._divergent)
-        here = code.icmp("eq", parting, code.splat(least, LANES))
-        stop = code.intrinsic("vector.reduce.smin", code.select(here, ended, parting), kind="i32")
+        schedule = emitter.template("lanes.ll", "schedule", divergent=self._divergent)
+        found = code.call(schedule, self._counters(), result="{ i32, i32, i32 }")
+        first, stop, enabled = (code.op(f"extractvalue {found}, {n}", "i32") for n in range(3))
         code.store(stop, self._stop, 4)
-        active = code.or_(code.mask_to_bits(here), code.const(~self._divergent, "i32"))
-        code.store(active, emitter.active, 4)
+        code.store(enabled, emitter.active, 4)
         done = code.label()
-        code.switch(least, done, [(s, self.block(s)) for s in self._starts])
+        code.switch(first, done, [(s, self.block(s)) for s in self._starts])
         code.begin(done)
         status = code.const(Status.ENDED, "i32")
         if not self._whole:
-            status = code.select(code.icmp("eq", least, ENDED_PC), status, code.const(Status.MOVED, "i32"))
+            status = code.select(code.icmp("eq", first, ENDED_PC), status, code.const(Status.MOVED, "i32"))
         code.ret(status)
         (to,) = code.begin_with(_PARK, "i32")
-        self._move(code.splat(to, LANES))
+        self._move(self._enabled(), to)
         code.br(_SCHEDULE)
 
     @staticmethod
@@ -168,14 +157,16 @@ class Control:
         return f"i{index}"
 
     def _counters(self) -> Value:
-        return self.emitter.code.fetch(self.emitter.thread, self.emitter.frame.lane_pc, _COUNTERS)
+        return self.emitter.code.at(self.emitter.thread, self.emitter.frame.lane_pc)
 
-    def _move(self, to: Value) -> None:
-        """Set the program counters of the enabled lanes, to i32[32]."""
-        code, emitter = self.emitter.code, self.emitter
-        assert emitter.active
-        mask = code.bits_to_mask(code.load(emitter.active, "i32", 4), LANES)
-        code.put(code.select(mask, to, self._counters()), emitter.thread, emitter.frame.lane_pc)
+    def _enabled(self) -> Value:
+        assert self.emitter.active
+        return self.emitter.code.load(self.emitter.active, "i32", 4)
+
+    def _move(self, lanes: Value, to: Value) -> None:
+        """Set the program counters of lanes, which are bits of an i32."""
+        move = self.emitter.template("lanes.ll", "move")
+        self.emitter.code.call(move, self._counters(), lanes, to)
 
     def go(self, at: int, to: int) -> None:
         """Continue from one instruction at another."""
@@ -226,8 +217,7 @@ class Control:
     def diverge(self, at: int, inst: Instruction, target: int) -> None:
         """Send the enabled lanes that the guard selects to the target, and the other lanes to the next instruction."""
         code, emitter = self.emitter.code, self.emitter
-        assert emitter.active
-        active = code.load(emitter.active, "i32", 4)
+        active = self._enabled()
         own = (1 << inst.exec_size) - 1 << inst.first_lane
         acting = emitter.acting(inst)
         taken = code.const(own, "i32") if acting is None else code.shl(acting, inst.first_lane)
@@ -242,8 +232,8 @@ class Control:
         code.begin(everyone)
         self.go(at, target)
         code.begin(split)
-        chosen = code.bits_to_mask(taken, LANES)
-        self._move(code.select(chosen, code.const(target, _COUNTERS), code.const(at + 1, _COUNTERS)))
+        self._move(active, code.const(at + 1, "i32"))
+        self._move(taken, code.const(target, "i32"))
         code.br(_SCHEDULE)
 
     def end(self) -> None:
@@ -258,10 +248,5 @@ class Control:
     def leave(self, at: int, status: Status) -> None:
         """Return; the next call continues at an instruction."""
         if self.emitter.active is not None:
-            self._move(self.emitter.code.const(at, _COUNTERS))
+            self._move(self._enabled(), self.emitter.code.const(at, "i32"))
         self.emitter.leave(at, status)
-
-    def barrier(self, number: Value) -> Value:
-        """The position of a barrier of the workgroup: the signals of its phase, and the completed phases."""
-        code = self.emitter.code
-        return code.at(self.emitter.context("barriers", "ptr"), code.shl(number, 4))

@@ -1,8 +1,8 @@
 ; The loop over workgroups and their threads. Threads that wait for each other run round-robin. The loop is the same for
 ; all programs: the properties of a program that it needs are in the context.
 ;
-; `driver.py` replaces the words that begin with a dollar sign by byte offsets of the fields of `Context` and of a
-; thread's block, the values of `Status`, and two limits that `driver.py` defines.
+; `templates.py` replaces the words that begin with a dollar sign by byte offsets of the fields of `Context` and of a
+; thread's block, the values of `Status`, and limits.
 
 ; Prepares the threads of a workgroup, or of several workgroups that run together and count as one. The memory of the
 ; workgroup is cleared. Each thread's block is a copy of the template, to which the thread's number, the position of the
@@ -41,7 +41,8 @@ located:
   %grid_x.at = getelementptr i8, ptr %ctx, i64 $grid_x
   %grid_x = load i64, ptr %grid_x.at
   %grid_y.at = getelementptr i8, ptr %ctx, i64 $grid_y
-  %grid_y = load i64, ptr %grid_y.at  %group_threads.at = getelementptr i8, ptr %ctx, i64 $group_threads
+  %grid_y = load i64, ptr %grid_y.at
+  %group_threads.at = getelementptr i8, ptr %ctx, i64 $group_threads
   %group_threads = load i64, ptr %group_threads.at
   %across.at = getelementptr i8, ptr %ctx, i64 $across
   %across = load i64, ptr %across.at

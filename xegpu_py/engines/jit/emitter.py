@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
+from string import Template
 
 from msgspec import Struct, field
 
@@ -12,6 +13,7 @@ from xegpu_py.engines.jit.code import PTR, Code, Value, lanes_of, vector
 from xegpu_py.engines.jit.frame import STRIDES, Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import Matrices, Matrix
+from xegpu_py.engines.jit.templates import function_of
 from xegpu_py.engines.jit.temporaries import Freedom
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.accesses import accesses
@@ -209,6 +211,11 @@ class Emitter(Struct):
             self.helpers[name] = ""
             self.helpers[name] = make()
         return name
+
+    def template(self, file: str, name: str, **words: object) -> str:
+        """The name of a function of a template file (see `templates.function_of`), written at its first use."""
+        words["attributes"] = self.host.attributes
+        return self.helper(Template(name).substitute(words), lambda: function_of(file, name, **words))
 
     def context(self, name: str, kind: str = "i64") -> Value:
         """A field of the context."""

@@ -128,11 +128,15 @@ class Host(Struct, frozen=True):
         """Elements of a vector register of f32 of which one instruction takes any for each lane; 0 without it."""
         return 0 if self.is_arm or self.vector_bytes < 32 else self.lanes(4)
 
+    @property
+    def attributes(self) -> str:
+        """LLVM's attributes of functions that work on vectors as wide as registers are."""
+        width = 8 * self.vector_bytes
+        return f'noinline nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
+
     def function(self, name: str, arguments: Sequence[str], result: str = "", alignment: int = 1) -> Code:
         """A function that works on vectors as wide as registers are; see `Code`."""
-        width = 8 * self.vector_bytes
-        attributes = f'noinline nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
-        return Code(name, arguments, result, attributes, alignment)
+        return Code(name, arguments, result, self.attributes, alignment)
 
     @property
     def runs_here(self) -> bool:

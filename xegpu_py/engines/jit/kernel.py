@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit import arithmetic
 from xegpu_py.engines.jit.arithmetic import emit_arithmetic, emit_flag_logic
-from xegpu_py.engines.jit.code import PTR, Code, vector
-from xegpu_py.engines.jit.control import Blocks, Control, block_starts, least_counter, loop_at
-from xegpu_py.engines.jit.driver import functions_of
+from xegpu_py.engines.jit.code import PTR, Code
+from xegpu_py.engines.jit.control import Blocks, Control, block_starts, loop_at
 from xegpu_py.engines.jit.emitter import Emitter
-from xegpu_py.engines.jit.frame import Frame, Status
+from xegpu_py.engines.jit.frame import Frame
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import MOST_BESIDE, Matrices, found_matrices
 from xegpu_py.engines.jit.panels import forget_panels
@@ -20,6 +19,7 @@ from xegpu_py.engines.jit.rules.control import CONTROL
 from xegpu_py.engines.jit.rules.elementary import ELEMENTARY, consecutive, emit_consecutive
 from xegpu_py.engines.jit.rules.matrix import emit_run
 from xegpu_py.engines.jit.rules.registers import copies, emit_copies
+from xegpu_py.engines.jit.templates import function_of, functions_of
 from xegpu_py.engines.jit.temporaries import Freedom, freedom_of
 from xegpu_py.engines.jit.unwritten import emit_checks
 from xegpu_py.numerics.dpas import Model
@@ -28,7 +28,6 @@ from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.liveness import live_ranges, liveness_of
 from xegpu_py.visa.operands import BUILTINS, Flag, Variable
 from xegpu_py.visa.program import Instruction, Program
-from xegpu_py.visa.spec import LANES
 
 _RULES = {**matrix.RULES, **scaled.RULES, **registers.RULES, **memory.RULES, **block2d.RULES}
 
@@ -101,9 +100,9 @@ def functions_of_program(
     # The checks of registers never written, and divergent lanes, look at registers between instructions.
     within = not (divergent or layout.watch)
     freedom = Freedom() if keep else freedom_of(program, layout.target, blocks.starts, within_blocks=within)
-    functions = [] if host.converts_halves else list(functions_of("halves.ll").values())
+    functions = [] if host.converts_halves else functions_of("halves.ll")
     if layout.races:
-        functions += functions_of("races.ll").values()
+        functions += functions_of("races.ll")
     helpers: dict[str, str] = {}
     for number, part in enumerate(blocks.parts):
         code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}", host)
@@ -115,7 +114,7 @@ def functions_of_program(
         _write_blocks(emitter, control, blocks, part)
         functions.append(emitter.finish())
     if len(blocks.parts) > 1:
-        functions.append(_dispatcher(frame, blocks, divergent, host))
+        functions.append(_dispatcher(emitter, blocks))
     return [*functions, *helpers.values()]
 
 
@@ -128,36 +127,22 @@ def _function(name: str, host: Host) -> Code:
     return host.function(name, [PTR, f"{PTR} noalias align 64"], "i32", alignment=64)
 
 
-def _dispatcher(frame: Frame, blocks: Blocks, divergent: bool, host: Host) -> str:
+def _dispatcher(emitter: Emitter, blocks: Blocks) -> str:
     """The function that calls the part of a thread's function that has the program counter, until a part stops."""
-    code, parts = _function("thread", host), blocks.parts
-    ctx, thread = code.arguments
-    again, out = code.label(), code.label()
-    code.br(again)
-    code.begin(again)
-    if divergent:
-        counters = code.fetch(thread, frame.lane_pc, vector(LANES, "i32"))
-        at, _ = least_counter(code, counters, blocks.divergent)
-    else:
-        at = code.fetch(thread, frame.pc, "i32")
-
-    def choose(first: int, last: int) -> None:
-        if first + 1 == last:
-            status = code.call(f"thread_{first}", ctx, thread, result="i32")
-            code.cond_br(code.icmp("eq", status, Status.MOVED), again, out, status)
-            return
-        middle = (first + last) // 2
-        low, high = code.label(), code.label()
-        code.cond_br(code.icmp("slt", at, parts[middle].start), low, high)
-        code.begin(low)
-        choose(first, middle)
-        code.begin(high)
-        choose(middle, last)
-
-    choose(0, len(parts))
-    (status,) = code.begin_with(out, "i32")
-    code.ret(status)
-    return code.text()
+    parts, offset, counter = blocks.parts, emitter.frame.pc, "load i32, ptr %counter.at"
+    if emitter.active is not None:
+        least = emitter.template("lanes.ll", "least", divergent=blocks.divergent)
+        offset, counter = emitter.frame.lane_pc, f"call i32 @{least}(ptr %counter.at)"
+    return function_of(
+        "parts.ll",
+        "thread",
+        attributes=emitter.host.attributes,
+        count=len(parts),
+        starts=", ".join(f"i32 {part.start}" for part in parts),
+        parts=", ".join(f"ptr @thread_{number}" for number in range(len(parts))),
+        counter_offset=offset,
+        counter=counter,
+    )
 
 
 def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: range) -> None:

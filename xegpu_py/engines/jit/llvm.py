@@ -17,6 +17,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from xegpu_py.engines.jit.templates import functions_of
+
 _POINTER = ctypes.c_void_p
 _TEXT = ctypes.c_char_p
 _NUMBER = ctypes.c_int
@@ -75,23 +77,6 @@ _CONTEXT_BYTES = 256
 """An upper bound of the size of an object of that class."""
 
 _MOST_ARGUMENTS = 5
-
-_CALL = "\n".join(
-    [
-        "define void @call(ptr %record) {",
-        *(
-            f"%p{i} = getelementptr i64, ptr %record, i64 {i}\n%v{i} = load i64, ptr %p{i}"
-            for i in range(_MOST_ARGUMENTS + 1)
-        ),
-        "%f = inttoptr i64 %v0 to ptr",
-        f"%r = call i64 %f({', '.join(f'i64 %v{i + 1}' for i in range(_MOST_ARGUMENTS))})",
-        "store i64 %r, ptr %record",
-        "ret void",
-        "}",
-    ]
-)
-"""A function that calls another one. Its argument is a record of the other function's address and arguments. It writes
-the result to this record. It is native code, since no Python frame may be between `RunSafely` and the crash."""
 
 
 class LLVMError(Exception):
@@ -232,10 +217,12 @@ class _Recovery:
     def __init__(self, methods: Sequence[Any]) -> None:
         self._make, self._destroy, self._enable, self._disable, self._run = methods
         self._run = ctypes.CFUNCTYPE(ctypes.c_bool, *[_POINTER] * 3)(ctypes.cast(self._run, _POINTER).value or 0)
-        self._code = Loaded([compiled(_CALL, machine(), "verify", 0, recover=False)], ["call"])
+        self._code = Loaded([compiled(functions_of("calls.ll")[0], machine(), "verify", 0, recover=False)], ["call"])
 
     def __call__(self, function: Any, *arguments: Any) -> int:
         """The result of a function of up to `_MOST_ARGUMENTS` integers and pointers, 64 bits.
+
+        It is called by native code, since no Python frame may be between `RunSafely` and the crash.
 
         Raises:
             LLVMAbort: if the function crashes.

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from xegpu_py.engines.jit.cache import Cache, digest
-from xegpu_py.engines.jit.driver import driver_functions
 from xegpu_py.engines.jit.frame import Context
 from xegpu_py.engines.jit.host import Host, native_host
 from xegpu_py.engines.jit.llvm import LLVMError, Loaded, compiled
+from xegpu_py.engines.jit.templates import functions_of
 
 _PASSES = "function(sroa,early-cse<memssa>)"
 """Passes before code generation. The rest of `-O1` makes this code no faster, and takes as long again."""
@@ -29,6 +29,8 @@ _KEPT = 32
 
 _SMALLEST_MODULE = 1 << 16
 """The minimum length of LLVM IR text, in characters, that is worth compiling on another processor."""
+
+_HEAD = re.compile(r"^define (.*@(\w+)\(.*) {$", re.MULTILINE)
 
 _kept: OrderedDict[str, Loaded] = OrderedDict()
 _drivers: list[Driver] = []
@@ -48,7 +50,7 @@ class Driver:
 
     def __init__(self, cache: Cache | None) -> None:
         """Compile the driver, or load it from a cache."""
-        self._code = loaded(driver_functions(), ("launch", "resume"), native_host(), cache, _DRIVER_LEVEL)
+        self._code = loaded(functions_of("driver.ll"), ("launch", "resume"), native_host(), cache, _DRIVER_LEVEL)
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         self._launch, self._resume = (kind(address) for address in self._code.addresses)
 
@@ -176,7 +178,7 @@ def modules(functions: Sequence[str], most: int) -> list[str]:
     """Distribute functions over at most `most` modules of similar length; each declares the functions it calls."""
     whole = sum(map(len, functions))
     count = max(1, min(most, whole // _SMALLEST_MODULE, len(functions)))
-    heads = {_name(function): function[: function.index(" {")] for function in functions}
+    heads = {found[2]: found[1] for found in map(_head, functions)}
     parts: list[list[str]] = [[] for _ in range(count)]
     for function in sorted(functions, key=len, reverse=True):
         min(parts, key=lambda part: sum(map(len, part))).append(function)
@@ -185,15 +187,17 @@ def modules(functions: Sequence[str], most: int) -> list[str]:
 
 def _module(functions: Sequence[str], heads: dict[str, str]) -> str:
     text = "\n\n".join(functions)
-    own = set(map(_name, functions))
-    called = sorted(set(re.findall(r"@(\w+)[(]", text)) - own)
-    declared = [heads[name].replace("define", "declare", 1) for name in called if name in heads]
+    own = {_head(function)[2] for function in functions}
+    named = sorted(set(re.findall(r"@(\w+)", text)) - own)
+    declared = [f"declare {heads[name]}" for name in named if name in heads]
     return "\n".join([*declared, text, ""])
 
 
-def _name(function: str) -> str:
-    """The name of a function from its text."""
-    return function[function.index("@") + 1 : function.index("(")]
+def _head(function: str) -> re.Match[str]:
+    """From a function's text: what follows the word `define` in its head, and in this the name."""
+    found = _HEAD.search(function)
+    assert found
+    return found
 
 
 def _packed(codes: Sequence[bytes]) -> bytes:

@@ -156,10 +156,23 @@ entry:
   ret void
 }
 
-; Record a signal at a barrier by the running thread. The signal completed the phases from `phase` up to, but without,
-; `end`.
-define hidden void @race_signal(ptr %ctx, i64 %barrier, i64 %phase, i64 %end) noinline nounwind {
+; The number of complete phases of a barrier.
+define hidden i64 @race_phases(ptr %ctx, i64 %barrier) nounwind {
 entry:
+  %barriers.at = getelementptr i8, ptr %ctx, i64 $barriers
+  %barriers = load ptr, ptr %barriers.at
+  %offset = shl i64 %barrier, 4
+  %signals.at = getelementptr i8, ptr %barriers, i64 %offset
+  %complete.at = getelementptr i8, ptr %signals.at, i64 8
+  %complete = load i64, ptr %complete.at
+  ret i64 %complete
+}
+
+; Record a signal at a barrier by the running thread, which completed some phases.
+define hidden void @race_signal(ptr %ctx, i64 %barrier, i64 %phases) noinline nounwind {
+entry:
+  %end = call i64 @race_phases(ptr %ctx, i64 %barrier)
+  %phase = sub i64 %end, %phases
   call void @race_tick(ptr %ctx, i64 0)
   %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
   %clocks = load ptr, ptr %clocks.at
@@ -194,11 +207,15 @@ out:
   ret void
 }
 
-; Record that the running thread has passed its wait for a phase of a barrier that has `phases` complete phases. If
-; signal and wait are two instructions, other threads may be more than four phases ahead. The counts of the phase are
-; lost then.
-define hidden void @race_pass(ptr %ctx, i64 %barrier, i64 %phase, i64 %phases) noinline nounwind {
+; Record that the running thread has passed its wait for a phase of a barrier. `passed` has for each barrier the number
+; of phases that the thread has passed. If signal and wait are two instructions, other threads may be more than four
+; phases ahead. The counts of the phase are lost then.
+define hidden void @race_pass(ptr %ctx, ptr %passed, i64 %barrier) noinline nounwind {
 entry:
+  %own.at = getelementptr i64, ptr %passed, i64 %barrier
+  %own = load i64, ptr %own.at
+  %phase = sub i64 %own, 1
+  %phases = call i64 @race_phases(ptr %ctx, i64 %barrier)
   %ahead = sub i64 %phases, %phase
   %known = icmp sle i64 %ahead, 4
   br i1 %known, label %raise, label %out
@@ -755,4 +772,147 @@ bad:
 
 fine:
   ret i1 true
+}
+
+; Record the accesses of a message's lanes. Returns whether there is no race.
+;
+; Args:
+;   addresses, hosts: i64 for each lane, the addresses of the program and of the host.
+;   bits: the lanes that act.
+;   size: the bytes that each lane accesses.
+;   values: of a store, the values of the lanes, one behind the other.
+define hidden i1 @race_note_lanes(ptr %ctx, ptr %addresses, ptr %hosts, i64 %lanes, i32 %bits, i64 %size, ptr %values, i32 %slm, i32 %kind) noinline nounwind {
+entry:
+  %address.first = load i64, ptr %addresses
+  br label %beside
+
+beside:
+  ; Lanes side by side that all act are one access.
+  %n = phi i64 [ 0, %entry ], [ %n.next, %look ]
+  %unseen = icmp slt i64 %n, %lanes
+  br i1 %unseen, label %look, label %together
+
+look:
+  %n.next = add i64 %n, 1
+  %n.address.at = getelementptr i64, ptr %addresses, i64 %n
+  %n.address = load i64, ptr %n.address.at
+  %distance = sub i64 %n.address, %address.first
+  %expected = mul i64 %n, %size
+  %near = icmp eq i64 %distance, %expected
+  %n32 = trunc i64 %n to i32
+  %n.shifted = lshr i32 %bits, %n32
+  %n.acts = trunc i32 %n.shifted to i1
+  %fits = and i1 %near, %n.acts
+  br i1 %fits, label %beside, label %each
+
+together:
+  %host.first = load i64, ptr %hosts
+  %host = inttoptr i64 %host.first to ptr
+  %whole = mul i64 %lanes, %size
+  %whole.fine = call i1 @race_note(ptr %ctx, i64 %address.first, i64 %whole, ptr %values, ptr %host, i32 %slm, i32 %kind)
+  ret i1 %whole.fine
+
+each:
+  %lane = phi i64 [ 0, %look ], [ %lane.next, %next ]
+  %more = icmp slt i64 %lane, %lanes
+  br i1 %more, label %test, label %yes
+
+test:
+  %lane32 = trunc i64 %lane to i32
+  %shifted = lshr i32 %bits, %lane32
+  %acts = trunc i32 %shifted to i1
+  br i1 %acts, label %note, label %next
+
+note:
+  %address.at = getelementptr i64, ptr %addresses, i64 %lane
+  %address = load i64, ptr %address.at
+  %own.at = getelementptr ptr, ptr %hosts, i64 %lane
+  %own = load ptr, ptr %own.at
+  %before = mul i64 %lane, %size
+  %value = getelementptr i8, ptr %values, i64 %before
+  %fine = call i1 @race_note(ptr %ctx, i64 %address, i64 %size, ptr %value, ptr %own, i32 %slm, i32 %kind)
+  br i1 %fine, label %next, label %no
+
+next:
+  %lane.next = add i64 %lane, 1
+  br label %each
+
+yes:
+  ret i1 true
+
+no:
+  ret i1 false
+}
+
+; Record the accesses of a block's rows in global memory, from its first byte in the surface on. Returns whether there is
+; no race.
+;
+; Args:
+;   address, host: the addresses of the first byte.
+;   pitch: bytes from one row to the next.
+;   size: bytes of each row.
+;   values: of a store, the values of the rows, which are `apart` bytes apart.
+define hidden i1 @race_note_rows(ptr %ctx, i64 %address, ptr %host, i64 %pitch, i64 %rows, i64 %size, ptr %values, i64 %apart, i32 %kind) noinline nounwind {
+entry:
+  br label %next
+
+next:
+  %row = phi i64 [ 0, %entry ], [ %row.next, %note ]
+  %more = icmp slt i64 %row, %rows
+  br i1 %more, label %note, label %yes
+
+note:
+  %row.next = add i64 %row, 1
+  %above = mul i64 %row, %pitch
+  %own = add i64 %address, %above
+  %own.host = getelementptr i8, ptr %host, i64 %above
+  %before = mul i64 %row, %apart
+  %own.values = getelementptr i8, ptr %values, i64 %before
+  %fine = call i1 @race_note(ptr %ctx, i64 %own, i64 %size, ptr %own.values, ptr %own.host, i32 0, i32 %kind)
+  br i1 %fine, label %next, label %no
+
+yes:
+  ret i1 true
+
+no:
+  ret i1 false
+}
+
+; Copy the values of a store to `to`, one lane behind the other. Those of an operand are `lane.apart` and `element.apart`
+; bytes apart, and have `size` bytes in memory.
+define hidden void @race_gather(ptr %to, ptr %from, i64 %lanes, i64 %lane.apart, i64 %elements, i64 %element.apart, i64 %size) noinline nounwind {
+entry:
+  br label %next
+
+next:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %done ]
+  %to.lane = phi ptr [ %to, %entry ], [ %to.element, %done ]
+  %more = icmp slt i64 %n, %lanes
+  br i1 %more, label %lane, label %out
+
+lane:
+  %before = mul i64 %n, %lane.apart
+  %from.lane = getelementptr i8, ptr %from, i64 %before
+  br label %element
+
+element:
+  %e = phi i64 [ 0, %lane ], [ %e.next, %copy ]
+  %to.element = phi ptr [ %to.lane, %lane ], [ %to.next, %copy ]
+  %left = icmp slt i64 %e, %elements
+  br i1 %left, label %copy, label %done
+
+copy:
+  %e.before = mul i64 %e, %element.apart
+  %from.element = getelementptr i8, ptr %from.lane, i64 %e.before
+  call void @llvm.memcpy.p0.p0.i64(ptr %to.element, ptr %from.element, i64 %size, i1 false)
+  %to.next = getelementptr i8, ptr %to.element, i64 %size
+  %e.next = add i64 %e, 1
+  br label %element
+
+done:
+  %n.next = add i64 %n, 1
+  br label %next
+
+out:
+  ret void
 }

@@ -33,25 +33,12 @@ _ENTRY = 8
 _LOCKS = 4096
 _LINE = 64
 _MOST_THREADS = 1 << 31
-_NULL = Value("null", PTR)
+NULL = Value("null", PTR)
+"""The values of an access that is no store."""
 
 
 class RaceSuspected(Exception):
     """Two accesses may race; the interpreter has to decide."""
-
-
-def emit_note(
-    code: Code, memory: str, category: str, address: Value, size: Value, values: Value = _NULL, host: Value = _NULL
-) -> Value:
-    """Record an access of contiguous bytes. Returns an i1: whether nothing races with it.
-
-    Args:
-        memory: "ugm" or "slm".
-        address, size: i64.
-        values, host: of a store, pointers to its values, and to where they go.
-    """
-    words = [code.const(number, "i32") for number in (int(memory == "slm"), KINDS[category])]
-    return code.call("race_note", code.arguments[0], address, size, values, host, *words, result="i1")
 
 
 def emit_lane_notes(
@@ -61,44 +48,23 @@ def emit_lane_notes(
     lanes: tuple[Value, Value, Value],
     size: int,
     values: Value | None,
-    refuse: str,
-) -> None:
-    """Record the accesses of a message's lanes.
+) -> Value:
+    """Record the accesses of a message's lanes. Returns an i1: whether nothing races with them.
 
     Args:
         memory: "ugm" or "slm".
         lanes: addresses and the host's addresses, i64 each, and the lanes that act as bits of an i32.
         size: bytes of each access.
         values: for a store, a pointer to the consecutive values of the lanes.
-        refuse: the basic block to branch to if an access may race.
     """
     addresses, hosts, bits = lanes
-    count, whole = addresses.lanes, (1 << addresses.lanes) - 1
-    kept = [code.alloca(8 * count, 64) for _ in range(2)]
+    kept = [code.alloca(8 * addresses.lanes, 64) for _ in range(2)]
     for place, found in zip(kept, (addresses, hosts)):
         code.store(found, place, 8)
-    wanted = code.splat(code.extract(addresses, 0), count)
-    wanted = code.add(wanted, code.consts([size * n for n in range(count)], "i64"))
-    beside = code.and_(code.mask_to_bits(code.icmp("eq", addresses, wanted)), bits)
-
-    def note(lane: Value, total: int) -> None:
-        address, host = (code.load(code.at(place, code.shl(lane, 3)), "i64", 8) for place in kept)
-        stored: tuple[Value, ...] = ()
-        if values is not None:
-            own = code.at(values, code.mul(lane, code.const(size, "i64")))
-            stored = (own, code.op(f"inttoptr {host} to ptr", PTR))
-        code.go_on_if(emit_note(code, memory, category, address, code.const(total, "i64"), *stored), refuse)
-
-    def note_one(lane: Value) -> None:
-        bit = code.mask(code.op(f"lshr {bits}, {code.resize(lane, 32, False).name}", "i32"), 1)
-        with code.when(code.icmp("ne", bit, 0)):
-            note(lane, size)
-
-    # Lanes side by side are one access.
-    code.choose(
-        code.icmp("eq", code.mask(beside, whole), whole),
-        lambda: note(code.const(0, "i64"), count * size),
-        lambda: code.repeat(code.const(count, "i64"), note_one),
+    count, each = code.const(addresses.lanes, "i64"), code.const(size, "i64")
+    words = [code.const(number, "i32") for number in (int(memory == "slm"), KINDS[category])]
+    return code.call(
+        "race_note_lanes", code.arguments[0], *kept, count, bits, each, values or NULL, *words, result="i1"
     )
 
 
@@ -107,22 +73,17 @@ def emit_values(code: Code, source: Value, places: list[list[int]], size: int) -
 
     Args:
         source: a pointer to the operand.
-        places: of each lane, where the operand has its elements; lanes are alike.
+        places: the offsets of each lane's elements in the operand; see `data_places`.
         size: bytes of an element in memory.
     """
-    flat = [place for lane in places for place in lane]
-    if flat == [flat[0] + size * n for n in range(len(flat))]:
-        return code.at(source, flat[0])
-    step = places[1][0] - places[0][0] if len(places) > 1 else 0
-    found, each = code.alloca(len(flat) * size, 64), len(places[0])
-
-    def bring(lane: Value) -> None:
-        own = code.at(source, code.mul(lane, code.const(step, "i64")))
-        to = code.at(found, code.mul(lane, code.const(each * size, "i64")))
-        for e, place in enumerate(places[0]):
-            code.store(code.load(code.at(own, place), f"i{8 * size}"), code.at(to, e * size))
-
-    code.repeat(code.const(len(places), "i64"), bring)
+    lanes, elements, first = len(places), len(places[0]), places[0][0]
+    lane_step = places[1][0] - first if lanes > 1 else elements * size
+    step = places[0][1] - first if elements > 1 else size
+    if (lane_step, step) == (elements * size, size):
+        return code.at(source, first)
+    found = code.alloca(lanes * elements * size, 64)
+    numbers = [code.const(n, "i64") for n in (lanes, lane_step, elements, step, size)]
+    code.call("race_gather", found, code.at(source, first), *numbers)
     return found
 
 

@@ -24,8 +24,8 @@ from xegpu_py.engines.jit.panels import (
     make_panel,
 )
 from xegpu_py.engines.jit.products import as_float, rows_of, words_of
-from xegpu_py.engines.jit.races import emit_note
-from xegpu_py.engines.jit.rules.memory import locator
+from xegpu_py.engines.jit.races import KINDS, NULL
+from xegpu_py.engines.jit.rules.memory import locate
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.visa.accesses import accesses
@@ -200,29 +200,25 @@ class _Block:
         """Return if the surface is not legal, or not within one allocation; the host's address of its base."""
         code, limits = self.code, self.emitter.layout.target.block2d
         assert limits
-        bad = [
-            code.icmp("ne", code.mask(self.base, limits.base_alignment - 1), 0),
-            code.icmp("ult", self.width, limits.least_bytes),
-            code.icmp("ne", code.mask(self.width, limits.width_granule - 1), 0),
-            code.icmp("ult", self.pitch, self.width),
-            code.icmp("ne", code.mask(self.pitch, limits.pitch_granule - 1), 0),
-            *(code.icmp("ugt", extent, limits.most_extent) for extent in (self.width, self.height, self.pitch)),
-        ]
-        wrong = bad[0]
-        for other in bad[1:]:
-            wrong = code.or_(wrong, other)
-        rows = code.sub(self.height, code.const(1, "i64"))
-        # The padding of the last row need not be allocated: only bytes up to the row's width count.
-        extent = code.add(code.mul(rows, self.pitch), self.width)
-        fits, host = self._locate(extent)
-        code.return_unless(code.and_(fits, code.not_(wrong)), code.const(0, code.result))
-        return code.load(host, "i64", 8)
+        surface = self.emitter.template(
+            "addresses.ll",
+            "surface",
+            locate=locate(self.emitter, 1),
+            base_mask=limits.base_alignment - 1,
+            width_mask=limits.width_granule - 1,
+            pitch_mask=limits.pitch_granule - 1,
+            least_bytes=limits.least_bytes,
+            most_extent=limits.most_extent,
+        )
+        host = code.call(surface, self.ctx, self.base, self.width, self.height, self.pitch, result="i64")
+        code.return_unless(code.icmp("ne", host, 0), code.const(0, code.result))
+        return host
 
     def _locate(self, extent: Value) -> tuple[Value, Value]:
         """Whether the surface's first bytes lie in one allocation, an i1, and where the host's address of them is."""
         code, host = self.code, self.code.alloca(8, 8)
         base, first = code.splat(self.base, 1), code.const(1, "i32")
-        return code.call(locator(self.emitter, 1), self.ctx, base, extent, first, host, result="i1"), host
+        return code.call(locate(self.emitter, 1), self.ctx, base, extent, first, host, result="i1"), host
 
     def _place(self, host: Value) -> tuple[Value, Value, Value]:
         """A pointer to the block's first element, wherever that is, and x and y as i64."""
@@ -284,28 +280,18 @@ class _Block:
         """Record the accesses of rows if races are detected; return if an access may race with one."""
         if not self.emitter.frame.races:
             return
-        code = self.code
-        columns = self.shape.register_shape()[1]
-        size = code.const(self.size, "i64")
+        code, size = self.code, self.code.const(self.size, "i64")
         left, count = code.mul(inside.left, size), code.mul(code.sub(inside.right, inside.left), size)
-        refuse, done = code.label(), code.label()
         x, y = (code.resize(v, 64, True) for v in (self.x, self.y))
-        first = code.add(code.add(self.base, code.mul(x, size)), left)
-
-        def note(number: Value) -> None:
-            row = code.add(inside.top, number)
-            address = code.add(first, code.mul(code.add(y, row), self.pitch))
-            stored: tuple[Value, ...] = ()
-            if category == "store":
-                line = code.add(code.mul(row, code.const(columns * self.size, "i64")), left)
-                stored = code.at(self.registers, line), code.at(pointer, code.add(code.mul(self.pitch, row), left))
-            code.go_on_if(emit_note(code, "ugm", category, address, count, *stored), refuse)
-
-        code.repeat(code.sub(inside.bottom, inside.top), note)
-        code.br(done)
-        code.begin(refuse)
-        code.ret(code.const(0, "i1"))
-        code.begin(done)
+        within = code.add(code.mul(self.pitch, inside.top), left)
+        first = code.add(code.add(self.base, code.mul(x, size)), code.mul(y, self.pitch))
+        line = code.const(self.shape.register_shape()[1] * self.size, "i64")
+        values = NULL
+        if category == "store":
+            values = code.at(self.registers, code.add(code.mul(inside.top, line), left))
+        places = code.add(first, within), code.at(pointer, within), self.pitch
+        rows = code.sub(inside.bottom, inside.top), count, values, line, code.const(KINDS[category], "i32")
+        code.return_unless(code.call("race_note_rows", self.ctx, *places, *rows, result="i1"), code.const(0, "i1"))
 
     def _mask(self, row: Value, inside: _Inside, columns: int) -> Value:
         """The mask of the columns of a row that lie in the surface."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xegpu_py.engines.jit.code import Value
 from xegpu_py.engines.jit.control import Control
-from xegpu_py.engines.jit.frame import Status, context_offset
+from xegpu_py.engines.jit.frame import Status
 from xegpu_py.engines.table import Table
 from xegpu_py.visa.operands import Immediate
 from xegpu_py.visa.program import Instruction
@@ -50,38 +50,24 @@ def ret(control: Control, inst: Instruction, at: int) -> None:
 
 def _wait(control: Control, number: Value, at: int) -> None:
     """Continue if the barrier has a complete phase that the thread has not yet waited for; else return and retry."""
-    code, frame, thread = control.emitter.code, control.emitter.frame, control.emitter.thread
-    passed = code.at(code.at(thread, frame.passed), code.shl(number, 3))
-    before = code.load(passed, "i64", 8)
-    phases = code.load(code.at(control.barrier(number), 8), "i64", 8)
+    emitter, code = control.emitter, control.emitter.code
+    operands = emitter.ctx, code.at(emitter.thread, emitter.frame.passed), number
     stay, pass_on = code.label(), code.label()
-    code.cond_br(code.icmp("sgt", phases, before), pass_on, stay)
+    passes = code.call(emitter.template("barriers.ll", "pass"), *operands, result="i1")
+    code.cond_br(passes, pass_on, stay)
     code.begin(stay)
     control.leave(at, Status.WAITING)
     code.begin(pass_on)
-    one = code.const(1, "i64")
-    code.store(code.add(before, one), passed, 8)
-    code.store(one, code.at(control.emitter.ctx, context_offset("progress")), 8)
-    if frame.races:
-        code.call("race_pass", control.emitter.ctx, number, before, phases)
+    if emitter.frame.races:
+        code.call("race_pass", *operands)
 
 
 def _signal(control: Control, number: Value, expected: Value) -> None:
-    """Count a signal. A phase is complete when all expected signals have come."""
-    code = control.emitter.code
-    place = control.barrier(number)
-    arrived = code.add(code.load(place, "i64", 8), code.const(1, "i64"))
-    whole = code.and_(code.icmp("sge", arrived, expected), code.icmp("ne", expected, 0))
-    # More signals than one phase expects may have come: they then complete several phases.
-    divisor = code.select(code.icmp("eq", expected, 0), code.const(1, "i64"), expected)
-    phases = code.select(whole, code.bin("udiv", arrived, divisor), code.const(0, "i64"))
-    code.store(code.sub(arrived, code.mul(phases, divisor)), place, 8)
-    after = code.at(place, 8)
-    complete = code.load(after, "i64", 8)
-    total = code.add(complete, phases)
-    code.store(total, after, 8)
-    if control.emitter.frame.races:
-        code.call("race_signal", control.emitter.ctx, number, complete, total)
+    """Count a signal."""
+    emitter, code = control.emitter, control.emitter.code
+    phases = code.call(emitter.template("barriers.ll", "signal"), emitter.ctx, number, expected, result="i64")
+    if emitter.frame.races:
+        code.call("race_signal", emitter.ctx, number, phases)
 
 
 def _barrier_of(control: Control, inst: Instruction, at: int) -> tuple[Value, Value]:

@@ -24,46 +24,11 @@ RULES = Table()
 """The rule of each instruction."""
 
 
-def locator(emitter: Emitter, lanes: int) -> str:
-    """The name of a function that converts the addresses of lanes to host addresses.
-
-    The function takes the context, the addresses i64[lanes], the size of an access in bytes, the lanes that act as bits
-    of an i32, and a pointer to which it writes the host addresses. It returns an i1: whether each access of a lane that
-    acts is within one allocation.
-    """
-
-    def make() -> str:
-        kind = vector(lanes, "i64")
-        code = emitter.host.function(f"locate_{lanes}", [PTR, kind, "i64", "i32", PTR], "i1")
-        ctx, addresses, size, acting, to = code.arguments
-        table = code.load(code.at(ctx, context_offset("table")), PTR, 8)
-        count = code.load(code.at(ctx, context_offset("buffers")), "i64", 8)
-        left, found = code.alloca(4, 4), code.alloca(8 * lanes, 64)
-        code.store(acting, left, 4)
-        code.store(addresses, found, 8)
-        done = code.label()
-
-        def look(index: Value) -> None:
-            entry = code.at(table, code.mul(index, code.const(24, "i64")))
-            start, length, delta = (code.load(code.at(entry, 8 * i), "i64", 8) for i in range(3))
-            # Signed: an allocation may be smaller than the access.
-            last = code.splat(code.sub(length, size), lanes)
-            distance = code.sub(addresses, code.splat(start, lanes))
-            within = code.and_(code.icmp("sle", distance, last), code.icmp("sge", distance, 0))
-            moved = code.select(within, code.add(addresses, code.splat(delta, lanes)), code.load(found, kind, 8))
-            code.store(moved, found, 8)
-            rest = code.and_(code.load(left, "i32", 4), code.not_(code.mask_to_bits(within)))
-            code.store(rest, left, 4)
-            code.go_on_if(code.icmp("ne", rest, 0), done)
-
-        code.repeat(count, look)
-        code.br(done)
-        code.begin(done)
-        code.store(code.load(found, kind, 8), to, 8)
-        code.ret(code.icmp("eq", code.load(left, "i32", 4), 0))
-        return code.text()
-
-    return emitter.helper(f"locate_{lanes}", make)
+def locate(emitter: Emitter, lanes: int) -> str:
+    """The name of the function that converts the addresses of lanes to addresses of the host; see `addresses.ll`."""
+    if lanes == 1:
+        return emitter.template("addresses.ll", "locate_1")
+    return emitter.template("addresses.ll", "locate_$lanes", lanes=lanes)
 
 
 def _addresses(emitter: Emitter, inst: Instruction) -> Value:
@@ -154,7 +119,7 @@ def _sender(
             outside = code.icmp("sgt", sought, code.const(emitter.program.slm_bytes - count, sought.type))
             base = code.splat(code.load(code.at(ctx, context_offset("slm")), "i64", 8), sought.lanes)
             return code.icmp("eq", code.and_(acting, code.mask_to_bits(outside)), 0), code.add(sought, base)
-        found, function = code.alloca(8 * sought.lanes, 64), locator(emitter, sought.lanes)
+        found, function = code.alloca(8 * sought.lanes, 64), locate(emitter, sought.lanes)
         fine = code.call(function, ctx, sought, code.const(count, "i64"), acting, found, result="i1")
         return fine, code.load(found, sought.type, 8)
 
@@ -164,7 +129,8 @@ def _sender(
         code.store(code.add(code.load(counter, "i64", 8), moved), counter, 8)
         if emitter.frame.races:
             values = emit_values(code, pointers[0], places, shape.memory_bytes) if category == "store" else None
-            emit_lane_notes(code, memory, category, (addresses, hosts, bits), size, values, refuse)
+            fine = emit_lane_notes(code, memory, category, (addresses, hosts, bits), size, values)
+            code.go_on_if(fine, refuse)
         body(_Message(code, shape, places, hosts, bits, dict(zip(used, pointers)), first))
         code.ret(code.const(1, "i1"))
 
@@ -321,26 +287,11 @@ def _exchanged(code: Code, pointer: Value, old: Value, new: Value) -> tuple[Valu
 
 
 def _atomic_float(emitter: Emitter, operation: str, bits: int) -> str:
-    """A function that changes a float atomically: takes a pointer and the operands, gives the old value."""
-    name = f"atomic_{operation}_{bits}"
-
-    def make() -> str:
-        code = emitter.host.function(name, [PTR, f"i{bits}", f"i{bits}"], f"i{bits}")
-        pointer, a, b = code.arguments
-        slot, again, done = code.alloca(8, 8), code.label(), code.label()
-        code.store(code.load(pointer, f"i{bits}", bits // 8), slot, 8)
-        code.br(again)
-        code.begin(again)
-        old = code.load(slot, f"i{bits}", 8)
-        new = _changed(code, operation, bits, old, a, b)
-        before, same = _exchanged(code, pointer, old, new)
-        code.store(before, slot, 8)
-        code.cond_br(same, done, again)
-        code.begin(done)
-        code.ret(old)
-        return code.text()
-
-    return emitter.helper(name, make)
+    """The name of the function that changes a float atomically; see `atomics.ll`."""
+    code = Code("", [])
+    new = _changed(code, operation, bits, *(Value(name, f"i{bits}") for name in ("%old", "%a", "%b")))
+    words = {"operation": operation, "bits": bits, "bytes": bits // 8, "change": code.body(), "new": new.name}
+    return emitter.template("atomics.ll", "atomic_${operation}_$bits", **words)
 
 
 def _changed(code: Code, operation: str, bits: int, old: Value, a: Value, b: Value) -> Value:
