@@ -92,6 +92,8 @@ class VisaLexer(RegexLexer):
 def html(text: str) -> str:
     """MLIR or vISA assembly as highlighted HTML for notebooks; long text scrolls."""
     lexer = VisaLexer() if text.lstrip().startswith((".version", ".kernel")) else MlirLexer()
-    style = "max-height: 32em; overflow: auto; line-height: 1.25"
-    made: str = highlight(text, lexer, HtmlFormatter(noclasses=True, cssstyles=style))
+    box = "max-height: 32em; overflow: auto"
+    # Notebooks wrap the lines of HTML, and some have a proportional font for it.
+    lines = "font-family: monospace; white-space: pre; line-height: 1.25"
+    made: str = highlight(text, lexer, HtmlFormatter(noclasses=True, cssstyles=box, prestyles=lines))
     return made

@@ -34,6 +34,7 @@ def test_representations_are_coloured_and_escaped():
     module = xegpu_py.parse("gpu.module @m { gpu.func @f(%a: memref<4xf32>) kernel { gpu.return } }")
     html = module._repr_html_()
     assert "<span" in html and "&lt;" in html and "memref<4" not in html
+    assert "white-space: pre;" in html and "font-family: monospace" in html
     assert from_sg_map((1, 16), (1, 1), (8, 16))._repr_svg_().count("<g data-") >= 128
     kernel = xegpu_py.compile(module)
     assert "ret" in kernel._repr_html_() and "ret" in kernel.kernel._repr_html_()
