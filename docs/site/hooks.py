@@ -8,11 +8,15 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from html import unescape
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ("xegpu_opt", "xegpu_run", "xegpu_translate", "xegpu_bisect", "xegpu_viz", "xegpu_lsp")
@@ -38,7 +42,9 @@ PUBLIC = (
 """Modules whose public names are the Python API."""
 
 _FENCE = re.compile(r"^( *```)(\w+) (\S+?)\+?$", re.MULTILINE)
-_EXAMPLE = re.compile(r"\]\((?:\.\./)*(examples/[\w./-]+)\)")
+_OUTSIDE = re.compile(r"\]\((?:\.\./)*((?:examples/[\w./-]+|CONTRIBUTING\.md)(?:#[\w-]+)?)\)")
+_PLAIN = re.compile(r"(?<=<pre><span></span><code>)[^<]+(?=</code></pre>)")
+_PICTURE = re.compile(r'<img [^>]*src="([^"]+\.svg)"[^>]*>')
 _EXPECTED = re.compile(r"// *expected-error(?:-re)? *@?\S* *(?:\d+ *)?\{\{(.*)\}\}")
 
 
@@ -63,10 +69,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let the file names of code blocks be titles, and links to examples lead to the site's copies."""
+    """Let the file names of code blocks be titles, and links to files outside of docs/ lead to the site's copies."""
     markdown = _FENCE.sub(r'\1\2 title="\3"', markdown)
     up = "../" * page.file.src_uri.count("/")
-    return _EXAMPLE.sub(rf"]({up}\1)", markdown)
+    return _OUTSIDE.sub(rf"]({up}\1)", markdown)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let a click on a picture open it in full size, and colour the examples of docstrings, which name no language."""
+    html = _PICTURE.sub(r'<a href="\1">\g<0></a>', html)
+    if page.file.src_uri != "generated/api.md":
+        return html
+    return _PLAIN.sub(lambda m: highlight(unescape(m[0]), PythonLexer(), HtmlFormatter(nowrap=True)), html)
 
 
 def _index() -> str:
@@ -116,15 +130,15 @@ def _diagnostics() -> str:
     """The diagnostics that tests provoke, each with the line that does."""
     out = [
         "# Diagnostics",
-        "Every diagnostic has a location, the op, and a note with the rule where there is more to say. This list holds those "
-        "that the tests of the dialects and passes provoke, each with the line that does.",
+        "A diagnostic has a location, the op, and often a note with the rule and the correction. This page lists the errors "
+        "that the tests of the dialects and passes expect, each with the line for which it is reported.",
     ]
     for path in sorted((ROOT / "test").rglob("*.mlir")):
         found = _provoked(path.read_text().splitlines())
         if found:
             rows = [f"| {_cell(message)} | {_cell(line)} |" for message, line in found.items()]
-            name = path.relative_to(ROOT).as_posix()
-            out.append(f"## {name}\n\n| Message | Provoked by |\n| --- | --- |\n" + "\n".join(rows))
+            name = path.relative_to(ROOT / "test").with_suffix("").as_posix().replace("/", ": ", 1)
+            out.append(f"## {name}\n\n| Message | Reported for |\n| --- | --- |\n" + "\n".join(rows))
     return "\n\n".join(out)
 
 

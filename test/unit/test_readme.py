@@ -25,6 +25,7 @@ README = (ROOT / "README.md").read_text()
         ("docs/tutorial/reading-the-assembly.md", 3),
         ("docs/numerics.md", 1),
         ("docs/lowering.md", 7),
+        ("docs/file-to-result.md", 6),
         ("docs/reference.md", 3),
     ],
 )
@@ -33,6 +34,11 @@ def test_outputs_are_true(tmp_path, page, least):
     assert len(found) >= least
     for run in found:
         assert run.agrees(), f"{run.command}\nshown:\n{run.shown}\nactual:\n{run.actual}"
+
+
+def test_the_page_from_file_to_result_shows_the_example():
+    shown = blocks((ROOT / "docs/file-to-result.md").read_text())[0]
+    assert shown.text == (ROOT / "examples" / shown.file).read_text()
 
 
 def test_make_targets_exist():

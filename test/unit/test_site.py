@@ -36,11 +36,17 @@ def test_every_page_of_docs_is_there(site):
 
 
 def test_reference_is_made_from_the_code(site):
-    assert "Read a module, and verify it." in (site / "generated" / "api" / "index.html").read_text()
+    api = (site / "generated" / "api" / "index.html").read_text()
+    assert "Read a module, and verify it." in api and '<span class="kn">import</span>' in api
     passes = (site / "generated" / "passes" / "index.html").read_text()
     assert "xegpu-legalize" in passes and "becomes" in passes
     assert "--help-pass" in (site / "generated" / "tools" / "index.html").read_text()
     assert "is not a hint for a read" in (site / "generated" / "diagnostics" / "index.html").read_text()
+
+
+def test_pictures_open_in_full_size(site):
+    page = (site / "dpas-layout" / "index.html").read_text()
+    assert page.count('<a href="../visa/dpas-') == page.count('src="../visa/dpas-') == 5
 
 
 def test_nothing_is_loaded_from_elsewhere(site):
