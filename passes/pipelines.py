@@ -72,12 +72,13 @@ class XeGPUToVisaPipeline(Pipeline):
 
         xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --vector-lower-contract
           --xegpu-emulate-narrow-types --xegpu-simt-to-vc --vector-to-xegpu
-          --canonicalize='top-down=false' --cse --xegpu-dce --xegpu-legalize='target=pvcxt'
+          --canonicalize='top-down=false' --cse --xegpu-dce --xegpu-strength-reduce='target=pvcxt'
+          --xegpu-legalize='target=pvcxt'
           --canonicalize='top-down=false' --cse --xegpu-dce
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
-    `max-bytes`, `max-index` and `max-grid` are those of xegpu-to-visa, `unaligned` is that of xegpu-legalize.
-    `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name is lowered.
+    `max-bytes`, `max-index` and `max-grid` are those of xegpu-strength-reduce and xegpu-to-visa, `unaligned` is that of
+    xegpu-legalize. `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name is lowered.
     """
 
     target: str = ""
@@ -96,6 +97,7 @@ class XeGPUToVisaPipeline(Pipeline):
         passes = [
             *(step(name, kernel=self.kernel) for name in _ABOVE),
             _CLEAN,
+            step("xegpu-strength-reduce", **common, **limits),
             step("xegpu-legalize", unaligned=self.unaligned, **common),
             _CLEAN,
             step("xegpu-to-visa", **common, **limits),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mlir import ir
+from xegpu_py.passes.common.values import is_used
 
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, register_pass
@@ -33,7 +34,7 @@ class XeGPUDce(Pass):
         harmless = frozenset[str]() if self.keep_loads else frozenset(["read"])
         # Users come after what they use, so that one pass from the end finds chains of dead ops too.
         for inner in reversed(walk(op)):
-            if any(_is_used(result) for result in inner.results):
+            if any(is_used(result) for result in inner.results):
                 continue
             view = inner.opview
             own = isinstance(view, Operation) and view.effects is not None and view.effects <= harmless
@@ -46,7 +47,3 @@ def _computes(op: ir.Operation) -> bool:
     if not len(op.results) or len(op.regions) or not op.name.startswith(("arith.", "math.", "index.", "vector.")):
         return False
     return not any(isinstance(v.type, ir.MemRefType) for v in op.operands)
-
-
-def _is_used(value: ir.Value) -> bool:
-    return next(iter(value.uses), None) is not None

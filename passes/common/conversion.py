@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 from mlir import ir
 from xegpu_py.passes.common.control_flow import FIXED_OPERANDS, STRUCTURED, successor_operands
 from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import attributes_of
+from xegpu_py.passes.common.values import attributes_of, is_used
 
 from xegpu_py.ir.diagnostics import Diagnostic, emit_error
 
@@ -185,7 +185,7 @@ class Conversion(PatternDriver):
     def finish(self) -> None:
         """Erase the replaced ops that have no uses."""
         for op in reversed(self._dead):
-            if not any(next(iter(result.uses), None) for result in op.results):
+            if not any(map(is_used, op.results)):
                 op.erase()
         for argument in reversed(self._dead_arguments):
             argument.owner.erase_argument(argument.arg_number)

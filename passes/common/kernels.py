@@ -25,6 +25,12 @@ DEFAULT_SIZE = 16
 WORK_ITEMS = "xegpu.work_items"
 """Attribute of a kernel of subgroups that was one of work items: the work items of a hardware thread."""
 
+
+def work_items(func: ir.Operation) -> int:
+    """Work items of a hardware thread if the kernel was written for work items; otherwise 0."""
+    return int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value) if WORK_ITEMS in func.attributes else 0
+
+
 CLEAN = "canonicalize{top-down=false},cse"
 """MLIR's passes that simplify what ours leave. From the bottom up: the other way `canonicalize` looks at a loop again
 for each op in it that changes, which takes the square of the number of values that the loop carries."""

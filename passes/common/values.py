@@ -96,6 +96,11 @@ def segments(op: ir.Operation) -> list[list[ir.Value]]:
     return [list(islice(rest, n)) for n in ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])]
 
 
+def is_used(value: ir.Value) -> bool:
+    """Whether a value has uses."""
+    return next(iter(value.uses), None) is not None
+
+
 def constant_of(value: ir.Value | int) -> int | None:
     """The value of a constant integer; None for other values."""
     if isinstance(value, int):

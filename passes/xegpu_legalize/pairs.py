@@ -13,7 +13,7 @@ from xegpu_py.passes.common.builders import extract, extract_slice, with_shape
 from xegpu_py.passes.common.control_flow import terminator, yielded
 from xegpu_py.passes.common.messages import block_load, block_problem, hints_of
 from xegpu_py.passes.common.ops import only_reads
-from xegpu_py.passes.common.values import attributes_of, constant_of, defining_op, shape_of
+from xegpu_py.passes.common.values import attributes_of, constant_of, defining_op, is_used, shape_of
 from xegpu_py.passes.xegpu_legalize.shapes import is_line
 
 from xegpu_py.ir.builtin import bit_width
@@ -192,7 +192,7 @@ def _join(pair: _Pair, wide: TensorDesc) -> None:
         b.erase()
     for _, right in reversed(pair.values):
         op = defining_op(right)
-        if op is not None and op.name.startswith("xegpu.") and next(iter(right.uses), None) is None:
+        if op is not None and op.name.startswith("xegpu.") and not is_used(right):
             op.erase()
 
 

@@ -57,9 +57,9 @@ class XeGPUToVisa(BodyPass):
         # The rules are imported here to keep the start of the tools fast.
         from xegpu_py.dialects import visa
         from xegpu_py.passes.common.gpu_functions import target_for
+        from xegpu_py.passes.common.ranges import Limits
         from xegpu_py.passes.common.target_rules import verify
         from xegpu_py.passes.xegpu_to_visa.kernel import lower_kernel
-        from xegpu_py.passes.xegpu_to_visa.ranges import Limits
 
         wanted = [
             f for f in visa.kernels(op) if self.kernel in ("", visa.name_of(f)) and not visa.is_lowered(f, bodies)

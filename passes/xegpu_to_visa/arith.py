@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from mlir import ir
 from xegpu_py.passes.common.builders import FLOAT_PREDICATES, PREDICATES
+from xegpu_py.passes.common.ranges import within
 from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
-from xegpu_py.passes.xegpu_to_visa.ranges import within
 from xegpu_py.passes.xegpu_to_visa.scf import choose
 from xegpu_py.passes.xegpu_to_visa.values import NARROW, Const, KnownMask, Mask, Numbers, Reg, bounds_of, is_handle
 from xegpu_py.passes.xegpu_to_visa.wide import combiner, high_product, low_half, product

@@ -9,11 +9,11 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.messages import block_load, caches_of
+from xegpu_py.passes.common.ranges import join
 from xegpu_py.passes.common.registers import element_bytes, register_type, shape_and_element, unsigned
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lines import load_line, prefetch_line, store_line
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.ranges import join
 from xegpu_py.passes.xegpu_to_visa.values import (
     NARROW,
     Block,

@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from mlir import ir
-from msgspec import structs
-from xegpu_py.passes.common.kernels import WORK_ITEMS, symbol_of
+from xegpu_py.passes.common.kernels import symbol_of, work_items
+from xegpu_py.passes.common.ranges import Limits, Ranges, limits_of
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.memref import shared
-from xegpu_py.passes.xegpu_to_visa.ranges import Limits, Ranges
 
 from xegpu_py.ir.calls import is_print
 from xegpu_py.ir.diagnostics import error_at, position_of
@@ -42,8 +41,7 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
         raise error_at(where, message, "xegpu-lift-cf makes scf ops of branches")
     block = body[0]
     emit = Emitter(target, where=where)
-    limits = structs.replace(limits or Limits(), threads=target.threads, lanes=max(_work_items(func), 1))
-    limits = structs.replace(limits, known_grid=_known(func, "grid"), known_block=_known(func, "block"))
+    limits = limits_of(func, target, limits or Limits())
     low = Lowering(target, emit, Ranges(func, limits), limits)
     count = len(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
     for i, argument in enumerate(block.arguments):
@@ -61,22 +59,11 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     fixed = frozenset(i.var for i in emit.inputs)
     merged = coalesce(emit.instructions, target, fixed)
     expand(emit, merged)
-    return _program(name, emit, low, merged, where, _work_items(func))
-
-
-def _known(func: ir.Operation, what: str) -> tuple[int, ...]:
-    """The extents of the grid or of a workgroup, if the kernel has them as attributes."""
-    name = f"known_{what}_size"
-    return tuple(ir.DenseI32ArrayAttr(func.attributes[name])) if name in func.attributes else ()
-
-
-def _work_items(func: ir.Operation) -> int:
-    """Work items of a hardware thread if the kernel was written for work items; otherwise 0."""
-    return int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value) if WORK_ITEMS in func.attributes else 0
+    return _program(name, emit, low, merged, where, work_items(func))
 
 
 def _program(
-    name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Variable], where: Any, work_items: int
+    name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Variable], where: Any, items: int
 ) -> Program:
     """The program after coalescing, without unused variables."""
     renamed: dict[Any, Any] = dict(merged)
@@ -91,8 +78,8 @@ def _program(
     variables = [v for v in all_variables if v in used]
     variables.sort(key=lambda v: v.alias is not None)
     attributes: dict[str, int | str] = {"Target": "cm", "SimdSize": 16 if low.target.grf_bytes == 64 else 8}
-    if work_items:
-        attributes = {"Target": "3d", "SimdSize": work_items}
+    if items:
+        attributes = {"Target": "3d", "SimdSize": items}
     if low.slm_bytes:
         attributes["SLMSize"] = -(-low.slm_bytes // 1024)
     if low.barriers:

@@ -14,14 +14,13 @@ from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.elements import byte_memref, memref_bits
 from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.ranges import Bounds, Limits, Ranges
 from xegpu_py.passes.common.registers import INDEX, register_type, shape_and_element
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_to_visa.emit import ALIGNMENTS, Emitter, const
-from xegpu_py.passes.xegpu_to_visa.ranges import Limits, Ranges
 from xegpu_py.passes.xegpu_to_visa.values import (
     NARROW,
     Block,
-    Bounds,
     Const,
     KnownMask,
     Mask,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from msgspec import Struct
+from xegpu_py.passes.common.ranges import Bounds, full, within
 from xegpu_py.passes.common.registers import INDEX
 
 from xegpu_py.numerics.formats import TYPES, Format
@@ -13,15 +14,12 @@ from xegpu_py.visa.operands import Predicate, Variable
 NARROW = "d"
 """The register type of an index that is known to fit in 32 bits."""
 
-Bounds = tuple[int, int]
-"""Lower and upper bound of integers, inclusive."""
-
-_NARROW_BOUNDS: Bounds = (-(1 << 31), (1 << 31) - 1)
+_NARROW_BOUNDS: Bounds = full(32)
 
 
 def index_type(bounds: Bounds) -> str:
     """The register type of indices with these bounds."""
-    return NARROW if _NARROW_BOUNDS[0] <= bounds[0] and bounds[1] <= _NARROW_BOUNDS[1] else INDEX
+    return NARROW if within(bounds, _NARROW_BOUNDS) else INDEX
 
 
 def clamp(bounds: Bounds) -> Bounds:

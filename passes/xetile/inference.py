@@ -8,7 +8,7 @@ from mlir import ir
 from xegpu_py.dialects.xetile import BroadcastOp, ConvertLayoutOp, ReductionOp, Tile, TileMmaOp, TransposeOp, WgMap
 from xegpu_py.dialects.xetile.interfaces import TileAccess
 from xegpu_py.passes.common.control_flow import STRUCTURED, Use, forwarded
-from xegpu_py.passes.common.values import is_vector, shape_of
+from xegpu_py.passes.common.values import is_used, is_vector, shape_of
 from xegpu_py.passes.xetile.conversion import is_tile
 from xegpu_py.passes.xetile.layouts import Layouts, check_counts, factors
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
@@ -47,7 +47,7 @@ def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
     elif is_vector(value) and len(shape_of(value)) > 2:
         # Each subgroup has the whole vector.
         return
-    elif next(iter(value.uses), None) is not None or not is_splat(op):
+    elif is_used(value) or not is_splat(op):
         what = "a tile's" if is_tile(value) else "the vector's"
         emit_error(
             op,

@@ -8,7 +8,7 @@ from mlir import ir
 from xegpu_py.dialects.xetile import BroadcastOp, ReductionOp, TransposeOp
 from xegpu_py.dialects.xetile.agreement import attached_map
 from xegpu_py.passes.common.builders import broadcast, extract, shape_cast, with_shape
-from xegpu_py.passes.common.values import is_vector, shape_of
+from xegpu_py.passes.common.values import is_used, is_vector, shape_of
 from xegpu_py.passes.xetile.vectors import is_splat, splat_of
 
 from xegpu_py.ir.combining import CombiningKind
@@ -34,7 +34,7 @@ def use_tile_ops(func: ir.Operation) -> None:
             op.results[0].replace_all_uses_with(made)
             op.erase()
     for op in reversed(casts):
-        if next(iter(op.results[0].uses), None) is None:
+        if not is_used(op.results[0]):
             op.erase()
 
 

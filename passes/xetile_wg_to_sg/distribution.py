@@ -24,7 +24,7 @@ from xegpu_py.dialects.xetile.compute import subgroups
 from xegpu_py.passes.common.builders import Index, add, compare, create, if_, index, integer_array, like, with_shape
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import attributes_of, element_of, is_vector, shape_of
+from xegpu_py.passes.common.values import attributes_of, element_of, is_used, is_vector, shape_of
 from xegpu_py.passes.xetile.conversion import Pattern, TileConversion, is_tile
 from xegpu_py.passes.xetile.layouts import ACROSS, Layouts, across, bitcast_map, check_counts
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
@@ -319,7 +319,7 @@ def store(d: Distribution, view: Any) -> list[ir.Value]:
 
     if first is None:
         return act()
-    if updates and next(iter(view.result.uses), None) is not None:
+    if updates and is_used(view.result):
         return d.subgroup.by_first(act, element_of(view.value), own, view.operation)
     if_(first, [], lambda: act()[:0])
     return values if updates else []

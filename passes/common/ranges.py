@@ -11,16 +11,19 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from mlir import ir
-from msgspec import Struct
+from msgspec import Struct, structs
 from xegpu_py.passes.common.control_flow import yielded
-from xegpu_py.passes.common.kernels import GRID_LIMIT
+from xegpu_py.passes.common.kernels import GRID_LIMIT, work_items
 from xegpu_py.passes.common.registers import shape_and_element
-from xegpu_py.passes.xegpu_to_visa.values import Bounds
 
 from xegpu_py.ir.builtin import bit_width, enumerator, is_integer
 from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.dense import integer_elements
+from xegpu_py.target import Target
+
+Bounds = tuple[int, int]
+"""Lower and upper bound of integers, inclusive."""
 
 _GRID_MOST = (1 << 32) - 1
 _BYTES_MOST = 1 << 57
@@ -81,6 +84,16 @@ class Limits(Struct, frozen=True):
             "lane_id": (0, self.lanes - 1),
             "subgroup_size": (1, self.lanes),
         }[kind]
+
+
+def limits_of(func: ir.Operation, target: Target, limits: Limits) -> Limits:
+    """Limits of the launches of any kernel with what a kernel and its target add."""
+    grid, block = (
+        tuple(ir.DenseI32ArrayAttr(func.attributes[name])) if name in func.attributes else ()
+        for name in ("known_grid_size", "known_block_size")
+    )
+    lanes = max(work_items(func), 1)
+    return structs.replace(limits, threads=target.threads, lanes=lanes, known_grid=grid, known_block=block)
 
 
 def full(bits: int) -> Bounds:
