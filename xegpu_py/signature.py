@@ -107,9 +107,11 @@ class Parameter(Struct, frozen=True):
         own = [s // argument.itemsize for s in argument.strides]
         each = 8 // element_bits(self.element) if self.is_packed else 1
         strides = [n if n is None or i == len(own) - 1 else n // each for i, n in enumerate(self.strides)]
-        fits = all(
-            want in (None, have) or size == 1 for want, have, size in zip(strides, own, argument.shape)
-        ) and not any(s % argument.itemsize for s in argument.strides)
+        # numpy gives empty arrays strides of 0.
+        fits = not argument.size or all(
+            (want in (None, have) or size == 1) and not s % argument.itemsize
+            for want, have, size, s in zip(strides, own, argument.shape, argument.strides)
+        )
         if not fits:
             raise ValueError(f"{title} cannot be an array of strides {tuple(own)} elements")
         if self.offset not in (0, None):

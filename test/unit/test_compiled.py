@@ -187,6 +187,22 @@ def test_strides_that_do_not_fit(array, message):
         fill(array, np.int16(1))
 
 
+@pytest.mark.parametrize("engine", ["both", "reference"])
+def test_empty_arrays_fit_any_strides(engine):
+    text = """gpu.module @m {
+      gpu.func @rows(%m: memref<?x8xi16, strided<[?, 1], offset: ?>>, %out: memref<1xi64>) kernel {
+        %c0 = arith.constant 0 : index
+        %rows = memref.dim %m, %c0 : memref<?x8xi16, strided<[?, 1], offset: ?>>
+        %found = arith.index_cast %rows : index to i64
+        memref.store %found, %out[%c0] : memref<1xi64>
+        gpu.return
+      }
+    }"""
+    out = np.full(1, -1)
+    xegpu_py.compile(text, engine=engine)(np.lib.stride_tricks.as_strided(np.zeros(1, np.int16), (0, 8), (0, 0)), out)
+    assert out == 0
+
+
 @pytest.mark.parametrize(
     ("value", "error"), [(40_000, ValueError), (1.5, TypeError), (np.float32(1), TypeError)], ids=str
 )

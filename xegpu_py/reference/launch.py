@@ -230,7 +230,7 @@ def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, An
     if kind.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank, kind.context)):
         if not argument.flags.c_contiguous:
             raise ValueError(f"{title} must lie in memory in row-major order; numpy.ascontiguousarray makes it so")
-    elif any(w not in (unknown, have) and n != 1 for w, have, n in zip(strides, own, argument.shape)):
+    elif argument.size and any(w not in (unknown, have) and n != 1 for w, have, n in zip(strides, own, argument.shape)):
         raise ValueError(f"{title} cannot be an array of strides {tuple(own)} elements")
     elif offset not in (0, unknown):
         raise ValueError(f"{title} begins {offset} elements into its buffer, which no array does; let it be dynamic")
