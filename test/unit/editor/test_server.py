@@ -184,8 +184,11 @@ async def test_formatting(client):
 
 @pytest.mark.asyncio
 async def test_show_lowered_opens_the_assembly(client):
-    opened(client, GEMM)
-    params = lsp.ExecuteCommandParams("xegpu.showLowered", [URI, {"line": 5, "character": 0}])
+    document = opened(client, GEMM)
+    here = lsp.Range(lsp.Position(5, 0), lsp.Position(5, 0))
+    asked = lsp.CodeActionParams(document, here, lsp.CodeActionContext([]))
+    (action,) = await client.text_document_code_action_async(asked)
+    params = lsp.ExecuteCommandParams(action.command.command, action.command.arguments)
     text = await client.workspace_execute_command_async(params)
     assert '.kernel "gemm"' in text and "dpas.bf.bf.8.8" in text
     # The assembly itself is a file that the server knows.
