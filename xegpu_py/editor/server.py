@@ -207,13 +207,12 @@ def make(version: str) -> Server:
             return []
         return [lsp.TextEdit(server.range(uri, 0, len(document.source.text)), made)]
 
-    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.Source]))
-    def actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION)
+    def actions(params: lsp.CodeActionParams) -> list[lsp.Command]:
         uri = params.text_document.uri
         if "gpu.func" not in server.document(uri).source.text:
             return []
-        command = lsp.Command("Show the kernel's assembly", SHOW_LOWERED, arguments=[uri, params.range.start])
-        return [lsp.CodeAction(command.title, lsp.CodeActionKind.Source, command=command)]
+        return [lsp.Command("Show the kernel's assembly", SHOW_LOWERED, arguments=[uri, params.range.start])]
 
     @server.command(SHOW_LOWERED)
     async def show_lowered(uri: str, position: lsp.Position | None = None) -> str | None:

@@ -188,7 +188,7 @@ async def test_show_lowered_opens_the_assembly(client):
     here = lsp.Range(lsp.Position(5, 0), lsp.Position(5, 0))
     asked = lsp.CodeActionParams(document, here, lsp.CodeActionContext([]))
     (action,) = await client.text_document_code_action_async(asked)
-    params = lsp.ExecuteCommandParams(action.command.command, action.command.arguments)
+    params = lsp.ExecuteCommandParams(action.command, action.arguments)
     text = await client.workspace_execute_command_async(params)
     assert '.kernel "gemm"' in text and "dpas.bf.bf.8.8" in text
     # The assembly itself is a file that the server knows.
