@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
 
+import numpy as np
 from mlir import ir as mlir
 from msgspec import structs
 
@@ -17,7 +18,7 @@ from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.passes import collector_paused
-from xegpu_py.kernel import Kernel
+from xegpu_py.kernel import Kernel, Prepared
 from xegpu_py.lowered import (
     Lowered,
     ModuleSource,
@@ -37,7 +38,7 @@ from xegpu_py.surfaces import unaligned_surfaces
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
-from xegpu_py.visa.program import extent
+from xegpu_py.visa.program import Dim, extent
 
 _SSA_NAME = re.compile(r"%[\w$.-]+")
 
@@ -82,6 +83,8 @@ class CompiledKernel:
         self.name, self.remarks = lowered.name, lowered.remarks
         self.kernel = Kernel(lowered.program, source=lowered.source, **options)
         self.stats: Statistics | None = None
+        # The last call's key, version and arguments, if a call with the same key need not prepare them again.
+        self._last: tuple[tuple[object, ...], CompiledKernel, Prepared] | None = None
 
     @functools.cached_property
     def types(self) -> tuple[mlir.Type, ...]:
@@ -182,17 +185,49 @@ class CompiledKernel:
                 f"kernel '{self.name}' takes {len(parameters)} arguments ({expected}), not {len(arguments)}"
             )
         block = _block(block, self.block, self.subgroups)
+        key = self._key(arguments, extent(grid, "grid"), extent(block, "block"))
+        held, last = PackedArrays(), self._last
+        if key is not None and last is not None and last[0] == key:
+            _, version, prepared = last
+        else:
+            version, prepared = self._prepared(arguments, grid, block, held)
+            again = prepared.staged is None and not version.kernel.program.prints
+            self._last = (key, version, prepared) if key is not None and again else None
+        try:
+            version.stats = self.stats = version.kernel.run(prepared)
+        except DiagnosticError as e:
+            e.diagnostics = [_with_remedy(d) for d in e.diagnostics]
+            raise
+        finally:
+            held.write_back()
+        return self.stats
+
+    def _key(self, arguments: Sequence[Any], grid: Dim, block: Dim) -> tuple[object, ...] | None:
+        """All that preparing a call looks at, without the contents of arrays; None if it looks at contents too."""
+        key: list[object] = [grid, block]
+        for parameter, given in zip(self._lowered.parameters, arguments):
+            if parameter.is_memref and type(given) is np.ndarray and not parameter.is_packed:
+                place = given.__array_interface__["data"]
+                key.append((place, given.shape, given.strides, given.dtype))
+            elif type(given) in (bool, int, float):
+                key.append((type(given), repr(given)))
+            else:
+                return None
+        return tuple(key)
+
+    def _prepared(
+        self, arguments: Sequence[Any], grid: int | Sequence[int], block: int | Sequence[int], held: PackedArrays
+    ) -> tuple[CompiledKernel, Prepared]:
+        """The version of the kernel that a call runs, and the arguments with which it does; see `__call__`."""
+        parameters = self._lowered.parameters
         for what, given in (("grid", grid), ("block", block)):
             wanted = self._lowered.known.get(what)
             if wanted and extent(given, what) != wanted:
                 raise ValueError(f"'{what}' must be {wanted}, which the kernel says by known_{what}_size, not {given}")
-        held = PackedArrays()
         arguments = tuple(self._packed(arguments, held))
         version = self.version_for(arguments, grid)
         if version is not self:
-            self.stats = version(*arguments, grid=grid, block=block)
-            held.write_back()
-            return self.stats
+            return version._prepared(arguments, grid, block, held)
         # If there are other versions, the right one has been chosen already.
         more = beyond(parameters, arguments, grid, self._lowered.limits) if self._again is None else None
         if more:
@@ -212,14 +247,7 @@ class CompiledKernel:
             values |= found
             titles |= dict.fromkeys(found, title)
         names = [item.var.name for item in self.kernel.program.arguments]
-        try:
-            self.stats = self.kernel.launch([values[n] for n in names], [titles[n] for n in names], grid, block)
-        except DiagnosticError as e:
-            e.diagnostics = [_with_remedy(d) for d in e.diagnostics]
-            raise
-        finally:
-            held.write_back()
-        return self.stats
+        return self, self.kernel.prepare([values[n] for n in names], [titles[n] for n in names], grid, block)
 
     def _packed(self, arguments: Sequence[Any], held: PackedArrays) -> Sequence[Any]:
         """The arguments, with arrays of 2-bit and 4-bit elements packed."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.engines.memory import RuntimeFault
@@ -27,6 +28,22 @@ CHECKS = ("memory", "uninit", "races")
 """The checks of a running kernel. `memory` finds accesses outside of allocations; both engines always check them.
 `uninit` finds reads of registers that were never written. `races` finds unordered accesses of one byte by two threads.
 """
+
+
+class Prepared(Struct, frozen=True):
+    """The arguments of a launch.
+
+    Attributes:
+        size: the grid.
+        values: the bytes of each argument, by the name of its input.
+        memory: global memory with the arrays.
+        staged: the arrays, if some are copies; otherwise the kernel accesses all in place, and the caller keeps them.
+    """
+
+    size: Grid
+    values: dict[str, bytes]
+    memory: DeviceMemory
+    staged: Staged | None
 
 
 class Kernel:
@@ -162,17 +179,17 @@ class Kernel:
                 f"kernel '{self.program.name}' takes {len(inputs)} arguments ({names}), not {len(arguments)}"
             )
         titles = [f"argument '{i.var.name}'" for i in inputs]
-        return self.launch(arguments, titles, grid, block, packed=True)
+        return self.run(self.prepare(arguments, titles, grid, block, packed=True))
 
-    def launch(
+    def prepare(
         self,
         arguments: Sequence[Any],
         titles: Sequence[str],
         grid: int | Sequence[int] = 1,
         block: int | Sequence[int] = 1,
         packed: bool = False,
-    ) -> Statistics:
-        """Run the kernel; see `__call__`.
+    ) -> Prepared:
+        """Check the arguments of a launch, and move them to device memory; arguments and errors as in `__call__`.
 
         Args:
             titles: the name of each argument in messages.
@@ -190,8 +207,12 @@ class Kernel:
             else:
                 values[item.var.name] = _by_value(item, argument, title)
         values |= staged.addresses()
+        return Prepared(size, values, memory, None if staged.in_place else staged)
+
+    def run(self, prepared: Prepared) -> Statistics:
+        """Launch the kernel on prepared arguments; errors as in `__call__`."""
         try:
-            done = self.launcher.run(size, values, memory)
+            done = self.launcher.run(prepared.size, prepared.values, prepared.memory)
         except RuntimeFault as fault:
             raise DiagnosticError([_diagnostic(fault)], self._sources) from None
         except EngineMismatch as mismatch:
@@ -202,7 +223,8 @@ class Kernel:
             note = Diagnostic("note", "the interpreter runs it: engine='interpreter', or --engine=interpreter", where)
             message = f"kernel '{self.program.name}' has no native code: {failure}"
             raise DiagnosticError([Diagnostic("error", message, where, (note,))], self._sources) from None
-        staged.write_back(self.program.name)
+        if prepared.staged:
+            prepared.staged.write_back(self.program.name)
         return done
 
     def _check_block(self, size: Grid) -> None:

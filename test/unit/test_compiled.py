@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py.kernel import Kernel
 
 TEXT = """gpu.module @kernels {
   gpu.func @scale(%from: memref<4x32xf32>, %factor: f32, %to: memref<4x?xf32>) kernel {
@@ -70,6 +71,40 @@ def test_arrays_are_changed_in_place():
     assert (y.ctypes.data, y.base is owner) == (address, True)
     assert y[3, 15] == x[3, 15] / 2
     np.testing.assert_array_equal(x, data()[0])
+
+
+def test_calls_with_the_same_arguments_are_prepared_once(monkeypatch):
+    """Contents may change between such calls. Anything else that a call looks at is looked at again."""
+    prepare, calls = Kernel.prepare, []
+    monkeypatch.setattr(Kernel, "prepare", lambda *given, **named: calls.append(1) or prepare(*given, **named))
+    kernel, (x, y), grid = scale(engine="jit"), data(), [4]
+
+    def result(factor: float, to: np.ndarray = y) -> np.ndarray:
+        to[:] = 7
+        kernel(x, factor, to, grid=grid)
+        return to[:, :16].copy()
+
+    for add in range(3):
+        x += add
+        np.testing.assert_array_equal(result(2.0), 2 * x[:, :16])
+    assert len(calls) == 1
+    x[:] = 1
+    assert not np.signbit(result(0.0)).any()
+    assert np.signbit(result(-0.0)).all()
+    grid[0] = 2
+    np.testing.assert_array_equal(result(-0.0)[:, 0], [0, 0, 7, 7])
+    grid[0] = 4
+    np.testing.assert_array_equal(result(3.0, np.zeros((4, 100), np.float32)[:, 4:52].copy()), 3 * x[:, :16])
+    np.testing.assert_array_equal(result(3.0), 3 * x[:, :16])
+    with pytest.raises(TypeError, match="must be an array of float32"):
+        kernel(x.view(np.int32), 3.0, y, grid=grid)
+    y[:] = 7
+    y.flags.writeable = False
+    with pytest.raises(ValueError, match="is read-only"):
+        kernel(x, 3.0, y, grid=grid)
+    y.flags.writeable = True
+    np.testing.assert_array_equal(result(5.0), 5 * x[:, :16])
+    assert len(calls) == 8
 
 
 def test_one_array_twice_is_one_and_what_overlaps_otherwise_is_refused():

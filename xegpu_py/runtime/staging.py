@@ -108,6 +108,11 @@ class Staged:
             for m in members
         }
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the kernel accesses all arrays where they are."""
+        return not self._packed and not self._groups
+
     def write_back(self, kernel: str) -> None:
         """Copy the arrays that the kernel changed back.
 

@@ -312,7 +312,7 @@ class _Team(Struct, dict=True):
             if not brief:
                 self._start(threads)
             # This thread returns regularly to check for signals and to show progress.
-            for _ in own.steps():
+            for _ in own.steps(brief and self.size > 1):
                 if not threads:
                     self._start(threads)
                 self._show(progress)
@@ -374,6 +374,8 @@ class _Worker:
         self.traffic = aligned(8 * len(TRAFFIC)).view(np.int64)
         self.slot: _Slot | None = None
         self._spare: list[_Slot] = []
+        # Rounds after which native code returns to Python, as found by earlier launches.
+        self._patience = _PATIENCE
         self._panels = Panels(jit.panel_bytes, jit.step_bytes) if jit.panel_bytes else None
         self._golden_call = GOLDEN_CALL(lambda _, at, block, active: self.golden(at, block, active))
         self.context = Context.from_buffer(aligned(ctypes.sizeof(Context)).data)
@@ -405,7 +407,7 @@ class _Worker:
         launch, context = team.launch, self.context
         if self.slot is None or self.own.threads != launch.threads or launch.shadow:
             self._spare.clear()
-            self.slot = self._new_slot()
+            self.slot, self._patience = self._new_slot(), _PATIENCE
         if launch.shadow:
             launch.shadow.use(self.context)
         context.buffers, context.table = len(team.table), team.table.ctypes.data
@@ -433,14 +435,17 @@ class _Worker:
         except BaseException as error:
             self.team.fail(self.own.group, error)
 
-    def steps(self) -> Iterator[None]:
+    def steps(self, brief: bool) -> Iterator[None]:
         """Run workgroups until there are no more, in steps between which Python handles signals.
+
+        Args:
+            brief: whether the first step is a short one.
 
         Raises:
             KeyboardInterrupt: if the user interrupted the launch.
         """
         try:
-            for _ in self._steps(_PATIENCE):
+            for _ in self._steps(_PATIENCE if brief else self._patience):
                 yield
         except Exception as error:
             self.team.fail(self.own.group, error)
@@ -473,8 +478,10 @@ class _Worker:
             for status in self._native(driver.launch, patience):
                 if status == Status.PAUSED:
                     yield
-            if patience < _MOST_PATIENCE and time.perf_counter() - begun < _POLL / 10:
+            brief = context.patience <= 0 and time.perf_counter() - begun < _POLL / 10
+            if brief and patience < _MOST_PATIENCE:
                 patience *= 2
+                self._patience = patience
             if status == Status.YIELDED:
                 # This workgroup waits for other workgroups, which run before it continues.
                 self.own.group = context.first
