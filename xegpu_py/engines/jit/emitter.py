@@ -46,6 +46,12 @@ class Queue(Struct, frozen=True):
     flush: str
 
 
+def is_independent(program: Program) -> bool:
+    """Whether threads can run in any order; they have no local memory, barriers or atomics."""
+    specs = [INSTRUCTIONS[inst.name] for inst in program.instructions]
+    return not program.slm_bytes and not any(s.barrier or s.category in ("atomic", "sync") for s in specs)
+
+
 @analysis
 def _messages(program: Program) -> list[int]:
     """The indices of a program's messages."""

@@ -39,6 +39,12 @@ KNOWN: dict[str, tuple[str, frozenset[str]]] = {
 }
 """CPUs by LLVM's names: their architecture, and the features that matter here. LLVM knows the others itself."""
 
+LINE_BYTES = 64
+"""The size of a cache line, of x86 and of most others."""
+
+STREAMED_BYTES = 1 << 21
+"""The size of results that are stored past the caches: as much as a second-level cache holds, or more."""
+
 _REGISTERS_ABOVE_16 = ("avx512vl", "neon")
 
 

@@ -50,12 +50,6 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers, layout.watch, layout.races)
 
 
-def is_independent(program: Program) -> bool:
-    """Whether threads can run in any order; see `Plan`."""
-    specs = [INSTRUCTIONS[inst.name] for inst in program.instructions]
-    return not program.slm_bytes and not any(s.barrier or s.category in ("atomic", "sync") for s in specs)
-
-
 def given_bytes(program: Program, layout: Layout, keep: bool) -> int:
     """Bytes of the register file, from the first on, that a thread may read before it has written them.
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.frame import context_offset
-from xegpu_py.engines.jit.host import Host
+from xegpu_py.engines.jit.host import LINE_BYTES, Host
 from xegpu_py.engines.memory import aligned
 
 _HEAD, _FLOOR, _SPAN, _NEXT, _RING, _END, _STEPS, _SOURCES = range(0, 64, 8)
@@ -47,10 +47,9 @@ _BEFORE, _PLACE, _MOVED = 32, 40, 48
 
 _LIST = _TABLE + _ENTRY * _ENTRIES
 _LIST_BYTES = 1 << 15
-_LINE = 64
 _LINES_AT_ONCE = 2
-"""The offset and size in bytes of the list of lines to prefetch, which has one pointer for each line; the size in bytes
-of a line; and the number of lines that are prefetched at each step of a multiplication.
+"""The offset and size in bytes of the list of lines to prefetch, which has one pointer for each line; and the number of
+lines that are prefetched at each step of a multiplication.
 
 The panel that is being made determines the lines that later iterations of the loop load. A core can wait for about 16
 lines at once, and a prefetch beyond these blocks all other loads. So only a few lines are prefetched at a time, spread
@@ -250,7 +249,7 @@ def list_lines(code: Code, ctx: Value, ahead: Ahead) -> None:
     start = code.add(code.cast("ptrtoint", panels, "i64"), code.const(_LIST, "i64"))
     empty = code.icmp("eq", cursor, stop)
     place = code.select(empty, start, stop)
-    across = range(0, ahead.row_bytes, _LINE)
+    across = range(0, ahead.row_bytes, LINE_BYTES)
     count = ahead.rows * len(across)
     end = code.add(place, code.const(8 * count, "i64"))
     room = code.icmp("ule", end, code.add(start, code.const(_LIST_BYTES, "i64")))

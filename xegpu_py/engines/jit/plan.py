@@ -10,9 +10,10 @@ from msgspec import Struct, structs
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit.cache import Cache, digest, package_state
 from xegpu_py.engines.jit.control import block_starts
+from xegpu_py.engines.jit.emitter import is_independent
 from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.kernel import functions_of_program, given_bytes, is_independent, matrices_of
+from xegpu_py.engines.jit.kernel import functions_of_program, given_bytes, matrices_of
 from xegpu_py.engines.jit.llvm import Loaded
 from xegpu_py.engines.jit.native import key_of, thread_code, versions
 from xegpu_py.numerics.dpas import Model
@@ -29,7 +30,7 @@ class Plan(Struct, frozen=True):
         length: the number of instructions.
         tables: names of the tables that the code looks into.
         code: the key of the code in caches.
-        independent: whether threads can run in any order: they have no local memory, barriers or atomics.
+        independent: see `is_independent`.
         given: bytes of the register file, from the first on, that threads may read before they write them.
         panel_bytes, step_bytes: the size of panels, and of those of a step of a loop; see `Panels`.
     """

@@ -10,8 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
-from xegpu_py.engines.jit.emitter import Emitter, prefetch_line, prefetch_next
+from xegpu_py.engines.jit.emitter import Emitter, is_independent, prefetch_line, prefetch_next
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
+from xegpu_py.engines.jit.host import LINE_BYTES, STREAMED_BYTES
 from xegpu_py.engines.jit.matrices import Matrix, block_bytes
 from xegpu_py.engines.jit.panels import (
     Ahead,
@@ -498,6 +499,13 @@ class _Block:
             )
         return result
 
+    def _streamed(self, pointer: Value) -> Value:
+        """Whether rows of whole cache lines are stored past the caches: those of surfaces that do not fit there."""
+        code = self.code
+        address = code.cast("ptrtoint", pointer, "i64")
+        aligned = code.icmp("eq", code.mask(code.or_(address, self.pitch), LINE_BYTES - 1), 0)
+        return code.and_(aligned, code.icmp("uge", code.mul(self.height, self.pitch), STREAMED_BYTES))
+
     def store(self) -> str:
         """The function that stores a block."""
         code, shape = self.code, self.shape
@@ -506,13 +514,21 @@ class _Block:
 
         panels = self.emitter.matrices is not None and self.emitter.matrices.panel_bytes > 0
 
+        def rows(pointer: Value, streamed: bool = False) -> None:
+            for number in range(shape.height):
+                value = code.fetch(self.registers, number * columns * self.size, kind)
+                to = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
+                code.store(value, to, LINE_BYTES if streamed else 1, streamed)
+
         def whole(pointer: Value, _: Value) -> None:
             # In a GEMM, matrices evict the next workgroup's block before it is stored.
             if not panels:
                 self._prefetch_next(pointer, "store")
-            for number in range(shape.height):
-                value = code.fetch(self.registers, number * columns * self.size, kind)
-                code.store(value, code.at(pointer, code.mul(self.pitch, code.const(number, "i64"))))
+            streams = panels and is_independent(self.emitter.program) and shape.width * self.size % LINE_BYTES == 0
+            if streams:
+                code.choose(self._streamed(pointer), lambda: rows(pointer, True), lambda: rows(pointer))
+            else:
+                rows(pointer)
             code.ret(code.const(1, "i1"))
 
         def parts(pointer: Value, _: Value, inside: _Inside) -> None:
