@@ -9,6 +9,7 @@ from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root
+from xegpu_py.visa.memory import holds_payload
 from xegpu_py.visa.operands import Address, Flag, Immediate, Region, Variable
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.verify import instruction_problem
@@ -66,7 +67,10 @@ class Addresses:
         raw = self._places.raw(first.root, operand.var.type, first.at, first.at + size * inst.exec_size)
         if raw is None or plus not in _OFFSETS:
             return inst
-        changed = inst.replaced(values={**inst.values, "address": Address(raw.var, raw.offset, plus)})
+        address = Address(raw.var, raw.offset, plus)
+        changed = inst.replaced(values={**inst.values, "address": address})
+        if holds_payload(operand, inst, self._target) and not holds_payload(address, inst, self._target):
+            return inst
         return inst if instruction_problem(changed, self._target) else changed
 
     def sums(self, inst: Instruction) -> list[tuple[int, Source]]:

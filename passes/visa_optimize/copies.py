@@ -12,6 +12,7 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.memory import holds_payload
 from xegpu_py.visa.operands import BUILTINS, Address, Flag, Guard, Raw, Region, Variable, Vector
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import OperandSpec
@@ -57,6 +58,9 @@ class Copies:
             return inst
         root = None if isinstance(new, Flag) else new.var.root[0]
         dst = getattr(inst.values.get("dst"), "var", None)
+        payload = isinstance(value, Address) and holds_payload(value, inst, self._target)
+        if payload and not holds_payload(new, inst, self._target):
+            return inst
         if root is not None and dst is not None and not isinstance(inst["dst"], Flag) and dst.root[0] == root:
             # The instruction would overwrite bytes that it reads, and not all hardware executes it in one step.
             return inst

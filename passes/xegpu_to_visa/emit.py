@@ -27,7 +27,7 @@ from xegpu_py.visa.operands import (
     Vector,
 )
 from xegpu_py.visa.program import NOWHERE, Input, Instruction
-from xegpu_py.visa.spec import DataShape
+from xegpu_py.visa.spec import DataShape, payload_lanes
 
 T = TypeVar("T")
 
@@ -90,9 +90,13 @@ class Emitter(Struct):
         return Reg(self.variable(type_name, count), 0, count)
 
     def whole(self, type_name: str, count: int) -> Reg:
-        """New registers for `count` numbers, whole GRFs, as messages and dpas need them."""
+        """New registers for `count` numbers, whole GRFs, as messages and dpas need them.
+
+        Those of 64-bit numbers have room for the least lanes of a message.
+        """
         size = TYPES[type_name].bytes
-        padded = -(-count * size // self.target.grf_bytes) * self.target.grf_bytes // size
+        unit = max(self.target.grf_bytes, payload_lanes(1, self.target.grf_bytes) * size)
+        padded = -(-count * size // unit) * unit // size
         var = Variable(f"v{len(self.variables)}", type_name, padded, "GRF")
         self._declare(var)
         return Reg(var, 0, count)
@@ -158,10 +162,27 @@ class Emitter(Struct):
             offset: bytes to add to each.
             caches: the cache options for L1 and L3; "" for the hardware's own choice.
         """
-        address = Address(addresses.var, addresses.first * addresses.format.bytes, offset)
+        held = self._payload(addresses, lanes, 1 if data.transpose else payload_lanes(lanes, self.target.grf_bytes))
+        address = Address(held.var, held.first * held.format.bytes, offset)
         values: dict[str, Any] = {"address": address, "data": data, "caches": caches, **operands}
         values |= {"sfid": "slm", "address_size": "a32"} if slm else {"sfid": "ugm", "address_size": "a64"}
         self.emit(name, lanes, guard=guard, **values)
+
+    def _payload(self, addresses: Reg, lanes: int, room: int) -> Reg:
+        """The addresses of lanes at the start of a register, with registers for `room` lanes after it.
+
+        A message reads whole registers. The finalizer does not align its operand, and crashes if registers beyond the
+        last one would be read.
+        """
+        here = Reg(addresses.var, addresses.first, lanes)
+        if self.is_aligned(here) and (here.first + room) * here.format.bytes <= here.var.bytes:
+            return here
+        count = max(room, self.target.grf_bytes // here.format.bytes)
+
+        def copied() -> Reg:
+            return self.apply("mov", here.type, lanes, here, into=Reg(self.variable(here.type, count), 0, lanes))
+
+        return self.once(("payload", here, count), copied, hoists=False)
 
     @contextmanager
     def scope(self, is_branch: bool = False) -> Iterator[None]:

@@ -16,7 +16,7 @@ from xegpu_py.passes.xegpu_to_visa.values import NARROW, Const, KnownMask, Lanes
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Guard, Raw
-from xegpu_py.visa.spec import DataShape
+from xegpu_py.visa.spec import DataShape, payload_lanes
 
 
 def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: bool) -> Reg:
@@ -94,7 +94,8 @@ def guards(low: Lowering, op: ir.Operation, lanes: int, most: int = 32) -> list[
 
 def padded_row(low: Lowering, lanes: int, size: int) -> int:
     """Elements of a row of a message (one element per lane), padded to whole registers."""
-    return -(-lanes * size // low.target.grf_bytes) * low.target.grf_bytes // size
+    grf = low.target.grf_bytes
+    return -(-payload_lanes(lanes, grf) * size // grf) * grf // size
 
 
 def in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, shape: DataShape) -> Reg | None:

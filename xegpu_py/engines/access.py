@@ -147,10 +147,9 @@ def data_places(shape: DataShape, lanes: int, grf_bytes: int) -> Array:
     transposed messages the elements of one lane are adjacent.
     """
     size = shape.register_bytes
-    row = -(-lanes * size // grf_bytes) * grf_bytes
     if shape.transpose:
         return np.arange(shape.vector)[None, :] * size
-    return np.arange(lanes)[:, None] * size + np.arange(shape.vector)[None, :] * row
+    return np.arange(lanes)[:, None] * size + np.arange(shape.vector)[None, :] * shape.row_bytes(lanes, grf_bytes)
 
 
 def masker(inst: Instruction, layout: Layout) -> Mask:

@@ -95,7 +95,8 @@ def _effects(inst: Instruction, target: Target) -> Effects:
     single = spec.category in MESSAGES and inst.exec_size == 1
     data = inst.values.get("data")
     # The lanes of each element begin at a register and may leave the rest of it unwritten.
-    ragged = data and data.vector > 1 and not data.transpose and inst.exec_size * data.register_bytes % grf
+    rows = data.row_bytes(inst.exec_size, grf) if data and data.vector > 1 and not data.transpose else 0
+    ragged = rows and rows != inst.exec_size * data.register_bytes
     for slot in spec.slots:
         value = inst.values[slot.name]
         var = getattr(value, "var", None)

@@ -13,6 +13,9 @@ from xegpu_py.numerics.formats import TYPES
 
 PROGRAM = "GenX_IR"
 PACKAGE = "libigc-tools"
+OPTIONS = ("-enableHalfLSC",)
+"""Messages of half the lanes, which Intel's compiler uses. Without them, the registers of each message are those of 16
+(dg2) or 32 lanes, more than its compiler declares for 8 or 16."""
 SECONDS = 20.0
 
 _INSTRUCTIONS = re.compile(r"^//\.instCount (\d+)", re.MULTILINE)
@@ -83,7 +86,7 @@ def finalize(assembly: str, platform: str, registers: int | None = None, seconds
         (path / "kernel.visaasm").write_text(assembly, encoding="utf-8")
         try:
             done = subprocess.run(
-                [PROGRAM, "kernel.visaasm", "-platform", platform, *size, "-output"],
+                [PROGRAM, "kernel.visaasm", "-platform", platform, *size, *OPTIONS, "-output"],
                 cwd=path,
                 capture_output=True,
                 text=True,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from xegpu_py.target import Target
+from xegpu_py.visa.operands import Address, align_bytes
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import (
     Attribute,
@@ -20,6 +21,7 @@ from xegpu_py.visa.spec import (
     Shape,
     Use,
     all_of,
+    payload_lanes,
 )
 
 _LOAD_CACHES = Caches(("df.df", "uc.uc", "uc.ca", "ca.uc", "ca.ca", "st.uc", "st.ca", "ri.ca"))
@@ -34,14 +36,28 @@ def _data_bytes(inst: Instruction, target: Target) -> int:
     shape = inst["data"]
     if shape.transpose:
         return int(shape.vector * shape.register_bytes)
-    lanes = inst.exec_size * shape.register_bytes
     if shape.vector == 1:
-        return int(lanes)
-    return int(shape.vector * (-(-lanes // target.grf_bytes) * target.grf_bytes))
+        return int(inst.exec_size * shape.register_bytes)
+    return int(shape.vector * shape.row_bytes(inst.exec_size, target.grf_bytes))
 
 
 def _address_bytes(inst: Instruction, target: Target) -> int:
     return inst.exec_size * (8 if inst["address_size"] == "a64" else 4)
+
+
+def holds_payload(address: Address, inst: Instruction, target: Target) -> bool:
+    """Whether a gather or scatter message finds its addresses at this operand also on hardware.
+
+    The message reads whole registers, from the start of a register on. The finalizer neither aligns the variable nor
+    checks its size, so a variable that begins elsewhere gives wrong addresses, and one that is too small may end at
+    the last register, where the finalizer crashes.
+    """
+    grf, var = target.grf_bytes, address.var
+    size, data = 8 if inst["address_size"] == "a64" else 4, inst.values.get("data")
+    lanes = 1 if data is None or data.transpose else payload_lanes(inst.exec_size, grf)
+    root, inner = var.root
+    aligned = align_bytes(root.align, grf) >= grf and (inner + address.offset) % grf == 0
+    return aligned and address.offset + lanes * size <= var.bytes
 
 
 def _messages(inst: Instruction, target: Target) -> Problem:
@@ -64,9 +80,9 @@ def _messages(inst: Instruction, target: Target) -> Problem:
         return ("to slm has 32-bit addresses",)
     if inst["sfid"] == "ugm" and inst["address_size"] == "a32":
         return ("to ugm has 64-bit addresses", "it is stateless: an address is that of the whole memory")
-    lanes = 1 if shape.transpose else max(inst.exec_size, 8)
-    each = -(-lanes * shape.register_bytes * (shape.vector if shape.transpose else 1) // target.grf_bytes)
-    used = each if shape.transpose else shape.vector * each
+    grf = target.grf_bytes
+    each = shape.register_bytes if shape.transpose else shape.row_bytes(inst.exec_size, grf)
+    used = -(-shape.vector * each // grf)
     if used > target.message_grfs:
         return (f"moves {used} registers, but target {target.name} moves at most {target.message_grfs}",)
     return None

@@ -223,6 +223,14 @@ class InstructionSpec(Struct, frozen=True):
         return next(s for s in self.slots if s.name == name)
 
 
+def payload_lanes(lanes: int, grf_bytes: int) -> int:
+    """The lanes that a message of `lanes` lanes has room for in its registers: at least a GRF of dwords.
+
+    Source: the lengths of messages that Intel's finalizer encodes.
+    """
+    return max(lanes, grf_bytes // 4)
+
+
 class DataShape(Struct, frozen=True):
     """A message's data for each lane.
 
@@ -245,6 +253,10 @@ class DataShape(Struct, frozen=True):
     def register_bytes(self) -> int:
         """Bytes of an element in the register."""
         return int(self.size.partition("c")[2] or self.size[1:]) // 8
+
+    def row_bytes(self, lanes: int, grf_bytes: int) -> int:
+        """Bytes of one element of each lane in the registers of a message that is not transposed: whole registers."""
+        return -(-payload_lanes(lanes, grf_bytes) * self.register_bytes // grf_bytes) * grf_bytes
 
     def __str__(self) -> str:
         vector = f"x{self.vector}" if self.vector > 1 or self.transpose else ""

@@ -8,6 +8,7 @@ gpu.module @kernels {
   // CHECK: visa.lsc_load
   // CHECK: visa.add
   // CHECK-NEXT: visa.fence_sw
+  // CHECK-NEXT: visa.add (M1_NM, 1)
   // CHECK-NEXT: visa.lsc_load
   // PLAIN-LABEL: gpu.func @hint
   // PLAIN: visa.fence_sw

@@ -59,13 +59,16 @@ gpu.module @m {
     gpu.return
   }
 
-  // One dimension: transposed loads of up to 64 dwords, and single elements. An address is computed once.
+  // One dimension: transposed loads of up to 64 dwords, and single elements. An address is computed once,
+  // and moved to the start of a register, where messages read it.
   // CHECK-LABEL: gpu.func @lines(
   // CHECK: visa.mul (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in2(0,0)<0;1,0> 0x4:d
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in0(0,0)<0;1,0> [[V0]](0,0)<0;1,0>
-  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V2:%\w+]][0]:d32x64t flat[[[V1]][0]]:a64
-  // CHECK-NEXT: visa.lsc_store.ugm (M1_NM, 1) flat[[[V1]][0]]:a64 [[V2]][0]:d32x64t
-  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) {{%\w+}}[0]:d16c32 flat[%in1[0]]:a64
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[AT:%\w+]](0,0)<1> [[V1]](0,0)<0;1,0>
+  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V2:%\w+]][0]:d32x64t flat[[[AT]][0]]:a64
+  // CHECK-NEXT: visa.lsc_store.ugm (M1_NM, 1) flat[[[AT]][0]]:a64 [[V2]][0]:d32x64t
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[AT:%\w+]](0,0)<1> %in1(0,0)<0;1,0>
+  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) {{%\w+}}[0]:d16c32 flat[[[AT]][0]]:a64
   gpu.func @lines(%m: memref<1024xf32>, %h: memref<1024xf16>, %i: index) kernel {
     %d = xegpu.create_nd_tdesc %m[%i] {mode = vc} : memref<1024xf32> -> !line
     %x = xegpu.load_nd %d {mode = vc} : !line -> vector<64xf32>

@@ -110,7 +110,8 @@ class Gather:
         if self.shape.transpose:
             return start + element * self.held
         grf = self.machine.target.grf_bytes
-        row = -(-self.inst.exec_size * self.held // grf) * grf
+        # The registers of a message have room for a GRF of dwords at least.
+        row = -(-max(self.inst.exec_size, grf // 4) * self.held // grf) * grf
         return start + element * row + lane * self.held
 
     def world(self) -> World:
