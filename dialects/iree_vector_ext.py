@@ -104,7 +104,7 @@ class ToLayoutOp(Operation, dialect=IreeVectorExt, name="to_layout"):
         given, made = str(self.input.type), str(self.output.type)
         if given != made:
             self.fail(
-                f"has the input {given}, but the output {made}", "a layout says who holds elements, not their type"
+                f"has input type {given}, but output type {made}", "a layout does not change the type of a vector"
             )
         shape, _ = vector_of(made)
         wanted = self.layout.layout.shape
@@ -113,8 +113,8 @@ class ToLayoutOp(Operation, dialect=IreeVectorExt, name="to_layout"):
         for i, (size, n) in enumerate(zip(shape, wanted)):
             if size != n:
                 self.fail(
-                    f"dimension {i} of the vector is {size}, but that of the layout is {n}",
-                    "it is the product of the layout's five tiles",
+                    f"dimension {i} of the vector has size {size}, but that of the layout has size {n}",
+                    "the size of a layout's dimension is the product of the five tile sizes",
                 )
 
 
@@ -127,7 +127,7 @@ class _Boundary(Operation):
             vector_of(str(self.operation.results[0].type)),
         )
         if given != made:
-            self.fail(f"has input elements {given}, but output elements {made}")
+            self.fail(f"has input element type {given}, but output element type {made}")
 
 
 class ToSimdOp(_Boundary, dialect=IreeVectorExt, name="to_simd"):

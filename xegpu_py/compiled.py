@@ -182,7 +182,7 @@ class CompiledKernel:
         if len(arguments) != len(parameters):
             expected = ", ".join(f"{i}: {p.type}" for i, p in enumerate(parameters))
             raise TypeError(
-                f"kernel '{self.name}' takes {len(parameters)} arguments ({expected}), not {len(arguments)}"
+                f"kernel '{self.name}' takes {len(parameters)} arguments ({expected}), but got {len(arguments)}"
             )
         block = _block(block, self.block, self.subgroups)
         key = self._key(arguments, extent(grid, "grid"), extent(block, "block"))
@@ -223,7 +223,7 @@ class CompiledKernel:
         for what, given in (("grid", grid), ("block", block)):
             wanted = self._lowered.known.get(what)
             if wanted and extent(given, what) != wanted:
-                raise ValueError(f"'{what}' must be {wanted}, which the kernel says by known_{what}_size, not {given}")
+                raise ValueError(f"'{what}' must be {wanted}, as known_{what}_size says, but got {given}")
         arguments = tuple(self._packed(arguments, held))
         version = self.version_for(arguments, grid)
         if version is not self:
@@ -272,7 +272,7 @@ def _block(given: int | Sequence[int] | None, default: tuple[int, ...], subgroup
     if given is None:
         return default
     if subgroups and math.prod(extent(given, "block")) != subgroups:
-        raise ValueError(f"'block' must be {subgroups} subgroups, as the kernel's maps say, not {given}")
+        raise ValueError(f"'block' must be {subgroups} subgroups, as the kernel's maps say, but got {given}")
     return given
 
 

@@ -96,15 +96,15 @@ class Kernel:
         """
         gpu = target_of(target)
         if model not in MODELS:
-            raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
+            raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {model!r}")
         checks = (check,) if isinstance(check, str) else tuple(check)
         for name in checks:
             if name not in CHECKS:
                 raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
         if engine is not None and engine not in ENGINES:
-            raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, not {engine!r}")
+            raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, but got {engine!r}")
         if threads is not None and threads < 1:
-            raise ValueError(f"'threads' must be positive, not {threads}")
+            raise ValueError(f"'threads' must be positive, but got {threads}")
         if registers is not None and registers not in gpu.grf_counts:
             raise ValueError(f"target {target} has {' or '.join(map(str, gpu.grf_counts))} registers, not {registers}")
         self.program = program
@@ -176,7 +176,7 @@ class Kernel:
         if len(arguments) != len(inputs):
             names = ", ".join(i.var.name for i in inputs)
             raise TypeError(
-                f"kernel '{self.program.name}' takes {len(inputs)} arguments ({names}), not {len(arguments)}"
+                f"kernel '{self.program.name}' takes {len(inputs)} arguments ({names}), but got {len(arguments)}"
             )
         titles = [f"argument '{i.var.name}'" for i in inputs]
         return self.run(self.prepare(arguments, titles, grid, block, packed=True))
@@ -259,20 +259,20 @@ def _by_value(item: Input, argument: Any, title: str) -> bytes:
     try:
         array = np.asarray(argument)
     except ValueError:
-        raise TypeError(f"{what}, not {argument!r}") from None
+        raise TypeError(f"{what}, but got {argument!r}") from None
     if array.dtype == fmt.dtype and array.size == count:
         return array.tobytes()
     fits = np.issubdtype(array.dtype, np.integer) or (fmt.is_float and np.issubdtype(array.dtype, np.floating))
     # numpy represents integers of more than 64 bits as objects.
     if not fits and not (array.dtype == object and all(isinstance(v, int) for v in array.ravel())):
         given = array.dtype if isinstance(argument, (np.ndarray, np.generic)) else type(argument).__name__
-        raise TypeError(f"{what}, not {given}")
+        raise TypeError(f"{what}, but got {given}")
     if array.size != count:
-        raise ValueError(f"{what}, not {array.size} of them")
+        raise ValueError(f"{what}, but got {array.size} of them")
     if not fmt.is_float:
         info = np.iinfo(fmt.dtype)
         if any(not info.min <= int(v) <= info.max for v in array.ravel()):
-            raise ValueError(f"{what}, which holds {info.min} to {info.max}, not {argument!r}")
+            raise ValueError(f"{what}, from {info.min} to {info.max}, but got {argument!r}")
     return array.astype(fmt.dtype).tobytes()
 
 

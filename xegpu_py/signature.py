@@ -70,10 +70,10 @@ class Parameter(Struct, frozen=True):
         if not self.is_memref:
             if self.kind == "scalar" and not _is_number(argument):
                 array = isinstance(argument, np.ndarray)
-                raise TypeError(f"{title} must be a number, not {'an array' if array else type(argument).__name__}")
+                raise TypeError(f"{title} must be a number, but got {'an array' if array else type(argument).__name__}")
             return {name: argument}
         if not isinstance(argument, np.ndarray):
-            raise TypeError(f"{title} must be a numpy array, not {type(argument).__name__}")
+            raise TypeError(f"{title} must be a numpy array, but got {type(argument).__name__}")
         self._check_element(argument, title)
         shape = packed_shape(self.shape, self.element)
         fits = len(argument.shape) == len(shape) and all(
@@ -89,14 +89,16 @@ class Parameter(Struct, frozen=True):
         if self.is_packed:
             if argument.dtype not in (np.uint8, np.int8):
                 names = " or ".join(ARRAYS[self.element])
-                raise TypeError(f"{title} must be an array of {names}, or packed in uint8, not of {argument.dtype}")
+                raise TypeError(
+                    f"{title} must be an array of {names}, or packed in uint8, but got an array of {argument.dtype}"
+                )
             return
         wanted = [DTYPES[n] for n in _ALSO.get(self.element, (self.element.removeprefix("s"),)) if n in DTYPES]
         if not wanted:
             raise TypeError(f"{title} has elements of {self.element}, which no array has")
         if argument.dtype not in wanted:
             names = " or ".join(str(d) for d in wanted)
-            raise TypeError(f"{title} must be an array of {names}, not of {argument.dtype}")
+            raise TypeError(f"{title} must be an array of {names}, but got an array of {argument.dtype}")
 
     def _layout(self, name: str, argument: np.ndarray[Any, Any], title: str) -> dict[str, int]:
         found = {f"{name}_size{d}": n for d, n in enumerate(argument.shape)}

@@ -74,11 +74,11 @@ class Pred(Type, dialect=Visa, name="pred"):
 def _check_name(op: Operation, name: str) -> None:
     if not is_name(name):
         op.fail(
-            f"'{name}' is not a name for a variable",
-            "names are letters, digits, '_' and '$', and do not begin with a digit",
+            f"'{name}' is not a valid variable name",
+            "a name consists of letters, digits, '_' and '$', and does not begin with a digit",
         )
     if name in BUILTINS:
-        op.fail(f"'{name}' is declared already", "it is a built-in variable")
+        op.fail(f"redefinition of '{name}'", "this is the name of a built-in variable")
 
 
 def _ssa_name(name: str) -> str:
@@ -111,7 +111,7 @@ class DeclOp(Operation, dialect=Visa, name="decl"):
     def verify_op(self) -> None:
         _check_name(self, self.var_name)
         if self.offset and self.alias is None:
-            self.fail("has an offset, but no alias that it could be of")
+            self.fail("'offset' requires 'alias'")
 
     @classmethod
     def result_name(cls, parsed: ParsedOp) -> str | None:

@@ -150,7 +150,9 @@ class _Decoder:
         name = name_of(self.func)
         if not _QUOTED.fullmatch(name):
             self._fault(
-                self.func, "has a name that assembly cannot write", "it holds no quotes, backslashes and newlines"
+                self.func,
+                "has a name that is not valid in assembly",
+                "a name cannot contain quotes, backslashes or newlines",
             )
         attributes = self._attributes()
         for op in self._body():
@@ -158,7 +160,7 @@ class _Decoder:
             try:
                 self._op(view)
             except KeyError:
-                self._fault(op, "names a value that no op of this dialect declares in the kernel")
+                self._fault(op, "operand is not declared by an op of the visa dialect in this kernel")
             except ValueError as e:
                 self._fault(op, str(e))
         if self.faults:
@@ -191,9 +193,9 @@ class _Decoder:
             name, value = entry.name, entry.attr
             plain = value.value if isinstance(value, (ir.StringAttr, ir.IntegerAttr)) else None
             if not _ATTRIBUTE_NAME.fullmatch(name):
-                self._fault(self.func, f"{ATTRIBUTES} has '{name}', which is not a name")
+                self._fault(self.func, f"{ATTRIBUTES}: '{name}' is not a valid attribute name")
             elif isinstance(plain, bool) or plain is None or not _QUOTED.fullmatch(str(plain)):
-                self._fault(self.func, f"{ATTRIBUTES}: '{name}' must be an integer or a string that assembly can write")
+                self._fault(self.func, f"{ATTRIBUTES}: '{name}' must be an integer or a string of assembly")
             else:
                 found[name] = plain
         return found
@@ -201,15 +203,15 @@ class _Decoder:
     def _body(self) -> Iterator[ir.Operation]:
         blocks = [*self.func.regions[0]]
         if len(blocks) != 1:
-            self._fault(self.func, f"is a list of instructions in one block, but has {len(blocks)} blocks")
+            self._fault(self.func, f"of visa instructions must have one block, but got {len(blocks)}")
             return
         # Arguments are the signature that a kernel had before it was lowered; its inputs are variables.
         used = [i for i, argument in enumerate(blocks[0].arguments) if next(iter(argument.uses), None) is not None]
         if used:
             self._fault(
                 self.func,
-                f"uses its argument {used[0]}, but holds instructions",
-                "what instructions read of arguments are variables with a 'visa.input'",
+                f"of visa instructions cannot use its argument {used[0]}",
+                "declare a variable with 'visa.input' for each argument that instructions read",
             )
             return
         for op in blocks[0].operations:
@@ -227,7 +229,7 @@ class _Decoder:
         elif isinstance(view, DeclOp):
             alias = None if view.alias is None else (self._variable(view.alias), view.offset)
             if alias and alias[0].aliases == MAX_ALIASES:
-                self._fault(view.operation, f"is an alias of an alias, {MAX_ALIASES} times over")
+                self._fault(view.operation, f"exceeds the maximum length of a chain of aliases, {MAX_ALIASES}")
                 alias = None
             self._declare(view.result, Variable(view.var_name, view.element, view.count, view.align, alias), where)
         elif isinstance(view, DeclPredOp):
@@ -237,7 +239,7 @@ class _Decoder:
         elif isinstance(view, InputOp):
             self.inputs.append(Input(self._variable(view.var), view.offset, view.size, view.kind, where))
         elif view.operation.name != RETURN:
-            self._fault(view.operation, "cannot stand in a kernel of visa ops", "those and 'gpu.return' alone can")
+            self._fault(view.operation, "is not allowed in a kernel of visa ops", "only visa ops and 'gpu.return' are")
 
     def _variable(self, value: ir.Value) -> Variable:
         found = self.variables[value]
@@ -247,7 +249,7 @@ class _Decoder:
     def _declare(self, result: ir.Value, variable: Variable | Predicate, where: Position) -> None:
         self.variables[result] = variable
         if variable.name in self.declared:
-            self._fault(result.owner, f"declares '{variable.name}' again")
+            self._fault(result.owner, f"redefinition of variable '{variable.name}'")
         self.declared[variable.name] = where
 
 
@@ -259,7 +261,7 @@ def verify(ops: Iterable[Operation], bodies: Bodies) -> list[Diagnostic]:
         parents.setdefault(op.operation.parent.operation, op)
     for parent, first in parents.items():
         if not _is_kernel(parent):
-            found.append(op_error(first.operation, "must stand in the body of a gpu.func with the attribute 'kernel'"))
+            found.append(op_error(first.operation, "must be in the body of a gpu.func with the attribute 'kernel'"))
             continue
         try:
             gpu, program = target_of(parent), program_of(parent, bodies)

@@ -181,7 +181,7 @@ def instruction_of(
     for slot in spec.slots:
         access, var = attributes(slot.name + ACCESS), operand(slot.name)
         if (getattr(access, "var", None) is None) != (var is None):
-            what = "names a variable, but there is no operand" if var is None else "names none, but there is an operand"
+            what = "requires the operand" if var is None else "does not allow the operand"
             raise ValueError(f"'{slot.name}{ACCESS}' {what} '{slot.name}'")
         values[slot.name] = access if var is None else replace(access, var=var)
     values |= {name: attributes(name) for name in spec.attributes}
@@ -193,7 +193,7 @@ def instruction_of(
         if var is not None:
             header["guard"] = Guard(var, inverted, control or "")
         elif inverted or control:
-            raise ValueError(f"there is no operand '{GUARD}' that 'inverted' and 'control' could be about")
+            raise ValueError(f"'inverted' and 'control' require the operand '{GUARD}'")
     if spec.saturates:
         header["saturate"] = attributes("saturate")
     return Instruction(spec.name, values, **header)

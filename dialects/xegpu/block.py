@@ -46,19 +46,19 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc", interfac
         rank = len(desc.shape)
         offsets, shape, strides = self.static_offsets, self.static_shape, self.static_strides
         if len(offsets) != rank:
-            self.fail(f"a {rank}D descriptor needs {rank} offsets, but got {len(offsets)}")
+            self.fail(f"a {rank}D descriptor requires {rank} offsets, but got {len(offsets)}")
         for name, values in (("shape", shape), ("strides", strides)):
             if values and len(values) != rank:
-                self.fail(f"a {rank}D descriptor needs {rank} entries in '{name}', but got {len(values)}")
+                self.fail(f"a {rank}D descriptor requires {rank} entries in '{name}', but got {len(values)}")
         if bool(shape) != bool(strides):
-            self.fail("needs both shape and strides, or neither")
+            self.fail("requires both 'shape' and 'strides', or neither")
         if strides and strides[-1] not in (1, DYNAMIC):
-            self.fail(f"the innermost stride must be 1, but is {strides[-1]}")
+            self.fail(f"the innermost stride must be 1, but got {strides[-1]}")
         if isinstance(self.source.type, ir.MemRefType):
             self._verify_memref(desc, rank)
         elif not shape and rank > 1:
             self.fail(
-                "a descriptor made from an address needs the tensor's shape and strides",
+                "a descriptor created from an address requires the tensor's shape and strides",
                 f"write '%address[...], [{', '.join(['%size'] * rank)}], [{', '.join(['%stride'] * rank)}]'",
             )
 
@@ -66,20 +66,20 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc", interfac
         memref = ir.MemRefType(self.source.type)
         if memref.rank != rank:
             self.fail(
-                f"a {rank}D descriptor needs a memref of rank {rank}, but got {memref}",
-                "take a block of a larger memref with memref.subview",
+                f"a {rank}D descriptor requires a memref of rank {rank}, but got {memref}",
+                "use memref.subview to take a 2D slice of a memref of higher rank",
             )
         check_descriptor_memref(self, desc)
         strides = strides_of(memref)
         if strides is not None and strides[-1] not in (1, DYNAMIC):
-            self.fail(f"the innermost stride must be 1, but is {strides[-1]} in {memref}")
+            self.fail(f"the innermost stride must be 1, but got {strides[-1]} in {memref}")
         for name, given, known in (
             ("shape", self.static_shape, memref.shape),
             ("strides", self.static_strides, strides or []),
         ):
             for a, b in zip(given, known):
                 if DYNAMIC not in (a, b) and a != b:
-                    self.fail(f"'{name}' {list(given)} differs from that of {memref}")
+                    self.fail(f"'{name}' {list(given)} does not match {memref}")
 
     @classmethod
     def reads_as(cls, parsed: ParsedOp) -> str | None:
@@ -91,7 +91,7 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc", interfac
             return "offsets, shape and strides must be of type index"
         if len(names) not in (rank, 3 * rank - 1, 3 * rank):
             return (
-                f"a {rank}D descriptor needs {rank} offsets, or offsets, shape and strides ({3 * rank} values), "
+                f"a {rank}D descriptor requires {rank} offsets, or offsets, shape and strides ({3 * rank} values), "
                 f"but got {len(names)} values"
             )
         groups = [names[i * rank : (i + 1) * rank] for i in range(3)]
@@ -161,7 +161,7 @@ class StoreNdOp(Operation, dialect=XeGPU, name="store_nd", interfaces=(BlockAcce
     def verify_op(self) -> None:
         desc = descriptor_of(self, scattered=False)
         check_fragments(desc, self.mode)
-        check_value(self, "value", block_shapes(desc, self.mode), desc.element, "that is the descriptor's block")
+        check_value(self, "value", block_shapes(desc, self.mode), desc.element, "this is the descriptor's block")
 
 
 class PrefetchNdOp(Operation, dialect=XeGPU, name="prefetch_nd", interfaces=(BlockAccess, Hinted, Prefetch)):

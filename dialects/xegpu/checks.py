@@ -33,23 +33,23 @@ def check_mode(op: Any, desc: TensorDesc) -> None:
     """Check that no sg_map is present in VC mode (RFC, mode)."""
     if op.mode == Mode.VC and desc.attr.map:
         op.fail(
-            "in VC mode works on a descriptor without sg_map, but this one has " + str(desc.attr.map),
-            "the op works on the whole block then; drop the sg_map, or drop 'mode = vc'",
+            "in VC mode requires a descriptor without sg_map, but got " + str(desc.attr.map),
+            "in VC mode the op accesses the whole block; remove the sg_map, or remove 'mode = vc'",
         )
 
 
 def check_vc(op: Any) -> None:
     """Check that an op that is available in VC mode only is in VC mode."""
     if op.mode != Mode.VC:
-        op.fail("is available in VC mode only", "say so with 'mode = vc'")
+        op.fail("is available in VC mode only", "add 'mode = vc'")
 
 
 def check_scattered(op: Any, desc: TensorDesc, expected: bool) -> None:
     """Check that the descriptor is scattered, or not, as `expected` says."""
     if desc.attr.scattered != expected:
-        wanted = "a scattered" if expected else "an n-dimensional block's"
+        wanted = "a scattered" if expected else "a block"
         other = "create_tdesc" if expected else "create_nd_tdesc"
-        op.fail(f"needs {wanted} tensor descriptor, but got {desc}", f"xegpu.{other} makes such descriptors")
+        op.fail(f"requires {wanted} tensor descriptor, but got {desc}", f"use xegpu.{other} to create the descriptor")
 
 
 def descriptor_of(op: Any, *, scattered: bool) -> TensorDesc:
@@ -71,13 +71,15 @@ def check_hints(op: Any) -> None:
         hint = getattr(op, name)
         if hint is not None and hint not in allowed:
             names = ", ".join(h.value for h in allowed)
-            op.fail(f"{name} = {hint.value} is not a hint for a {what}", f"hints for a {what} are {names}")
+            op.fail(f"{name} = {hint.value} is not a valid hint for a {what}", f"valid hints for a {what} are {names}")
 
 
 def check_scope(op: Any, desc: TensorDesc) -> None:
     """Check that a memory_scope of the op equals that of its descriptor."""
     if op.memory_scope is not None and op.memory_scope != desc.attr.memory_scope:
-        op.fail(f"memory_scope = {op.memory_scope.value} differs from the descriptor's, {desc.attr.memory_scope.value}")
+        op.fail(
+            f"memory_scope = {op.memory_scope.value} does not match the descriptor's {desc.attr.memory_scope.value}"
+        )
 
 
 def check_mask(op: Any, lanes: int) -> None:
@@ -85,7 +87,7 @@ def check_mask(op: Any, lanes: int) -> None:
     shape, _ = vector_of(str(op.mask.type))
     if shape != (lanes,):
         op.fail(
-            f"needs a mask of type vector<{lanes}xi1>, but got {op.mask.type}",
+            f"requires a mask of type vector<{lanes}xi1>, but got {op.mask.type}",
             "the mask has one bit for each lane, not for each element of its chunk",
         )
 
@@ -94,7 +96,7 @@ def check_value(op: Any, name: str, shapes: Sequence[tuple[int, ...]], element: 
     """The value has one of the shapes, and the element type; `why` says where they come from."""
     found = str(getattr(op, name).type)
     if vector_of(found) not in [(s, element) for s in shapes]:
-        op.fail(f"'{name}' must be {_shape_list(shapes, element)}, but is {found}", why)
+        op.fail(f"'{name}' must be {_shape_list(shapes, element)}, but got {found}", why)
 
 
 def check_memref(op: Any, what: str, element: str, slm: bool, setting: str) -> ir.MemRefType:
@@ -108,11 +110,11 @@ def check_memref(op: Any, what: str, element: str, slm: bool, setting: str) -> i
     memref = ir.MemRefType(op.source.type)
     # An index in memory is an integer of 64 bits.
     if element != ("i64" if isinstance(memref.element_type, ir.IndexType) else str(memref.element_type)):
-        op.fail(f"the {what}'s element type {element} differs from the memref's, {memref.element_type}")
+        op.fail(f"the {what}'s element type {element} does not match the memref's, {memref.element_type}")
     if is_slm(memref.memory_space) != slm:
         op.fail(
-            f"{setting} does not fit {memref}",
-            "memrefs in memory space 3 lie in shared local memory, all others in global memory",
+            f"{setting} does not match the memory space of {memref}",
+            "memory space 3 is shared local memory; all other memory spaces are global memory",
         )
     return memref
 
@@ -129,7 +131,7 @@ def check_kind(op: Any, element: str) -> None:
     wants_float = kind.endswith("f")
     if kind != "assign" and wants_float != is_float(element):
         wanted = "floating-point" if wants_float else "integer"
-        op.fail(f"'{kind}' needs {wanted} elements, but got {element}")
+        op.fail(f"'{kind}' requires {wanted} elements, but got {element}")
 
 
 def check_expected(op: Any) -> None:
@@ -137,15 +139,15 @@ def check_expected(op: Any) -> None:
     if op.expected is None:
         return
     if op.kind.name != "assign":
-        op.fail(f"compares and swaps, which is of kind 'assign', not '{op.kind.name}'")
+        op.fail(f"with an expected value must be of kind 'assign', but got '{op.kind.name}'")
     if op.expected.type != op.value.type:
-        op.fail(f"expects {op.expected.type}, but writes {op.value.type}")
+        op.fail(f"the expected value must be {op.value.type}, like the value, but got {op.expected.type}")
 
 
 def check_same_desc(op: Any) -> None:
     """Check that an updated descriptor keeps its type."""
     if op.tdesc.type != op.result.type:
-        op.fail(f"must keep the descriptor's type {TensorDesc.of(op.tdesc)}, but gives {TensorDesc.of(op.result)}")
+        op.fail(f"result must have the operand's type {TensorDesc.of(op.tdesc)}, but got {TensorDesc.of(op.result)}")
 
 
 def is_slm(memory_space: ir.Attribute | None) -> bool:

@@ -67,9 +67,9 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas", interfaces=(MatrixProduct,))
             as_it_stands = not dpas_problem(first, second, third, result, mode, small)
             accumulator_last = not dpas_problem(third, first, second, result, mode, small)
             if as_it_stands and accumulator_last and not given and mode == Mode.VC:
-                return "the types allow the accumulator as first and as last operand: with {mode = vc} it is the first"
+                return "the accumulator can be the first or the last operand; with {mode = vc} it is the first"
             if as_it_stands or accumulator_last:
-                return None if as_it_stands else "the accumulator comes last"
+                return None if as_it_stands else "the accumulator must be the last operand"
         return None
 
     @classmethod
@@ -132,10 +132,10 @@ class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx", interfaces=(MatrixProdu
                 continue
             shape, element = vector_of(str(value.type))
             if element != SCALE:
-                self.fail(f"{name} must have elements {SCALE}, but is {value.type}")
+                self.fail(f"{name} must have elements of type {SCALE}, but got {value.type}")
             if self.mode == Mode.VC and shape != wanted:
                 self.fail(
-                    f"{name} must be {vector_text(wanted, SCALE)}, but is {value.type}",
+                    f"{name} must be {vector_text(wanted, SCALE)}, but got {value.type}",
                     f"{SCALE_BLOCK} elements of K share a scale",
                 )
 
@@ -158,9 +158,9 @@ _SCALED_ACCUMULATORS = _in_mlir(SCALED_FLOAT_TYPES, SCALED_PRECISIONS)
 _INT_ACCUMULATORS = ("i32", "si32", "ui32")
 _ACCUMULATORS = _in_mlir(FLOAT_TYPES, (p for p in FLOAT_TYPES if p != E2M1.name))
 _FP8 = (BF8.mlir, HF8.mlir)
-_FACTORS = (
-    "dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed",
-    "dpas_mx multiplies bf16, f16 and f4E2M1FN with their like, and f8E5M2 and f8E4M3FN mixed",
+FACTORS = (
+    "both factors must be integers of up to 8 bits, bf16, f16, tf32, f64, or 8-bit floats (f8E5M2, f8E4M3FN)",
+    "both factors must be bf16, f16, f4E2M1FN, or 8-bit floats (f8E5M2, f8E4M3FN)",
 )
 """What is multiplied, without scales and with them."""
 _INT_BITS = (1, 2, 4, 8)
@@ -179,14 +179,14 @@ def dpas_problem(
     (d_shape, d) = vector_of(result)
     known = (scaled_accumulators if scaled else accumulators)(a, b)
     if not known:
-        return (f"cannot multiply {a} by {b}", _FACTORS[scaled])
+        return (f"cannot multiply {a} by {b}", FACTORS[scaled])
     for name, element in (("result", d), ("accumulator", vector_of(acc)[1] if acc else d)):
         if element not in known:
-            return (f"{name} of {a} x {b} must have elements {' or '.join(known)}, but has {element}",)
+            return (f"{name} of {a} x {b} must have elements of type {' or '.join(known)}, but got {element}",)
     if acc and vector_of(acc)[0] != d_shape:
-        return (f"accumulator {acc} and result {result} differ in shape",)
+        return (f"accumulator {acc} and result {result} must have the same shape",)
     if len(d_shape) != 2:
-        return (f"result must be 2D, but is {result}",)
+        return (f"result must be 2D, but got {result}",)
     if mode == Mode.SIMT:
         return _fragments_problem(a_shape, b_shape, d_shape, small)
     return _matrices_problem((a_shape, a), (b_shape, b), d_shape)
@@ -212,7 +212,7 @@ def _matrices_problem(
     for name, (shape, element), ranks in (("lhs", lhs, (2, 3)), ("rhs", rhs, (2, 3))):
         factor = max(vnni_factor(bit_width(element)), 1)
         if len(shape) not in ranks:
-            return (f"{name} must be 2D, or 3D in VNNI layout, but is {vector_text(shape, element)}",)
+            return (f"{name} must be 2D, or 3D in VNNI layout, but got {vector_text(shape, element)}",)
         if len(shape) == 3 and (shape[2] != factor or factor == 1):
             wanted = f"is {factor}" if factor > 1 else f"is for elements below 32 bits, not for {element}"
             return (f"the VNNI dimension of {name} {wanted}, but {vector_text(shape, element)} has {shape[2]}",)
@@ -221,15 +221,15 @@ def _matrices_problem(
         factor = vnni_factor(bit_width(b))
         wanted_shape = packed(b_shape, 0, factor)
         return (
-            f"rhs must be in VNNI layout, {vector_text(wanted_shape, b)}, but is {vector_text(b_shape, b)}",
-            "load it with vnni_axis = 0",
+            f"rhs must be in VNNI layout, {vector_text(wanted_shape, b)}, but got {vector_text(b_shape, b)}",
+            "load rhs with vnni_axis = 0",
         )
     m, k_a = a_shape[0], math.prod(a_shape[1:])
     n, k_b = b_shape[1], math.prod(b_shape) // b_shape[1]
     if k_a != k_b:
         return (f"lhs has {k_a} columns, but rhs has {k_b} rows",)
     if (m, n) != d_shape:
-        return (f"{m}x{k_a} times {k_b}x{n} is {m}x{n}, but the result is {by(d_shape)}",)
+        return (f"result must be {m}x{n} for {m}x{k_a} times {k_b}x{n}, but got {by(d_shape)}",)
     return None
 
 
@@ -237,7 +237,7 @@ def _fragments_problem(
     a_shape: tuple[int, ...], b_shape: tuple[int, ...], d_shape: tuple[int, ...], small: bool
 ) -> tuple[str, ...] | None:
     if len(a_shape) not in (2, 3) or len(b_shape) not in (2, 3):
-        return ("operands must be 2D, or 3D in VNNI layout",)
+        return ("lhs and rhs must be 2D, or 3D in VNNI layout",)
     a, b, d = (math.prod(shape) for shape in (a_shape, b_shape, d_shape))
     found = []
     for lanes in SUBGROUP_SIZES:

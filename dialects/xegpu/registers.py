@@ -34,12 +34,12 @@ class TruncfOp(Operation, dialect=XeGPU, name="truncf"):
         if source not in WIDE_FLOATS or result not in NARROW_FLOATS:
             self.fail(
                 f"cannot round {source} to {result}",
-                f"it rounds {', '.join(WIDE_FLOATS)} to {', '.join(NARROW_FLOATS)}; arith.truncf rounds to the others",
+                f"it rounds {', '.join(WIDE_FLOATS)} to {', '.join(NARROW_FLOATS)}; use arith.truncf for others",
             )
         if shape != to:
-            self.fail(f"keeps the shape of {self.source.type}, but gives {self.result.type}")
+            self.fail(f"result must have the operand's shape {by(shape)}, but got {self.result.type}")
         if bit_width(result) < 8 and (not shape or shape[-1] % 2):
-            self.fail(f"packs two elements of {result} in a byte, so that {self.result.type} needs rows of even length")
+            self.fail(f"requires rows of even length to pack {result} in bytes, but got {self.result.type}")
 
 
 @enum_attr(XeGPU, "lane_shuffle_mode")
@@ -67,11 +67,11 @@ class LaneShuffleOp(Operation, dialect=XeGPU, name="lane_shuffle"):
     def verify_op(self) -> None:
         shape, element = vector_of(str(self.source.type))
         if self.result.type != self.source.type:
-            self.fail(f"keeps the type {self.source.type}, but gives {self.result.type}")
+            self.fail(f"result must have the operand's type {self.source.type}, but got {self.result.type}")
         if len(shape) != 1:
-            self.fail(f"needs a vector of one dimension, a work item's fragment, but got {self.source.type}")
+            self.fail(f"requires a 1D vector, the fragment of a work item, but got {self.source.type}")
         if element == "i1" or (element != "index" and bit_width(element) < 8):
-            self.fail(f"moves whole bytes, but got {self.source.type}", "take them as i8 by vector.bitcast")
+            self.fail(f"requires elements of whole bytes, but got {self.source.type}", "use vector.bitcast to i8")
 
     @classmethod
     def infer(cls, parsed: ParsedOp) -> dict[str, str]:

@@ -44,11 +44,11 @@ class CreateTdescOp(Operation, dialect=XeGPU, name="create_tdesc", interfaces=(D
     def verify_op(self) -> None:
         desc = descriptor_of(self, scattered=True)
         if self.chunk_size_per_lane not in CHUNK_SIZES:
-            self.fail(f"chunk_size_per_lane must be 1, 2, 3, 4 or 8, but is {self.chunk_size_per_lane}")
+            self.fail(f"chunk_size_per_lane must be 1, 2, 3, 4 or 8, but got {self.chunk_size_per_lane}")
         if self.chunk_size_per_lane != desc.chunk:
             self.fail(
-                f"chunk_size_per_lane = {self.chunk_size_per_lane} does not fit a descriptor of {by(desc.shape)}",
-                "the descriptor has one dimension of lanes, and one of the chunk if it is larger than 1",
+                f"chunk_size_per_lane = {self.chunk_size_per_lane} does not match the descriptor's shape {by(desc.shape)}",
+                "its dimensions are the lanes, and the chunk if that is larger than 1",
             )
         check_lane_offsets(self, desc)
         if isinstance(self.source.type, ir.MemRefType):
@@ -77,7 +77,7 @@ class LoadGatherOp(
         desc = descriptor_of(self, scattered=True)
         check_mask(self, desc.lanes)
         if self.transpose is not None and (desc.chunk == 1 or self.transpose != (1, 0)):
-            self.fail(f"transpose must be [1, 0] on a descriptor with a chunk, but is {list(self.transpose)}")
+            self.fail(f"transpose must be [1, 0] on a descriptor with a chunk, but got {list(self.transpose)}")
         check_value(self, "value", [scattered_value_shape(desc)], desc.element, "the chunk is the outer dimension")
 
     @classmethod
@@ -176,16 +176,16 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw", interfaces=(Scatt
         check_mask(self, desc.lanes)
         check_value(self, "value", [scattered_value_shape(desc)], desc.element, "one value for each element accessed")
         if self.result.type != self.value.type:
-            self.fail(f"gives what it read, {self.value.type}, not {self.result.type}")
+            self.fail(f"result must have the value's type {self.value.type}, but got {self.result.type}")
         check_expected(self)
         check_kind(self, desc.element)
         against = {"maxs": "u", "mins": "u", "maxu": "s", "minu": "s"}.get(self.kind.name)
         if against and signedness(desc.element) == against:
-            self.fail(f"'{self.kind.name}' does not fit the sign of {desc.element}")
+            self.fail(f"'{self.kind.name}' does not match the signedness of {desc.element}")
 
 
 def check_lane_offsets(op: Any, desc: TensorDesc) -> None:
     """There is one offset for each lane (RFC, create_tdesc)."""
     shape, _ = vector_of(str(op.offsets.type))
     if shape != (desc.lanes,):
-        op.fail(f"needs one offset for each of {desc.lanes} lanes, but got {op.offsets.type}")
+        op.fail(f"requires one offset for each of {desc.lanes} lanes, but got {op.offsets.type}")

@@ -47,7 +47,7 @@ def loaded_shapes(
     if transpose_bit_width is not None:
         check_transpose_unit(desc, mode, transpose, transpose_bit_width)
     if transpose is not None and sorted(transpose) != list(range(rank)):
-        raise VerifyError(f"transpose must be a permutation of the {rank} dimensions, but is {list(transpose)}")
+        raise VerifyError(f"transpose must be a permutation of the {rank} dimensions, but got {list(transpose)}")
     if vnni_axis is not None:
         check_vnni(desc, mode, vnni_axis)
     shapes = []
@@ -75,41 +75,41 @@ def check_fragments(desc: TensorDesc, mode: Mode, vnni_axis: int | None = None) 
     sg_map = desc.attr.map
     if mode == Mode.SIMT and sg_map and sg_map.wi_data[0] > 1 and vnni_axis != 0:
         raise VerifyError(
-            f"the elements of a fragment wi_data = {list(sg_map.wi_data)} are not contiguous",
-            "a fragment of a column is loaded with vnni_axis = 0",
+            f"the elements of a fragment with wi_data = {list(sg_map.wi_data)} are not contiguous",
+            "add vnni_axis = 0 to load a fragment that is part of a column",
         )
 
 
 def check_transpose_unit(desc: TensorDesc, mode: Mode, transpose: tuple[int, ...] | None, bits: int) -> None:
     """The unit that transpose_bit_width names divides rows, and elements divide it (RFC)."""
     if transpose is None:
-        raise VerifyError("transpose_bit_width needs transpose")
+        raise VerifyError("transpose_bit_width requires transpose")
     if mode != Mode.VC:
         raise VerifyError("transpose_bit_width is available in VC mode only")
     if bits < desc.bits or bits % desc.bits:
         raise VerifyError(f"transpose_bit_width = {bits} is not a multiple of the element's {desc.bits} bits")
     if desc.shape[-1] * desc.bits % bits:
-        raise VerifyError(f"rows of {desc.shape[-1]} x {desc.element} do not divide into units of {bits} bits")
+        raise VerifyError(f"rows of {desc.shape[-1]} x {desc.element} are not divisible into units of {bits} bits")
 
 
 def check_vnni(desc: TensorDesc, mode: Mode, axis: int) -> None:
     """Check that a VNNI transform fits the elements, the block and the sg_map (RFC, vnni_axis)."""
     if len(desc.shape) != 2:
-        raise VerifyError("vnni_axis is for 2D blocks only")
+        raise VerifyError("vnni_axis requires a 2D block")
     if axis not in (0, 1):
-        raise VerifyError(f"vnni_axis must be 0 or 1, but is {axis}")
+        raise VerifyError(f"vnni_axis must be 0 or 1, but got {axis}")
     if desc.bits >= 32:
         raise VerifyError(
-            f"VNNI transformation is for elements below 32 bits, not for {desc.element}",
-            "drop vnni_axis: such elements fill 32 bits already",
+            f"vnni_axis requires elements narrower than 32 bits, but got {desc.element}",
+            "remove vnni_axis: the transform packs narrow elements into 32 bits",
         )
     factor = vnni_factor(desc.bits)
     if desc.shape[axis] % factor:
-        raise VerifyError(f"{desc.shape[axis]} elements along vnni_axis = {axis} do not divide by {factor}")
+        raise VerifyError(f"{desc.shape[axis]} elements along vnni_axis = {axis} are not divisible by {factor}")
     sg_map = desc.attr.map
     if mode == Mode.SIMT and sg_map and sg_map.wi_data[axis] != factor:
         raise VerifyError(
-            f"wi_data along vnni_axis = {axis} must be {factor}, but is {sg_map.wi_data[axis]}",
+            f"wi_data along vnni_axis = {axis} must be {factor}, but got {sg_map.wi_data[axis]}",
             f"{factor} elements of {desc.element} fill 32 bits",
         )
 

@@ -21,9 +21,9 @@ class AllocNbarrierOp(Operation, dialect=XeGPU, name="alloc_nbarrier"):
 
     def verify_op(self) -> None:
         if (self.count is None) == (self.nbarrier_num is None):
-            self.fail("needs the number of barriers, as a constant or as a value")
+            self.fail("requires the attribute 'nbarrier_num' or the operand 'count'")
         if self.nbarrier_num is not None and not 1 <= self.nbarrier_num <= 255:
-            self.fail(f"the number of barriers must be 1 to 255, but is {self.nbarrier_num}")
+            self.fail(f"the number of barriers must be 1 to 255, but got {self.nbarrier_num}")
 
 
 class InitNbarrierOp(Operation, dialect=XeGPU, name="init_nbarrier"):
@@ -66,7 +66,7 @@ class CreateNbarrierOp(Operation, dialect=XeGPU, name="create_nbarrier"):
                 "use one barrier for each direction, with xegpu.init_nbarrier",
             )
         if not 1 <= self.num_producers <= 255:
-            self.fail(f"the number of threads must be 1 to 255, but is {self.num_producers}")
+            self.fail(f"the number of threads must be 1 to 255, but got {self.num_producers}")
 
 
 class NbarrierArriveOp(Operation, dialect=XeGPU, name="nbarrier_arrive"):

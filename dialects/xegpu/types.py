@@ -128,7 +128,7 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
         """What breaks a rule that concerns the map alone."""
         for name, values in (("wi_layout", self.wi_layout), ("wi_data", self.wi_data)):
             if len(values) != 2 or min(values) < 1:
-                return f"{name} must be two positive numbers, but is {list(values)}"
+                return f"{name} must be two positive numbers, but got {list(values)}"
         return None
 
     def tile(self) -> tuple[int, int]:
@@ -219,7 +219,7 @@ def _read_entries(cursor: Cursor, scope: Scope) -> tuple[TdescAttr, dict[str, An
                 given[name] = kinds[name].read(cursor, scope)
                 put(name, given[name], start)
             else:
-                raise cursor.fault(f"expected a setting of a tensor descriptor ({', '.join(_SETTINGS)})", start)
+                raise cursor.fault(f"expected a parameter of a tensor descriptor ({', '.join(_SETTINGS)})", start)
     return TdescAttr(**found), given
 
 
@@ -234,7 +234,7 @@ def _put_attribute(raw: str, put: Any, cursor: Cursor, offset: int) -> None:
             if getattr(attr, name) != getattr(TdescAttr(), name):
                 put(name, getattr(attr, name), offset)
     else:
-        raise cursor.fault(f"expected a sg_map or tdesc_attr, found '{raw}'", offset)
+        raise cursor.fault(f"expected sg_map or tdesc_attr, but got '{raw}'", offset)
 
 
 @dataclass(frozen=True)
@@ -278,10 +278,10 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
                 cursor.expect(">")
             found = cls(shape, element, attr)
             if given.get("boundary_check") and found._is_line():
-                raise cursor.fault("a 1D tensor descriptor has no boundary check: boundary_check is false", start)
+                raise cursor.fault("a 1D tensor descriptor has no boundary check: boundary_check must be false", start)
             chunk = given.get("chunk_size_per_lane")
             if chunk is not None and chunk != found.chunk:
-                raise cursor.fault(f"chunk_size_per_lane = {chunk} does not fit the shape {by(shape)}", start)
+                raise cursor.fault(f"chunk_size_per_lane = {chunk} does not match the shape {by(shape)}", start)
         problem = found.problem()
         if problem:
             raise cursor.fault(problem, start)
@@ -321,30 +321,30 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         """What breaks a rule that concerns the descriptor alone (RFC, sg_map, create_nd_tdesc and create_tdesc)."""
         attr = self.attr
         if not self.shape or min(self.shape) < 1:
-            return f"a tensor descriptor needs positive dimensions, but has {by(self.shape) or 'none'}"
+            return f"a tensor descriptor must have positive dimensions, but got {by(self.shape) or 'none'}"
         if not (is_integer(self.element) or is_float(self.element)):
-            return f"a tensor descriptor's elements are integers or floating-point numbers, not '{self.element}'"
+            return f"a tensor descriptor must have integer or floating-point elements, but got '{self.element}'"
         if attr.array_length < 1:
-            return f"array_length must be positive, but is {attr.array_length}"
+            return f"array_length must be positive, but got {attr.array_length}"
         if attr.scattered:
             return self._scattered_problem()
         if attr.array_length > 1 and len(self.shape) != 2:
-            return "array_length is for 2D descriptors only"
+            return "array_length requires a 2D descriptor"
         return self._map_problem(attr.map) if attr.map else None
 
     def _scattered_problem(self) -> str | None:
         if self.attr.map:
-            return "a scattered tensor descriptor has no sg_map: scattered access is in VC mode only"
+            return "a scattered tensor descriptor cannot have an sg_map: scattered access is available in VC mode only"
         if self.attr.array_length > 1:
-            return "a scattered tensor descriptor has no array_length"
+            return "a scattered tensor descriptor cannot have an array_length"
         if len(self.shape) > 2:
-            return f"a scattered tensor descriptor has one or two dimensions (lanes, chunk), not {len(self.shape)}"
+            return f"a scattered tensor descriptor must be 1D (lanes) or 2D (lanes, chunk), but got {len(self.shape)}D"
         if self.lanes not in LANES:
-            return f"a scattered tensor descriptor has 1, 2, 4, 8, 16 or 32 lanes, not {self.lanes}"
+            return f"a scattered tensor descriptor must have 1, 2, 4, 8, 16 or 32 lanes, but got {self.lanes}"
         if self.chunk not in CHUNK_SIZES:
-            return f"the chunk of a lane is 1, 2, 3, 4 or 8 elements, not {self.chunk}"
+            return f"the chunk of a lane must have 1, 2, 3, 4 or 8 elements, but got {self.chunk}"
         if self.bits not in (8, 16, 32, 64):
-            return f"scattered access is to elements of 8, 16, 32 or 64 bits, not to '{self.element}'"
+            return f"scattered access requires elements of 8, 16, 32 or 64 bits, but got '{self.element}'"
         return None
 
     def _map_problem(self, sg_map: SgMap) -> str | None:
@@ -352,13 +352,13 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         if problem:
             return problem
         if len(self.shape) > 2:
-            return f"sg_map describes one- and two-dimensional blocks, not {by(self.shape)}"
+            return f"sg_map requires a 1D or 2D block, but got {by(self.shape)}"
         if len(self.shape) == 1 and (sg_map.wi_layout[0], sg_map.wi_data[0]) != (1, 1):
             return "the outer dimension of wi_layout and wi_data must be 1 for a 1D tensor descriptor"
         rows, columns = sg_map.wi_data
         if rows > 1 and (columns > 1 or rows * self.bits != 32):
             return (
-                f"the elements of a fragment wi_data = {[rows, columns]} of {self.element} are not contiguous: "
+                f"the elements of a fragment with wi_data = {[rows, columns]} of {self.element} are not contiguous: "
                 f"a fragment is part of a row, or a column of elements that VNNI packs into 32 bits"
             )
         rows_and_columns = zip((1, *self.shape)[-2:], sg_map.wi_layout, sg_map.wi_data, ("rows", "columns"))

@@ -90,7 +90,7 @@ def disagreements(ops: Sequence[Operation], bodies: Bodies) -> list[Diagnostic]:
             given = given_map(operand)
             if given and given != wanted:
                 made = position_of(operand.owner.location)
-                message = f"wants '{name}' to have {wanted}, but it has {given}"
-                origin = Diagnostic("note", f"'{operand.owner.name}' gives it this map", made)
-                found.append(op_error(view, message, origin, "xetile.convert_layout changes the map of a value"))
+                message = f"requires '{name}' to have the map {wanted}, but got {given}"
+                origin = Diagnostic("note", f"'{operand.owner.name}' gives the operand this map", made)
+                found.append(op_error(view, message, origin, "use xetile.convert_layout to change the map of a value"))
     return found

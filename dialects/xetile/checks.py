@@ -29,7 +29,7 @@ class NumberCodec(AttributeCodec):
 
     def coerce(self, value: Any) -> str:
         if not isinstance(value, str):
-            raise TypeError(f"expected {self.summary}, as text, got {value!r}")
+            raise TypeError(f"expected {self.summary} as a string, but got {value!r}")
         return self.decode(value)
 
     def irdl(self, emitter: Emitter) -> str:
@@ -40,7 +40,7 @@ def check_scattered(op: Any, tile: Tile, expected: bool, instead: str) -> None:
     """Check that the tile is scattered, or not, as `expected` says."""
     if tile.scattered != expected:
         wanted = "a scattered tile" if expected else "a tile that is not scattered"
-        op.fail(f"needs {wanted}, but got {tile}", f"xetile.{instead} works on such tiles")
+        op.fail(f"requires {wanted}, but got {tile}", f"use xetile.{instead} for this tile")
 
 
 def check_access(op: Any, *, scattered: bool, instead: str) -> None:
@@ -57,7 +57,7 @@ def check_access(op: Any, *, scattered: bool, instead: str) -> None:
         check_mask(op, tile.shape)
     if "read" in op.effects:
         check_padding(op, tile.element)
-    check_value(op, "value", [tile.shape], tile.element, "that is the tile's shape and element type")
+    check_value(op, "value", [tile.shape], tile.element, "this is the tile's shape and element type")
 
 
 def loaded(parsed: ParsedOp) -> dict[str, str]:
@@ -69,14 +69,14 @@ def loaded(parsed: ParsedOp) -> dict[str, str]:
 def check_mask(op: Any, shape: Sequence[int]) -> None:
     """Check that the mask, if there is one, has a bit for each element."""
     if op.mask is not None and vector_of(str(op.mask.type))[0] != tuple(shape):
-        op.fail(f"needs a mask of type {vector_text(tuple(shape), 'i1')}, but got {op.mask.type}")
+        op.fail(f"requires a mask of type {vector_text(tuple(shape), 'i1')}, but got {op.mask.type}")
 
 
 def check_map(op: Any, name: str, wg_map: WgMap | None, shape: Sequence[int]) -> None:
     """Check that the map, if there is one, divides this shape."""
     problem = wg_map.problem_for(shape) if wg_map else None
     if problem:
-        op.fail(f"'{name}' does not fit: {problem}")
+        op.fail(f"'{name}' is not valid for this shape: {problem}")
 
 
 def check_padding(op: Any, element: str) -> None:
@@ -85,4 +85,4 @@ def check_padding(op: Any, element: str) -> None:
         return
     given = op.padding.rpartition(" : ")[2]
     if given != element and not (given == "f32" and is_float(element) and bit_width(element) <= 32):
-        op.fail(f"padding must be of type {element}, but is {op.padding}")
+        op.fail(f"padding must be of type {element}, but got {op.padding}")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK, accumulators, scaled_accumulators
+from xegpu_py.dialects.xegpu.matrix import FACTORS, SCALE, SCALE_BLOCK, accumulators, scaled_accumulators
 from xegpu_py.dialects.xetile.checks import check_map
 from xegpu_py.dialects.xetile.types import ReductionKind, WgMap, XeTile
 
@@ -43,24 +43,22 @@ class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
         (a, a_element), (b, b_element), (d, d_element) = (vector_of(str(v.type)) for v in (self.a, self.b, self.d))
         for name, shape in (("a", a), ("b", b), ("d", d)):
             if len(shape) != 2:
-                self.fail(f"'{name}' must be a matrix, but is {getattr(self, name).type}")
+                self.fail(f"'{name}' must be a matrix, but got {getattr(self, name).type}")
         if a[1] != b[0]:
             self.fail(f"'a' has {a[1]} columns, but 'b' has {b[0]} rows")
         if d != (a[0], b[1]):
-            self.fail(f"'d' must be {a[0]}x{b[1]} for {by(a)} times {by(b)}, but is {by(d)}")
+            self.fail(f"'d' must be {a[0]}x{b[1]} for {by(a)} times {by(b)}, but got {by(d)}")
         if self.c is not None and self.c.type != self.d.type:
-            self.fail(f"'c' must have the type of the result, {self.d.type}, but is {self.c.type}")
+            self.fail(f"'c' must have the type of the result, {self.d.type}, but got {self.c.type}")
         scaled = self.is_scaled
         known = (scaled_accumulators if scaled else accumulators)(a_element, b_element)
         if not known:
-            others = "bf16, f16 and f4E2M1FN" if scaled else "integers of up to 8 bits, bf16, f16, tf32 and f64"
-            self.fail(
-                f"cannot multiply {a_element} by {b_element}",
-                f"it multiplies {others} with their like, and f8E5M2 and f8E4M3FN mixed",
-            )
+            self.fail(f"cannot multiply {a_element} by {b_element}", FACTORS[scaled])
         self._verify_scales(a, b)
         if d_element not in known:
-            self.fail(f"of {a_element} x {b_element} gives elements {' or '.join(known)}, not {d_element}")
+            self.fail(
+                f"of {a_element} x {b_element} must have a result with elements of type {' or '.join(known)}, but got {d_element}"
+            )
         self._verify_maps(a, b, d)
 
     @property
@@ -75,7 +73,7 @@ class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
             wanted = vector_text(shape, SCALE)
             if value is not None and str(value.type) != wanted:
                 note = f"{SCALE_BLOCK} elements of K share a scale"
-                self.fail(f"'{name}' must be {wanted}, but is {value.type}", note)
+                self.fail(f"'{name}' must be {wanted}, but got {value.type}", note)
 
     def _verify_maps(self, a: tuple[int, ...], b: tuple[int, ...], d: tuple[int, ...]) -> None:
         maps = {"a": self.wg_map_a, "b": self.wg_map_b, "c": self.wg_map_c}
@@ -84,7 +82,7 @@ class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
         counts = {name: subgroups(m) for name, m in maps.items() if m}
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"wg_map_{name} has {count}" for name, count in counts.items())
-            self.fail(f"needs maps of the same number of subgroups, but {listed}")
+            self.fail(f"requires maps of the same number of subgroups, but {listed}")
 
 
 class TransposeOp(Operation, dialect=XeTile, name="transpose"):
@@ -105,12 +103,12 @@ class TransposeOp(Operation, dialect=XeTile, name="transpose"):
     def verify_op(self) -> None:
         shape, element = vector_of(str(self.value.type))
         if len(shape) != 2:
-            self.fail(f"needs a matrix, but got {self.value.type}")
+            self.fail(f"requires a matrix, but got {self.value.type}")
         if sorted(self.permutation) != [0, 1]:
-            self.fail(f"permutation must be [1, 0] or [0, 1], but is {list(self.permutation)}")
+            self.fail(f"permutation must be [1, 0] or [0, 1], but got {list(self.permutation)}")
         wanted = vector_text(tuple(shape[i] for i in self.permutation), element)
         if str(self.result.type) != wanted:
-            self.fail(f"gives {wanted}, not {self.result.type}")
+            self.fail(f"result must be {wanted}, but got {self.result.type}")
         check_map(self, "map", self.map, vector_of(wanted)[0])
 
 
@@ -155,14 +153,14 @@ class ReductionOp(Operation, dialect=XeTile, name="reduction", also_named=("redu
         kind: str = self.kind.value
         if kind not in ("add", "mul") and kind.endswith("f") != is_float(element):
             wanted = "floating-point" if kind.endswith("f") else "integer"
-            self.fail(f"<{kind}> needs {wanted} elements, but got {element}")
+            self.fail(f"<{kind}> requires {wanted} elements, but got {element}")
         (dim,) = self.dims
         size = shape[dim] if self.reduction_size is None else self.reduction_size
         if size < 1 or shape[dim] % size:
             self.fail(f"reduction_size = {size} does not divide the {shape[dim]} elements along dimension {dim}")
         wanted = vector_text(tuple(n // size if i == dim else n for i, n in enumerate(shape)), element)
         if str(self.result.type) != wanted:
-            self.fail(f"gives {wanted}, not {self.result.type}")
+            self.fail(f"result must be {wanted}, but got {self.result.type}")
         check_map(self, "map", self.map, vector_of(wanted)[0])
 
 
@@ -189,13 +187,13 @@ class BroadcastOp(Operation, dialect=XeTile, name="broadcast"):
         check_dimension(self, shape)
         (dim,) = self.dims
         if wide_element != element or len(wide) != 2 or wide[1 - dim] != shape[1 - dim]:
-            self.fail(f"cannot make {self.result.type} of {self.value.type} along dimension {dim}")
+            self.fail(f"cannot broadcast {self.value.type} to {self.result.type} along dimension {dim}")
         check_map(self, "map", self.map, wide)
         if self.broadcast_size is None:
             if shape[dim] != 1:
                 self.fail(
-                    f"needs size 1 along dimension {dim}, but got {self.value.type}",
-                    "with broadcast_size each element is repeated that often",
+                    f"requires size 1 along dimension {dim}, but got {self.value.type}",
+                    "with broadcast_size = n each element is repeated n times",
                 )
         elif self.broadcast_size < 1 or shape[dim] * self.broadcast_size != wide[dim]:
             self.fail(
@@ -207,9 +205,9 @@ class BroadcastOp(Operation, dialect=XeTile, name="broadcast"):
 def check_dimension(op: Any, shape: tuple[int, ...]) -> None:
     """Check that the op's `dims` are one dimension of a matrix."""
     if len(shape) != 2:
-        op.fail(f"needs a matrix, but got {op.value.type}")
+        op.fail(f"requires a matrix, but got {op.value.type}")
     if op.dims not in ((0,), (1,)):
-        op.fail(f"works along dimension [0] or [1], not {list(op.dims)}")
+        op.fail(f"dimension must be [0] or [1], but got {list(op.dims)}")
 
 
 class ConvertLayoutOp(Operation, dialect=XeTile, name="convert_layout"):
@@ -229,7 +227,7 @@ class ConvertLayoutOp(Operation, dialect=XeTile, name="convert_layout"):
 
     def verify_op(self) -> None:
         if self.result.type != self.value.type:
-            self.fail(f"keeps the type {self.value.type}, but gives {self.result.type}")
+            self.fail(f"result must have the operand's type {self.value.type}, but got {self.result.type}")
         shape, _ = vector_of(str(self.value.type))
         check_map(self, "wg_map_result", self.wg_map_result, shape)
         check_map(self, "wg_map_source", self.wg_map_source, shape)

@@ -76,9 +76,9 @@ class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw", interfaces=(Tile
         tile = Tile.of(self.tile)
         check_mask(self, tile.shape)
         if self.mask is not None and not tile.scattered:
-            self.fail("takes a mask for a scattered tile only")
+            self.fail("accepts a mask only for a scattered tile")
         check_value(self, "value", [tile.shape], tile.element, "one value for each element of the tile")
         if self.result.type != self.value.type:
-            self.fail(f"gives what it read, {self.value.type}, not {self.result.type}")
+            self.fail(f"result must have the value's type {self.value.type}, but got {self.result.type}")
         check_expected(self)
         check_kind(self, tile.element)

@@ -62,7 +62,7 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
             self._verify_scattered(tile)
             return
         if self.indices is not None:
-            self.fail("takes indices for a scattered tile only", "say so with scattered = true")
+            self.fail("accepts indices only for a scattered tile", "add scattered = true to the tile")
         if is_memref:
             self._verify_memref(tile)
         else:
@@ -70,12 +70,12 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
 
     def _verify_scattered(self, tile: Tile) -> None:
         if self.indices is None:
-            self.fail("needs a vector of indices for a scattered tile")
+            self.fail("requires a vector of indices for a scattered tile")
         if self.static_offsets or self.static_shape or self.static_strides:
-            self.fail("takes neither offsets nor shape and strides for a scattered tile")
+            self.fail("does not accept offsets, shape or strides for a scattered tile")
         if vector_of(str(self.indices.type))[0] != tile.shape:
             self.fail(
-                f"needs one index for each element, {vector_text(tile.shape, 'index')}, but got {self.indices.type}"
+                f"requires one index for each element, {vector_text(tile.shape, 'index')}, but got {self.indices.type}"
             )
 
     def _verify_address(self, tile: Tile) -> None:
@@ -85,7 +85,7 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
             given = getattr(self, f"static_{name}")
             if len(given) != 2:
                 self.fail(
-                    f"needs two entries in '{name}' with an address, but got {len(given)}",
+                    f"requires two entries in '{name}' with an address, but got {len(given)}",
                     "write '%address[%row, %column], [%rows, %columns], [%stride, 1]'",
                 )
         self._verify_order(tile, self.static_strides)
@@ -93,21 +93,21 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
     def _verify_memref(self, tile: Tile) -> None:
         memref = ir.MemRefType(self.source.type)
         if memref.rank < 2:
-            self.fail(f"needs a memref of two or more dimensions, but got {memref}")
+            self.fail(f"requires a memref of rank 2 or higher, but got {memref}")
         if len(self.static_offsets) != memref.rank:
-            self.fail(f"needs {memref.rank} offsets for {memref}, but got {len(self.static_offsets)}")
+            self.fail(f"requires {memref.rank} offsets for {memref}, but got {len(self.static_offsets)}")
         strides = strides_of(memref)
         if bool(self.static_shape) != bool(self.static_strides):
-            self.fail("needs both shape and strides, or neither")
+            self.fail("requires both 'shape' and 'strides', or neither")
         for name, known in (("shape", list(memref.shape)), ("strides", strides)):
             given = getattr(self, f"static_{name}")
             if given and len(given) != memref.rank:
-                self.fail(f"needs {memref.rank} entries in '{name}' for {memref}, but got {len(given)}")
+                self.fail(f"requires {memref.rank} entries in '{name}' for {memref}, but got {len(given)}")
             for a, b in zip(given, known or []):
                 if DYNAMIC not in (a, b) and a != b:
-                    self.fail(f"'{name}' {_listed(given)} differs from that of {memref}")
+                    self.fail(f"'{name}' {_listed(given)} does not match {memref}")
         if strides is None and not self.static_strides:
-            self.fail(f"needs strides, which {memref} lacks")
+            self.fail(f"requires 'shape' and 'strides', because the layout of {memref} has no strides")
         self._verify_order(tile, self.static_strides or tuple(strides or ()))
 
     def _verify_order(self, tile: Tile, strides: tuple[int, ...]) -> None:
@@ -116,9 +116,9 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
         inner, other = (row, column) if tile.column_major else (column, row)
         if inner not in (1, DYNAMIC):
             order = list(tile.attr.order)
-            hint = f"order = {'[1, 0]' if tile.column_major else '[0, 1]'} fits strides {_listed(strides)}"
+            hint = f"order = {'[1, 0]' if tile.column_major else '[0, 1]'} matches strides {_listed(strides)}"
             self.fail(
-                f"order = {order} needs a stride of 1 along the {'rows' if tile.column_major else 'columns'}, "
+                f"order = {order} requires a stride of 1 along the {'rows' if tile.column_major else 'columns'}, "
                 f"but the strides are {_listed(strides)}",
                 *([hint] if other == 1 else []),
             )
@@ -193,15 +193,15 @@ class UpdateTileOffsetOp(Operation, dialect=XeTile, name="update_tile_offset"):
     def verify_op(self) -> None:
         tile = Tile.of(self.tile)
         if self.result.type != self.tile.type:
-            self.fail(f"must keep the tile's type {tile}, but gives {Tile.of(self.result)}")
+            self.fail(f"result must have the operand's type {tile}, but got {Tile.of(self.result)}")
         if tile.scattered:
             if self.indices is None or self.static_offsets:
-                self.fail("needs a vector of offsets for a scattered tile")
+                self.fail("requires a vector of offsets for a scattered tile")
             if vector_of(str(self.indices.type))[0] != tile.shape:
                 self.fail(
-                    f"needs one offset for each element, {vector_text(tile.shape, 'index')}, but got "
+                    f"requires one offset for each element, {vector_text(tile.shape, 'index')}, but got "
                     f"{self.indices.type}"
                 )
         elif self.indices is not None or len(self.static_offsets) != 2:
             got = "a vector" if self.indices is not None else f"{len(self.static_offsets)}"
-            self.fail(f"needs two offsets, of rows and of columns, but got {got}")
+            self.fail(f"requires two offsets, of rows and of columns, but got {got}")

@@ -53,10 +53,10 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
         """What breaks a rule that concerns the map alone."""
         for name, values in (("sg_layout", self.sg_layout), ("sg_data", self.sg_data)):
             if len(values) not in (1, 2) or min(values) < 1:
-                return f"{name} must be one or two positive numbers, but is {list(values)}"
+                return f"{name} must be one or two positive numbers, but got {list(values)}"
         if len(self.sg_layout) != len(self.sg_data):
             return (
-                f"sg_layout = {list(self.sg_layout)} and sg_data = {list(self.sg_data)} differ in their number of "
+                f"sg_layout = {list(self.sg_layout)} and sg_data = {list(self.sg_data)} must have the same number of "
                 "dimensions"
             )
         return None
@@ -67,7 +67,7 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
         if problem:
             return problem
         if len(shape) != len(self.sg_layout):
-            return f"a map of {len(self.sg_layout)} dimensions does not fit {by(shape)}"
+            return f"a map of {len(self.sg_layout)} dimensions cannot divide a shape of {by(shape)}"
         names = ("rows", "columns") if len(shape) == 2 else ("elements",)
         for size, layout, data, what in zip(shape, self.sg_layout, self.sg_data, names):
             found = dealing_problem(size, layout, data, what)
@@ -193,27 +193,27 @@ class Tile(Type, dialect=XeTile, name="tile"):
         """What breaks a rule that concerns the tile alone."""
         attr = self.attr
         if not self.shape or min(self.shape) < 1:
-            return f"a tile needs positive dimensions, but has {by(self.shape) or 'none'}"
+            return f"a tile must have positive dimensions, but got {by(self.shape) or 'none'}"
         if len(self.shape) > 2:
-            return f"a tile has one or two dimensions, not {len(self.shape)}"
+            return f"a tile must have one or two dimensions, but got {len(self.shape)}"
         if len(self.shape) == 1 and not attr.scattered:
             return "a tile of one dimension must be scattered"
         if not (is_integer(self.element) or is_float(self.element)):
-            return f"a tile's elements are integers or floating-point numbers, not '{self.element}'"
+            return f"a tile must have integer or floating-point elements, but got '{self.element}'"
         if self.bits not in (8, 16, 32, 64):
-            return f"a tile's elements have 8, 16, 32 or 64 bits, unlike '{self.element}'"
+            return f"a tile must have elements of 8, 16, 32 or 64 bits, but got '{self.element}'"
         if sorted(attr.order) != [0, 1]:
-            return f"order must be [1, 0] or [0, 1], but is {list(attr.order)}"
+            return f"order must be [1, 0] or [0, 1], but got {list(attr.order)}"
         if attr.scattered and self.column_major:
-            return "a scattered tile has no order: its indices say where each element is"
+            return "a scattered tile cannot have an order: its indices give the address of each element"
         if attr.memory_space not in (GLOBAL, SHARED):
-            return f"memory_space must be 0 (global) or 3 (shared local memory), but is {attr.memory_space}"
+            return f"memory_space must be 0 (global) or 3 (shared local memory), but got {attr.memory_space}"
         if attr.wg_map:
             problem = attr.wg_map.problem_for(self.shape)
             if problem:
                 return problem
         if attr.sg_map:
             if attr.scattered:
-                return "a scattered tile has no sg_map"
+                return "a scattered tile cannot have an sg_map"
             return attr.sg_map.problem_for(attr.wg_map.sg_data if attr.wg_map else self.shape)
         return None

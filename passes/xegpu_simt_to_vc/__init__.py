@@ -55,7 +55,7 @@ class XeGPUSimtToVc(Pass):
 
     def run(self, op: ir.Operation) -> None:
         if self.subgroup_size not in (0, *SUBGROUP_SIZES):
-            self.fail(op, f"subgroup-size must be 8, 16 or 32, but is {self.subgroup_size}")
+            self.fail(op, f"subgroup-size must be 8, 16 or 32, but got {self.subgroup_size}")
         for func in chosen_kernels(op, self.kernel):
             lanes, because = self._lanes(func)
             if lanes:

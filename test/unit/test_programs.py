@@ -120,9 +120,14 @@ def test_modules_are_programs(program, capfd):
     ("name", "arguments", "error", "message"),
     [
         ("half", (1.0,), TypeError, "takes 2 arguments"),
-        ("half", (1.0, 1.5), TypeError, "must be a number of that type, not 1.5"),
-        ("half", (1.0, 300), TypeError, "must be a number of that type, not 300"),
-        ("add", (np.zeros(16), np.zeros(16)), TypeError, "must be a numpy array of float32, not an array of float64"),
+        ("half", (1.0, 1.5), TypeError, "must be a number of that type, but got 1.5"),
+        ("half", (1.0, 300), TypeError, "must be a number of that type, but got 300"),
+        (
+            "add",
+            (np.zeros(16), np.zeros(16)),
+            TypeError,
+            "must be a numpy array of float32, but got an array of float64",
+        ),
         ("add", (np.zeros((4, 4), np.float32),) * 2, ValueError, "cannot be an array of shape"),
     ],
 )

@@ -112,7 +112,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @wider(%v: vector<16xf16>) kernel {
-    // expected-error @+1 {{'xegpu.truncf' op needs a type that is wider than the result's, vector<16xf32>, but got vector<16xf16>}}
+    // expected-error @+1 {{'xegpu.truncf' op requires a type that is wider than the result's, vector<16xf32>, but got vector<16xf16>}}
     %s = xegpu.truncf %v : vector<16xf16> -> vector<16xf32>
     gpu.return
   }
@@ -122,7 +122,7 @@ gpu.module @kernels {
 
 gpu.module @m {
   gpu.func @generic(%a: memref<64x64xf16>, %x: index) kernel {
-    // expected-error @+1 {{segment sizes do not fit the number of values}}
+    // expected-error @+1 {{segment sizes do not match the number of values}}
     %0 = "xegpu.create_nd_tdesc"(%a, %x) <{operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (memref<64x64xf16>, index) -> !xegpu.tensor_desc<16x16xf16>
     gpu.return
   }
@@ -132,7 +132,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @generic(%t: !xegpu.tensor_desc<8x16xf16>, %x: index) kernel {
-    // expected-error @+1 {{'offsets' has other operands than its constants mark}}
+    // expected-error @+1 {{the number of operands of 'offsets' does not match its constants}}
     %0 = "xegpu.load_nd"(%t, %x) <{const_offsets = array<i64: 0, 0>}> : (!xegpu.tensor_desc<8x16xf16>, index) -> vector<8x16xf16>
     gpu.return
   }

@@ -3,7 +3,7 @@
 gpu.module @kernels {
   gpu.func @twice() kernel {
     %0 = visa.decl "X", f x 16
-    // expected-error @+1 {{'visa.decl_pred' op declares 'X' again}}
+    // expected-error @+1 {{'visa.decl_pred' op redefinition of variable 'X'}}
     %1 = visa.decl_pred "X", 16
     gpu.return
   }
@@ -13,14 +13,14 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @names() kernel {
-    // expected-error @+2 {{'visa.decl' op '1X' is not a name for a variable}}
-    // expected-note @+1 {{names are letters, digits, '_' and '$', and do not begin with a digit}}
+    // expected-error @+2 {{'visa.decl' op '1X' is not a valid variable name}}
+    // expected-note @+1 {{a name consists of letters, digits, '_' and '$', and does not begin with a digit}}
     %0 = visa.decl "1X", f x 16
-    // expected-error @+2 {{'visa.decl_pred' op 'a b' is not a name for a variable}}
-    // expected-note @+1 {{names are letters, digits, '_' and '$', and do not begin with a digit}}
+    // expected-error @+2 {{'visa.decl_pred' op 'a b' is not a valid variable name}}
+    // expected-note @+1 {{a name consists of letters, digits, '_' and '$', and does not begin with a digit}}
     %1 = visa.decl_pred "a b", 16
-    // expected-error @+2 {{'visa.decl' op '%r0' is declared already}}
-    // expected-note @+1 {{it is a built-in variable}}
+    // expected-error @+2 {{'visa.decl' op redefinition of '%r0'}}
+    // expected-note @+1 {{this is the name of a built-in variable}}
     %2 = visa.decl "%r0", ud x 16
     gpu.return
   }
@@ -30,7 +30,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @element() kernel {
-    // expected-error @+1 {{expected one of ub, b, uw, w, ud, d, uq, q, hf, bf, f, df, found 'f32'}}
+    // expected-error @+1 {{expected one of ub, b, uw, w, ud, d, uq, q, hf, bf, f, df, but got 'f32'}}
     %0 = visa.decl "X", f32 x 16
     gpu.return
   }
@@ -40,7 +40,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @align() kernel {
-    // expected-error @+1 {{expected one of byte, word, dword, qword, oword, GRF, GRFx2, found '64'}}
+    // expected-error @+1 {{expected one of byte, word, dword, qword, oword, GRF, GRFx2, but got '64'}}
     %0 = visa.decl "X", f x 16, align = 64
     gpu.return
   }
@@ -73,7 +73,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @offset_of_nothing() kernel {
-    // expected-error @+1 {{'visa.decl' op has an offset, but no alias that it could be of}}
+    // expected-error @+1 {{'visa.decl' op 'offset' requires 'alias'}}
     %0 = "visa.decl"() {var_name = "X", element = "f", count = 16 : i64, offset = 4 : i64} : () -> !visa.var
     gpu.return
   }
@@ -93,7 +93,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @builtin() kernel {
-    // expected-error @+1 {{expected one of r0, group_id_x, group_id_y, group_id_z, found 'r1'}}
+    // expected-error @+1 {{expected one of r0, group_id_x, group_id_y, group_id_z, but got 'r1'}}
     %0 = visa.builtin r1
     gpu.return
   }
@@ -104,7 +104,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @input_kind() kernel {
     %0 = visa.decl "X", ud x 3
-    // expected-error @+1 {{expected one of LOCAL_SIZE, GROUP_COUNT, LOCAL_ID, found 'GROUP_ID'}}
+    // expected-error @+1 {{expected one of LOCAL_SIZE, GROUP_COUNT, LOCAL_ID, but got 'GROUP_ID'}}
     visa.input %0, offset = 64, size = 12, kind = GROUP_ID
     gpu.return
   }

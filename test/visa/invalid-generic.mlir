@@ -7,11 +7,11 @@
 gpu.module @kernels {
   gpu.func @access_without_operand() kernel {
     %X = visa.decl "X", f x 16
-    // expected-error @+1 {{'visa.mov' op 'src0_access' names a variable, but there is no operand 'src0'}}
+    // expected-error @+1 {{'visa.mov' op 'src0_access' requires the operand 'src0'}}
     "visa.mov"(%X) {dst_access = "%(0,0)<1>", src0_access = "%(0,0)<1;1,0>", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 0, 0>} : (!visa.var) -> ()
-    // expected-error @+1 {{'visa.mov' op 'src0_access' names none, but there is an operand 'src0'}}
+    // expected-error @+1 {{'visa.mov' op 'src0_access' does not allow the operand 'src0'}}
     "visa.mov"(%X, %X) {dst_access = "%(0,0)<1>", src0_access = "0x0:f", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 1, 0>} : (!visa.var, !visa.var) -> ()
-    // expected-error @+1 {{'visa.mov' op there is no operand 'guard' that 'inverted' and 'control' could be about}}
+    // expected-error @+1 {{'visa.mov' op 'inverted' and 'control' require the operand 'guard'}}
     "visa.mov"(%X) {dst_access = "%(0,0)<1>", src0_access = "0x0:f", inverted = true, exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 0, 0>} : (!visa.var) -> ()
     gpu.return
   }
@@ -39,7 +39,7 @@ gpu.module @kernels {
     "visa.mov"(%X) {dst_access = "%(0,0)<1;1,0>", src0_access = "0x0:f", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 0, 0>} : (!visa.var) -> ()
     // expected-error @+1 {{'visa.mov' op attribute 'src0_access': '0x0:f 1': unexpected '1'}}
     "visa.mov"(%X) {dst_access = "%(0,0)<1>", src0_access = "0x0:f 1", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 0, 0>} : (!visa.var) -> ()
-    // expected-error @+1 {{'visa.label' op attribute 'label': '1': expected a label, found '1'}}
+    // expected-error @+1 {{'visa.label' op attribute 'label': '1': expected a label, but got '1'}}
     "visa.label"() {label = "1"} : () -> ()
     gpu.return
   }

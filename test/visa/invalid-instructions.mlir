@@ -69,7 +69,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @guard_word() kernel {
-    // expected-error @+1 {{expected ')', found 'some'}}
+    // expected-error @+1 {{expected ')', but got 'some'}}
     visa.mov (M1, 16, %P some) %X(0,0)<1> 0x0:f
     gpu.return
   }

@@ -1,7 +1,7 @@
 // RUN: xegpu-opt %s --split-input-file --verify-diagnostics
 
 func.func @no_kernel() {
-  // expected-error @+1 {{'visa.barrier' op must stand in the body of a gpu.func with the attribute 'kernel'}}
+  // expected-error @+1 {{'visa.barrier' op must be in the body of a gpu.func with the attribute 'kernel'}}
   visa.barrier
   return
 }
@@ -10,7 +10,7 @@ func.func @no_kernel() {
 
 gpu.module @kernels {
   gpu.func @device_function() {
-    // expected-error @+1 {{'visa.barrier' op must stand in the body of a gpu.func with the attribute 'kernel'}}
+    // expected-error @+1 {{'visa.barrier' op must be in the body of a gpu.func with the attribute 'kernel'}}
     visa.barrier
     gpu.return
   }
@@ -21,7 +21,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @nested(%c: i1) kernel {
     scf.if %c {
-      // expected-error @+1 {{'visa.barrier' op must stand in the body of a gpu.func with the attribute 'kernel'}}
+      // expected-error @+1 {{'visa.barrier' op must be in the body of a gpu.func with the attribute 'kernel'}}
       visa.barrier
     }
     gpu.return
@@ -32,8 +32,8 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @other_ops() kernel {
-    // expected-error @+2 {{'arith.constant' op cannot stand in a kernel of visa ops}}
-    // expected-note @+1 {{those and 'gpu.return' alone can}}
+    // expected-error @+2 {{'arith.constant' op is not allowed in a kernel of visa ops}}
+    // expected-note @+1 {{only visa ops and 'gpu.return' are}}
     %c = arith.constant 0 : i32
     visa.ret (M1, 1)
     gpu.return
@@ -43,8 +43,8 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @+2 {{'gpu.func' op uses its argument 1, but holds instructions}}
-  // expected-note @+1 {{what instructions read of arguments are variables with a 'visa.input'}}
+  // expected-error @+2 {{'gpu.func' op of visa instructions cannot use its argument 1}}
+  // expected-note @+1 {{declare a variable with 'visa.input' for each argument that instructions read}}
   gpu.func @arguments(%m: memref<8xf32>, %v: !visa.var) kernel {
     visa.mov (M1, 1) %v(0,0)<1> 0:d
     visa.ret (M1, 1)
@@ -55,7 +55,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @+1 {{is a list of instructions in one block, but has 2 blocks}}
+  // expected-error @+1 {{of visa instructions must have one block, but got 2}}
   gpu.func @blocks() kernel {
     visa.ret (M1, 1)
     cf.br ^end
@@ -107,7 +107,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @+1 {{'gpu.func' op visa.attributes has 'a.b', which is not a name}}
+  // expected-error @+1 {{'gpu.func' op visa.attributes: 'a.b' is not a valid attribute name}}
   gpu.func @attribute_names() kernel attributes {visa.attributes = {a.b = 1}} {
     visa.ret (M1, 1)
     gpu.return
@@ -117,8 +117,8 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @+2 {{'gpu.func' op has a name that assembly cannot write}}
-  // expected-note @+1 {{it holds no quotes, backslashes and newlines}}
+  // expected-error @+2 {{'gpu.func' op has a name that is not valid in assembly}}
+  // expected-note @+1 {{a name cannot contain quotes, backslashes or newlines}}
   gpu.func @"a\22b"() kernel {
     visa.ret (M1, 1)
     gpu.return
@@ -128,7 +128,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @+1 {{kernel attribute SimdSize must be 8, 16 or 32, not 7}}
+  // expected-error @+1 {{kernel attribute SimdSize must be 8, 16 or 32, but got 7}}
   gpu.func @simd_size() kernel attributes {visa.attributes = {SimdSize = 7}} {
     visa.ret (M1, 1)
     gpu.return

@@ -94,7 +94,7 @@ class OperandElement:
                 return
             found.extend(read_operands(r))
             if len(found) > 1 and not many:
-                raise r.cursor.fault(f"operand '{self.field.name}' is a single value")
+                raise r.cursor.fault(f"operand '{self.field.name}' must be a single value")
             if not many or not r.cursor.accept(","):
                 return
 
@@ -435,7 +435,7 @@ def read_operands(r: Reading) -> list[str]:
     if not pack:
         return [marked]
     if int(pack[1]) > 64:
-        raise r.cursor.fault("a pack of more than 64 values", r.cursor.pos)
+        raise r.cursor.fault("a pack must not have more than 64 values", r.cursor.pos)
     r.cursor.pos = pack.end()
     return [f"{marked}#{i}" for i in range(int(pack[1]))]
 
@@ -581,10 +581,10 @@ def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple
             start += size
     for attribute in spec.attributes.values():
         if attribute.required and attribute.name not in parsed.attributes:
-            raise ValueError(f"{op.OPERATION_NAME} lacks '{attribute.name}'")
+            raise ValueError(f"'{op.OPERATION_NAME}' requires attribute '{attribute.name}'")
     for name in spec.index_lists:
         if parsed.attributes.get(STATIC + name, ()).count(DYNAMIC) != len(parsed.operands[name]):
-            raise ValueError(f"{op.OPERATION_NAME} has other operands than '{STATIC}{name}' marks")
+            raise ValueError(f"'{op.OPERATION_NAME}' has a number of operands that does not match '{STATIC}{name}'")
     return parsed, tail
 
 

@@ -98,7 +98,7 @@ def _of_cpp(name: str, arguments: int) -> Callable[..., bool]:
                 function.argtypes, function.restype = [ctypes.c_void_p] * arguments, ctypes.c_bool
                 found: Callable[..., bool] = function
                 return found
-    raise ImportError(f"these MLIR bindings lack {name}; LLVM 21.1 or later is needed")
+    raise ImportError(f"these MLIR bindings do not have {name}; LLVM 21.1 or later is required")
 
 
 @functools.lru_cache

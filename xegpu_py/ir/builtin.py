@@ -23,7 +23,7 @@ def vector_of(text: str) -> tuple[tuple[int, ...], str]:
     """
     m = _VECTOR.fullmatch(text)
     if not m or "[" in text:
-        raise ValueError(f"expected a vector of fixed size, found {text}")
+        raise ValueError(f"expected a vector of fixed size, but got {text}")
     return tuple(int(n) for n in re.findall(r"\d+", m[1])), m[2].strip()
 
 
@@ -63,7 +63,7 @@ def bit_width(element: str) -> int:
     m = _FLOAT.fullmatch(element)
     if m:
         return int(m[1])
-    raise ValueError(f"expected an integer or floating-point type, found {element}")
+    raise ValueError(f"expected an integer or floating-point type, but got {element}")
 
 
 def by(parts: Sequence[object]) -> str:

@@ -90,12 +90,12 @@ class AttributeCodec:
         return emitter.constraint("irdl.any")
 
     def _refuse(self, raw: object) -> ValueError:
-        return ValueError(f"expected {self.summary}, found '{raw}'")
+        return ValueError(f"expected {self.summary}, but got '{raw}'")
 
     def _checked(self, value: Any, kind: type) -> Any:
         """A builder's argument, if it is of a type."""
         if not isinstance(value, kind):
-            raise TypeError(f"expected {self.summary}, got {value!r}")
+            raise TypeError(f"expected {self.summary}, but got {value!r}")
         return value
 
 
@@ -130,7 +130,7 @@ class IntCodec(AttributeCodec):
 
     def coerce(self, value: Any) -> int:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise TypeError(f"expected {self.summary}, got {value!r}")
+            raise TypeError(f"expected {self.summary}, but got {value!r}")
         return int(value.__index__())
 
     def irdl(self, emitter: Emitter) -> str:
@@ -250,7 +250,7 @@ class WordCodec(StringCodec):
 
     def coerce(self, value: Any) -> str:
         if value not in self.words:
-            raise ValueError(f"expected {self.summary}, got {value!r}")
+            raise ValueError(f"expected {self.summary}, but got {value!r}")
         return str(value)
 
     def irdl(self, emitter: Emitter) -> str:
@@ -273,7 +273,7 @@ class NumberCodec(IntCodec):
     def coerce(self, value: Any) -> int:
         number = super().coerce(value)
         if number not in self.numbers:
-            raise ValueError(f"expected {self.summary}, got {value!r}")
+            raise ValueError(f"expected {self.summary}, but got {value!r}")
         return number
 
     def irdl(self, emitter: Emitter) -> str:
@@ -322,7 +322,7 @@ class IntArrayCodec(AttributeCodec):
         try:
             return tuple(IntCodec().coerce(item) for item in value)
         except TypeError:
-            raise TypeError(f"expected {self.summary}, got {value!r}") from None
+            raise TypeError(f"expected {self.summary}, but got {value!r}") from None
 
     def irdl(self, emitter: Emitter) -> str:
         return emitter.constraint('irdl.base "#builtin.dense_array"')
@@ -368,7 +368,7 @@ class IntEnumCodec(IntCodec):
             return find()
         except (KeyError, ValueError):
             what = cursor.peek_token() if found is None else f"'{found}'"
-            raise cursor.fault(f"expected {self.summary}, found {what}", offset) from None
+            raise cursor.fault(f"expected {self.summary}, but got {what}", offset) from None
 
     def decode(self, raw: str) -> Any:
         number = super().decode(raw)
@@ -387,7 +387,7 @@ class IntEnumCodec(IntCodec):
         try:
             return self.cases[value] if isinstance(value, str) else self.cases(int(value))
         except (KeyError, ValueError, TypeError):
-            raise ValueError(f"expected {self.summary}, got {value!r}") from None
+            raise ValueError(f"expected {self.summary}, but got {value!r}") from None
 
 
 _CODECS: dict[Any, AttributeCodec] = {

@@ -55,7 +55,7 @@ class Cursor:
 
     def expected(self, what: str) -> SyntaxFault:
         """The fault of finding another token than `what`."""
-        return self.fault(f"expected {what}, found {self.peek_token()}")
+        return self.fault(f"expected {what}, but got {self.peek_token()}")
 
     def peek_token(self) -> str:
         """The next token, quoted, for messages."""
@@ -151,7 +151,7 @@ class Cursor:
         while True:
             m = _NESTED.search(self.text, pos)
             if not m:
-                raise self.fault(f"'{self.text[start]}' is never closed", start)
+                raise self.fault(f"'{self.text[start]}' is not closed", start)
             pos, token = m.end(), m[0]
             if token in _CLOSING:
                 stack.append(_CLOSING[token])

@@ -155,7 +155,7 @@ class _Parametrized:
         hints = get_type_hints(cls, include_extras=True)
         own = inspect.get_annotations(cls)
         for reserved in {"name", "dialect"} & own.keys():
-            raise TypeError(f"a parameter of {cls.__name__} cannot be called '{reserved}'")
+            raise TypeError(f"a parameter of {cls.__name__} cannot be named '{reserved}'")
         cls._codecs = {k: codec_of(hints[k]) for k in own if "ClassVar" not in str(own[k])}
         table: dict[str, Any] = dialect.types if cls._sigil == "!" else dialect.attributes
         table.update(dict.fromkeys((name, *also_named), cls))
@@ -267,7 +267,7 @@ class _Parametrized:
         """
         head = cls.mnemonic()
         if not (raw == head or raw.startswith(head + "<")):
-            raise ValueError(f"expected {head}, found {raw}")
+            raise ValueError(f"expected {head}, but got {raw}")
         if not cls._codecs:
             return cls()
         parts = split_list(raw[len(head) + 1 : -1])
@@ -360,7 +360,7 @@ class AttrCodec(AttributeCodec):
 
     def coerce(self, value: Any) -> Attr | None:
         if not (isinstance(value, self.cls) or (value is None and self.optional)):
-            raise TypeError(f"expected {self.summary}, got {value!r}")
+            raise TypeError(f"expected {self.summary}, but got {value!r}")
         return value
 
     def irdl(self, emitter: Emitter) -> str:
@@ -410,11 +410,11 @@ class EnumCodec(AttributeCodec):
 
     def coerce(self, value: Any) -> Enum:
         if not isinstance(value, (str, self.cases)):
-            raise TypeError(f"expected {self.summary}, got {value!r}")
+            raise TypeError(f"expected {self.summary}, but got {value!r}")
         try:
             return self.cases(value)
         except ValueError:
-            raise ValueError(f"expected {self.summary}, got {value!r}") from None
+            raise ValueError(f"expected {self.summary}, but got {value!r}") from None
 
     def irdl(self, emitter: Emitter) -> str:
         return emitter.constraint(f"irdl.base @{self.dialect.name}::@{self.name}")

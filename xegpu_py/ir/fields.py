@@ -92,12 +92,12 @@ class OpSpec(Struct, dict=True):
         groups = self.groups(which)
         if self.needs_segments(which):
             if segments is None or len(segments) != len(groups) or sum(segments) != total:
-                raise ValueError("segment sizes do not fit the number of values")
+                raise ValueError("segment sizes do not match the number of values")
             return list(segments)
         singles = [g.arity == "single" for g in groups]
         rest = total - sum(singles)
         if rest < 0 or (rest and all(singles)):
-            raise ValueError(f"expected {len(groups)} values, found {total}")
+            raise ValueError(f"expected {len(groups)} values, but got {total}")
         return [1 if single else rest for single in singles]
 
 
@@ -152,7 +152,7 @@ def spec_of(cls: type, interfaces: Sequence[type[Interface]] = ()) -> OpSpec:
         if ClassVar in (annotation, get_origin(annotation)):
             continue
         if hasattr(ir.OpView, name) and name != "result":
-            raise TypeError(f"a field of {cls.__name__} cannot be called '{name}': every op has that already")
+            raise TypeError(f"a field of {cls.__name__} cannot be named '{name}', which every op defines")
         inner, arity = _unwrap(annotation)
         marker = owner.__dict__.get(name, _ABSENT)
         origin = get_origin(inner)
@@ -163,7 +163,7 @@ def spec_of(cls: type, interfaces: Sequence[type[Interface]] = ()) -> OpSpec:
             spec.attributes[static] = AttributeField(static, codec_of(tuple[int, ...]), False, ())
         elif inner is Region:
             if arity == "variadic":
-                raise TypeError(f"region '{name}' of {cls.__name__}: IRDL ops have a fixed number of regions")
+                raise TypeError(f"region '{name}' of {cls.__name__} must not be variadic in an IRDL op")
             spec.regions.append(RegionField(name, arity == "optional"))
         elif origin in (Operand, Result):
             groups = spec.operands if origin is Operand else spec.results
@@ -173,6 +173,6 @@ def spec_of(cls: type, interfaces: Sequence[type[Interface]] = ()) -> OpSpec:
             required = arity == "single" and not isinstance(marker, Default)
             spec.attributes[name] = AttributeField(name, codec_of(get_args(inner)[0]), required, value)
         else:
-            raise TypeError(f"field '{name}' of {cls.__name__} is neither operand, result, attribute nor region")
+            raise TypeError(f"field '{name}' of {cls.__name__} must be an operand, result, attribute or region")
         spec.order.append(name)
     return spec

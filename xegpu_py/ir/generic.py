@@ -114,7 +114,7 @@ def _check(op: type[Operation], parsed: ParsedOp, offsets: dict[str, int], start
         parsed.attributes.setdefault(STATIC + name, ())
         given = parsed.operands[name]
         if sum(n == DYNAMIC for n in parsed.attributes[STATIC + name]) != len(given):
-            raise SyntaxFault(start, f"'{name}' has other operands than its constants mark")
+            raise SyntaxFault(start, f"the number of operands of '{name}' does not match its constants")
     for attribute in op.spec.attributes.values():
         if attribute.required and attribute.name not in parsed.attributes:
             raise SyntaxFault(start, f"attribute '{attribute.name}' is missing")

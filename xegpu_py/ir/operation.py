@@ -347,7 +347,7 @@ def _operands_and_attributes(
             try:
                 value = attribute.codec.coerce(given[attribute.name])
             except (TypeError, ValueError) as e:
-                raise type(e)(f"'{attribute.name}' of {cls.OPERATION_NAME}: {e}") from None
+                raise type(e)(f"attribute '{attribute.name}' of '{cls.OPERATION_NAME}': {e}") from None
             if value != attribute.default:
                 attributes[attribute.name] = value
     return operands, attributes
@@ -371,7 +371,7 @@ def _result_types(
                 known = {k: [str(v.type) for v in vs] for k, vs in operands.items()}
                 inferred = cls.infer(ParsedOp(types=known, attributes=dict(attributes)))
             if group.name not in inferred:
-                raise TypeError(f"{cls.OPERATION_NAME} needs the type of its result as '{group.name}='")
+                raise TypeError(f"'{cls.OPERATION_NAME}' requires the result type as the argument '{group.name}'")
         spelled = argument if argument is not None else group.fixed or (inferred or {})[group.name]
         listed = spelled if isinstance(spelled, (list, tuple)) else [spelled]
         types[group.name] = [_type(t, group.name) for t in listed]

@@ -173,7 +173,7 @@ def parse_pipeline(text: str) -> Nest:
         cursor = Cursor(text)
         found = _read_item(cursor)
         if not isinstance(found, Nest) or found.anchor not in (ROOT, "any"):
-            raise cursor.fault(f"a pipeline starts with '{ROOT}(...)'", 0)
+            raise cursor.fault(f"a pipeline must start with '{ROOT}(...)'", 0)
         if not cursor.at_end():
             raise cursor.expected("the end of the pipeline")
     except SyntaxFault as fault:
@@ -232,7 +232,7 @@ def step_problem(step: Step) -> str | None:
         return None
     if _FOR_UPSTREAM_XEGPU.search(step.name):
         return (
-            f"'{step.name}' works on upstream's C++ xegpu dialect, not on this one{_near(step.name)}"
+            f"pass '{step.name}' requires the upstream C++ xegpu dialect, which is not loaded{_near(step.name)}"
             if _is_upstream(step.name)
             else f"unknown pass '{step.name}'{_near(step.name)}"
         )
@@ -281,12 +281,12 @@ def _option(cls: type[Registered], name: str, field: dataclasses.Field[Any], val
     wanted = _OPTION_TYPES.get(field.type) or get_type_hints(cls)[field.name]
     if wanted is bool:
         if value not in ("true", "false", "1", "0"):
-            raise ValueError(f"option '{name}' of pass '{cls.name}' is true or false, not '{value}'")
+            raise ValueError(f"option '{name}' of pass '{cls.name}' must be true or false, but got '{value}'")
         return value in ("true", "1")
     try:
         return wanted(value)
     except ValueError:
-        raise ValueError(f"option '{name}' of pass '{cls.name}' cannot be '{value}'") from None
+        raise ValueError(f"invalid value '{value}' for option '{name}' of pass '{cls.name}'") from None
 
 
 def run_pipeline(module: Module, pipeline: str, *, verify_each: bool = True) -> None:
@@ -405,7 +405,7 @@ class Runner(Struct):
         for listener in self.listeners:
             listener.verified(time.perf_counter() - start)
         if found:
-            blame = Diagnostic("note", f"this is invalid after pass '{step}'", found[0].position)
+            blame = Diagnostic("note", f"this op is invalid after pass '{step}'", found[0].position)
             first = structs.replace(found[0], notes=(*found[0].notes, blame))
             raise DiagnosticError([first, *found[1:]])
 

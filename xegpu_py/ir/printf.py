@@ -28,13 +28,13 @@ def check_format(text: str, elements: Sequence[str]) -> None:
     for m in conversions:
         if m["kind"] is None or m["kind"] not in _INTEGERS + _FLOATS:
             known = ", ".join(f"%{c}" for c in _INTEGERS + _FLOATS)
-            raise ValueError(f"the format has '{m[0]}', which is not a conversion of a number; there are {known}")
+            raise ValueError(f"'{m[0]}' is not a supported conversion; expected one of {known}")
     if len(conversions) != len(elements):
         raise ValueError(f"the format has {len(conversions)} conversions, but there are {len(elements)} operands")
     for m, element in zip(conversions, elements):
         if is_float(element) != (m["kind"] in _FLOATS):
             wanted = "a floating-point number" if m["kind"] in _FLOATS else "an integer"
-            raise ValueError(f"'{m[0]}' takes {wanted}, not {element}")
+            raise ValueError(f"'{m[0]}' requires {wanted}, but got {element}")
 
 
 def formatted(text: str, elements: Sequence[str], values: Sequence[int | float]) -> str:

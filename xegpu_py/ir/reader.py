@@ -141,7 +141,7 @@ class _Line:
         names = [i for i in range(first, last) if holes[i][0] == "%"]
         numbers = [i for i in range(first, last) if holes[i][0] != "%"]
         if [holes[i] for i in names + numbers] != op.names + op.numbers:
-            raise ValueError("the text of the op has other names or numbers than the op")
+            raise ValueError("the printed names or counts do not match those of the op")
         own = "%s".join(piece.replace("%", "%%") for piece in op.pieces[::2])
         outer = (_NAME.sub("\0", text).replace("%", "%%").replace("\0", "%s") for text in (before, after))
         order = [

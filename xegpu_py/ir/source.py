@@ -107,7 +107,7 @@ class Source(Struct, frozen=True, dict=True):
             return
         found = _LONG_NUMBER.search(_OPAQUE.sub(lambda m: " " * len(m[0]), self.text))
         if found:
-            raise self.error(found.start(), f"number has more than {MAX_DIGITS} digits")
+            raise self.error(found.start(), f"number must not have more than {MAX_DIGITS} digits")
 
 
 def _depths(codes: np.ndarray) -> np.ndarray:

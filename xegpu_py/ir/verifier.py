@@ -111,7 +111,7 @@ def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
             if group.name in spec.index_lists:
                 marked = getattr(view, STATIC + group.name).count(DYNAMIC)
                 if marked != size:
-                    return f"'{STATIC}{group.name}' marks {marked} dynamic entries, but there are {size} operands", ()
+                    return f"'{STATIC}{group.name}' has {marked} dynamic entries, but there are {size} operands", ()
     try:
         view.verify_op()
     except VerifyError as e:

@@ -137,7 +137,7 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
     if isinstance(given, np.ndarray) and given.ndim:
         if isinstance(wanted, DType):
             raise TypeError(
-                f"argument '{parameter.name}' of kernel '{kernel}' must be a number of {wanted}, not an array"
+                f"argument '{parameter.name}' of kernel '{kernel}' must be a number of {wanted}, but got an array"
             )
         try:
             return _array_type(given, limits)
@@ -162,7 +162,7 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
     if callable(given):
         return Known(given)
     raise TypeError(
-        f"argument '{parameter.name}' of kernel '{kernel}' must be an array or a number, not {type(given).__name__}"
+        f"argument '{parameter.name}' of kernel '{kernel}' must be an array or a number, but got {type(given).__name__}"
     )
 
 

@@ -236,13 +236,13 @@ class _Factor:
         if form not in _SCALED:
             raise ValueError(f"there is no format {form!r}; there are {', '.join(map(repr, _SCALED))}")
         if value.ndim != 2:
-            raise ValueError(f"'{name}' must be a matrix, but is {value.describe()}")
+            raise ValueError(f"'{name}' must be a matrix, but got {value.describe()}")
         wanted = _SCALED[form]
         if wanted.bits == 8 and value.dtype in (types.uint8, types.int8):
             value = value.bitcast(wanted)
         if value.dtype != wanted:
             what = "uint8 of two elements a byte" if form == "e2m1" else f"{wanted}"
-            raise TypeError(f"'{name}' of format {form!r} must be {what}, not {value.dtype}")
+            raise TypeError(f"'{name}' of format {form!r} must be {what}, but got {value.dtype}")
         self._value, self.form, self._packed = value, form, packed
         rows, columns = value.shape
         self.shape = (rows, columns)
@@ -276,9 +276,9 @@ def _checked_scale(scale: Value, shape: tuple[int, ...], name: str) -> Value:
     """
     rows, depth = shape
     if scale.dtype not in (types.uint8, types.int8):
-        raise TypeError(f"'{name}' must be uint8, not {scale.dtype}")
+        raise TypeError(f"'{name}' must be uint8, but got {scale.dtype}")
     if depth % GROUP or scale.shape != (rows, depth // GROUP):
-        raise ValueError(f"'{name}' must have the shape {(rows, depth // GROUP)}, but is {scale.describe()}")
+        raise ValueError(f"'{name}' must have the shape {(rows, depth // GROUP)}, but got {scale.describe()}")
     return scale.to(types.uint8)
 
 

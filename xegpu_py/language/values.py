@@ -58,10 +58,10 @@ def as_index(number: int | Value) -> int | mlir.Value:
     """
     if isinstance(number, Value):
         if number.shape or not number.dtype.is_integer:
-            raise TypeError(f"an offset must be an integer, not {number.describe()}")
+            raise TypeError(f"an offset must be an integer, but got {number.describe()}")
         return number.to(types.index).ir
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-        raise TypeError(f"an offset must be an integer, not {number!r}")
+        raise TypeError(f"an offset must be an integer, but got {number!r}")
     return int(number)
 
 

@@ -176,7 +176,7 @@ def _of_rank(name: str, values: Sequence[int], shape: Sequence[int]) -> tuple[in
     if len(given) != rank:
         raise LayoutError(f"{name} = {list(values)} does not fit a shape of {rank} dimensions")
     if any(n < 1 for n in given):
-        raise LayoutError(f"{name} must be positive, but is {list(values)}")
+        raise LayoutError(f"{name} must be positive, but got {list(values)}")
     return given
 
 

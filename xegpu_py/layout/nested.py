@@ -73,14 +73,14 @@ class NestedLayout:
             try:
                 object.__setattr__(self, f.name, tuple(v.__index__() for v in values))
             except (TypeError, AttributeError):
-                raise LayoutError(f"{f.name} must be a list of integers, but is {values!r}") from None
+                raise LayoutError(f"{f.name} must be a list of integers, but got {values!r}") from None
         rank = len(self.subgroup_tile)
         for f in fields(self):
             values = getattr(self, f.name)
             if len(values) != rank:
                 raise LayoutError(f"{f.name} has {len(values)} dimensions, but subgroup_tile has {rank}")
             if f.name in TILES and any(n < 1 for n in values):
-                raise LayoutError(f"{f.name} must be positive, but is {list(values)}")
+                raise LayoutError(f"{f.name} must be positive, but got {list(values)}")
         problem = self.subgroups.problem() or self.threads.problem()
         if problem:
             raise LayoutError(problem)
@@ -105,7 +105,7 @@ class NestedLayout:
         if body.startswith("#"):
             head, _, rest = body.partition("<")
             if head != _MNEMONIC or not rest.endswith(">"):
-                raise LayoutError(f"expected {_MNEMONIC}<...>, found '{text}'")
+                raise LayoutError(f"expected {_MNEMONIC}<...>, but got '{text}'")
             body = rest[:-1]
         found: dict[str, tuple[int, ...]] = {}
         names = [f.name for f in fields(cls)]
@@ -118,7 +118,7 @@ class NestedLayout:
             try:
                 found[m[1]] = tuple(int(n) for n in m[2].split(",")) if m[2].strip() else ()
             except ValueError:
-                raise LayoutError(f"{m[1]} must be a list of integers, but is [{m[2]}]") from None
+                raise LayoutError(f"{m[1]} must be a list of integers, but got [{m[2]}]") from None
             at = m.end()
         missing = [n for n in names if n not in found]
         if missing:
@@ -241,7 +241,7 @@ class NestedLayout:
         """
         arrays = [np.asarray(x) for x in (np.ix_(*map(range, self.shape)) if index is None else index)]
         if len(arrays) != self.rank:
-            raise IndexError(f"expected {self.rank} indices, got {len(arrays)}")
+            raise IndexError(f"expected {self.rank} indices, but got {len(arrays)}")
         present = self._present(subgroups, threads)
         positions = math.prod(n for _, _, n in self._axes(present))
         kind = np.int32 if max(positions, *present, self.subgroups.period, self.threads.period) < 2**31 else np.int64
@@ -326,7 +326,7 @@ class NestedLayout:
         """
         values = np.asarray(array)
         if values.shape != self.shape:
-            raise LayoutError(f"expected an array of shape {self.shape}, got {values.shape}")
+            raise LayoutError(f"expected an array of shape {self.shape}, but got {values.shape}")
         present = self._present(subgroups, threads)
         if not self.rank:
             return np.full((*present, *self.part_shape(*present)), values)
@@ -348,7 +348,7 @@ class NestedLayout:
         present = (values.shape[0], values.shape[1]) if values.ndim > 1 else (0, 0)
         expected = (*present, *self.part_shape(*present))
         if values.shape != expected:
-            raise LayoutError(f"expected an array of shape {expected}, got {values.shape}")
+            raise LayoutError(f"expected an array of shape {expected}, but got {values.shape}")
         flat = np.ascontiguousarray(values.reshape(*present, -1))
         owners = self.owners(subgroups=present[0], threads=present[1])
         whole = flat[owners.subgroup[..., 0], owners.thread[..., 0], owners.position[..., 0]]

@@ -206,9 +206,9 @@ def truncate(values: npt.ArrayLike, src: str, dst: str) -> Array:
         TypeError: if the type of `values` does not match `src`.
     """
     if src not in ("f", "hf", "bf"):
-        raise ValueError(f"'src' must be f, hf or bf, not {src!r}")
+        raise ValueError(f"'src' must be f, hf or bf, but got {src!r}")
     if dst not in _ELEMENTS:
-        raise ValueError(f"'dst' must be one of {', '.join(_ELEMENTS)}, not {dst!r}")
+        raise ValueError(f"'dst' must be one of {', '.join(_ELEMENTS)}, but got {dst!r}")
     given, fmt, most = as_format(values, TYPES[src], "values"), _ELEMENTS[dst], _ELEMENTS[dst].finite
     with np.errstate(invalid="ignore"):
         wide = given.astype(np.float32)
@@ -255,7 +255,7 @@ def quantize(values: npt.ArrayLike, dst: str) -> tuple[Array, Array]:
         TypeError: if the values are not float32.
     """
     if dst not in _ELEMENTS:
-        raise ValueError(f"'dst' must be one of {', '.join(_ELEMENTS)}, not {dst!r}")
+        raise ValueError(f"'dst' must be one of {', '.join(_ELEMENTS)}, but got {dst!r}")
     given = as_format(values, TYPES["f"], "values")
     if given.shape[-1] % BLOCK:
         raise ValueError(f"'values' must have rows of a multiple of {BLOCK}, not of {given.shape[-1]}")
@@ -295,7 +295,7 @@ def _powers(patterns: Array) -> Array:
 def _patterns(scales: npt.ArrayLike, name: str) -> Array:
     array = np.asarray(scales)
     if array.dtype not in (np.dtype(np.uint8), np.dtype(ml_dtypes.float8_e8m0fnu)):
-        raise TypeError(f"'{name}' must be float8_e8m0fnu or its bit patterns, u8, not {array.dtype}")
+        raise TypeError(f"'{name}' must be float8_e8m0fnu or its bit patterns, u8, but got {array.dtype}")
     return array.view(np.uint8)
 
 

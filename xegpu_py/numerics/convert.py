@@ -35,7 +35,7 @@ def convert(values: npt.ArrayLike, src: str, dst: str, *, saturate: bool = False
     """
     for name, given in (("src", src), ("dst", dst)):
         if given not in TYPES:
-            raise ValueError(f"'{name}' must be one of {', '.join(TYPES)}, not {given!r}")
+            raise ValueError(f"'{name}' must be one of {', '.join(TYPES)}, but got {given!r}")
     source, target = TYPES[src], TYPES[dst]
     numbers = as_format(values, source, "values")
     if target.is_float:

@@ -169,14 +169,14 @@ def multiply_steps(
 def _check(W: str, A: str, SD: int, RC: int, exec_size: int, dst_type: str, src0_type: str, model: str) -> None:
     for name, precision in (("W", W), ("A", A)):
         if precision not in PRECISIONS:
-            raise ValueError(f"'{name}' must be one of {', '.join(PRECISIONS)}, not {precision!r}")
+            raise ValueError(f"'{name}' must be one of {', '.join(PRECISIONS)}, but got {precision!r}")
     for name, given, legal in (
         ("SD", SD, SYSTOLIC_DEPTHS),
         ("RC", RC, range(1, 9)),
         ("exec_size", exec_size, EXEC_SIZES),
     ):
         if given not in legal:
-            raise ValueError(f"'{name}' must be one of {', '.join(map(str, legal))}, not {given!r}")
+            raise ValueError(f"'{name}' must be one of {', '.join(map(str, legal))}, but got {given!r}")
     check_kinds(types_problem(W, A, dst_type, src0_type), model)
 
 
@@ -189,7 +189,7 @@ def check_kinds(problem: str | None, model: str) -> None:
     if problem:
         raise ValueError(problem)
     if model not in MODELS:
-        raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
+        raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {model!r}")
 
 
 def types_problem(
@@ -210,7 +210,7 @@ def types_problem(
     legal_types = float_types[W] if w.is_float else ("d", "ud")
     for name, given in (("dst_type", dst_type), ("src0_type", src0_type)):
         if given not in legal_types:
-            return f"'{name}' must be {' or '.join(legal_types)} with precision {W}, not {given!r}"
+            return f"'{name}' must be {' or '.join(legal_types)} with precision {W}, but got {given!r}"
     return None
 
 
@@ -223,7 +223,7 @@ def operand(given: npt.ArrayLike, size: int, name: str) -> Array:
     """
     array = np.asarray(given)
     if array.dtype != np.uint8:
-        raise TypeError(f"'{name}' must be an array of uint8, not of {array.dtype}")
+        raise TypeError(f"'{name}' must be an array of uint8, but got an array of {array.dtype}")
     if array.ndim == 0 or array.shape[-1] < size:
         found = array.shape[-1] if array.ndim else 0
         raise ValueError(f"'{name}' must have {size} bytes, but has {found}")

@@ -173,7 +173,7 @@ def _short_quotients(x: Array, y: Array, form: Format) -> Array:
 
 def _form(fmt: str, names: tuple[str, ...]) -> Format:
     if fmt not in names:
-        raise ValueError(f"'fmt' must be one of {', '.join(names)}, not {fmt!r}")
+        raise ValueError(f"'fmt' must be one of {', '.join(names)}, but got {fmt!r}")
     return TYPES[fmt]
 
 

@@ -37,7 +37,7 @@ def fcvt(src0: npt.ArrayLike, dst_type: Literal["bf8", "hf", "tf32"]) -> Array:
         return round_float(as_format(src0, BF8, "src0"), HF)
     if dst_type == "tf32":
         return _to_tf32(as_format(src0, F, "src0"))
-    raise ValueError(f"'dst_type' must be 'bf8', 'hf' or 'tf32', not {dst_type!r}")
+    raise ValueError(f"'dst_type' must be 'bf8', 'hf' or 'tf32', but got {dst_type!r}")
 
 
 def _to_tf32(values: Array) -> Array:

@@ -40,7 +40,7 @@ def fma(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, fmt: str) -> Array
         TypeError: if an operand has another type.
     """
     if fmt not in _STEPS:
-        raise ValueError(f"'fmt' must be one of {', '.join(_STEPS)}, not {fmt!r}")
+        raise ValueError(f"'fmt' must be one of {', '.join(_STEPS)}, but got {fmt!r}")
     form = TYPES[fmt]
     operands = np.broadcast_arrays(as_format(a, form, "a"), as_format(b, form, "b"), as_format(c, form, "c"))
     x, y, z = (operand.reshape(-1) for operand in operands)

@@ -153,4 +153,6 @@ def as_format(values: npt.ArrayLike, fmt: Format, name: str) -> Array:
         return array
     if array.dtype == np.dtype(f"u{fmt.dtype.itemsize}"):
         return array.view(fmt.dtype)
-    raise TypeError(f"'{name}' must be {fmt.dtype} or its bit patterns, u{fmt.dtype.itemsize * 8}, not {array.dtype}")
+    raise TypeError(
+        f"'{name}' must be {fmt.dtype} or its bit patterns, u{fmt.dtype.itemsize * 8}, but got {array.dtype}"
+    )

@@ -84,7 +84,7 @@ def pack_c(matrix: npt.ArrayLike, dtype: str) -> Array:
     fmt = _type(dtype)
     values = np.asarray(matrix)
     if values.dtype != fmt.dtype:
-        raise TypeError(f"'matrix' must be of {fmt.dtype} for {dtype}, not of {values.dtype}")
+        raise TypeError(f"'matrix' must have the dtype {fmt.dtype} for {dtype}, but got {values.dtype}")
     return np.ascontiguousarray(values).reshape(*values.shape[:-2], -1).view(np.uint8)
 
 
@@ -97,13 +97,13 @@ def unpack_c(data: npt.ArrayLike, M: int, N: int, dtype: str) -> Array:
 
 def _precision(name: str) -> Format:
     if name not in PRECISIONS:
-        raise ValueError(f"'precision' must be one of {', '.join(PRECISIONS)}, not {name!r}")
+        raise ValueError(f"'precision' must be one of {', '.join(PRECISIONS)}, but got {name!r}")
     return PRECISIONS[name]
 
 
 def _type(name: str) -> Format:
     if name not in TYPES:
-        raise ValueError(f"'dtype' must be one of {', '.join(TYPES)}, not {name!r}")
+        raise ValueError(f"'dtype' must be one of {', '.join(TYPES)}, but got {name!r}")
     return TYPES[name]
 
 
@@ -117,10 +117,10 @@ def _values(matrix: npt.ArrayLike, fmt: Format, name: str) -> Array:
         raise ValueError(f"'{name}' must have at least two dimensions, not {values.ndim}")
     if fmt.is_float:
         if values.dtype != fmt.dtype:
-            raise TypeError(f"'{name}' must be of {fmt.dtype} for {fmt.name}, not of {values.dtype}")
+            raise TypeError(f"'{name}' must have the dtype {fmt.dtype} for {fmt.name}, but got {values.dtype}")
         return values
     if values.dtype not in (np.int8, np.uint8):
-        raise TypeError(f"'{name}' must be of int8 or uint8 for {fmt.name}, not of {values.dtype}")
+        raise TypeError(f"'{name}' must have the dtype int8 or uint8 for {fmt.name}, but got {values.dtype}")
     low = -(1 << (fmt.bits - 1)) if fmt.kind == "s" else 0
     high = low + (1 << fmt.bits) - 1
     if values.size and not (low <= int(values.min()) and int(values.max()) <= high):

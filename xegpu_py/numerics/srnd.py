@@ -34,7 +34,7 @@ def srnd(src0: npt.ArrayLike, src1: npt.ArrayLike, dst_type: Literal["hf", "bf8"
         ValueError: if `dst_type` is neither.
     """
     if dst_type not in _TARGETS:
-        raise ValueError(f"'dst_type' must be 'hf' or 'bf8', not {dst_type!r}")
+        raise ValueError(f"'dst_type' must be 'hf' or 'bf8', but got {dst_type!r}")
     target = _TARGETS[dst_type]
     source = SOURCES[target]
     count = source.mantissa - target.mantissa

@@ -71,7 +71,7 @@ class Compiled:
         if len(arguments) != len(code.inputs):
             expected = f" ({', '.join(map(str, code.inputs))})" if code.inputs else ""
             raise TypeError(
-                f"host function '{code.entry}' takes {len(code.inputs)} arguments{expected}, not {len(arguments)}"
+                f"host function '{code.entry}' takes {len(code.inputs)} arguments{expected}, but got {len(arguments)}"
             )
         held = [
             _given(kind, value, f"argument {i} of host function '{code.entry}', of type {kind},")
@@ -104,12 +104,12 @@ def _given(kind: ir.Type, value: Any, title: str) -> Any:
                 raise TypeError
             exact = np.array([value], dtype)
         except (TypeError, OverflowError):
-            raise TypeError(f"{title} must be a number of that type, not {value!r}") from None
+            raise TypeError(f"{title} must be a number of that type, but got {value!r}") from None
         return (ctypes.c_char * dtype.itemsize).from_buffer_copy(exact.tobytes())
     element = str(kind.element_type)
     if not isinstance(value, np.ndarray) or value.dtype != ELEMENTS.get(element):
         got = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-        raise TypeError(f"{title} must be a numpy array of {ELEMENTS.get(element, element)}, not {got}")
+        raise TypeError(f"{title} must be a numpy array of {ELEMENTS.get(element, element)}, but got {got}")
     found = MemRef.of(value)
     if isinstance(kind, ir.MemRefType):
         unknown = ir.ShapedType.get_dynamic_size()

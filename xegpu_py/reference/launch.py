@@ -70,16 +70,14 @@ def run(
         DiagnosticError: at an op that is not supported, accesses memory out of bounds, or waits forever.
     """
     if model not in MODELS:
-        raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
+        raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {model!r}")
     func = kernel_of(module, kernel)
     memory = Memory("global memory", BASE)
     size = {"grid": extent(grid, "grid"), "block": extent(block, "block")}
     for what, given in size.items():
         known = func.attributes.get(f"known_{what}_size")
         if known is not None and tuple(ir.DenseI32ArrayAttr(known)) != given:
-            raise ValueError(
-                f"'{what}' must be {tuple(known)}, which the kernel says by known_{what}_size, not {given}"
-            )
+            raise ValueError(f"'{what}' must be {tuple(known)}, as known_{what}_size says, but got {given}")
     held = PackedArrays()
     values = bind(types_of(func), arguments, memory, held)
     if watch is not None:
@@ -170,7 +168,7 @@ def bind(
     """
     if len(arguments) != len(types):
         listed = ", ".join(f"{i}: {t}" for i, t in enumerate(types))
-        raise TypeError(f"the kernel takes {len(types)} arguments ({listed}), not {len(arguments)}")
+        raise TypeError(f"the kernel takes {len(types)} arguments ({listed}), but got {len(arguments)}")
     held = held or PackedArrays()
     arguments = [
         held.pack(a, str(kind.element_type), f"argument {i}, a {kind},") if isinstance(kind, ir.MemRefType) else a
@@ -204,7 +202,7 @@ def _from_innermost(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, Any]:
     if not isinstance(argument, np.ndarray):
-        raise TypeError(f"{title} must be a numpy array, not {type(argument).__name__}")
+        raise TypeError(f"{title} must be a numpy array, but got {type(argument).__name__}")
     element = element_of(str(kind.element_type))
     if element.is_float and not element.shares_bytes:
         fits = argument.dtype == element.dtype
@@ -214,7 +212,7 @@ def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, An
         fits = argument.dtype.kind in "iu" and argument.dtype.itemsize == element.bytes
     if not fits:
         kinds = f"{element.name} or, packed, of uint8" if element.shares_bytes else element.name
-        raise TypeError(f"{title} must be an array of {kinds}, not of {argument.dtype}")
+        raise TypeError(f"{title} must be an array of {kinds}, but got an array of {argument.dtype}")
     wanted: Sequence[int | None] = [None if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank)]
     if element.shares_bytes:
         wanted = packed_shape(wanted, element.name)
@@ -244,13 +242,15 @@ def _number(argument: Any, text: str, title: str) -> Any:
         raise TypeError(f"{title} {e}") from None
     array = np.asarray(argument)
     if array.size != math.prod(kind.shape) or (array.ndim and not kind.is_vector):
-        raise TypeError(f"{title} must be {'an array of numbers' if kind.is_vector else 'a number'}, not {argument!r}")
+        raise TypeError(
+            f"{title} must be {'an array of numbers' if kind.is_vector else 'a number'}, but got {argument!r}"
+        )
     if kind.element.is_float:
         return array.astype(kind.element.dtype).reshape(kind.shape)
     try:
         bits = [int(v) & (1 << 64) - 1 for v in array.ravel().tolist()]
     except (TypeError, ValueError):
-        raise TypeError(f"{title} must be an integer, not {argument!r}") from None
+        raise TypeError(f"{title} must be an integer, but got {argument!r}") from None
     return np.asarray(kind.element.wrap(np.array(bits, np.uint64).view(np.int64))).reshape(kind.shape)
 
 

@@ -64,7 +64,7 @@ class Staged:
         """
         dtype = array.dtype
         if dtype.hasobject or dtype.fields or dtype.kind in "SUMm" or not dtype.isnative:
-            raise TypeError(f"{title} must be an array of numbers in native byte order, not of {dtype}")
+            raise TypeError(f"{title} must be an array of numbers in native byte order, but got an array of {dtype}")
         if packed and not array.flags.c_contiguous:
             buffer = self._memory.allocate(name, array.nbytes)
             self._memory.bytes_of(buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)

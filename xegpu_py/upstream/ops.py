@@ -138,7 +138,9 @@ class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd", interfaces=(Hin
             self.fail(f"loads blocks, but {desc} is scattered")
         _check_element(self, self.value, desc)
         if self.transpose is not None and sorted(self.transpose) != list(range(len(desc.shape))):
-            self.fail(f"transpose must be a permutation of {len(desc.shape)} dimensions, not {list(self.transpose)}")
+            self.fail(
+                f"transpose must be a permutation of {len(desc.shape)} dimensions, but got {list(self.transpose)}"
+            )
 
 
 class StoreNdOp(Operation, dialect=UpstreamXeGPU, name="store_nd", interfaces=(Hinted,)):
@@ -393,7 +395,7 @@ class DpasMxOp(Operation, dialect=UpstreamXeGPU, name="dpas_mx"):
         scales = {"scale_a": self.scale_a, "scale_b": self.scale_b}
         for name, value in scales.items():
             if value is not None and element_of(value) != SCALE:
-                self.fail(f"{name} must have elements {SCALE}, but is {value.type}")
+                self.fail(f"{name} must have elements {SCALE}, but got {value.type}")
         if len(a) == 1:
             return
         for name, size, axis in (("scale_a", a[-2], -2), ("scale_b", b[-1], -1)):
@@ -421,7 +423,9 @@ class TruncfOp(Operation, dialect=UpstreamXeGPU, name="truncf"):
 
     def verify_op(self) -> None:
         if bit_width(element_of(self.source)) <= bit_width(element_of(self.result)):
-            self.fail(f"needs a type that is wider than the result's, {self.result.type}, but got {self.source.type}")
+            self.fail(
+                f"requires a type that is wider than the result's, {self.result.type}, but got {self.source.type}"
+            )
 
 
 class LaneShuffleOp(Operation, dialect=UpstreamXeGPU, name="lane_shuffle"):

@@ -117,7 +117,7 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
         if bool(self.lane_layout) != bool(self.lane_data) and self.lane_data:
             return "lane_data needs lane_layout"
         if self.order and sorted(self.order) != list(range(len(self.order))):
-            return f"order must be a permutation of the dimensions, but is {list(self.order)}"
+            return f"order must be a permutation of the dimensions, but got {list(self.order)}"
         return None
 
 
@@ -198,7 +198,7 @@ class LayoutKind(AttrCodec):
 
     def coerce(self, value: Any) -> Any:
         if not isinstance(value, (Layout, Slice)):
-            raise TypeError(f"expected {self.summary}, got {value!r}")
+            raise TypeError(f"expected {self.summary}, but got {value!r}")
         return value
 
     def irdl(self, emitter: Any) -> str:
@@ -227,7 +227,7 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
             text = scope.resolve(scope.read_attribute(cursor))
             is_layout = text.startswith((Layout.mnemonic(), Slice.mnemonic()))
             if not is_layout and not text.startswith((BlockTdescAttr.mnemonic(), ScatterTdescAttr.mnemonic())):
-                raise cursor.fault(f"expected a layout or the attribute of a descriptor, found '{text}'", start)
+                raise cursor.fault(f"expected a layout or the attribute of a descriptor, but got '{text}'", start)
             found["layout" if is_layout else "encoding"] = text
         cursor.expect(">")
         return cls(shape, element, **found)

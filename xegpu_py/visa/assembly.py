@@ -181,7 +181,7 @@ def _read_decl(cursor: Cursor, where: Position, kernel: _KernelText) -> None:
         raise cursor.expected("the variable's name")
     name = m[0]
     if name in kernel.notation.known or name in BUILTINS:
-        raise SyntaxFault(start, f"'{name}' is declared already")
+        raise SyntaxFault(start, f"redefinition of '{name}'")
     found: dict[str, Any] = {}
     offsets: dict[str, int] = {}
     while m := cursor.match(_KEY):

@@ -248,9 +248,9 @@ def extent(given: int | Sequence[int], name: str) -> Dim:
     try:
         values = [operator.index(v) for v in (given if isinstance(given, (Sequence, np.ndarray)) else (given,))]
     except TypeError:
-        raise TypeError(f"'{name}' must be one to three positive integers, not {given!r}") from None
+        raise TypeError(f"'{name}' must be one to three positive integers, but got {given!r}") from None
     if not 1 <= len(values) <= 3 or not all(1 <= v < 1 << 32 for v in values):
-        raise ValueError(f"'{name}' must be one to three positive integers of 32 bits, not {given!r}")
+        raise ValueError(f"'{name}' must be one to three positive integers of 32 bits, but got {given!r}")
     x, y, z = (*values, 1, 1)[:3]
     return x, y, z
 

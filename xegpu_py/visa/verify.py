@@ -102,7 +102,7 @@ def _attributes(program: Program) -> Iterator[Issue]:
     for name in _NUMBERS:
         value = program.attributes.get(name, 0)
         if not isinstance(value, int) or value < 0:
-            yield Issue(program.where, f"kernel attribute {name} must be a number, not {value!r}")
+            yield Issue(program.where, f"kernel attribute {name} must be a number, but got {value!r}")
 
 
 def _named_barrier(inst: Instruction, program: Program) -> Problem:
@@ -145,7 +145,7 @@ def _declarations(program: Program, target: Target) -> Iterator[Issue]:
                 yield Issue(item.where, f"{what} overlaps input '{other}'")
         taken.append((item.offset, item.offset + item.size, item.var.name))
     if program.simd_size not in (8, 16, 32):
-        yield Issue(program.where, f"kernel attribute SimdSize must be 8, 16 or 32, not {program.simd_size}")
+        yield Issue(program.where, f"kernel attribute SimdSize must be 8, 16 or 32, but got {program.simd_size}")
     if program.slm_bytes > target.slm_bytes:
         limit = target.slm_bytes >> 10
         yield Issue(program.where, f"SLMSize is {program.slm_bytes >> 10} KiB, but {target.name} has {limit} KiB")
@@ -232,7 +232,7 @@ def _type_problem(slot: OperandSpec, inst: Instruction) -> Problem:
     value: Operand = inst[slot.name]
     if isinstance(value, Immediate):
         if slot.types and value.type not in slot.types:
-            return (f"operand '{slot.name}' must be of type {_words(slot.types)}, not {value.type}",)
+            return (f"operand '{slot.name}' must be of type {_words(slot.types)}, but got {value.type}",)
         if value.type == "bf":
             return (f"operand '{slot.name}' cannot be a constant of bf", "use one of f")
         return None
@@ -245,7 +245,7 @@ def _type_problem(slot: OperandSpec, inst: Instruction) -> Problem:
     if value.var in BUILTINS.values() and slot.use == "write":
         return (f"writes {value.var.name}, which can only be read",)
     if slot.types and value.var.type not in slot.types:
-        return (f"operand '{slot.name}' must be of type {_words(slot.types)}, not {value.var.type}",)
+        return (f"operand '{slot.name}' must be of type {_words(slot.types)}, but got {value.var.type}",)
     return None
 
 

@@ -9,7 +9,7 @@ func.func @f(%v: vector<64x64xf16>) {
 
 // -----
 
-// expected-error @+1 {{thread_tile must be positive, but is [0]}}
+// expected-error @+1 {{thread_tile must be positive, but got [0]}}
 #zero = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [2], outer_tile = [1], thread_tile = [0], element_tile = [1], subgroup_strides = [0], thread_strides = [1]>
 
 // -----
@@ -35,7 +35,7 @@ func.func @f(%v: vector<64x64xf16>) {
 // -----
 
 func.func @generic_form(%v: vector<16xf16>) {
-  // expected-error @+1 {{thread_tile must be positive, but is [-16]}}
+  // expected-error @+1 {{thread_tile must be positive, but got [-16]}}
   %0 = "iree_vector_ext.to_layout"(%v) {layout = #iree_vector_ext.nested_layout<array<i64: 1>, array<i64: 1>, array<i64: 1>, array<i64: -16>, array<i64: 1>, array<i64: 1>, array<i64: 1>>} : (vector<16xf16>) -> vector<16xf16>
   return
 }
@@ -53,8 +53,8 @@ func.func @rank(%v: vector<4x32xf16>) {
 
 #row = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [0], thread_strides = [1]>
 func.func @size(%v: vector<64xf16>) {
-  // expected-error @+2 {{'iree_vector_ext.to_layout' op dimension 0 of the vector is 64, but that of the layout is 32}}
-  // expected-note @+1 {{it is the product of the layout's five tiles}}
+  // expected-error @+2 {{'iree_vector_ext.to_layout' op dimension 0 of the vector has size 64, but that of the layout has size 32}}
+  // expected-note @+1 {{the size of a layout's dimension is the product of the five tile sizes}}
   %0 = iree_vector_ext.to_layout %v to layout(#row) : vector<64xf16>
   return
 }
@@ -62,8 +62,8 @@ func.func @size(%v: vector<64xf16>) {
 // -----
 
 func.func @types(%v: vector<32xf16>) {
-  // expected-error @+2 {{'iree_vector_ext.to_layout' op has the input vector<32xf16>, but the output vector<32xf32>}}
-  // expected-note @+1 {{a layout says who holds elements, not their type}}
+  // expected-error @+2 {{'iree_vector_ext.to_layout' op has input type vector<32xf16>, but output type vector<32xf32>}}
+  // expected-note @+1 {{a layout does not change the type of a vector}}
   %0 = "iree_vector_ext.to_layout"(%v) {layout = #iree_vector_ext.nested_layout<array<i64: 1>, array<i64: 2>, array<i64: 1>, array<i64: 16>, array<i64: 1>, array<i64: 1>, array<i64: 1>>} : (vector<32xf16>) -> vector<32xf32>
   return
 }
@@ -71,7 +71,7 @@ func.func @types(%v: vector<32xf16>) {
 // -----
 
 func.func @elements(%v: vector<32xf16>) {
-  // expected-error @+1 {{'iree_vector_ext.to_simt' op has input elements f16, but output elements f32}}
+  // expected-error @+1 {{'iree_vector_ext.to_simt' op has input element type f16, but output element type f32}}
   %0 = iree_vector_ext.to_simt %v : vector<32xf16> -> vector<2x1x1xf32>
   return
 }
@@ -79,7 +79,7 @@ func.func @elements(%v: vector<32xf16>) {
 // -----
 
 func.func @elements(%v: vector<2x1x1xf16>) {
-  // expected-error @+1 {{'iree_vector_ext.to_simd' op has input elements f16, but output elements f32}}
+  // expected-error @+1 {{'iree_vector_ext.to_simd' op has input element type f16, but output element type f32}}
   %0 = iree_vector_ext.to_simd %v : vector<2x1x1xf16> -> vector<32xf32>
   return
 }

@@ -2,7 +2,7 @@
 
 func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xbf16>) {
   // expected-error @below {{'xegpu.dpas' op cannot multiply f16 by bf16}}
-  // expected-note @below {{dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed}}
+  // expected-note @below {{both factors must be integers of up to 8 bits, bf16, f16, tf32, f64, or 8-bit floats (f8E5M2, f8E4M3FN)}}
   xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
   return
 }
@@ -11,7 +11,7 @@ func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xbf16>) {
 
 func.func @f(%a: vector<8x8xf32>, %b: vector<8x16xf32>) {
   // expected-error @below {{'xegpu.dpas' op cannot multiply f32 by f32}}
-  // expected-note @below {{dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed}}
+  // expected-note @below {{both factors must be integers of up to 8 bits, bf16, f16, tf32, f64, or 8-bit floats (f8E5M2, f8E4M3FN)}}
   xegpu.dpas %a, %b {mode = vc} : vector<8x8xf32>, vector<8x16xf32> -> vector<8x16xf32>
   return
 }
@@ -19,7 +19,7 @@ func.func @f(%a: vector<8x8xf32>, %b: vector<8x16xf32>) {
 // -----
 
 func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
-  // expected-error @below {{'xegpu.dpas' op result of f16 x f16 must have elements f32 or f16, but has bf16}}
+  // expected-error @below {{'xegpu.dpas' op result of f16 x f16 must have elements of type f32 or f16, but got bf16}}
   xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x16xbf16>
   return
 }
@@ -27,7 +27,7 @@ func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
 // -----
 
 func.func @f(%c: vector<8x16xi32>, %a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
-  // expected-error @below {{'xegpu.dpas' op accumulator of f16 x f16 must have elements f32 or f16, but has i32}}
+  // expected-error @below {{'xegpu.dpas' op accumulator of f16 x f16 must have elements of type f32 or f16, but got i32}}
   xegpu.dpas %c, %a, %b {mode = vc} : vector<8x16xi32>, vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
   return
 }
@@ -35,7 +35,7 @@ func.func @f(%c: vector<8x16xi32>, %a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>
 // -----
 
 func.func @f(%c: vector<4x16xf32>, %a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
-  // expected-error @below {{'xegpu.dpas' op accumulator vector<4x16xf32> and result vector<8x16xf32> differ in shape}}
+  // expected-error @below {{'xegpu.dpas' op accumulator vector<4x16xf32> and result vector<8x16xf32> must have the same shape}}
   xegpu.dpas %c, %a, %b {mode = vc} : vector<4x16xf32>, vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
   return
 }
@@ -43,7 +43,7 @@ func.func @f(%c: vector<4x16xf32>, %a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>
 // -----
 
 func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
-  // expected-error @below {{'xegpu.dpas' op result must be 2D, but is vector<128xf32>}}
+  // expected-error @below {{'xegpu.dpas' op result must be 2D, but got vector<128xf32>}}
   xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<128xf32>
   return
 }
@@ -51,7 +51,7 @@ func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
 // -----
 
 func.func @f(%a: vector<16xf16>, %b: vector<8x16x2xf16>) {
-  // expected-error @below {{'xegpu.dpas' op lhs must be 2D, or 3D in VNNI layout, but is vector<16xf16>}}
+  // expected-error @below {{'xegpu.dpas' op lhs must be 2D, or 3D in VNNI layout, but got vector<16xf16>}}
   xegpu.dpas %a, %b {mode = vc} : vector<16xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
   return
 }
@@ -75,8 +75,8 @@ func.func @f(%a: vector<8x4x2xtf32>, %b: vector<8x16xtf32>) {
 // -----
 
 func.func @f(%a: vector<8x16xf16>, %b: vector<16x16xf16>) {
-  // expected-error @below {{'xegpu.dpas' op rhs must be in VNNI layout, vector<8x16x2xf16>, but is vector<16x16xf16>}}
-  // expected-note @below {{load it with vnni_axis = 0}}
+  // expected-error @below {{'xegpu.dpas' op rhs must be in VNNI layout, vector<8x16x2xf16>, but got vector<16x16xf16>}}
+  // expected-note @below {{load rhs with vnni_axis = 0}}
   xegpu.dpas %a, %b {mode = vc} : vector<8x16xf16>, vector<16x16xf16> -> vector<8x16xf32>
   return
 }
@@ -92,7 +92,7 @@ func.func @f(%a: vector<8x8x2xf16>, %b: vector<4x16x2xf16>) {
 // -----
 
 func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
-  // expected-error @below {{'xegpu.dpas' op 8x16 times 16x16 is 8x16, but the result is 8x32}}
+  // expected-error @below {{'xegpu.dpas' op result must be 8x16 for 8x16 times 16x16, but got 8x32}}
   xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x32xf32>
   return
 }
@@ -101,7 +101,7 @@ func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
 
 func.func @f(%a: vector<8x32xi16>, %b: vector<8x16x4xi8>) {
   // expected-error @below {{'xegpu.dpas' op cannot multiply i16 by i8}}
-  // expected-note @below {{dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed}}
+  // expected-note @below {{both factors must be integers of up to 8 bits, bf16, f16, tf32, f64, or 8-bit floats (f8E5M2, f8E4M3FN)}}
   xegpu.dpas %a, %b {mode = vc} : vector<8x32xi16>, vector<8x16x4xi8> -> vector<8x16xi32>
   return
 }
@@ -109,7 +109,7 @@ func.func @f(%a: vector<8x32xi16>, %b: vector<8x16x4xi8>) {
 // -----
 
 func.func @f(%a: vector<8x8x4xi8>, %b: vector<8x16x4xi8>) {
-  // expected-error @below {{'xegpu.dpas' op result of i8 x i8 must have elements i32 or si32 or ui32, but has f32}}
+  // expected-error @below {{'xegpu.dpas' op result of i8 x i8 must have elements of type i32 or si32 or ui32, but got f32}}
   xegpu.dpas %a, %b {mode = vc} : vector<8x8x4xi8>, vector<8x16x4xi8> -> vector<8x16xf32>
   return
 }
@@ -126,7 +126,7 @@ func.func @f(%a: vector<4x2xf16>, %b: vector<7x2xf16>) {
 // -----
 
 func.func @f(%a: vector<8xf16>, %b: vector<8x2xf16>) {
-  // expected-error @below {{'xegpu.dpas' op operands must be 2D, or 3D in VNNI layout}}
+  // expected-error @below {{'xegpu.dpas' op lhs and rhs must be 2D, or 3D in VNNI layout}}
   xegpu.dpas %a, %b : vector<8xf16>, vector<8x2xf16> -> vector<8x1xf32>
   return
 }
@@ -134,7 +134,7 @@ func.func @f(%a: vector<8xf16>, %b: vector<8x2xf16>) {
 // -----
 
 func.func @f(%a: vector<16x16xf64>) {
-  // expected-error @below {{the types allow the accumulator as first and as last operand: with {mode = vc} it is the first}}
+  // expected-error @below {{the accumulator can be the first or the last operand; with {mode = vc} it is the first}}
   %0 = xegpu.dpas %a, %a, %a : vector<16x16xf64>, vector<16x16xf64>, vector<16x16xf64> -> vector<16x16xf64>
   return
 }
@@ -143,7 +143,7 @@ func.func @f(%a: vector<16x16xf64>) {
 
 func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>, %c: vector<8x16xf32>) {
   // expected-error @below {{'xegpu.dpas' op cannot multiply f32 by f16}}
-  // expected-note @below {{dpas multiplies}}
+  // expected-note @below {{both factors must be integers of up to 8 bits, bf16, f16, tf32, f64, or 8-bit floats (f8E5M2, f8E4M3FN)}}
   %0 = xegpu.dpas %b, %c, %a : vector<8x16x2xf16>, vector<8x16xf32>, vector<8x8x2xf16> -> vector<8x16xf32>
   return
 }

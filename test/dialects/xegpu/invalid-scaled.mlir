@@ -2,7 +2,7 @@
 
 func.func @precisions(%a: vector<8x32xf8E5M2>, %b: vector<8x16x4xi8>) {
   // expected-error @+2 {{'xegpu.dpas_mx' op cannot multiply f8E5M2 by i8}}
-  // expected-note @+1 {{dpas_mx multiplies bf16, f16 and f4E2M1FN with their like, and f8E5M2 and f8E4M3FN mixed}}
+  // expected-note @+1 {{both factors must be bf16, f16, f4E2M1FN, or 8-bit floats (f8E5M2, f8E4M3FN)}}
   %0 = xegpu.dpas_mx %a, %b {mode = vc} : (vector<8x32xf8E5M2>, vector<8x16x4xi8>) -> vector<8x16xf32>
   return
 }
@@ -10,7 +10,7 @@ func.func @precisions(%a: vector<8x32xf8E5M2>, %b: vector<8x16x4xi8>) {
 // -----
 
 func.func @result(%a: vector<8x32xf8E5M2>, %b: vector<8x16x4xf8E5M2>) {
-  // expected-error @+1 {{result of f8E5M2 x f8E5M2 must have elements f32 or bf16, but has f16}}
+  // expected-error @+1 {{result of f8E5M2 x f8E5M2 must have elements of type f32 or bf16, but got f16}}
   %0 = xegpu.dpas_mx %a, %b {mode = vc} : (vector<8x32xf8E5M2>, vector<8x16x4xf8E5M2>) -> vector<8x16xf16>
   return
 }
@@ -18,7 +18,7 @@ func.func @result(%a: vector<8x32xf8E5M2>, %b: vector<8x16x4xf8E5M2>) {
 // -----
 
 func.func @accumulator(%a: vector<8x32xf8E5M2>, %b: vector<8x16x4xf8E5M2>, %c: vector<8x8xf32>) {
-  // expected-error @+1 {{accumulator vector<8x8xf32> and result vector<8x16xf32> differ in shape}}
+  // expected-error @+1 {{accumulator vector<8x8xf32> and result vector<8x16xf32> must have the same shape}}
   %0 = xegpu.dpas_mx %a, %b, %c {mode = vc} : (vector<8x32xf8E5M2>, vector<8x16x4xf8E5M2>, vector<8x8xf32>) -> vector<8x16xf32>
   return
 }
@@ -34,7 +34,7 @@ func.func @depth(%a: vector<8x32xf8E5M2>, %b: vector<4x16x4xf8E5M2>) {
 // -----
 
 func.func @blocks(%a: vector<8x64xf4E2M1FN>, %b: vector<8x16x8xf4E2M1FN>, %p: vector<8x1xf8E8M0FNU>) {
-  // expected-error @+2 {{scale_a must be vector<8x2xf8E8M0FNU>, but is vector<8x1xf8E8M0FNU>}}
+  // expected-error @+2 {{scale_a must be vector<8x2xf8E8M0FNU>, but got vector<8x1xf8E8M0FNU>}}
   // expected-note @+1 {{32 elements of K share a scale}}
   %0 = xegpu.dpas_mx %a, %b scale_a = %p {mode = vc} : (vector<8x64xf4E2M1FN>, vector<8x16x8xf4E2M1FN>, vector<8x1xf8E8M0FNU>) -> vector<8x16xf32>
   return
@@ -43,7 +43,7 @@ func.func @blocks(%a: vector<8x64xf4E2M1FN>, %b: vector<8x16x8xf4E2M1FN>, %p: ve
 // -----
 
 func.func @scale(%a: vector<8x32xf8E5M2>, %b: vector<8x16x4xf8E5M2>, %q: vector<1x16xf8E5M2>) {
-  // expected-error @+1 {{scale_b must have elements f8E8M0FNU, but is vector<1x16xf8E5M2>}}
+  // expected-error @+1 {{scale_b must have elements of type f8E8M0FNU, but got vector<1x16xf8E5M2>}}
   %0 = xegpu.dpas_mx %a, %b scale_b = %q {mode = vc} : (vector<8x32xf8E5M2>, vector<8x16x4xf8E5M2>, vector<1x16xf8E5M2>) -> vector<8x16xf32>
   return
 }
@@ -52,7 +52,7 @@ func.func @scale(%a: vector<8x32xf8E5M2>, %b: vector<8x16x4xf8E5M2>, %q: vector<
 
 func.func @truncf(%x: vector<16xf32>) {
   // expected-error @+2 {{'xegpu.truncf' op cannot round f32 to f16}}
-  // expected-note @+1 {{it rounds f32, f16, bf16 to f8E5M2, f8E4M3FN, f4E2M1FN; arith.truncf rounds to the others}}
+  // expected-note @+1 {{it rounds f32, f16, bf16 to f8E5M2, f8E4M3FN, f4E2M1FN; use arith.truncf for others}}
   %0 = xegpu.truncf %x : vector<16xf32> -> vector<16xf16>
   return
 }
@@ -60,7 +60,7 @@ func.func @truncf(%x: vector<16xf32>) {
 // -----
 
 func.func @halves(%x: vector<2x3xf32>) {
-  // expected-error @+1 {{packs two elements of f4E2M1FN in a byte, so that vector<2x3xf4E2M1FN> needs rows of even length}}
+  // expected-error @+1 {{requires rows of even length to pack f4E2M1FN in bytes, but got vector<2x3xf4E2M1FN>}}
   %0 = xegpu.truncf %x : vector<2x3xf32> -> vector<2x3xf4E2M1FN>
   return
 }
@@ -68,8 +68,8 @@ func.func @halves(%x: vector<2x3xf32>) {
 // -----
 
 func.func @lane_shuffle(%x: vector<4xf4E2M1FN>) {
-  // expected-error @+2 {{'xegpu.lane_shuffle' op moves whole bytes, but got vector<4xf4E2M1FN>}}
-  // expected-note @+1 {{take them as i8 by vector.bitcast}}
+  // expected-error @+2 {{'xegpu.lane_shuffle' op requires elements of whole bytes, but got vector<4xf4E2M1FN>}}
+  // expected-note @+1 {{use vector.bitcast to i8}}
   %0 = xegpu.lane_shuffle %x pack : vector<4xf4E2M1FN>
   return
 }
@@ -77,7 +77,7 @@ func.func @lane_shuffle(%x: vector<4xf4E2M1FN>) {
 // -----
 
 func.func @lane_shuffle_of_matrices(%x: vector<4x2xf16>) {
-  // expected-error @+1 {{needs a vector of one dimension, a work item's fragment, but got vector<4x2xf16>}}
+  // expected-error @+1 {{requires a 1D vector, the fragment of a work item, but got vector<4x2xf16>}}
   %0 = xegpu.lane_shuffle %x pack : vector<4x2xf16>
   return
 }

@@ -2,7 +2,7 @@
 
 func.func @f(%s: ui64, %o: vector<16xindex>) {
   // expected-error @below {{'xegpu.create_tdesc' op is available in VC mode only}}
-  // expected-note @below {{say so with 'mode = vc'}}
+  // expected-note @below {{add 'mode = vc'}}
   xegpu.create_tdesc %s, %o : ui64, vector<16xindex> -> !xegpu.tensor_desc<16xf16, #xegpu.scattered>
   return
 }
@@ -10,8 +10,8 @@ func.func @f(%s: ui64, %o: vector<16xindex>) {
 // -----
 
 func.func @f(%s: ui64, %o: vector<16xindex>) {
-  // expected-error @below {{'xegpu.create_tdesc' op needs a scattered tensor descriptor, but got !xegpu.tensor_desc<16xf16>}}
-  // expected-note @below {{xegpu.create_tdesc makes such descriptors}}
+  // expected-error @below {{'xegpu.create_tdesc' op requires a scattered tensor descriptor, but got !xegpu.tensor_desc<16xf16>}}
+  // expected-note @below {{use xegpu.create_tdesc to create the descriptor}}
   xegpu.create_tdesc %s, %o {mode = vc} : ui64, vector<16xindex> -> !xegpu.tensor_desc<16xf16, boundary_check = false>
   return
 }
@@ -19,7 +19,7 @@ func.func @f(%s: ui64, %o: vector<16xindex>) {
 // -----
 
 func.func @f(%s: ui64, %o: vector<16xindex>) {
-  // expected-error @below {{'xegpu.create_tdesc' op chunk_size_per_lane must be 1, 2, 3, 4 or 8, but is 5}}
+  // expected-error @below {{'xegpu.create_tdesc' op chunk_size_per_lane must be 1, 2, 3, 4 or 8, but got 5}}
   xegpu.create_tdesc %s, %o {mode = vc, chunk_size_per_lane = 5} : ui64, vector<16xindex> -> !xegpu.tensor_desc<16xf16, #xegpu.scattered>
   return
 }
@@ -27,8 +27,8 @@ func.func @f(%s: ui64, %o: vector<16xindex>) {
 // -----
 
 func.func @f(%s: ui64, %o: vector<16xindex>) {
-  // expected-error @below {{'xegpu.create_tdesc' op chunk_size_per_lane = 4 does not fit a descriptor of 16x2}}
-  // expected-note @below {{the descriptor has one dimension of lanes, and one of the chunk if it is larger than 1}}
+  // expected-error @below {{'xegpu.create_tdesc' op chunk_size_per_lane = 4 does not match the descriptor's shape 16x2}}
+  // expected-note @below {{its dimensions are the lanes, and the chunk if that is larger than 1}}
   xegpu.create_tdesc %s, %o {mode = vc, chunk_size_per_lane = 4} : ui64, vector<16xindex> -> !xegpu.tensor_desc<16x2xf16, #xegpu.scattered>
   return
 }
@@ -36,7 +36,7 @@ func.func @f(%s: ui64, %o: vector<16xindex>) {
 // -----
 
 func.func @f(%s: ui64, %o: vector<8xindex>) {
-  // expected-error @below {{'xegpu.create_tdesc' op needs one offset for each of 16 lanes, but got vector<8xindex>}}
+  // expected-error @below {{'xegpu.create_tdesc' op requires one offset for each of 16 lanes, but got vector<8xindex>}}
   xegpu.create_tdesc %s, %o {mode = vc} : ui64, vector<8xindex> -> !xegpu.tensor_desc<16xf16, #xegpu.scattered>
   return
 }
@@ -52,7 +52,7 @@ func.func @f(%s: ui64, %o: vector<16xf32>) {
 // -----
 
 func.func @f(%s: memref<64xf32>, %o: vector<16xindex>) {
-  // expected-error @below {{'xegpu.create_tdesc' op the descriptor's element type f16 differs from the memref's, f32}}
+  // expected-error @below {{'xegpu.create_tdesc' op the descriptor's element type f16 does not match the memref's, f32}}
   xegpu.create_tdesc %s, %o {mode = vc} : memref<64xf32>, vector<16xindex> -> !xegpu.tensor_desc<16xf16, #xegpu.scattered>
   return
 }
@@ -60,7 +60,7 @@ func.func @f(%s: memref<64xf32>, %o: vector<16xindex>) {
 // -----
 
 func.func @f(%s: memref<64xf16, 3>, %o: vector<16xindex>) {
-  // expected-error @below {{'xegpu.create_tdesc' op memory_scope = global does not fit memref<64xf16, 3>}}
+  // expected-error @below {{'xegpu.create_tdesc' op memory_scope = global does not match the memory space of memref<64xf16, 3>}}
   xegpu.create_tdesc %s, %o {mode = vc} : memref<64xf16, 3>, vector<16xindex> -> !xegpu.tensor_desc<16xf16, #xegpu.scattered>
   return
 }
@@ -69,7 +69,7 @@ func.func @f(%s: memref<64xf16, 3>, %o: vector<16xindex>) {
 
 func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %m: vector<16xi1>) {
   // expected-error @below {{'xegpu.load_gather' op is available in VC mode only}}
-  // expected-note @below {{say so with 'mode = vc'}}
+  // expected-note @below {{add 'mode = vc'}}
   xegpu.load_gather %t, %m : !xegpu.tensor_desc<16xf16, #xegpu.scattered>, vector<16xi1> -> vector<16xf16>
   return
 }
@@ -77,7 +77,7 @@ func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %m: vector<16xi1>
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %m: vector<8xi1>) {
-  // expected-error @below {{'xegpu.load_gather' op needs a mask of type vector<16xi1>, but got vector<8xi1>}}
+  // expected-error @below {{'xegpu.load_gather' op requires a mask of type vector<16xi1>, but got vector<8xi1>}}
   // expected-note @below {{the mask has one bit for each lane, not for each element of its chunk}}
   xegpu.load_gather %t, %m {mode = vc} : !xegpu.tensor_desc<16xf16, #xegpu.scattered>, vector<8xi1> -> vector<16xf16>
   return
@@ -94,7 +94,7 @@ func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %m: vector<16xi8>
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<16x8xf16, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.load_gather' op 'value' must be vector<8x16xf16>, but is vector<16x8xf16>}}
+  // expected-error @below {{'xegpu.load_gather' op 'value' must be vector<8x16xf16>, but got vector<16x8xf16>}}
   // expected-note @below {{the chunk is the outer dimension}}
   xegpu.load_gather %t, %m {mode = vc} : !xegpu.tensor_desc<16x8xf16, #xegpu.scattered>, vector<16xi1> -> vector<16x8xf16>
   return
@@ -103,7 +103,7 @@ func.func @f(%t: !xegpu.tensor_desc<16x8xf16, #xegpu.scattered>, %m: vector<16xi
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<16x8xf16, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.load_gather' op transpose must be [1, 0] on a descriptor with a chunk, but is [0, 1]}}
+  // expected-error @below {{'xegpu.load_gather' op transpose must be [1, 0] on a descriptor with a chunk, but got [0, 1]}}
   xegpu.load_gather %t, %m {mode = vc, transpose = [0, 1]} : !xegpu.tensor_desc<16x8xf16, #xegpu.scattered>, vector<16xi1> -> vector<8x16xf16>
   return
 }
@@ -111,8 +111,8 @@ func.func @f(%t: !xegpu.tensor_desc<16x8xf16, #xegpu.scattered>, %m: vector<16xi
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.load_gather' op l1_hint = write_back is not a hint for a read}}
-  // expected-note @below {{hints for a read are cached, uncached, streaming, read_invalidate}}
+  // expected-error @below {{'xegpu.load_gather' op l1_hint = write_back is not a valid hint for a read}}
+  // expected-note @below {{valid hints for a read are cached, uncached, streaming, read_invalidate}}
   xegpu.load_gather %t, %m {mode = vc, l1_hint = write_back} : !xegpu.tensor_desc<16xf16, #xegpu.scattered>, vector<16xi1> -> vector<16xf16>
   return
 }
@@ -120,8 +120,8 @@ func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %m: vector<16xi1>
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<8x16xf16>, %m: vector<8xi1>) {
-  // expected-error @below {{'xegpu.load_gather' op needs a scattered tensor descriptor, but got !xegpu.tensor_desc<8x16xf16>}}
-  // expected-note @below {{xegpu.create_tdesc makes such descriptors}}
+  // expected-error @below {{'xegpu.load_gather' op requires a scattered tensor descriptor, but got !xegpu.tensor_desc<8x16xf16>}}
+  // expected-note @below {{use xegpu.create_tdesc to create the descriptor}}
   xegpu.load_gather %t, %m {mode = vc} : !xegpu.tensor_desc<8x16xf16>, vector<8xi1> -> vector<16x8xf16>
   return
 }
@@ -130,7 +130,7 @@ func.func @f(%t: !xegpu.tensor_desc<8x16xf16>, %m: vector<8xi1>) {
 
 func.func @f(%v: vector<16xf16>, %t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %m: vector<16xi1>) {
   // expected-error @below {{'xegpu.store_scatter' op is available in VC mode only}}
-  // expected-note @below {{say so with 'mode = vc'}}
+  // expected-note @below {{add 'mode = vc'}}
   xegpu.store_scatter %v, %t, %m : vector<16xf16>, !xegpu.tensor_desc<16xf16, #xegpu.scattered>, vector<16xi1>
   return
 }
@@ -138,7 +138,7 @@ func.func @f(%v: vector<16xf16>, %t: !xegpu.tensor_desc<16xf16, #xegpu.scattered
 // -----
 
 func.func @f(%v: vector<8xf16>, %t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.store_scatter' op 'value' must be vector<16xf16>, but is vector<8xf16>}}
+  // expected-error @below {{'xegpu.store_scatter' op 'value' must be vector<16xf16>, but got vector<8xf16>}}
   // expected-note @below {{the chunk is the outer dimension}}
   xegpu.store_scatter %v, %t, %m {mode = vc} : vector<8xf16>, !xegpu.tensor_desc<16xf16, #xegpu.scattered>, vector<16xi1>
   return
@@ -147,8 +147,8 @@ func.func @f(%v: vector<8xf16>, %t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>
 // -----
 
 func.func @f(%v: vector<16xf16>, %t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.store_scatter' op l2_hint = read_invalidate is not a hint for a write}}
-  // expected-note @below {{hints for a write are uncached, write_through, write_back, streaming}}
+  // expected-error @below {{'xegpu.store_scatter' op l2_hint = read_invalidate is not a valid hint for a write}}
+  // expected-note @below {{valid hints for a write are uncached, write_through, write_back, streaming}}
   xegpu.store_scatter %v, %t, %m {mode = vc, l2_hint = read_invalidate} : vector<16xf16>, !xegpu.tensor_desc<16xf16, #xegpu.scattered>, vector<16xi1>
   return
 }
@@ -156,7 +156,7 @@ func.func @f(%v: vector<16xf16>, %t: !xegpu.tensor_desc<16xf16, #xegpu.scattered
 // -----
 
 func.func @f(%v: vector<16xf16>, %t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.store_scatter' op memory_scope = slm differs from the descriptor's, global}}
+  // expected-error @below {{'xegpu.store_scatter' op memory_scope = slm does not match the descriptor's global}}
   xegpu.store_scatter %v, %t, %m {mode = vc, memory_scope = slm} : vector<16xf16>, !xegpu.tensor_desc<16xf16, #xegpu.scattered>, vector<16xi1>
   return
 }
@@ -165,7 +165,7 @@ func.func @f(%v: vector<16xf16>, %t: !xegpu.tensor_desc<16xf16, #xegpu.scattered
 
 func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>) {
   // expected-error @below {{'xegpu.prefetch' op is available in VC mode only}}
-  // expected-note @below {{say so with 'mode = vc'}}
+  // expected-note @below {{add 'mode = vc'}}
   xegpu.prefetch %t : !xegpu.tensor_desc<16xf16, #xegpu.scattered>
   return
 }
@@ -173,8 +173,8 @@ func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>) {
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<8x16xf16>) {
-  // expected-error @below {{'xegpu.prefetch' op needs a scattered tensor descriptor, but got !xegpu.tensor_desc<8x16xf16>}}
-  // expected-note @below {{xegpu.create_tdesc makes such descriptors}}
+  // expected-error @below {{'xegpu.prefetch' op requires a scattered tensor descriptor, but got !xegpu.tensor_desc<8x16xf16>}}
+  // expected-note @below {{use xegpu.create_tdesc to create the descriptor}}
   xegpu.prefetch %t {mode = vc} : !xegpu.tensor_desc<8x16xf16>
   return
 }
@@ -182,8 +182,8 @@ func.func @f(%t: !xegpu.tensor_desc<8x16xf16>) {
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>) {
-  // expected-error @below {{'xegpu.prefetch' op l1_hint = write_through is not a hint for a read}}
-  // expected-note @below {{hints for a read are cached, uncached, streaming, read_invalidate}}
+  // expected-error @below {{'xegpu.prefetch' op l1_hint = write_through is not a valid hint for a read}}
+  // expected-note @below {{valid hints for a read are cached, uncached, streaming, read_invalidate}}
   xegpu.prefetch %t {mode = vc, l1_hint = write_through} : !xegpu.tensor_desc<16xf16, #xegpu.scattered>
   return
 }
@@ -192,7 +192,7 @@ func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>) {
 
 func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %o: vector<16xindex>) {
   // expected-error @below {{'xegpu.update_offset' op is available in VC mode only}}
-  // expected-note @below {{say so with 'mode = vc'}}
+  // expected-note @below {{add 'mode = vc'}}
   xegpu.update_offset %t, %o : !xegpu.tensor_desc<16xf16, #xegpu.scattered>, vector<16xindex> -> !xegpu.tensor_desc<16xf16, #xegpu.scattered>
   return
 }
@@ -200,7 +200,7 @@ func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %o: vector<16xind
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %o: vector<8xindex>) {
-  // expected-error @below {{'xegpu.update_offset' op needs one offset for each of 16 lanes, but got vector<8xindex>}}
+  // expected-error @below {{'xegpu.update_offset' op requires one offset for each of 16 lanes, but got vector<8xindex>}}
   xegpu.update_offset %t, %o {mode = vc} : !xegpu.tensor_desc<16xf16, #xegpu.scattered>, vector<8xindex> -> !xegpu.tensor_desc<16xf16, #xegpu.scattered>
   return
 }
@@ -208,7 +208,7 @@ func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %o: vector<8xinde
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %o: vector<16xindex>) {
-  // expected-error @below {{'xegpu.update_offset' op must keep the descriptor's type !xegpu.tensor_desc<16xf16, #xegpu.scattered>, but gives !xegpu.tensor_desc<16xf32, #xegpu.scattered>}}
+  // expected-error @below {{'xegpu.update_offset' op result must have the operand's type !xegpu.tensor_desc<16xf16, #xegpu.scattered>, but got !xegpu.tensor_desc<16xf32, #xegpu.scattered>}}
   xegpu.update_offset %t, %o {mode = vc} : !xegpu.tensor_desc<16xf16, #xegpu.scattered>, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
   return
 }
@@ -217,7 +217,7 @@ func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %o: vector<16xind
 
 func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered>, %m: vector<16xi1>) {
   // expected-error @below {{'xegpu.atomic_rmw' op is available in VC mode only}}
-  // expected-note @below {{say so with 'mode = vc'}}
+  // expected-note @below {{add 'mode = vc'}}
   xegpu.atomic_rmw addf, %v, %t, %m : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<16xf32>
   return
 }
@@ -225,7 +225,7 @@ func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered
 // -----
 
 func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.atomic_rmw' op 'addi' needs integer elements, but got f32}}
+  // expected-error @below {{'xegpu.atomic_rmw' op 'addi' requires integer elements, but got f32}}
   xegpu.atomic_rmw addi, %v, %t, %m {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<16xf32>
   return
 }
@@ -233,7 +233,7 @@ func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered
 // -----
 
 func.func @f(%v: vector<16xi32>, %t: !xegpu.tensor_desc<16xi32, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.atomic_rmw' op 'maximumf' needs floating-point elements, but got i32}}
+  // expected-error @below {{'xegpu.atomic_rmw' op 'maximumf' requires floating-point elements, but got i32}}
   xegpu.atomic_rmw maximumf, %v, %t, %m {mode = vc} : vector<16xi32>, !xegpu.tensor_desc<16xi32, #xegpu.scattered>, vector<16xi1> -> vector<16xi32>
   return
 }
@@ -241,7 +241,7 @@ func.func @f(%v: vector<16xi32>, %t: !xegpu.tensor_desc<16xi32, #xegpu.scattered
 // -----
 
 func.func @f(%v: vector<16xui32>, %t: !xegpu.tensor_desc<16xui32, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.atomic_rmw' op 'maxs' does not fit the sign of ui32}}
+  // expected-error @below {{'xegpu.atomic_rmw' op 'maxs' does not match the signedness of ui32}}
   xegpu.atomic_rmw maxs, %v, %t, %m {mode = vc} : vector<16xui32>, !xegpu.tensor_desc<16xui32, #xegpu.scattered>, vector<16xi1> -> vector<16xui32>
   return
 }
@@ -249,7 +249,7 @@ func.func @f(%v: vector<16xui32>, %t: !xegpu.tensor_desc<16xui32, #xegpu.scatter
 // -----
 
 func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.atomic_rmw' op compares and swaps, which is of kind 'assign', not 'addf'}}
+  // expected-error @below {{'xegpu.atomic_rmw' op with an expected value must be of kind 'assign', but got 'addf'}}
   xegpu.atomic_rmw addf, %v, %t, %m expecting %v {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> expecting vector<16xf32> -> vector<16xf32>
   return
 }
@@ -257,7 +257,7 @@ func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered
 // -----
 
 func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.atomic_rmw' op gives what it read, vector<16xf32>, not vector<8xf32>}}
+  // expected-error @below {{'xegpu.atomic_rmw' op result must have the value's type vector<16xf32>, but got vector<8xf32>}}
   xegpu.atomic_rmw addf, %v, %t, %m {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<8xf32>
   return
 }
@@ -265,7 +265,7 @@ func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered
 // -----
 
 func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{expected one of addf, addi, andi, assign, maximumf, maxnumf, maxs, maxu, minimumf, minnumf, mins, minu, mulf, muli, ori, xori, found 'sub'}}
+  // expected-error @below {{expected one of addf, addi, andi, assign, maximumf, maxnumf, maxs, maxu, minimumf, minnumf, mins, minu, mulf, muli, ori, xori, but got 'sub'}}
   xegpu.atomic_rmw sub, %v, %t, %m {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<16xf32>
   return
 }
@@ -273,7 +273,7 @@ func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered
 // -----
 
 func.func @f(%v: vector<8xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered>, %m: vector<16xi1>) {
-  // expected-error @below {{'xegpu.atomic_rmw' op 'value' must be vector<16xf32>, but is vector<8xf32>}}
+  // expected-error @below {{'xegpu.atomic_rmw' op 'value' must be vector<16xf32>, but got vector<8xf32>}}
   // expected-note @below {{one value for each element accessed}}
   xegpu.atomic_rmw addf, %v, %t, %m {mode = vc} : vector<8xf32>, !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<8xf32>
   return

@@ -1,8 +1,8 @@
 // RUN: xegpu-opt --split-input-file --verify-diagnostics %s
 
 func.func @f(%v: vector<16x8xf16>, %t: !xegpu.tensor_desc<8x16xf16>) {
-  // expected-error @below {{'xegpu.store_nd' op 'value' must be vector<8x16xf16>, but is vector<16x8xf16>}}
-  // expected-note @below {{that is the descriptor's block}}
+  // expected-error @below {{'xegpu.store_nd' op 'value' must be vector<8x16xf16>, but got vector<16x8xf16>}}
+  // expected-note @below {{this is the descriptor's block}}
   xegpu.store_nd %v, %t {mode = vc} : vector<16x8xf16>, !xegpu.tensor_desc<8x16xf16>
   return
 }
@@ -10,8 +10,8 @@ func.func @f(%v: vector<16x8xf16>, %t: !xegpu.tensor_desc<8x16xf16>) {
 // -----
 
 func.func @f(%v: vector<8x16xf16>, %t: !xegpu.tensor_desc<8x16xf16>) {
-  // expected-error @below {{'xegpu.store_nd' op l1_hint = cached is not a hint for a write}}
-  // expected-note @below {{hints for a write are uncached, write_through, write_back, streaming}}
+  // expected-error @below {{'xegpu.store_nd' op l1_hint = cached is not a valid hint for a write}}
+  // expected-note @below {{valid hints for a write are uncached, write_through, write_back, streaming}}
   xegpu.store_nd %v, %t {mode = vc, l1_hint = cached} : vector<8x16xf16>, !xegpu.tensor_desc<8x16xf16>
   return
 }
@@ -19,8 +19,8 @@ func.func @f(%v: vector<8x16xf16>, %t: !xegpu.tensor_desc<8x16xf16>) {
 // -----
 
 func.func @f(%v: vector<8x16xf16>, %t: !xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>) {
-  // expected-error @below {{'xegpu.store_nd' op in VC mode works on a descriptor without sg_map, but this one has #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>}}
-  // expected-note @below {{the op works on the whole block then; drop the sg_map, or drop 'mode = vc'}}
+  // expected-error @below {{'xegpu.store_nd' op in VC mode requires a descriptor without sg_map, but got #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>}}
+  // expected-note @below {{in VC mode the op accesses the whole block; remove the sg_map, or remove 'mode = vc'}}
   xegpu.store_nd %v, %t {mode = vc} : vector<8x16xf16>, !xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
   return
 }
@@ -28,8 +28,8 @@ func.func @f(%v: vector<8x16xf16>, %t: !xegpu.tensor_desc<8x16xf16, #xegpu.sg_ma
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<8x16xf16>) {
-  // expected-error @below {{'xegpu.prefetch_nd' op l3_hint = write_through is not a hint for a read}}
-  // expected-note @below {{hints for a read are cached, uncached, streaming, read_invalidate}}
+  // expected-error @below {{'xegpu.prefetch_nd' op l3_hint = write_through is not a valid hint for a read}}
+  // expected-note @below {{valid hints for a read are cached, uncached, streaming, read_invalidate}}
   xegpu.prefetch_nd %t {mode = vc, l3_hint = write_through} : !xegpu.tensor_desc<8x16xf16>
   return
 }
@@ -37,7 +37,7 @@ func.func @f(%t: !xegpu.tensor_desc<8x16xf16>) {
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<8x16xf16>) {
-  // expected-error @below {{'xegpu.prefetch_nd' op memory_scope = slm differs from the descriptor's, global}}
+  // expected-error @below {{'xegpu.prefetch_nd' op memory_scope = slm does not match the descriptor's global}}
   xegpu.prefetch_nd %t {mode = vc, memory_scope = slm} : !xegpu.tensor_desc<8x16xf16>
   return
 }
@@ -53,7 +53,7 @@ func.func @f(%t: !xegpu.tensor_desc<8x16xf16>, %i: index) {
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<8x16xf16>, %i: index) {
-  // expected-error @below {{'xegpu.update_nd_offset' op must keep the descriptor's type !xegpu.tensor_desc<8x16xf16>, but gives !xegpu.tensor_desc<16x16xf16>}}
+  // expected-error @below {{'xegpu.update_nd_offset' op result must have the operand's type !xegpu.tensor_desc<8x16xf16>, but got !xegpu.tensor_desc<16x16xf16>}}
   xegpu.update_nd_offset %t, [%i, 0] {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> !xegpu.tensor_desc<16x16xf16>
   return
 }
@@ -61,8 +61,8 @@ func.func @f(%t: !xegpu.tensor_desc<8x16xf16>, %i: index) {
 // -----
 
 func.func @f(%v: vector<8x1xf16>, %t: !xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>>) {
-  // expected-error @below {{'xegpu.store_nd' op the elements of a fragment wi_data = [2, 1] are not contiguous}}
-  // expected-note @below {{a fragment of a column is loaded with vnni_axis = 0}}
+  // expected-error @below {{'xegpu.store_nd' op the elements of a fragment with wi_data = [2, 1] are not contiguous}}
+  // expected-note @below {{add vnni_axis = 0 to load a fragment that is part of a column}}
   xegpu.store_nd %v, %t : vector<8x1xf16>, !xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>>
   return
 }

@@ -1,7 +1,7 @@
 // RUN: xegpu-opt --split-input-file --verify-diagnostics %s
 
 func.func @f() {
-  // expected-error @below {{'xegpu.alloc_nbarrier' op needs the number of barriers, as a constant or as a value}}
+  // expected-error @below {{'xegpu.alloc_nbarrier' op requires the attribute 'nbarrier_num' or the operand 'count'}}
   xegpu.alloc_nbarrier
   return
 }
@@ -9,7 +9,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'xegpu.alloc_nbarrier' op the number of barriers must be 1 to 255, but is 0}}
+  // expected-error @below {{'xegpu.alloc_nbarrier' op the number of barriers must be 1 to 255, but got 0}}
   xegpu.alloc_nbarrier 0
   return
 }
@@ -17,7 +17,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'xegpu.alloc_nbarrier' op the number of barriers must be 1 to 255, but is 256}}
+  // expected-error @below {{'xegpu.alloc_nbarrier' op the number of barriers must be 1 to 255, but got 256}}
   xegpu.alloc_nbarrier 256
   return
 }
@@ -57,7 +57,7 @@ func.func @f(%n: i8) {
 // -----
 
 func.func @f() {
-  // expected-error @below {{expected one of workgroup, gpu, found 'subgroup'}}
+  // expected-error @below {{expected one of workgroup, gpu, but got 'subgroup'}}
   xegpu.fence {scope = subgroup, memory_kind = global}
   return
 }
@@ -65,7 +65,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{expected one of global, shared, found 'slm'}}
+  // expected-error @below {{expected one of global, shared, but got 'slm'}}
   xegpu.fence {scope = gpu, memory_kind = slm}
   return
 }
@@ -73,7 +73,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{expected schedule_barrier, found 'unroll'}}
+  // expected-error @below {{expected schedule_barrier, but got 'unroll'}}
   xegpu.compile_hint {hint = unroll}
   return
 }

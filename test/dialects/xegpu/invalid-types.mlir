@@ -5,32 +5,32 @@ func.func private @f(!xegpu.tensor_desc<?x16xf16>)
 
 // -----
 
-// expected-error @below {{a tensor descriptor needs positive dimensions, but has none}}
+// expected-error @below {{a tensor descriptor must have positive dimensions, but got none}}
 func.func private @f(!xegpu.tensor_desc<f16>)
 
 // -----
 
-// expected-error @below {{a tensor descriptor needs positive dimensions, but has 0x16}}
+// expected-error @below {{a tensor descriptor must have positive dimensions, but got 0x16}}
 func.func private @f(!xegpu.tensor_desc<0x16xf16>)
 
 // -----
 
-// expected-error @below {{a tensor descriptor's elements are integers or floating-point numbers, not 'index'}}
+// expected-error @below {{a tensor descriptor must have integer or floating-point elements, but got 'index'}}
 func.func private @f(!xegpu.tensor_desc<8x16xindex>)
 
 // -----
 
-// expected-error @below {{array_length must be positive, but is 0}}
+// expected-error @below {{array_length must be positive, but got 0}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16, array_length = 0>)
 
 // -----
 
-// expected-error @below {{array_length is for 2D descriptors only}}
+// expected-error @below {{array_length requires a 2D descriptor}}
 func.func private @f(!xegpu.tensor_desc<16xf16, #xegpu.tdesc_attr<array_length = 2, boundary_check = false>>)
 
 // -----
 
-// expected-error @below {{a 1D tensor descriptor has no boundary check: boundary_check is false}}
+// expected-error @below {{a 1D tensor descriptor has no boundary check: boundary_check must be false}}
 func.func private @f(!xegpu.tensor_desc<16xf16, boundary_check = true>)
 
 // -----
@@ -45,17 +45,17 @@ func.func private @f(!xegpu.tensor_desc<16xf16, boundary_check = false, #xegpu.s
 
 // -----
 
-// expected-error @below {{the elements of a fragment wi_data = [2, 2] of f16 are not contiguous: a fragment is part of a row, or a column of elements that VNNI packs into 32 bits}}
+// expected-error @below {{the elements of a fragment with wi_data = [2, 2] of f16 are not contiguous: a fragment is part of a row, or a column of elements that VNNI packs into 32 bits}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [2, 8], wi_data = [2, 2]>>)
 
 // -----
 
-// expected-error @below {{the elements of a fragment wi_data = [2, 1] of f32 are not contiguous}}
+// expected-error @below {{the elements of a fragment with wi_data = [2, 1] of f32 are not contiguous}}
 func.func private @f(!xegpu.tensor_desc<8x16xf32, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>>)
 
 // -----
 
-// expected-error @below {{the elements of a fragment wi_data = [2, 1] of i8 are not contiguous}}
+// expected-error @below {{the elements of a fragment with wi_data = [2, 1] of i8 are not contiguous}}
 func.func private @f(!xegpu.tensor_desc<8x16xi8, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>>)
 
 // -----
@@ -77,67 +77,67 @@ func.func private @f(!xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 
 
 // -----
 
-// expected-error @below {{wi_layout must be two positive numbers, but is [1, 16, 1]}}
+// expected-error @below {{wi_layout must be two positive numbers, but got [1, 16, 1]}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16, 1], wi_data = [1, 1]>>)
 
 // -----
 
-// expected-error @below {{wi_data must be two positive numbers, but is [1, 0]}}
+// expected-error @below {{wi_data must be two positive numbers, but got [1, 0]}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 0]>>)
 
 // -----
 
-// expected-error @below {{sg_map describes one- and two-dimensional blocks, not 4x8x16}}
+// expected-error @below {{sg_map requires a 1D or 2D block, but got 4x8x16}}
 func.func private @f(!xegpu.tensor_desc<4x8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>)
 
 // -----
 
-// expected-error @below {{a scattered tensor descriptor has no sg_map: scattered access is in VC mode only}}
+// expected-error @below {{a scattered tensor descriptor cannot have an sg_map: scattered access is available in VC mode only}}
 func.func private @f(!xegpu.tensor_desc<16xf16, #xegpu.tdesc_attr<#xegpu.scattered, map = <wi_layout = [1, 16], wi_data = [1, 1]>>>)
 
 // -----
 
-// expected-error @below {{a scattered tensor descriptor has no array_length}}
+// expected-error @below {{a scattered tensor descriptor cannot have an array_length}}
 func.func private @f(!xegpu.tensor_desc<16xf16, #xegpu.tdesc_attr<#xegpu.scattered, array_length = 2>>)
 
 // -----
 
-// expected-error @below {{a scattered tensor descriptor has one or two dimensions (lanes, chunk), not 3}}
+// expected-error @below {{a scattered tensor descriptor must be 1D (lanes) or 2D (lanes, chunk), but got 3D}}
 func.func private @f(!xegpu.tensor_desc<16x2x2xf16, #xegpu.scattered>)
 
 // -----
 
-// expected-error @below {{a scattered tensor descriptor has 1, 2, 4, 8, 16 or 32 lanes, not 12}}
+// expected-error @below {{a scattered tensor descriptor must have 1, 2, 4, 8, 16 or 32 lanes, but got 12}}
 func.func private @f(!xegpu.tensor_desc<12xf16, #xegpu.scattered>)
 
 // -----
 
-// expected-error @below {{a scattered tensor descriptor has 1, 2, 4, 8, 16 or 32 lanes, not 64}}
+// expected-error @below {{a scattered tensor descriptor must have 1, 2, 4, 8, 16 or 32 lanes, but got 64}}
 func.func private @f(!xegpu.tensor_desc<64xf16, #xegpu.scattered>)
 
 // -----
 
-// expected-error @below {{the chunk of a lane is 1, 2, 3, 4 or 8 elements, not 5}}
+// expected-error @below {{the chunk of a lane must have 1, 2, 3, 4 or 8 elements, but got 5}}
 func.func private @f(!xegpu.tensor_desc<16x5xf16, #xegpu.scattered>)
 
 // -----
 
-// expected-error @below {{scattered access is to elements of 8, 16, 32 or 64 bits, not to 'i4'}}
+// expected-error @below {{scattered access requires elements of 8, 16, 32 or 64 bits, but got 'i4'}}
 func.func private @f(!xegpu.tensor_desc<16xi4, #xegpu.scattered>)
 
 // -----
 
-// expected-error @below {{chunk_size_per_lane = 4 does not fit the shape 16x2}}
+// expected-error @below {{chunk_size_per_lane = 4 does not match the shape 16x2}}
 func.func private @f(!xegpu.tensor_desc<16x2xf16, #xegpu.scattered, chunk_size_per_lane = 4>)
 
 // -----
 
-// expected-error @below {{expected one of global, slm, found 'shared'}}
+// expected-error @below {{expected one of global, slm, but got 'shared'}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16, memory_scope = shared>)
 
 // -----
 
-// expected-error @below {{expected a setting of a tensor descriptor (memory_scope, array_length, boundary_check, scattered, map, sg, sg_map)}}
+// expected-error @below {{expected a parameter of a tensor descriptor (memory_scope, array_length, boundary_check, scattered, map, sg, sg_map)}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16, memry_scope = slm>)
 
 // -----
@@ -147,12 +147,12 @@ func.func private @f(!xegpu.tensor_desc<8x16xf16, array_length = 2, array_length
 
 // -----
 
-// expected-error @below {{expected true or false, found '1'}}
+// expected-error @below {{expected true or false, but got '1'}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16, boundary_check = 1>)
 
 // -----
 
-// expected-error @below {{expected a sg_map or tdesc_attr, found '#unknown'}}
+// expected-error @below {{expected sg_map or tdesc_attr, but got '#unknown'}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16, #unknown>)
 
 // -----
@@ -172,7 +172,7 @@ func.func private @f(!xegpu.tensor_dsc<8x16xf16>)
 
 // -----
 
-// expected-error @below {{expected '>', found ')'}}
+// expected-error @below {{expected '>', but got ')'}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16)
 
 // -----
@@ -182,5 +182,5 @@ func.func @f() attributes {x = #xegpu.sg_mapp<wi_layout = [1, 16], wi_data = [1,
 
 // -----
 
-// expected-error @below {{expected one of simt, vc, found 'fast'}}
+// expected-error @below {{expected one of simt, vc, but got 'fast'}}
 func.func @f() attributes {x = #xegpu.mode<fast>} { return }

@@ -9,7 +9,7 @@ func.func @f(%a: vector<32x16xbf16>, %b: vector<32x64xbf16>) {
 // -----
 
 func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op 'd' must be 32x64 for 32x16 times 16x64, but is 64x32}}
+  // expected-error @below {{'xetile.tile_mma' op 'd' must be 32x64 for 32x16 times 16x64, but got 64x32}}
   %r = xetile.tile_mma %a, %b : vector<32x16xbf16>, vector<16x64xbf16> -> vector<64x32xf32>
   return
 }
@@ -17,7 +17,7 @@ func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
 // -----
 
 func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>, %c: vector<32x64xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op 'c' must have the type of the result, vector<32x64xf32>, but is vector<32x64xbf16>}}
+  // expected-error @below {{'xetile.tile_mma' op 'c' must have the type of the result, vector<32x64xf32>, but got vector<32x64xbf16>}}
   %r = xetile.tile_mma %a, %b, %c : vector<32x16xbf16>, vector<16x64xbf16>, vector<32x64xbf16> -> vector<32x64xf32>
   return
 }
@@ -25,7 +25,7 @@ func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>, %c: vector<32x64xbf
 // -----
 
 func.func @f(%a: vector<32x16xbf16>, %b: vector<16xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op 'b' must be a matrix, but is vector<16xbf16>}}
+  // expected-error @below {{'xetile.tile_mma' op 'b' must be a matrix, but got vector<16xbf16>}}
   %r = xetile.tile_mma %a, %b : vector<32x16xbf16>, vector<16xbf16> -> vector<32x64xf32>
   return
 }
@@ -34,7 +34,7 @@ func.func @f(%a: vector<32x16xbf16>, %b: vector<16xbf16>) {
 
 func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xf16>) {
   // expected-error @below {{'xetile.tile_mma' op cannot multiply bf16 by f16}}
-  // expected-note @below {{it multiplies integers of up to 8 bits, bf16, f16, tf32 and f64 with their like, and f8E5M2 and f8E4M3FN mixed}}
+  // expected-note @below {{both factors must be integers of up to 8 bits, bf16, f16, tf32, f64, or 8-bit floats (f8E5M2, f8E4M3FN)}}
   %r = xetile.tile_mma %a, %b : vector<32x16xbf16>, vector<16x64xf16> -> vector<32x64xf32>
   return
 }
@@ -43,7 +43,7 @@ func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xf16>) {
 
 func.func @f(%a: vector<32x16xf32>, %b: vector<16x64xf32>) {
   // expected-error @below {{'xetile.tile_mma' op cannot multiply f32 by f32}}
-  // expected-note @below {{it multiplies integers of up to 8 bits, bf16, f16, tf32 and f64 with their like, and f8E5M2 and f8E4M3FN mixed}}
+  // expected-note @below {{both factors must be integers of up to 8 bits, bf16, f16, tf32, f64, or 8-bit floats (f8E5M2, f8E4M3FN)}}
   %r = xetile.tile_mma %a, %b : vector<32x16xf32>, vector<16x64xf32> -> vector<32x64xf32>
   return
 }
@@ -51,7 +51,7 @@ func.func @f(%a: vector<32x16xf32>, %b: vector<16x64xf32>) {
 // -----
 
 func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op of bf16 x bf16 gives elements f32 or bf16, not f16}}
+  // expected-error @below {{'xetile.tile_mma' op of bf16 x bf16 must have a result with elements of type f32 or bf16, but got f16}}
   %r = xetile.tile_mma %a, %b : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf16>
   return
 }
@@ -59,7 +59,7 @@ func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
 // -----
 
 func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op 'wg_map_a' does not fit: 32 rows are not divisible by sg_data = 12}}
+  // expected-error @below {{'xetile.tile_mma' op 'wg_map_a' is not valid for this shape: 32 rows are not divisible by sg_data = 12}}
   %r = xetile.tile_mma %a, %b {wg_map_a = <sg_layout = [2, 4], sg_data = [12, 16]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
   return
 }
@@ -67,7 +67,7 @@ func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
 // -----
 
 func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op needs maps of the same number of subgroups, but wg_map_a has 8, wg_map_b has 16}}
+  // expected-error @below {{'xetile.tile_mma' op requires maps of the same number of subgroups, but wg_map_a has 8, wg_map_b has 16}}
   %r = xetile.tile_mma %a, %b {wg_map_a = <sg_layout = [2, 4], sg_data = [16, 16]>, wg_map_b = <sg_layout = [4, 4], sg_data = [16, 32]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
   return
 }
@@ -75,7 +75,7 @@ func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
 // -----
 
 func.func @f(%v: vector<4x8x16xf32>) {
-  // expected-error @below {{'xetile.transpose' op needs a matrix, but got vector<4x8x16xf32>}}
+  // expected-error @below {{'xetile.transpose' op requires a matrix, but got vector<4x8x16xf32>}}
   %r = xetile.transpose %v, [1, 0] : vector<4x8x16xf32> -> vector<8x4x16xf32>
   return
 }
@@ -83,7 +83,7 @@ func.func @f(%v: vector<4x8x16xf32>) {
 // -----
 
 func.func @f(%v: vector<8x16xf32>) {
-  // expected-error @below {{'xetile.transpose' op permutation must be [1, 0] or [0, 1], but is [1, 1]}}
+  // expected-error @below {{'xetile.transpose' op permutation must be [1, 0] or [0, 1], but got [1, 1]}}
   %r = xetile.transpose %v, [1, 1] : vector<8x16xf32> -> vector<16x8xf32>
   return
 }
@@ -91,7 +91,7 @@ func.func @f(%v: vector<8x16xf32>) {
 // -----
 
 func.func @f(%v: vector<8x16xf32>) {
-  // expected-error @below {{'xetile.transpose' op gives vector<16x8xf32>, not vector<8x16xf32>}}
+  // expected-error @below {{'xetile.transpose' op result must be vector<16x8xf32>, but got vector<8x16xf32>}}
   %r = xetile.transpose %v, [1, 0] : vector<8x16xf32> -> vector<8x16xf32>
   return
 }
@@ -99,7 +99,7 @@ func.func @f(%v: vector<8x16xf32>) {
 // -----
 
 func.func @f(%v: vector<8x16xf32>) {
-  // expected-error @below {{'xetile.transpose' op 'map' does not fit: 16 rows are not divisible by sg_data = 3}}
+  // expected-error @below {{'xetile.transpose' op 'map' is not valid for this shape: 16 rows are not divisible by sg_data = 3}}
   %r = xetile.transpose %v, [1, 0] {map = <sg_layout = [4, 1], sg_data = [3, 8]>} : vector<8x16xf32> -> vector<16x8xf32>
   return
 }
@@ -107,7 +107,7 @@ func.func @f(%v: vector<8x16xf32>) {
 // -----
 
 func.func @f(%v: vector<16xf32>) {
-  // expected-error @below {{'xetile.reduction' op needs a matrix, but got vector<16xf32>}}
+  // expected-error @below {{'xetile.reduction' op requires a matrix, but got vector<16xf32>}}
   %r = xetile.reduction <add>, %v [0] : vector<16xf32> -> vector<1xf32>
   return
 }
@@ -115,7 +115,7 @@ func.func @f(%v: vector<16xf32>) {
 // -----
 
 func.func @f(%v: vector<8x16xf32>) {
-  // expected-error @below {{'xetile.reduction' op works along dimension [0] or [1], not [2]}}
+  // expected-error @below {{'xetile.reduction' op dimension must be [0] or [1], but got [2]}}
   %r = xetile.reduction <add>, %v [2] : vector<8x16xf32> -> vector<8x1xf32>
   return
 }
@@ -123,7 +123,7 @@ func.func @f(%v: vector<8x16xf32>) {
 // -----
 
 func.func @f(%v: vector<8x16xf32>) {
-  // expected-error @below {{'xetile.reduction' op works along dimension [0] or [1], not [0, 1]}}
+  // expected-error @below {{'xetile.reduction' op dimension must be [0] or [1], but got [0, 1]}}
   %r = xetile.reduction <add>, %v [0, 1] : vector<8x16xf32> -> vector<1x1xf32>
   return
 }
@@ -131,7 +131,7 @@ func.func @f(%v: vector<8x16xf32>) {
 // -----
 
 func.func @f(%v: vector<8x16xf32>) {
-  // expected-error @below {{'xetile.reduction' op gives vector<8x1xf32>, not vector<1x16xf32>}}
+  // expected-error @below {{'xetile.reduction' op result must be vector<8x1xf32>, but got vector<1x16xf32>}}
   %r = xetile.reduction <add>, %v [1] : vector<8x16xf32> -> vector<1x16xf32>
   return
 }
@@ -155,7 +155,7 @@ func.func @f(%v: vector<8x16xf32>) {
 // -----
 
 func.func @f(%v: vector<8x16xf32>) {
-  // expected-error @below {{'xetile.reduction' op <maxsi> needs integer elements, but got f32}}
+  // expected-error @below {{'xetile.reduction' op <maxsi> requires integer elements, but got f32}}
   %r = xetile.reduction <maxsi>, %v [1] : vector<8x16xf32> -> vector<8x1xf32>
   return
 }
@@ -163,7 +163,7 @@ func.func @f(%v: vector<8x16xf32>) {
 // -----
 
 func.func @f(%v: vector<8x16xi32>) {
-  // expected-error @below {{'xetile.reduction' op <maximumf> needs floating-point elements, but got i32}}
+  // expected-error @below {{'xetile.reduction' op <maximumf> requires floating-point elements, but got i32}}
   %r = xetile.reduction <maximumf>, %v [1] : vector<8x16xi32> -> vector<8x1xi32>
   return
 }
@@ -171,7 +171,7 @@ func.func @f(%v: vector<8x16xi32>) {
 // -----
 
 func.func @f(%v: vector<8x16xf32>) {
-  // expected-error @below {{expected one of add, mul, minui, minsi, minnumf, minimumf, maxui, maxsi, maxnumf, maximumf, and, or, xor, found 'sum'}}
+  // expected-error @below {{expected one of add, mul, minui, minsi, minnumf, minimumf, maxui, maxsi, maxnumf, maximumf, and, or, xor, but got 'sum'}}
   %r = xetile.reduction <sum>, %v [1] : vector<8x16xf32> -> vector<8x1xf32>
   return
 }
@@ -179,7 +179,7 @@ func.func @f(%v: vector<8x16xf32>) {
 // -----
 
 func.func @f(%v: vector<8x16xf32>) {
-  // expected-error @below {{'xetile.reduction' op 'map' does not fit: 8 rows are not divisible by sg_data = 3}}
+  // expected-error @below {{'xetile.reduction' op 'map' is not valid for this shape: 8 rows are not divisible by sg_data = 3}}
   %r = xetile.reduction <add>, %v [1] {map = <sg_layout = [4, 2], sg_data = [3, 1]>} : vector<8x16xf32> -> vector<8x1xf32>
   return
 }
@@ -187,8 +187,8 @@ func.func @f(%v: vector<8x16xf32>) {
 // -----
 
 func.func @f(%v: vector<2x16xf32>) {
-  // expected-error @below {{'xetile.broadcast' op needs size 1 along dimension 0, but got vector<2x16xf32>}}
-  // expected-note @below {{with broadcast_size each element is repeated that often}}
+  // expected-error @below {{'xetile.broadcast' op requires size 1 along dimension 0, but got vector<2x16xf32>}}
+  // expected-note @below {{with broadcast_size = n each element is repeated n times}}
   %r = xetile.broadcast %v [0] : vector<2x16xf32> -> vector<8x16xf32>
   return
 }
@@ -196,7 +196,7 @@ func.func @f(%v: vector<2x16xf32>) {
 // -----
 
 func.func @f(%v: vector<1x16xf32>) {
-  // expected-error @below {{'xetile.broadcast' op cannot make vector<8x32xf32> of vector<1x16xf32> along dimension 0}}
+  // expected-error @below {{'xetile.broadcast' op cannot broadcast vector<1x16xf32> to vector<8x32xf32> along dimension 0}}
   %r = xetile.broadcast %v [0] : vector<1x16xf32> -> vector<8x32xf32>
   return
 }
@@ -204,7 +204,7 @@ func.func @f(%v: vector<1x16xf32>) {
 // -----
 
 func.func @f(%v: vector<1x16xf32>) {
-  // expected-error @below {{'xetile.broadcast' op cannot make vector<8x16xf16> of vector<1x16xf32> along dimension 0}}
+  // expected-error @below {{'xetile.broadcast' op cannot broadcast vector<1x16xf32> to vector<8x16xf16> along dimension 0}}
   %r = xetile.broadcast %v [0] : vector<1x16xf32> -> vector<8x16xf16>
   return
 }
@@ -212,7 +212,7 @@ func.func @f(%v: vector<1x16xf32>) {
 // -----
 
 func.func @f(%v: vector<1x16xf32>) {
-  // expected-error @below {{'xetile.broadcast' op works along dimension [0] or [1], not [0, 1]}}
+  // expected-error @below {{'xetile.broadcast' op dimension must be [0] or [1], but got [0, 1]}}
   %r = xetile.broadcast %v [0, 1] : vector<1x16xf32> -> vector<8x16xf32>
   return
 }
@@ -220,7 +220,7 @@ func.func @f(%v: vector<1x16xf32>) {
 // -----
 
 func.func @f(%v: vector<16xf32>) {
-  // expected-error @below {{'xetile.broadcast' op needs a matrix, but got vector<16xf32>}}
+  // expected-error @below {{'xetile.broadcast' op requires a matrix, but got vector<16xf32>}}
   %r = xetile.broadcast %v [0] : vector<16xf32> -> vector<8x16xf32>
   return
 }
@@ -236,7 +236,7 @@ func.func @f(%v: vector<8x4xf32>) {
 // -----
 
 func.func @f(%v: vector<8x1xf32>) {
-  // expected-error @below {{'xetile.broadcast' op 'map' does not fit: 8 rows are not divisible by sg_data = 3}}
+  // expected-error @below {{'xetile.broadcast' op 'map' is not valid for this shape: 8 rows are not divisible by sg_data = 3}}
   %r = xetile.broadcast %v [1] {map = <sg_layout = [4, 2], sg_data = [3, 1]>} : vector<8x1xf32> -> vector<8x16xf32>
   return
 }
@@ -252,7 +252,7 @@ func.func @f(%v: vector<32x64xf32>) {
 // -----
 
 func.func @f(%v: vector<32x64xf32>) {
-  // expected-error @below {{'xetile.convert_layout' op 'wg_map_result' does not fit: 32 rows are not divisible by sg_data = 3}}
+  // expected-error @below {{'xetile.convert_layout' op 'wg_map_result' is not valid for this shape: 32 rows are not divisible by sg_data = 3}}
   %r = xetile.convert_layout %v {wg_map_result = <sg_layout = [4, 2], sg_data = [3, 1]>} : vector<32x64xf32>
   return
 }
@@ -260,7 +260,7 @@ func.func @f(%v: vector<32x64xf32>) {
 // -----
 
 func.func @f(%v: vector<32x64xf32>) {
-  // expected-error @below {{'xetile.convert_layout' op 'wg_map_source' does not fit: 64 columns are not divisible by sg_data = 3}}
+  // expected-error @below {{'xetile.convert_layout' op 'wg_map_source' is not valid for this shape: 64 columns are not divisible by sg_data = 3}}
   %r = xetile.convert_layout %v {wg_map_result = <sg_layout = [4, 2], sg_data = [8, 32]>, wg_map_source = <sg_layout = [4, 2], sg_data = [8, 3]>} : vector<32x64xf32>
   return
 }
@@ -276,7 +276,7 @@ func.func @f(%v: vector<32x64xf32>) {
 // -----
 
 func.func @f(%v: vector<32x64xf32>) {
-  // expected-error @below {{'xetile.convert_layout' op keeps the type vector<32x64xf32>, but gives vector<64x32xf32>}}
+  // expected-error @below {{'xetile.convert_layout' op result must have the operand's type vector<32x64xf32>, but got vector<64x32xf32>}}
   %r = "xetile.convert_layout"(%v) {wg_map_result = #xetile.wg_map<array<i64: 4, 2>, array<i64: 8, 32>>} : (vector<32x64xf32>) -> vector<64x32xf32>
   return
 }

@@ -3,7 +3,7 @@
 // REQUIRES: llvm-22
 
 func.func @f(%A: memref<64x64xf16>) {
-  // expected-error @below {{'xetile.init_tile' op needs both shape and strides, or neither}}
+  // expected-error @below {{'xetile.init_tile' op requires both 'shape' and 'strides', or neither}}
   %r = "xetile.init_tile"(%A) {static_offsets = array<i64: 0, 0>, static_shape = array<i64: 64, 64>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (memref<64x64xf16>) -> !xetile.tile<32x64xf16>
   return
 }
@@ -11,7 +11,7 @@ func.func @f(%A: memref<64x64xf16>) {
 // -----
 
 func.func @f(%t: !xetile.tile<32x64xf16>) {
-  // expected-error @below {{'xetile.update_tile_offset' op must keep the tile's type !xetile.tile<32x64xf16>, but gives !xetile.tile<64x32xf16>}}
+  // expected-error @below {{'xetile.update_tile_offset' op result must have the operand's type !xetile.tile<32x64xf16>, but got !xetile.tile<64x32xf16>}}
   %r = "xetile.update_tile_offset"(%t) {static_offsets = array<i64: 0, 1>, operandSegmentSizes = array<i32: 1, 0, 0>} : (!xetile.tile<32x64xf16>) -> !xetile.tile<64x32xf16>
   return
 }

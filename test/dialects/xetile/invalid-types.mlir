@@ -1,11 +1,11 @@
 // RUN: xegpu-opt --split-input-file --verify-diagnostics %s
 
-// expected-error @below {{a tile needs positive dimensions, but has 0x16}}
+// expected-error @below {{a tile must have positive dimensions, but got 0x16}}
 func.func private @f(!xetile.tile<0x16xf16>)
 
 // -----
 
-// expected-error @below {{a tile has one or two dimensions, not 3}}
+// expected-error @below {{a tile must have one or two dimensions, but got 3}}
 func.func private @f(!xetile.tile<2x8x16xf16>)
 
 // -----
@@ -20,52 +20,52 @@ func.func private @f(!xetile.tile<64xf32>)
 
 // -----
 
-// expected-error @below {{a tile's elements are integers or floating-point numbers, not 'index'}}
+// expected-error @below {{a tile must have integer or floating-point elements, but got 'index'}}
 func.func private @f(!xetile.tile<8x16xindex>)
 
 // -----
 
-// expected-error @below {{a tile's elements have 8, 16, 32 or 64 bits, unlike 'i4'}}
+// expected-error @below {{a tile must have elements of 8, 16, 32 or 64 bits, but got 'i4'}}
 func.func private @f(!xetile.tile<8x16xi4>)
 
 // -----
 
-// expected-error @below {{order must be [1, 0] or [0, 1], but is [0, 0]}}
+// expected-error @below {{order must be [1, 0] or [0, 1], but got [0, 0]}}
 func.func private @f(!xetile.tile<8x16xf16, #xetile.tile_attr<order = [0, 0]>>)
 
 // -----
 
-// expected-error @below {{order must be [1, 0] or [0, 1], but is [1]}}
+// expected-error @below {{order must be [1, 0] or [0, 1], but got [1]}}
 func.func private @f(!xetile.tile<8x16xf16, #xetile.tile_attr<order = [1]>>)
 
 // -----
 
-// expected-error @below {{a scattered tile has no order: its indices say where each element is}}
+// expected-error @below {{a scattered tile cannot have an order: its indices give the address of each element}}
 func.func private @f(!xetile.tile<8x16xf16, #xetile.tile_attr<order = [0, 1], scattered = true>>)
 
 // -----
 
-// expected-error @below {{memory_space must be 0 (global) or 3 (shared local memory), but is 1}}
+// expected-error @below {{memory_space must be 0 (global) or 3 (shared local memory), but got 1}}
 func.func private @f(!xetile.tile<8x16xf16, #xetile.tile_attr<memory_space = 1>>)
 
 // -----
 
-// expected-error @below {{sg_layout must be one or two positive numbers, but is [0, 4]}}
+// expected-error @below {{sg_layout must be one or two positive numbers, but got [0, 4]}}
 func.func private @f(!xetile.tile<8x16xf16, #xetile.tile_attr<wg_map = <sg_layout = [0, 4], sg_data = [8, 16]>>>)
 
 // -----
 
-// expected-error @below {{sg_data must be one or two positive numbers, but is [8, 16, 1]}}
+// expected-error @below {{sg_data must be one or two positive numbers, but got [8, 16, 1]}}
 func.func private @f(!xetile.tile<8x16xf16, #xetile.tile_attr<wg_map = <sg_layout = [1, 1], sg_data = [8, 16, 1]>>>)
 
 // -----
 
-// expected-error @below {{sg_layout = [1, 1] and sg_data = [8] differ in their number of dimensions}}
+// expected-error @below {{sg_layout = [1, 1] and sg_data = [8] must have the same number of dimensions}}
 func.func private @f(!xetile.tile<8x16xf16, #xetile.tile_attr<wg_map = <sg_layout = [1, 1], sg_data = [8]>>>)
 
 // -----
 
-// expected-error @below {{a map of 1 dimensions does not fit 8x16}}
+// expected-error @below {{a map of 1 dimensions cannot divide a shape of 8x16}}
 func.func private @f(!xetile.tile<8x16xf16, #xetile.tile_attr<wg_map = <sg_layout = [4], sg_data = [4]>>>)
 
 // -----
@@ -85,7 +85,7 @@ func.func private @f(!xetile.tile<64xf32, #xetile.tile_attr<wg_map = <sg_layout 
 
 // -----
 
-// expected-error @below {{wi_layout must be two positive numbers, but is [1]}}
+// expected-error @below {{wi_layout must be two positive numbers, but got [1]}}
 func.func private @f(!xetile.tile<8x16xf16, #xetile.tile_attr<sg_map = <wi_layout = [1], wi_data = [1, 1]>>>)
 
 // -----
@@ -100,7 +100,7 @@ func.func private @f(!xetile.tile<32x32xf16, #xetile.tile_attr<wg_map = <sg_layo
 
 // -----
 
-// expected-error @below {{a scattered tile has no sg_map}}
+// expected-error @below {{a scattered tile cannot have an sg_map}}
 func.func private @f(!xetile.tile<16xf32, #xetile.tile_attr<sg_map = <wi_layout = [1, 16], wi_data = [1, 1]>, scattered = true>>)
 
 // -----
@@ -115,5 +115,5 @@ func.func private @f(!xetile.tile<8x16xf16, #xetile.tile_attr<memory_space = 3, 
 
 // -----
 
-// expected-error @below {{expected #xetile.tile_attr, found scattered}}
+// expected-error @below {{expected #xetile.tile_attr, but got scattered}}
 func.func private @f(!xetile.tile<8x16xf16, scattered>)

@@ -2,7 +2,7 @@
 // RUN: xegpu-opt --split-input-file %S/Inputs/two.mlir | FileCheck %s
 
 // The file's own line numbers are reported, and a bad piece does not hide the next one.
-// ERROR: split-input-file.mlir:7:41: error: a tensor descriptor needs positive dimensions
+// ERROR: split-input-file.mlir:7:41: error: a tensor descriptor must have positive dimensions
 // ERROR: split-input-file.mlir:10:1: error: unknown operation 'xegpu.nothing'
 func.func private @f(!xegpu.tensor_desc<0x16xf16>)
 // -----

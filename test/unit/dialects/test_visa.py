@@ -138,7 +138,7 @@ def test_ops_can_be_built_and_looked_at():
     [add] = module.ops(visa.OPS["add"])
     assert (add.dst, add.src1, add.guard) == (x, None, p)
     assert add.instruction().values["src1"].bits == 0x3F800000
-    with pytest.raises(ValueError, match="'mask' of visa.ret: expected one of M1, M1_NM, M2"):
+    with pytest.raises(ValueError, match="'mask' of 'visa.ret': expected one of M1, M1_NM, M2"):
         with Context(), ir.Location.unknown():
             visa.ret(exec_size=1, mask="M9")
 

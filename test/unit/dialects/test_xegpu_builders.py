@@ -231,27 +231,27 @@ def test_every_op_is_built_here() -> None:
         (
             lambda v: xegpu.load_nd(v.block, mode="fast"),
             ValueError,
-            "'mode' of xegpu.load_nd: expected one of simt, vc",
+            "'mode' of 'xegpu.load_nd': expected one of simt, vc",
         ),
-        (lambda v: xegpu.load_nd(v.block, l1_hint="hot"), ValueError, "'l1_hint' of xegpu.load_nd"),
+        (lambda v: xegpu.load_nd(v.block, l1_hint="hot"), ValueError, "'l1_hint' of 'xegpu.load_nd'"),
         (
             lambda v: xegpu.load_nd(v.block, vnni_axis="0"),
             TypeError,
-            "'vnni_axis' of xegpu.load_nd: expected an integer",
+            "'vnni_axis' of 'xegpu.load_nd': expected an integer",
         ),
-        (lambda v: xegpu.load_nd(v.block, transpose=1), TypeError, "'transpose' of xegpu.load_nd"),
+        (lambda v: xegpu.load_nd(v.block, transpose=1), TypeError, "'transpose' of 'xegpu.load_nd'"),
         (lambda v: xegpu.load_nd(8), TypeError, "'tdesc' expects an SSA value, got 8"),
-        (lambda v: xegpu.load_nd(v.i), ValueError, "expected !xegpu.tensor_desc, found index"),
+        (lambda v: xegpu.load_nd(v.i), ValueError, "expected !xegpu.tensor_desc, but got index"),
         (lambda v: xegpu.load_nd(), TypeError, "tdesc"),
         (lambda v: xegpu.load_nd(v.block, hint="cached"), TypeError, "hint"),
         (lambda v: xegpu.load_nd(v.block, transpose=[1, 0], vnni_axis=0), ValueError, "cannot be combined"),
         (lambda v: xegpu.create_nd_tdesc(v.m, [v.i, 1.5], tdesc=BLOCK), TypeError, "'offsets' expects an SSA value"),
-        (lambda v: xegpu.create_nd_tdesc(v.m, [0, 0]), TypeError, "needs the type of its result as 'tdesc='"),
+        (lambda v: xegpu.create_nd_tdesc(v.m, [0, 0]), TypeError, "requires the result type as the argument 'tdesc'"),
         (lambda v: xegpu.create_nd_tdesc(v.m, [0, 0], tdesc=3), TypeError, "'tdesc' expects a type, got 3"),
         (lambda v: xegpu.load_nd(v.block, value="vector<8"), ValueError, "type 'vector<8'"),
         (lambda v: xegpu.load_nd(v.block, value="vectr<8xf16>"), ValueError, "type 'vectr<8xf16>'"),
         (lambda v: xegpu.create_nd_tdesc(v.m, [0, 0], tdesc="!xegpu.tensor_desc<0xf16>"), ValueError, "positive"),
-        (lambda v: xegpu.atomic_rmw("sub", v.lane_values, v.lanes, v.mask), ValueError, "'kind' of xegpu.atomic_rmw"),
+        (lambda v: xegpu.atomic_rmw("sub", v.lane_values, v.lanes, v.mask), ValueError, "'kind' of 'xegpu.atomic_rmw'"),
         (lambda v: xegpu.nothing(v.i), AttributeError, "dialect 'xegpu' has no operation 'nothing'"),
     ],
 )
@@ -262,7 +262,7 @@ def test_refuses(build: Callable[[Any], Any], error: type[Exception], message: s
 
 def test_rules_are_checked_by_verify() -> None:
     module = built(lambda v: xegpu.store_nd(v.acc, v.block, mode="vc"))
-    with pytest.raises(DiagnosticError, match="'value' must be vector<8x16xf16>, but is vector<8x16xf32>"):
+    with pytest.raises(DiagnosticError, match="'value' must be vector<8x16xf16>, but got vector<8x16xf32>"):
         module.verify()
 
 

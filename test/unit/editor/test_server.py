@@ -62,7 +62,7 @@ async def test_diagnostics_have_ranges_and_notes(client):
     found = await diagnostics(client)
     assert [d.severity for d in found] == [lsp.DiagnosticSeverity.Error] * 2
     assert [shown(bad, d.range) for d in found] == ["xegpu.load_nd", "xegpu.store_nd"]
-    assert "l1_hint = write_back is not a hint for a read" in found[0].message
+    assert "l1_hint = write_back is not a valid hint for a read" in found[0].message
     assert "hints for a read are" in found[0].related_information[0].message
 
 

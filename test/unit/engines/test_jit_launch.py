@@ -156,11 +156,11 @@ def test_both_engines_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_options() -> None:
-    with pytest.raises(ValueError, match="'engine' must be one of jit, interpreter, both, not 'fast'"):
+    with pytest.raises(ValueError, match="'engine' must be one of jit, interpreter, both, but got 'fast'"):
         kernel(NUMBERS, engine="fast")
     assert kernel(NUMBERS, engine="jit", check=("uninit", "races")).launcher.engine == "jit"
     assert kernel(NUMBERS, engine="jit", check="uninit").launcher.engine == "jit"
-    with pytest.raises(ValueError, match="'threads' must be positive, not 0"):
+    with pytest.raises(ValueError, match="'threads' must be positive, but got 0"):
         kernel(NUMBERS, threads=0)
     assert kernel(NUMBERS).launcher.engine == "jit"
     assert kernel(NUMBERS, check="uninit").launcher.engine == "interpreter"

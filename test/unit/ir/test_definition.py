@@ -163,7 +163,7 @@ class SmallOp(Operation, dialect=Toy, name="small"):
 
     def verify_op(self) -> None:
         if self.size > 9:
-            self.fail(f"size must be below 10, but is {self.size}", "sizes have one digit")
+            self.fail(f"size must be below 10, but got {self.size}", "sizes have one digit")
 
 
 @pytest.fixture
@@ -335,17 +335,17 @@ def test_builder_makes_regions(context: Context) -> None:
     [
         (lambda a, i, m: GroupsOp(3, [], out=Box(1), more=[]), TypeError, "'first' expects an SSA value, got 3"),
         (lambda a, i, m: GroupsOp(None, [], out=Box(1), more=[]), TypeError, "'first' expects an SSA value"),
-        (lambda a, i, m: GroupsOp(a, [], more=[]), TypeError, "needs the type of its result as 'out='"),
+        (lambda a, i, m: GroupsOp(a, [], more=[]), TypeError, "requires the result type as the argument 'out'"),
         (lambda a, i, m: GroupsOp(a, [], out=4, more=[]), TypeError, "'out' expects a type, got 4"),
-        (lambda a, i, m: AttributesOp("x"), TypeError, "'number' of toy.attributes: expected an integer"),
-        (lambda a, i, m: AttributesOp(True), TypeError, "'number' of toy.attributes"),
-        (lambda a, i, m: AttributesOp(1, flag=1), TypeError, "'flag' of toy.attributes: expected true or false"),
-        (lambda a, i, m: AttributesOp(1, color="blue"), ValueError, "'color' of toy.attributes: .*red, green"),
-        (lambda a, i, m: AttributesOp(1, color=3), TypeError, "'color' of toy.attributes"),
-        (lambda a, i, m: AttributesOp(1, list=3), TypeError, "'list' of toy.attributes: expected a list of integers"),
-        (lambda a, i, m: AttributesOp(1, list=["a"]), TypeError, "'list' of toy.attributes"),
-        (lambda a, i, m: AttributesOp(1, range=3), TypeError, "'range' of toy.attributes"),
-        (lambda a, i, m: AttributesOp(1, text=3), TypeError, "'text' of toy.attributes: expected a string"),
+        (lambda a, i, m: AttributesOp("x"), TypeError, "'number' of 'toy.attributes': expected an integer"),
+        (lambda a, i, m: AttributesOp(True), TypeError, "'number' of 'toy.attributes'"),
+        (lambda a, i, m: AttributesOp(1, flag=1), TypeError, "'flag' of 'toy.attributes': expected true or false"),
+        (lambda a, i, m: AttributesOp(1, color="blue"), ValueError, "'color' of 'toy.attributes': .*red, green"),
+        (lambda a, i, m: AttributesOp(1, color=3), TypeError, "'color' of 'toy.attributes'"),
+        (lambda a, i, m: AttributesOp(1, list=3), TypeError, "'list' of 'toy.attributes': expected a list of integers"),
+        (lambda a, i, m: AttributesOp(1, list=["a"]), TypeError, "'list' of 'toy.attributes'"),
+        (lambda a, i, m: AttributesOp(1, range=3), TypeError, "'range' of 'toy.attributes'"),
+        (lambda a, i, m: AttributesOp(1, text=3), TypeError, "'text' of 'toy.attributes': expected a string"),
         (lambda a, i, m: AttributesOp(1, nothing=3), TypeError, "nothing"),
         (lambda a, i, m: AttributesOp(), TypeError, "number"),
         (lambda a, i, m: SliceOp(m, ["x"], out="vector<4xf32>"), TypeError, "'offsets' expects an SSA value, got 'x'"),
@@ -363,15 +363,15 @@ def test_builder_refuses(context: Context, build: Any, error: type[Exception], m
     ("text", "message"),
     [
         ("toy.attributes", r"2:15: error: expected an integer|3:1: error: expected an integer"),
-        ("toy.attributes 1 {color = blue}", r"2:27: error: expected one of red, green, found 'blue'"),
+        ("toy.attributes 1 {color = blue}", r"2:27: error: expected one of red, green, but got 'blue'"),
         ("toy.attributes 1 {colour = red}", r"2:19: error: 'toy.attributes' has no attribute 'colour'; did you mean"),
         ("toy.attributes 1 {range = #toy.range<low = 1>}", r"error: #toy.range needs high"),
         ("toy.attributes 1 {range = #toy.range<1 : i64>}", r"error: expected ','"),
         ("toy.attributes 1 {range = #toy.color<red>}", r"expected #toy.range attribute|expected #toy.range"),
-        ("toy.attributes 1 {list = [1, x]}", r"2:26: error: expected an integer, found 'x'"),
+        ("toy.attributes 1 {list = [1, x]}", r"2:26: error: expected an integer, but got 'x'"),
         (
             "toy.small 10",
-            r"2:1: error: 'toy.small' op size must be below 10, but is 10\n.*\n.*\n.*note: sizes have one",
+            r"2:1: error: 'toy.small' op size must be below 10, but got 10\n.*\n.*\n.*note: sizes have one",
         ),
         ('"toy.small"() {size = 10 : i64} : () -> ()', r"2:1: error: 'toy.small' op size must be below 10"),
         ('"toy.small"() : () -> ()', r'attribute "size" is expected but not provided'),
@@ -394,7 +394,7 @@ def test_builder_refuses(context: Context, build: Any, error: type[Exception], m
         (
             '"toy.slice"(%m, %i) {operandSegmentSizes = array<i32: 1, 1, 0>, static_offsets = array<i64: 1>} '
             ": (memref<8x8xf32>, index) -> vector<4xf32>",
-            "'static_offsets' marks 0 dynamic entries, but there are 1 operands",
+            "'static_offsets' has 0 dynamic entries, but there are 1 operands",
         ),
     ],
 )
@@ -434,22 +434,22 @@ def test_invalid_ops_print_in_generic_form(context: Context) -> None:
 
 
 def test_definitions_that_cannot_be() -> None:
-    with pytest.raises(TypeError, match="cannot be called 'name'"):
+    with pytest.raises(TypeError, match="cannot be named 'name'"):
 
         class Bad(Attr, dialect=Toy, name="bad"):
             name: str
 
-    with pytest.raises(TypeError, match="cannot be called 'operands'"):
+    with pytest.raises(TypeError, match="cannot be named 'operands'"):
 
         class BadOp(Operation, dialect=Toy, name="bad"):
             operands: Operand[Any]
 
-    with pytest.raises(TypeError, match="IRDL ops have a fixed number of regions"):
+    with pytest.raises(TypeError, match="must not be variadic in an IRDL op"):
 
         class WorstOp(Operation, dialect=Toy, name="worst"):
             regions_of_any_number: Sequence[Region]
 
-    with pytest.raises(TypeError, match="is neither operand, result, attribute nor region"):
+    with pytest.raises(TypeError, match="must be an operand, result, attribute or region"):
 
         class WorseOp(Operation, dialect=Toy, name="worse"):
             thing: int

@@ -123,9 +123,15 @@ LINE = np.zeros(64, np.float32)
         (lambda k: k(LINE, N=64), r"scaled\(\): missing a required argument: 'Y'"),
         (lambda k: k(LINE, LINE, 1.0, 64, 3), r"scaled\(\): too many positional arguments"),
         (lambda k: k(LINE, LINE, 1.0, M=3, N=64), r"scaled\(\): got an unexpected keyword argument 'M'"),
-        (lambda k: k([1.0], LINE, 1.0, N=64), "argument 'X' of kernel 'scaled' must be an array or a number, not list"),
+        (
+            lambda k: k([1.0], LINE, 1.0, N=64),
+            "argument 'X' of kernel 'scaled' must be an array or a number, but got list",
+        ),
         (lambda k: k(LINE.astype(object), LINE, 1.0, N=64), "argument 'X' of kernel 'scaled': no element type stands"),
-        (lambda k: k(LINE, LINE, LINE, N=64), "'factor' of kernel 'scaled' must be a number of float32, not an array"),
+        (
+            lambda k: k(LINE, LINE, LINE, N=64),
+            "'factor' of kernel 'scaled' must be a number of float32, but got an array",
+        ),
         (lambda k: k(LINE, LINE, 1e60, N=64), "argument 'factor': 1e.60 does not fit float32"),
         (lambda k: k(LINE, LINE, 1.0, N=[64]), "argument 'N' of kernel 'scaled' must be hashable, unlike list"),
     ],

@@ -160,14 +160,14 @@ def test_maps_that_do_not_divide():
         from_sg_map([16, 1], [1, 1], [8, 16])
     with pytest.raises(LayoutError, match=r"wi_layout = \[2, 8\] does not fit a shape of 1 dimensions"):
         from_sg_map([2, 8], [1, 2], [16])
-    with pytest.raises(LayoutError, match=r"wi_data must be positive, but is \[0, 1\]"):
+    with pytest.raises(LayoutError, match=r"wi_data must be positive, but got \[0, 1\]"):
         from_sg_map([2, 8], [0, 1], [8, 16])
     with pytest.raises(LayoutError, match="24 in dimension 1 is not divisible by sg_layout x sg_data = 2 x 16"):
         from_wg_map([1, 2], [8, 16], [8, 24])
 
 
 def test_errors_name_the_parameter_of_the_map():
-    with pytest.raises(LayoutError, match=r"sg_data must be positive, but is \[8, 0\]"):
+    with pytest.raises(LayoutError, match=r"sg_data must be positive, but got \[8, 0\]"):
         from_wg_map([1, 2], [8, 0], [8, 16])
     with pytest.raises(LayoutError, match=r"sg_data = \[8, 16\] does not fit a shape of 1 dimensions"):
         from_maps([1, 2], [8, 16], [1, 16], [1, 1], [32])

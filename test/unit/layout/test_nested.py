@@ -252,10 +252,10 @@ GOOD = dict(zip(NestedLayout.__dataclass_fields__, ((2, 1), (2, 4), (1, 1), (16,
     "change, message",
     [
         ({"batch_tile": (2,)}, "batch_tile has 1 dimensions, but subgroup_tile has 2"),
-        ({"outer_tile": (1, 0)}, "outer_tile must be positive, but is [1, 0]"),
-        ({"thread_tile": (-16, 4)}, "thread_tile must be positive, but is [-16, 4]"),
-        ({"element_tile": (1, 2.5)}, "element_tile must be a list of integers, but is (1, 2.5)"),
-        ({"element_tile": 4}, "element_tile must be a list of integers, but is 4"),
+        ({"outer_tile": (1, 0)}, "outer_tile must be positive, but got [1, 0]"),
+        ({"thread_tile": (-16, 4)}, "thread_tile must be positive, but got [-16, 4]"),
+        ({"element_tile": (1, 2.5)}, "element_tile must be a list of integers, but got (1, 2.5)"),
+        ({"element_tile": 4}, "element_tile must be a list of integers, but got 4"),
         ({"subgroup_strides": (-1, 0)}, "subgroup_strides must not be negative, but dimension 0 has -1"),
         (
             {"thread_strides": (1, 8)},
@@ -292,15 +292,17 @@ def test_text_that_is_no_layout(text, message):
 def test_bad_arguments():
     with pytest.raises(IndexError, match="dimension 1 is outside 0 to 63"):
         SPEC.owners((0, 64))
-    with pytest.raises(IndexError, match="expected 2 indices, got 1"):
+    with pytest.raises(IndexError, match="expected 2 indices, but got 1"):
         SPEC.owners((0,))
     with pytest.raises(IndexError, match="lane is outside 0 to 63"):
         SPEC.indices(0, 64)
     with pytest.raises(LayoutError, match="over 64 threads cannot be spread evenly over 48"):
         SPEC.indices(0, 0, threads=48)
-    with pytest.raises(LayoutError, match=r"expected an array of shape \(64, 64\), got \(64, 32\)"):
+    with pytest.raises(LayoutError, match=r"expected an array of shape \(64, 64\), but got \(64, 32\)"):
         SPEC.distribute(np.zeros((64, 32)))
-    with pytest.raises(LayoutError, match=r"expected an array of shape \(2, 64, 2, 4, 1, 1, 1, 4\), got \(2, 64, 32\)"):
+    with pytest.raises(
+        LayoutError, match=r"expected an array of shape \(2, 64, 2, 4, 1, 1, 1, 4\), but got \(2, 64, 32\)"
+    ):
         SPEC.collect(np.zeros((2, 64, 32)))
     with pytest.raises(LayoutError, match="no permutation of 2 dimensions"):
         SPEC.permute([0, 0])

@@ -169,7 +169,7 @@ def test_what_is_refused():
     zeros = np.zeros(1024, np.uint8)
     with pytest.raises(ValueError, match="W = bf8 and A = e2m1 cannot meet"):
         bdpas(None, zeros, zeros, zeros, zeros, W="bf8", A="e2m1", dst_type="f", src0_type="f")
-    with pytest.raises(ValueError, match="'dst_type' must be f or bf with precision hf8, not 'hf'"):
+    with pytest.raises(ValueError, match="'dst_type' must be f or bf with precision hf8, but got 'hf'"):
         bdpas(None, zeros, zeros, zeros, zeros, W="hf8", A="hf8", dst_type="hf", src0_type="f")
     with pytest.raises(ValueError, match="'src3' must have 48 bytes, but has 16"):
         bdpas(None, zeros, zeros, zeros[:16], zeros, W="e2m1", A="e2m1", dst_type="f", src0_type="f")

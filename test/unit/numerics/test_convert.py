@@ -143,7 +143,7 @@ def test_every_pattern_against_ml_dtypes(src: str, dst: str, theirs) -> None:
 def test_arguments() -> None:
     with pytest.raises(ValueError, match="'dst' must be one of ub, b, uw"):
         convert(np.zeros(3, np.float32), "f", "float")
-    with pytest.raises(TypeError, match="'values' must be float32 or its bit patterns, u32, not float64"):
+    with pytest.raises(TypeError, match="'values' must be float32 or its bit patterns, u32, but got float64"):
         convert(np.zeros(3), "f", "d")
     assert convert(np.zeros((2, 0, 3), np.float32), "f", "q").shape == (2, 0, 3)
     assert floor(float(convert(np.float64(3.7), "df", "d"))) == 3

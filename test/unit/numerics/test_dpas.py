@@ -282,16 +282,16 @@ GOOD = {"W": "bf", "A": "bf", "SD": 8, "RC": 8, "exec_size": 16, "dst_type": "f"
     [
         ({"W": "f"}, "'W' must be one of u1, s1"),
         ({"A": "bf16"}, "'A' must be one of"),
-        ({"SD": 3}, "'SD' must be one of 1, 2, 4, 8, not 3"),
+        ({"SD": 3}, "'SD' must be one of 1, 2, 4, 8, but got 3"),
         ({"RC": 9}, "'RC' must be one of 1, 2"),
         ({"RC": 0}, "'RC' must be one of"),
-        ({"exec_size": 32}, "'exec_size' must be one of 8, 16, not 32"),
-        ({"model": "fast"}, "'model' must be one of fma, stage, exact, not 'fast'"),
+        ({"exec_size": 32}, "'exec_size' must be one of 8, 16, but got 32"),
+        ({"model": "fast"}, "'model' must be one of fma, stage, exact, but got 'fast'"),
         ({"A": "hf"}, "precisions W = bf and A = hf cannot meet"),
         ({"W": "u8"}, "precisions W = u8 and A = bf cannot meet"),
-        ({"dst_type": "hf"}, "'dst_type' must be f or bf with precision bf, not 'hf'"),
+        ({"dst_type": "hf"}, "'dst_type' must be f or bf with precision bf, but got 'hf'"),
         ({"src0_type": "d"}, "'src0_type' must be f or bf"),
-        ({"W": "s4", "A": "u8"}, "'dst_type' must be d or ud with precision s4, not 'f'"),
+        ({"W": "s4", "A": "u8"}, "'dst_type' must be d or ud with precision s4, but got 'f'"),
     ],
 )
 def test_illegal_arguments(change: dict[str, object], message: str) -> None:
@@ -306,5 +306,5 @@ def test_illegal_operands() -> None:
         dpas(data, data[:511], data, **GOOD)
     with pytest.raises(ValueError, match="'acc' must have 512 bytes, but has 4"):
         dpas(data[:4], data, data, **GOOD)
-    with pytest.raises(TypeError, match="'src2' must be an array of uint8, not of float32"):
+    with pytest.raises(TypeError, match="'src2' must be an array of uint8, but got an array of float32"):
         dpas(data, data, data.view(np.float32), **GOOD)

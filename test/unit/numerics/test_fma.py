@@ -212,9 +212,9 @@ def test_shapes_and_arguments() -> None:
     assert found.shape == (3, 1, 4)
     assert fma(np.float64(2), np.float64(3), np.float64(4), "df").shape == ()
     assert fma(np.zeros((0, 3), np.float16), np.float16(1), np.float16(1), "hf").shape == (0, 3)
-    with pytest.raises(ValueError, match="'fmt' must be one of hf, bf, f, df, not 'd'"):
+    with pytest.raises(ValueError, match="'fmt' must be one of hf, bf, f, df, but got 'd'"):
         fma(a, a, a, "d")
-    with pytest.raises(TypeError, match="'c' must be float32 or its bit patterns, u32, not float64"):
+    with pytest.raises(TypeError, match="'c' must be float32 or its bit patterns, u32, but got float64"):
         fma(a, a, a.astype(np.float64), "f")
     with pytest.raises(ValueError, match="shape"):
         fma(a, a, np.zeros(5, np.float32), "f")

@@ -76,9 +76,9 @@ def test_b_of_nibbles_shares_a_dword() -> None:
 def test_refuses() -> None:
     with pytest.raises(ValueError, match="'precision' must be one of u1, s1"):
         pack_a(np.zeros((8, 8), np.float32), "f")
-    with pytest.raises(TypeError, match="'matrix' must be of float16 for hf, not of float32"):
+    with pytest.raises(TypeError, match="'matrix' must have the dtype float16 for hf, but got float32"):
         pack_a(np.zeros((8, 8), np.float32), "hf")
-    with pytest.raises(TypeError, match="'matrix' must be of int8 or uint8 for s4, not of int32"):
+    with pytest.raises(TypeError, match="'matrix' must have the dtype int8 or uint8 for s4, but got int32"):
         pack_b(np.zeros((8, 8), np.int32), "s4")
     with pytest.raises(ValueError, match="'matrix' must be in -8 to 7 for s4"):
         pack_b(np.full((8, 8), 8, np.int8), "s4")
@@ -86,7 +86,7 @@ def test_refuses() -> None:
         pack_a(np.zeros((1, 3), np.uint8), "u4")
     with pytest.raises(ValueError, match="'matrix' must have at least two dimensions, not 1"):
         pack_a(np.zeros(8, np.uint8), "u8")
-    with pytest.raises(TypeError, match="'matrix' must be of float32 for f, not of int32"):
+    with pytest.raises(TypeError, match="'matrix' must have the dtype float32 for f, but got int32"):
         pack_c(np.zeros((8, 8), np.int32), "f")
     with pytest.raises(ValueError, match="'dtype' must be one of ub, b"):
         unpack_c(np.zeros(64, np.uint8), 1, 1, "f32")

@@ -138,7 +138,7 @@ def test_srnd_arguments() -> None:
         srnd(np.zeros(3, np.float64), np.zeros(3, np.uint32), "hf")
     with pytest.raises(TypeError, match="'src1' must be float16"):
         srnd(np.zeros(3, np.float16), np.zeros(3, np.int64), "bf8")
-    with pytest.raises(ValueError, match="'dst_type' must be 'hf' or 'bf8', not 'bf'"):
+    with pytest.raises(ValueError, match="'dst_type' must be 'hf' or 'bf8', but got 'bf'"):
         srnd(np.zeros(3, np.float16), np.zeros(3, np.uint16), "bf")
     assert srnd(np.zeros((2, 3), np.float16), np.zeros(3, np.uint16), "bf8").shape == (2, 3)
     assert srnd(np.float16(1), np.uint16(0), "bf8").shape == ()
@@ -190,5 +190,5 @@ def test_fcvt_arguments() -> None:
         fcvt(np.zeros(3, np.float32), "bf8")
     with pytest.raises(TypeError, match="'src0' must be float8_e5m2"):
         fcvt(np.zeros(3, np.float16), "hf")
-    with pytest.raises(ValueError, match="'dst_type' must be 'bf8', 'hf' or 'tf32', not 'f'"):
+    with pytest.raises(ValueError, match="'dst_type' must be 'bf8', 'hf' or 'tf32', but got 'f'"):
         fcvt(np.zeros(3, np.float32), "f")

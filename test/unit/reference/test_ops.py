@@ -344,10 +344,10 @@ def test_arguments():
     ok = np.zeros((2, 2), np.float32)
     for wrong, kind, message in (
         ([ok], TypeError, "takes 2 arguments"),
-        ([np.zeros((2, 2)), 1], TypeError, "must be an array of f32, not of float64"),
+        ([np.zeros((2, 2)), 1], TypeError, "must be an array of f32, but got an array of float64"),
         ([np.zeros((2, 3), np.float32), 1], ValueError, "cannot be an array of shape"),
         ([np.zeros((2, 4), np.float32)[:, ::2], 1], ValueError, "row-major"),
-        ([1, 1], TypeError, "must be a numpy array, not int"),
+        ([1, 1], TypeError, "must be a numpy array, but got int"),
         ([ok, np.zeros(2, np.int32)], TypeError, "must be a number"),
         ([ok, "x"], TypeError, "must be an integer"),
     ):

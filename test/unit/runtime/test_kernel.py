@@ -110,9 +110,9 @@ def test_read_only_arrays_can_be_read_but_not_written() -> None:
 
 
 GOOD = (source(), source(), 2.0, (0, 1))
-POINTER = "argument 'In' must be a numpy array, or an integer as its address, not "
-NUMBERS = "argument 'In' must be an array of numbers in native byte order, not of "
-FACTOR = "argument 'Factor' must be a number of type f, not "
+POINTER = "argument 'In' must be a numpy array, or an integer as its address, but got "
+NUMBERS = "argument 'In' must be an array of numbers in native byte order, but got an array of "
+FACTOR = "argument 'Factor' must be a number of type f, but got "
 SHIFT = "argument 'Shift' must be 2 integers of type w"
 
 
@@ -123,7 +123,7 @@ SHIFT = "argument 'Shift' must be 2 integers of type w"
         (0, "x.npy", TypeError, POINTER + "str"),
         (0, None, TypeError, POINTER + "NoneType"),
         (0, np.float32(1), TypeError, POINTER + "float32"),
-        (0, -1, ValueError, "argument 'In' must be a numpy array, or an integer as its address, which holds 0 to"),
+        (0, -1, ValueError, "argument 'In' must be a numpy array, or an integer as its address, from 0 to"),
         (0, np.array([None]), TypeError, NUMBERS + "object"),
         (0, np.array(["a"]), TypeError, NUMBERS + "<U1"),
         (0, np.zeros(3, ">f4"), TypeError, NUMBERS + ">f4"),
@@ -132,14 +132,14 @@ SHIFT = "argument 'Shift' must be 2 integers of type w"
         (2, 2j, TypeError, FACTOR + "complex"),
         (2, None, TypeError, FACTOR + "NoneType"),
         (2, [1.0, 2.0], ValueError, FACTOR + "2 of them"),
-        (3, (0.5, 1.0), TypeError, SHIFT + ", not tuple"),
-        (3, np.ones(2, np.float16), TypeError, SHIFT + ", not float16"),
-        (3, True, TypeError, SHIFT + ", not bool"),
-        (3, 1, ValueError, SHIFT + ", not 1 of them"),
-        (3, (1, 2, 3), ValueError, SHIFT + ", not 3 of them"),
-        (3, ((1, 2), (3,)), TypeError, SHIFT + ", not ((1, 2), (3,))"),
-        (3, (0, 1 << 15), ValueError, SHIFT + ", which holds -32768 to 32767, not (0, 32768)"),
-        (3, (0, 1 << 70), ValueError, SHIFT + ", which holds -32768 to 32767, not (0, 1180591620717411303424)"),
+        (3, (0.5, 1.0), TypeError, SHIFT + ", but got tuple"),
+        (3, np.ones(2, np.float16), TypeError, SHIFT + ", but got float16"),
+        (3, True, TypeError, SHIFT + ", but got bool"),
+        (3, 1, ValueError, SHIFT + ", but got 1 of them"),
+        (3, (1, 2, 3), ValueError, SHIFT + ", but got 3 of them"),
+        (3, ((1, 2), (3,)), TypeError, SHIFT + ", but got ((1, 2), (3,))"),
+        (3, (0, 1 << 15), ValueError, SHIFT + ", from -32768 to 32767, but got (0, 32768)"),
+        (3, (0, 1 << 70), ValueError, SHIFT + ", from -32768 to 32767, but got (0, 1180591620717411303424)"),
     ],
 )
 def test_arguments_that_do_not_fit(index: int, value: object, error: type[Exception], message: str) -> None:
@@ -150,7 +150,7 @@ def test_arguments_that_do_not_fit(index: int, value: object, error: type[Except
 
 @pytest.mark.parametrize("count", [0, 3, 5])
 def test_the_number_of_arguments(count: int) -> None:
-    message = f"kernel 'scale' takes 4 arguments (In, Out, Factor, Shift), not {count}"
+    message = f"kernel 'scale' takes 4 arguments (In, Out, Factor, Shift), but got {count}"
     with pytest.raises(TypeError, match=re.escape(message)):
         KERNEL(*(*GOOD, 1)[:count])
 
@@ -165,7 +165,7 @@ def test_the_number_of_arguments(count: int) -> None:
 )  # fmt: skip
 def test_extents_that_are_none(name: str, value: object, error: type[Exception]) -> None:
     message = f"'{name}' must be one to three positive integers"
-    with pytest.raises(error, match=f"{message}.*, not {re.escape(repr(value))}"):
+    with pytest.raises(error, match=f"{message}.*, but got {re.escape(repr(value))}"):
         KERNEL(*GOOD, **{name: value})
 
 
@@ -179,7 +179,7 @@ def test_workgroups_too_large() -> None:
     ("options", "message"),
     [
         ({"target": "i860"}, "unknown target 'i860'; there are pvc"),
-        ({"model": "mod"}, "'model' must be one of fma, stage, exact, not 'mod'"),
+        ({"model": "mod"}, "'model' must be one of fma, stage, exact, but got 'mod'"),
         ({"check": ["race"]}, "unknown check 'race'; there are memory, uninit"),
         ({"check": "race"}, "unknown check 'race'; there are memory, uninit"),
         ({"registers": 64}, "target pvcxt has 128 or 256 registers, not 64"),

@@ -159,8 +159,8 @@ def test_output_that_does_not_fit_is_lost(engine, monkeypatch, capsys):
     [
         ("%d %d", "%a : i32", "the format has 2 conversions, but there are 1 operands"),
         ("no number", "%a : i32", "the format has 0 conversions, but there are 1 operands"),
-        ("%f", "%a : i32", "'%f' takes a floating-point number, not i32"),
-        ("%.3d", "%b : f32", "'%.3d' takes an integer, not f32"),
+        ("%f", "%a : i32", "'%f' requires a floating-point number, but got i32"),
+        ("%.3d", "%b : f32", "'%.3d' requires an integer, but got f32"),
         ("%s", "%a : i32", "the format has '%s', which is not a conversion of a number"),
         ("90%", "%a : i32", "the format has '%', which is not a conversion of a number"),
     ],

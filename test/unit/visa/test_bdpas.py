@@ -50,7 +50,7 @@ def test_what_is_read_is_written(instruction: str) -> None:
     [
         ("bdpas.bf.hf.8.8 (M1, 16) C.0 C.0 B.0 A.0 SB(0,0) SA(0,0)", "W = bf and A = hf cannot meet"),
         ("bdpas.bf8.e2m1.8.8 (M1, 16) C.0 C.0 B.0 A.0 SB(0,0) SA(0,0)", "W = bf8 and A = e2m1 cannot meet"),
-        ("bdpas.hf.hf.8.8 (M1, 16) H.0 C.0 B.0 A.0 SB(0,0) SA(0,0)", "must be f or hf with precision hf, not 'bf'"),
+        ("bdpas.hf.hf.8.8 (M1, 16) H.0 C.0 B.0 A.0 SB(0,0) SA(0,0)", "must be f or hf with precision hf, but got 'bf'"),
         ("bdpas.bf.bf.8.8 (M1, 16) C.0 C.0 B.0 A.32 SB(0,0) SA(0,0)", "'src2' must begin at a register"),
         ("bdpas.bf.bf.8.8 (M1, 16) C.0 C.0 B.0 A.0 SB(0,8) SA(0,0)", "at byte 0, 16, 32, 48 of a register, not at 8"),
         ("bdpas.bf.bf.8.8 (M1, 16) C.0 C.0 B.0 A.0 SB(0,0) SA(0,4)", "0, 8, 16, 24, 32, 40, 48, 56 of a register"),
@@ -58,7 +58,7 @@ def test_what_is_read_is_written(instruction: str) -> None:
         ("bdpas.e2m1.e2m1.8.8 (M1, 16) C.0 C.0 B.0 A.0 SB(0,0) SA(0,32)", "0, 8, 16, 24 of a register, not at 32"),
         ("bdpas.e2m1.e2m1.8.8 (M1, 16) C.0 C.0 B.0 A.0 SB(0,0) LOOSE(0,0)", "in a variable aligned to 64 bytes"),
         ("bdpas.bf.bf.8.8 (M1, 16) C.0 C.0 B.0 A.0 SA(2,0) SA(0,0)", "reaches to byte 144 of 'SA', which has 128"),
-        ("bdpas.bf.bf.8.8 (M1, 16) C.0 C.0 B.0 A.0 B(0,0) SA(0,0)", "'src3' must be of type ub, not ud"),
+        ("bdpas.bf.bf.8.8 (M1, 16) C.0 C.0 B.0 A.0 B(0,0) SA(0,0)", "'src3' must be of type ub, but got ud"),
     ],
 )
 def test_what_is_refused(instruction: str, problem: str) -> None:

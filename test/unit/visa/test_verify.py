@@ -59,8 +59,8 @@ INSTRUCTIONS = [
     ("srnd (M1, 16) H(0,0)<1> F(0,0)<1;1,0> F(1,0)<1;1,0>", "must use NoMask"),
     ("fcvt (M1, 16) B(0,0)<1> H(0,0)<1;1,0>", "must use NoMask"),
     # Types.
-    ("mulh (M1, 16) D(0,0)<1> W(0,0)<1;1,0> D(0,0)<1;1,0>", "operand 'src0' must be of type ud or d, not uw"),
-    ("mulh (M1, 16) D(0,0)<1> D(0,0)<1;1,0> 0x0:w", "operand 'src1' must be of type ud or d, not w"),
+    ("mulh (M1, 16) D(0,0)<1> W(0,0)<1;1,0> D(0,0)<1;1,0>", "operand 'src0' must be of type ud or d, but got uw"),
+    ("mulh (M1, 16) D(0,0)<1> D(0,0)<1;1,0> 0x0:w", "operand 'src1' must be of type ud or d, but got w"),
     ("mov (M1, 16) BF(0,0)<1> 0x0:bf", "operand 'src0' cannot be a constant of bf"),
     (
         "add (M1, 16) P(0,0)<1> F(0,0)<1;1,0> 0x0:f",
@@ -85,7 +85,7 @@ INSTRUCTIONS = [
     ("(P) and (M1, 16) P P P", "on predicates cannot be predicated"),
     (
         "and (M1, 16) H(0,0)<1> D(0,0)<1;1,0> D(0,0)<1;1,0>",
-        "operand 'dst' must be of type ub, b, uw, w, ud, d, uq or q, not hf",
+        "operand 'dst' must be of type ub, b, uw, w, ud, d, uq or q, but got hf",
     ),
     ("srnd (M1_NM, 16) H(0,0)<1> H(0,0)<1;1,0> F(0,0)<1;1,0>", "to hf has sources of f, not of hf"),
     ("fcvt (M1, 16) H(0,0)<1> F(0,0)<1;1,0>", "cannot convert f to hf; it converts hf to ub, ub to hf, f to ud"),
@@ -106,7 +106,7 @@ INSTRUCTIONS = [
     ("dpas.bf.bf.4.8 (M1, 16) F.0 F.0 D.0 D(0,0)", "target pvcxt has systolic depth 8, not 4"),
     ("dpas.bf.bf.8.8 (M1, 8) F.0 F.0 D.0 D(0,0)", "target pvcxt has execution size 16, not 8"),
     ("dpas.bf.hf.8.8 (M1, 16) F.0 F.0 D.0 D(0,0)", "precisions W = bf and A = hf cannot meet"),
-    ("dpas.bf.bf.8.8 (M1, 16) H.0 F.0 D.0 D(0,0)", "must be f or bf with precision bf, not 'hf'"),
+    ("dpas.bf.bf.8.8 (M1, 16) H.0 F.0 D.0 D(0,0)", "must be f or bf with precision bf, but got 'hf'"),
     ("dpas.bf.bf.8.8 (M1, 16) F.0 F.0 DF.0 D(0,0)", "src1 of precision bf must be of type d or ud"),
     ("dpas.bf.bf.8.1 (M1, 16) F.32 F.0 D.0 D(0,0)", "dst must begin at a register, but is 32 bytes behind one"),
     ("dpas.bf.bf.8.1 (M1, 16) F.0 F.0 D.0 D(0,1)", "src2 must begin at a multiple of 32 bytes, but is at 4"),
@@ -170,7 +170,7 @@ INSTRUCTIONS = [
     ("jmp (M1, 1) L9", "jumps to label 'L9', which is not there"),
     ("(P) goto (M1, 16) L9", "jumps to label 'L9', which is not there"),
     ("nbarrier.wait 0x0:ub", "needs the kernel attribute NBarrierCnt"),
-    ("nbarrier.wait 0x0:w", "operand 'id' must be of type ub, not w"),
+    ("nbarrier.wait 0x0:w", "operand 'id' must be of type ub, but got w"),
 ]
 
 
@@ -208,7 +208,7 @@ def test_systolic_depths(depth: int) -> None:
     """DPAS: "SD can be encoded as 1, 2, 4, and 8. XEHP+ only supports a systolic depth of 8"."""
     text = f"dpas.bf.bf.{depth}.1 (M1, 16) F.0 F.0 D.0 D(0,0)\nret (M1, 1)\n"
     if depth not in (1, 2, 4, 8):
-        with pytest.raises(DiagnosticError, match=rf"expected 'SD', one of 1, 2, 4, 8, found '{depth}\."):
+        with pytest.raises(DiagnosticError, match=rf"expected 'SD', one of 1, 2, 4, 8, but got '{depth}\."):
             issues("", text, "any")
         return
     assert issues("", text, "any") == []
@@ -234,9 +234,9 @@ def test_systolic_depths(depth: int) -> None:
         (".input S offset=0 size=8", "input 'S' is at 0, in the thread's header"),
         (".implicit_LOCAL_ID S offset=64 size=8", "input 'S' of kind LOCAL_ID must have 12 bytes"),
         (".input S offset=64 size=8\n.input S offset=64 size=8", "input 'S' overlaps input 'S'"),
-        (".kernel_attr SimdSize=7", "kernel attribute SimdSize must be 8, 16 or 32, not 7"),
-        ('.kernel_attr SimdSize="x"', "kernel attribute SimdSize must be a number, not 'x'"),
-        (".kernel_attr SLMSize=-1", "kernel attribute SLMSize must be a number, not -1"),
+        (".kernel_attr SimdSize=7", "kernel attribute SimdSize must be 8, 16 or 32, but got 7"),
+        ('.kernel_attr SimdSize="x"', "kernel attribute SimdSize must be a number, but got 'x'"),
+        (".kernel_attr SLMSize=-1", "kernel attribute SLMSize must be a number, but got -1"),
         (".kernel_attr SLMSize=999", "SLMSize is 999 KiB, but pvcxt has 128 KiB"),
         (".kernel_attr NBarrierCnt=33", "NBarrierCnt is 33, but pvcxt has 32"),
     ],
