@@ -182,7 +182,7 @@ def dpas_problem(
         return (f"cannot multiply {a} by {b}", FACTORS[scaled])
     for name, element in (("result", d), ("accumulator", vector_of(acc)[1] if acc else d)):
         if element not in known:
-            return (f"{name} of {a} x {b} must have elements of type {' or '.join(known)}, but got {element}",)
+            return (f"{name} of {a} x {b} must be of {' or '.join(known)}, but got {element}",)
     if acc and vector_of(acc)[0] != d_shape:
         return (f"accumulator {acc} and result {result} must have the same shape",)
     if len(d_shape) != 2:

@@ -47,7 +47,7 @@ class CreateTdescOp(Operation, dialect=XeGPU, name="create_tdesc", interfaces=(D
             self.fail(f"chunk_size_per_lane must be 1, 2, 3, 4 or 8, but got {self.chunk_size_per_lane}")
         if self.chunk_size_per_lane != desc.chunk:
             self.fail(
-                f"chunk_size_per_lane = {self.chunk_size_per_lane} does not match the descriptor's shape {by(desc.shape)}",
+                f"chunk_size_per_lane = {self.chunk_size_per_lane} does not match the descriptor's {by(desc.shape)}",
                 "its dimensions are the lanes, and the chunk if that is larger than 1",
             )
         check_lane_offsets(self, desc)

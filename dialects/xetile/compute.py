@@ -56,9 +56,7 @@ class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
             self.fail(f"cannot multiply {a_element} by {b_element}", FACTORS[scaled])
         self._verify_scales(a, b)
         if d_element not in known:
-            self.fail(
-                f"of {a_element} x {b_element} must have a result with elements of type {' or '.join(known)}, but got {d_element}"
-            )
+            self.fail(f"result of {a_element} x {b_element} must be of {' or '.join(known)}, but got {d_element}")
         self._verify_maps(a, b, d)
 
     @property

@@ -112,7 +112,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @wider(%v: vector<16xf16>) kernel {
-    // expected-error @+1 {{'xegpu.truncf' op requires a type that is wider than the result's, vector<16xf32>, but got vector<16xf16>}}
+    // expected-error @+1 {{'xegpu.truncf' op requires a type wider than the result's, vector<16xf32>, but got vector<16xf16>}}
     %s = xegpu.truncf %v : vector<16xf16> -> vector<16xf32>
     gpu.return
   }

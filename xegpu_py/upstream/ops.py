@@ -423,9 +423,7 @@ class TruncfOp(Operation, dialect=UpstreamXeGPU, name="truncf"):
 
     def verify_op(self) -> None:
         if bit_width(element_of(self.source)) <= bit_width(element_of(self.result)):
-            self.fail(
-                f"requires a type that is wider than the result's, {self.result.type}, but got {self.source.type}"
-            )
+            self.fail(f"requires a type wider than the result's, {self.result.type}, but got {self.source.type}")
 
 
 class LaneShuffleOp(Operation, dialect=UpstreamXeGPU, name="lane_shuffle"):

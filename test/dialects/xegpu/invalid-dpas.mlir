@@ -19,7 +19,7 @@ func.func @f(%a: vector<8x8xf32>, %b: vector<8x16xf32>) {
 // -----
 
 func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
-  // expected-error @below {{'xegpu.dpas' op result of f16 x f16 must have elements of type f32 or f16, but got bf16}}
+  // expected-error @below {{'xegpu.dpas' op result of f16 x f16 must be of f32 or f16, but got bf16}}
   xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x16xbf16>
   return
 }
@@ -27,7 +27,7 @@ func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
 // -----
 
 func.func @f(%c: vector<8x16xi32>, %a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
-  // expected-error @below {{'xegpu.dpas' op accumulator of f16 x f16 must have elements of type f32 or f16, but got i32}}
+  // expected-error @below {{'xegpu.dpas' op accumulator of f16 x f16 must be of f32 or f16, but got i32}}
   xegpu.dpas %c, %a, %b {mode = vc} : vector<8x16xi32>, vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
   return
 }
@@ -109,7 +109,7 @@ func.func @f(%a: vector<8x32xi16>, %b: vector<8x16x4xi8>) {
 // -----
 
 func.func @f(%a: vector<8x8x4xi8>, %b: vector<8x16x4xi8>) {
-  // expected-error @below {{'xegpu.dpas' op result of i8 x i8 must have elements of type i32 or si32 or ui32, but got f32}}
+  // expected-error @below {{'xegpu.dpas' op result of i8 x i8 must be of i32 or si32 or ui32, but got f32}}
   xegpu.dpas %a, %b {mode = vc} : vector<8x8x4xi8>, vector<8x16x4xi8> -> vector<8x16xf32>
   return
 }

@@ -10,7 +10,7 @@ func.func @precisions(%a: vector<8x32xf8E5M2>, %b: vector<8x16x4xi8>) {
 // -----
 
 func.func @result(%a: vector<8x32xf8E5M2>, %b: vector<8x16x4xf8E5M2>) {
-  // expected-error @+1 {{result of f8E5M2 x f8E5M2 must have elements of type f32 or bf16, but got f16}}
+  // expected-error @+1 {{result of f8E5M2 x f8E5M2 must be of f32 or bf16, but got f16}}
   %0 = xegpu.dpas_mx %a, %b {mode = vc} : (vector<8x32xf8E5M2>, vector<8x16x4xf8E5M2>) -> vector<8x16xf16>
   return
 }

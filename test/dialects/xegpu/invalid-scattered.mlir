@@ -27,7 +27,7 @@ func.func @f(%s: ui64, %o: vector<16xindex>) {
 // -----
 
 func.func @f(%s: ui64, %o: vector<16xindex>) {
-  // expected-error @below {{'xegpu.create_tdesc' op chunk_size_per_lane = 4 does not match the descriptor's shape 16x2}}
+  // expected-error @below {{'xegpu.create_tdesc' op chunk_size_per_lane = 4 does not match the descriptor's 16x2}}
   // expected-note @below {{its dimensions are the lanes, and the chunk if that is larger than 1}}
   xegpu.create_tdesc %s, %o {mode = vc, chunk_size_per_lane = 4} : ui64, vector<16xindex> -> !xegpu.tensor_desc<16x2xf16, #xegpu.scattered>
   return

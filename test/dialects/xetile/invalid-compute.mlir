@@ -51,7 +51,7 @@ func.func @f(%a: vector<32x16xf32>, %b: vector<16x64xf32>) {
 // -----
 
 func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op of bf16 x bf16 must have a result with elements of type f32 or bf16, but got f16}}
+  // expected-error @below {{'xetile.tile_mma' op result of bf16 x bf16 must be of f32 or bf16, but got f16}}
   %r = xetile.tile_mma %a, %b : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf16>
   return
 }
