@@ -302,7 +302,5 @@ def test_extents_that_the_kernel_says() -> None:
     assert out.tolist() == [0, 1, 2, 3]
     with pytest.raises(ValueError, match=re.escape("'block' must be (2, 1, 1), as known_block_size says")):
         kernel(out, grid=2, block=4)
-    with pytest.raises(
-        ValueError, match=re.escape("'grid' must be (2, 1, 1), as known_grid_size says")
-    ):
+    with pytest.raises(ValueError, match=re.escape("'grid' must be (2, 1, 1), as known_grid_size says")):
         kernel(out, grid=(1, 2), block=2)
