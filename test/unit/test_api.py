@@ -133,5 +133,5 @@ def test_types_built_in_python_are_checked() -> None:
     block = module.body.operations[0].regions[0].blocks[0]
     with module.context, ir.Location.unknown(), ir.InsertionPoint(block.operations[0]):
         xegpu.create_nd_tdesc(block.arguments[0], [0, 0], [64, 64], [64, 1], tdesc=TensorDesc((8, 16), "index"))
-    with pytest.raises(xegpu_py.DiagnosticError, match="elements are integers or floating-point numbers, not 'index'"):
+    with pytest.raises(xegpu_py.DiagnosticError, match="must have integer or floating-point elements, but got 'index'"):
         module.verify()

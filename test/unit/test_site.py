@@ -41,7 +41,7 @@ def test_reference_is_made_from_the_code(site):
     passes = (site / "generated" / "passes" / "index.html").read_text()
     assert "xegpu-legalize" in passes and "becomes" in passes
     assert "--help-pass" in (site / "generated" / "tools" / "index.html").read_text()
-    assert "is not a hint for a read" in (site / "generated" / "diagnostics" / "index.html").read_text()
+    assert "is not a valid hint for a read" in (site / "generated" / "diagnostics" / "index.html").read_text()
 
 
 def test_pictures_open_in_full_size(site):

@@ -22,7 +22,7 @@ func.func @table(%mem_addr: i64, %offset: vector<16xindex>, %mask: vector<16xi1>
   %scatter_tdesc = XeGPU.create_tdesc %mem_addr, %offset {mode = vc} : int64, Vector<16 x index> -> tensor_desc<16xbf16, #scattered>
   // CHECK: xegpu.load_gather %{{.*}}, %{{.*}} {mode = vc, transpose = [1, 0], l1_hint = cached, l2_hint = uncached} : !xegpu.tensor_desc<16x8xbf16, #xegpu.scattered>, vector<16xi1> -> vector<8x16xbf16>
   %result = XeGPU.load_gather %scatter_tdesc2, %mask {L1 = cached, L2 = uncached, transpose=[1,0], mode = vc} : tensor_desc<16x8xbf16, #Scattered>, vector<16xi1> -> vector<8x16xbf16>
-  // Corrected: cached is not a hint for a write.
+  // Corrected: cached is not a valid hint for a write.
   // CHECK: xegpu.store_scatter %{{.*}}, %{{.*}}, %{{.*}} {mode = vc, l1_hint = write_back, l2_hint = uncached} : vector<16xbf16>, !xegpu.tensor_desc<16xbf16, #xegpu.scattered>, vector<16xi1>
   XeGPU.store_scatter %value, %scatter_tdesc, %mask {L1 = write_back, L2 = uncached, mode = vc} : vector<16xbf16>, tensor_desc<16xbf16, #scattered>, vector<16xi1>
   // CHECK: xegpu.update_offset %{{.*}}, %{{.*}} {mode = vc} : !xegpu.tensor_desc<16xbf16, #xegpu.scattered>, vector<16xindex> -> !xegpu.tensor_desc<16xbf16, #xegpu.scattered>

@@ -94,7 +94,7 @@ def test_a_program_that_breaks_a_rule_is_blamed_on_its_pass(monkeypatch):
     monkeypatch.setattr(VisaOptimize, "optimize", broken)
     with pytest.raises(DiagnosticError, match="runs over its end") as found:
         run_pipeline(parse(TEXT), PIPELINE)
-    assert "this is invalid after pass 'visa-optimize" in str(found.value)
+    assert "this op is invalid after pass 'visa-optimize" in str(found.value)
     # Verified once, at the end.
     with pytest.raises(DiagnosticError, match="runs over its end"):
         compile(TEXT)

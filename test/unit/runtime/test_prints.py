@@ -161,8 +161,8 @@ def test_output_that_does_not_fit_is_lost(engine, monkeypatch, capsys):
         ("no number", "%a : i32", "the format has 0 conversions, but there are 1 operands"),
         ("%f", "%a : i32", "'%f' requires a floating-point number, but got i32"),
         ("%.3d", "%b : f32", "'%.3d' requires an integer, but got f32"),
-        ("%s", "%a : i32", "the format has '%s', which is not a conversion of a number"),
-        ("90%", "%a : i32", "the format has '%', which is not a conversion of a number"),
+        ("%s", "%a : i32", "'%s' is not a supported conversion"),
+        ("90%", "%a : i32", "'%' is not a supported conversion"),
     ],
 )
 @pytest.mark.parametrize("attributes", ["", "attributes {xegpu.subgroup_size = 16 : i32}"])
