@@ -115,10 +115,12 @@ def test_races_are_looked_for_in_each_thread() -> None:
     assert "@make_load2d" not in text_of(kernel)
 
 
-@pytest.mark.parametrize("factors", [panels._FACTORS, (1, 1)], ids=["two hashes", "one hash"])
-def test_other_allocations_do_not_matter(factors: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("hashes", ["two hashes", "one hash"])
+def test_other_allocations_do_not_matter(hashes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store to another array leaves panels to be found, as one of a GEMM's threads does at its end."""
-    monkeypatch.setattr(panels, "_FACTORS", factors)
+    if hashes == "one hash":
+        for factor in ("first_factor", "second_factor"):
+            monkeypatch.setitem(panels.WORDS, factor, 1)
     kernel = compiled(LOADS + PRODUCT, engine="jit")
     kernel(*arrays(), block=8)
     (worker,) = kernel.launcher.jit._spare
@@ -259,10 +261,10 @@ def test_lines_to_prefetch_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> N
     given, out = arrays()
     kernel(given, out, block=3)
     memory = made[0]._memory
-    lines = memory[panels._LIST // 8 :][: 7 * 16]
+    lines = memory[panels._LINES // 8 :][: 7 * 16]
     # Threads begin at row 2.
     assert ((lines - lines[0]) // BYTES).tolist() == [step + row for step in range(7) for row in range(16)]
-    assert lines[0] % 8 == 0 and memory[panels._CURSOR // 8] <= memory[panels._STOP // 8]
+    assert lines[0] % 8 == 0 and made[0]._fields.cursor <= made[0]._fields.lines_end
 
 
 @pytest.mark.parametrize("ring", [0, 1 << 16])

@@ -13,7 +13,7 @@ from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import Frame
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import MOST_BESIDE, Matrices, found_matrices
-from xegpu_py.engines.jit.panels import forget_panels
+from xegpu_py.engines.jit.panels import WORDS
 from xegpu_py.engines.jit.rules import block2d, matrix, memory, registers, scaled
 from xegpu_py.engines.jit.rules.control import CONTROL
 from xegpu_py.engines.jit.rules.elementary import ELEMENTARY, consecutive, emit_consecutive
@@ -215,7 +215,8 @@ def _count(emitter: Emitter, block: int) -> None:
 def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Write one instruction that does not end a block."""
     if emitter.matrices and emitter.matrices.panel_bytes and _outdates_panels(emitter.matrices, inst):
-        forget_panels(emitter.code, emitter.ctx)
+        forget = emitter.template("panels.ll", "forget_panels", **WORDS)
+        emitter.code.call(forget, emitter.ctx, emitter.code.const(-1, "i64"))
     if inst.name in _RULES:
         _RULES[inst.name](emitter, inst, at)
     elif isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares:

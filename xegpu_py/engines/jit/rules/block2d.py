@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -14,16 +15,7 @@ from xegpu_py.engines.jit.emitter import Emitter, is_independent, prefetch_line,
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.host import LINE_BYTES, STREAMED_BYTES
 from xegpu_py.engines.jit.matrices import Matrix, block_bytes
-from xegpu_py.engines.jit.panels import (
-    Ahead,
-    allocation_bit,
-    find_beside,
-    find_panel,
-    forget_panels,
-    key_of,
-    list_lines,
-    make_panel,
-)
+from xegpu_py.engines.jit.panels import WORDS, listed_lines, panel_stride
 from xegpu_py.engines.jit.products import as_float, rows_of, words_of
 from xegpu_py.engines.jit.races import KINDS, NULL
 from xegpu_py.engines.jit.rules.memory import locate
@@ -130,7 +122,7 @@ def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matr
     make = f"make_{name}"
     entered = ["i64", PTR, "i64", "i64", "i64"]
     emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, entered).make_panel())
-    emitter.helper(name, lambda: _Block(emitter, name, shape, matrix, entered[:1]).find_panel(make))
+    emitter.template("panels.ll", "$find", find=name, make=make, tag=zlib.crc32(name.encode()), **WORDS)
     surface = _surface(emitter, inst)
     assert emitter.matrices
     across, down = (emitter.matrices.steps * _step(emitter, inst[n]) for n in ("x", "y"))
@@ -230,14 +222,12 @@ class _Block:
         return code.op(f"inttoptr {address} to ptr", PTR), x, y
 
     def _moved(self, category: str, elements: Value) -> None:
-        self._count(category, self.code.mul(elements, self.code.const(self.size, "i64")))
-
-    def _count(self, category: str, amount: Value) -> None:
-        """Count the bytes that are moved."""
+        """Count the elements that are moved."""
         code = self.code
         traffic = code.load(code.at(self.ctx, context_offset("traffic")), PTR, 8)
         place = code.at(traffic, traffic_offset("ugm", category))
-        code.store(code.add(code.load(place, "i64", 8), amount), place, 8)
+        moved = code.mul(elements, code.const(self.size, "i64"))
+        code.store(code.add(code.load(place, "i64", 8), moved), place, 8)
 
     def _within(
         self, category: str, whole: Callable[[Value, Value], None], parts: Callable[[Value, Value, _Inside], None]
@@ -317,35 +307,21 @@ class _Block:
         code.ret(code.const(1, "i1"))
         return code.text()
 
-    def find_panel(self, make: str) -> str:
-        """The function that gives the address of a panel, made by another function if it is not there."""
-        code = self.code
-        extents = self.width, self.height, self.pitch
-        key = key_of(code, self.name, self.base, extents, self.x, self.y)
-        found = find_panel(code, self.ctx, key)
-        missing = code.label()
-        code.go_on_if(found.known, missing)
-        self._count("load", found.moved)
-        code.ret(found.place)
-        code.begin(missing)
-        code.ret(code.call(make, *code.arguments, found.entry, *found.key[1:], result="i64"))
-        return code.text()
-
     def make_panel(self) -> str:
         """The function that makes a panel; gives its address, or zero if the message is refused."""
         code, arrange = self.code, self.code.label()
         assert self.matrix
         size = block_bytes(self.shape, self.grf_bytes) * self.matrix.scale
         step, entry, *key = self.more
-        found = find_beside(code, self.ctx, entry, [self.base, *key])
-        with code.when(found.known):
-            self._count("load", found.moved)
-            code.ret(found.place)
+        surface = self.width, self.height, self.pitch, self.x, self.y
+        listed = listed_lines(self.shape)
 
         def panel(pointer: Value, elements: Value) -> Value:
             moved = code.mul(elements, code.const(self.size, "i64"))
-            list_lines(code, self.ctx, self._ahead(pointer, step))
-            return make_panel(code, self.ctx, size, entry, [self.base, *key], moved, self._source())
+            self._call_panels("list_lines_$shape", pointer, *surface, step, **listed)
+            stride = code.const(panel_stride(size), "i64")
+            place = self._call_panels("new_panel", entry, self.base, *key, stride, moved, self._source(), result="i64")
+            return code.op(f"inttoptr {place} to ptr", PTR)
 
         def whole(pointer: Value, elements: Value) -> None:
             code.br(arrange, pointer, self.pitch, panel(pointer, elements))
@@ -359,27 +335,14 @@ class _Block:
         code.ret(code.cast("ptrtoint", self.registers, "i64"))
         return code.text()
 
-    def _ahead(self, pointer: Value, step: Value) -> Ahead:
-        """The block that the loop loads some steps later, if its first element is in the surface.
-
-        Args:
-            step: by how much x, in the upper half, and y are greater there.
-        """
-        code = self.code
-        down = code.resize(code.resize(step, 32, False), 64, True)
-        across = code.mul(code.ashr(code.sub(step, down), 32), code.const(self.size, "i64"))
-        x, y = (code.resize(v, 64, True) for v in (self.x, self.y))
-        column = code.add(code.mul(x, code.const(self.size, "i64")), across)
-        inside = code.and_(code.icmp("ult", column, self.width), code.icmp("ult", code.add(y, down), self.height))
-        known = code.and_(inside, code.icmp("ne", step, 0))
-        address = code.add(code.cast("ptrtoint", pointer, "i64"), code.add(code.mul(down, self.pitch), across))
-        return Ahead(known, address, self.pitch, self.shape.height, self.shape.count * self.shape.width * self.size)
-
     def _source(self) -> Value:
         """The bit that stands for the surface's allocation."""
-        host = self.emitter.host
-        name = self.emitter.helper("allocation_bit", lambda: allocation_bit("allocation_bit", host))
-        return self.code.call(name, self.ctx, self.base, result="i64")
+        return self._call_panels("allocation_bit", self.base, result="i64")
+
+    def _call_panels(self, name: str, *operands: Value, result: str = "", **words: object) -> Value:
+        """Call a function of `panels.ll` with the context and operands."""
+        function = self.emitter.template("panels.ll", name, **WORDS, **words)
+        return self.code.call(function, self.ctx, *operands, result=result)
 
     def _copy(self, pointer: Value, inside: _Inside) -> tuple[Value, Value]:
         """Copy a block, with zeros for what is outside; returns the address of the copy, and its pitch."""
@@ -543,6 +506,6 @@ class _Block:
             code.ret(code.const(1, "i1"))
 
         if panels:
-            forget_panels(code, self.ctx, self._source())
+            self._call_panels("forget_panels", self._source())
         self._within("store", whole, parts)
         return code.text()
