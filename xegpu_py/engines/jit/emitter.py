@@ -28,15 +28,15 @@ _TILES = Value("%tiles", PTR)
 """The variable of a function with the number of the tile registers' configuration; 0 if it is not known."""
 
 _WAY_OUT = "leave"
-"""The block through which a thread's function returns in order to be entered again."""
+"""The block that returns from a thread's function so that the function can be entered again."""
 
 
 class Queue(Struct, frozen=True):
     """Steps of a loop whose products are not added to the accumulators yet.
 
     Attributes:
-        count: the variable of a function that says how many steps.
-        memory: where pointers to their matrices are.
+        count: the function's variable with the number of these steps.
+        memory: the array of pointers to their matrices.
         flush: the function that multiplies them, from the context, the thread's block, this memory and a number of
             steps.
     """
@@ -91,12 +91,12 @@ class Emitter(Struct):
         frame: where the thread's state lies.
         model: how dpas rounds.
         code: the function that is written.
-        host: the CPU for which code is made.
+        host: the CPU for which code is generated.
         helpers: functions that the thread's function calls, by name.
-        live: the instructions between which each variable that is no alias is needed; None to keep all.
-        active: where the enabled lanes are, as i32; None if all are.
+        live: the first and last instruction of the live range of each variable that is no alias; None to keep all.
+        active: the variable with the enabled lanes, an i32; None if all lanes are enabled.
         matrices: variables that are not in registers; None if all are there.
-        freedom: what the program leaves to LLVM; see `Freedom`.
+        freedom: the freedom that the program leaves to LLVM; see `Freedom`.
         loop: the block that is written, if it jumps to itself.
         queue: the products that are queued in that block.
     """
@@ -192,7 +192,7 @@ class Emitter(Struct):
         self._queues.append(queue)
 
     def flush(self, queue: Queue | None) -> None:
-        """Multiply the queued panels, before other instructions access the accumulators."""
+        """Multiply the queued panels, which is necessary before other instructions access the accumulators."""
         if queue is None:
             return
         code = self.code

@@ -78,7 +78,7 @@ class Host(Struct, frozen=True):
 
     Attributes:
         machine: its name in LLVM.
-        features: what it has, by LLVM's names; of a CPU that is not this one, those that matter here.
+        features: its features by LLVM's names; for a CPU other than this one, only those that matter here.
     """
 
     machine: Machine
@@ -96,7 +96,7 @@ class Host(Struct, frozen=True):
 
     @property
     def has_masks(self) -> bool:
-        """Whether a comparison gives a bit for each lane, whatever their width, and not a vector."""
+        """Whether comparisons write mask registers, which have one bit for each lane, and not vectors."""
         return "avx512vl" in self.features
 
     @property
@@ -121,17 +121,17 @@ class Host(Struct, frozen=True):
 
     @property
     def dots_words(self) -> bool:
-        """Whether one instruction adds two products of signed words to an i32, before another adds to that."""
+        """Whether one instruction adds two products of signed words; the sum is an i32."""
         return not self.is_arm
 
     @property
     def multiplies_by_lane(self) -> bool:
-        """Whether a multiplication takes one lane of a vector for all lanes; else a scalar is broadcast."""
+        """Whether multiplications can use one lane of a vector for all lanes; otherwise scalars are broadcast first."""
         return self.is_arm
 
     @property
     def permuted_singles(self) -> int:
-        """Elements of a vector register of f32 of which one instruction takes any for each lane; 0 without it."""
+        """The number of f32 elements from which one instruction selects any for each lane; 0 if none does."""
         return 0 if self.is_arm or self.vector_bytes < 32 else self.lanes(4)
 
     @property
@@ -211,7 +211,7 @@ def native_host() -> Host:
 
 
 def _tiles_allowed() -> bool:
-    """Ask Linux to let this process use tile registers, whose state it does not keep for others; whether it does.
+    """Ask Linux to let this process use tile registers, whose state it saves only on request; whether it does.
 
     Source: Linux, Documentation/arch/x86/xstate.rst.
     """
@@ -234,11 +234,11 @@ def host_named(name: str) -> Host:
     architecture, features = KNOWN[name]
     own = machine()
     if not native_host().multiplies_tiles:
-        # Whether they can be used is for the system to say too.
+        # The operating system has to permit their use too.
         features -= _TILES
     if (architecture == "x86_64") != (platform.machine().lower() in ("x86_64", "amd64")):
         return Host(replace(own, cpu=name, tuning="", triple=f"{architecture}-unknown-linux-gnu"), features)
-    # What this CPU does not have of another one, such as AMD's SSE4a, is left out: the code is to run here.
+    # Features that only the other CPU has, such as AMD's SSE4a, are left out, since the code has to run here.
     missing = ",".join(f for f in own.tuning.split(",") if f.startswith("-") and f[1:] not in features)
     return Host(replace(own, cpu=name, tuning=missing), features)
 

@@ -1,14 +1,14 @@
 """Race detection in native code: the records of accesses, and the code that calls `races.ll` at each access.
 
 Global memory and the shared local memory of each workgroup have a shadow. Each granule (`engines.races.granule_bytes`)
-has three entries of 8 bytes there: for its latest store, for loads since then, and for atomics since then. An entry is
-the thread and the clock by which later accesses are compared with it. Clocks are those of `engines.races`. Loads of
-several threads are one entry, which names no thread: what follows them has to know all that the workgroup did up to the
-last of them. So are atomics, and stores of one value.
+has three entries of 8 bytes there: for its latest store, for loads since then, and for atomics since then. An entry has
+the thread and the clock with which later accesses are compared. Clocks are those of `engines.races`. Loads by several
+threads share one entry, which names no thread. A later access must be ordered after everything that the workgroup did
+up to the last of these loads. The same holds for atomics, and for stores of one value.
 
-What is found is a suspicion, as this is coarser than what the interpreter keeps, and threads run in another order here.
-The interpreter then runs the launch from its beginning, and says what is wrong, if anything is. Atomics order nothing
-here, so that workgroups that pass data to each other by atomics are always suspected.
+The result is only a suspicion, since these records are coarser than those of the interpreter, and threads run in
+another order. The interpreter then repeats the whole launch, and reports the race if there is one. Atomics do not order
+accesses here, so workgroups that pass data to each other by atomics are always suspected.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class LocalShadow:
         self.shadow = np.zeros(3 * self.entries, np.int64)
 
     def use(self, context: Context) -> None:
-        """Make it what native code works on."""
+        """Select it for native code."""
         context.clocks, context.clock_bytes = self.clocks.ctypes.data, self._cleared
         context.local_shadow, context.local_stride = self.shadow.ctypes.data, _ENTRY * self.entries
 
@@ -153,7 +153,7 @@ class Shadow:
         self._locks = np.zeros(_LOCKS * _LINE, np.uint8) if workers > 1 else None
 
     def use(self, context: Context) -> None:
-        """Make it what native code works on."""
+        """Select it for native code."""
         context.shadow, context.shadow_stride = self._shadow.ctypes.data, _ENTRY * self._entries
         context.shadow_base = self._base
         context.granule, context.local_granule = (size.bit_length() - 1 for size in self._granules)

@@ -15,14 +15,14 @@ from xegpu_py.visa.operands import Destination, Flag, Predicate, Region, Variabl
 from xegpu_py.visa.program import Instruction, Program
 
 _IN_PLACE = ("setp", *TABLES)
-"""Instructions that look at the thread's block, some of them only where the golden function does them."""
+"""Instructions that access the thread's block, some of them only when their golden function executes them."""
 
 _ON_BITS = ("srnd", "fcvt")
-"""Instructions that take floats as bit patterns."""
+"""Instructions that read floats as bit patterns."""
 
 
 class Freedom(Struct, frozen=True):
-    """What a program leaves to LLVM.
+    """Variables and predicates that LLVM may keep anywhere, and variables whose NaNs may have any bits.
 
     Attributes:
         variables: see `temporaries`.
@@ -36,11 +36,11 @@ class Freedom(Struct, frozen=True):
 
 
 def freedom_of(program: Program, target: Target, starts: Sequence[int], *, within_blocks: bool) -> Freedom:
-    """What a program leaves to LLVM, if its registers hold no results at the end.
+    """The freedom that a program leaves to LLVM, if its registers hold no results at the end.
 
     Args:
         starts: instructions that begin blocks.
-        within_blocks: whether nothing looks at registers between instructions of a block.
+        within_blocks: whether nothing reads registers between the instructions of a block.
     """
     nans = free_nans(program)
     if not within_blocks:
@@ -155,7 +155,7 @@ def _copies(inst: Instruction, source: Variable) -> bool:
 
 
 def _computes(inst: Instruction, name: str) -> bool:
-    """Whether an instruction takes a source as numbers, and makes NaNs of its result canonical."""
+    """Whether an instruction reads a source as numbers, and makes the NaNs of its result canonical."""
     spec = INSTRUCTIONS[inst.name]
     if spec.category == "dpas":
         return name == "src0"

@@ -14,10 +14,10 @@ from xegpu_py.engines.watch import OperandBytes, operand_bytes
 from xegpu_py.visa.program import Instruction
 
 _AT_ONCE = 64
-"""Bytes that are looked at together."""
+"""The maximum number of bytes that are checked together."""
 
 _WIDEST = 256
-"""Bytes in which those may lie."""
+"""The maximum extent of these bytes in the register file, in bytes."""
 
 
 def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
@@ -46,7 +46,7 @@ def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 
 def _parts(operand: OperandBytes) -> Iterator[tuple[list[int], list[int]]]:
-    """Bytes of an operand that are checked together: where they are in the register file, and the lane of each."""
+    """The bytes of an operand in parts that are checked together: places in the registers, and the lane of each."""
     each = sorted({(int(place), lane) for lane, row in enumerate(operand.places) for place in row})
     part: list[tuple[int, int]] = []
     for place, lane in each:
@@ -59,7 +59,7 @@ def _parts(operand: OperandBytes) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def _mask(code: Code, bits: Value, inst: Instruction, lanes: Sequence[int], count: int) -> Value:
-    """Which bytes belong to lanes that act; where the thread acts as a whole, whether one does."""
+    """Whether the lane of each byte acts, i1 each. An operand without lanes is accessed if any lane acts."""
     if count == 1:
         return code.splat(code.icmp("ne", bits, 0), len(lanes))
     own = code.bits_to_mask(bits, inst.exec_size)
@@ -67,12 +67,12 @@ def _mask(code: Code, bits: Value, inst: Instruction, lanes: Sequence[int], coun
 
 
 def _span(places: Sequence[int]) -> tuple[int, str]:
-    """The first of some places, and the type of all bytes up to the last."""
+    """The first place, and the type of a vector of all bytes from there to the last place."""
     return places[0], vector(places[-1] - places[0] + 1, "i8")
 
 
 def _fetched(emitter: Emitter, places: Sequence[int]) -> Value:
-    """The shadow bytes of registers, in rising order."""
+    """The shadow bytes of registers, whose places are in increasing order."""
     code, (first, kind) = emitter.code, _span(places)
     whole = code.fetch(emitter.thread, emitter.frame.written + first, kind)
     if whole.lanes == len(places):

@@ -44,17 +44,17 @@ RULES = Table()
 """The rule of each instruction."""
 
 _Place = tuple[int, tuple[Value, int] | None]
-"""Where an operand is in the register file, and where it is instead, from a pointer on; None if it is there."""
+"""The offset of an operand in the register file; and if its matrix is elsewhere, the pointer and the offset there."""
 
 
 class _Chain(Struct):
-    """Instructions that add to one accumulator, one after the other: places in the register file.
+    """Instructions that successively add to one accumulator. Places are offsets in the register file.
 
     Attributes:
         shape: the shape of each instruction.
-        acc: place of the first instruction's accumulator.
-        dst: place of each instruction's result.
-        a, b: where matrices are, and the place of those that are not in registers.
+        acc: the place of the first instruction's accumulator.
+        dst: the place of each instruction's result.
+        a, b: the places of each instruction's matrices.
         at: the instructions' indices.
     """
 
@@ -81,7 +81,7 @@ class _Chain(Struct):
 
 
 _Group = tuple[list[_Chain], tuple[bool, ...]]
-"""Chains that share A, and which of their results must be in registers."""
+"""Chains that share A, and for each of their instructions whether its result must be in registers."""
 
 
 def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
@@ -179,8 +179,8 @@ def _emit_part(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None
 def _defers(emitter: Emitter, run: Sequence[tuple[int, Instruction]], order: Sequence[_Group]) -> bool:
     """Whether products of several steps of a loop can be added together.
 
-    That is so where nothing else in the loop looks at their accumulators, which stay where they are, and where all
-    matrices are panels.
+    This requires that no other instruction of the loop accesses their accumulators, that each result overwrites its
+    accumulator, and that all matrices are panels.
     """
     loop, instructions = emitter.loop, emitter.program.instructions
     if loop is None or emitter.queue or emitter.frame.watch or emitter.active is not None:

@@ -15,7 +15,7 @@ from xegpu_py.visa.operands import Flag, Immediate
 from xegpu_py.visa.program import Instruction
 
 _MOST_COPIED = 256
-"""Bytes that moves that are done as one write, and from which they pick."""
+"""The maximum number of bytes that joined moves write, and the maximum extent in bytes of their sources."""
 
 
 RULES = Table()

@@ -25,11 +25,11 @@ def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Multiply and add block-scaled matrices."""
     masked = emitter.active is not None and not inst.no_mask
     if emitter.model != "fma" or masked:
-        # Rarely used models, and disabled lanes.
+        # These models and disabled lanes are rare.
         emitter.golden(at)
         return
     code, acc, depth = emitter.code, inst["src0"].var, scaled_depth(inst["W"], inst["A"])
-    # Of several terms a shape widens its matrices to f64.
+    # A shape with several terms widens its matrices to f64.
     shape = Shape(
         inst["W"], inst["A"], depth, inst["SD"], ROWS, COLUMNS, inst["dst"].var.type, acc.type if acc else "", terms=2
     )
@@ -93,9 +93,10 @@ def scale_b(name: str, depth: int, host: Host) -> str:
 def multiplier(name: str, shape: Shape, host: Host) -> str:
     """The function that adds scaled products, each in increasing k with one rounding to f32.
 
-    It takes pointers to accumulator, result, A and B. Products are exact in f64. Rounding a sum to f64 first does no
-    harm: where it is inexact, one term of at most 24 bits is 2^28 times the other, or more. The sum is then nearer to
-    that term, which f32 has, than to any middle between two f32, before and after the rounding.
+    It takes pointers to accumulator, result, A and B. Products are exact in f64. Rounding a sum to f64 before it is
+    rounded to f32 changes nothing: if the first rounding is inexact, one term has at most 24 bits and is at least 2^28
+    times the other. The sum is then nearer to this term, which is an f32 number, than to any midpoint of two f32
+    numbers, before and after the first rounding.
     """
     code = host.function(name, [PTR] * 4)
     acc, dst, a, b = code.arguments
