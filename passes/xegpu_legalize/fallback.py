@@ -6,11 +6,12 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
 from mlir import ir
-from msgspec import Struct
+from msgspec import Struct, field
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import TdescAttr, TensorDesc
 from xegpu_py.passes.common import builders as build
@@ -88,17 +89,19 @@ def update(low: Legalization, held: Sequence[ir.Value], by: Sequence[Index]) -> 
 
 def _address(low: Legalization, tensor: _Tensor, at: Index, desc: TensorDesc) -> ir.Value:
     """The address of an element, as i64. For the first element it is the tensor's own address, of any type."""
-    wide = build.integer_type(64)
     base, at = tensor.source, low.add(tensor.start, at)
     if isinstance(base.type, ir.MemRefType):
-        pointer = build.make("memref.extract_aligned_pointer_as_index", build.index_type(), base)
-        base = build.make("arith.index_cast", wide, pointer)
-    if at == 0:
+        base = build.make("memref.extract_aligned_pointer_as_index", build.index_type(), base)
+    elif at == 0:
         return base
-    number = build.make("arith.index_cast", wide, low.value(at))
-    if desc.bits > 8:
-        number = build.binary("shli", number, (desc.bits // 8).bit_length() - 1)
-    return build.binary("addi", base, number)
+    else:
+        base = build.make("arith.index_cast", build.index_type(), base)
+    return _as_address(low.add(base, low.multiply(at, max(desc.bits // 8, 1))))
+
+
+def _as_address(index: Index) -> ir.Value:
+    """An address as i64."""
+    return build.make("arith.index_cast", build.integer_type(64), build.index(index))
 
 
 def _line(
@@ -160,7 +163,12 @@ def _steps(desc: TensorDesc, columns: int, most: int) -> tuple[int, int]:
 
 
 class _Access(Struct):
-    """An access to a block. An access to a line is treated as one to a matrix of one row (`is_line`)."""
+    """An access to a block. An access to a line is treated as one to a matrix of one row (`is_line`).
+
+    Attributes:
+        count: the number of its parts.
+        last: the addresses that are known, by the offsets of parts along dimensions of unknown stride.
+    """
 
     low: Legalization
     op: ir.Operation
@@ -169,6 +177,8 @@ class _Access(Struct):
     offsets: tuple[Index, ...]
     vector: tuple[int, ...]
     is_line: bool = False
+    count: int = 1
+    last: dict[tuple[int, ...], Index] = field(default_factory=dict)
 
     def own(self, dimensions: Sequence[_T]) -> tuple[_T, ...]:
         """Select from one item per dimension of `vector` those of the dimensions that the op's vector has."""
@@ -197,7 +207,9 @@ class _Access(Struct):
 
     def parts(self, bounds: Bounds) -> Iterator[tuple[Box, _Part]]:
         """The pieces of the vector, and the position of each in the descriptor's block."""
-        for box in grid(bounds):
+        boxes = list(grid(bounds))
+        self.count = len(boxes)
+        for box in boxes:
             (row, rows), (column, columns) = box[-2:]
             lead = tuple(first for first, _ in box[:-2])
             if self.is_array:
@@ -268,6 +280,8 @@ class _Access(Struct):
             steps = build.index_vector(known)
         elif any(known):
             steps = build.binary("addi", steps, build.index_vector(known))
+        if self._varies:
+            return _scattered(low, self._pointer(part), 0, steps, self.desc)
         start = self.start(part)
         if isinstance(start, int):
             source, rest = _line(low, self.tensor, start, 1, self.desc)
@@ -275,6 +289,31 @@ class _Access(Struct):
             source, rest = _line(low, self.tensor, 0, 1, self.desc)
             rest = low.add(rest, start)
         return _scattered(low, source, rest, steps, self.desc)
+
+    @property
+    def _varies(self) -> bool:
+        """Whether there are several parts, at unknown 64-bit addresses."""
+        source = self.tensor.source.type
+        if self.count == 1 or self.desc.in_slm or not (isinstance(source, ir.MemRefType) or str(source) == "i64"):
+            return False
+        return not all(isinstance(n, int) for n in (*self.offsets, *self.tensor.strides))
+
+    def _pointer(self, part: _Part) -> ir.Value:
+        """The address of a part's first element, which is computed from that of the previous part."""
+        low, size, strides = self.low, max(self.desc.bits // 8, 1), self.tensor.strides
+        place = (*part.lead, part.row, part.column)
+        moving = tuple(0 if isinstance(s, int) else n for n, s in zip(place, strides))
+        fixed = sum(n * s for n, s in zip(place, strides) if isinstance(s, int))
+        if not self.last:
+            zero = _Part((0,) * len(part.lead), 0, part.rows, 0, part.columns)
+            first = _address(low, self.tensor, self.start(zero), self.desc)
+            self.last[(0,) * len(place)] = build.make("arith.index_cast", build.index_type(), first)
+        pointer = self.last.get(moving)
+        if pointer is None:
+            last, pointer = next(reversed(self.last.items()))
+            steps = [low.multiply(b - a, s) for a, b, s in zip(last, moving, strides)]
+            pointer = self.last[moving] = low.add(pointer, low.multiply(reduce(low.add, steps), size))
+        return _as_address(low.add(pointer, fixed * size))
 
     def mask(self, part: _Part) -> ir.Value | None:
         """The mask of the lanes in bounds; None if no lane is. Comparisons are unsigned, for negative indices."""

@@ -137,3 +137,29 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  // The address of each row follows from that of the previous one; a pitch that is not known is scaled to bytes once.
+  // CHECK-LABEL: gpu.func @rows(
+  // CHECK-SAME: %[[M:.*]]: memref<?x?xf16>,
+  // CHECK: %[[BYTES:.*]] = arith.muli %{{.*}}#0, %c2 : index
+  // CHECK: %[[SECOND:.*]] = arith.addi %[[FIRST:.*]], %[[BYTES]] : index
+  // CHECK: %[[A1:.*]] = arith.index_cast %[[SECOND]] : index to i64
+  // CHECK: xegpu.create_tdesc %[[A1]], %[[LANES:.*]] {mode = vc} : i64, vector<16xindex>
+  // CHECK: %[[THIRD:.*]] = arith.addi %[[SECOND]], %[[BYTES]] : index
+  // CHECK: %[[A2:.*]] = arith.index_cast %[[THIRD]] : index to i64
+  // CHECK: xegpu.create_tdesc %[[A2]], %[[LANES]] {mode = vc}
+  // CHECK-NOT: arith.muli
+  // CHECK: gpu.return
+  gpu.func @rows(%m: memref<?x?xf16>, %i: index, %o: memref<48xf16>) kernel attributes {xegpu.unaligned = array<i64: 0>} {
+    %d = xegpu.create_nd_tdesc %m[%i, 0] {mode = vc} : memref<?x?xf16> -> !xegpu.tensor_desc<3x16xf16>
+    // expected-remark @+1 {{takes 3 gathers}}
+    %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<3x16xf16> -> vector<3x16xf16>
+    %f = vector.shape_cast %x : vector<3x16xf16> to vector<48xf16>
+    %z = arith.constant 0 : index
+    vector.store %f, %o[%z] : memref<48xf16>, vector<48xf16>
+    gpu.return
+  }
+}

@@ -207,7 +207,10 @@ gpu.module @m {
     // CHECK: %[[LEFT:.*]] = arith.subi %[[P]]#1, %[[ROW]]
     // CHECK: vector.create_mask %[[LEFT]], %[[P]]#2
     %1 = xetile.load_tile %u {padding = 1.0 : f32} : !xetile.tile<8x16xf32> -> vector<8x16xf32>
-    // CHECK: xegpu.create_tdesc %[[E]]#0, %{{.*}} : i64, vector<32xindex>
+    // CHECK: %[[BASE:.*]] = arith.index_cast %[[E]]#0 : i64 to index
+    // CHECK: %[[FIRST:.*]] = arith.addi %[[BASE]]
+    // CHECK: %[[AT:.*]] = arith.index_cast %[[FIRST]] : index to i64
+    // CHECK: xegpu.create_tdesc %[[AT]], %{{.*}} : i64, vector<32xindex>
     // CHECK-COUNT-4: xegpu.load_gather
     %2 = xetile.load_tile %w : !xetile.tile<8x16xf32> -> vector<8x16xf32>
     xetile.store_tile %0, %t : vector<8x16xf32>, !xetile.tile<8x16xf32>
