@@ -374,7 +374,7 @@ class _Worker:
         self.traffic = aligned(8 * len(TRAFFIC)).view(np.int64)
         self.slot: _Slot | None = None
         self._spare: list[_Slot] = []
-        # Rounds after which native code returns to Python, as found by earlier launches.
+        # Rounds after which a launch first returns to Python, as found by earlier ones, whose rounds may be shorter.
         self._patience = _PATIENCE
         self._panels = Panels(jit.panel_bytes, jit.step_bytes) if jit.panel_bytes else None
         self._golden_call = GOLDEN_CALL(lambda _, at, block, active: self.golden(at, block, active))
@@ -474,14 +474,16 @@ class _Worker:
         context, driver = self.context, self.jit.driver
         while True:
             self.own.use(context)
-            begun = time.perf_counter()
+            begun, paused = time.perf_counter(), False
             for status in self._native(driver.launch, patience):
                 if status == Status.PAUSED:
+                    paused = True
                     yield
-            brief = context.patience <= 0 and time.perf_counter() - begun < _POLL / 10
-            if brief and patience < _MOST_PATIENCE:
+            # The time tells nothing if the launch ended before the last of these rounds.
+            used_up = paused or context.patience <= 0
+            if used_up and patience < _MOST_PATIENCE and time.perf_counter() - begun < _POLL / 10:
                 patience *= 2
-                self._patience = patience
+                self._patience = min(patience, _MOST_PATIENCE // 4)
             if status == Status.YIELDED:
                 # This workgroup waits for other workgroups, which run before it continues.
                 self.own.group = context.first
