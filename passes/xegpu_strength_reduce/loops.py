@@ -65,7 +65,8 @@ class _Placed(Struct, frozen=True):
 class _Reduction:
     """The replacement of a loop by one that carries fewer values.
 
-    The first of the induction variables is the counter; the others are carried.
+    The first of the induction variables is the counter; the others are carried. A counter of another type than index
+    wraps elsewhere, and so replaces no index.
     """
 
     def __init__(self, loop: ir.Operation, ranges: Ranges) -> None:
@@ -138,6 +139,8 @@ class _Reduction:
         if wanted.step == 0:
             return wanted.init
         for number, found in enumerate(self._variables):
+            if not (number or isinstance(self._body.arguments[0].type, ir.IndexType)):
+                continue
             if found.step != wanted.step or (wanted.is_used_after and not found.is_used_after):
                 continue
             if found.init == wanted.init:

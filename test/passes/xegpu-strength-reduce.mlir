@@ -168,4 +168,29 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // A counter that is no index wraps elsewhere.
+  // CHECK-LABEL: gpu.func @narrow_counter
+  // CHECK: scf.for %[[K:.*]] = %c0_i32 to %c64_i32 step %c16_i32 iter_args(%[[I:.*]] = %c0) -> (index)
+  // CHECK: xegpu.create_nd_tdesc %{{.*}}[0, %[[I]]]
+  // CHECK: memref.store %[[K]], %{{.*}}[%[[I]]]
+  // CHECK: %[[NEXT:.*]] = arith.addi %[[I]], %c16
+  // CHECK: scf.yield %[[NEXT]] : index
+  gpu.func @narrow_counter(%m: memref<8x64xf32>, %out: memref<64xi32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    %low = arith.constant 0 : i32
+    %high = arith.constant 64 : i32
+    %step = arith.constant 16 : i32
+    %t = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<8x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %r:2 = scf.for %k = %low to %high step %step iter_args(%i = %c0, %u = %t)
+        -> (index, !xegpu.tensor_desc<8x16xf32>) : i32 {
+      xegpu.prefetch_nd %u {mode = vc} : !xegpu.tensor_desc<8x16xf32>
+      memref.store %k, %out[%i] : memref<64xi32>
+      %next = arith.addi %i, %c16 : index
+      %v = xegpu.update_nd_offset %u, [0, 16] {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> !xegpu.tensor_desc<8x16xf32>
+      scf.yield %next, %v : index, !xegpu.tensor_desc<8x16xf32>
+    }
+    gpu.return
+  }
 }
