@@ -68,8 +68,8 @@ TERMS = {
     "SLM|shared local memory": "slm", "VC mode": "vc-mode", "VNNI": "vnni-layout", "finalizer": "finalizer",
     "hardware threads?": "hardware-thread", "named barriers?": "named-barrier", "repeat count": "repeat-count",
     "systolic (?:depth|stages?)": "systolic-depth", "work items?": "work-item", "workgroups?": "workgroup",
-    "subgroups?": "subgroup", "lanes?": "simd-lane", "pitch(?:es)?": "pitch", "divergent": "divergent", "XVEs?": "eu-xve",
-    "vISA": "visa",
+    "subgroups?": "subgroup", "lanes?": "simd-lane", "pitch(?:es)?": "pitch", "divergent": "divergent",
+    "XVEs?": "eu-xve", "vISA": "visa",
 }  # fmt: skip
 """Terms of the glossary, with their anchors there."""
 
