@@ -47,7 +47,7 @@ def seconds(kernel: Kernel) -> tuple[int, float, float]:
     start = time.process_time()
     functions_of_program(own.program, own.layout, own.model, native_host(), parts, False)
     text = time.process_time() - start
-    Jit(own)
+    Jit(own.program, own.layout, own.model)
     return len(own.program.instructions), text, time.process_time() - start - text
 
 

@@ -6,7 +6,7 @@ import inspect
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mlir import ir
@@ -31,6 +31,7 @@ from xegpu_py.ir.passes import (
     step_problem,
 )
 from xegpu_py.ir.source import Source
+from xegpu_py.records import record
 
 LEVELS = ("subgroup", "lane", "workgroup")
 """The levels of upstream's kernels."""
@@ -146,7 +147,7 @@ def _pipeline(flags: Sequence[str], text: str | None, parser: driver.Parser) -> 
     return Nest(ROOT, tuple(items))
 
 
-@dataclass
+@record
 class _IrPrinter(Listener):
     """Prints IR around passes to standard error, as mlir-opt does."""
 
@@ -184,7 +185,7 @@ class _IrPrinter(Listener):
         print(f"// -----// IR Dump {when}{where} //----- //\n{text}\n", file=sys.stderr)
 
 
-@dataclass
+@record
 class _Timer(Listener):
     """Adds up the time of each step."""
 
@@ -218,7 +219,7 @@ class _Timer(Listener):
         return "\n".join(out)
 
 
-@dataclass
+@record
 class _Session:
     """One run of the tool."""
 

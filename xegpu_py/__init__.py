@@ -16,7 +16,7 @@ from xegpu_py import passes
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, parse
-from xegpu_py.ir.passes import Pass, register_pass, run_pipeline
+from xegpu_py.ir.passes import Pass, collector_paused, register_pass, run_pipeline
 
 if TYPE_CHECKING:
     from xegpu_py.bisection import Bisection, bisect
@@ -81,7 +81,8 @@ def __getattr__(name: str) -> Any:
     # Tools that only read and print IR start without the engines.
     module = _MODULES.get(name)
     if module:
-        return getattr(importlib.import_module(f"xegpu_py.{module}"), name)
+        with collector_paused():
+            return getattr(importlib.import_module(f"xegpu_py.{module}"), name)
     raise AttributeError(f"module 'xegpu_py' has no attribute '{name}'")
 
 

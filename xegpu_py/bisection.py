@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
 from xegpu_py.lowered import chosen_kernel, copied, found_in, mark_unaligned, pipelines
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
+from xegpu_py.records import record
 from xegpu_py.runtime.memory import BASE
 from xegpu_py.signature import beyond, parameters_of, unaligned_arrays
 from xegpu_py.target import DEFAULT
@@ -37,7 +38,7 @@ _COLUMNS = 160
 _AROUND = 8
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Written:
     """The last write of an element.
 
@@ -50,7 +51,7 @@ class Written:
     text: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Bisection:
     """The result of `bisect`.
 
@@ -157,7 +158,7 @@ class _Found(Exception):
         super().__init__()
 
 
-@dataclass
+@record
 class _Launch:
     """A launch that can be repeated on the module at any level."""
 
@@ -228,7 +229,7 @@ def _copy(argument: Any) -> Any:
     return made
 
 
-@dataclass
+@record
 class _Observer:
     """Notes the last instruction that changed bytes of an array."""
 
@@ -248,7 +249,7 @@ class _Observer:
         self._held = now
 
 
-@dataclass
+@record
 class _Watcher(Listener):
     """Evaluates the module after each pass, and stops at the first difference."""
 

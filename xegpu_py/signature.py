@@ -10,9 +10,9 @@ import numpy as np
 from mlir import ir as mlir
 from msgspec import Struct
 
+from xegpu_py.numerics.formats import STORAGE, dtype_named
 from xegpu_py.numerics.narrow import ARRAYS, element_bits, packed_shape
 from xegpu_py.passes.common.kernels import GRID_LIMIT
-from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import Block2DLimits
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.program import extent
@@ -93,7 +93,8 @@ class Parameter(Struct, frozen=True):
                     f"{title} must be an array of {names}, or packed in uint8, but got an array of {argument.dtype}"
                 )
             return
-        wanted = [DTYPES[n] for n in _ALSO.get(self.element, (self.element.removeprefix("s"),)) if n in DTYPES]
+        types = _ALSO.get(self.element, (self.element.removeprefix("s"),))
+        wanted = [dtype_named(STORAGE[t]) for t in types if t in STORAGE]
         if not wanted:
             raise TypeError(f"{title} has elements of {self.element}, which no array has")
         if argument.dtype not in wanted:

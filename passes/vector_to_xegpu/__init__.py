@@ -1,16 +1,15 @@
 """`vector-to-xegpu`: vector's own loads and stores, and memref's atomics, become XeGPU's."""
 
-from dataclasses import dataclass
-
 from mlir import ir
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, chosen_kernels
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
+from xegpu_py.records import record
 
 
 @register_pass("vector-to-xegpu")
-@dataclass
+@record
 class VectorToXeGPU(Pass):
     """Lower memory accesses of vectors to XeGPU.
 

@@ -10,7 +10,6 @@ from functools import cache
 from xegpu_py.passes.visa_optimize.facts import Facts, tested_bits
 from xegpu_py.passes.visa_optimize.places import bytes_of
 
-from xegpu_py.engines.evaluate import evaluate
 from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -85,6 +84,9 @@ class Constants:
             if bits is None:
                 return None
             sources[name] = bits
+        # Imported only for kernels with constants to fold: it imports the golden functions.
+        from xegpu_py.engines.evaluate import evaluate
+
         return evaluate(inst, sources, self._target)
 
     def _known(self, value: Region, lanes: int) -> tuple[int, ...] | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import ml_dtypes
 import numpy as np
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
@@ -23,7 +22,7 @@ from xegpu_py.passes.common.values import defining_op, element_of, is_desc, shap
 from xegpu_py.ir.dense import dense_elements
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
-from xegpu_py.numerics.formats import Array
+from xegpu_py.numerics.formats import E2M1, Array
 
 Pattern = Callable[["Emulation", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(__package__, ("memory", "blocks", "vectors"))
@@ -287,7 +286,7 @@ def constant_bits(op: ir.Operation) -> Array:
 def _pattern(element: ir.Attribute) -> int:
     if isinstance(element, ir.IntegerAttr):
         return int(element.value)
-    number = np.array(float(ir.FloatAttr(element).value), ml_dtypes.float4_e2m1fn)
+    number = np.array(float(ir.FloatAttr(element).value), E2M1.dtype)
     return int(number.view(np.uint8))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from mlir import ir
 from mlir.dialects import scf
@@ -377,7 +376,7 @@ def saturating(forms: Forms, op: ir.Operation) -> None:
     """Saturating conversion to 8 and 4 bits: f16 to f8E5M2 by clamping and fcvt, others by integer arithmetic."""
     value, kind = op.operands[0], op.results[0].type
     fmt = FLOATS[_format(op.results[0])]
-    most = float(ml_dtypes.finfo(fmt.dtype).max)  # type: ignore[no-untyped-call]
+    most = fmt.finite
     if (_format(value), fmt.mlir) == ("f16", "f8E5M2") and "fcvt" not in forms.target.absent:
         held = build.binary("minimumf", value, build.constant(value.type, most))
         held = build.binary("maximumf", held, build.constant(value.type, -most))

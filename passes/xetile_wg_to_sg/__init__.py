@@ -1,14 +1,13 @@
 """`xetile-wg-to-sg`: distributes workgroup tiles to subgroups."""
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.records import record
 
 
 @register_pass("xetile-wg-to-sg")
-@dataclass
+@record
 class XeTileWgToSg(Pass):
     """Distribute tiles of workgroups to subgroups.
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from xegpu_py.records import record
 
 _ID = r"[\w$.-]+"
 _TOKEN = re.compile(
@@ -28,7 +30,7 @@ _NAMED = (*_FUNCTIONS, "gpu.module", "module", "builtin.module", "memref.global"
 _BETWEEN = {"private", "public", "nested", "constant", "uninitialized"}
 
 
-@dataclass
+@record
 class Definition:
     """The definition of a name.
 
@@ -49,7 +51,7 @@ class Definition:
     uses: list[int] = field(default_factory=list)
 
 
-@dataclass
+@record
 class _Scope:
     parent: _Scope | None
     names: dict[str, Definition] = field(default_factory=dict)
@@ -63,7 +65,7 @@ class _Scope:
         return None
 
 
-@dataclass
+@record
 class Names:
     """The definitions of a file, in order, and the definition that each occurrence of a name refers to."""
 

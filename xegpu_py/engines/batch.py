@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct, field
 
 from xegpu_py.engines.memory import LocalMemory, Memory
-from xegpu_py.engines.races import Races
 from xegpu_py.numerics.formats import TYPES, Array
 from xegpu_py.visa.spec import LANES
+
+if TYPE_CHECKING:
+    from xegpu_py.engines.races import Races
 
 Rows = Any
 """The threads of a batch: a slice for all, or an array of their indices."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
 from xegpu_py.engines.access import Layout, data_places, masker
-from xegpu_py.engines.arithmetic import Step
 from xegpu_py.engines.batch import Batch, Rows
-from xegpu_py.engines.golden.control import Next
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Region, Variable, first_byte
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, DataShape, OperandSpec
+
+if TYPE_CHECKING:
+    from xegpu_py.engines.arithmetic import Step
+    from xegpu_py.engines.golden.control import Next
 
 
 class UnwrittenFault(Exception):

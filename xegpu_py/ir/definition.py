@@ -24,7 +24,6 @@ From such a class come its IRDL definition (`xegpu_py.ir.irdl`), its Python view
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 import sys
@@ -133,7 +132,6 @@ class Dialect:
 _SETTING = re.compile(r"[A-Za-z_]\w*\s*=")
 
 
-@dataclasses.dataclass(frozen=True)
 class _Parametrized:
     """Base of types and attributes. Their parameters are the dataclass fields."""
 

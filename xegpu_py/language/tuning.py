@@ -7,7 +7,7 @@ import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType
 from typing import Any, Literal, cast
 
@@ -16,13 +16,14 @@ import numpy as np
 from xegpu_py.compiled import CompiledKernel
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.language.kernel import Kernel
+from xegpu_py.records import record
 from xegpu_py.runtime.launch import Statistics
 
 RUNS = 3
 """The number of timed runs of a candidate; the best time counts."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Config:
     """A candidate of `autotune`.
 
@@ -38,7 +39,7 @@ class Config:
         return ", ".join(f"{name}={value!r}" for name, value in (*self.values.items(), *self.options.items()))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Trial:
     """A candidate with the arguments of a call: the argument of an objective.
 

@@ -7,7 +7,6 @@ Operands and layouts are those of vISA's `bdpas` in Intel Graphics Compiler.
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -271,7 +270,7 @@ def quantize(values: npt.ArrayLike, dst: str) -> tuple[Array, Array]:
     # By way of f32: a number that f32 rounds is far below the least element.
     with np.errstate(over="ignore", under="ignore"):
         elements = truncate(scaled.astype(np.float32), "f", dst)
-    return elements.reshape(given.shape), scale.view(ml_dtypes.float8_e8m0fnu)
+    return elements.reshape(given.shape), scale.view(E8M0.dtype)
 
 
 def _wide(elements: Array, precision: str) -> Array:
@@ -294,7 +293,7 @@ def _powers(patterns: Array) -> Array:
 
 def _patterns(scales: npt.ArrayLike, name: str) -> Array:
     array = np.asarray(scales)
-    if array.dtype not in (np.dtype(np.uint8), np.dtype(ml_dtypes.float8_e8m0fnu)):
+    if array.dtype not in (np.dtype(np.uint8), E8M0.dtype):
         raise TypeError(f"'{name}' must be float8_e8m0fnu or its bit patterns, u8, but got {array.dtype}")
     return array.view(np.uint8)
 

@@ -6,26 +6,24 @@ ml_dtypes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(Struct, frozen=True, dict=True):
     """One format.
 
     Attributes:
         name: vISA's lower-case name.
         bits: width in bits; 32 for tf32, which has a 32-bit container.
         kind: unsigned integer, signed integer or floating point.
-        dtype: the numpy type that stores it; one byte for formats of less than 8 bits.
+        storage: the name of `dtype`.
         nan: bit pattern of the canonical NaN, which is quiet and positive; 0 for integers and e2m1, which have none.
         exponent, mantissa: bits of these fields of a floating-point format.
         mlir: MLIR's name of a floating-point format.
@@ -35,12 +33,17 @@ class Format:
     name: str
     bits: int
     kind: Literal["u", "s", "f"]
-    dtype: np.dtype[Any]
+    storage: str
     nan: int = 0
     exponent: int = 0
     mantissa: int = 0
     mlir: str = ""
     register: str = ""
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of numpy or ml_dtypes that stores it; one byte for formats of less than 8 bits."""
+        return dtype_named(self.storage)
 
     @cached_property
     def is_float(self) -> bool:
@@ -65,6 +68,8 @@ class Format:
     @property
     def finite(self) -> float:
         """The greatest finite value of a floating-point format."""
+        import ml_dtypes
+
         return float(ml_dtypes.finfo(self.dtype).max)  # type: ignore[no-untyped-call]
 
     @property
@@ -74,21 +79,33 @@ class Format:
             return np.inf if np.isinf(np.float32(np.inf).astype(self.dtype)) else self.finite
 
 
-def _float(name: str, mlir: str, fields: tuple[int, int], dtype: Any, nan: int, register: str = "") -> Format:
+@cache
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The type of numpy or ml_dtypes of a name."""
+    if hasattr(np, name):
+        return np.dtype(name)
+    # Imported only for kernels with elements of such a type: the import takes 4 ms.
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, name))
+
+
+def _float(
+    name: str, mlir: str, bits: int, fields: tuple[int, int], storage: str, nan: int, register: str = ""
+) -> Format:
     """A floating-point format by the widths of its exponent and mantissa."""
-    storage = np.dtype(dtype)
-    return Format(name, 8 * storage.itemsize, "f", storage, nan, *fields, mlir, register or name)
+    return Format(name, bits, "f", storage, nan, *fields, mlir, register or name)
 
 
-F = _float("f", "f32", (8, 23), np.float32, 0x7FC00000)
-HF = _float("hf", "f16", (5, 10), np.float16, 0x7E00)
-BF = _float("bf", "bf16", (8, 7), ml_dtypes.bfloat16, 0x7FC0)
-DF = _float("df", "f64", (11, 52), np.float64, 0x7FF8 << 48)
-BF8 = _float("bf8", "f8E5M2", (5, 2), ml_dtypes.float8_e5m2, 0x7E, "ub")
-HF8 = _float("hf8", "f8E4M3FN", (4, 3), ml_dtypes.float8_e4m3fn, 0x7F, "ub")
-TF32 = _float("tf32", "tf32", (8, 10), np.float32, 0x7FC00000, "f")
-E8M0 = _float("e8m0", "f8E8M0FNU", (8, 0), ml_dtypes.float8_e8m0fnu, 0xFF, "ub")
-E2M1 = Format("e2m1", 4, "f", np.dtype(ml_dtypes.float4_e2m1fn), 0, 2, 1, "f4E2M1FN", "ub")
+F = _float("f", "f32", 32, (8, 23), "float32", 0x7FC00000)
+HF = _float("hf", "f16", 16, (5, 10), "float16", 0x7E00)
+BF = _float("bf", "bf16", 16, (8, 7), "bfloat16", 0x7FC0)
+DF = _float("df", "f64", 64, (11, 52), "float64", 0x7FF8 << 48)
+BF8 = _float("bf8", "f8E5M2", 8, (5, 2), "float8_e5m2", 0x7E, "ub")
+HF8 = _float("hf8", "f8E4M3FN", 8, (4, 3), "float8_e4m3fn", 0x7F, "ub")
+TF32 = _float("tf32", "tf32", 32, (8, 10), "float32", 0x7FC00000, "f")
+E8M0 = _float("e8m0", "f8E8M0FNU", 8, (8, 0), "float8_e8m0fnu", 0xFF, "ub")
+E2M1 = Format("e2m1", 4, "f", "float4_e2m1fn", 0, 2, 1, "f4E2M1FN", "ub")
 
 IEEE = {f.bits: f for f in (HF, F, DF)}
 """The formats of IEEE 754 by their widths."""
@@ -99,14 +116,14 @@ FLOATS = {f.mlir: f for f in (HF, BF, F, DF, TF32, BF8, HF8, E8M0, E2M1)}
 TYPES = {
     f.name: f
     for f in (
-        Format("ub", 8, "u", np.dtype(np.uint8)),
-        Format("b", 8, "s", np.dtype(np.int8)),
-        Format("uw", 16, "u", np.dtype(np.uint16)),
-        Format("w", 16, "s", np.dtype(np.int16)),
-        Format("ud", 32, "u", np.dtype(np.uint32)),
-        Format("d", 32, "s", np.dtype(np.int32)),
-        Format("uq", 64, "u", np.dtype(np.uint64)),
-        Format("q", 64, "s", np.dtype(np.int64)),
+        Format("ub", 8, "u", "uint8"),
+        Format("b", 8, "s", "int8"),
+        Format("uw", 16, "u", "uint16"),
+        Format("w", 16, "s", "int16"),
+        Format("ud", 32, "u", "uint32"),
+        Format("d", 32, "s", "int32"),
+        Format("uq", 64, "u", "uint64"),
+        Format("q", 64, "s", "int64"),
         HF,
         BF,
         F,
@@ -115,9 +132,17 @@ TYPES = {
 }
 """The types of registers, by vISA's names."""
 
+STORAGE = {
+    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    **{f"{sign}i{bits}": f"{sign}int{bits}" for bits in (2, 4) for sign in ("", "u")},
+    **{name: fmt.storage for name, fmt in FLOATS.items() if name != "tf32"},
+}
+"""The types of array elements, see `dtype_named`, by MLIR's names."""
+
 PRECISIONS = {
     **{
-        f"{sign}{bits}": Format(f"{sign}{bits}", bits, sign, np.dtype(f"{'u' if sign == 'u' else ''}int8"))
+        f"{sign}{bits}": Format(f"{sign}{bits}", bits, sign, f"{'u' if sign == 'u' else ''}int8")
         for bits in (1, 2, 4, 8)
         for sign in ("u", "s")
     },

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
@@ -16,11 +15,6 @@ ARRAYS: dict[str, tuple[str, ...]] = {
     "f4E2M1FN": ("float4_e2m1fn",),
 }
 """The MLIR element types of less than a byte, and the types of ml_dtypes that store one element in a byte."""
-
-DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(getattr(ml_dtypes, name)) for names in ARRAYS.values() for name in names
-}
-"""The types of ml_dtypes by their names."""
 
 
 def element_bits(element: str) -> int:
@@ -65,7 +59,7 @@ class PackedArrays:
             ValueError: if rows of the packed array would not begin at bytes, or the array overlaps another one.
         """
         names = ARRAYS.get(element, ())
-        if not isinstance(argument, np.ndarray) or argument.dtype not in [DTYPES[n] for n in names]:
+        if not isinstance(argument, np.ndarray) or argument.dtype.name not in names:
             return argument
         bits = element_bits(element)
         each = 8 // bits

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from xegpu_py.programs.memrefs import MemRef
+from xegpu_py.records import record
 
 _SCALARS: dict[str, Any] = {
     "f32": ctypes.c_float,
@@ -23,7 +24,7 @@ _SCALARS: dict[str, Any] = {
 }
 
 
-@dataclass
+@record
 class Host:
     """State that library functions share while a program runs.
 
@@ -42,7 +43,7 @@ class Host:
             data = data[os.write(self.output, data) :]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Function:
     """A library function.
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, BinaryIO, Literal, TextIO
 
@@ -19,9 +19,10 @@ import numpy as np
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, error_at
 from xegpu_py.ir.source import Source
+from xegpu_py.records import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Array:
     """An array argument in the file that parent and child share.
 
@@ -44,7 +45,7 @@ Imported = bool | Literal["upstream"]
 """Whether kernels are in upstream's dialects; "upstream" if upstream's own passes lower them first."""
 
 
-@dataclass
+@record
 class Job:
     """The description of a run.
 

@@ -6,13 +6,14 @@ import bisect
 import ctypes
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from mlir import ir
 
 from xegpu_py.numerics.formats import Array
+from xegpu_py.records import record
 from xegpu_py.reference.elements import Element, element_of
 
 BASE = 0x100000
@@ -39,7 +40,7 @@ class Unknown(Fault):
     """An op, or a type of an op, that the evaluator does not support."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Allocation:
     """Consecutive bytes.
 
@@ -233,7 +234,7 @@ def _bytes(start: int, end: int) -> Array:
     return found
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class MemRef:
     """A memref.
 

@@ -12,16 +12,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from xegpu_py.numerics import narrow
-from xegpu_py.numerics.formats import FLOATS, Array
+from xegpu_py.numerics.formats import STORAGE, Array, dtype_named
 from xegpu_py.runtime.memory import zeros_aligned
 
-DTYPES: dict[str, Any] = {
-    **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
-    **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
-    **{f"{sign}i{bits}": narrow.DTYPES[f"{sign}int{bits}"] for bits in (2, 4) for sign in ("", "u")},
-    **{name: fmt.dtype for name, fmt in FLOATS.items() if name != "tf32"},
-}
+DTYPES: dict[str, Any] = {name: dtype_named(storage) for name, storage in STORAGE.items()}
 """Element types by MLIR's names."""
 
 _Generator = Callable[[np.dtype[Any], tuple[int, ...], list[str], str], Array]

@@ -6,17 +6,16 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 from os import PathLike
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from msgspec import Struct
 
 from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
 from xegpu_py.engines.batch import Batch, new_batch
-from xegpu_py.engines.interpreter import Interpreter, Observer
 from xegpu_py.engines.jit.cache import Cache, folder_of
 from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.engines.jit.llvm import available
@@ -26,6 +25,7 @@ from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.engines.races import Races
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
+from xegpu_py.records import record
 from xegpu_py.runtime.memory import DeviceMemory
 from xegpu_py.runtime.prints import Prints, name_of
 from xegpu_py.runtime.progress import Progress
@@ -33,6 +33,9 @@ from xegpu_py.target import Target
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, allocate
 from xegpu_py.visa.flow import flow_of
 from xegpu_py.visa.program import PRINT_BUFFER, Dim, Program
+
+if TYPE_CHECKING:
+    from xegpu_py.engines.interpreter import Interpreter, Observer
 
 THREADS_AT_ONCE = 1024
 """Hardware threads that run together: enough to make numpy's overhead small, few enough for caches."""
@@ -112,7 +115,7 @@ class Statistics(Struct):
         return f"<table>{cells}</table><p>{self.allocation.report()}</p>"
 
 
-@dataclass
+@record
 class EngineMismatch(Exception):
     """The JIT and the interpreter wrote different bytes.
 
@@ -134,7 +137,7 @@ class _Counter:
             self._then.ran(index, batch, rows)
 
 
-@dataclass
+@record
 class Launcher:
     """A valid program with its registers allocated, ready to be launched.
 
@@ -169,7 +172,13 @@ class Launcher:
         self.allocation = allocate(self.program, self.target, self.registers)
         predicates = {p: i for i, p in enumerate(self.program.predicates)}
         self._layout = Layout(self.target, self.allocation, predicates, self.watch, self.races)
-        self._interpreter = Interpreter(self.program, self._layout, self.model)
+
+    @cached_property
+    def _interpreter(self) -> Interpreter:
+        # Imported only to interpret: it imports all golden functions.
+        from xegpu_py.engines.interpreter import Interpreter
+
+        return Interpreter(self.program, self._layout, self.model)
 
     def run(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         """Run the kernel, and copy its output to standard output.
@@ -242,7 +251,7 @@ class Launcher:
     def jit(self) -> Jit:
         """The program as native code."""
         folder = folder_of(self.cache)
-        return Jit(self._interpreter, alone=False, cache=Cache(folder) if folder else None)
+        return Jit(self.program, self._layout, self.model, alone=False, cache=Cache(folder) if folder else None)
 
     def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from mlir import ir
@@ -14,11 +14,12 @@ from xegpu_py.ir.dense import integer_elements
 from xegpu_py.passes.common.builders import index
 from xegpu_py.passes.common.divisors import divisor
 from xegpu_py.passes.common.values import constant_of, defining_op, shape_of
+from xegpu_py.records import record
 
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Affine:
     """The offsets of a vector of some shape: `start`, the values times their factors, and `steps` times the indices."""
 

@@ -6,12 +6,13 @@ The records hold the variable as an object; where only text is available, as in 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from xegpu_py.numerics.formats import TYPES, Format
+from xegpu_py.records import record
 
 
 class _Interned(type):
@@ -38,7 +39,7 @@ class _Declared(_Fields, metaclass=_Interned):
     """Base of the declarations of a kernel."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Variable(_Declared):
     """A general variable: a typed region of registers, mutable, declared once (`.decl v_type=G`).
 
@@ -83,7 +84,7 @@ class Variable(_Declared):
         return base, offset + self.alias[1]
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Predicate(_Declared):
     """A predicate variable: one bit for each SIMD lane (`.decl v_type=P`).
 
@@ -129,7 +130,7 @@ def _elements(vstride: int, width: int, hstride: int, lanes: int) -> tuple[tuple
     return found, max(found), found == tuple(range(lanes))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Region(_Fields):
     """A source `V(row,col)<vstride;width,hstride>`: element i is at `(i // width) * vstride + (i % width) * hstride`.
 
@@ -169,7 +170,7 @@ class Region(_Fields):
         return self.vstride == 0 and (self.width == 1 or self.hstride == 0)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Destination(_Fields):
     """A destination `V(row,col)<stride>`: element i is at `i * stride`."""
 
@@ -187,7 +188,7 @@ class Destination(_Fields):
         return _elements(self.stride, 1, 0, exec_size)[1:]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Raw:
     """A whole variable from a byte offset on: `V.64`. A `var` of None is the null operand `%null.0`."""
 
@@ -195,7 +196,7 @@ class Raw:
     offset: int = 0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Vector:
     """Consecutive elements from `V(row,col)` on, such as src2 of dpas."""
 
@@ -204,7 +205,7 @@ class Vector:
     col: int = 0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Immediate:
     """A constant: its bit pattern, and vISA's name of its type."""
 
@@ -218,7 +219,7 @@ class Immediate:
         return TYPES[self.type]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Address:
     """Addresses of a message: those in a variable from a byte offset on, each plus a constant number of bytes."""
 
@@ -227,14 +228,14 @@ class Address:
     plus: int = 0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Flag:
     """A predicate as source or destination."""
 
     var: Any
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Guard:
     """The predicate of an instruction.
 

@@ -6,7 +6,7 @@ import hashlib
 import operator
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property, update_wrapper
 from types import MappingProxyType
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from xegpu_py.ir.diagnostics import Position
+from xegpu_py.records import record
 from xegpu_py.visa.operands import Guard, Predicate, Variable
 
 NOWHERE = Position("<unknown>")
@@ -22,7 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Input:
     """A variable that has its value from the start: an argument of the kernel, or something of the launch.
 
@@ -53,7 +54,7 @@ IMPLICIT_KINDS = ("LOCAL_SIZE", "GROUP_COUNT", "LOCAL_ID")
 _NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Instruction:
     """One instruction.
 
@@ -133,7 +134,7 @@ class Instruction:
 _FIELDS = tuple([f.name for f in fields(Instruction)])
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Program:
     """One kernel.
 

@@ -57,7 +57,10 @@ def compare(
     faults = []
     for run in (
         lambda: interpreter.run(golden),
-        lambda: run_batch(Jit(interpreter, divergent=True, keep=True, host=host), native),
+        lambda: run_batch(
+            Jit(interpreter.program, interpreter.layout, interpreter.model, divergent=True, keep=True, host=host),
+            native,
+        ),
     ):
         try:
             run()
@@ -406,7 +409,7 @@ def test_a_difference_is_found() -> None:
     assert PREDICATES
     changed = replace(inst, values=dict(inst.values) | {"src0": Immediate(0, "ud")})
     golden = Interpreter(machine.program([inst]), machine.layout())
-    other = Jit(Interpreter(machine.program([changed]), machine.layout()))
+    other = Jit(machine.program([changed]), machine.layout())
     before = machine.state(1, rng)
     before.active[:] = True
     batches = [machine.batch(before, DeviceMemory()) for _ in range(2)]

@@ -42,7 +42,12 @@ def test_random_programs(part: int) -> None:
         before, written = machine.state(1, rng), np.random.default_rng(seed).random((1, machine.bytes))
         share = rng.choice((0.0, 0.0005, 0.01, 0.9))
         found = []
-        for run in (interpreter.run, partial(run_batch, Jit(interpreter, divergent=True, keep=True))):
+        for run in (
+            interpreter.run,
+            partial(
+                run_batch, Jit(interpreter.program, interpreter.layout, interpreter.model, divergent=True, keep=True)
+            ),
+        ):
             batch = machine.batch(before, DeviceMemory())
             batch.written = written >= share
             found.append(outcome(run, batch))

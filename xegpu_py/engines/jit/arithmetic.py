@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xegpu_py.engines.arithmetic import execution_bits, execution_format, span
+from xegpu_py.engines.execution import execution_bits, execution_format, span
 from xegpu_py.engines.jit.code import Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.numbers import Width, clamped, modified, narrow, widen, width_of

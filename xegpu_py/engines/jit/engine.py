@@ -7,6 +7,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct, field
@@ -14,7 +16,6 @@ from msgspec.structs import replace
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.batch import ENDED, Batch, new_batch
-from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.cache import Cache
 from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
 from xegpu_py.engines.jit.host import Host, chosen_host
@@ -30,6 +31,9 @@ from xegpu_py.numerics.elementary import table
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.spec import LANES
+
+if TYPE_CHECKING:
+    from xegpu_py.engines.interpreter import Interpreter
 
 _POLL = 0.05
 """Seconds between checks for signals and updates of the progress bar."""
@@ -151,12 +155,14 @@ class Jit:
     Attributes:
         program: the program, which must be valid.
         layout: where its variables lie.
-        interpreter: the golden model, which reports errors and computes rare cases.
+        model: the rounding model of dpas.
     """
 
     def __init__(
         self,
-        interpreter: Interpreter,
+        program: Program,
+        layout: Layout,
+        model: Model = "fma",
         *,
         divergent: bool | None = None,
         keep: bool = False,
@@ -167,7 +173,9 @@ class Jit:
         """Compile a program.
 
         Args:
-            interpreter: the interpreter of the program.
+            program: the program, which must be valid.
+            layout: where its variables lie.
+            model: the rounding model of dpas.
             divergent: whether each lane has its own program counter; by default whether the program has a `goto`.
             keep: whether registers contain all results at the end, also those that the program does not read.
             alone: whether only this object uses the code; otherwise the process keeps the code for equal programs.
@@ -175,10 +183,7 @@ class Jit:
             host: the CPU for which code is generated; this machine must be able to run that code. The default is the
                 CPU that the environment names, or else this machine's CPU (see `chosen_host`).
         """
-        self.interpreter = interpreter
-        self.program: Program = interpreter.program
-        self.layout: Layout = interpreter.layout
-        self.model: Model = interpreter.model
+        self.program, self.layout, self.model = program, layout, model
         self.frame = frame_of(self.program, self.layout)
         own = host or chosen_host()
         plan, self.thread = prepared(
@@ -198,6 +203,14 @@ class Jit:
         self._boards: list[_Board] = []
         # Whether the last launch ended before other threads could start.
         self._brief = False
+
+    @cached_property
+    def interpreter(self) -> Interpreter:
+        """The golden model, which reports errors and computes rare cases."""
+        # Imported only for these: it imports all golden functions.
+        from xegpu_py.engines.interpreter import Interpreter
+
+        return Interpreter(self.program, self.layout, self.model)
 
     def worker(self, number: int) -> _Worker:
         """A worker with its memory, an unused one if possible, since the allocation of memory takes long."""

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from xegpu_py.engines.jit.templates import functions_of
 
@@ -53,6 +54,9 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "LLVMDisposePassBuilderOptions": (None, [_POINTER]),
     "LLVMRunPasses": (_POINTER, [_POINTER] * 4),
     "LLVMTargetMachineEmitToMemoryBuffer": (_NUMBER, [_POINTER, _POINTER, _NUMBER, _POINTER, _POINTER]),
+    "LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine": (_POINTER, [_POINTER]),
+    "LLVMOrcCreateLLJITBuilder": (_POINTER, []),
+    "LLVMOrcLLJITBuilderSetJITTargetMachineBuilder": (None, [_POINTER] * 2),
     "LLVMOrcCreateLLJIT": (_POINTER, [_POINTER, _POINTER]),
     "LLVMOrcDisposeLLJIT": (_POINTER, [_POINTER]),
     "LLVMOrcLLJITGetMainJITDylib": (_POINTER, [_POINTER]),
@@ -91,7 +95,7 @@ class Machine(Struct, frozen=True):
     """The machine that LLVM compiles for.
 
     Attributes:
-        cpu: LLVM's name of the CPU.
+        cpu: LLVM's name of the CPU; empty for any CPU of the architecture.
         tuning: features that the CPU has or lacks in contrast to its name, in LLVM's syntax.
         triple: the architecture and the system.
         version: the version of LLVM.
@@ -101,6 +105,23 @@ class Machine(Struct, frozen=True):
     tuning: str
     triple: str
     version: str
+
+    @property
+    def baseline(self) -> Machine:
+        """Any machine of the architecture. LLVM reads the features of a CPU several times for each compiled module."""
+        return replace(self, cpu="", tuning="")
+
+    def target(self, level: int) -> int:
+        """LLVM's target machine with an optimization level of code generation. The caller owns it.
+
+        Raises:
+            LLVMError: if LLVM does not know the architecture.
+        """
+        library, found, message, triple = _library(), _POINTER(), _POINTER(), self.triple.encode()
+        if library.LLVMGetTargetFromTriple(triple, ctypes.byref(found), ctypes.byref(message)):
+            raise LLVMError(ctypes.string_at(message.value or b"").decode(errors="replace"))
+        cpu, tuning = self.cpu.encode(), self.tuning.encode()
+        return int(library.LLVMCreateTargetMachine(found, triple, cpu, tuning, level, _PIC, _DEFAULT_MODEL))
 
 
 def _places() -> Iterator[str]:
@@ -217,7 +238,8 @@ class _Recovery:
     def __init__(self, methods: Sequence[Any]) -> None:
         self._make, self._destroy, self._enable, self._disable, self._run = methods
         self._run = ctypes.CFUNCTYPE(ctypes.c_bool, *[_POINTER] * 3)(ctypes.cast(self._run, _POINTER).value or 0)
-        self._code = Loaded([compiled(functions_of("calls.ll")[0], machine(), "verify", 0, recover=False)], ["call"])
+        code = compiled(functions_of("calls.ll")[0], machine().baseline, "verify", 0, recover=False)
+        self._code = Loaded([code], ["call"])
 
     def __call__(self, function: Any, *arguments: Any) -> int:
         """The result of a function of up to `_MOST_ARGUMENTS` integers and pointers, 64 bits.
@@ -279,12 +301,7 @@ def compiled(text: str, target: Machine, passes: str, level: int, file: str = "o
     def check_error(error: int | None) -> None:
         _check(library, error)
 
-    found, module, output = _POINTER(), _POINTER(), _POINTER()
-    triple = target.triple.encode()
-    check(library.LLVMGetTargetFromTriple(triple, ctypes.byref(found), ctypes.byref(message)))
-    maker = library.LLVMCreateTargetMachine(
-        found, triple, target.cpu.encode(), target.tuning.encode(), level, _PIC, _DEFAULT_MODEL
-    )
+    module, output, maker = _POINTER(), _POINTER(), target.target(level)
     with (
         _owned(library.LLVMContextCreate(), library.LLVMContextDispose) as context,
         _owned(maker, library.LLVMDisposeTargetMachine),
@@ -294,7 +311,7 @@ def compiled(text: str, target: Machine, passes: str, level: int, file: str = "o
         buffer = library.LLVMCreateMemoryBufferWithMemoryRangeCopy(data, len(data), b"kernel")
         check(library.LLVMParseIRInContext(context, buffer, ctypes.byref(module), ctypes.byref(message)))
         with _owned(module, library.LLVMDisposeModule):
-            library.LLVMSetTarget(module, triple)
+            library.LLVMSetTarget(module, target.triple.encode())
             library.LLVMSetModuleDataLayout(module, layout)
             wanted = ctypes.create_string_buffer(passes.encode())
             check_error(call(library.LLVMRunPasses, module.value, ctypes.addressof(wanted), maker, options))
@@ -318,8 +335,11 @@ class Loaded:
             LLVMError: if an object file is not for this machine, or a function is missing.
         """
         library = _library()
-        jit = _POINTER()
-        _check(library, library.LLVMOrcCreateLLJIT(ctypes.byref(jit), None))
+        jit, builder = _POINTER(), library.LLVMOrcCreateLLJITBuilder()
+        # By default, LLVM detects the CPU and its features each time, which takes most of a millisecond.
+        own = library.LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine().baseline.target(0))
+        library.LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, own)
+        _check(library, library.LLVMOrcCreateLLJIT(ctypes.byref(jit), builder))
         self._end = weakref.finalize(self, _dispose, library, jit)
         dylib = library.LLVMOrcLLJITGetMainJITDylib(jit)
         for code in codes:

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from xegpu_py.engines.jit.cache import Cache, digest
 from xegpu_py.engines.jit.frame import Context
-from xegpu_py.engines.jit.host import Host, native_host
-from xegpu_py.engines.jit.llvm import LLVMError, Loaded, compiled
+from xegpu_py.engines.jit.host import Host
+from xegpu_py.engines.jit.llvm import LLVMError, Loaded, compiled, machine
 from xegpu_py.engines.jit.templates import functions_of
 
 _PASSES = "function(sroa,early-cse<memssa>)"
@@ -50,7 +50,8 @@ class Driver:
 
     def __init__(self, cache: Cache | None) -> None:
         """Compile the driver, or load it from a cache."""
-        self._code = loaded(functions_of("driver.ll"), ("launch", "resume"), native_host(), cache, _DRIVER_LEVEL)
+        host = Host(machine().baseline, frozenset())
+        self._code = loaded(functions_of("driver.ll"), ("launch", "resume"), host, cache, _DRIVER_LEVEL)
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         self._launch, self._resume = (kind(address) for address in self._code.addresses)
 

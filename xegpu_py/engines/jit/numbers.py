@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from xegpu_py.engines.arithmetic import span
+from xegpu_py.engines.execution import span
 from xegpu_py.engines.jit.code import Code, Value, bits_of, vector
 from xegpu_py.numerics.formats import Format
 from xegpu_py.visa.spec import Span

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from msgspec import Struct
 
-from xegpu_py.engines.arithmetic import execution_format
+from xegpu_py.engines.execution import execution_format
 from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import accesses, effects, span_bits
