@@ -37,7 +37,6 @@ from xegpu_py.signature import beyond, unaligned_arrays
 from xegpu_py.surfaces import unaligned_surfaces
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
-from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Dim, extent
 
 _SSA_NAME = re.compile(r"%[\w$.-]+")
@@ -109,6 +108,9 @@ class CompiledKernel:
     @property
     def asm(self) -> str:
         """vISA assembly, with comments that give the line of the module that each instruction comes from."""
+        # Imported only here: most kernels are not printed.
+        from xegpu_py.visa import assembly
+
         return assembly.write([self.kernel.program], lines=True)
 
     @property

@@ -20,7 +20,6 @@ from xegpu_py.runtime.memory import DeviceMemory, HostMemory
 from xegpu_py.runtime.staging import Staged
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
-from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Input, Program, chosen, extent
 from xegpu_py.visa.verify import verify
 
@@ -144,6 +143,9 @@ class Kernel:
             DiagnosticError: if the text cannot be parsed, or the kernel is not valid.
         """
         source = Source(text, file)
+        # Imported only for assembly, which kernels of MLIR are not.
+        from xegpu_py.visa import assembly
+
         return cls(choose(assembly.read(source), name), source=source, **options)
 
     @classmethod

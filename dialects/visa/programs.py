@@ -11,7 +11,6 @@ from typing import Any
 
 from mlir import ir
 from msgspec import Struct
-from xegpu_py.dialects.visa.syntax import PRED, VAR, parsed_of
 
 from xegpu_py.ir.assembly import encode
 from xegpu_py.ir.bindings import is_kernel
@@ -26,7 +25,6 @@ from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, Predicate, Variable
 from xegpu_py.visa.program import Input, Instruction, Program
-from xegpu_py.visa.text import rename
 from xegpu_py.visa.verify import Issue
 from xegpu_py.visa.verify import verify as program_issues
 
@@ -321,6 +319,7 @@ def _location(where: Position) -> str:
 
 def _kernel(program: Program) -> Iterator[str]:
     from xegpu_py.dialects.visa.ops import OPS, InputOp
+    from xegpu_py.dialects.visa.syntax import VAR, parsed_of
 
     values = (f"{k} = {_string(v) if isinstance(v, str) else f'{v} : i64'}" for k, v in program.attributes.items())
     attributes = f" attributes {{{ATTRIBUTES} = {{{', '.join(values)}}}}}" if program.attributes else ""
@@ -337,7 +336,7 @@ def _kernel(program: Program) -> Iterator[str]:
         parsed = ParsedOp({"var": [names[item.var]]}, {"var": [VAR]}, fields)
         yield "".join(encode(InputOp, parsed)) + _location(item.where)
     for inst in program.instructions:
-        parsed = parsed_of(INSTRUCTIONS[inst.name], rename(inst, names))
+        parsed = parsed_of(INSTRUCTIONS[inst.name], inst.renamed(names))
         yield "".join(encode(OPS[inst.name], parsed)) + _location(inst.where)
     yield f"{RETURN}{_location(program.where)}\n}}{_location(program.where)}"
 
@@ -349,6 +348,7 @@ def _builtins(program: Program) -> list[Variable]:
 
 def _declaration(var: Variable | Predicate, names: dict[Any, str]) -> tuple[type[Operation], ParsedOp]:
     from xegpu_py.dialects.visa.ops import BuiltinOp, DeclOp, DeclPredOp
+    from xegpu_py.dialects.visa.syntax import PRED, VAR
 
     if isinstance(var, Predicate):
         return DeclPredOp, ParsedOp({}, {"result": [PRED]}, {"var_name": var.name, "count": var.count})

@@ -46,7 +46,6 @@ class Conversion(PatternDriver):
     """
 
     def __init__(self) -> None:
-        self.patterns.load()
         self.values: dict[ir.Value, Sequence[ir.Value]] = {}
         self._dead: list[ir.Operation] = []
         self._dead_arguments: list[ir.Value] = []
@@ -153,7 +152,7 @@ class Conversion(PatternDriver):
         """Convert an op and its regions."""
         outer, self._op = self._op, op
         name = op.name
-        pattern = self.patterns.get(name)
+        pattern = self.patterns.find(name)
         with ir.InsertionPoint(op), op.location:
             if pattern is None and name in STRUCTURED:
                 self.structured(op)

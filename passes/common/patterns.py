@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from mlir import ir
@@ -14,23 +14,26 @@ P = TypeVar("P", bound=Callable[..., Any])
 class PatternSet(dict[str, P]):
     """A set of patterns by op name. A set is also the decorator that registers patterns.
 
-        pattern: PatternSet[Pattern] = PatternSet(__package__, ("control", "memory"))
+        pattern: PatternSet[Pattern] = PatternSet(__package__, {"control": "scf cf", "memory": "vector.load memref"})
 
         @pattern("vector.step")
         def step(conversion: Conversion, op: ir.Operation) -> None: ...
 
-    Users of the patterns call `load` first, because the modules that register patterns import this set.
+    `find` imports the modules with patterns for an op: a small kernel has few kinds of ops, and spends most of its time
+    on imports. Users of other methods call `load` first.
     """
 
-    def __init__(self, package: str | None = None, modules: Sequence[str] = ()) -> None:
+    def __init__(self, package: str | None = None, modules: Mapping[str, str] | None = None) -> None:
         """An empty set.
 
         Args:
             package: the package of the modules.
-            modules: the modules that register patterns.
+            modules: the modules that register patterns. The value is what the names of their ops begin with, separated
+                by spaces, such as a dialect.
         """
         super().__init__()
-        self._unloaded = [f"{package}.{m}" for m in modules]
+        self.modules = {f"{package}.{m}": tuple(names.split()) for m, names in (modules or {}).items()}
+        self._looked_up: set[str] = set()
 
     def __call__(self, *names: str | type[ir.OpView]) -> Callable[[P], P]:
         """Register a function for the ops of these names or classes."""
@@ -41,7 +44,16 @@ class PatternSet(dict[str, P]):
 
         return register
 
+    def find(self, name: str) -> P | None:
+        """The pattern for ops of a name; None if there is none."""
+        if name not in self._looked_up:
+            self._looked_up.add(name)
+            for module, beginnings in self.modules.items():
+                if name.startswith(beginnings):
+                    importlib.import_module(module)
+        return self.get(name)
+
     def load(self) -> None:
-        """Import the modules that register patterns, once."""
-        while self._unloaded:
-            importlib.import_module(self._unloaded.pop())
+        """Import all modules that register patterns."""
+        for module in self.modules:
+            importlib.import_module(module)

@@ -21,7 +21,15 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.layout import NestedLayout
 
 Pattern = Callable[["Distributor", ir.Operation], None]
-pattern: PatternSet[Pattern] = PatternSet(__package__, ("accesses", "masks", "reductions", "shapes"))
+pattern: PatternSet[Pattern] = PatternSet(
+    __package__,
+    {
+        "accesses": "vector",
+        "masks": "vector",
+        "reductions": "vector",
+        "shapes": "vector arith ub iree_vector_ext",
+    },
+)
 """The distribution rules by op name."""
 
 

@@ -1,11 +1,19 @@
 """`vector-to-xegpu`: vector's own loads and stores, and memref's atomics, become XeGPU's."""
 
+from collections.abc import Callable
+from typing import Any
+
 from mlir import ir
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, chosen_kernels
+from xegpu_py.passes.common.patterns import PatternSet
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
 from xegpu_py.records import record
+
+Pattern = Callable[[Pass, ir.Operation], Any]
+pattern: PatternSet[Pattern] = PatternSet(__package__, {"accesses": "vector memref.atomic_rmw"})
+"""By name of an op, a function that makes the accesses that replace the op, and returns its result, if it has one."""
 
 
 @register_pass("vector-to-xegpu")
@@ -35,15 +43,14 @@ class VectorToXeGPU(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # What rewrites ops is loaded when it is needed, since tools start without it.
-        from xegpu_py.passes.vector_to_xegpu.accesses import pattern
-
         for func in chosen_kernels(op, self.kernel):
             if SUBGROUP_SIZE in func.attributes:
                 continue
-            for access in [o for o in walk(func) if o.name in pattern]:
+            for access, rewrite in [(o, pattern.find(o.name)) for o in walk(func)]:
+                if rewrite is None:
+                    continue
                 with access.location, ir.InsertionPoint(access):
-                    found = pattern[access.name](self, access)
+                    found = rewrite(self, access)
                 if found is not None:
                     access.results[0].replace_all_uses_with(found)
                 access.erase()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +14,14 @@ from xegpu_py.dialects.xegpu.types import LANES
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.elements import message_element, no_messages, with_index, without_index
 from xegpu_py.passes.common.messages import pieces
-from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of, shape_of
+from xegpu_py.passes.vector_to_xegpu import pattern
 
 from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.passes import Pass
 
 Order = npt.NDArray[np.int64]
-Pattern = Callable[[Pass, ir.Operation], Any]
-pattern: PatternSet[Pattern] = PatternSet()
-"""By name of an op what gives what stands for its result, if it has one."""
 
 
 def _constants(values: Order) -> ir.Value:

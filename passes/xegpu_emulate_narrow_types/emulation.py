@@ -25,7 +25,14 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.numerics.formats import E2M1, Array
 
 Pattern = Callable[["Emulation", ir.Operation], None]
-pattern: PatternSet[Pattern] = PatternSet(__package__, ("memory", "blocks", "vectors"))
+pattern: PatternSet[Pattern] = PatternSet(
+    __package__,
+    {
+        "memory": "memref vector",
+        "blocks": "xegpu",
+        "vectors": "arith vector ub xegpu",
+    },
+)
 
 
 def emulate(func: ir.Operation) -> None:

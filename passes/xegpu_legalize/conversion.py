@@ -22,11 +22,19 @@ from xegpu_py.passes.xegpu_legalize.shapes import Layout, types_of
 from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
 
 Pattern = Callable[["Legalization", ir.Operation], None]
-pattern: PatternSet[Pattern] = PatternSet(__package__, ("blocks", "matrix", "reductions", "scattered"))
+pattern: PatternSet[Pattern] = PatternSet(
+    __package__,
+    {
+        "blocks": "xegpu ub",
+        "matrix": "xegpu.dpas",
+        "reductions": "vector",
+        "scattered": "xegpu",
+    },
+)
 """The patterns that divide ops, by op name. Ops without a pattern work on whole values."""
 
 View = Callable[["Legalization", ir.Operation, Box], "ir.Value | None"]
-view: PatternSet[View] = PatternSet(__package__, ("views",))
+view: PatternSet[View] = PatternSet(__package__, {"views": "vector arith"})
 """By name of a view op, a function that makes a box of its result from a part of its operand.
 
 It returns None if the result must be made as a whole."""
@@ -71,7 +79,6 @@ class Legalization(Conversion):
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
-        view.load()
         self.plan = plan
         self.tiles: dict[ir.Value, Tiles] = {}
         self.pieces: dict[tuple[ir.Value, Layout], tuple[ir.Value, ...]] = {}
@@ -193,8 +200,9 @@ class Legalization(Conversion):
             return self.once(("part", value, box), lambda: self._from_tiles(value, self.tiles[value], box))
         whole = box == boxes.whole(shape_of(value))
         op = defining_op(value)
-        if op is not None and op.name in view and (value in self._views or not whole):
-            made = self.once(("through", value, box), lambda: view[op.name](self, op, box) or value)
+        see_through = op and (value in self._views or not whole) and view.find(op.name)
+        if see_through:
+            made = self.once(("through", value, box), lambda: see_through(self, op, box) or value)
             if made != value:
                 return made
             self._views.pop(value, None)

@@ -24,7 +24,7 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 Form = Callable[["Forms", ir.Operation], None]
-form: PatternSet[Form] = PatternSet(__package__, ("doubles", "numbers"))
+form: PatternSet[Form] = PatternSet(__package__, {"doubles": "math", "numbers": "arith math vector xegpu.truncf"})
 """The rewrite patterns, by op name."""
 
 
@@ -61,7 +61,6 @@ class Forms(PatternDriver):
     patterns = form
 
     def __init__(self, target: Target, surfaces: Surfaces) -> None:
-        self.patterns.load()
         self.target, self.surfaces = target, surfaces
         self.replaced_loads = False
 
@@ -72,10 +71,11 @@ class Forms(PatternDriver):
 
     def op(self, op: ir.Operation) -> None:
         """Apply an op's pattern, if there is one."""
-        if op.name in self.patterns:
+        pattern = self.patterns.find(op.name)
+        if pattern:
             self._op = op
             with op.location, ir.InsertionPoint(op):
-                self.patterns[op.name](self, op)
+                pattern(self, op)
 
     def replace(self, op: ir.Operation, value: ir.Value) -> None:
         """Replace an op's only result by a value."""

@@ -37,7 +37,17 @@ class Held:
 
 
 Pattern = Callable[["Widener", ir.Operation], None]
-pattern: PatternSet[Pattern] = PatternSet(__package__, ("blocks", "control", "lanes", "memory", "transfers", "vectors"))
+pattern: PatternSet[Pattern] = PatternSet(
+    __package__,
+    {
+        "blocks": "xegpu",
+        "control": "scf func",
+        "lanes": "gpu cf",
+        "memory": "memref vector builtin",
+        "transfers": "vector",
+        "vectors": "vector xegpu",
+    },
+)
 """The patterns by op name; ops without a pattern are elementwise."""
 
 

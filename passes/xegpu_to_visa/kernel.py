@@ -10,7 +10,7 @@ from xegpu_py.passes.common.kernels import symbol_of, work_items
 from xegpu_py.passes.common.ranges import Limits, Ranges, limits_of
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering
 from xegpu_py.passes.xegpu_to_visa.memref import shared
 
 from xegpu_py.ir.calls import is_print
@@ -20,7 +20,6 @@ from xegpu_py.target import Target
 from xegpu_py.visa.accesses import named_by
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import PRINT_BUFFER, Program
-from xegpu_py.visa.text import rename
 
 
 def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = None) -> Program:
@@ -32,7 +31,6 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     Raises:
         DiagnosticError: at the op that cannot be lowered.
     """
-    pattern.load()
     where = position_of(func.location)
     body = func.regions[0].blocks
     name = symbol_of(func)
@@ -70,7 +68,7 @@ def _program(
     for var in emit.variables:
         if var.alias and var.alias[0] in merged:
             renamed[var] = replace(var, alias=(merged[var.alias[0]], var.alias[1]))
-    instructions = [rename(i, renamed) for i in emit.instructions] if renamed else emit.instructions
+    instructions = [i.renamed(renamed) for i in emit.instructions] if renamed else emit.instructions
     used = named_by(instructions)
     inputs = [i for i in emit.inputs if i.var in used or not (i.kind or i.var.name == PRINT_BUFFER)]
     used.update(i.var for i in inputs)

@@ -51,11 +51,24 @@ _PLACES = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "g
 Pattern = Callable[["Lowering", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(
     __package__,
-    (
-        "arith", "atomics", "blocks", "calls", "casts", "gpu", "math", "matrix", "memref", "remainder",
-        "checks", "scattered", "scf", "sync", "vector",
-    ),
-)  # fmt: skip
+    {
+        "arith": "arith index",
+        "atomics": "xegpu.atomic memref.generic",
+        "blocks": "xegpu.create_nd xegpu.update_nd xegpu.load_nd xegpu.store_nd xegpu.prefetch_nd",
+        "calls": "func",
+        "casts": "arith index",
+        "checks": "cf gpu.printf",
+        "gpu": "gpu",
+        "math": "math",
+        "matrix": "xegpu.dpas",
+        "memref": "memref builtin",
+        "remainder": "arith.remf",
+        "scattered": "xegpu.create_tdesc xegpu.update_offset xegpu.load_gather xegpu.store_scatter xegpu.prefetch",
+        "scf": "scf",
+        "sync": "xegpu",
+        "vector": "vector ub math.fma",
+    },
+)
 """The lowering rules by op name."""
 
 
@@ -93,8 +106,9 @@ class Lowering(PatternDriver):
         """Lower one op."""
         outer, self._op = self._op, op
         self.emit.where = self._position(op)
-        found = pattern.get(op.name)
+        found = pattern.find(op.name)
         if found is None:
+            pattern.load()
             dialects = ", ".join(sorted({name.partition(".")[0] for name in pattern}))
             self.fail("cannot be lowered to vISA", f"kernels may contain ops of {dialects}, but not all of them")
         try:

@@ -171,7 +171,8 @@ def load_dialects(module: ir.Module) -> None:
         ImportError: if the bindings cannot.
     """
     try:
-        from mlir.dialects.irdl import load_dialects as load
+        # The module `mlir.dialects.irdl` also defines the ops of IRDL, which takes a millisecond.
+        from mlir._mlir_libs._mlirDialectsIRDL import load_dialects as load
     except ImportError:
         _of_cpp(_LOAD_DIALECTS, 1)(_pointer(module.operation))
     else:

@@ -30,7 +30,7 @@ import sys
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
 
 from mlir import ir
@@ -378,9 +378,12 @@ class EnumCodec(AttributeCodec):
         self.name = name
         self.cases = cases
         self.mnemonic = f"#{dialect.name}.{name}"
-        self._raw = re.compile(rf'(?:{re.escape(self.mnemonic)}<)?"?(\w+)"?>?\Z')
         values = [str(c.value) for c in cases]
         self.summary = values[0] if len(values) == 1 else f"one of {', '.join(values)}"
+
+    @cached_property
+    def _raw(self) -> re.Pattern[str]:
+        return re.compile(rf'(?:{re.escape(self.mnemonic)}<)?"?(\w+)"?>?\Z')
 
     def read(self, cursor: Cursor, scope: Scope) -> Enum:
         start = cursor.skip()

@@ -333,16 +333,6 @@ def write(programs: Sequence[Program], lines: bool = False) -> str:
     return "\n".join(out) + "\n"
 
 
-def _highlighted(program: Program) -> str:
-    # Its import takes long, and only notebooks need it.
-    from xegpu_py.lexers import html
-
-    return html(write([program]))
-
-
-Program._repr_html_ = _highlighted
-
-
 def _place(where: Position) -> str:
     name = "".join(c if c.isprintable() else "?" for c in os.path.basename(where.file))
     return f"{name}:{where.line}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import cached_property, update_wrapper
 from types import MappingProxyType
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -104,6 +104,20 @@ class Instruction:
         known = vars(self)
         return Instruction(**{**{name: known[name] for name in _FIELDS}, **fields})
 
+    def renamed(self, variables: Mapping[Any, Any]) -> Instruction:
+        """The instruction with other variables, by a mapping of the old ones; those not in it stay."""
+        values = {}
+        for name, value in self.values.items():
+            var = variables.get(getattr(value, "var", None))
+            if var is not None:
+                values[name] = replace(value, var=var)
+        guard = self.guard
+        if guard is not None and guard.var in variables:
+            guard = replace(guard, var=variables[guard.var])
+        if not values and guard is self.guard:
+            return self
+        return self.replaced(values={**self.values, **values}, guard=guard)
+
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
 
@@ -159,8 +173,6 @@ class Program:
     where: Position = field(default=NOWHERE, compare=False)
     declared: Mapping[str, Position] = field(default_factory=dict, compare=False)
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict, compare=False, repr=False, init=False)
-    # The text for notebooks, which `visa.assembly` writes.
-    _repr_html_: ClassVar[Callable[[Program], str]]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
@@ -190,6 +202,13 @@ class Program:
         body = pickle.loads(vars(self)["_body"])
         vars(self).update(body, declared=MappingProxyType(body["declared"]))
         return vars(self)[name]
+
+    def _repr_html_(self) -> str:
+        # Only notebooks need these modules.
+        from xegpu_py.lexers import html
+        from xegpu_py.visa.assembly import write
+
+        return html(write([self]))
 
     @property
     def digest(self) -> str | None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol
 
@@ -432,21 +430,6 @@ def write_instruction(spec: InstructionSpec, inst: Instruction, notation: Notati
     return out
 
 
-def rename(inst: Instruction, variables: Mapping[Any, Any]) -> Instruction:
-    """The instruction with other variables, by a mapping of the old ones; those not in it stay."""
-    values = {}
-    for name, value in inst.values.items():
-        var = variables.get(getattr(value, "var", None))
-        if var is not None:
-            values[name] = replace(value, var=var)
-    guard = inst.guard
-    if guard is not None and guard.var in variables:
-        guard = replace(guard, var=variables[guard.var])
-    if not values and guard is inst.guard:
-        return inst
-    return inst.replaced(values={**inst.values, **values}, guard=guard)
-
-
 __all__ = [
     "Notation",
     "SyntaxFault",
@@ -458,7 +441,6 @@ __all__ = [
     "read_immediate",
     "read_instruction",
     "read_operand",
-    "rename",
     "write_attribute",
     "write_immediate",
     "write_instruction",

@@ -19,12 +19,12 @@ FILES = [f for top in ("xegpu_py", "dialects", "passes", "tools") for f in (ROOT
 IMPORT = re.compile(r"^ *from (mlir[\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
 
 RENAMES = """
-import mlir.dialects.irdl
+import mlir._mlir_libs._mlirDialectsIRDL
 import mlir.ir
 from enum import IntEnum
 from mlir.dialects import arith, scf
 
-del mlir.dialects.irdl.load_dialects
+del mlir._mlir_libs._mlirDialectsIRDL.load_dialects
 del mlir.ir.loc_tracebacks
 
 kinds = arith.AtomicRMWKind
