@@ -26,7 +26,7 @@ pattern: PatternSet[Pattern] = PatternSet(
     __package__,
     {
         "blocks": "xegpu ub",
-        "matrix": "xegpu.dpas",
+        "matrix": "xegpu",
         "reductions": "vector",
         "scattered": "xegpu",
     },

@@ -24,7 +24,7 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 Form = Callable[["Forms", ir.Operation], None]
-form: PatternSet[Form] = PatternSet(__package__, {"doubles": "math", "numbers": "arith math vector xegpu.truncf"})
+form: PatternSet[Form] = PatternSet(__package__, {"doubles": "math", "numbers": "arith math vector xegpu"})
 """The rewrite patterns, by op name."""
 
 

@@ -109,6 +109,8 @@ class Lowering(PatternDriver):
         found = pattern.find(op.name)
         if found is None:
             pattern.load()
+            found = pattern.get(op.name)
+        if found is None:
             dialects = ", ".join(sorted({name.partition(".")[0] for name in pattern}))
             self.fail("cannot be lowered to vISA", f"kernels may contain ops of {dialects}, but not all of them")
         try:

@@ -18,7 +18,7 @@ from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.upstream.rebuilding import mixed, parts
 
-pattern: PatternSet[Any] = PatternSet(__package__, ())
+pattern: PatternSet[Any] = PatternSet()
 _USERS = ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import operator
 import pickle
 from collections.abc import Callable, Mapping, Sequence
@@ -204,11 +205,9 @@ class Program:
         return vars(self)[name]
 
     def _repr_html_(self) -> str:
-        # Only notebooks need these modules.
-        from xegpu_py.lexers import html
-        from xegpu_py.visa.assembly import write
-
-        return html(write([self]))
+        # Only notebooks need these modules, the second of which imports this one.
+        html = importlib.import_module("xegpu_py.lexers").html
+        return str(html(importlib.import_module("xegpu_py.visa.assembly").write([self])))
 
     @property
     def digest(self) -> str | None:

@@ -19,6 +19,7 @@ from xegpu_py.engines.jit import native
 from xegpu_py.engines.jit.cache import Cache, digest, folder_of
 from xegpu_py.engines.jit.host import Host, host_named, native_host
 from xegpu_py.engines.jit.kernel import functions_of_program
+from xegpu_py.engines.jit.llvm import machine
 from xegpu_py.kernel import Kernel
 
 TEXT = """
@@ -33,7 +34,7 @@ TEXT = """
 """
 
 
-DRIVER = native.key_of(native.functions_of("driver.ll"), native_host(), native.versions())
+DRIVER = native.key_of(native.functions_of("driver.ll"), Host(machine().baseline, frozenset()), native.versions())
 """The entry that serves all programs."""
 
 
