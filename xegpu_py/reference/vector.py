@@ -229,7 +229,10 @@ def by_halves(kind: str, element: Element, rows: Array) -> Array:
 
 
 def reduced(kind: str, element: Element, rows: Array, acc: Array | None) -> Array:
-    """Combine rows by halves, and then with an accumulator; a row alone keeps its bits, those of a NaN too. bf16 and 8-bit floats are summed in f32."""
+    """Combine rows by halves, and then with an accumulator. bf16 and 8-bit floats are summed in f32.
+
+    A row alone keeps its bits, those of a NaN too.
+    """
     if len(rows) == 1 and acc is None:
         return np.asarray(rows[0])
     working = element
