@@ -60,7 +60,7 @@ class VectorLowerContract(Pass):
 
     def _lowered(self, op: ir.Operation, outer: ir.Operation | None) -> ir.Value:
         if outer is not None and len(outer.operands) > 1:
-            self.fail(outer, "cannot be lowered, as it passes something through a contraction")
+            self.fail(outer, "cannot be lowered because it has a pass-through value")
         maps = _maps(op)
         lhs, rhs, *acc = op.operands
         result = op.results[0].type
@@ -72,7 +72,7 @@ class VectorLowerContract(Pass):
         is_float = isinstance(element, ir.FloatType)
         combine = kind.scalar_op(element)
         if not combine:
-            self.fail(op, f"combines {element} by '{kind.value}', which is not for such elements")
+            self.fail(op, f"'{kind.value}' is not supported for elements of type {element}")
         sides = [_Side(m, v, reduced, kept, sizes, element) for m, v in zip(maps, (lhs, rhs))]
         flags = None
         if outer is not None:

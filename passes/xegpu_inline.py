@@ -44,13 +44,15 @@ class XeGPUInline(Pass):
     def _inline(self, call: ir.Operation, functions: Functions, around: Sequence[ir.Operation]) -> None:
         callee = functions.called(call)
         if callee in around:
-            self.fail(call, "is recursive", "vISA kernels have no stack")
+            self.fail(call, "is recursive", "vISA kernels do not have a stack")
         blocks = callee.regions[0].blocks
         if len(blocks) == 0:
             return
         if len(blocks) > 1:
             self.fail(
-                call, "calls a function with unstructured control flow", "xegpu-lift-cf makes scf ops of branches"
+                call,
+                "calls a function with unstructured control flow",
+                "run xegpu-lift-cf first, which converts branches to scf ops",
             )
         *body, end = (inner.operation for inner in blocks[0].operations)
         known = dict(zip(blocks[0].arguments, call.operands))

@@ -62,11 +62,11 @@ class XeGPULowerLoops(Pass):
             self.fail(
                 op,
                 "is mapped to blocks or threads",
-                "map it before, as by transform.gpu.map_nested_forall_to_threads or convert-parallel-loops-to-gpu",
+                "first run transform.gpu.map_nested_forall_to_threads or convert-parallel-loops-to-gpu",
             )
         tensors = any(str(v.type).startswith("tensor<") for v in (*op.operands, *op.results))
         if tensors and (op.name in _PARALLEL or op.name.startswith("linalg.")):
-            self.fail(op, "works on tensors", "kernels work on memrefs: run one-shot-bufferize before")
+            self.fail(op, "works on tensors", "kernels require memrefs; run one-shot-bufferize first")
 
 
 def _as_linalg(copy: ir.Operation) -> None:

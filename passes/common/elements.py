@@ -27,8 +27,8 @@ def message_element(element: ir.Type) -> str | None:
 
 def no_messages(element: ir.Type) -> tuple[str, str]:
     """The error message and note for elements that no message supports."""
-    note = "messages have elements of 8, 16, 32 and 64 bits, and indices; truth values can be kept as i8"
-    return f"accesses elements of type {element}, which no message has", note
+    note = "messages support elements of 8, 16, 32 and 64 bits, and index; store i1 as i8"
+    return f"accesses elements of type {element}, which messages do not support", note
 
 
 def with_index(value: ir.Value, element: ir.Type) -> ir.Value:
@@ -59,7 +59,7 @@ def check_elements(func: ir.Operation) -> None:
         elements += [TensorDesc.decode(t).element for t in map(str, filter(is_desc, kinds))]
         narrow = next((e for e in elements if e not in ("i1", "index") and bit_width(e) < 8), None)
         if narrow:
-            note = "xegpu-emulate-narrow-types makes bytes of them"
+            note = "xegpu-emulate-narrow-types packs them into bytes"
             emit_error(op, f"accesses elements of type {narrow}, which have no addresses", note)
 
 
@@ -100,8 +100,8 @@ def byte_memref(kind: ir.MemRefType) -> ir.MemRefType:
             shape[-1] = -(-shape[-1] // each)
         if strides[-1] != 1:
             known = "known to be " if strides[-1] == unknown else ""
-            message = f"has {kind}, whose innermost stride is not {known}1, so that elements do not fill bytes"
-            raise ValueError(message, "let its type say that the innermost stride is 1, as in strided<[?, 1]>")
+            message = f"has {kind}, whose innermost stride is not {known}1, so elements do not fill bytes"
+            raise ValueError(message, "use a type whose innermost stride is 1, such as strided<[?, 1]>")
     if plain:
         return ir.MemRefType.get(shape, byte, memory_space=kind.memory_space)
     for step in (*strides[:-1], offset):

@@ -58,8 +58,8 @@ def kind_of(op: ir.Operation) -> CombiningKind:
     )
     kind = next((kind for kind in CombiningKind if kind.scalar_op(element) == inner[0].name), None)
     if kind is None or not combines or list(inner[1].operands) != list(inner[0].results):
-        note = "name the operation: gpu.all_reduce add"
-        emit_error(op, "has a region that is not a single op of arith on both arguments", note)
+        note = "specify the operation, for example gpu.all_reduce add"
+        emit_error(op, "region must be a single arith op on both arguments", note)
     return kind
 
 

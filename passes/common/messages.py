@@ -159,7 +159,10 @@ def block_problem(block: BlockShape, target: Target, store: bool = False) -> Pro
     if problem is None:
         return None
     if target.block2d is None:
-        return (f"needs 2D block messages, which target {target.name} lacks", "use 1D or scattered descriptors")
+        return (
+            f"requires 2D block messages, which target '{target.name}' does not support",
+            "use 1D or scattered descriptors",
+        )
     return (f"a 2D block {'store' if store else 'load'} {problem[0]}", *problem[1:])
 
 
@@ -179,7 +182,7 @@ def lanes_problem(desc: TensorDesc, target: Target, name: str, **values: Any) ->
             return (f"as '{name}' {problem[0]}", *problem[1:])
     most = 32 if target.grf_bytes == 64 else 16
     if desc.lanes > most:
-        return (f"has {desc.lanes} lanes, but a message of target {target.name} has at most {most}",)
+        return (f"has {desc.lanes} lanes, but a message on target '{target.name}' supports at most {most}",)
     return None
 
 
@@ -193,6 +196,6 @@ def scaled_problem(target: Target) -> Problem:
     if "bdpas" not in target.absent:
         return None
     return (
-        f"needs bdpas, which target {target.name} lacks",
-        "target cri has it; elsewhere bring the scales into bf16 factors, and use xegpu.dpas",
+        f"requires bdpas, which target '{target.name}' does not support",
+        "target 'cri' supports it; on other targets multiply bf16 factors by their scales, and use xegpu.dpas",
     )

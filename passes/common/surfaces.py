@@ -111,9 +111,9 @@ def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None =
     if problem is not None or len(desc.shape) < 2:
         return problem
     if desc.in_slm:
-        return "lies in shared local memory, which has no 2D block messages"
+        return "is in shared local memory, where 2D block messages are not supported"
     if target.block2d is None:
-        return f"needs 2D block messages, which target {target.name} lacks"
+        return f"requires 2D block messages, which target '{target.name}' does not support"
     size = desc.bits // 8
     width, pitch = found.extents[-1], found.strides[-2]
     start = _start_divisor(view.source) if found.start is None else found.start
@@ -124,9 +124,9 @@ def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None =
     in_bytes += outer
     marked = is_unaligned(view, unaligned)
     if problem is None and marked and None in in_bytes:
-        return "is not known to be aligned as 2D block messages need it"
+        return "is not known to have the alignment that 2D block messages require"
     if problem is None and unaligned is not None and marked and found.extents[-2] is None:
-        return f"is not known to have at most {target.block2d.most_extent} rows, as 2D block messages need it"
+        return f"is not known to have at most {target.block2d.most_extent} rows, which 2D block messages require"
     return problem
 
 
@@ -156,7 +156,7 @@ def column_problem(view: Any, size: int, limits: Block2DLimits, trusted: bool) -
         column = 0 if trusted else divisor(view.offsets[-1])
     if column * size % limits.column_granule == 0:
         return None
-    return f"begins at columns that are not multiples of {limits.column_granule} bytes, as 2D block messages need"
+    return f"begins at columns that are not multiples of {limits.column_granule} bytes, which 2D block messages require"
 
 
 def _start_divisor(source: ir.Value) -> int | None:

@@ -65,7 +65,7 @@ def element_problem(element: str) -> Problem:
     try:
         register_type(element)
     except ValueError as e:
-        return (str(e), "there are 8, 16, 32 and 64 bits; pack narrower elements")
+        return (str(e), "supported widths are 8, 16, 32 and 64 bits; pack narrower elements")
     return None
 
 
@@ -81,8 +81,8 @@ def caches_problem(view: Any, instruction: str, write: bool = False) -> Problem:
     pairs = ", ".join(f"{words[a]}/{words.get(b, b)}" for a, b in known if a in words)
     a, b = pair.split(".")
     return (
-        f"has no message with cache hints {words[a]}/{words[b]} for L1/L3",
-        f"there are {pairs}; a level without a hint is {'written back' if write else 'cached'}",
+        f"cache hints {words[a]}/{words[b]} for L1/L3 are not supported",
+        f"supported pairs are {pairs}; a level without a hint is {'written back' if write else 'cached'}",
     )
 
 
@@ -155,15 +155,15 @@ def _desc_problem(desc: TensorDesc) -> Problem:
         return problem
     if len(desc.shape) > 1 and desc.in_slm:
         return (
-            "of a 2D block in shared local memory has no message",
+            "of a 2D block in shared local memory is not supported",
             "use 1D descriptors of its rows, or a scattered descriptor",
         )
     if any(n != 1 for n in desc.shape[:-2]):
-        return (f"of a block of {len(desc.shape)} dimensions has no message", SPLITS)
+        return (f"of a block of {len(desc.shape)} dimensions is not supported", SPLITS)
     if len(desc.shape) == 1:
         size = desc.shape[0] * bit_width(desc.element) // 8
         if len(line_pieces(size)) > 1:
-            return (f"of {size} bytes takes more than one message", SPLITS)
+            return (f"of {size} bytes requires more than one message", SPLITS)
     return None
 
 
@@ -205,7 +205,7 @@ def block_access(kernel: Kernel, op: ir.Operation) -> Problem:
 
 def _remedy(block: BlockShape) -> str:
     if block.transpose and block.size < 32:
-        return "xegpu-legalize transposes units of 32 bits, as transpose_bit_width = 32 does, and separates them"
+        return "xegpu-legalize transposes units of 32 bits, as with transpose_bit_width = 32, and splits them"
     return SPLITS
 
 
@@ -245,9 +245,9 @@ def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
         return problem
     if desc.bits == 8 and is_float(desc.element) and view.kind.name != "assign":
         if desc.element not in BYTE_FLOATS:
-            return (f"there is no arithmetic on {desc.element}", "update f16 or f32 elements, or assign")
+            return (f"arithmetic on {desc.element} is not supported", "update f16 or f32, or use 'assign'")
         if desc.element == "f8E5M2" and "fcvt" in kernel.target.absent:
-            return (f"of {desc.element} needs fcvt, which target {kernel.target.name} lacks",)
+            return (f"of {desc.element} requires fcvt, which target '{kernel.target.name}' does not support",)
     operation = atomic_message_of(view, desc.element, desc.in_slm, kernel.target)
     second = _DATA if operation == "icas" else Raw(None)
     problem = lanes_problem(desc, kernel.target, f"lsc_atomic_{operation}", src0=_DATA, src1=second)
@@ -268,16 +268,19 @@ def dpas(kernel: Kernel, op: ir.Operation) -> Problem:
     for precision in (w_precision, a_precision):
         if precision not in target.dpas_precisions:
             known = ", ".join(target.dpas_precisions)
-            return (f"target {target.name} has no precision {precision}", f"it has {known}")
+            return (f"target '{target.name}' does not support precision {precision}", f"it supports {known}")
     acc = d if view.acc is None else shape_and_element(view.acc.type)[1]
     problem = types_problem(w_precision, a_precision, register_type(d), register_type(acc))
     if problem:
         return (problem,)
     if not target.dpas_half_accumulators and {"bf16", "f16"} & {d, acc}:
-        return (f"target {target.name} accumulates {w_precision} in f32 alone", "use f32, and truncate the result")
+        return (
+            f"target '{target.name}' supports only f32 accumulators for {w_precision}",
+            "use f32 and truncate the result",
+        )
     if n not in target.dpas_exec_sizes:
         remedy = SPLITS if target.dpas_columns(n) else f"pad B to a multiple of {target.dpas_exec_size} columns"
-        return (f"has {n} columns, but target {target.name} multiplies {target.dpas_exec_size}", remedy)
+        return (f"has {n} columns, but target '{target.name}' requires {target.dpas_exec_size}", remedy)
     if m > MAX_REPEAT_COUNT:
         return (f"has {m} rows, but the repeat count is at most {MAX_REPEAT_COUNT}", SPLITS)
     k = math.prod(a_shape) // m
@@ -291,7 +294,7 @@ def dpas(kernel: Kernel, op: ir.Operation) -> Problem:
 @rule("xegpu.truncf")
 def truncf(kernel: Kernel, op: ir.Operation) -> Problem:
     """Report that there is no instruction; `xegpu-legalize` rewrites the op as arithmetic on bits."""
-    return (f"to {_element(op.results[0])} has no instruction", REWRITES)
+    return (f"to {_element(op.results[0])} has no vISA instruction", REWRITES)
 
 
 @rule("xegpu.dpas_mx")
@@ -338,10 +341,10 @@ def alloc_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
     """Check that the target has this number of named barriers."""
     most = kernel.target.named_barriers
     if most == 0:
-        return (f"target {kernel.target.name} has no named barriers", "use gpu.barrier")
+        return (f"target '{kernel.target.name}' does not support named barriers", "use gpu.barrier")
     count = _constant(op.opview.count) if op.opview.nbarrier_num is None else op.opview.nbarrier_num
     if count is not None and count > most:
-        return (f"has {count} named barriers, but target {kernel.target.name} has {most}",)
+        return (f"allocates {count} named barriers, but target '{kernel.target.name}' supports at most {most}",)
     return None
 
 
@@ -354,18 +357,18 @@ def init_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
 def _barrier_number(kernel: Kernel, op: ir.Operation) -> Problem:
     """Check that the kernel has the barrier."""
     if kernel.target.named_barriers == 0:
-        return (f"target {kernel.target.name} has no named barriers", "use gpu.barrier")
+        return (f"target '{kernel.target.name}' does not support named barriers", "use gpu.barrier")
     if kernel.barriers == 0:
-        return ("has no barrier to name", "xegpu.alloc_nbarrier says how many the kernel has")
+        return ("uses a named barrier, but the kernel allocates none", "use xegpu.alloc_nbarrier")
     number = _constant(op.opview.nbarrier_id)
     if number is not None and kernel.barriers is not None and number >= kernel.barriers:
-        return (f"names barrier {number}, but the kernel has {kernel.barriers}", "they are counted from 0")
+        return (f"uses named barrier {number}, but the kernel allocates {kernel.barriers}", "numbers begin at 0")
     return None
 
 
 def _too_many_threads(kernel: Kernel, threads: int | None) -> Problem:
     if threads is not None and not 1 <= threads <= kernel.target.threads:
-        return (f"waits for {threads} threads, but a workgroup has 1 to {kernel.target.threads}",)
+        return (f"number of threads must be 1 to {kernel.target.threads}, but got {threads}",)
     return None
 
 
@@ -374,7 +377,7 @@ def create_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
     """Check that the kernel has the barrier, and that all its threads both arrive and wait."""
     if _constant(op.opview.nbarrier_role) != 0:
         return (
-            "must have the role 0, of threads that produce and consume",
+            "role must be 0, that of threads that both arrive and wait",
             "use one barrier for each direction, with xegpu.init_nbarrier",
         )
     return _barrier_number(kernel, op) or _too_many_threads(kernel, op.opview.num_producers)
@@ -406,8 +409,8 @@ def _shared(kernel: Kernel, memrefs: list[ir.MemRefType]) -> Problem:
         if kernel.slm_bytes > limit >= before:
             kib = -(-kernel.slm_bytes // 1024)
             return (
-                f"makes {kib} KiB of shared local memory, but target {kernel.target.name} has {limit >> 10} KiB",
-                "a workgroup has it in common, and what is allocated lasts as long as the workgroup",
+                f"requires {kib} KiB of shared local memory, but target '{kernel.target.name}' has {limit >> 10} KiB",
+                "allocations in shared local memory are live until the workgroup ends",
             )
     return None
 
@@ -423,11 +426,11 @@ def convert(kernel: Kernel, op: ir.Operation) -> Problem:
     for element in (source, to):
         if bit_width(element) == 8 and element not in BYTE_FLOATS:
             where = "from" if element == source else "to"
-            return (f"there is no conversion {where} {element}", f"there is one of {' and '.join(BYTE_FLOATS)}")
+            return (f"conversion {where} {element} is not supported", f"use {' or '.join(BYTE_FLOATS)}")
     if op.name == "arith.truncf" and ((to in BYTE_FLOATS and source != "f16") or (source == "f64" and to in _NARROW)):
-        return (f"from {source} to {to} has no instruction", REWRITES)
+        return (f"from {source} to {to} has no vISA instruction", REWRITES)
     if "f8E5M2" in (source, to) and "fcvt" in kernel.target.absent:
-        return (f"from {source} to {to} needs fcvt, which target {kernel.target.name} lacks",)
+        return (f"from {source} to {to} requires fcvt, which target '{kernel.target.name}' does not support",)
     return None
 
 
@@ -437,7 +440,7 @@ def convert_integers(kernel: Kernel, op: ir.Operation) -> Problem:
     for element in (_element(op.operands[0]), _element(op.results[0])):
         if is_float(element) and bit_width(element) == 8:
             remedy = REWRITES if element in BYTE_FLOATS else "convert in memory"
-            return (f"there is no conversion between integers and {element}", remedy)
+            return (f"conversion between integers and {element} is not supported", remedy)
     return None
 
 
@@ -453,15 +456,15 @@ def compute(kernel: Kernel, op: ir.Operation) -> Problem:
         return None
     if (bit_width(element) == 8 or element == "bf16") and op.name not in ("arith.negf", "math.absf"):
         remedy = REWRITES if element in (*BYTE_FLOATS, "bf16") else "convert to f16 or f32 in memory"
-        return (f"there is no arithmetic on {element}", remedy)
+        return (f"arithmetic on {element} is not supported", remedy)
     if element == "f64":
         if op.name in ("arith.divf", "math.sqrt") and not kernel.target.double_math:
-            what = "does not divide f64" if op.name == "arith.divf" else "has no roots of f64"
-            return (f"target {kernel.target.name} {what}", "use f32")
+            what = "does not divide f64" if op.name == "arith.divf" else "has no f64 square root"
+            return (f"target '{kernel.target.name}' {what}", "use f32")
         if op.name in REWRITTEN_OF_F64:
-            return ("of f64 has no instruction", REWRITES)
+            return ("of f64 has no vISA instruction", REWRITES)
         if op.name.startswith("math.") and op.name not in ("math.fma", "math.absf", "math.sqrt"):
-            return ("of f64 has no instruction", "use f32")
+            return ("of f64 has no vISA instruction", "use f32")
     return None
 
 

@@ -106,9 +106,9 @@ def transfer(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> 
     access = Transfer(op)
     layout, memory = d.layout(op, access.vector), access.memref
     if not isinstance(memory.type, ir.MemRefType):
-        emit_error(op, f"cannot be distributed, as it accesses {memory.type} and not a memref")
+        emit_error(op, f"cannot be distributed because it accesses {memory.type} instead of a memref")
     if isinstance(ir.MemRefType(memory.type).element_type, ir.VectorType):
-        emit_error(op, "cannot be distributed, as its elements are vectors themselves")
+        emit_error(op, "cannot be distributed because its elements are vectors")
     own = access.mask or mask
     part = None
     if own is not None:

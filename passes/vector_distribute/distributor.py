@@ -54,7 +54,7 @@ def distribute(func: ir.Operation, subgroup_size: int) -> None:
 def elementwise(d: Distributor, op: ir.Operation) -> None:
     """Apply the same op to parts."""
     if relation(op) is None:
-        d.fail("cannot be distributed", "its vectors differ in shape")
+        d.fail("cannot be distributed", "its vectors must have the same shape")
     types = [d.part_type(d.layout(op, r), element_of(r)) if r in d.layouts else r.type for r in op.results]
     d.replace_parts(op, *like(op, types, [d.part(v) for v in op.operands]).results)
 
@@ -121,8 +121,8 @@ class Distributor(Conversion):
                 message = f"has a layout with {ids.tile[i]} {ids.what} tiles in dimension {i}, but a stride of 0"
                 emit_error(op, message, "a distributed vector holds one tile")
             if present is None and ids.period > 1 and self.func.name == "gpu.func":
-                message = f"has a layout over {ids.period} subgroups, but the kernel does not say how many it has"
-                emit_error(op, message, "say it by known_block_size, the work items of a workgroup")
+                message = f"has a layout over {ids.period} subgroups, but the number of subgroups is not known"
+                emit_error(op, message, "set known_block_size, the number of work items in a workgroup")
             if present and present % ids.period:
                 what = "lanes" if ids.what == "thread" else "subgroups"
                 emit_error(op, f"has a layout over {ids.period} {what}, but there are {present}", str(layout))
@@ -134,8 +134,8 @@ class Distributor(Conversion):
             return None
         total = math.prod(int(n) for n in ir.DenseI32ArrayAttr(self.func.attributes["known_block_size"]))
         if total % self.subgroup_size:
-            message = f"has workgroups of {total} work items, which are no whole subgroups of {self.subgroup_size}"
-            emit_error(self.func, message, "every lane has a part of each vector, so none may be missing")
+            message = f"workgroup size {total} must be a multiple of the subgroup size {self.subgroup_size}"
+            emit_error(self.func, message, "every lane holds a part of each vector")
         return total // self.subgroup_size
 
     def layout(self, op: ir.Operation, value: ir.Value) -> NestedLayout:
@@ -146,8 +146,8 @@ class Distributor(Conversion):
         """
         found = self.layouts.get(value)
         if found is None:
-            message = f"cannot be distributed, as no layout is known for its {value.type}"
-            emit_error(op, message, "give it one with iree_vector_ext.to_layout")
+            message = f"cannot be distributed because the layout of its {value.type} is not known"
+            emit_error(op, message, "set the layout with iree_vector_ext.to_layout")
         return found
 
     def part_type(self, layout: NestedLayout, element: ir.Type) -> ir.Type:

@@ -56,7 +56,7 @@ def _gathered(d: Distributor, gather: ir.Operation, mask: ir.Value) -> ir.Value:
 def _passed(d: Distributor, op: ir.Operation, inner: ir.Operation | None, made: ir.Value) -> ir.Value:
     """Select the result where the mask is set, and the passthrough elsewhere."""
     if inner is None or inner.name != "vector.transfer_read":
-        emit_error(op, "cannot be distributed, as it passes something through", "masked reads may")
+        emit_error(op, "with a pass-through value cannot be distributed", "a masked vector.transfer_read can have one")
     layout, over = d.layout(op, op.results[0]), masked_over(inner)
     assert over is not None
     d.layout(op, op.operands[0])

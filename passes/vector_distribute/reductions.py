@@ -71,8 +71,8 @@ class Reduction:
         if n & (n - 1) or stride & (stride - 1):
             emit_error(
                 self.op,
-                f"cannot be distributed, as dimension {dim} is over {n} lanes with a stride of {stride}",
-                "lanes are reduced by an exclusive or of their numbers, which takes powers of two",
+                f"cannot be distributed because dimension {dim} is over {n} lanes with a stride of {stride}",
+                "a reduction over lanes requires their number and stride to be powers of two",
             )
         for k in range(n.bit_length() - 1):
             partial = self.combine(partial, self._shuffled(partial, stride << k))

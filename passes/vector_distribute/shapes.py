@@ -133,6 +133,6 @@ def shape_cast(d: Distributor, op: ir.Operation) -> None:
             try:
                 reshape(d.layouts[known], shape_of(other))
             except LayoutError as e:
-                message = f"cannot be distributed, as its {other.type} is given no layout and none follows"
-                emit_error(op, message, str(e), "give it one with iree_vector_ext.to_layout")
+                message = f"cannot be distributed because the layout of its {other.type} is not known"
+                emit_error(op, message, str(e), "set the layout with iree_vector_ext.to_layout")
     d.replace_parts(op, converted(d, d.part(given), d.layout(op, given), d.layout(op, made)))

@@ -37,7 +37,7 @@ class _Memref:
 
     def __init__(self, owner: Pass, op: ir.Operation, value: ir.Value, indices: Sequence[ir.Value]) -> None:
         if not isinstance(value.type, ir.MemRefType):
-            owner.fail(op, f"accesses {value.type}, which lies in no memory", "bufferize it before")
+            owner.fail(op, f"accesses {value.type}, which is not in memory", "run bufferization first")
         self.value, self.indices = value, list(indices)
         self.type = ir.MemRefType(value.type)
         self.element = self.type.element_type
@@ -55,7 +55,7 @@ class _Memref:
     def line(self, added: Sequence[int], count: int) -> ir.Value:
         """The descriptor of consecutive elements, from the indices and what is added to them."""
         if self.type.get_strides_and_offset()[0][-1] != 1:
-            self._owner.fail(self._op, f"needs an innermost stride of 1, but {self.type} has another")
+            self._owner.fail(self._op, f"requires an innermost stride of 1, but got {self.type}")
         places = [build.index(build.add(i, a)) for i, a in zip(self.indices, added)]
         row = build.subview(self.value, places, [*[1] * (self.rank - 1), count], 1)
         scope = "memory_scope = slm, " if self.slm else ""

@@ -181,7 +181,10 @@ def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
             f"let its columns be multiples of {each}, for example by arith.muli",
             "or create its descriptor beside the store, in VC mode, from a memref without a shape",
         )
-    remark(view.operation, "updates bytes that its rows share with others by compare and swap: it may begin within one")
+    remark(
+        view.operation,
+        "updates bytes shared with other elements by compare-and-swap loops: it may begin within a byte",
+    )
     source, offsets = e.one(found[0]), _numbers(e, found[1])
     held, byte = e.packed(view.value), bytes_before(offsets[-1], each)
     *rows, size = shape_of(held)

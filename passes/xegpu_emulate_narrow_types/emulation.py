@@ -46,8 +46,8 @@ def emulate(func: ir.Operation) -> None:
     body = func.regions[0].blocks[0]
     for argument in body.arguments:
         if bits_of(argument.type):
-            note = "pass bytes, and take the elements out by vector.bitcast"
-            emit_error(func, f"has an argument of type {argument.type}, which no register holds", note)
+            note = "pass bytes, and extract the elements with vector.bitcast"
+            emit_error(func, f"argument of type {argument.type} is not supported", note)
     conversion = Emulation(func)
     ops = list(body.operations)
     for argument in body.arguments:
@@ -169,7 +169,7 @@ class Emulation(Conversion):
             rows, columns = attr.map.wi_data
             if columns % each:
                 what = f"a work item's {rows}x{columns} elements of {desc.element}, which do not fill bytes"
-                self.fail(f"takes {what}", "work items share no bytes: let wi_data be whole bytes of a row")
+                self.fail(f"takes {what}", "set wi_data to whole bytes of a row")
             attr = replace(attr, map=replace(attr.map, wi_data=(rows, columns // each)))
         return TensorDesc((*desc.shape[:-1], desc.shape[-1] // each), "i8", attr).to_ir()
 
@@ -182,7 +182,7 @@ class Emulation(Conversion):
             DiagnosticError: if the vector's rows do not fill bytes.
         """
         if not self.is_packed(value.type):
-            self.fail(f"needs bytes, which {value.type} does not fill")
+            self.fail(f"requires whole bytes, but got {value.type}")
         return self.one(value)
 
     def unpacked(self, value: ir.Value, signed: bool | None = None) -> ir.Value:
@@ -244,8 +244,8 @@ class Emulation(Conversion):
 
     def no_pattern(self, op: ir.Operation) -> None:
         kinds = dict.fromkeys(str(v.type) for v in (*op.operands, *op.results) if is_narrow(v.type))
-        note = "extend the elements to i8, or let memory have i8 and take the elements out by vector.bitcast"
-        self.fail(f"has no form for {', '.join(kinds)}", note)
+        note = "extend the elements to i8, or load i8 and extract the elements with vector.bitcast"
+        self.fail(f"is not supported for {', '.join(kinds)}", note)
 
 
 def shifted(value: ir.Value, name: str, by: int) -> ir.Value:

@@ -98,7 +98,7 @@ def dim(e: Emulation, op: ir.Operation) -> None:
     kind = ir.MemRefType(source.type)
     number = constant_of(which)
     if number is None:
-        e.fail("needs a constant dimension")
+        e.fail("requires a constant dimension")
     if kind.shape[number] != _UNKNOWN:
         found = build.index(kind.shape[number])
     else:
@@ -192,7 +192,7 @@ def atomic_rmw(e: Emulation, op: ir.Operation) -> None:
     value, memref, *indices = op.operands
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value).name
     if kind != "assign" and kind not in _KINDS:
-        e.fail(f"has no form for {kind} of {memref.type}")
+        e.fail(f"{kind} of {memref.type} is not supported")
     element, own = _Element(e, memref, list(map(build.known, indices))), e.one(value)
     e.replace(op, (element.assign(own) if kind == "assign" else element.combine(kind, own),))
 

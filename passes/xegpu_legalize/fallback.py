@@ -378,7 +378,7 @@ def _access(low: Legalization, op: ir.Operation, layout: Place, vector: tuple[in
 
 def _say(low: Legalization, op: ir.Operation, count: int, what: str) -> None:
     """Emit the remark on the messages that replace a 2D block message."""
-    why = low.plan.surfaces.problem(op.opview.tdesc) or "has rows that no 2D block message stores"
+    why = low.plan.surfaces.problem(op.opview.tdesc) or "has rows that 2D block messages cannot store"
     instead = "1D messages" if len(TensorDesc.of(op.opview.tdesc).shape) == 1 else "2D block messages"
     remark(op, f"takes {count} {what}{'s' * (count != 1)} in place of {instead}: its tensor {why}")
 

@@ -82,7 +82,7 @@ class Surfaces(Struct):
                 other.operation,
                 f"has an address of type {other.source.type}, but control flow passes its descriptor on as one with "
                 f"those of other sources, and no 2D block message serves it: its tensor {self.problem(desc)}",
-                "addresses of type i64 go with memrefs",
+                "use addresses of type i64 in control flow that also passes memrefs",
             )
         stepped = any(stride_problem(tensor_of(view)) for view in made)
         return Place(rank, kinds.pop(), stepped)

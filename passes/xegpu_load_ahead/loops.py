@@ -122,7 +122,7 @@ def _check_room(loop: ir.Operation, loads: Sequence[_Load], target: Target, regi
             f"cannot load ahead: it carries {carried} registers, and {ahead} more would hold what it loads, but a "
             f"thread has {registers}"
         )
-        emit_error(loop, message, "smaller steps, or smaller tiles, take fewer")
+        emit_error(loop, message, "smaller steps or tiles require fewer registers")
 
 
 def _registers(values: Sequence[ir.Value], target: Target) -> int:

@@ -21,8 +21,8 @@ from xegpu_py.ir.diagnostics import Diagnostic, position_of
 def _check(w: Widener, op: ir.Operation) -> None:
     view = op.opview
     if view.mode == Mode.VC:
-        because = Diagnostic("note", "the kernel is of work items on account of this", position_of(w.because.location))
-        w.fail("is in VC mode, but the kernel is of work items", "leave the mode out", because)
+        because = Diagnostic("note", "this op makes the kernel a SIMT kernel", position_of(w.because.location))
+        w.fail("is in VC mode, but the kernel is in SIMT mode", "remove 'mode = vc'", because)
     w.require_convergence("works on a block of the whole subgroup")
     for value in (*op.operands, *op.results):
         if is_desc(value):
@@ -78,14 +78,14 @@ def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -
     if len(found) > 1:
         w.fail(
             f"has a {role} whose elements are distributed in {len(found)} different ways",
-            "its loads and stores have different sg_maps: which one the fragment follows is not known",
+            "its loads and stores have different sg_maps, so the fragment's distribution is ambiguous",
         )
     if found:
         return found[0]
     try:
         return of_registers(shape, w.lanes, bit_width(str(element_of(value))))
     except ValueError:
-        w.fail(f"has a {role} {value.type} for which no descriptor gives an sg_map")
+        w.fail(f"cannot infer the sg_map of its {role} {value.type} from a descriptor")
 
 
 @pattern("xegpu.dpas", "xegpu.dpas_mx")
@@ -158,4 +158,4 @@ def named_barrier(w: Widener, op: ir.Operation) -> None:
 @pattern("xegpu.create_tdesc", "xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.update_offset")
 def scattered(w: Widener, op: ir.Operation) -> None:
     """Refuse scattered descriptors, which exist only in VC mode (RFC, create_tdesc)."""
-    w.fail("is for kernels in VC mode", "in a kernel of work items use memref.load, memref.store or memref.atomic_rmw")
+    w.fail("is supported only in VC mode", "use memref.load, memref.store or memref.atomic_rmw in SIMT mode")

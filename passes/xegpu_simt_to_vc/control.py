@@ -185,4 +185,4 @@ def index_switch(w: Widener, op: ir.Operation) -> None:
 def call(w: Widener, op: ir.Operation) -> None:
     """Refuse calls: functions of work items must be inlined."""
     name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-    w.fail(f"calls '{name}'", "xegpu-inline puts into a kernel what it calls, where that has a body")
+    w.fail(f"calls '{name}'", "run xegpu-inline first, which inlines functions that have a body")

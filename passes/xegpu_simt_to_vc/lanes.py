@@ -48,8 +48,8 @@ def widen_kernel(func: ir.Operation, count: int, placements: Placements, because
         DiagnosticError: at the op that cannot be rewritten.
     """
     if len(func.regions[0].blocks) != 1:
-        message = "kernels of work items must have structured control flow"
-        emit_error(func, message, "xegpu-lift-cf makes scf ops of branches")
+        message = "SIMT kernels must have structured control flow"
+        emit_error(func, message, "run xegpu-lift-cf first, which converts branches to scf ops")
     check_elements(func)
     size = func.attributes.get("known_block_size")
     w = Widener(func, count, placements, because, tuple(size) if isinstance(size, ir.DenseI32ArrayAttr) else None)
@@ -170,8 +170,8 @@ def shuffle(w: Widener, op: ir.Operation) -> None:
     known_width = constant_of(width)
     if known_width is None or known_width < 1 or known_width & (known_width - 1) or known_width > w.lanes:
         w.fail(
-            f"has a width that is no constant power of two up to the subgroup's {w.lanes} lanes",
-            "the width is what the lanes are divided into",
+            f"width must be a constant power of two up to the subgroup's {w.lanes} lanes",
+            "the lanes are divided into groups of the width",
         )
     lane = lane_of_broadcast(op, w.lanes)
     if lane is not None:
@@ -228,7 +228,7 @@ def subgroup_broadcast(w: Widener, op: ir.Operation) -> None:
         return
     lane = constant_of(op.operands[1]) if len(op.operands) > 1 else 0
     if lane is None:
-        w.fail("needs a constant lane", "use gpu.shuffle idx")
+        w.fail("requires a constant lane", "use gpu.shuffle idx")
     w.replace(op, w.value_of_lane(op.operands[0], lane))
 
 

@@ -105,7 +105,7 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
     inner = walk(op)[1:]
     for found in inner:
         if found.name.startswith("gpu."):
-            w.fail(f"has {found.name} in its region", "compute it before, and use the value")
+            w.fail(f"has {found.name} in its region", "compute the value before the op")
     own = {v for o in inner for v in o.results}
     own |= {a for o in (op, *inner) for r in o.regions for b in r.blocks for a in b.arguments}
     used = dict.fromkeys(v for o in inner for v in o.operands if v not in own)
@@ -141,7 +141,7 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
 def _of_lane(w: Widener, wide: ir.Value, value: ir.Value, lane: int) -> ir.Value:
     """One lane's value of a scalar."""
     if shape_of(value):
-        w.fail(f"uses a value of type {value.type} in its region", "extract the elements before")
+        w.fail(f"uses a value of type {value.type} in its region", "extract the elements before the op")
     return build.extract(wide, [lane])
 
 
@@ -149,7 +149,7 @@ def _of_lane(w: Widener, wide: ir.Value, value: ir.Value, lane: int) -> ir.Value
 def allocate(w: Widener, op: ir.Operation) -> None:
     """Allocate the workgroup's shared memory."""
     if not is_slm(ir.MemRefType(op.results[0].type).memory_space):
-        w.fail("is memory of one work item, which kernels of subgroups do not have", "use shared memory, of space 3")
+        w.fail("private memory of a work item is not supported", "use shared local memory, which is memory space 3")
     w.keep(op)
 
 

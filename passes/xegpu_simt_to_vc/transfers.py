@@ -79,7 +79,7 @@ def _transfer(w: Widener, op: ir.Operation) -> tuple[Transfer, ir.Value]:
     """A transfer, and its memref in the subgroup's program."""
     found = Transfer(op)
     if not isinstance(found.memref.type, ir.MemRefType):
-        w.fail(f"accesses {found.memref.type}, which lies in no memory", "bufferize it before")
+        w.fail(f"accesses {found.memref.type}, which is not in memory", "run bufferization first")
     return found, w.uniform(found.memref)
 
 

@@ -146,8 +146,8 @@ class Widener(Conversion):
         """A value that must be uniform."""
         if self.varies(value):
             self.fail(
-                f"needs a value of type {value.type} that is the same in all work items of the subgroup",
-                "this one depends on the work item's place in the subgroup, or on a block distributed by an sg_map",
+                f"requires a uniform value of type {value.type} across the subgroup",
+                "this value depends on the lane, or on a block distributed by an sg_map",
             )
         return self.held[value].value if value in self.held else value
 
@@ -156,7 +156,7 @@ class Widener(Conversion):
         for kind in (str(v.type) for v in values):
             if kind.startswith(("!", "memref<")):
                 note = "descriptors and memrefs must be uniform"
-                self.fail(f"has a value of type {kind} where work items diverge", note)
+                self.fail(f"has a divergent value of type {kind}", note)
 
     def wide(self, value: ir.Value) -> ir.Value:
         """The vector of all lanes' values, with the lanes as the innermost dimension."""
@@ -255,7 +255,7 @@ _INDEX_CASTS = {"index.casts": "arith.index_cast", "index.castu": "arith.index_c
 def elementwise(w: Widener, op: ir.Operation) -> None:
     """Apply an elementwise op to vectors of all lanes, with the operands' placement if they agree."""
     if not (op.name.startswith(_PER_ELEMENT) or op.name in _ALSO_PER_ELEMENT):
-        w.fail("cannot be done by work items of a subgroup", f"op '{op.name}' is none that SIMT kernels may contain")
+        w.fail("is not supported in SIMT kernels", f"there is no lowering of '{op.name}' in SIMT mode")
     name, attributes = op.name, attributes_of(op)
     if name == "index.cmp":
         predicate = PREDICATES.index(enumerator(attributes.pop("pred")))
@@ -263,7 +263,7 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
     elif name.startswith("index."):
         kind = name.removeprefix("index.")
         if kind not in _INDEX_OPS and name not in _INDEX_CASTS:
-            w.fail("cannot be done by work items of a subgroup", "write it with arith")
+            w.fail("is not supported in SIMT kernels", "write it with arith")
         name = _INDEX_CASTS.get(name, f"arith.{kind}i")
     result = op.results[0]
     w.require_numbers(op.results)

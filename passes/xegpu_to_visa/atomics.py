@@ -39,7 +39,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     swaps = view.expected is not None
     loops = operation == "icas" and (size == 1 or not swaps)
     if loops and not swaps:
-        remark(op, f"is a loop of compare and swap: there is no atomic message for {kind} of {desc.element}")
+        remark(op, f"becomes a compare-and-swap loop: there is no atomic message for {kind} of {desc.element}")
     value = low.reg(view.value, name)
     shape = atomic_shape(8 * size)
     result = emit.whole(name, lanes * chunk)

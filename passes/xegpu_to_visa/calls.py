@@ -29,9 +29,9 @@ def call(low: Lowering, op: ir.Operation) -> None:
     rule = next((r for n, r in INTRINSICS.items() if f"{name}.".startswith(f"{n}.")), None)
     if rule is None:
         if len(Functions(op).called(op).regions[0].blocks):
-            low.fail(f"calls '{name}'", "xegpu-inline puts into a kernel what it calls")
+            low.fail(f"calls '{name}'", "run xegpu-inline first")
         known = ", ".join(INTRINSICS)
-        low.fail(f"calls '{name}', which has no body", f"the functions that need none are {known}")
+        low.fail(f"calls undefined function '{name}'", f"functions that need no body are {known}")
     rule(low, op)
 
 
@@ -44,13 +44,13 @@ def srnd(low: Lowering, op: ir.Operation) -> None:
     rule = "; ".join(f"{a} to {b} with random bits of {', '.join(r)}" for a, (b, r) in _ROUNDED.items())
     types = [str(element_of(v)) for v in (*op.operands, *op.results)]
     if len(types) != 3 or len(set(map(shape_of, (*op.operands, *op.results)))) != 1:
-        low.fail("takes numbers and random bits of one shape, and gives numbers of that shape")
+        low.fail("values, random bits and result must have the same shape")
     source, random, narrow = types
     wanted, allowed = _ROUNDED.get(source, ("", ()))
     if narrow != wanted or random not in allowed:
         low.fail(f"cannot round {source} to {narrow} with random bits of {random}", f"srnd rounds {rule}")
     if "srnd" in low.target.absent:
-        low.fail(f"needs srnd, which target {low.target.name} lacks", "arith.truncf rounds to nearest even")
+        low.fail(f"requires srnd, which target '{low.target.name}' does not support", "arith.truncf rounds to even")
     emit = low.emit
     count, _, name = result_of(low, op)
     numbers = low.reg(op.operands[0])

@@ -36,7 +36,7 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     name = symbol_of(func)
     if len(body) != 1:
         message = f"kernel '{name}' has unstructured control flow, which cannot be lowered"
-        raise error_at(where, message, "xegpu-lift-cf makes scf ops of branches")
+        raise error_at(where, message, "run xegpu-lift-cf first, which converts branches to scf ops")
     block = body[0]
     emit = Emitter(target, where=where)
     limits = limits_of(func, target, limits or Limits())

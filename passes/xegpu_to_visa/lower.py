@@ -112,7 +112,7 @@ class Lowering(PatternDriver):
             found = pattern.get(op.name)
         if found is None:
             dialects = ", ".join(sorted({name.partition(".")[0] for name in pattern}))
-            self.fail("cannot be lowered to vISA", f"kernels may contain ops of {dialects}, but not all of them")
+            self.fail("cannot be lowered to vISA", f"kernels can contain supported ops of {dialects}")
         try:
             with self.emit.scope() if len(op.regions) else nullcontext():
                 found(self, op)
@@ -132,7 +132,7 @@ class Lowering(PatternDriver):
     def require_vc(self, op: ir.Operation) -> None:
         """Report an error for an op in SIMT mode."""
         if op.opview.mode != Mode.VC:
-            self.fail("in SIMT mode cannot be lowered to vISA", "write mode = vc, or run xegpu-simt-to-vc before")
+            self.fail("in SIMT mode cannot be lowered to vISA", "add 'mode = vc', or run xegpu-simt-to-vc first")
 
     def value(self, value: ir.Value) -> Value:
         """The registers, constant or handle of an SSA value. A splat is copied to registers for all elements."""
@@ -297,7 +297,7 @@ class Lowering(PatternDriver):
             return self._memref_argument(name, ir.MemRefType(argument.type))
         shape, element = shape_and_element(argument.type)
         if element == "i1":
-            raise ValueError(f"argument {index} of type {argument.type}: pass truth values as i8")
+            raise ValueError(f"argument {index} of type {argument.type} is not supported: pass i1 as i8")
         count = math.prod(shape)
         if element == "index":
             bounds = self.limits.argument

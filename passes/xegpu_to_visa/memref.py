@@ -159,12 +159,12 @@ def at_address(low: Lowering, op: ir.Operation) -> None:
         low.set(op, memory(low, op.operands[0]))
         return
     if len(op.operands) != 1 or not isinstance(result.type, ir.MemRefType):
-        low.fail("is lowered only where it makes a memref of an address, or tf32 of f32", "give it one operand, an i64")
+        low.fail("is supported only to convert an address to a memref, or f32 to tf32", "use one operand of type i64")
     kind = ir.MemRefType(result.type)
     strides, offset = kind.get_strides_and_offset()
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     if unknown in (*strides, offset):
-        low.fail(f"makes a memref whose strides or offset are not known, {kind}")
+        low.fail(f"result must have known strides and offset, but got {kind}")
     shape = tuple(low.index((1 << 62) if kind.is_dynamic_dim(i) else kind.shape[i]) for i in range(kind.rank))
     slm = is_slm(kind.memory_space)
     base = low.emit.as_type(low.emit.in_registers(low.numbers(op.operands[0])), "q")
@@ -178,7 +178,7 @@ def dim(low: Lowering, op: ir.Operation) -> None:
     """An extent."""
     index = low.numbers(op.operands[1])
     if not isinstance(index, Const):
-        low.fail("needs a constant dimension")
+        low.fail("requires a constant dimension")
     low.set(op, memory(low, op.operands[0]).shape[index.value])
 
 
@@ -201,7 +201,7 @@ def allocate(low: Lowering, op: ir.Operation) -> None:
     """Shared local memory."""
     memref = ir.MemRefType(op.results[0].type)
     if not is_slm(memref.memory_space):
-        low.fail("can allocate shared local memory alone", "give the memref memory space 3")
+        low.fail("can allocate only shared local memory", "use a memref in memory space 3")
     low.set(op, shared(low, memref))
 
 

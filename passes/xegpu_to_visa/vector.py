@@ -255,7 +255,7 @@ def broadcast(low: Lowering, op: ir.Operation) -> None:
 def extract(low: Lowering, op: ir.Operation) -> None:
     """An element, or all elements of the inner dimensions."""
     if len(op.operands) > 1:
-        low.fail("needs constant positions", "load the element from memory, or use a mask")
+        low.fail("requires constant positions", "load the element from memory, or use a mask")
     order = _positions(shape_of(op.operands[0]))[tuple(integers(op.attributes["static_position"]))]
     value = low.value(op.operands[0])
     if isinstance(value, Mask) and order.size == 1:
@@ -269,7 +269,7 @@ def extract(low: Lowering, op: ir.Operation) -> None:
 def insert(low: Lowering, op: ir.Operation) -> None:
     """A vector with an element, or all elements of the inner dimensions, replaced."""
     if len(op.operands) > 2:
-        low.fail("needs constant positions")
+        low.fail("requires constant positions")
     order = np.asarray(_positions(shape_of(op.results[0]))[tuple(integers(op.attributes["static_position"]))]).ravel()
     _insert(low, op, order)
 
@@ -539,7 +539,7 @@ def _mask_kind(low: Lowering, op: ir.Operation) -> str:
     kind = CombiningKind.of(op).value
     found = _MASK_KINDS.get(kind, kind)
     if found not in ("or", "and", "xor"):
-        low.fail(f"of kind {kind} is not defined for truth values")
+        low.fail(f"of kind {kind} is not supported for i1")
     return found
 
 

@@ -63,5 +63,5 @@ class TileConversion(Conversion):
         else:
             self.keep(op)
             if len(op.regions):
-                note = ["gpu-kernel-outlining makes a kernel of it"] if op.name == "gpu.launch" else []
-                self.fail("cannot stand in a kernel of tiles", *note)
+                note = ["run gpu-kernel-outlining first"] if op.name == "gpu.launch" else []
+                self.fail("is not supported in a kernel with tiles", *note)

@@ -51,8 +51,8 @@ def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
         what = "a tile's" if is_tile(value) else "the vector's"
         emit_error(
             op,
-            f"leaves it open which subgroup works on what: {what} map cannot be derived",
-            "give a wg_map to a tile or to xetile.tile_mma, or a 'map' to the op",
+            f"cannot infer {what} map, which assigns elements to subgroups",
+            "set a wg_map on a tile or on xetile.tile_mma, or 'map' on the op",
         )
 
 
@@ -85,8 +85,8 @@ def _convert_passed(op: ir.Operation, use: Use, wg_map: WgMap | None, layouts: L
     if is_tile(value) and layouts.get(value) != wg_map:
         emit_error(
             op,
-            f"makes tiles of {layouts.get(value)} and of {wg_map} one",
-            "give both the same wg_map; vectors that are stored to them are converted",
+            f"merges tiles with different maps, {layouts.get(value)} and {wg_map}",
+            "set the same wg_map on both; vectors stored to them are converted",
         )
     _insert_conversion(user, number, wg_map, layouts)
 

@@ -22,8 +22,8 @@ def kernels(root: ir.Operation) -> list[ir.Operation]:
                 if len(op.regions[0].blocks) != 1:
                     emit_error(
                         op,
-                        "has unstructured control flow, in which tiles cannot be lowered",
-                        "xegpu-lift-cf makes scf ops of branches between blocks",
+                        "has unstructured control flow, which is not supported with tiles",
+                        "run xegpu-lift-cf first, which converts branches to scf ops",
                     )
                 found.append(op)
     return found

@@ -271,7 +271,9 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
             for value in (user.operands[number] for user, number in uses):
                 if layouts.get(value) != given and not is_splat(value.owner):
                     emit_error(
-                        op, f"passes on {layouts.get(value)} as {given}", "xetile-infer-layout converts what differs"
+                        op,
+                        f"forwards a value with map {layouts.get(value)} as {given}",
+                        "run xetile-infer-layout, which inserts conversions",
                     )
         for result in op.results:
             if not (is_vector(result) or is_tile(result)):
@@ -279,7 +281,7 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
             wg_map = layouts.get(result)
             if wg_map is None:
                 if complete and not is_splat(op) and len(_shape(result)) <= 2:
-                    emit_error(op, "has no map", "xetile-infer-layout derives maps from those that are given")
+                    emit_error(op, "has no map", "run xetile-infer-layout, which infers maps from the given ones")
                 continue
             count = subgroups(wg_map)
             first = first or (count, wg_map)

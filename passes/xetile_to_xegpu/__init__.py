@@ -43,5 +43,5 @@ class XeTileToXeGPU(Pass):
 
         for func in kernels(op):
             if has_maps(func):
-                self.fail(func, "divides tiles among subgroups", "run xetile-wg-to-sg first")
+                self.fail(func, "distributes tiles over subgroups", "run xetile-wg-to-sg first")
             Lowering(func).run()

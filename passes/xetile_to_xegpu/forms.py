@@ -113,7 +113,7 @@ class TileForm(Struct):
                     root,
                     f"makes a tile of an address of type {root.operands[0].type}, which control flow makes one with "
                     "tiles of other sources",
-                    "addresses of type i64 go with memrefs",
+                    "use addresses of type i64 in control flow that also passes memrefs",
                 )
         return wide
 
@@ -168,8 +168,8 @@ class Forms:
             if not form.roots:
                 emit_error(
                     (form.users + form.atomics + form.updates or [func])[0],
-                    "has a tile that comes from outside of the kernel",
-                    "make the tile once, and move it by xetile.update_tile_offset",
+                    "uses a tile that is created outside of the kernel",
+                    "create the tile in the kernel, and move it with xetile.update_tile_offset",
                 )
 
     def tile(self, value: ir.Value) -> TileForm:

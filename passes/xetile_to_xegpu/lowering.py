@@ -47,7 +47,7 @@ class Lowering(TileConversion):
         super().__init__(func)
         for argument in func.regions[0].blocks[0].arguments:
             if is_tile(argument):
-                emit_error(func, f"has an argument of type {Tile.of(argument)}", "make tiles in the kernel, of memrefs")
+                emit_error(func, f"has an argument of type {Tile.of(argument)}", "create the tile in the kernel")
         unaligned = {*unaligned_arguments(func, "xetile.unaligned"), *unaligned_arguments(func)}
         if unaligned:
             func.attributes[UNALIGNED] = ir.DenseI64ArrayAttr.get(sorted(unaligned))

@@ -72,7 +72,7 @@ class Distribution(TileConversion):
                 self.func,
                 f"exchanges {self.subgroup.slm_bytes} bytes through shared local memory, but target "
                 f"{self.target.name} has {self.target.slm_bytes}",
-                "choose maps that give subgroups more of the elements that they use, or smaller tiles",
+                "use maps under which subgroups own more of the elements that they use, or smaller tiles",
             )
 
     def own(self, given: ir.Value) -> WgTiles:

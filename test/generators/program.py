@@ -141,9 +141,9 @@ def difference(
 
 
 LIMITS: dict[str, str] = {
-    r"needs fcvt, which target dg2 lacks": "dg2 has no conversions of f8E5M2",
-    r"target dg2 does not divide f64": "dg2 has no division of f64",
-    r"target dg2 has no roots of f64": "dg2 has no square roots of f64",
+    r"requires fcvt, which target 'dg2' does not support": "dg2 has no conversions of f8E5M2",
+    r"target 'dg2' does not divide f64": "dg2 has no division of f64",
+    r"target 'dg2' has no f64 square root": "dg2 has no square roots of f64",
     r"variable '\w+' has \d+ bytes, but a thread has \d+": "a vector that each lane has whole exceeds the registers",
 }
 """Diagnostics by which a valid program may be refused, as regular expressions, and why: limits of a target."""

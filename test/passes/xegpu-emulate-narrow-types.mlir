@@ -98,8 +98,8 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %all = arith.constant dense<true> : vector<16xi1>
     %zeros = arith.constant dense<0> : vector<16xi4>
-    // expected-error @+2 {{'vector.gather' op has no form for memref<64xi4>, vector<16xi4>}}
-    // expected-note @+1 {{extend the elements to i8, or let memory have i8 and take the elements out by vector.bitcast}}
+    // expected-error @+2 {{'vector.gather' op is not supported for memref<64xi4>, vector<16xi4>}}
+    // expected-note @+1 {{extend the elements to i8, or load i8 and extract the elements with vector.bitcast}}
     %v = vector.gather %a[%c0] [%o], %all, %zeros : memref<64xi4>, vector<16xindex>, vector<16xi1>, vector<16xi4> into vector<16xi4>
     gpu.return
   }
@@ -108,8 +108,8 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // expected-error @+2 {{has an argument of type vector<16xi4>, which no register holds}}
-  // expected-note @+1 {{pass bytes, and take the elements out by vector.bitcast}}
+  // expected-error @+2 {{argument of type vector<16xi4> is not supported}}
+  // expected-note @+1 {{pass bytes, and extract the elements with vector.bitcast}}
   gpu.func @registers(%a: vector<16xi4>) kernel {
     gpu.return
   }
@@ -120,7 +120,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @columns_of_work_items(%b: memref<64x16xi4>) kernel {
     // expected-error @+2 {{'xegpu.create_nd_tdesc' op takes a work item's 8x1 elements of i4, which do not fill bytes}}
-    // expected-note @+1 {{work items share no bytes: let wi_data be whole bytes of a row}}
+    // expected-note @+1 {{set wi_data to whole bytes of a row}}
     %d = xegpu.create_nd_tdesc %b[0, 0] : memref<64x16xi4>
       -> !xegpu.tensor_desc<64x16xi4, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [8, 1]>>
     gpu.return

@@ -3,7 +3,7 @@
 gpu.module @m {
   func.func @again(%x: i32) -> i32 {
     // expected-error @below {{'func.call' op is recursive}}
-    // expected-note @below {{vISA kernels have no stack}}
+    // expected-note @below {{vISA kernels do not have a stack}}
     %y = func.call @again(%x) : (i32) -> i32
     return %y : i32
   }
@@ -25,7 +25,7 @@ gpu.module @m {
   }
   gpu.func @calls(%x: i1) kernel {
     // expected-error @below {{'func.call' op calls a function with unstructured control flow}}
-    // expected-note @below {{xegpu-lift-cf makes scf ops of branches}}
+    // expected-note @below {{run xegpu-lift-cf first, which converts branches to scf ops}}
     %y = func.call @jumps(%x) : (i1) -> i1
     gpu.return
   }

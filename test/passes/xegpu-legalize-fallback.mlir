@@ -60,7 +60,7 @@ gpu.module @m {
     %m = memref.alloc() : memref<8x16xf32, 3>
     %d0 = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<8x16xf32, 3> -> !xegpu.tensor_desc<1x16xf32, memory_scope = slm>
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%d = %d0) -> (!xegpu.tensor_desc<1x16xf32, memory_scope = slm>) {
-      // expected-remark @+1 {{takes 1 scatter in place of 2D block messages: its tensor lies in shared local memory, which has no 2D block messages}}
+      // expected-remark @+1 {{takes 1 scatter in place of 2D block messages: its tensor is in shared local memory, where 2D block messages are not supported}}
       xegpu.store_nd %v, %d {mode = vc} : vector<1x16xf32>, !xegpu.tensor_desc<1x16xf32, memory_scope = slm>
       %e = xegpu.update_nd_offset %d, [1, 0] {mode = vc} : !xegpu.tensor_desc<1x16xf32, memory_scope = slm> -> !xegpu.tensor_desc<1x16xf32, memory_scope = slm>
       scf.yield %e : !xegpu.tensor_desc<1x16xf32, memory_scope = slm>
@@ -82,7 +82,7 @@ gpu.module @m {
     %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<?x?xf32> -> !xegpu.tensor_desc<8x16xf32>
     %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
     %e = xegpu.create_nd_tdesc %o[0, 0] {mode = vc} : memref<?x?xf32> -> !xegpu.tensor_desc<8x16xf32>
-    // expected-remark @+1 {{its tensor is not known to be aligned as 2D block messages need it}}
+    // expected-remark @+1 {{its tensor is not known to have the alignment that 2D block messages require}}
     xegpu.store_nd %x, %e {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
     gpu.return
   }
@@ -98,7 +98,7 @@ gpu.module @m {
   gpu.func @narrow(%m: memref<64x64xf16>) kernel {
     %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x3xf16>
     %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x3xf16> -> vector<8x3xf16>
-    // expected-remark @+1 {{has rows that no 2D block message stores}}
+    // expected-remark @+1 {{has rows that 2D block messages cannot store}}
     xegpu.store_nd %x, %d {mode = vc} : vector<8x3xf16>, !xegpu.tensor_desc<8x3xf16>
     gpu.return
   }

@@ -23,7 +23,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @nibbles(%m: memref<64x64xi4>) kernel {
     // expected-error @+2 {{'xegpu.create_nd_tdesc' op accesses elements of type i4, which have no addresses}}
-    // expected-note @+1 {{xegpu-emulate-narrow-types makes bytes of them}}
+    // expected-note @+1 {{xegpu-emulate-narrow-types packs them into bytes}}
     %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xi4> -> !xegpu.tensor_desc<8x64xi4>
     %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x64xi4> -> vector<8x64xi4>
     gpu.return

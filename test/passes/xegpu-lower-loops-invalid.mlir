@@ -3,7 +3,7 @@
 gpu.module @m {
   gpu.func @mapped(%m: memref<64xf32>, %x: f32) kernel {
     // expected-error @below {{'scf.forall' op is mapped to blocks or threads}}
-    // expected-note @below {{map it before, as by transform.gpu.map_nested_forall_to_threads}}
+    // expected-note @below {{first run transform.gpu.map_nested_forall_to_threads}}
     scf.forall (%i) in (64) {
       memref.store %x, %m[%i] : memref<64xf32>
     } {mapping = [#gpu.thread<x>]}
@@ -16,7 +16,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @tensors(%t: tensor<64xf32>, %x: f32) kernel {
     // expected-error @below {{'linalg.fill' op works on tensors}}
-    // expected-note @below {{kernels work on memrefs: run one-shot-bufferize before}}
+    // expected-note @below {{kernels require memrefs; run one-shot-bufferize first}}
     %r = linalg.fill ins(%x : f32) outs(%t : tensor<64xf32>) -> tensor<64xf32>
     gpu.return
   }

@@ -16,7 +16,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @matrices(%m: memref<4x64x64xf32>) kernel {
     %d = xegpu.create_nd_tdesc %m[0, 0, 0] {mode = vc} : memref<4x64x64xf32> -> !xegpu.tensor_desc<2x8x16xf32>
-    // expected-error @+2 {{of a block of 3 dimensions has no message}}
+    // expected-error @+2 {{of a block of 3 dimensions is not supported}}
     // expected-note @+1 {{xegpu-legalize splits it}}
     %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<2x8x16xf32> -> vector<2x8x16xf32>
     gpu.return
@@ -52,7 +52,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @integers(%x: vector<16xi32>) kernel {
-    // expected-error @+2 {{there is no conversion between integers and f8E5M2}}
+    // expected-error @+2 {{conversion between integers and f8E5M2 is not supported}}
     // expected-note @+1 {{xegpu-legalize rewrites it}}
     %y = arith.sitofp %x : vector<16xi32> to vector<16xf8E5M2>
     gpu.return

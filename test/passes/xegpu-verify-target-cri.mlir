@@ -14,7 +14,7 @@ gpu.module @m {
     // expected-note @+1 {{xegpu-legalize splits it}}
     %2 = xegpu.dpas_mx %fit, %wide {mode = vc} : (vector<8x32xf8E5M2>, vector<8x32x4xf8E5M2>) -> vector<8x32xf32>
     %3 = xegpu.dpas_mx %fit, %b {mode = vc} : (vector<8x32xf8E5M2>, vector<8x16x4xf8E5M2>) -> vector<8x16xf32>
-    // expected-error @+2 {{to f8E5M2 has no instruction}}
+    // expected-error @+2 {{to f8E5M2 has no vISA instruction}}
     // expected-note @+1 {{xegpu-legalize rewrites it}}
     %4 = xegpu.truncf %x : vector<16xf16> -> vector<16xf8E5M2>
     gpu.return

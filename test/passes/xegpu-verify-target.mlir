@@ -64,7 +64,7 @@ gpu.module @m {
     %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
     // expected-error @+3 {{a 2D block load cannot transpose elements of 16 bits}}
     // expected-note @+2 {{it transposes 32 and 64 bits}}
-    // expected-note @+1 {{xegpu-legalize transposes units of 32 bits, as transpose_bit_width = 32 does, and separates them}}
+    // expected-note @+1 {{xegpu-legalize transposes units of 32 bits, as with transpose_bit_width = 32, and splits them}}
     %x = xegpu.load_nd %d {transpose = [1, 0], mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<16x8xf16>
     gpu.return
   }
@@ -93,7 +93,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @blocks_of_three_dimensions(%m: memref<4x64x64xf32>) kernel {
     %d = xegpu.create_nd_tdesc %m[0, 0, 0] {mode = vc} : memref<4x64x64xf32> -> !xegpu.tensor_desc<2x8x16xf32>
-    // expected-error @+2 {{of a block of 3 dimensions has no message}}
+    // expected-error @+2 {{of a block of 3 dimensions is not supported}}
     // expected-note @+1 {{xegpu-legalize splits it}}
     %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<2x8x16xf32> -> vector<2x8x16xf32>
     %e = xegpu.create_nd_tdesc %m[0, 0, 0] {mode = vc} : memref<4x64x64xf32> -> !xegpu.tensor_desc<1x8x16xf32>
@@ -113,7 +113,7 @@ gpu.module @m {
   gpu.func @long_line(%m: memref<4096xf32>) kernel {
     %d = xegpu.create_nd_tdesc %m[0] {mode = vc}
       : memref<4096xf32> -> !xegpu.tensor_desc<100xf32, #xegpu.tdesc_attr<boundary_check = false>>
-    // expected-error @+2 {{of 400 bytes takes more than one message}}
+    // expected-error @+2 {{of 400 bytes requires more than one message}}
     // expected-note @+1 {{xegpu-legalize splits it}}
     %x = xegpu.load_nd %d {mode = vc}
       : !xegpu.tensor_desc<100xf32, #xegpu.tdesc_attr<boundary_check = false>> -> vector<100xf32>
@@ -126,7 +126,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @elements_without_registers(%m: memref<64x128xi4>) kernel {
     // expected-error @+2 {{elements of type i4 have no register type}}
-    // expected-note @+1 {{there are 8, 16, 32 and 64 bits; pack narrower elements}}
+    // expected-note @+1 {{supported widths are 8, 16, 32 and 64 bits; pack narrower elements}}
     %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x128xi4> -> !xegpu.tensor_desc<8x16xi4>
     gpu.return
   }
@@ -139,7 +139,7 @@ gpu.module @m {
     %m = memref.alloc() : memref<64x64xf32, 3>
     %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc}
       : memref<64x64xf32, 3> -> !xegpu.tensor_desc<8x16xf32, #xegpu.tdesc_attr<memory_scope = slm>>
-    // expected-error @+2 {{of a 2D block in shared local memory has no message}}
+    // expected-error @+2 {{of a 2D block in shared local memory is not supported}}
     // expected-note @+1 {{use 1D descriptors of its rows, or a scattered descriptor}}
     %x = xegpu.load_nd %d {mode = vc}
       : !xegpu.tensor_desc<8x16xf32, #xegpu.tdesc_attr<memory_scope = slm>> -> vector<8x16xf32>
@@ -179,11 +179,11 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @cache_hints(%m: memref<64x64xf32>) kernel {
     %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
-    // expected-error @+2 {{has no message with cache hints uncached/streaming for L1/L3}}
-    // expected-note @+1 {{there are uncached/uncached, uncached/cached, cached/uncached, cached/cached, streaming/uncached, streaming/cached, read_invalidate/cached; a level without a hint is cached}}
+    // expected-error @+2 {{cache hints uncached/streaming for L1/L3 are not supported}}
+    // expected-note @+1 {{supported pairs are uncached/uncached, uncached/cached, cached/uncached, cached/cached, streaming/uncached, streaming/cached, read_invalidate/cached; a level without a hint is cached}}
     %x = xegpu.load_nd %d {mode = vc, l1_hint = uncached, l3_hint = streaming}
       : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
-    // expected-error @+2 {{has no message with cache hints write_back/uncached for L1/L3}}
+    // expected-error @+2 {{cache hints write_back/uncached for L1/L3 are not supported}}
     // expected-note @+1 {{a level without a hint is written back}}
     xegpu.store_nd %x, %d {mode = vc, l1_hint = write_back, l3_hint = uncached}
       : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
@@ -200,17 +200,17 @@ gpu.module @m {
     // expected-error @+2 {{has 16 rows, but the repeat count is at most 8}}
     // expected-note @+1 {{xegpu-legalize splits it}}
     %0 = xegpu.dpas %a, %b {mode = vc} : vector<16x8x2xf16>, vector<8x16x2xf16> -> vector<16x16xf32>
-    // expected-error @+2 {{has 32 columns, but target pvc multiplies 16}}
+    // expected-error @+2 {{has 32 columns, but target 'pvc' requires 16}}
     // expected-note @+1 {{xegpu-legalize splits it}}
     %1 = xegpu.dpas %a, %wide {mode = vc} : vector<16x8x2xf16>, vector<8x32x2xf16> -> vector<16x32xf32>
     // expected-error @+2 {{multiplies 32 elements along K, but hf x hf takes 16 at a time}}
     // expected-note @+1 {{xegpu-legalize splits it}}
     %2 = xegpu.dpas %long, %deep {mode = vc} : vector<8x16x2xf16>, vector<16x16x2xf16> -> vector<8x16xf32>
-    // expected-error @+2 {{has 10 columns, but target pvc multiplies 16}}
+    // expected-error @+2 {{has 10 columns, but target 'pvc' requires 16}}
     // expected-note @+1 {{pad B to a multiple of 16 columns}}
     %3 = xegpu.dpas %a, %ten {mode = vc} : vector<16x8x2xf16>, vector<8x10x2xf16> -> vector<16x10xf32>
-    // expected-error @+2 {{target pvc has no precision bf8}}
-    // expected-note @+1 {{it has u2, s2, u4, s4, u8, s8, bf, hf, tf32}}
+    // expected-error @+2 {{target 'pvc' does not support precision bf8}}
+    // expected-note @+1 {{it supports u2, s2, u4, s4, u8, s8, bf, hf, tf32}}
     %4 = xegpu.dpas %bytes, %others {mode = vc} : vector<8x4x4xf8E5M2>, vector<4x16x4xf8E5M2> -> vector<8x16xf32>
     gpu.return
   }
@@ -253,15 +253,15 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @barriers() kernel {
-    // expected-error @+1 {{has 33 named barriers, but target pvc has 32}}
+    // expected-error @+1 {{allocates 33 named barriers, but target 'pvc' supports at most 32}}
     xegpu.alloc_nbarrier 33
     %id = arith.constant 40 : i8
     %one = arith.constant 1 : i8
     %many = arith.constant 100 : i8
-    // expected-error @+2 {{names barrier 40, but the kernel has 33}}
-    // expected-note @+1 {{they are counted from 0}}
+    // expected-error @+2 {{uses named barrier 40, but the kernel allocates 33}}
+    // expected-note @+1 {{numbers begin at 0}}
     %0 = xegpu.init_nbarrier %id, %one : i8, i8 -> !xegpu.nbarrier
-    // expected-error @+1 {{waits for 100 threads, but a workgroup has 1 to 64}}
+    // expected-error @+1 {{number of threads must be 1 to 64, but got 100}}
     %1 = xegpu.init_nbarrier %one, %many : i8, i8 -> !xegpu.nbarrier
     gpu.return
   }
@@ -271,8 +271,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @no_barriers(%id: i8) kernel {
-    // expected-error @+2 {{has no barrier to name}}
-    // expected-note @+1 {{xegpu.alloc_nbarrier says how many the kernel has}}
+    // expected-error @+2 {{uses a named barrier, but the kernel allocates none}}
+    // expected-note @+1 {{use xegpu.alloc_nbarrier}}
     %0 = xegpu.init_nbarrier %id, %id : i8, i8 -> !xegpu.nbarrier
     gpu.return
   }
@@ -284,8 +284,8 @@ gpu.module @m {
   gpu.func @shared_memory() kernel {
     %0 = memref.alloc() : memref<16384xf32, 3>
     %1 = memref.alloc() : memref<16384xf32, 3>
-    // expected-error @+2 {{makes 129 KiB of shared local memory, but target pvc has 128 KiB}}
-    // expected-note @+1 {{a workgroup has it in common, and what is allocated lasts as long as the workgroup}}
+    // expected-error @+2 {{requires 129 KiB of shared local memory, but target 'pvc' has 128 KiB}}
+    // expected-note @+1 {{allocations in shared local memory are live until the workgroup ends}}
     %2 = memref.alloc() : memref<1xi8, 3>
     gpu.return
   }
@@ -297,18 +297,18 @@ gpu.module @m {
   gpu.func @numbers(%e4m3: vector<16xf8E4M3FN>, %e5m2: vector<16xf8E5M2>, %double: vector<16xf64>,
                     %i: vector<16xi64>, %f: vector<16xf32>) kernel {
     %0 = arith.extf %e4m3 : vector<16xf8E4M3FN> to vector<16xf32>
-    // expected-error @+2 {{there is no arithmetic on f8E4M3FN}}
+    // expected-error @+2 {{arithmetic on f8E4M3FN is not supported}}
     // expected-note @+1 {{xegpu-legalize rewrites it}}
     %1 = arith.addf %e4m3, %e4m3 : vector<16xf8E4M3FN>
-    // expected-error @+2 {{there is no arithmetic on f8E5M2}}
+    // expected-error @+2 {{arithmetic on f8E5M2 is not supported}}
     // expected-note @+1 {{xegpu-legalize rewrites it}}
     %2 = arith.addf %e5m2, %e5m2 : vector<16xf8E5M2>
-    // expected-error @+2 {{of f64 has no instruction}}
+    // expected-error @+2 {{of f64 has no vISA instruction}}
     // expected-note @+1 {{use f32}}
     %3 = math.exp %double : vector<16xf64>
     %4 = arith.divsi %i, %i : vector<16xi64>
     %5 = arith.remf %f, %f : vector<16xf32>
-    // expected-error @+2 {{of f64 has no instruction}}
+    // expected-error @+2 {{of f64 has no vISA instruction}}
     // expected-note @+1 {{xegpu-legalize rewrites it}}
     %6 = math.floor %double : vector<16xf64>
     gpu.return

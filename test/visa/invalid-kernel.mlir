@@ -139,7 +139,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @no_end() kernel {
-    // expected-error @+2 {{kernel 'no_end' runs over its end}}
+    // expected-error @+2 {{kernel 'no_end' does not end with 'ret'}}
     // expected-note @+1 {{end it with 'ret (M1, 1)'}}
     visa.barrier
     gpu.return
@@ -151,9 +151,9 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @labels() kernel {
     visa.label L1
-    // expected-error @+1 {{'visa.label' op 'L1' is defined twice}}
+    // expected-error @+1 {{'visa.label' op redefinition of label 'L1'}}
     visa.label L1
-    // expected-error @+1 {{'visa.jmp' op jumps to label 'L2', which is not there}}
+    // expected-error @+1 {{'visa.jmp' op jumps to undefined label 'L2'}}
     visa.jmp (M1, 1) L2
     visa.ret (M1, 1)
     gpu.return
@@ -174,7 +174,7 @@ gpu.module @kernels attributes {visa.target = "pvcxt"} {
   gpu.func @on_its_own() kernel attributes {visa.target = "pvc"} {
     %F = visa.decl "F", f x 32, align = GRF
     %H = visa.decl "H", hf x 32, align = GRF
-    // expected-error @+1 {{'visa.srnd' op is not there on target pvc}}
+    // expected-error @+1 {{'visa.srnd' op is not supported on target 'pvc'}}
     visa.srnd (M1_NM, 16) %H(0,0)<1> %F(0,0)<1;1,0> %F(1,0)<1;1,0>
     visa.ret (M1, 1)
     gpu.return

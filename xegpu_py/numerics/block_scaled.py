@@ -56,7 +56,7 @@ def scaled_types_problem(W: str, A: str, dst_type: str, src0_type: str) -> str |
         src0_type: type of the accumulator.
     """
     if not {W, A} <= set(SCALED_PRECISIONS):
-        return f"precisions W = {W} and A = {A} cannot meet"
+        return f"precisions W = {W} and A = {A} cannot be multiplied"
     return types_problem(W, A, dst_type, src0_type, SCALED_FLOAT_TYPES)
 
 

@@ -206,7 +206,7 @@ def types_problem(
     """
     w, a = PRECISIONS[W], PRECISIONS[A]
     if w.is_float != a.is_float or (w.is_float and W != A and not {W, A} <= _MIXED):
-        return f"precisions W = {W} and A = {A} cannot meet"
+        return f"precisions W = {W} and A = {A} cannot be multiplied"
     legal_types = float_types[W] if w.is_float else ("d", "ud")
     for name, given in (("dst_type", dst_type), ("src0_type", src0_type)):
         if given not in legal_types:

@@ -104,7 +104,7 @@ def element_of(name: str) -> Element:
     if name == "index":
         return Element(name, 64, np.dtype(np.int64), np.dtype(np.int64))
     if not is_integer(name) or bit_width(name) > 64:
-        raise ValueError(f"has no rule for elements of type {name}")
+        raise ValueError(f"elements of type {name} are not supported by the reference evaluator")
     bits = bit_width(name)
     if bits == 1:
         return Element(name, 1, np.dtype(bool), np.dtype(np.uint8))

@@ -136,7 +136,7 @@ class Maps:
         if len(found) > 1:
             raise Fault(
                 f"has a {role} whose elements are distributed in {len(found)} different ways",
-                "its loads and stores have different sg_maps: which one the fragment follows is not known",
+                "its loads and stores have different sg_maps, so the fragment's distribution is ambiguous",
             )
         if found:
             return found[0]
@@ -144,7 +144,7 @@ class Maps:
         bits = bit_width(str(ir.VectorType(value.type).element_type))
         unit = math.prod(shape[2:]) if len(shape) > 2 else max(16 // bits, 1)
         if math.prod(shape) % (lanes * unit):
-            raise Fault(f"has a {role} for which no descriptor gives an sg_map")
+            raise Fault(f"cannot infer the sg_map of its {role} from a descriptor")
         order = np.arange(math.prod(shape)).reshape(-1, lanes, unit)
         return Placement(shape, order.transpose(1, 0, 2).reshape(lanes, -1))
 

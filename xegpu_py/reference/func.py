@@ -56,7 +56,7 @@ def _intrinsic(node: Node, name: str, operands: list[Any]) -> Array:
             "run it on the interpreter or the JIT",
         )
     if not f"{name}.".startswith("llvm.genx.srnd."):
-        raise Fault(f"calls '{name}', which has no body and stands for no instruction")
+        raise Fault(f"calls undefined function '{name}' and stands for no instruction")
     numbers, random = (np.asarray(v) for v in operands)
     pair = (node.operand_kind(0).element.name, node.element.name)
     if pair not in _ROUNDED:

@@ -28,7 +28,7 @@ def _of_items(lane: Lane) -> None:
     """Refuse ids that differ within a workgroup in kernels at workgroup level."""
     if lane.launch.whole:
         raise Fault(
-            "differs within a workgroup, but the kernel's vectors are of the whole workgroup",
+            "differs within a workgroup, but the kernel's vectors belong to the whole workgroup",
             "its tiles have a wg_map, or its vectors a layout; lower it to subgroups first",
         )
 

@@ -355,8 +355,8 @@ class Subgroup:
         if len(lanes) != len(self.present):
             missing = ", ".join(str(i) for i in self.present if i not in lanes)
             raise Fault(
-                f"is for the whole subgroup, but lanes {missing} have not come to it",
-                "blocks, dpas and barriers must not be in divergent control flow",
+                f"must be executed by the whole subgroup, but lanes {missing} do not reach it",
+                "block accesses, dpas and barriers must not be in divergent control flow",
             )
 
     def error(self, node: Node, fault: Fault, lane: int | None) -> DiagnosticError:

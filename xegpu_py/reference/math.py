@@ -24,7 +24,7 @@ _SINGLE = element_of("f32")
 def _by_single(function: Callable[..., Array], element: Element, *operands: Array) -> Array:
     """A function that is computed in f32, for any format."""
     if element.bits > 32:
-        raise Unknown(f"has no rule for the bits of its result in {element.name}", "compute in f32")
+        raise Unknown(f"result of type {element.name} has no specified rounding", "compute in f32")
     found = function(*(to_float(v, element, _SINGLE) for v in operands))
     return to_float(np.asarray(found), _SINGLE, element)
 
@@ -56,7 +56,7 @@ def _instruction(name: str, element: Element, a: Array) -> Array:
         return numerics.div(np.ones_like(a), numerics.sqrt(np.asarray(a), "df"), "df")
     if element.name in ("f16", "f64"):
         if element.name == "f64" and name not in _ALSO_F64:
-            raise Unknown("has no rule for the bits of its result in f64", "compute in f32")
+            raise Unknown("result of type f64 has no specified rounding", "compute in f32")
         assert element.format
         return function(np.asarray(a), element.format.name)
     return _by_single(lambda x: function(x, "f"), element, a)

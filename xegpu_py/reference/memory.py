@@ -301,7 +301,7 @@ def allocated(memory: Memory, kind: ir.MemRefType, name: str) -> MemRef:
     """
     element = element_of(str(kind.element_type))
     if not kind.has_static_shape:
-        raise Fault("allocates memory of a size that is not known", "give the memref a static shape")
+        raise Fault("allocates memory of unknown size", "use a memref with a static shape")
     strides, _ = kind.get_strides_and_offset()
     shape = tuple(kind.shape)
     count = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if math.prod(shape) else 0

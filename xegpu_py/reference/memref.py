@@ -198,7 +198,7 @@ def at_address(lane: Lane, node: Node, address: Any) -> Any:
         element = element_of(str(ir.MemRefType(result).element_type))
         return MemRef(address.memory, address.base, address.offset // each, shape, strides, element)
     if not isinstance(result, ir.MemRefType):
-        raise Fault("is evaluated only where it makes a memref of an address", "give it an i64")
+        raise Fault("is supported only to convert an address to a memref", "use an operand of type i64")
     kind = ir.MemRefType(result)
     memory = lane.workgroup.shared if is_shared(kind) else lane.launch.memory
     strides, offset = kind.get_strides_and_offset()
@@ -219,7 +219,7 @@ def view(node: Node, memref: MemRef, shift: Any, *sizes: Any) -> MemRef:
 def dim(node: Node, memref: MemRef, index: Any) -> Array:
     """An extent."""
     if not 0 <= int(index) < len(memref.shape):
-        raise Fault(f"asks for dimension {int(index)} of a memref that has {len(memref.shape)}")
+        raise Fault(f"dimension {int(index)} is out of range for a memref of rank {len(memref.shape)}")
     return np.asarray(memref.shape[int(index)], np.int64)
 
 

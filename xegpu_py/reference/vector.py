@@ -123,7 +123,7 @@ def insert_strided_slice(node: Node, value: Array, a: Array) -> Array:
 @evaluates("vector.scalable.extract", "vector.scalable.insert")
 def scalable(node: Node, *operands: Any) -> Array:
     """Scalable vectors are not supported."""
-    raise Fault("is for scalable vectors, which these GPUs have not")
+    raise Fault("requires scalable vectors, which Xe GPUs do not support")
 
 
 @evaluates("vector.shuffle")

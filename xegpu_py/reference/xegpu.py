@@ -467,7 +467,7 @@ def create_nbarrier(node: Node, number: Any, role: Any) -> Named:
 def _check_named(subgroup: Subgroup, barrier: Named) -> None:
     count = subgroup.workgroup.named_barriers
     if barrier.number >= max(count, 1):
-        raise Fault(f"uses named barrier {barrier.number}, but the workgroup has allocated {count}")
+        raise Fault(f"uses named barrier {barrier.number}, but the kernel allocates {count}")
 
 
 @controls("xegpu.nbarrier_arrive")

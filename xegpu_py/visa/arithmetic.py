@@ -49,7 +49,7 @@ def _mixed(sources: Sequence[str], types: Sequence[str]) -> Problem:
     if floats and len(floats) < len(sources):
         return (f"sources of {', '.join(sources)} mix integers and floats", "convert one of them by a mov")
     if floats and "df" in types and set(types) != {"df"}:
-        return ("f64 meets no other type", "convert by a mov")
+        return ("f64 cannot be combined with another type", "convert by a mov")
     return None
 
 
@@ -57,7 +57,10 @@ def _brain(inst: Instruction, target: Target) -> Problem:
     """bf can only be combined with bf and f."""
     types = set(_types(inst))
     if "bf" in types and not types <= {"bf", "f"}:
-        return (f"bf meets bf and f alone, not {', '.join(sorted(types - {'bf', 'f'}))}", "convert by a mov")
+        return (
+            f"bf can be combined only with bf and f, not {', '.join(sorted(types - {'bf', 'f'}))}",
+            "convert by a mov",
+        )
     return None
 
 
@@ -91,7 +94,7 @@ def _double_math(inst: Instruction, target: Target) -> Problem:
     if inst.saturate:
         return ("of f64 cannot saturate",)
     if not target.double_math:
-        return (f"target {target.name} has no {inst.name} of f64",)
+        return (f"target '{target.name}' does not support {inst.name} of f64",)
     regions = [v for v in inst.values.values() if isinstance(v, (Region, Destination))]
     if any(r.col or not r.reach(inst.exec_size)[1] for r in regions):
         return ("of f64 has operands that begin at a register and lie side by side",)
@@ -108,7 +111,7 @@ def _no_wide_product(inst: Instruction, target: Target) -> Problem:
 def _flags_or_none(inst: Instruction, target: Target) -> Problem:
     kinds = {isinstance(v, Flag) for v in inst.values.values()}
     if len(kinds) > 1:
-        return ("predicates meet predicates alone",)
+        return ("predicates can be combined only with predicates",)
     if kinds == {True} and inst.guard:
         return ("on predicates cannot be predicated",)
     return None
@@ -124,7 +127,7 @@ def _check_mov(inst: Instruction, target: Target) -> Problem:
         return None
     (other,) = source_types(inst)
     if (dst == "bf") != (other == "bf") and "f" not in (dst, other):
-        return (f"cannot convert {other} to {dst}", "bf is converted from and to f alone")
+        return (f"cannot convert {other} to {dst}", "bf can be converted only from and to f")
     if dst == other == "bf" and (inst.saturate or getattr(src, "modifier", "")):
         return ("of bf to bf can neither saturate nor have a source modifier",)
     return None
@@ -148,7 +151,7 @@ def _check_fcvt(inst: Instruction, target: Target) -> Problem:
         known = ", ".join(f"{s} to {d}" for d, s in _FCVT_PAIRS)
         return (f"cannot convert {src} to {dst}; it converts {known}", "FCVT.md: ub holds bf8, ud holds tf32")
     if dst == "ud" and not target.tf32_conversion:
-        return (f"to tf32 is not there on target {target.name}", "FCVT.md: PVC_XT and later have it")
+        return (f"to tf32 is not supported on target '{target.name}'", "FCVT.md: PVC_XT and later support it")
     return None
 
 

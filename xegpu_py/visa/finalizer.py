@@ -113,7 +113,7 @@ def _reason(output: str, status: int) -> str:
         and "!!!" not in line
     ]
     if status < 0:
-        return f"{PROGRAM} crashed (signal {-status}), as it does where variables do not fit the registers"
+        return f"{PROGRAM} crashed (signal {-status}), for example because variables exceed the registers"
     return f"{PROGRAM} does not accept it: " + ("; ".join(dict.fromkeys(kept)) or f"it ended with status {status}")
 
 

@@ -47,19 +47,20 @@ def _check_dpas(inst: Instruction, target: Target) -> Problem:
     w, a = inst["W"], inst["A"]
     for precision in (w, a):
         if precision not in target.dpas_precisions:
-            return (f"target {target.name} has no precision {precision}; it has {', '.join(target.dpas_precisions)}",)
+            known = ", ".join(target.dpas_precisions)
+            return (f"target '{target.name}' does not support precision {precision}", f"it supports {known}")
     if inst["SD"] not in target.dpas_depths:
         depths = ", ".join(map(str, target.dpas_depths))
-        return (f"target {target.name} has systolic depth {depths}, not {inst['SD']}",)
+        return (f"target '{target.name}' supports systolic depth {depths}, but got {inst['SD']}",)
     if inst.exec_size not in target.dpas_exec_sizes:
         sizes = " and ".join(map(str, target.dpas_exec_sizes))
-        return (f"target {target.name} has execution size {sizes}, not {inst.exec_size}",)
+        return (f"target '{target.name}' supports execution size {sizes}, but got {inst.exec_size}",)
     dst, acc = inst["dst"].var.type, inst["src0"].var
     problem = types_problem(w, a, dst, acc.type if acc else dst)
     if problem:
         return (problem, "DPAS.md, legal combinations of types and precisions")
     if not target.dpas_half_accumulators and {dst, acc.type if acc else dst} & {"bf", "hf"}:
-        return (f"target {target.name} accumulates {w} in f alone",)
+        return (f"target '{target.name}' supports only f accumulators for {w}",)
     for name in ("src1", "src2"):
         if (inst[name].var.type == "df") != (w == "df"):
             return (f"{name} of precision {w} must be of type {'df' if w == 'df' else 'd or ud'}",)
@@ -116,7 +117,7 @@ def _check_bdpas(inst: Instruction, target: Target) -> Problem:
     w, a, dst, acc = inst["W"], inst["A"], inst["dst"].var.type, inst["src0"].var
     problem = scaled_types_problem(w, a, dst, acc.type if acc else dst)
     if problem:
-        return (problem, "bf, hf and e2m1 meet themselves, and bf8 and hf8 each other")
+        return (problem, "both factors must be bf, hf or e2m1, or 8-bit floats (bf8, hf8)")
     for name, granule in (("src3", 16), ("src4", 8)):
         var = inst[name].var
         if not isinstance(var, Variable):

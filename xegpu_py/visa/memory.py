@@ -114,7 +114,7 @@ def _block_bytes(inst: Instruction, target: Target) -> int:
 def _blocks(inst: Instruction, target: Target, *, store: bool) -> Problem:
     limits, block = target.block2d, inst["block"]
     if limits is None:
-        return (f"is not there on target {target.name}, which has no 2D block messages",)
+        return (f"is not supported on target '{target.name}', which has no 2D block messages",)
     if block.size not in limits.counts:
         return (f"has no elements of {block.size} bits",)
     if store and (block.transpose or block.vnni or block.count != 1):
@@ -194,9 +194,9 @@ def _check_atomic(operation: str) -> Check:
         if [inst[f"src{i}"].var is not None for i in range(2)] != [i < wanted for i in range(2)]:
             return (f"has {wanted} operand{'s' * (wanted != 1)} besides the address",)
         if slm and adds_floats:
-            return ("is of ugm alone",)
+            return ("is supported only by ugm",)
         if slm and size == "d64" and operation != "icas":
-            return ("of d64 is of ugm alone", "icas is the one atomic operation that slm has of d64")
+            return ("of d64 is supported only by ugm", "icas is the one atomic operation that slm has of d64")
         if size not in ("d16c32", "d32", "d64"):
             return (f"is of d16c32, d32 and d64, not of {size}",)
         if operation[0] == "f" and size == "d64" and not adds_floats:

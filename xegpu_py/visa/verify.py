@@ -46,7 +46,7 @@ _TAKEN = frozenset(
     ]
 )
 """Names that Intel's finalizer keeps: words of its syntax, and variables of its own."""
-_KEEPS = "Intel's finalizer keeps it for itself"
+_KEEPS = "the name is reserved by Intel's finalizer"
 _NUMBERS = ("SimdSize", "SLMSize", "NBarrierCnt")
 """Kernel attributes that are numbers."""
 
@@ -77,7 +77,7 @@ def verify(program: Program, target: Target) -> list[Issue]:
         problem = instruction_problem(inst, target)
         spec = INSTRUCTIONS[inst.name]
         if problem is None and spec.jumps and inst["label"] not in program.labels:
-            problem = (f"jumps to label '{inst['label']}', which is not there",)
+            problem = (f"jumps to undefined label '{inst['label']}'",)
         if problem is None and spec.named_barrier:
             problem = _named_barrier(inst, program)
         if problem:
@@ -87,14 +87,14 @@ def verify(program: Program, target: Target) -> list[Issue]:
         if INSTRUCTIONS[inst.name].is_label:
             name = inst["label"]
             if name in labels:
-                issues.append(Issue(inst.where, f"'{name}' is defined twice", (), inst))
+                issues.append(Issue(inst.where, f"redefinition of label '{name}'", (), inst))
             if name in _TAKEN:
                 issues.append(Issue(inst.where, f"'{name}' cannot have this name", (_KEEPS,), inst))
             labels.add(name)
     last = INSTRUCTIONS[program.instructions[-1].name] if program.instructions else None
     if not issues and not (last and (last.ends or last.uniform)):
         where = program.instructions[-1].where if program.instructions else program.where
-        issues.append(Issue(where, f"kernel '{program.name}' runs over its end", ("end it with 'ret (M1, 1)'",)))
+        issues.append(Issue(where, f"kernel '{program.name}' does not end with 'ret'", ("end it with 'ret (M1, 1)'",)))
     return issues
 
 
@@ -109,9 +109,9 @@ def _named_barrier(inst: Instruction, program: Program) -> Problem:
     declared = int(program.attributes.get("NBarrierCnt", 0))
     number = inst["id"]
     if not declared:
-        return ("needs the kernel attribute NBarrierCnt, the number of named barriers",)
+        return ("requires the kernel attribute NBarrierCnt, the number of named barriers",)
     if isinstance(number, Immediate) and number.bits >= declared:
-        return (f"names barrier {number.bits}, but the kernel has {declared}", "their number is NBarrierCnt")
+        return (f"uses named barrier {number.bits}, but the kernel allocates {declared}", "set NBarrierCnt")
     return None
 
 
@@ -121,7 +121,7 @@ def _declarations(program: Program, target: Target) -> Iterator[Issue]:
     for var in declared:
         where = program.declared.get(var.name, program.where)
         if var.name in seen:
-            yield Issue(where, f"variable '{var.name}' is declared twice")
+            yield Issue(where, f"redefinition of variable '{var.name}'")
         seen.add(var.name)
         if var.name in _TAKEN:
             yield Issue(where, f"variable '{var.name}' cannot have this name", (_KEEPS,))
@@ -194,7 +194,7 @@ def instruction_problem(inst: Instruction, target: Target) -> Problem:
 def _instruction_problem(inst: Instruction, target: Target) -> Problem:
     spec = INSTRUCTIONS[inst.name]
     if inst.name in target.absent:
-        return (f"is not there on target {target.name}",)
+        return (f"is not supported on target '{target.name}'",)
     if spec.exec_sizes and inst.exec_size not in spec.exec_sizes:
         return (f"has execution size {', '.join(map(str, spec.exec_sizes))}, not {inst.exec_size}",)
     if inst.first_lane + inst.exec_size > LANES:
@@ -216,7 +216,7 @@ def _instruction_problem(inst: Instruction, target: Target) -> Problem:
     guard = inst.guard
     if guard is not None:
         if not isinstance(guard.var, Predicate):
-            return (f"is predicated by '{guard.var.name}', which is no predicate",)
+            return (f"is predicated by '{guard.var.name}', which is not a predicate",)
         if not guard.control and not spec.uniform:
             problem = _bits_problem(guard.var, inst)
             if problem:
@@ -260,7 +260,7 @@ def _reach_problem(slot: OperandSpec, inst: Instruction, target: Target) -> Prob
 
 def _flag_problem(slot: OperandSpec, value: Flag, inst: Instruction) -> Problem:
     if not isinstance(value.var, Predicate):
-        return (f"operand '{slot.name}' is '{value.var.name}', which is no predicate",)
+        return (f"operand '{slot.name}' is '{value.var.name}', which is not a predicate",)
     return None if slot.all_bits else _bits_problem(value.var, inst)
 
 

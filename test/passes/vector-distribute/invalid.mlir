@@ -28,9 +28,9 @@ func.func @outer_product(%a: vector<8xi32>, %b: vector<8xi32>, %v: vector<8x8xi3
 #grid = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [2, 2], subgroup_strides = [0, 0], thread_strides = [4, 1]>
 func.func @shape_cast(%v: vector<8x8xi32>) -> vector<64xi32> {
   %0 = iree_vector_ext.to_layout %v to layout(#grid) : vector<8x8xi32>
-  // expected-error @+3 {{'vector.shape_cast' op cannot be distributed, as its vector<64xi32> is given no layout and none follows}}
+  // expected-error @+3 {{'vector.shape_cast' op cannot be distributed because the layout of its vector<64xi32> is not known}}
   // expected-note @+2 {{dimension 0 of [64] would be 4 of thread_tile, 2 of element_tile, 4 of thread_tile, 2 of element_tile, from the outermost on}}
-  // expected-note @+1 {{give it one with iree_vector_ext.to_layout}}
+  // expected-note @+1 {{set the layout with iree_vector_ext.to_layout}}
   %1 = vector.shape_cast %0 : vector<8x8xi32> to vector<64xi32>
   return %1 : vector<64xi32>
 }
@@ -88,7 +88,7 @@ func.func @no_power_of_two(%v: vector<3xi32>) -> i32 {
 func.func @tensor(%t: tensor<64xi32>) -> vector<64xi32> {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0 : i32
-  // expected-error @+1 {{'vector.transfer_read' op cannot be distributed, as it accesses tensor<64xi32> and not a memref}}
+  // expected-error @+1 {{'vector.transfer_read' op cannot be distributed because it accesses tensor<64xi32> instead of a memref}}
   %v = vector.transfer_read %t[%c0], %zero {in_bounds = [true]} : tensor<64xi32>, vector<64xi32>
   %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
   return %0 : vector<64xi32>
@@ -99,9 +99,9 @@ func.func @tensor(%t: tensor<64xi32>) -> vector<64xi32> {
 #l = #iree_vector_ext.nested_layout<subgroup_tile = [2, 1], batch_tile = [1, 2], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [1, 2], subgroup_strides = [1, 0], thread_strides = [4, 1]>
 func.func @contract(%a: vector<8x16xf32>, %b: vector<16x4xf32>, %c: vector<8x4xf32>) -> vector<8x4xf32> {
   %0 = iree_vector_ext.to_layout %a to layout(#l) : vector<8x16xf32>
-  // expected-error @+1 {{'vector.contract' op cannot be distributed, as no layout is known for its vector<16x4xf32>}}
+  // expected-error @+1 {{'vector.contract' op cannot be distributed because the layout of its vector<16x4xf32> is not known}}
   %1 = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %0, %b, %c : vector<8x16xf32>, vector<16x4xf32> into vector<8x4xf32>
-  // expected-note @-1 {{give it one with iree_vector_ext.to_layout}}
+  // expected-note @-1 {{set the layout with iree_vector_ext.to_layout}}
   return %1 : vector<8x4xf32>
 }
 
@@ -111,8 +111,8 @@ func.func @contract(%a: vector<8x16xf32>, %b: vector<16x4xf32>, %c: vector<8x4xf
 #one = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [0], thread_strides = [1]>
 func.func @broadcast(%row: vector<16xf32>) -> vector<4x8x16xf32> {
   %0 = iree_vector_ext.to_layout %row to layout(#one) : vector<16xf32>
-  // expected-error @+2 {{'vector.broadcast' op cannot be distributed, as no layout is known for its vector<4x8x16xf32>}}
-  // expected-note @+1 {{give it one with iree_vector_ext.to_layout}}
+  // expected-error @+2 {{'vector.broadcast' op cannot be distributed because the layout of its vector<4x8x16xf32> is not known}}
+  // expected-note @+1 {{set the layout with iree_vector_ext.to_layout}}
   %1 = vector.broadcast %0 : vector<16xf32> to vector<4x8x16xf32>
   return %1 : vector<4x8x16xf32>
 }
@@ -122,8 +122,8 @@ func.func @broadcast(%row: vector<16xf32>) -> vector<4x8x16xf32> {
 #r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
 func.func @nothing_masked(%m: vector<64xi1>, %v: vector<64xf32>) -> vector<64xf32> {
   %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xf32>
-  // expected-error @+2 {{'vector.mask' op cannot be distributed, as it passes something through}}
-  // expected-note @+1 {{masked reads may}}
+  // expected-error @+2 {{'vector.mask' op with a pass-through value cannot be distributed}}
+  // expected-note @+1 {{a masked vector.transfer_read can have one}}
   %1 = vector.mask %m, %v { vector.yield %0 : vector<64xf32> } : vector<64xi1> -> vector<64xf32>
   return %1 : vector<64xf32>
 }
@@ -146,8 +146,8 @@ gpu.module @kernels {
   gpu.func @unknown_subgroups(%m: memref<64xi32>) kernel {
     %c0 = arith.constant 0 : index
     %zero = arith.constant 0 : i32
-    // expected-error @+2 {{'vector.transfer_read' op has a layout over 2 subgroups, but the kernel does not say how many it has}}
-    // expected-note @+1 {{say it by known_block_size, the work items of a workgroup}}
+    // expected-error @+2 {{'vector.transfer_read' op has a layout over 2 subgroups, but the number of subgroups is not known}}
+    // expected-note @+1 {{set known_block_size, the number of work items in a workgroup}}
     %v = vector.transfer_read %m[%c0], %zero {in_bounds = [true]} : memref<64xi32>, vector<64xi32>
     %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
     vector.transfer_write %0, %m[%c0] {in_bounds = [true]} : vector<64xi32>, memref<64xi32>
@@ -159,8 +159,8 @@ gpu.module @kernels {
 
 #r = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [4], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [0], thread_strides = [1]>
 gpu.module @kernels {
-  // expected-error @+2 {{'gpu.func' op has workgroups of 24 work items, which are no whole subgroups of 16}}
-  // expected-note @+1 {{every lane has a part of each vector, so none may be missing}}
+  // expected-error @+2 {{'gpu.func' op workgroup size 24 must be a multiple of the subgroup size 16}}
+  // expected-note @+1 {{every lane holds a part of each vector}}
   gpu.func @lanes_missing(%m: memref<64xi32>) kernel attributes {known_block_size = array<i32: 24, 1, 1>} {
     %c0 = arith.constant 0 : index
     %zero = arith.constant 0 : i32

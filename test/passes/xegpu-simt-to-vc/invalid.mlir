@@ -47,8 +47,8 @@ gpu.module @k {
 gpu.module @k {
   gpu.func @offset(%m: memref<8x64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
     %lane = gpu.lane_id
-    // expected-error @below {{'xegpu.create_nd_tdesc' op needs a value of type index that is the same in all work items of the subgroup}}
-    // expected-note @below {{this one depends on the work item's place in the subgroup, or on a block distributed by an sg_map}}
+    // expected-error @below {{'xegpu.create_nd_tdesc' op requires a uniform value of type index across the subgroup}}
+    // expected-note @below {{this value depends on the lane, or on a block distributed by an sg_map}}
     %t = xegpu.create_nd_tdesc %m[0, %lane] : memref<8x64xf32> -> !xegpu.tensor_desc<8x16xf32, #wide>
     gpu.return
   }
@@ -68,10 +68,10 @@ gpu.module @k {
 // -----
 
 gpu.module @k {
-  // expected-note @below {{the kernel is of work items on account of this}}
+  // expected-note @below {{this op makes the kernel a SIMT kernel}}
   gpu.func @mode(%m: memref<8x64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
-    // expected-error @below {{'xegpu.create_nd_tdesc' op is in VC mode, but the kernel is of work items}}
-    // expected-note @below {{leave the mode out}}
+    // expected-error @below {{'xegpu.create_nd_tdesc' op is in VC mode, but the kernel is in SIMT mode}}
+    // expected-note @below {{remove 'mode = vc'}}
     %t = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<8x64xf32> -> !xegpu.tensor_desc<8x16xf32>
     gpu.return
   }
@@ -82,8 +82,8 @@ gpu.module @k {
 gpu.module @k {
   gpu.func @gather(%a: i64) kernel attributes {xegpu.subgroup_size = 16 : i32} {
     %o = arith.constant dense<0> : vector<16xindex>
-    // expected-error @below {{'xegpu.create_tdesc' op is for kernels in VC mode}}
-    // expected-note @below {{in a kernel of work items use memref.load, memref.store or memref.atomic_rmw}}
+    // expected-error @below {{'xegpu.create_tdesc' op is supported only in VC mode}}
+    // expected-note @below {{use memref.load, memref.store or memref.atomic_rmw in SIMT mode}}
     %t = xegpu.create_tdesc %a, %o {mode = vc} : i64, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
     gpu.return
   }
@@ -105,7 +105,7 @@ gpu.module @k {
     %y = xegpu.load_nd %tb {vnni_axis = 0} : !xegpu.tensor_desc<16x16xf16, #pairs> -> vector<8x1x2xf16>
     %z = xegpu.load_nd %tc : !xegpu.tensor_desc<8x16xf32, #two> -> vector<4x2xf32>
     // expected-error @below {{'xegpu.dpas' op has a result whose elements are distributed in 2 different ways}}
-    // expected-note @below {{its loads and stores have different sg_maps: which one the fragment follows is not known}}
+    // expected-note @below {{its loads and stores have different sg_maps, so the fragment's distribution is ambiguous}}
     %d = xegpu.dpas %z, %x, %y : vector<4x2xf32>, vector<8x1xf16>, vector<8x1x2xf16> -> vector<4x2xf32>
     xegpu.store_nd %d, %td : vector<4x2xf32>, !xegpu.tensor_desc<8x16xf32, #other>
     gpu.return
@@ -116,8 +116,8 @@ gpu.module @k {
 
 gpu.module @k {
   gpu.func @private() kernel attributes {xegpu.subgroup_size = 16 : i32} {
-    // expected-error @below {{'memref.alloca' op is memory of one work item, which kernels of subgroups do not have}}
-    // expected-note @below {{use shared memory, of space 3}}
+    // expected-error @below {{'memref.alloca' op private memory of a work item is not supported}}
+    // expected-note @below {{use shared local memory, which is memory space 3}}
     %m = memref.alloca() : memref<4xf32>
     gpu.return
   }
@@ -131,8 +131,8 @@ gpu.module @k {
     %c5 = arith.constant 5 : i32
     %lane = gpu.lane_id
     %x = memref.load %m[%lane] : memref<?xf32>
-    // expected-error @below {{'gpu.shuffle' op has a width that is no constant power of two up to the subgroup's 16 lanes}}
-    // expected-note @below {{the width is what the lanes are divided into}}
+    // expected-error @below {{'gpu.shuffle' op width must be a constant power of two up to the subgroup's 16 lanes}}
+    // expected-note @below {{the lanes are divided into groups of the width}}
     %y, %v = gpu.shuffle xor %x, %c1, %c5 : f32
     gpu.return
   }
@@ -146,7 +146,7 @@ gpu.module @k {
   }
   gpu.func @calls(%x: i32) kernel attributes {xegpu.subgroup_size = 16 : i32} {
     // expected-error @below {{'func.call' op calls 'outside'}}
-    // expected-note @below {{xegpu-inline puts into a kernel what it calls, where that has a body}}
+    // expected-note @below {{run xegpu-inline first, which inlines functions that have a body}}
     %y = func.call @outside(%x) : (i32) -> i32
     gpu.return
   }
@@ -156,10 +156,10 @@ gpu.module @k {
 
 gpu.module @k {
   gpu.func @forgotten(%m: memref<8x64xf32>) kernel {
-    // expected-error @below {{'xegpu.create_nd_tdesc' op is in VC mode, but the kernel is of work items}}
-    // expected-note @below {{leave the mode out}}
+    // expected-error @below {{'xegpu.create_nd_tdesc' op is in VC mode, but the kernel is in SIMT mode}}
+    // expected-note @below {{remove 'mode = vc'}}
     %t = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<8x64xf32> -> !xegpu.tensor_desc<8x16xf32>
-    // expected-note @below {{the kernel is of work items on account of this}}
+    // expected-note @below {{this op makes the kernel a SIMT kernel}}
     %x = xegpu.load_nd %t : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
     gpu.return
   }
@@ -180,7 +180,7 @@ gpu.module @m {
   gpu.func @nibbles(%m: memref<64xi4>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
     %t = gpu.thread_id x
     // expected-error @+2 {{'memref.load' op accesses elements of type i4, which have no addresses}}
-    // expected-note @+1 {{xegpu-emulate-narrow-types makes bytes of them}}
+    // expected-note @+1 {{xegpu-emulate-narrow-types packs them into bytes}}
     %x = memref.load %m[%t] : memref<64xi4>
     gpu.return
   }

@@ -14,8 +14,8 @@ gpu.module @m {
     %by_columns = math.absf %zero {map = #columns} : vector<32x64xf32>
     xetile.store_tile %by_rows, %x : vector<32x64xf32>, !xetile.tile<32x64xf32>
     xetile.store_tile %by_columns, %y : vector<32x64xf32>, !xetile.tile<32x64xf32>
-    // expected-error @below {{'scf.if' op makes tiles of #xetile.wg_map<sg_layout = [1, 4], sg_data = [32, 16]> and of #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 64]> one}}
-    // expected-note @below {{give both the same wg_map; vectors that are stored to them are converted}}
+    // expected-error @below {{'scf.if' op merges tiles with different maps, #xetile.wg_map<sg_layout = [1, 4], sg_data = [32, 16]> and #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 64]>}}
+    // expected-note @below {{set the same wg_map on both; vectors stored to them are converted}}
     %t = scf.if %which -> (!xetile.tile<32x64xf32>) {
       scf.yield %x : !xetile.tile<32x64xf32>
     } else {

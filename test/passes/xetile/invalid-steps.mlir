@@ -4,7 +4,7 @@
 // Passes name the pass that must have run before.
 
 gpu.module @m {
-  // TILES: error: 'gpu.func' op divides tiles among subgroups
+  // TILES: error: 'gpu.func' op distributes tiles over subgroups
   // TILES: note: run xetile-wg-to-sg first
   gpu.func @product(%A: memref<32x32xbf16>, %B: memref<32x64xbf16>, %C: memref<32x64xf32>) kernel {
     %a = xetile.init_tile %A[0, 0] : memref<32x32xbf16> -> !xetile.tile<32x32xbf16>
@@ -15,7 +15,7 @@ gpu.module @m {
     %d = xetile.tile_mma %va, %vb {wg_map_c = <sg_layout = [4, 1], sg_data = [8, 64]>} : vector<32x32xbf16>, vector<32x64xbf16> -> vector<32x64xf32>
     xetile.store_tile %d, %c : vector<32x64xf32>, !xetile.tile<32x64xf32>
     // MAPS: error: 'xetile.init_tile' op has no map
-    // MAPS: note: xetile-infer-layout derives maps from those that are given
+    // MAPS: note: run xetile-infer-layout, which infers maps from the given ones
     %e = xetile.init_tile %C[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
     xetile.prefetch_tile %e : !xetile.tile<32x64xf32>
     gpu.return

@@ -8,7 +8,7 @@
 
 gpu.module @m {
   // expected-error @below {{'gpu.func' op exchanges 98304 bytes through shared local memory, but target dg2 has 65536}}
-  // expected-note @below {{choose maps that give subgroups more of the elements that they use, or smaller tiles}}
+  // expected-note @below {{use maps under which subgroups own more of the elements that they use, or smaller tiles}}
   gpu.func @too_much(%X: memref<128x192xf32>, %Y: memref<192x128xf32>) kernel {
     %t = xetile.init_tile %X[0, 0] : memref<128x192xf32> -> !t
     %u = xetile.init_tile %Y[0, 0] : memref<192x128xf32> -> !u

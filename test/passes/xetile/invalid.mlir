@@ -5,8 +5,8 @@
 gpu.module @m {
   gpu.func @open(%X: memref<32x64xf32>, %Y: memref<32x64xf32>) kernel {
     %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !t
-    // expected-error @below {{'xetile.init_tile' op leaves it open which subgroup works on what: a tile's map cannot be derived}}
-    // expected-note @below {{give a wg_map to a tile or to xetile.tile_mma, or a 'map' to the op}}
+    // expected-error @below {{'xetile.init_tile' op cannot infer a tile's map, which assigns elements to subgroups}}
+    // expected-note @below {{set a wg_map on a tile or on xetile.tile_mma, or 'map' on the op}}
     %u = xetile.init_tile %Y[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
     xetile.prefetch_tile %u : !xetile.tile<32x64xf32>
     xetile.prefetch_tile %t : !t
@@ -34,7 +34,7 @@ gpu.module @m {
 
 gpu.module @m {
   // expected-error @below {{'gpu.func' op exchanges 262144 bytes through shared local memory, but target pvcxt has 131072}}
-  // expected-note @below {{choose maps that give subgroups more of the elements that they use, or smaller tiles}}
+  // expected-note @below {{use maps under which subgroups own more of the elements that they use, or smaller tiles}}
   gpu.func @too_much(%X: memref<256x256xf32>) kernel {
     %t = xetile.init_tile %X[0, 0] : memref<256x256xf32> -> !t
     %v = xetile.load_tile %t : !t -> vector<256x256xf32>
@@ -63,7 +63,7 @@ gpu.module @m {
 
 gpu.module @m {
   // expected-error @below {{'gpu.func' op has an argument of type !xetile.tile<32x64xf32>}}
-  // expected-note @below {{make tiles in the kernel, of memrefs}}
+  // expected-note @below {{create the tile in the kernel}}
   gpu.func @outside(%t: !xetile.tile<32x64xf32>) kernel {
     %v = xetile.load_tile %t : !xetile.tile<32x64xf32> -> vector<32x64xf32>
     gpu.return
@@ -76,7 +76,7 @@ gpu.module @m {
   gpu.func @either(%X: ui64, %Y: memref<32x63xf32>, %which: i1) kernel {
     %t = scf.if %which -> (!xetile.tile<5x3xf32>) {
       // expected-error @below {{'xegpu.create_nd_tdesc' op has an address of type ui64, but control flow passes its descriptor on as one with those of other sources, and no 2D block message serves it: its tensor has a pitch of 252 bytes, but 2D block messages need a multiple of 16}}
-      // expected-note @below {{addresses of type i64 go with memrefs}}
+      // expected-note @below {{use addresses of type i64 in control flow that also passes memrefs}}
       %x = xetile.init_tile %X[0, 0], [32, 63], [63, 1] : ui64 -> !xetile.tile<5x3xf32>
       scf.yield %x : !xetile.tile<5x3xf32>
     } else {
@@ -93,8 +93,8 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // expected-error @below {{'gpu.func' op has unstructured control flow, in which tiles cannot be lowered}}
-  // expected-note @below {{xegpu-lift-cf makes scf ops of branches between blocks}}
+  // expected-error @below {{'gpu.func' op has unstructured control flow, which is not supported with tiles}}
+  // expected-note @below {{run xegpu-lift-cf first, which converts branches to scf ops}}
   gpu.func @jumps(%X: memref<32x64xf32>) kernel {
     %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
     cf.br ^bb1

@@ -47,7 +47,7 @@ gpu.module @kernels {
 
   // A dpas that no GPU has.
   // RUN: not xegpu-run %s --kernel dpas zeros:f32:64x64 2>&1 | FileCheck %s --check-prefix=DPAS
-  // DPAS: bad-kernels.mlir:55:10: error: 'xegpu.dpas' op target pvcxt has no precision hf8
+  // DPAS: bad-kernels.mlir:55:10: error: 'xegpu.dpas' op target 'pvcxt' does not support precision hf8
   gpu.func @dpas(%m: memref<64x64xf32>) kernel {
     %a = arith.constant dense<1.0> : vector<8x32xf8E4M3FN>
     %b = arith.constant dense<1.0> : vector<8x16x4xf8E4M3FN>
@@ -89,7 +89,7 @@ gpu.module @kernels {
   // Recursion, by way of another function.
   // RUN: not xegpu-run %s --kernel recursion 2>&1 | FileCheck %s --check-prefix=RECURSION
   // RECURSION: bad-kernels.mlir:98:10: error: 'func.call' op is recursive
-  // RECURSION: bad-kernels.mlir:98:10: note: vISA kernels have no stack
+  // RECURSION: bad-kernels.mlir:98:10: note: vISA kernels do not have a stack
   func.func @f(%n: index) -> index {
     %r = func.call @g(%n) : (index) -> index
     return %r : index
@@ -107,7 +107,7 @@ gpu.module @kernels {
   // An op that has no lowering.
   // RUN: not xegpu-run %s --kernel printing zeros:f32:64x64 2>&1 | FileCheck %s --check-prefix=PRINTING
   // PRINTING: bad-kernels.mlir:113:5: error: 'vector.print' op cannot be lowered to vISA
-  // PRINTING: bad-kernels.mlir:113:5: note: kernels may contain ops of arith, {{.*}}xegpu, but not all of them
+  // PRINTING: bad-kernels.mlir:113:5: note: kernels can contain supported ops of arith, {{.*}}xegpu
   gpu.func @printing(%m: memref<64x64xf32>) kernel {
     %v = arith.constant dense<1.0> : vector<4xf32>
     vector.print %v : vector<4xf32>
@@ -132,7 +132,7 @@ gpu.module @kernels {
 
   // More shared local memory than there is.
   // RUN: not xegpu-run %s --kernel slm 2>&1 | FileCheck %s --check-prefix=SLM
-  // SLM: bad-kernels.mlir:137:10: error: 'memref.alloc' op makes 3907 KiB of shared local memory, but target pvcxt has 128 KiB
+  // SLM: bad-kernels.mlir:137:10: error: 'memref.alloc' op requires 3907 KiB of shared local memory, but target 'pvcxt' has 128 KiB
   gpu.func @slm() kernel {
     %m = memref.alloc() : memref<1000x1000xf32, 3>
     %c0 = arith.constant 0 : index

@@ -471,7 +471,7 @@ def test_named_barrier_that_is_not_there() -> None:
     nbarrier.signal Name(0,0)<0;1,0> 1:ub
     ret (M1, 1)
 """
-    with pytest.raises(DiagnosticError, match="names barrier 4, but the kernel has 4") as caught:
+    with pytest.raises(DiagnosticError, match="uses named barrier 4, but the kernel allocates 4") as caught:
         kernel(body, ".decl Name v_type=G type=ub num_elts=1 align=dword")(np.zeros(1, np.uint32), block=8)
     assert "subgroup 4" in str(caught.value)
 

@@ -384,7 +384,7 @@ def test_one_mistake_is_reported_once():
         a = A.tile((32, 64), at=(0, 0)).load()
         C.tile((32, 64), at=(0, 0)).store(a.to(xl.float16, rounding="stochastic", random=a.bitcast(xl.int32)))
 
-    with pytest.raises(DiagnosticError, match="needs srnd, which target dg2 lacks") as caught:
+    with pytest.raises(DiagnosticError, match="requires srnd, which target 'dg2' does not support") as caught:
         xegpu_py.jit(narrow, target="dg2")(np.zeros((32, 64), F32), np.zeros((32, 64), np.float16))
     assert len([d for d in caught.value.diagnostics if d.severity == "error"]) == 1
 

@@ -167,7 +167,7 @@ def test_whole_matrices(W, A):
 
 def test_what_is_refused():
     zeros = np.zeros(1024, np.uint8)
-    with pytest.raises(ValueError, match="W = bf8 and A = e2m1 cannot meet"):
+    with pytest.raises(ValueError, match="W = bf8 and A = e2m1 cannot be multiplied"):
         bdpas(None, zeros, zeros, zeros, zeros, W="bf8", A="e2m1", dst_type="f", src0_type="f")
     with pytest.raises(ValueError, match="'dst_type' must be f or bf with precision hf8, but got 'hf'"):
         bdpas(None, zeros, zeros, zeros, zeros, W="hf8", A="hf8", dst_type="hf", src0_type="f")

@@ -92,11 +92,11 @@ def test_a_program_that_breaks_a_rule_is_blamed_on_its_pass(monkeypatch):
         return Program(program.name, program.variables, program.predicates, program.inputs)
 
     monkeypatch.setattr(VisaOptimize, "optimize", broken)
-    with pytest.raises(DiagnosticError, match="runs over its end") as found:
+    with pytest.raises(DiagnosticError, match="does not end with 'ret'") as found:
         run_pipeline(parse(TEXT), PIPELINE)
     assert "this op is invalid after pass 'visa-optimize" in str(found.value)
     # Verified once, at the end.
-    with pytest.raises(DiagnosticError, match="runs over its end"):
+    with pytest.raises(DiagnosticError, match="does not end with 'ret'"):
         compile(TEXT)
 
 

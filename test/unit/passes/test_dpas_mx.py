@@ -152,7 +152,7 @@ def test_arrays_of_4_bits(engine):
 
 @pytest.mark.parametrize("target", ["pvc", "dg2", "bmg"])
 def test_other_targets_refuse_it(target):
-    with pytest.raises(DiagnosticError, match=f"needs bdpas, which target {target} lacks"):
+    with pytest.raises(DiagnosticError, match=f"requires bdpas, which target '{target}' does not support"):
         xegpu_py.compile(kernel(*CASES[0]), target=target)
 
 

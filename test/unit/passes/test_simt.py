@@ -266,5 +266,5 @@ gpu.module @k {
   }
 }
 """
-    with pytest.raises(xegpu_py.DiagnosticError, match=r"7:\d+: error: 'arith.select' op .*where work items diverge"):
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"7:\d+: error: 'arith.select' op .*divergent value"):
         xegpu_py.compile(text)

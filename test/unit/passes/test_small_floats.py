@@ -163,10 +163,10 @@ BAD = """gpu.module @m {{
     ("name", "result", "target", "message"),
     [
         ("llvm.genx.srnd", "vector<16xf16>", "pvcxt", "cannot round f16 to f16 with random bits of i16"),
-        ("llvm.genx.srnd", "vector<8xf8E5M2>", "pvcxt", "of one shape"),
-        ("llvm.genx.srnd", "vector<16xf8E5M2>", "pvc", "needs srnd, which target pvc lacks"),
-        ("srnd", "vector<16xf8E5M2>", "pvcxt", "calls 'srnd', which has no body"),
-        ("llvm.genx.srnds", "vector<16xf8E5M2>", "pvcxt", "which has no body"),
+        ("llvm.genx.srnd", "vector<8xf8E5M2>", "pvcxt", "must have the same shape"),
+        ("llvm.genx.srnd", "vector<16xf8E5M2>", "pvc", "requires srnd, which target 'pvc' does not support"),
+        ("srnd", "vector<16xf8E5M2>", "pvcxt", "calls undefined function 'srnd'"),
+        ("llvm.genx.srnds", "vector<16xf8E5M2>", "pvcxt", "calls undefined function"),
     ],
 )
 def test_what_srnd_is_not(name, result, target, message):

@@ -246,5 +246,5 @@ def test_nibbles_need_an_innermost_stride_of_1():
     %c0 = arith.constant 0 : index
     %x = memref.load %m[%c0, %c0] : {view}
     gpu.return }} }}"""
-    with pytest.raises(xegpu_py.DiagnosticError, match=r"stride is not known to be 1(.|\n)*note: let its type say"):
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"stride is not known to be 1(.|\n)*note: use a type whose"):
         xegpu_py.compile(text)

@@ -161,7 +161,7 @@ def test_a_pass_whose_result_cannot_be_evaluated():
     text = HALVE.replace("arith.mulf %v, %half", "arith.mulf %v, %half").replace(
         "    gpu.return", "    %f = arith.constant 1.0 : f64\n    %e = math.exp %f : f64\n    gpu.return"
     )
-    with pytest.raises(xegpu_py.DiagnosticError, match="has no rule for the bits of its result in f64"):
+    with pytest.raises(xegpu_py.DiagnosticError, match="result of type f64 has no specified rounding"):
         bisect(text, None, [matrix(), 1], grid=8)
 
 

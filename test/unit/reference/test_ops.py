@@ -309,7 +309,7 @@ SIMT = "attributes {xegpu.subgroup_size = 16 : i32}"
         ("%s = gpu.subgroup_id : index\n%z = arith.cmpi eq, %s, %c0 : index\nscf.if %z { gpu.barrier }", "", 2,
          "'gpu.barrier' op waits forever at a barrier"),
         ("%s = gpu.lane_id\n%z = arith.cmpi eq, %s, %c0 : index\nscf.if %z { gpu.barrier }", SIMT, 16,
-         "'gpu.barrier' op is for the whole subgroup, but lanes 1, 2, 3"),
+         "'gpu.barrier' op must be executed by the whole subgroup, but lanes 1, 2, 3"),
         ("%far = arith.constant -5 : index\n%s = memref.load %out[%far] : memref<4xf32>", "", 1,
          "'memref.load' op reads 4 bytes at 0xfffec of global memory, 20 bytes before 'in0', which has 16 bytes"),
         ("%far = arith.constant 4096 : index\n%s = arith.constant 1.0 : f32\n"
@@ -317,10 +317,10 @@ SIMT = "attributes {xegpu.subgroup_size = 16 : i32}"
          "'memref.store' op writes 4 bytes at 0x104000 of global memory, reaching"),
         ("%n = arith.constant 3 : i8\n%b = xegpu.init_nbarrier %n, %n : i8, i8 -> !xegpu.nbarrier\n"
          "xegpu.nbarrier_arrive %b", "", 1,
-         "'xegpu.nbarrier_arrive' op uses named barrier 3, but the workgroup has allocated 0"),
+         "'xegpu.nbarrier_arrive' op uses named barrier 3, but the kernel allocates 0"),
         ('"cf.assert"(%no) {msg = "never"} : (i1) -> ()', "", 1, "'cf.assert' op does not hold: never"),
         ("%w = arith.constant 1.0 : f64\n%e = math.tanh %w : f64", "", 1,
-         "has no rule for the bits of its result in f64"),
+         "result of type f64 has no specified rounding"),
         ("%e = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>", "", 1,
          "'gpu.dynamic_shared_memory' op has no rule in the reference evaluator"),
     ],

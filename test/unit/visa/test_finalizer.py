@@ -66,7 +66,7 @@ def test_what_is_absent_is_refused(target: Target, name: str) -> None:
     except AssertionError:
         # No form of it fits the target otherwise either, as of bdpas, which has 16 lanes.
         inst = random_instruction(name, random.Random(0), TARGETS["any"])
-    assert instruction_problem(inst, target) == (f"is not there on target {target.name}",)
+    assert instruction_problem(inst, target) == (f"is not supported on target '{target.name}'",)
     refusal = fault(program_of([inst], target), target)
     assert refusal and "does not accept it" in refusal
 

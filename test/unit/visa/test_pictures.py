@@ -181,7 +181,7 @@ def test_well_formed_and_accessible(name) -> None:
     ("arguments", "message"),
     [
         ({"W": "df", "A": "df"}, "64 bits"),
-        ({"W": "bf", "A": "hf"}, "cannot meet"),
+        ({"W": "bf", "A": "hf"}, "cannot be multiplied"),
         ({"W": "s8", "A": "f"}, "'A' must be one of"),
         ({"W": "bf", "A": "bf", "SD": 3}, "'SD' must be"),
         ({"W": "bf", "A": "bf", "RC": 9}, "'RC' must be"),

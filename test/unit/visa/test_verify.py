@@ -54,7 +54,7 @@ INSTRUCTIONS = [
     ("(P) add (M1, 32) H(0,0)<1> H(1,0)<1;1,0> H(1,0)<1;1,0>", "reaches lane 31, but the predicate 'P' has 16 bits"),
     ("(P) add (M5, 16) F(0,0)<1> F(1,0)<1;1,0> 0x0:f", "reaches lane 31, but the predicate 'P' has 16 bits"),
     ("cmp.lt (M1, 32) P H(0,0)<1;1,0> H(0,0)<1;1,0>", "reaches lane 31, but the predicate 'P' has 16 bits"),
-    ("(F) add (M1, 16) F(0,0)<1> F(1,0)<1;1,0> 0x0:f", "is predicated by 'F', which is no predicate"),
+    ("(F) add (M1, 16) F(0,0)<1> F(1,0)<1;1,0> 0x0:f", "is predicated by 'F', which is not a predicate"),
     ("sel (M1, 16) F(0,0)<1> F(1,0)<1;1,0> 0x0:f", "needs a predicate"),
     ("srnd (M1, 16) H(0,0)<1> F(0,0)<1;1,0> F(1,0)<1;1,0>", "must use NoMask"),
     ("fcvt (M1, 16) B(0,0)<1> H(0,0)<1;1,0>", "must use NoMask"),
@@ -66,22 +66,22 @@ INSTRUCTIONS = [
         "add (M1, 16) P(0,0)<1> F(0,0)<1;1,0> 0x0:f",
         "operand 'dst' is the predicate 'P', but must be a general variable",
     ),
-    ("and (M1, 16) F D(0,0)<1;1,0> 0x0:d", "operand 'dst' is 'F', which is no predicate"),
+    ("and (M1, 16) F D(0,0)<1;1,0> 0x0:d", "operand 'dst' is 'F', which is not a predicate"),
     ("mov (M1, 1) %r0(0,0)<1> 0x0:ud", "writes %r0, which can only be read"),
     ("add (M1, 16) F(0,0)<1> F(0,0)<1;1,0> D(0,0)<1;1,0>", "sources of f, d mix integers and floats"),
-    ("add (M1, 8) DF(0,0)<1> DF(0,0)<1;1,0> F(0,0)<1;1,0>", "f64 meets no other type"),
+    ("add (M1, 8) DF(0,0)<1> DF(0,0)<1;1,0> F(0,0)<1;1,0>", "f64 cannot be combined with another type"),
     ("add (M1, 16) D(0,0)<1> F(0,0)<1;1,0> F(0,0)<1;1,0>", "result of f, f cannot have the type d"),
     ("add (M1, 16) F(0,0)<1> D(0,0)<1;1,0> D(0,0)<1;1,0>", "result of d, d cannot have the type f"),
-    ("add (M1, 16) BF(0,0)<1> H(0,0)<1;1,0> H(0,0)<1;1,0>", "bf meets bf and f alone, not hf"),
+    ("add (M1, 16) BF(0,0)<1> H(0,0)<1;1,0> H(0,0)<1;1,0>", "bf can be combined only with bf and f, not hf"),
     ("mul (M1, 8) Q(0,0)<1> Q(0,0)<1;1,0> Q(0,0)<1;1,0>", "cannot multiply uq"),
     ("mov (M1, 16) BF(0,0)<1> D(0,0)<1;1,0>", "cannot convert d to bf"),
     ("mov.sat (M1, 16) BF(0,0)<1> BF(0,0)<1;1,0>", "of bf to bf can neither saturate nor have a source modifier"),
     ("mov (M1, 16) D(0,0)<1> P", "of a predicate must have execution size 1 and a destination of 16 or 32 bits"),
     ("(P1) mov (M1, 1) D(0,0)<1> P", "of a predicate can neither be predicated nor saturate"),
     ("cmp.lt (M1, 16) P F(0,0)<1;1,0> D(0,0)<1;1,0>", "sources of f, d mix integers and floats"),
-    ("cmp.lt (M1, 8) P DF(0,0)<1;1,0> F(0,0)<1;1,0>", "f64 meets no other type"),
-    ("cmp.lt (M1, 16) P BF(0,0)<1;1,0> H(0,0)<1;1,0>", "bf meets bf and f alone"),
-    ("and (M1, 16) P P D(0,0)<1;1,0>", "predicates meet predicates alone"),
+    ("cmp.lt (M1, 8) P DF(0,0)<1;1,0> F(0,0)<1;1,0>", "f64 cannot be combined with another type"),
+    ("cmp.lt (M1, 16) P BF(0,0)<1;1,0> H(0,0)<1;1,0>", "bf can be combined only with bf and f"),
+    ("and (M1, 16) P P D(0,0)<1;1,0>", "predicates can be combined only with predicates"),
     ("(P) and (M1, 16) P P P", "on predicates cannot be predicated"),
     (
         "and (M1, 16) H(0,0)<1> D(0,0)<1;1,0> D(0,0)<1;1,0>",
@@ -91,7 +91,7 @@ INSTRUCTIONS = [
     ("fcvt (M1, 16) H(0,0)<1> F(0,0)<1;1,0>", "cannot convert f to hf; it converts hf to ub, ub to hf, f to ud"),
     ("div.sat (M1, 8) DF(0,0)<1> DF(1,0)<1;1,0> DF(1,0)<1;1,0>", "of f64 cannot saturate"),
     ("inv (M1, 8) DF(0,0)<1> DF(1,0)<0;1,0>", "of f64 has operands that begin at a register and lie side by side"),
-    ("setp (M1, 16) F W(0,0)<0;1,0>", "operand 'dst' is 'F', which is no predicate"),
+    ("setp (M1, 16) F W(0,0)<0;1,0>", "operand 'dst' is 'F', which is not a predicate"),
     # Regions.
     ("mov (M1, 16) F(0,0)<1> F(0,0)<3;1,0>", "operand 'src0' has vertical stride 3"),
     ("mov (M1, 16) F(0,0)<1> F(0,0)<1;3,0>", "operand 'src0' has width 3"),
@@ -102,10 +102,10 @@ INSTRUCTIONS = [
     ("mov (M1, 16) F(7,1)<1> F(0,0)<1;1,0>", "operand 'dst' reaches to byte 516 of 'F', which has 512"),
     ("mov (M1, 16) F(0,0)<1> F(7,0)<2;1,0>", "operand 'src0' reaches to byte 572 of 'F', which has 512"),
     # DPAS.
-    ("dpas.u1.u1.8.8 (M1, 16) D.0 D.0 D.0 D(0,0)", "target pvcxt has no precision u1"),
-    ("dpas.bf.bf.4.8 (M1, 16) F.0 F.0 D.0 D(0,0)", "target pvcxt has systolic depth 8, not 4"),
-    ("dpas.bf.bf.8.8 (M1, 8) F.0 F.0 D.0 D(0,0)", "target pvcxt has execution size 16, not 8"),
-    ("dpas.bf.hf.8.8 (M1, 16) F.0 F.0 D.0 D(0,0)", "precisions W = bf and A = hf cannot meet"),
+    ("dpas.u1.u1.8.8 (M1, 16) D.0 D.0 D.0 D(0,0)", "target 'pvcxt' does not support precision u1"),
+    ("dpas.bf.bf.4.8 (M1, 16) F.0 F.0 D.0 D(0,0)", "target 'pvcxt' supports systolic depth 8, but got 4"),
+    ("dpas.bf.bf.8.8 (M1, 8) F.0 F.0 D.0 D(0,0)", "target 'pvcxt' supports execution size 16, but got 8"),
+    ("dpas.bf.hf.8.8 (M1, 16) F.0 F.0 D.0 D(0,0)", "precisions W = bf and A = hf cannot be multiplied"),
     ("dpas.bf.bf.8.8 (M1, 16) H.0 F.0 D.0 D(0,0)", "must be f or bf with precision bf, but got 'hf'"),
     ("dpas.bf.bf.8.8 (M1, 16) F.0 F.0 DF.0 D(0,0)", "src1 of precision bf must be of type d or ud"),
     ("dpas.bf.bf.8.1 (M1, 16) F.32 F.0 D.0 D(0,0)", "dst must begin at a register, but is 32 bytes behind one"),
@@ -140,8 +140,8 @@ INSTRUCTIONS = [
     # Atomics.
     ("lsc_atomic_iadd.ugm (M1, 16) U.0:d32 flat[Q.0]:a64 %null.0 %null.0", "has 1 operand besides the address"),
     ("lsc_atomic_icas.ugm (M1, 16) U.0:d32 flat[Q.0]:a64 U.0 %null.0", "has 2 operands besides the address"),
-    ("lsc_atomic_fadd.slm (M1, 16) U.0:d32 flat[U.0]:a32 U.0 %null.0", "is of ugm alone"),
-    ("lsc_atomic_iadd.slm (M1, 8) U.0:d64 flat[U.0]:a32 U.0 %null.0", "of d64 is of ugm alone"),
+    ("lsc_atomic_fadd.slm (M1, 16) U.0:d32 flat[U.0]:a32 U.0 %null.0", "is supported only by ugm"),
+    ("lsc_atomic_iadd.slm (M1, 8) U.0:d64 flat[U.0]:a32 U.0 %null.0", "of d64 is supported only by ugm"),
     ("lsc_atomic_iadd.ugm (M1, 16) U.0:d8c32 flat[Q.0]:a64 U.0 %null.0", "is of d16c32, d32 and d64, not of d8c32"),
     ("lsc_atomic_fmin.ugm (M1, 8) U.0:d64 flat[Q.0]:a64 U.0 %null.0", "of floats is of d16c32 and d32"),
     # 2D blocks.
@@ -167,9 +167,9 @@ INSTRUCTIONS = [
         "operand 'dst' reaches to byte 1024 of 'F', which has 512",
     ),
     # Control.
-    ("jmp (M1, 1) L9", "jumps to label 'L9', which is not there"),
-    ("(P) goto (M1, 16) L9", "jumps to label 'L9', which is not there"),
-    ("nbarrier.wait 0x0:ub", "needs the kernel attribute NBarrierCnt"),
+    ("jmp (M1, 1) L9", "jumps to undefined label 'L9'"),
+    ("(P) goto (M1, 16) L9", "jumps to undefined label 'L9'"),
+    ("nbarrier.wait 0x0:ub", "requires the kernel attribute NBarrierCnt"),
     ("nbarrier.wait 0x0:w", "operand 'id' must be of type ub, but got w"),
 ]
 
@@ -191,11 +191,11 @@ def test_instructions(line: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("gpu", "line", "message"),
     [
-        ("pvc", "srnd (M1_NM, 16) H(0,0)<1> F(0,0)<1;1,0> F(1,0)<1;1,0>", "is not there on target pvc"),
-        ("pvc", "fcvt (M1, 16) U(0,0)<1> F(0,0)<1;1,0>", "to tf32 is not there on target pvc"),
+        ("pvc", "srnd (M1_NM, 16) H(0,0)<1> F(0,0)<1;1,0> F(1,0)<1;1,0>", "is not supported on target 'pvc'"),
+        ("pvc", "fcvt (M1, 16) U(0,0)<1> F(0,0)<1;1,0>", "to tf32 is not supported on target 'pvc'"),
         ("dg2", f"lsc_load_block2d.ugm (M1, 1) F.0:d16.16x8nn {BLOCK}", "which has no 2D block messages"),
-        ("dg2", "inv (M1, 4) DF(0,0)<1> DF(1,0)<1;1,0>", "target dg2 has no inv of f64"),
-        ("dg2", "dpas.bf.bf.8.1 (M1, 8) BF.0 BF.0 D.0 D(0,0)", "target dg2 accumulates bf in f alone"),
+        ("dg2", "inv (M1, 4) DF(0,0)<1> DF(1,0)<1;1,0>", "target 'dg2' does not support inv of f64"),
+        ("dg2", "dpas.bf.bf.8.1 (M1, 8) BF.0 BF.0 D.0 D(0,0)", "target 'dg2' supports only f accumulators for bf"),
         ("any", f"lsc_load_block2d.ugm (M1, 1) U.0:d64.2x4x8nn {BLOCK}", "moves 1 blocks of 64 bits, not 2"),
     ],
 )
@@ -214,7 +214,7 @@ def test_systolic_depths(depth: int) -> None:
     assert issues("", text, "any") == []
     for gpu in ("pvc", "pvcxt", "cri"):
         found = [issue.message for issue in issues("", text, gpu)]
-        assert found == ([] if depth == 8 else [f"target {gpu} has systolic depth 8, not {depth}"])
+        assert found == ([] if depth == 8 else [f"target '{gpu}' supports systolic depth 8, but got {depth}"])
 
 
 @pytest.mark.parametrize(
@@ -252,10 +252,10 @@ def test_declarations(line: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("L1:\nL1:\nret (M1, 1)\n", "'L1' is defined twice"),
+        ("L1:\nL1:\nret (M1, 1)\n", "redefinition of label 'L1'"),
         ("flat:\nret (M1, 1)\n", "'flat' cannot have this name"),
-        ("", "kernel 'k' runs over its end"),
-        ("barrier\n", "kernel 'k' runs over its end"),
+        ("", "kernel 'k' does not end with 'ret'"),
+        ("barrier\n", "kernel 'k' does not end with 'ret'"),
     ],
 )
 def test_kernels(body: str, message: str) -> None:
@@ -265,4 +265,4 @@ def test_kernels(body: str, message: str) -> None:
 def test_named_barriers_are_counted() -> None:
     body = "nbarrier.wait 0x3:ub\nret (M1, 1)\n"
     assert issues(".kernel_attr NBarrierCnt=4\n", body, "pvcxt") == []
-    assert "names barrier 3, but the kernel has 2" in only(".kernel_attr NBarrierCnt=2\n", body).message
+    assert "uses named barrier 3, but the kernel allocates 2" in only(".kernel_attr NBarrierCnt=2\n", body).message

@@ -94,7 +94,7 @@ def _barrier_of(inst: Instruction, layout: Layout) -> Callable[[Batch, Array], t
         known = batch.barriers.arrived.shape[1] - 1
         if (numbers >= known).any():
             i = int(np.argmax(numbers >= known))
-            raise AccessFault(i, f"names barrier {numbers[i]}, but the kernel has {known}")
+            raise AccessFault(i, f"uses named barrier {numbers[i]}, but the kernel allocates {known}")
         return numbers + 1, expected
 
     return named
