@@ -96,7 +96,7 @@ def _effects(inst: Instruction, target: Target) -> Effects:
     data = inst.values.get("data")
     # The lanes of each element begin at a register and may leave the rest of it unwritten.
     rows = data.row_bytes(inst.exec_size, grf) if data and data.vector > 1 and not data.transpose else 0
-    ragged = rows and rows != inst.exec_size * data.register_bytes
+    ragged = data is not None and rows not in (0, inst.exec_size * data.register_bytes)
     for slot in spec.slots:
         value = inst.values[slot.name]
         var = getattr(value, "var", None)

@@ -54,7 +54,7 @@ lines at once, and a prefetch beyond these blocks all other loads. So only a few
 over the multiplications."""
 
 WORDS = {
-    **{name: getattr(Fields, name).offset for name, _ in Fields._fields_},
+    **{name: getattr(Fields, name).offset for name, *_ in Fields._fields_},
     # Odd factors of the hash function: their products with small numbers differ in the upper bits.
     "first_factor": "u0x9E3779B97F4A7C15",
     "second_factor": "u0xC2B2AE3D27D4EB4F",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
@@ -314,11 +314,10 @@ class _Block:
         size = block_bytes(self.shape, self.grf_bytes) * self.matrix.scale
         step, entry, *key = self.more
         surface = self.width, self.height, self.pitch, self.x, self.y
-        listed = listed_lines(self.shape)
 
         def panel(pointer: Value, elements: Value) -> Value:
             moved = code.mul(elements, code.const(self.size, "i64"))
-            self._call_panels("list_lines_$shape", pointer, *surface, step, **listed)
+            self._call_panels("list_lines_$shape", pointer, *surface, step, words=WORDS | listed_lines(self.shape))
             stride = code.const(panel_stride(size), "i64")
             place = self._call_panels("new_panel", entry, self.base, *key, stride, moved, self._source(), result="i64")
             return code.op(f"inttoptr {place} to ptr", PTR)
@@ -339,10 +338,9 @@ class _Block:
         """The bit that stands for the surface's allocation."""
         return self._call_panels("allocation_bit", self.base, result="i64")
 
-    def _call_panels(self, name: str, *operands: Value, result: str = "", **words: object) -> Value:
+    def _call_panels(self, name: str, *operands: Value, result: str = "", words: Mapping[str, object] = WORDS) -> Value:
         """Call a function of `panels.ll` with the context and operands."""
-        function = self.emitter.template("panels.ll", name, **WORDS, **words)
-        return self.code.call(function, self.ctx, *operands, result=result)
+        return self.code.call(self.emitter.template("panels.ll", name, **words), self.ctx, *operands, result=result)
 
     def _copy(self, pointer: Value, inside: _Inside) -> tuple[Value, Value]:
         """Copy a block, with zeros for what is outside; returns the address of the copy, and its pitch."""
