@@ -261,7 +261,7 @@ def test_mistakes():
         build.zeros((8, 16))
     with pytest.raises(TypeError, match="kernel takes 1 arrays, but 2 are typed"):
         build.tile_kernel((F32, (8, 8)), (F32, (8, 8)))(_takes_one)
-    with pytest.raises(ValueError, match="no element type stands for"):
+    with pytest.raises(ValueError, match="no element type matches"):
         build.tile_kernel((np.complex64, (8, 8)))(_takes_one)
     with pytest.raises(DiagnosticError, match=r"test_tiles.py:\d+:\d+: error: 0.5 does not fit int32"):
 

@@ -86,7 +86,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @shape(%a: memref<64x64xf32>) kernel {
     // expected-error @+2 {{'gpu.thread_id' op cannot be imported: a workgroup's subgroups are what the layouts say}}
-    // expected-note @+1 {{say so by known_block_size, or use gpu.subgroup_id}}
+    // expected-note @+1 {{set known_block_size, or use gpu.subgroup_id}}
     %y = gpu.thread_id y
     %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>>
     %v = xegpu.load_nd %d[%y, 0] : !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>> -> vector<32x32xf32>

@@ -283,7 +283,7 @@ def autotune(
     """
     chosen = OBJECTIVES.get(objective) if isinstance(objective, str) else objective
     if chosen is None:
-        raise ValueError(f"there is no objective {objective!r}; there are {', '.join(OBJECTIVES)}")
+        raise ValueError(f"'objective' must be one of {', '.join(OBJECTIVES)}, but got {objective!r}")
     return lambda kernel: Autotuner(kernel, configs, key, chosen, prune)
 
 

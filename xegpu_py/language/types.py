@@ -161,7 +161,7 @@ def dtype_of(given: Any) -> DType:
     except TypeError:
         found = None
     if found is None:
-        raise ValueError(f"no element type stands for {given!r}; there are {', '.join(t.name for t in DTYPES)}")
+        raise ValueError(f"no element type matches {given!r}; expected {', '.join(t.name for t in DTYPES)}")
     return found
 
 

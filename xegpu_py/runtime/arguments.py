@@ -107,7 +107,7 @@ def _generate(kind: str, rest: str, text: str) -> Array:
     # Operating systems allocate more memory than they have, and kill the process that uses it.
     size = math.prod(shape) * dtype.itemsize
     if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
-        raise ValueError(f"argument '{text}': there is no memory for {size} bytes")
+        raise ValueError(f"argument '{text}': cannot allocate {size} bytes")
     return _aligned(_GENERATORS[kind](dtype, shape, words[2:], text))
 
 

@@ -61,5 +61,5 @@ class Prints:
         data[FIRST_RECORD : int(data[:4].view(np.uint32)[0])] = 0
         self.text = "".join(r.text for r in records if not r.stops)
         if lost:
-            print(f"{lost} bytes of output are lost: there is space for {BUFFER_BYTES}", file=sys.stderr)
+            print(f"{lost} bytes of output are lost: the buffer has {BUFFER_BYTES}", file=sys.stderr)
         return records

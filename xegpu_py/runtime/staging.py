@@ -32,7 +32,7 @@ def span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
     if array.size == 0:
         return array.ctypes.data, array.ctypes.data
     if any(s < 0 for s in array.strides):
-        raise ValueError("has a negative stride; numpy.ascontiguousarray makes it one that has none")
+        raise ValueError("has a negative stride; use numpy.ascontiguousarray")
     last = sum((n - 1) * s for n, s in zip(array.shape, array.strides))
     return array.ctypes.data, array.ctypes.data + last + array.itemsize
 

@@ -83,7 +83,7 @@ def count_workgroup(func: ir.Operation, ops: Sequence[ir.Operation]) -> None:
             refuse(
                 op,
                 "a workgroup's subgroups are what the layouts say, and how the launch shapes its block is not known",
-                f"say so by {KNOWN}, or use gpu.subgroup_id",
+                f"set {KNOWN}, or use gpu.subgroup_id",
             )
         with ir.InsertionPoint(op), op.location:
             op.results[0].replace_all_uses_with(index(value))

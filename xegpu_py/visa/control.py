@@ -19,20 +19,20 @@ def _barrier(name: str, doc: str, *operands: str, **facts: object) -> Instructio
 
 
 CONTROL = (
-    _barrier("barrier", "Waits until all threads of the workgroup are there.", barrier="both"),
-    _barrier("sbarrier.signal", "Tells the workgroup's threads that this one is there, and goes on.", barrier="signal"),
+    _barrier("barrier", "Waits until all threads of the workgroup have arrived.", barrier="both"),
+    _barrier("sbarrier.signal", "Signals arrival at the workgroup's barrier without waiting.", barrier="signal"),
     _barrier("sbarrier.wait", "Waits until all threads of the workgroup have signalled.", barrier="wait"),
     _barrier(
         "nbarrier.signal",
-        "Tells the named barrier `id` that one of `count` threads is there, and goes on.",
+        "Signals the arrival of one of `count` threads at the named barrier `id`, without waiting.",
         "id",
         "count",
         barrier="signal",
     ),
-    _barrier("nbarrier.wait", "Waits until the named barrier `id` has all its threads.", "id", barrier="wait"),
+    _barrier("nbarrier.wait", "Waits until all threads of the named barrier `id` have arrived.", "id", barrier="wait"),
     InstructionSpec(
         LABEL,
-        "A place that jumps name.",
+        "Defines a label, the target of jumps.",
         "label {label}",
         attributes=_LABEL,
         category="control",
@@ -40,7 +40,7 @@ CONTROL = (
     ),
     InstructionSpec(
         "jmp",
-        "Goes on at the label with all enabled lanes, where the predicate's first bit, or any or all of it, says so.",
+        "Jumps to the label with all enabled lanes if the predicate's first bit, any bit, or all its bits are set.",
         "jmp {exec} {label}",
         attributes=_LABEL,
         category="control",
@@ -51,7 +51,7 @@ CONTROL = (
     ),
     InstructionSpec(
         "goto",
-        "Lanes whose predicate is set go on at the label; they meet the others again where those get there.",
+        "Lanes whose predicate is set jump to the label, where they reconverge with the other lanes.",
         "goto {exec} {label}",
         attributes=_LABEL,
         category="control",

@@ -214,7 +214,7 @@ def _atomic(operation: str) -> InstructionSpec:
         _data("src0", "read", null=True),
         _data("src1", "read", null=True),
     )
-    doc = f"Atomically {ATOMICS[operation][1]} at each lane's `address`; `dst` gets what was there."
+    doc = f"Atomically {ATOMICS[operation][1]} at each lane's `address`; `dst` receives the old values."
     form = f"{name}.{{sfid}}{{caches}} {{exec}} {{dst}}:{{data}} flat[{{address}}]:{{address_size}} {{src0}} {{src1}}"
     return InstructionSpec(
         name,
@@ -263,7 +263,7 @@ MEMORY = (
     ),
     _access(
         "lsc_load_block2d",
-        "Loads blocks of a 2D surface into `dst`, zeros where they reach out of it; a null `dst` prefetches.",
+        "Loads blocks of a 2D surface into `dst`, where out-of-bounds elements read as zero; a null `dst` prefetches.",
         f"{{dst}}:{{block}} {_SURFACE_TEXT}",
         (OperandSpec("dst", "raw", "write", null=True, bytes=_block_bytes), *_SURFACE_SLOTS),
         _BLOCK_ATTRIBUTES,
@@ -271,7 +271,7 @@ MEMORY = (
     ),
     _access(
         "lsc_store_block2d",
-        "Stores a block to a 2D surface, except what reaches out of it.",
+        "Stores a block to a 2D surface; out-of-bounds elements are not written.",
         f"{_SURFACE_TEXT} {{src0}}:{{block}}",
         (*_SURFACE_SLOTS, OperandSpec("src0", "raw", "read", bytes=_block_bytes)),
         _BLOCK_ATTRIBUTES,

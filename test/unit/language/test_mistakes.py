@@ -55,8 +55,8 @@ BODIES = [
     ("for k in range(0.5): #!\n    pass", 1, "'range' needs integers, not 0.5"),
     ("x = np.exp(x) #!", 5, r"exp\(\) takes no value that is known only at run time"),
     ("x = math.exp(x) #!", 5, r"exp\(\) takes no value that is known only at run time"),
-    ("x = x.to('float23') #!", 5, "no element type stands for 'float23'"),
-    ("x = x.to(None) #!", 5, "no element type stands for None"),
+    ("x = x.to('float23') #!", 5, "no element type matches 'float23'"),
+    ("x = x.to(None) #!", 5, "no element type matches None"),
     ("x = x.sum(axis=1) #!", 5, "axis 1 is out of bounds"),
     ("x = x.sum(axis=0.5) #!", 5, "an axis is an integer that is known at compile time, not 0.5"),
     ("x = x & 3 #!", 5, "'&' needs integers or truth values, not float32"),
@@ -127,7 +127,10 @@ LINE = np.zeros(64, np.float32)
             lambda k: k([1.0], LINE, 1.0, N=64),
             "argument 'X' of kernel 'scaled' must be an array or a number, but got list",
         ),
-        (lambda k: k(LINE.astype(object), LINE, 1.0, N=64), "argument 'X' of kernel 'scaled': no element type stands"),
+        (
+            lambda k: k(LINE.astype(object), LINE, 1.0, N=64),
+            "argument 'X' of kernel 'scaled': no element type corresponds",
+        ),
         (
             lambda k: k(LINE, LINE, LINE, N=64),
             "'factor' of kernel 'scaled' must be a number of float32, but got an array",

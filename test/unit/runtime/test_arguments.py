@@ -123,8 +123,8 @@ def test_bits_have_special_values() -> None:
         ("randn:f32:4:seed=-7", "expected nothing or seed=N after the shape"),
         ("full:f32:4", "expected full:TYPE:SHAPE:VALUE"),
         ("full:i8:4:300", "'300' is not a number of type int8"),
-        ("zeros:f64:999999999x999999999", "there is no memory for 7999999984000000008 bytes"),
-        ("zeros:f64:999999999x99", "there is no memory for 791999999208 bytes"),
+        ("zeros:f64:999999999x999999999", "cannot allocate 7999999984000000008 bytes"),
+        ("zeros:f64:999999999x99", "cannot allocate 791999999208 bytes"),
     ],
 )
 def test_words_that_are_none(text: str, message: str) -> None:

@@ -150,7 +150,7 @@ def test_output_that_does_not_fit_is_lost(engine, monkeypatch, capsys):
     # A record has four words, three of "index" and the format, and one of the number.
     count = ((1 << 10) - 8) // 64
     assert captured.out == "".join(f"{i} of many\n" for i in range(count))
-    assert captured.err == f"{(100 - count) * 64} bytes of output are lost: there is space for 1024\n"
+    assert captured.err == f"{(100 - count) * 64} bytes of output are lost: the buffer has 1024\n"
 
 
 @pytest.mark.parametrize("engine", [None, "reference"])

@@ -326,7 +326,7 @@ def memref_of(k: KernelImport, op: ir.Operation, value: ir.Value, kind: ir.Type)
     parts, memref = k.aggregates[value], ir.MemRefType(kind)
     paths = [(1,), (2,), *((n, d) for n in (3, 4) for d in range(memref.rank))]
     if not all(p in parts for p in paths):
-        refuse(op, "the descriptor that it takes for a memref lacks some of its parts")
+        refuse(op, "the descriptor that it uses as a memref is incomplete")
     address, *numbers = (first(parts[p]) for p in paths)
     space = f", {memref.memory_space}" if memref.memory_space is not None else ""
     line = ir.Type.parse(f"memref<?x{memref.element_type}{space}>")

@@ -244,7 +244,7 @@ def multiply(
     """
     for role in "ab":
         if types[role] not in _FACTORS:
-            refuse(op, f"there are no products of {types[role]}")
+            refuse(op, f"products of {types[role]} are not supported")
     first_type, second_type = (ir.Type.parse(_FACTORS[types[n]]) for n in "ab")
     bits = 32 if types["a"] == "tf32" else bit_width(str(first_type))
     result = ir.Type.parse(_RESULTS[types["d"]])
@@ -287,7 +287,7 @@ def fence(op: ir.Operation, space: str, scope: str) -> None:
     """A fence: writes of a work item become visible to the others in a scope."""
     scopes = {"lane": None, "subgroup": None, "workgroup": "workgroup", "cluster": "gpu", "device": "gpu"}
     if scope not in scopes:
-        refuse(op, f"there is no fence for the scope {scope}")
+        refuse(op, f"fence scope {scope} is not supported")
     chosen = scopes[scope]
     if chosen is None:
         return

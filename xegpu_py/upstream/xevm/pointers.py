@@ -246,7 +246,7 @@ def atomic(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     address, value = op.operands
     kind = int(ir.IntegerAttr(op.attributes["bin_op"]).value)
     if kind not in _ATOMICS or shape_of(value):
-        refuse(op, "there is no such update of an element of memory")
+        refuse(op, "this update of an element of memory is not supported")
     if kind in _SUBTRACTS:
         zero = [zero_of(value.type)] if kind == 2 else []
         value = make(_SUBTRACTS[kind], value.type, *zero, value)
