@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import ml_dtypes
 import numpy as np
@@ -39,6 +40,23 @@ def test_each_thread_runs_once(engine: str, threads: int) -> None:
     assert out.tolist() == [7 * i for i in range(303)]
     assert done.threads == 303 and done.executed[-1] == 303
     assert done.traffic == {("ugm", "store"): 4 * 303}
+
+
+@pytest.mark.parametrize("barriers", [0, 2])
+def test_short_rounds_return_to_python_less_often(barriers: int) -> None:
+    """Native code counts rounds until it returns, also within a workgroup. A later launch begins with more."""
+    made, out, returns = kernel("    barrier\n" * barriers + NUMBERS, threads=1), np.zeros(3000, np.uint32), []
+    launch = made.launcher.jit.driver.launch
+    made.launcher.jit.driver = SimpleNamespace(
+        launch=lambda context: returns.append(int(context.patience)) or launch(context),
+        resume=made.launcher.jit.driver.resume,
+    )
+    for _ in range(2):
+        returns.append(0)
+        made(out, grid=1000, block=3)
+    second = returns.index(0, 1)
+    assert returns[1:5] == [32, 64, 128, 256]
+    assert second < 15 and returns[second + 1] == 128
 
 
 @pytest.mark.parametrize("groups", [4, 100])
