@@ -129,7 +129,7 @@ LINE = np.zeros(64, np.float32)
         ),
         (
             lambda k: k(LINE.astype(object), LINE, 1.0, N=64),
-            "argument 'X' of kernel 'scaled': no element type corresponds",
+            "argument 'X' of kernel 'scaled': no element type matches",
         ),
         (
             lambda k: k(LINE, LINE, LINE, N=64),
