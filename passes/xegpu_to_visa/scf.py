@@ -22,7 +22,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     index_type,
 )
 
-from xegpu_py.visa.operands import Flag, Guard
+from xegpu_py.visa.operands import Flag, Guard, Predicate, Variable
 
 
 def carry(emit: Emitter, value: Value, fixed: Sequence[bool] = ()) -> Value:
@@ -67,14 +67,19 @@ def assign(emit: Emitter, to: Value, value: Value) -> None:
             emit.copy(t, v)
 
 
+def _variables(value: Value) -> set[Variable | Predicate]:
+    """The variables and predicates that hold a value."""
+    parts = parts_of(value)
+    held: set[Variable | Predicate] = {p.var.root[0] for p in parts if isinstance(p, Reg)}
+    return held.union(*(p.predicates for p in parts if isinstance(p, Mask)))
+
+
 def assign_all(emit: Emitter, to: Sequence[Value], values: Sequence[Value]) -> None:
     """Parallel copy of values to carried registers."""
-    targets = {p.var.root[0] for t in to for p in parts_of(t) if isinstance(p, Reg)}
+    targets = {v for t in to for v in _variables(t)}
     held = []
     for t, v in zip(to, values):
-        own = {p.var.root[0] for p in parts_of(t) if isinstance(p, Reg)}
-        others = targets - own
-        clash = any(isinstance(p, Reg) and p.var.root[0] in others for p in parts_of(v))
+        clash = not _variables(v).isdisjoint(targets - _variables(t))
         held.append(carry(emit, v) if clash else v)
     for t, v in zip(to, held):
         assign(emit, t, v)
