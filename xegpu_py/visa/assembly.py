@@ -226,7 +226,7 @@ def _read_alias(cursor: Cursor, kernel: _KernelText) -> tuple[Variable, int]:
     if not isinstance(base, Variable):
         raise SyntaxFault(start, "an alias is of a general variable")
     if base.aliases == MAX_ALIASES:
-        raise SyntaxFault(start, f"'{base.name}' is an alias of an alias, {MAX_ALIASES} times over")
+        raise SyntaxFault(start, f"'{base.name}' exceeds the maximum length of a chain of aliases, {MAX_ALIASES}")
     cursor.expect(",")
     offset = cursor.integer()
     if offset is None:
