@@ -1,6 +1,6 @@
 """The part of IREE's dialect `iree_vector_ext` that speaks of layouts."""
 
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 
 from xegpu_py.ir.builtin import vector_of
 from xegpu_py.ir.codecs import Scope
@@ -9,7 +9,6 @@ from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Attribute, Dialect, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.layout import LayoutError, NestedLayout
-from xegpu_py.records import record
 
 
 class IreeVectorExt(Dialect, name="iree_vector_ext"):
@@ -23,7 +22,7 @@ class IreeVectorExt(Dialect, name="iree_vector_ext"):
 DIALECT = IreeVectorExt
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class NestedLayoutAttr(Attr, dialect=IreeVectorExt, name="nested_layout"):
     """Maps the elements of a vector to subgroups, lanes and registers, by five levels of tiles.
 

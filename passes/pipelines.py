@@ -1,15 +1,15 @@
 """The pipelines: from XeTile to XeGPU, from XeGPU to vISA, and both."""
 
 import dataclasses
+from dataclasses import dataclass
 
 from xegpu_py.passes.common.kernels import CLEAN, GRID_LIMIT
 
 from xegpu_py.ir.passes import Pipeline, register_pass, step
-from xegpu_py.records import record
 
 
 @register_pass("xetile-to-xegpu-pipeline")
-@record
+@dataclass
 class XeTileToXeGPUPipeline(Pipeline):
     """All passes from XeTile to XeGPU.
 
@@ -60,7 +60,7 @@ _ABOVE = (
 
 
 @register_pass("xegpu-to-visa-pipeline")
-@record
+@dataclass
 class XeGPUToVisaPipeline(Pipeline):
     """All passes from XeGPU to vISA with registers.
 
@@ -108,7 +108,7 @@ class XeGPUToVisaPipeline(Pipeline):
 
 
 @register_pass("xetile-to-visa-pipeline")
-@record
+@dataclass
 class XeTileToVisaPipeline(Pipeline):
     """All passes from XeTile to vISA with registers.
 

@@ -1,13 +1,14 @@
 """`vector-layout-analysis`: every vector gets a layout, from those that are given one."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("vector-layout-analysis")
-@record
+@dataclass
 class VectorLayoutAnalysis(Pass):
     """Infer the layouts of vectors.
 

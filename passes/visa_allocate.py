@@ -1,15 +1,16 @@
 """`visa-allocate`: where a kernel's variables lie, and how many registers that takes."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 from xegpu_py.passes.common.kernels import registers_of
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import BodyPass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("visa-allocate")
-@record
+@dataclass
 class VisaAllocate(BodyPass):
     """Allocate the variables of kernels to registers.
 

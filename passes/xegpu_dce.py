@@ -1,16 +1,17 @@
 """`xegpu-dce`: dead-code elimination that knows the effects of our ops."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 from xegpu_py.passes.common.values import is_used
 
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import record
 
 
 @register_pass("xegpu-dce")
-@record
+@dataclass
 class XeGPUDce(Pass):
     """Remove unused ops of our dialects.
 

@@ -1,6 +1,7 @@
 """`xegpu-inline`: kernels have what they call in them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.passes.common.calls import Functions, calls
@@ -8,11 +9,10 @@ from xegpu_py.passes.common.kernels import chosen_kernels
 from xegpu_py.passes.common.ops import clone
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("xegpu-inline")
-@record
+@dataclass
 class XeGPUInline(Pass):
     """Inline the functions that kernels call.
 

@@ -1,17 +1,18 @@
 """`xegpu-lift-cf`: branches between blocks become scf ops."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, Step, register_pass, run_upstream
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import record
 
 _FUNCTION = "func.func"
 _RETURNS = {"gpu.func": "gpu.return", _FUNCTION: "func.return"}
 
 
 @register_pass("xegpu-lift-cf")
-@record
+@dataclass
 class XeGPULiftCf(Pass):
     """Raise branches between blocks to `scf` ops.
 

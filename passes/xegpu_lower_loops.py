@@ -1,12 +1,13 @@
 """`xegpu-lower-loops`: loops of affine, linalg and parallel `scf` ops become `scf.for`."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 from mlir.dialects import scf
 from xegpu_py.passes.common.kernels import chosen_kernels
 
 from xegpu_py.ir.passes import Pass, Step, register_pass, run_upstream
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import record
 
 _PARALLEL = ("scf.forall", "scf.parallel")
 _COPY = "memref.copy"
@@ -19,7 +20,7 @@ _UPSTREAM = (
 
 
 @register_pass("xegpu-lower-loops")
-@record
+@dataclass
 class XeGPULowerLoops(Pass):
     """Lower parallel, affine and linalg ops to loops.
 

@@ -1,13 +1,14 @@
 """`xegpu-verify-target`: reports ops that the target does not support."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("xegpu-verify-target")
-@record
+@dataclass
 class XeGPUVerifyTarget(Pass):
     """Report ops that the target does not support.
 

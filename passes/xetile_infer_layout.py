@@ -1,13 +1,14 @@
 """`xetile-infer-layout`: the maps that were left out."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("xetile-infer-layout")
-@record
+@dataclass
 class XeTileInferLayout(Pass):
     """Infer the maps of tiles and vectors.
 

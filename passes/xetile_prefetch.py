@@ -1,13 +1,14 @@
 """`xetile-prefetch`: loops prefetch the tiles that they load some iterations later."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("xetile-prefetch")
-@record
+@dataclass
 class XeTilePrefetch(Pass):
     """Prefetch the tiles that loops load.
 

@@ -6,7 +6,7 @@ import inspect
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlir import ir
@@ -31,7 +31,6 @@ from xegpu_py.ir.passes import (
     step_problem,
 )
 from xegpu_py.ir.source import Source
-from xegpu_py.records import record
 
 LEVELS = ("subgroup", "lane", "workgroup")
 """The levels of upstream's kernels."""
@@ -147,7 +146,7 @@ def _pipeline(flags: Sequence[str], text: str | None, parser: driver.Parser) -> 
     return Nest(ROOT, tuple(items))
 
 
-@record
+@dataclass
 class _IrPrinter(Listener):
     """Prints IR around passes to standard error, as mlir-opt does."""
 
@@ -185,7 +184,7 @@ class _IrPrinter(Listener):
         print(f"// -----// IR Dump {when}{where} //----- //\n{text}\n", file=sys.stderr)
 
 
-@record
+@dataclass
 class _Timer(Listener):
     """Adds up the time of each step."""
 
@@ -219,7 +218,7 @@ class _Timer(Listener):
         return "\n".join(out)
 
 
-@record
+@dataclass
 class _Session:
     """One run of the tool."""
 

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.dialects import visa
@@ -13,7 +14,6 @@ from xegpu_py.ir.module import Module, parse_source
 from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import record
 from xegpu_py.target import DEFAULT, TARGETS, target
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
@@ -50,7 +50,7 @@ def argument_parser() -> driver.Parser:
     return parser
 
 
-@record
+@dataclass
 class _Translator:
     """The translations, by the names of their flags."""
 

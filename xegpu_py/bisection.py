@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
 from xegpu_py.lowered import chosen_kernel, copied, found_in, mark_unaligned, pipelines
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import record
 from xegpu_py.runtime.memory import BASE
 from xegpu_py.signature import beyond, parameters_of, unaligned_arrays
 from xegpu_py.target import DEFAULT
@@ -38,7 +37,7 @@ _COLUMNS = 160
 _AROUND = 8
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Written:
     """The last write of an element.
 
@@ -51,7 +50,7 @@ class Written:
     text: str
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Bisection:
     """The result of `bisect`.
 
@@ -158,7 +157,7 @@ class _Found(Exception):
         super().__init__()
 
 
-@record
+@dataclass
 class _Launch:
     """A launch that can be repeated on the module at any level."""
 
@@ -229,7 +228,7 @@ def _copy(argument: Any) -> Any:
     return made
 
 
-@record
+@dataclass
 class _Observer:
     """Notes the last instruction that changed bytes of an array."""
 
@@ -249,7 +248,7 @@ class _Observer:
         self._held = now
 
 
-@record
+@dataclass
 class _Watcher(Listener):
     """Evaluates the module after each pass, and stops at the first difference."""
 

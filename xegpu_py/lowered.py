@@ -6,7 +6,7 @@ import functools
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.surfaces import UNIT_STRIDES, unaligned_arguments
-from xegpu_py.records import record
 from xegpu_py.signature import SMALL, Parameter, parameters_of
 from xegpu_py.surfaces import Surface, surfaces_of
 from xegpu_py.target import DEFAULT
@@ -33,7 +32,7 @@ from xegpu_py.visa.program import Program, chosen
 from xegpu_py.visa.verify import verify
 
 
-@record
+@dataclass
 class Lowered:
     """A kernel lowered to vISA, as plain data that can be pickled and read again without MLIR.
 

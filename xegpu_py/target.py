@@ -8,10 +8,8 @@ names their public sources. docs/visa.md has the table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from xegpu_py.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 _INTEGERS = tuple(f"{sign}{bits}" for bits in (2, 4, 8) for sign in "us")
 
 
-@record(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Block2DLimits:
     """The limits of 2D block messages.
 
@@ -108,7 +106,7 @@ class Block2DLimits:
         return self.surface_problem(columns * array.itemsize, rows, pitch, 0) or self.outer_problem(outer)
 
 
-@record(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Target:
     """One kind of GPU.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from mlir import ir
@@ -22,7 +23,6 @@ from xegpu_py.ir.codecs import NumberCodec, WordCodec
 from xegpu_py.ir.definition import Attribute, Dialect, Operand, Result, Type, default
 from xegpu_py.ir.operation import Operation, ParsedOp, group_sizes
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.records import record
 from xegpu_py.visa.assembly import is_name
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import ALIGNMENTS, BUILTINS, PREDICATE_SIZES
@@ -55,7 +55,7 @@ class Visa(Dialect, name="visa"):
     """
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Var(Type, dialect=Visa, name="var"):
     """The handle of a general variable. Its element type and size are those of its declaration.
 
@@ -63,7 +63,7 @@ class Var(Type, dialect=Visa, name="var"):
     """
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Pred(Type, dialect=Visa, name="pred"):
     """The handle of a predicate variable: one bit for each SIMD lane.
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xegpu_py.ir.assembly import AttrDict
 from xegpu_py.ir.codecs import AttributeCodec, NumberCodec, StringCodec, WordCodec
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.operation import Operation, ParsedOp, Reading, ReadOperand
-from xegpu_py.records import record
 from xegpu_py.visa import spec as declared
 from xegpu_py.visa.operands import Flag, Guard, Immediate, Operand
 from xegpu_py.visa.program import Instruction
@@ -60,7 +59,7 @@ class _Brackets(Notation):
         return f"{name}[{offset}]"
 
 
-@record
+@dataclass
 class SsaNotation(_Brackets):
     """Variables by SSA names, and the guard beside the execution size.
 

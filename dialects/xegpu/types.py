@@ -1,6 +1,6 @@
 """The dialect itself, its enums, attributes and types."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -9,7 +9,6 @@ from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.codecs import Scope, TypeText, register_int_enum
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type, enum_attr
-from xegpu_py.records import record
 
 LANES = (1, 2, 4, 8, 16, 32)
 """Work items (SIMD lanes) that a scattered descriptor may have (RFC, create_tdesc)."""
@@ -100,7 +99,7 @@ class Hint(str, Enum):
 register_int_enum(AtomicRMWKind)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class SgMap(Attr, dialect=XeGPU, name="sg_map"):
     """Which work item of a subgroup holds which elements of a 2D block (RFC, sg_map).
 
@@ -137,7 +136,7 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
         return self.wi_layout[0] * self.wi_data[0], self.wi_layout[1] * self.wi_data[1]
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
     """What a tensor descriptor has beside its shape and element type (RFC, tdesc_attr).
 
@@ -238,7 +237,7 @@ def _put_attribute(raw: str, put: Any, cursor: Cursor, offset: int) -> None:
         raise cursor.fault(f"expected sg_map or tdesc_attr, but got '{raw}'", offset)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
     """A descriptor of a block of a tensor in memory: where it lies, and for blocks the tensor's bounds.
 
@@ -378,6 +377,6 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         return tuple(size // n for size, n in zip(self.shape, layout))
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class NBarrier(Type, dialect=XeGPU, name="nbarrier"):
     """A named barrier of the work group, with its id and the number of threads that meet there (RFC, init_nbarrier)."""

@@ -1,7 +1,7 @@
 """The dialect itself, its attributes, and the type of a tile."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from xegpu_py.dialects import xegpu
@@ -12,7 +12,6 @@ from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type, enum_attr
 from xegpu_py.layout import dealing_problem
-from xegpu_py.records import record
 
 GLOBAL, SHARED = 0, 3
 """Memory spaces that a tile may lie in."""
@@ -36,7 +35,7 @@ ReductionKind: TypeAlias = CombiningKind
 enum_attr(XeTile, "reduction_kind")(CombiningKind)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class WgMap(Attr, dialect=XeTile, name="wg_map"):
     """Which subgroup of a workgroup works on which part of a tile.
 
@@ -77,7 +76,7 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
         return None
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class SgMap(Attr, dialect=XeTile, name="sg_map"):
     """Which work item of a subgroup holds which elements of the subgroup's part of a tile.
 
@@ -100,7 +99,7 @@ class SgMap(Attr, dialect=XeTile, name="sg_map"):
         return None
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class TileAttr(Attr, dialect=XeTile, name="tile_attr"):
     """What a tile has beside its shape and element type. Every part may be left out.
 
@@ -125,7 +124,7 @@ class TileAttr(Attr, dialect=XeTile, name="tile_attr"):
     spelled: ClassVar = {"scatter": "scattered", "inner_blocks": ""}
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Tile(Type, dialect=XeTile, name="tile"):
     """A part of a matrix in memory: where it is, and what a load of it gives. Tiles of one dimension are scattered.
 

@@ -1,14 +1,15 @@
 """`vector-distribute`: distributes vectors with layouts to lanes."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZES
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("vector-distribute")
-@record
+@dataclass
 class VectorDistribute(Pass):
     """Distribute functions on vectors among lanes.
 

@@ -1,6 +1,7 @@
 """`vector-to-xegpu`: vector's own loads and stores, and memref's atomics, become XeGPU's."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -9,7 +10,6 @@ from xegpu_py.passes.common.patterns import PatternSet
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import record
 
 Pattern = Callable[[Pass, ir.Operation], Any]
 pattern: PatternSet[Pattern] = PatternSet(__package__, {"accesses": "vector memref.atomic_rmw"})
@@ -17,7 +17,7 @@ pattern: PatternSet[Pattern] = PatternSet(__package__, {"accesses": "vector memr
 
 
 @register_pass("vector-to-xegpu")
-@record
+@dataclass
 class VectorToXeGPU(Pass):
     """Lower memory accesses of vectors to XeGPU.
 

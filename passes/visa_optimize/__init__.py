@@ -1,5 +1,6 @@
 """`visa-optimize`: optimizes kernels of vISA without changing the bits they write."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlir import ir
@@ -7,7 +8,6 @@ from xegpu_py.passes.common.kernels import registers_of
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import BodyPass, register_pass
-from xegpu_py.records import record
 
 if TYPE_CHECKING:
     from xegpu_py.target import Target
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @register_pass("visa-optimize")
-@record
+@dataclass
 class VisaOptimize(BodyPass):
     """Optimize vISA: fewer and cheaper instructions.
 

@@ -1,14 +1,15 @@
 """`xegpu-emulate-narrow-types`: elements of 2 and 4 bits become bytes that hold several."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 from xegpu_py.passes.common.kernels import chosen_kernels
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("xegpu-emulate-narrow-types")
-@record
+@dataclass
 class XeGPUEmulateNarrowTypes(Pass):
     """Store elements of 2 and 4 bits in bytes.
 

@@ -1,13 +1,14 @@
 """`xegpu-legalize`: splits ops into what one message or instruction of the target can do."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("xegpu-legalize", "xetile-blocking")
-@record
+@dataclass
 class XeGPULegalize(Pass):
     """Divide blocks and products to fit the target.
 

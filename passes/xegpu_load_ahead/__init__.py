@@ -1,13 +1,14 @@
 """`xegpu-load-ahead`: the loads of a loop's next iteration are on their way while this one computes."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("xegpu-load-ahead")
-@record
+@dataclass
 class XeGPULoadAhead(Pass):
     """Load the blocks of a loop's next iteration early.
 

@@ -1,6 +1,7 @@
 """`xegpu-simt-to-vc`: rewrites kernels of work items as kernels of subgroups."""
 
 import math
+from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.passes.common.kernels import DEFAULT_SIZE, SUBGROUP_SIZE, SUBGROUP_SIZES, chosen_kernels
@@ -8,11 +9,10 @@ from xegpu_py.passes.common.values import is_desc
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import record
 
 
 @register_pass("xegpu-simt-to-vc")
-@record
+@dataclass
 class XeGPUSimtToVc(Pass):
     """Lower kernels of work items to subgroups.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
@@ -19,10 +20,9 @@ from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
 from xegpu_py.ir.builtin import enumerator
 from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
-from xegpu_py.records import record
 
 
-@record(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Held:
     """The representation of a work item's value in the subgroup's program.
 

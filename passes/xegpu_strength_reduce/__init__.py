@@ -1,14 +1,15 @@
 """`xegpu-strength-reduce`: fewer induction variables of loops."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 from xegpu_py.passes.common.kernels import GRID_LIMIT
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("xegpu-strength-reduce")
-@record
+@dataclass
 class XeGPUStrengthReduce(Pass):
     """Expand carried descriptors, merge equal indices.
 

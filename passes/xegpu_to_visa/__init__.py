@@ -1,15 +1,16 @@
 """`xegpu-to-visa`: lowers kernels of XeGPU and upstream dialects to vISA."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 from xegpu_py.passes.common.kernels import GRID_LIMIT
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import BodyPass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("xegpu-to-visa")
-@record
+@dataclass
 class XeGPUToVisa(BodyPass):
     """Lower kernels in VC mode to vISA.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 from mlir import ir
@@ -37,7 +37,6 @@ from xegpu_py.passes.xegpu_to_visa.wide import product
 
 from xegpu_py.ir.diagnostics import Position, position_of
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.records import record
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import PRINT_BUFFER, Input
@@ -72,7 +71,7 @@ pattern: PatternSet[Pattern] = PatternSet(
 """The lowering rules by op name."""
 
 
-@record
+@dataclass
 class Lowering(PatternDriver):
     """The state of the lowering of one kernel.
 

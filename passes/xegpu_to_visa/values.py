@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 from xegpu_py.passes.common.ranges import Bounds, full, within
 from xegpu_py.passes.common.registers import INDEX
 
 from xegpu_py.numerics.formats import TYPES, Format
-from xegpu_py.records import record
 from xegpu_py.visa.operands import Predicate, Variable
 
 NARROW = "d"
@@ -29,7 +28,7 @@ def clamp(bounds: Bounds) -> Bounds:
     return low, high
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Reg:
     """Contiguous numbers in registers, in row-major order.
 

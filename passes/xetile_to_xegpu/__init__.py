@@ -1,13 +1,14 @@
 """`xetile-to-xegpu`: tiles of subgroups become XeGPU of the same size."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("xetile-to-xegpu")
-@record
+@dataclass
 class XeTileToXeGPU(Pass):
     """Lower XeTile of subgroups to XeGPU in VC mode.
 

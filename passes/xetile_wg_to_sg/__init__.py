@@ -1,13 +1,14 @@
 """`xetile-wg-to-sg`: distributes workgroup tiles to subgroups."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import record
 
 
 @register_pass("xetile-wg-to-sg")
-@record
+@dataclass
 class XeTileWgToSg(Pass):
     """Distribute tiles of workgroups to subgroups.
 

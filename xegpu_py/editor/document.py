@@ -6,6 +6,7 @@ import importlib
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -24,7 +25,6 @@ from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import record
 from xegpu_py.target import DEFAULT, target
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import allocate
@@ -38,7 +38,7 @@ _PARAMETERS = re.compile(r"(?P<name>[!#]?\w+(?:\.\w+)?)<(?P<inside>[^<>]*)\Z")
 _KEY = re.compile(r"(\w+)\s*=\s*[\w.#]*\Z")
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Completion:
     """A completion.
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import field
-
-from xegpu_py.records import record
+from dataclasses import dataclass, field
 
 _ID = r"[\w$.-]+"
 _TOKEN = re.compile(
@@ -30,7 +28,7 @@ _NAMED = (*_FUNCTIONS, "gpu.module", "module", "builtin.module", "memref.global"
 _BETWEEN = {"private", "public", "nested", "constant", "uninitialized"}
 
 
-@record
+@dataclass
 class Definition:
     """The definition of a name.
 
@@ -51,7 +49,7 @@ class Definition:
     uses: list[int] = field(default_factory=list)
 
 
-@record
+@dataclass
 class _Scope:
     parent: _Scope | None
     names: dict[str, Definition] = field(default_factory=dict)
@@ -65,7 +63,7 @@ class _Scope:
         return None
 
 
-@record
+@dataclass
 class Names:
     """The definitions of a file, in order, and the definition that each occurrence of a name refers to."""
 

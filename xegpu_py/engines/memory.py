@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from msgspec import Struct
 
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import record
 
 APART = 128
 """The alignment and distance of arrays, in bytes: processors prefetch pairs of cache lines."""
@@ -26,7 +26,7 @@ def aligned(size: int) -> Array:
     return found
 
 
-@record
+@dataclass
 class AccessFault(Exception):
     """An access that memory refuses.
 
@@ -105,7 +105,7 @@ class LocalMemory(Struct):
         return offsets
 
 
-@record
+@dataclass
 class RuntimeFault(Exception):
     """Running a kernel failed.
 

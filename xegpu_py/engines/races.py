@@ -9,11 +9,11 @@ that do not change memory, or that all write the same value, are no races.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import record
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
 
@@ -28,7 +28,7 @@ _SLOTS = {_READ: slice(1, 3), _ATOMIC: slice(3, 5)}
 _OPPONENTS = {_READ: (0, 3, 4), _WRITE: (1, 2, 3, 4), _ATOMIC: (0, 1, 2)}
 
 
-@record
+@dataclass
 class RaceFault(Exception):
     """Two accesses race.
 

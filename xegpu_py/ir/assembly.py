@@ -15,6 +15,7 @@ import difflib
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
@@ -26,7 +27,6 @@ from xegpu_py.ir.cursor import Cursor, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.fields import STATIC, OpSpec, ParsedOp, ValueField
 from xegpu_py.ir.operation import Operation, Reading, ReadOperand, Syntax
-from xegpu_py.records import record
 
 _ELEMENTS = re.compile(r"\s*(?:`([^`]*)`|(type|flat)\(\$(\w+)\)|(attr-dict|prop-dict)|\$(\w+)|(\()|(\)\?)|(\^))")
 _KEY = re.compile(r'"([^"\n]*)"|([A-Za-z_][\w$.]*)')
@@ -78,7 +78,7 @@ class Literal(Struct, frozen=True):
         return True
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class OperandElement:
     """The SSA names of an operand."""
 

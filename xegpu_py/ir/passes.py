@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
 
@@ -24,7 +25,6 @@ from xegpu_py.ir.folding import decide, hide, is_inexact, show
 from xegpu_py.ir.module import Module, from_mlir, problems
 from xegpu_py.ir.slices import cut_misread_slices, is_slice
 from xegpu_py.ir.source import Source
-from xegpu_py.records import record
 
 ROOT = "builtin.module"
 
@@ -57,7 +57,7 @@ class Registered(ABC):
         return {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
 
-@record
+@dataclass
 class BodyPass(Registered):
     """A pass that knows functions which are lowered below the IR; see `Registered`."""
 
@@ -74,7 +74,7 @@ class BodyPass(Registered):
         emit_error(op, message, *notes)
 
 
-@record
+@dataclass
 class Pass(BodyPass):
     """A pass on the IR; see `Registered`. Functions that are lowered below it get their ops first."""
 
@@ -91,7 +91,7 @@ class Pass(BodyPass):
         self.run(op)
 
 
-@record
+@dataclass
 class Pipeline(Registered):
     """A name for several passes; see `Registered`."""
 
@@ -299,7 +299,7 @@ def run_pipeline(module: Module, pipeline: str, *, verify_each: bool = True) -> 
     module.bodies.build()
 
 
-@record
+@dataclass
 class Listener:
     """Watches a pipeline run. Each method does nothing by default."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from xegpu_py.language import types
 from xegpu_py.language.types import DType, dtype_of
-from xegpu_py.records import record
 from xegpu_py.runtime.dlpack import from_dlpack
 from xegpu_py.target import Block2DLimits
 
@@ -19,7 +19,7 @@ class Constexpr:
     """Annotates a parameter of a kernel that is known at compile time: `BLOCK: Constexpr`."""
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class ArrayType:
     """The type of an array argument.
 
@@ -52,7 +52,7 @@ class ArrayType:
         return f"{self.dtype}[{shown}]{'' if self.aligned else ' unaligned'}"
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class ScalarType:
     """The type of a number that is passed to a kernel at run time.
 
@@ -77,7 +77,7 @@ class ScalarType:
         return str(self.dtype)
 
 
-@record(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Known:
     """An argument that is known at compile time. Equal numbers of different types are different arguments.
 

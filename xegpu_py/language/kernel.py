@@ -13,6 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -44,7 +45,6 @@ from xegpu_py.language.source import code_of
 from xegpu_py.language.types import dtype_of
 from xegpu_py.language.values import Value
 from xegpu_py.lowered import ModuleSource
-from xegpu_py.records import record
 from xegpu_py.runtime.launch import Statistics
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
@@ -141,7 +141,7 @@ def is_eager(engine: Any) -> bool:
     return engine == EAGER or os.environ.get(VARIABLE, "0") not in ("", "0")
 
 
-@record
+@dataclass
 class TileKernel:
     """A kernel for given types of its arguments, compiled when it is first needed.
 

@@ -7,6 +7,7 @@ import builtins
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -21,13 +22,12 @@ from xegpu_py.language.source import Code
 from xegpu_py.language.tiles import Block
 from xegpu_py.language.types import DType
 from xegpu_py.language.values import Product, Value, constant, value_of
-from xegpu_py.records import record
 
 BREAK, CONTINUE, RETURN, RESULT = "break", "continue", "return", "return value"
 """Hidden variables. Their names are Python keywords or have spaces, so they cannot clash with the user's."""
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Undefined:
     """A variable that is assigned on some paths through the program only.
 
@@ -54,7 +54,7 @@ class Needed(Exception):
         self.loop, self.name, self.outline = loop, name, outline
 
 
-@record
+@dataclass
 class Closure:
     """A function that is defined in a kernel.
 
@@ -112,7 +112,7 @@ def surroundings(function: FunctionType) -> Callable[[str], Any]:
     return find
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Item:
     """An element of a list or dictionary.
 

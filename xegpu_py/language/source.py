@@ -8,14 +8,14 @@ import inspect
 import linecache
 import textwrap
 from collections.abc import Iterable
+from dataclasses import dataclass
 from types import FunctionType
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source
-from xegpu_py.records import record
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Code:
     """A function's source.
 

@@ -7,7 +7,7 @@ import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, Literal, cast
 
@@ -16,14 +16,13 @@ import numpy as np
 from xegpu_py.compiled import CompiledKernel
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.language.kernel import Kernel
-from xegpu_py.records import record
 from xegpu_py.runtime.launch import Statistics
 
 RUNS = 3
 """The number of timed runs of a candidate; the best time counts."""
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Config:
     """A candidate of `autotune`.
 
@@ -39,7 +38,7 @@ class Config:
         return ", ".join(f"{name}={value!r}" for name, value in (*self.values.items(), *self.options.items()))
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Trial:
     """A candidate with the arguments of a call: the argument of an objective.
 

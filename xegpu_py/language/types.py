@@ -6,17 +6,16 @@ This is the only place with type rules. The table in docs/tile-language.md is ma
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
 
-from xegpu_py.records import record
-
 Kind = Literal["bool", "int", "uint", "index", "float"]
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class DType:
     """An element type.
 

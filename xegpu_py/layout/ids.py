@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from xegpu_py.records import record
 
 Ints = NDArray[np.int64]
 
@@ -19,7 +18,7 @@ class LayoutError(ValueError):
     """An invalid layout, or one that another kind of layout cannot express."""
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Ids:
     """The ids of one level: `virtual[i] = (id // strides[i]) % tile[i]`.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xegpu_py.layout.ids import Ids, Ints, LayoutError
-from xegpu_py.records import record
 
 TILES = ("subgroup_tile", "batch_tile", "outer_tile", "thread_tile", "element_tile")
 """The five levels, from the outermost to the innermost."""
@@ -40,7 +39,7 @@ class Owners(NamedTuple):
     """The position in the thread's registers, in elements."""
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class NestedLayout:
     """A layout of a vector of `rank` dimensions; each attribute has one number for each dimension.
 

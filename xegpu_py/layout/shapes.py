@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from xegpu_py.layout.ids import LayoutError
 from xegpu_py.layout.nested import TILES, NestedLayout
-from xegpu_py.records import record
 
 _SUBGROUP, _BATCH, _OUTER, _THREAD, _ELEMENT = TILES
 _STRIDES = {_SUBGROUP: "subgroup_strides", _THREAD: "thread_strides"}
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class _Digit:
     """A digit of an element's row-major number.
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
 from xegpu_py.layout.ids import LayoutError
 from xegpu_py.layout.nested import NestedLayout
-from xegpu_py.records import record
 
 
 def dealing_problem(size: int, grid: int, data: int, what: str = "elements") -> str | None:
@@ -33,7 +33,7 @@ def dealing_problem(size: int, grid: int, data: int, what: str = "elements") -> 
     return None
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class WgTiles:
     """A shape in tiles that subgroups own; each attribute has one number a dimension.
 

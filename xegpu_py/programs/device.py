@@ -6,7 +6,7 @@ import ctypes
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,6 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.lowered import ModuleSource, copied
 from xegpu_py.programs.lowering import Launch, Parameter, Site
 from xegpu_py.programs.memrefs import ELEMENTS, MemRef
-from xegpu_py.records import record
 from xegpu_py.runtime.trace import Tracer, statistics_table
 from xegpu_py.visa.program import Dim, Program
 
@@ -44,7 +43,7 @@ DYNAMIC = "gpu.dynamic_shared_memory"
 Thread = tuple[Dim, int]
 
 
-@record
+@dataclass
 class Device:
     """Executes the GPU operations of host code: one method for each kind of call.
 

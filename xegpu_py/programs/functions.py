@@ -5,13 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from xegpu_py.programs.memrefs import MemRef
-from xegpu_py.records import record
 
 _SCALARS: dict[str, Any] = {
     "f32": ctypes.c_float,
@@ -24,7 +23,7 @@ _SCALARS: dict[str, Any] = {
 }
 
 
-@record
+@dataclass
 class Host:
     """State that library functions share while a program runs.
 
@@ -43,7 +42,7 @@ class Host:
             data = data[os.write(self.output, data) :]
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Function:
     """A library function.
 

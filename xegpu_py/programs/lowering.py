@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlir import ir
@@ -17,7 +17,6 @@ from xegpu_py.lowered import copied
 from xegpu_py.passes.common.builders import reinterpret_cast
 from xegpu_py.programs.functions import Function
 from xegpu_py.programs.loops import jam_loops
-from xegpu_py.records import record
 
 PREFIX = "xegpu_runtime_"
 """The prefix of the runtime's functions."""
@@ -44,7 +43,7 @@ _IGNORED = ("gpu.wait", "gpu.host_register", "gpu.host_unregister", "gpu.set_def
 """Ops without an effect: execution is synchronous, and the only device shares the host's memory."""
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Parameter:
     """The type of a kernel's argument.
 
@@ -69,7 +68,7 @@ class Parameter:
         return cls(False, str(kind))
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Launch:
     """A `gpu.launch_func` of host code.
 
@@ -85,7 +84,7 @@ class Launch:
     parameters: tuple[Parameter, ...]
 
 
-@record
+@dataclass
 class HostCode:
     """Lowered host code.
 
@@ -108,7 +107,7 @@ class HostCode:
     called: list[Function]
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Site:
     """An op of host code that calls the runtime.
 
@@ -154,7 +153,7 @@ def lower(module: Module, entry: str, library: dict[str, Function]) -> HostCode:
         handler.detach()
 
 
-@record
+@dataclass
 class _Lowering:
     module: Module
     entry: str

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
 from xegpu_py.numerics.narrow import element_bits
-from xegpu_py.records import record
 from xegpu_py.runtime.arguments import DTYPES
 
 ELEMENTS: dict[str, Any] = {
@@ -39,7 +39,7 @@ def descriptor_type(rank: int) -> type[ctypes.Structure]:
     return type(f"MemRef{rank}", (ctypes.Structure,), {"_fields_": fields})
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class MemRef:
     """A memref of a running program.
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import field
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, BinaryIO, Literal, TextIO
 
@@ -19,10 +19,9 @@ import numpy as np
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, error_at
 from xegpu_py.ir.source import Source
-from xegpu_py.records import record
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Array:
     """An array argument in the file that parent and child share.
 
@@ -45,7 +44,7 @@ Imported = bool | Literal["upstream"]
 """Whether kernels are in upstream's dialects; "upstream" if upstream's own passes lower them first."""
 
 
-@record
+@dataclass
 class Job:
     """The description of a run.
 

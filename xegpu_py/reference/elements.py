@@ -6,6 +6,7 @@ an `i1` is a bool, an `index` an int64. A float has its storage type (docs/numer
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -15,10 +16,9 @@ from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of
 from xegpu_py.numerics import convert, fcvt
 from xegpu_py.numerics.block_scaled import exponents, truncate
 from xegpu_py.numerics.formats import DF, E2M1, E8M0, FLOATS, TYPES, Array, F, Format, bits_of, canonical
-from xegpu_py.records import record
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Element:
     """An element type.
 
@@ -112,7 +112,7 @@ def element_of(name: str) -> Element:
     return Element(name, bits, np.dtype(f"i{size}"), np.dtype(f"i{size}"))
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Kind:
     """The type of a number or vector.
 

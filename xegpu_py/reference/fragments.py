@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,10 @@ from xegpu_py.ir.builtin import bit_width, vector_of
 from xegpu_py.ir.verifier import walk
 from xegpu_py.layout import from_sg_map
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import record
 from xegpu_py.reference.memory import Fault
 
 
-@record(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Placement:
     """The positions of the elements of fragments in the subgroup's vector.
 

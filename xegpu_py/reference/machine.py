@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from mlir import ir
@@ -17,7 +17,6 @@ from mlir import ir
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.ir.printf import check_format, formatted
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.records import record
 from xegpu_py.reference.memory import Fault, Memory, MemRef, Unknown, allocated
 from xegpu_py.reference.program import Block, Function, Node
 from xegpu_py.visa.program import Dim
@@ -29,7 +28,7 @@ Steps = Generator["Barrier | None", None, Any]
 """An execution: it yields a barrier to wait for, or None to let other subgroups continue, and returns a result."""
 
 
-@record
+@dataclass
 class Launch:
     """The state that all workgroups share.
 
@@ -214,7 +213,7 @@ class Frame:
                 self.values[place][lane] = value
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Lane:
     """A lane of a subgroup, as rules see it."""
 

@@ -6,14 +6,13 @@ import bisect
 import ctypes
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from mlir import ir
 
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import record
 from xegpu_py.reference.elements import Element, element_of
 
 BASE = 0x100000
@@ -40,7 +39,7 @@ class Unknown(Fault):
     """An op, or a type of an op, that the evaluator does not support."""
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Allocation:
     """Consecutive bytes.
 
@@ -234,7 +233,7 @@ def _bytes(start: int, end: int) -> Array:
     return found
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class MemRef:
     """A memref.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +19,6 @@ from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
 from xegpu_py.layout import from_sg_map
 from xegpu_py.numerics import multiply, multiply_scaled, truncate
 from xegpu_py.numerics.formats import FLOATS, Array
-from xegpu_py.records import record
 from xegpu_py.reference.elements import Element, element_of
 from xegpu_py.reference.fragments import maps_of
 from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup
@@ -28,7 +27,7 @@ from xegpu_py.reference.memref import atomic
 from xegpu_py.reference.program import Node, controls, evaluates, evaluates_in, together
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Block:
     """A descriptor of a block.
 
@@ -76,7 +75,7 @@ class Block:
         self.memory.set_elements(self.base, places[inside], values[inside], self.element)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Scattered:
     """A descriptor of an address for each lane: int64[lanes], and the elements there."""
 
@@ -443,7 +442,7 @@ def alloc_nbarrier(lane: Lane, node: Node, *count: Any) -> None:
     lane.workgroup.named_barriers = max(lane.workgroup.named_barriers, wanted)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Named:
     """A named barrier: its number, and the number of participating subgroups."""
 

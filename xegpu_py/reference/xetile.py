@@ -6,7 +6,7 @@ Source: docs/xetile.md, and the docstrings of the ops in `dialects/xetile`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.dialects.xetile.compute import reduced_block
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import record
 from xegpu_py.reference.elements import Element, element_of, to_float
 from xegpu_py.reference.machine import Lane
 from xegpu_py.reference.memory import Memory, MemRef
@@ -24,7 +23,7 @@ from xegpu_py.reference.vector import combine, reduced
 from xegpu_py.reference.xegpu import product
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Place:
     """A tile: a matrix, and the tile's position in it.
 
@@ -53,7 +52,7 @@ class Place:
         return self.base + (rows * self.strides[0] + columns * self.strides[1]) * self.element.bytes, inside
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Elements:
     """A scattered tile: the address of each element."""
 

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
@@ -25,7 +25,6 @@ from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.engines.races import Races
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import record
 from xegpu_py.runtime.memory import DeviceMemory
 from xegpu_py.runtime.prints import Prints, name_of
 from xegpu_py.runtime.progress import Progress
@@ -115,7 +114,7 @@ class Statistics(Struct):
         return f"<table>{cells}</table><p>{self.allocation.report()}</p>"
 
 
-@record
+@dataclass
 class EngineMismatch(Exception):
     """The JIT and the interpreter wrote different bytes.
 
@@ -137,7 +136,7 @@ class _Counter:
             self._then.ran(index, batch, rows)
 
 
-@record
+@dataclass
 class Launcher:
     """A valid program with its registers allocated, ready to be launched.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from mlir import ir
@@ -14,12 +14,11 @@ from xegpu_py.ir.dense import integer_elements
 from xegpu_py.passes.common.builders import index
 from xegpu_py.passes.common.divisors import divisor
 from xegpu_py.passes.common.values import constant_of, defining_op, shape_of
-from xegpu_py.records import record
 
 Shape = tuple[int, ...]
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Affine:
     """The offsets of a vector of some shape: `start`, the values times their factors, and `steps` times the indices."""
 

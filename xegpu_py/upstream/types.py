@@ -7,6 +7,7 @@ with the same name; in texts it is `xegpu`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -16,7 +17,6 @@ from xegpu_py.ir.builtin import by
 from xegpu_py.ir.codecs import IntArrayCodec, Scope, TypeText, register_int_enum
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, AttrCodec, Dialect, EnumCodec, Type
-from xegpu_py.records import record
 
 NAME = "upstream_xegpu"
 """The dialect's name in the IR. No text spells it."""
@@ -74,7 +74,7 @@ Dense = Annotated[tuple[int, ...], _DenseKind()]
 """A list of integers of an op."""
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class BlockTdescAttr(Attr, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
     """The properties of a block's descriptor besides shape and element type."""
 
@@ -86,7 +86,7 @@ class BlockTdescAttr(Attr, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
 _DEFAULT = BlockTdescAttr()
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class ScatterTdescAttr(Attr, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
     """The properties of a scattered descriptor besides shape and element type."""
 
@@ -94,7 +94,7 @@ class ScatterTdescAttr(Attr, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
     chunk_size: int = 1
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
     """Which subgroup, instruction and lane has which elements. An absent parameter is an empty list."""
 
@@ -121,7 +121,7 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
         return None
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
     """The layout of a value without some dimensions: `parent` is a layout or a slice."""
 
@@ -143,7 +143,7 @@ class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
         return f"<{layout_of(self.parent)}, dims = [{', '.join(map(str, self.dims))}]>"
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Range(Attr, dialect=UpstreamXeGPU, name="range"):
     """The subgroups, from the first to before the last, that run a part of a program."""
 
@@ -162,7 +162,7 @@ class Range(Attr, dialect=UpstreamXeGPU, name="range"):
         return f"<[{', '.join(map(str, self.bounds))}]>"
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class MemLayout(Attr, dialect=UpstreamXeGPU, name="mem_layout"):
     """The layout of a matrix in shared local memory: strides in elements, and contiguous blocks."""
 
@@ -205,7 +205,7 @@ class LayoutKind(AttrCodec):
         return str(emitter.constraint("irdl.any"))
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
     """The descriptor of a block, or of scattered elements. `encoding` and `layout` are attributes' texts, or `unit`."""
 
@@ -272,7 +272,7 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
         return None
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class MemDesc(Type, dialect=UpstreamXeGPU, name="mem_desc"):
     """A matrix in shared local memory. `mem_layout` is the attribute's text, or `unit`."""
 
@@ -303,6 +303,6 @@ class MemDesc(Type, dialect=UpstreamXeGPU, name="mem_desc"):
         return MemLayout() if self.mem_layout == "unit" else MemLayout.decode(self.mem_layout)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class NBarrier(Type, dialect=UpstreamXeGPU, name="nbarrier"):
     """A named barrier."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.records import record
 
 PROGRAM = "GenX_IR"
 PACKAGE = "libigc-tools"
@@ -41,7 +41,7 @@ class FinalizerMissing(FinalizerError):
     """The finalizer is not installed."""
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Native:
     """The output of the finalizer for one kernel.
 

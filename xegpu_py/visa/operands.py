@@ -6,13 +6,12 @@ The records hold the variable as an object; where only text is available, as in 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from xegpu_py.numerics.formats import TYPES, Format
-from xegpu_py.records import record
 
 
 class _Interned(type):
@@ -39,7 +38,7 @@ class _Declared(_Fields, metaclass=_Interned):
     """Base of the declarations of a kernel."""
 
 
-@record(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Variable(_Declared):
     """A general variable: a typed region of registers, mutable, declared once (`.decl v_type=G`).
 
@@ -84,7 +83,7 @@ class Variable(_Declared):
         return base, offset + self.alias[1]
 
 
-@record(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Predicate(_Declared):
     """A predicate variable: one bit for each SIMD lane (`.decl v_type=P`).
 
@@ -130,7 +129,7 @@ def _elements(vstride: int, width: int, hstride: int, lanes: int) -> tuple[tuple
     return found, max(found), found == tuple(range(lanes))
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Region(_Fields):
     """A source `V(row,col)<vstride;width,hstride>`: element i is at `(i // width) * vstride + (i % width) * hstride`.
 
@@ -170,7 +169,7 @@ class Region(_Fields):
         return self.vstride == 0 and (self.width == 1 or self.hstride == 0)
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Destination(_Fields):
     """A destination `V(row,col)<stride>`: element i is at `i * stride`."""
 
@@ -188,7 +187,7 @@ class Destination(_Fields):
         return _elements(self.stride, 1, 0, exec_size)[1:]
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Raw:
     """A whole variable from a byte offset on: `V.64`. A `var` of None is the null operand `%null.0`."""
 
@@ -196,7 +195,7 @@ class Raw:
     offset: int = 0
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Vector:
     """Consecutive elements from `V(row,col)` on, such as src2 of dpas."""
 
@@ -205,7 +204,7 @@ class Vector:
     col: int = 0
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Immediate:
     """A constant: its bit pattern, and vISA's name of its type."""
 
@@ -219,7 +218,7 @@ class Immediate:
         return TYPES[self.type]
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Address:
     """Addresses of a message: those in a variable from a byte offset on, each plus a constant number of bytes."""
 
@@ -228,14 +227,14 @@ class Address:
     plus: int = 0
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Flag:
     """A predicate as source or destination."""
 
     var: Any
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Guard:
     """The predicate of an instruction.
 

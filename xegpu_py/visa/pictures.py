@@ -7,6 +7,7 @@ with the arithmetic. `python -m xegpu_py.visa.pictures docs/visa` writes those o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
@@ -16,7 +17,6 @@ from xegpu_py.drawing import COLOURS, FAINT, GRID, INK, PLAIN, Canvas, document,
 from xegpu_py.numerics.dpas import dpas, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, Format
 from xegpu_py.numerics.pack import pack_a, pack_b, pack_c
-from xegpu_py.records import record
 
 PICTURES = {
     "dpas-16bit": ("bf", "bf"),
@@ -48,7 +48,7 @@ _Index = tuple[int, int] | None
 """Row and column of an element, or nothing."""
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class _Operand:
     """A matrix and the registers that hold it.
 

@@ -7,7 +7,7 @@ import importlib
 import operator
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, update_wrapper
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -15,7 +15,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from xegpu_py.ir.diagnostics import Position
-from xegpu_py.records import record
 from xegpu_py.visa.operands import Guard, Predicate, Variable
 
 NOWHERE = Position("<unknown>")
@@ -24,7 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Input:
     """A variable that has its value from the start: an argument of the kernel, or something of the launch.
 
@@ -55,7 +54,7 @@ IMPLICIT_KINDS = ("LOCAL_SIZE", "GROUP_COUNT", "LOCAL_ID")
 _NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Instruction:
     """One instruction.
 
@@ -149,7 +148,7 @@ class Instruction:
 _FIELDS = tuple([f.name for f in fields(Instruction)])
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Program:
     """One kernel.
 

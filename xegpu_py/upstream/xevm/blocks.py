@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 
@@ -15,13 +16,12 @@ from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.passes.common.builders import add, constant, index_type, integer_type, make, shape_cast
 from xegpu_py.passes.common.values import constant_of, element_of, shape_of
-from xegpu_py.records import record
 from xegpu_py.upstream.rebuilding import LANES, refuse
 from xegpu_py.upstream.xevm.pointers import place
 from xegpu_py.upstream.xevm.state import SHARED, KernelImport, as_bits, as_index, bitcast, bits_of, first, rule
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Tile:
     """The block of a message.
 
@@ -60,7 +60,7 @@ class Tile:
         return f"{self.rows}x{self.columns} elements of {self.bits} bits"
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Surface:
     """The operands that say where a message's block lies: address, bytes of a row, rows, pitch, x and y."""
 

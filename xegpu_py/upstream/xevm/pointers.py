@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 
@@ -20,7 +21,6 @@ from xegpu_py.passes.common.builders import (
 )
 from xegpu_py.passes.common.kernels import symbol_of
 from xegpu_py.passes.common.values import constant_of, element_of, shape_of
-from xegpu_py.records import record
 from xegpu_py.upstream.rebuilding import refuse, within
 from xegpu_py.upstream.xevm.state import (
     CONSTANT,
@@ -42,7 +42,7 @@ _ARRAY = re.compile(r"(?:!llvm\.)?array<(\d+) x (.+)>")
 _DYNAMIC = -(1 << 31)
 
 
-@record
+@dataclass
 class Private:
     """Memory of one work item that is used as a variable.
 
