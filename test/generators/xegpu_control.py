@@ -33,8 +33,8 @@ class Control(Products):
 
     def carried(self) -> list[Value]:
         """Some values that control flow passes on."""
-        fits = [v for v in self.values if v.element in NUMBERS]
-        found = self.r.sample(fits, min(len(fits), self.r.randint(1, 2)))
+        fits = [v for v in self.values if v.element in (*NUMBERS, "i1")]
+        found = self.r.sample(fits, min(len(fits), self.r.randint(1, 3)))
         return [Value(v.name, v.shape, v.element) for v in found]
 
     def like(self, x: Value) -> Value:
