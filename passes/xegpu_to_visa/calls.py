@@ -50,7 +50,9 @@ def srnd(low: Lowering, op: ir.Operation) -> None:
     if narrow != wanted or random not in allowed:
         low.fail(f"cannot round {source} to {narrow} with random bits of {random}", f"srnd rounds {rule}")
     if "srnd" in low.target.absent:
-        low.fail(f"requires srnd, which target '{low.target.name}' does not support", "arith.truncf rounds to even")
+        low.fail(
+            f"requires srnd, which target '{low.target.name}' does not support", "arith.truncf rounds to nearest even"
+        )
     emit = low.emit
     count, _, name = result_of(low, op)
     numbers = low.reg(op.operands[0])

@@ -92,7 +92,7 @@ class Emitter(Struct):
     def whole(self, type_name: str, count: int) -> Reg:
         """New registers for `count` numbers, whole GRFs, as messages and dpas need them.
 
-        Those of 64-bit numbers have room for the least lanes of a message.
+        Those of 64-bit numbers have space for the least lanes of a message.
         """
         size = TYPES[type_name].bytes
         unit = max(self.target.grf_bytes, payload_lanes(1, self.target.grf_bytes) * size)
@@ -168,16 +168,16 @@ class Emitter(Struct):
         values |= {"sfid": "slm", "address_size": "a32"} if slm else {"sfid": "ugm", "address_size": "a64"}
         self.emit(name, lanes, guard=guard, **values)
 
-    def _payload(self, addresses: Reg, lanes: int, room: int) -> Reg:
-        """The addresses of lanes at the start of a register, with registers for `room` lanes after it.
+    def _payload(self, addresses: Reg, lanes: int, padded: int) -> Reg:
+        """The addresses of lanes at the start of a register, with registers for `padded` lanes after it.
 
         A message reads whole registers. The finalizer does not align its operand, and crashes if registers beyond the
         last one would be read.
         """
         here = Reg(addresses.var, addresses.first, lanes)
-        if self.is_aligned(here) and (here.first + room) * here.format.bytes <= here.var.bytes:
+        if self.is_aligned(here) and (here.first + padded) * here.format.bytes <= here.var.bytes:
             return here
-        count = max(room, self.target.grf_bytes // here.format.bytes)
+        count = max(padded, self.target.grf_bytes // here.format.bytes)
 
         def copied() -> Reg:
             return self.apply("mov", here.type, lanes, here, into=Reg(self.variable(here.type, count), 0, lanes))

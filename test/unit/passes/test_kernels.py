@@ -282,8 +282,10 @@ def renames(program):
     return found
 
 
-# Numbers that a message takes from a first byte of a register, but that lie elsewhere; results of the iteration before.
-NEEDED = {"slm_sum": 2, "collatz": 2, "attention": 1, "parallel_loops": 2}
+# Addresses, which a message takes from the start of a register, but which are arguments, or are computed with other
+# numbers; results of the iteration before.
+NEEDED = {"slm_sum": 2, "collatz": 2, "attention": 1, "parallel_loops": 3, "nbarrier": 2, "gemm_slm": 2}
+NEEDED |= {"gemm_nbarriers": 4} | {f"gather_scatter:rows_of_{n}": 1 for n in (1, 2, 3, 4, 8)}
 
 
 @pytest.mark.parametrize("name", CASES)
