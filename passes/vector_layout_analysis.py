@@ -12,11 +12,11 @@ from xegpu_py.ir.passes import Pass, register_pass
 class VectorLayoutAnalysis(Pass):
     """Infer the layouts of vectors.
 
-    The layouts follow from those that `iree_vector_ext.to_layout` gives. Layouts flow forward from operands to results,
-    and where nothing comes forward, backward from uses: through elementwise ops, broadcast, transpose, reductions,
-    contractions, casts to other shapes, accesses of memory, masks, and loops and branches of scf. Where a use needs
-    another layout than its operand has, a `to_layout` makes it; constants and the like are made once more instead.
-    `vector-distribute` begins with this; alone, the pass writes what it has found onto the ops.
+    The analysis starts from the layouts of `iree_vector_ext.to_layout`. Layouts are propagated forwards, from operands
+    to results, and to values without a layout then backwards from their uses: through elementwise ops, broadcast,
+    transpose, reductions, contractions, shape casts, accesses of memory, masks, and loops and branches of scf. If a use
+    requires another layout than its operand has, a `to_layout` is inserted; constants are cloned instead.
+    `vector-distribute` begins with this analysis. This pass adds the layouts to the ops as an attribute.
 
         %0 = vector.transfer_read %m[%i, %j], %zero : memref<64x64xf16>, vector<64x64xf16>
         %1 = iree_vector_ext.to_layout %0 to layout(#layout) : vector<64x64xf16>

@@ -15,9 +15,10 @@ from xegpu_py.ir.verifier import walk
 class XeGPUDce(Pass):
     """Remove unused ops of our dialects.
 
-    Upstream's dead-code elimination leaves them alone, since an IRDL definition says nothing of effects. Ops without
-    effects go, and loads too; `keep-loads` keeps those, as a load may be there for the cache's sake. Ops on numbers and
-    vectors go likewise, so that chains of both kinds are removed at once.
+    Upstream's dead-code elimination does not remove them, because IRDL definitions cannot declare side effects. The
+    pass removes unused ops without side effects, and unused loads; with `keep-loads` loads stay, because a load may
+    serve to fill a cache. Unused ops of upstream's dialects on numbers and vectors are removed too, so that chains of
+    ops of several dialects are removed at once.
 
         %0 = xegpu.create_nd_tdesc %m[%i, %j] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
         %1 = xegpu.load_nd %0 {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>

@@ -12,10 +12,10 @@ from xegpu_py.ir.passes import Pass, register_pass
 class XeTileInferLayout(Pass):
     """Infer the maps of tiles and vectors.
 
-    Each tile and vector of a workgroup gets a map, derived from those that are given. Maps go from what is loaded to
-    what is computed of it, and back from what is computed to what it is made of: to the factors of a product from its
-    result, to producers from consumers. Where an op needs an operand to have another map than it has, an
-    `xetile.convert_layout` is put between them. A kernel without any map is one of subgroups, and stays as it is.
+    Each tile and vector of a workgroup gets a map, which is derived from the given maps. Maps are propagated forwards,
+    from operands to results, and backwards, from results to operands and from a product to its factors. If an op
+    requires another map of an operand than the operand has, an `xetile.convert_layout` is inserted. A kernel without
+    any map is a kernel of subgroups and is not changed.
 
         %a = xetile.load_tile %ta : !xetile.tile<256x32xbf16> -> vector<256x32xbf16>
         %d = xetile.tile_mma %a, %b {wg_map_c = #xetile.wg_map<sg_layout = [8, 4], sg_data = [32, 64]>} : ...

@@ -13,9 +13,9 @@ class XeTilePrefetch(Pass):
     """Prefetch the tiles that loops load.
 
     Each loop prefetches the tiles that it loads, `distance` iterations ahead. These are the tiles that each iteration
-    moves on, and those at a place that depends on the loop's counter. The first ones are prefetched before the loop. At
-    workgroup level, each subgroup prefetches another part of the tile, so that what several subgroups load is
-    prefetched once.
+    advances, and tiles whose offsets depend on the loop's counter. The tiles of the first iterations are prefetched
+    before the loop. At workgroup level, each subgroup prefetches another part of the tile, so that a tile which several
+    subgroups load is prefetched once.
 
         %r = scf.for %k = %c0 to %K step %c32 iter_args(%t = %t0) -> (!xetile.tile<32x32xbf16>) {
           %a = xetile.load_tile %t : !xetile.tile<32x32xbf16> -> vector<32x32xbf16>

@@ -22,10 +22,10 @@ class VectorToXeGPU(Pass):
     """Lower memory accesses of vectors to XeGPU.
 
     In kernels of subgroups, accesses of the vector dialect and memref.atomic_rmw become blocks, gathers and scatters.
-    Rewritten are load, store, maskedload, maskedstore, gather, scatter, transfer_read and transfer_write. Rows of
-    consecutive elements become 1D blocks; what has a mask, may reach out of bounds, or takes elements that are apart,
-    becomes a gather or scatter, and an atomic update of an element one of a single lane. Kernels of work items are for
-    `xegpu-simt-to-vc`.
+    The pass rewrites load, store, maskedload, maskedstore, gather, scatter, transfer_read and transfer_write. Accesses
+    of rows of consecutive elements become 1D blocks. Accesses that have a mask, may reach out of bounds, or have a
+    stride become gathers or scatters. An atomic update of an element has a single lane. Kernels of work items are
+    lowered by `xegpu-simt-to-vc` instead.
 
         %v = vector.load %m[%i, %j] : memref<?x64xf32>, vector<16xf32>
         %g = vector.gather %m[%i, %j] [%places], %mask, %v : memref<?x64xf32>, ... into vector<16xf32>

@@ -13,12 +13,12 @@ from xegpu_py.ir.passes import Pass, register_pass
 class XeGPUEmulateNarrowTypes(Pass):
     """Store elements of 2 and 4 bits in bytes.
 
-    Memory and registers of kernels have bytes in the place of these elements. Elements (i4, i2, with or without a sign,
-    and f4E2M1FN) lie in memory in the order of their linear index, the first one of a byte in its lowest bits. An
-    argument keeps its type; what is made of it is a memref of i8. Blocks are loaded and stored as bytes, and dpas takes
-    them as they are. Arithmetic unpacks elements, one to a byte, and packs its result; the VNNI transform and
-    transposes of single elements do so too. A single element is written by a loop of compare and swap of its byte, so
-    that its neighbours may be written at the same time.
+    Memory and registers hold these elements in bytes. The elements (signless, signed and unsigned i4 and i2, and
+    f4E2M1FN) lie in memory in the order of their linear index; the first element of a byte has its lowest bits. An
+    argument keeps its type and is cast to a memref of i8. Blocks are loaded and stored as bytes, which are the operands
+    of dpas. Arithmetic unpacks each element to a byte and packs the result, and so do the VNNI transform and transposes
+    of single elements. A single element is stored by a compare-and-swap loop on its byte, because another thread may
+    store the other elements of the byte at the same time.
 
         %d = xegpu.create_nd_tdesc %m[0, 64] {mode = vc} : memref<64x128xi4> -> !xegpu.tensor_desc<8x64xi4>
         %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x64xi4> -> vector<8x64xi4>
@@ -32,9 +32,9 @@ class XeGPUEmulateNarrowTypes(Pass):
         %p = vector.bitcast %x : vector<8x32xi8> to vector<8x64xi4>
         %r = xegpu.dpas %p, %y {mode = vc} : vector<8x64xi4>, vector<8x16x8xi4> -> vector<8x16xi32>
 
-    Blocks and rows whose first column is not known to begin at a byte are loaded twice, and shifted. Stores of such
-    blocks update the bytes that they share with other elements by compare and swap; where a loop carries their
-    descriptor, they are refused, and so are rows of memory that begin within a byte.
+    Blocks and rows whose first column may lie within a byte are loaded twice and shifted. Stores of such blocks update
+    the bytes that they share with other elements by compare and swap. They are refused if a loop carries their
+    descriptor. Memrefs whose rows begin within a byte are refused as well.
     """
 
     kernel: str = ""

@@ -1,4 +1,4 @@
-"""`xegpu-legalize`: splits ops into what one message or instruction of the target can do."""
+"""`xegpu-legalize`: splits ops into ops for which the target has one message or instruction."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class XeGPULegalize(Pass):
     known to be 1. Other unknown extents, strides and offsets are assumed to satisfy the rules of messages, except for
     the arguments in the kernel's attribute `xegpu.unaligned = array<i64: 0, 2>`; with `unaligned`, for no argument.
 
-    %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
+        %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
         %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<64x16xf32> -> vector<64x16xf32>
 
     becomes

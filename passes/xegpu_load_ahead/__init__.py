@@ -12,13 +12,13 @@ from xegpu_py.ir.passes import Pass, register_pass
 class XeGPULoadAhead(Pass):
     """Load the blocks of a loop's next iteration early.
 
-    They are loaded as soon as the blocks of the current iteration have had their last use. The blocks of the first
-    iteration are loaded before the loop, and what is loaded is carried from iteration to iteration. A block takes the
-    registers of the one before, so that nothing is moved. The last iteration also loads blocks, which are not used;
-    those outside of the matrix read as zero. Loops that write memory or wait for other threads are not changed, nor are
-    loads whose offsets depend on values from memory. It is an error if the values that a loop then carries do not fit
-    into the registers of a thread. Their number is `grf`, by default the maximum of the target (`target`, or else
-    `visa.target` of the kernel or of an op around it).
+    A block is loaded after the last use of the current iteration's block, into the same registers, so that no register
+    is moved. The blocks of the first iteration are loaded before the loop, and the loop carries the loaded blocks. The
+    last iteration loads blocks that are not used; elements outside of the matrix read as zero. Loops that write memory
+    or wait for other threads are not changed, and neither are loads whose offsets depend on values from memory. It is
+    an error if the values that a loop then carries do not fit the registers of a thread. `grf` is the number of these
+    registers, by default the maximum of the target (`target`, or else `visa.target` of the kernel or of an op around
+    it).
 
         %r:2 = scf.for %k = %c0 to %K step %c16 iter_args(%sum = %zero, %t = %t0) -> (...) {
           %a = xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x16xbf16> -> vector<8x16xbf16>

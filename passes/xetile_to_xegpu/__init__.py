@@ -12,14 +12,15 @@ from xegpu_py.ir.passes import Pass, register_pass
 class XeTileToXeGPU(Pass):
     """Lower XeTile of subgroups to XeGPU in VC mode.
 
-    Each op becomes ops of the same sizes. A tile becomes a descriptor; loads, stores, prefetches and moves of tiles
-    become those of descriptors, and products `xegpu.dpas`. What a target moves and multiplies at once, and how it reads
-    tiles that its 2D block messages cannot serve, is the business of `xegpu-legalize`.
+    Each op becomes ops on vectors of the same sizes. A tile becomes a descriptor; loads, stores, prefetches and moves
+    of tiles become those of descriptors, and products become `xegpu.dpas`. `xegpu-legalize` then divides the ops into
+    those that the target supports.
 
-    Column-major tiles, and those whose only use is a transpose, are loaded transposed. The second operand of products
-    is loaded in VNNI layout, or packed in registers if it is computed. Padding is selected by a mask of what lies in
-    bounds. Scattered tiles, and blocks that are updated atomically, become descriptors of up to 32 elements. A
-    reduction combines each 8 rows, or each 64 bytes of a row, with the next ones, and then what is in them.
+    Column-major tiles, and tiles whose only use is a transpose, are loaded transposed. The second operand of a product
+    is loaded in VNNI layout; if it is computed, it is packed in registers. A mask of the elements in bounds selects
+    between them and the padding value. Scattered tiles, and blocks that are updated atomically, become descriptors of
+    up to 32 elements. A reduction first combines groups of 8 rows, or of 64 bytes of a row, elementwise, and then the
+    elements of the last group.
 
         %t = xetile.init_tile %B[0, %n] : memref<64x256xbf16> -> !xetile.tile<32x64xbf16>
         %b = xetile.load_tile %t : !xetile.tile<32x64xbf16> -> vector<32x64xbf16>
@@ -31,7 +32,7 @@ class XeTileToXeGPU(Pass):
         %b = xegpu.load_nd %t {mode = vc, vnni_axis = 0} : !xegpu.tensor_desc<32x64xbf16> -> vector<16x64x2xbf16>
         %d = xegpu.dpas %c, %a, %b {mode = vc} : vector<32x64xf32>, vector<32x32xbf16>, vector<16x64x2xbf16> -> ...
 
-    `target` is accepted and of no effect.
+    `target` is accepted for compatibility and has no effect.
     """
 
     target: str = ""
