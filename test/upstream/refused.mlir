@@ -85,7 +85,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @shape(%a: memref<64x64xf32>) kernel {
-    // expected-error @+2 {{'gpu.thread_id' op cannot be imported: a workgroup's subgroups are what the layouts say}}
+    // expected-error @+2 {{'gpu.thread_id' op cannot be imported: layouts determine the subgroups of a workgroup}}
     // expected-note @+1 {{set known_block_size, or use gpu.subgroup_id}}
     %y = gpu.thread_id y
     %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>>

@@ -3,7 +3,7 @@
 gpu.module @m {
   llvm.func @other(f32) -> f32
   llvm.func spir_kernelcc @k(%x: f32) {
-    // expected-error @+1 {{'llvm.call' op cannot be imported: @other is no function that is known here}}
+    // expected-error @+1 {{'llvm.call' op cannot be imported: @other is not a known function}}
     %y = llvm.call @other(%x) : (f32) -> f32
     llvm.return
   }
@@ -36,7 +36,7 @@ gpu.module @m {
   gpu.func @k() kernel {
     %n = llvm.mlir.constant(16 : i32) : i32
     %a = llvm.alloca %n x f32 : (i32) -> !llvm.ptr<3>
-    // expected-error @+1 {{'llvm.addrspacecast' op cannot be imported: only addresses of global memory are generic ones here}}
+    // expected-error @+1 {{'llvm.addrspacecast' op cannot be imported: only addresses of global memory can be cast to generic addresses}}
     %b = llvm.addrspacecast %a : !llvm.ptr<3> to !llvm.ptr<4>
     gpu.return
   }
@@ -45,7 +45,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // expected-error @+1 {{'llvm.func' op cannot be imported: its subgroups have 32 work items; 16 are what its blocks are for}}
+  // expected-error @+1 {{'llvm.func' op cannot be imported: its subgroups have 32 work items; its blocks require 16}}
   llvm.func spir_kernelcc @k() attributes {intel_reqd_sub_group_size = 32 : i32} {
     llvm.return
   }
@@ -57,7 +57,7 @@ gpu.module @m {
   llvm.func spir_kernelcc @k(%a: !llvm.ptr<1>, %i: i32) {
     %m = llvm.mlir.constant(dense<true> : vector<4xi1>) : vector<4xi1>
     %z = llvm.mlir.zero : vector<4xf32>
-    // expected-error @+1 {{'llvm.intr.masked.load' op cannot be imported: nothing here does the same}}
+    // expected-error @+1 {{'llvm.intr.masked.load' op cannot be imported: no op of vector or XeGPU does the same}}
     %v = llvm.intr.masked.load %a, %m, %z {alignment = 4 : i32} : (!llvm.ptr<1>, vector<4xi1>, vector<4xf32>) -> vector<4xf32>
     llvm.return
   }
@@ -82,7 +82,7 @@ module attributes {gpu.container_module} {
 // -----
 
 gpu.module @m {
-  // expected-error @+1 {{'gpu.func' op cannot be imported: it has an argument in shared local memory, whose size only a launch would know}}
+  // expected-error @+1 {{'gpu.func' op cannot be imported: it has an argument in shared local memory, whose size is known only at launch}}
   gpu.func @k(%a: !llvm.ptr<3>) kernel {
     gpu.return
   }

@@ -127,7 +127,7 @@ class Value(Reductions):
 
     def __index__(self) -> int:
         if self.dtype.is_float and BUILDING.evaluation is not None:
-            raise TypeError(f"{self.describe()} is no integer")
+            raise TypeError(f"{self.describe()} is not an integer")
         return int(self._scalar("the number"))
 
     def __float__(self) -> float:

@@ -305,7 +305,7 @@ class _Lowering:
         runner.run(parse_pipeline(f"builtin.module({_TO_LLVM})"), self.module)
         for op in walk(self.module.operation):
             if not op.name.startswith(("llvm.", "builtin.module")):
-                emit_error(op, "is left of host code after lowering to LLVM")
+                emit_error(op, "in host code is not lowered to LLVM by upstream's passes")
 
 
 def own_module(op: ir.Operation, module: Module) -> Module:

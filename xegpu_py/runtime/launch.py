@@ -220,7 +220,7 @@ class Launcher:
         printed = prints and prints.text
         done = reading(self._run_native, memory)
         if prints and prints.text != printed:
-            raise EngineMismatch("the engines print other texts")
+            raise EngineMismatch("the engines print different texts")
         _compare(golden, memory)
         return done
 

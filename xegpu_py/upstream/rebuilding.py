@@ -128,7 +128,8 @@ def put_hints(made: ir.Operation | ir.OpView, source: Any, message: str, write: 
     foreign = next((h.value for h in given.values() if h not in known), None)
     if foreign:
         remark(
-            operation, f"is imported without its cache hints: {foreign} is none for a {'write' if write else 'read'}"
+            operation,
+            f"is imported without its cache hints: {foreign} is not a hint of a {'write' if write else 'read'}",
         )
         return
     for name, hint in given.items():

@@ -124,7 +124,7 @@ class SubgroupImport:
 
     def unknown(self, view: Any) -> None:
         """Refuse an op that has no rule."""
-        refuse(view, "it has no meaning at this level on the targets there are")
+        refuse(view, "it is not supported at subgroup level")
 
     def retype(self, value: ir.Value) -> None:
         """Change the type of a value that is kept from upstream's to ours."""
@@ -266,7 +266,7 @@ class SubgroupImport:
     def scale(self, view: Any, value: ir.Value) -> ir.Value:
         """The scales of a factor, which must be a matrix."""
         if not shape_of(value):
-            refuse(view, f"its scale is {value.type}, and no matrix", "is this a kernel of lanes?")
+            refuse(view, f"its scale must be a matrix, but got {value.type}", "is this a kernel of lanes?")
         return value
 
     # Elements.

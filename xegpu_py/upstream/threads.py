@@ -82,7 +82,7 @@ def count_workgroup(func: ir.Operation, ops: Sequence[ir.Operation]) -> None:
         else:
             refuse(
                 op,
-                "a workgroup's subgroups are what the layouts say, and how the launch shapes its block is not known",
+                "layouts determine the subgroups of a workgroup, and the shape of the launch's blocks is unknown",
                 f"set {KNOWN}, or use gpu.subgroup_id",
             )
         with ir.InsertionPoint(op), op.location:
@@ -99,7 +99,7 @@ def mark_lanes(func: ir.Operation) -> None:
     if KNOWN in func.attributes:
         x, *rest = ir.DenseI32ArrayAttr(func.attributes[KNOWN])
         if x % LANES:
-            refuse(func, f"{KNOWN} has {x} work items in x, which are no whole subgroups of {LANES}")
+            refuse(func, f"{KNOWN} has {x} work items in x, which is not a multiple of the subgroup size {LANES}")
         func.attributes[KNOWN] = ir.DenseI32ArrayAttr.get([x // LANES, *rest])
 
 

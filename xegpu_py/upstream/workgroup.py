@@ -319,7 +319,7 @@ class WorkgroupImport(VectorImport):
         scales: list[ir.Value | None] = [view.scale_a, view.scale_b]
         for value in scales:
             if value is not None and value not in self.shapes:
-                refuse(view, f"its scale is {value.type}, and no matrix", "is this a kernel of lanes?")
+                refuse(view, f"its scale must be a matrix, but got {value.type}", "is this a kernel of lanes?")
         if all(v is None for v in scales):
             # Only scales distinguish this product from a plain one, so scales of one are built here.
             rows, depth = self.shapes[view.lhs]
@@ -487,7 +487,7 @@ def _run_ranges(ops: Sequence[ir.Operation]) -> None:
         if op.name != "scf.if" or "sg_id_range" not in op.attributes:
             continue
         if list(op.regions[1].blocks):
-            refuse(op, "subgroups in its range take one way and others the other")
+            refuse(op, "some subgroups of its range execute it and others do not")
         with ir.InsertionPoint(op), op.location:
             op.operands[0] = arith.constant(ir.IntegerType.get_signless(1), 1)
 

@@ -137,7 +137,7 @@ def _as_gpu_func(
     old = list(entry.arguments)
     size = func.attributes.get("intel_reqd_sub_group_size")
     if size is not None and int(ir.IntegerAttr(size).value) != LANES:
-        refuse(func, f"its subgroups have {ir.IntegerAttr(size).value} work items; {LANES} are what its blocks are for")
+        refuse(func, f"its subgroups have {ir.IntegerAttr(size).value} work items; its blocks require {LANES}")
     types = (
         list(parameters) if parameters is not None else [_parameter(a.type, b) for a, b in zip_longest(old, buffers)]
     )
@@ -160,10 +160,10 @@ def _as_gpu_func(
         else:
             values = [v for value in given for v in _lowered(value)]
     if len(values) != len(old):
-        emit_error(func, f"has {len(old)} arguments, which are not what {', '.join(map(str, types))} become")
+        emit_error(func, f"has {len(old)} arguments, but {', '.join(map(str, types))} require others")
     for argument in old:
         if space_of(argument.type) == SHARED:
-            refuse(func, "it has an argument in shared local memory, whose size only a launch would know")
+            refuse(func, "it has an argument in shared local memory, whose size is known only at launch")
     for argument, value in zip(old, values):
         argument.replace_all_uses_with(value)
     for _ in old:

@@ -63,7 +63,7 @@ def plain(name: str) -> str:
 def call(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """The meaning of the function."""
     if "callee" not in op.attributes:
-        refuse(op, "it calls a function that is known only as the kernel runs")
+        refuse(op, "it calls a function through a pointer")
     symbol = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
     name = plain(symbol)
     kind = op.results[0].type if len(op.results) else None
@@ -97,7 +97,7 @@ def call(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
         return []
     math = _math(name)
     if math is None or kind is None:
-        refuse(op, f"@{symbol} is no function that is known here")
+        refuse(op, f"@{symbol} is not a known function")
     return [make(math, kind, *op.operands)]
 
 
@@ -159,7 +159,7 @@ def _block(k: KernelImport, op: ir.Operation, name: re.Match[str]) -> Sequence[i
         blocks.prefetch(op, where, tile)
         return []
     if not data or data[0] not in k.private:
-        refuse(op, "what it moves is not in memory of the work item")
+        refuse(op, "its source or destination is not in private memory")
     held = k.private[data[0]]
     if what == "read":
         # A lane has as many bits as all of them by the lanes.
@@ -170,7 +170,7 @@ def _block(k: KernelImport, op: ir.Operation, name: re.Match[str]) -> Sequence[i
         kind = ir.VectorType.get([size // ir.IntegerType(element).width], element)
         held.value = blocks.load(op, where, tile, kind)
     elif held.value is None:
-        refuse(op, "what it writes was never given a value")
+        refuse(op, "the value that it stores was never initialized")
     else:
         blocks.store(op, where, tile, held.value)
     return []

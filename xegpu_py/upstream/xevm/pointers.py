@@ -65,7 +65,7 @@ def size_of(op: ir.Operation, text: str) -> int:
         size = -(-shape[0] * bit_width(element) // 8)
         return 1 << (size - 1).bit_length()
     if "llvm" in text or text.startswith("struct"):
-        refuse(op, f"where the parts of {text} lie is not known here")
+        refuse(op, f"the layout of {text} is unknown")
     return 1 << (max(-(-bit_width(text) // 8), 1) - 1).bit_length()
 
 
@@ -82,7 +82,7 @@ def other_space(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """Generic addresses are addresses of global memory, since no other memory has generic addresses."""
     spaces = {k.spaces[0], space_of(op.results[0].type)}
     if len(spaces) > 1 and not spaces <= {GLOBAL, GENERIC, CONSTANT}:
-        refuse(op, "only addresses of global memory are generic ones here")
+        refuse(op, "only addresses of global memory can be cast to generic addresses")
     return [op.operands[0]]
 
 
@@ -97,7 +97,7 @@ def element_pointer(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
         if n:
             array = _ARRAY.fullmatch(kind)
             if not array and not kind.startswith("vector<"):
-                refuse(op, f"where the parts of {kind} lie is not known here")
+                refuse(op, f"the layout of {kind} is unknown")
             kind = array[2] if array else vector_of(kind)[1]
         size = size_of(op, kind)
         given: ir.Value | int = next(waiting) if place == _DYNAMIC else int(place)
@@ -142,7 +142,7 @@ def global_(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     name = ir.FlatSymbolRefAttr(op.attributes["global_name"]).value
     found = next((g for g in within(k.func.parent, "llvm.mlir.global") if symbol_of(g) == name), None)
     if found is None or space_of(op.results[0].type) != SHARED:
-        refuse(op, f"@{name} is no global of shared local memory")
+        refuse(op, f"@{name} is not a global in shared local memory")
     kind = str(ir.TypeAttr(found.attributes["global_type"]).value)
     return [k.allocate_shared(name, size_of(op, kind), integer_type(8))]
 
@@ -192,7 +192,7 @@ def load(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
         if held is None:
             return [zero_of(kind)]
         if bits_of(held) != bits_of(op.results[0]):
-            refuse(op, f"it reads {kind} of {held.type}")
+            refuse(op, f"it loads {kind} from memory that holds {held.type}")
         return [bitcast(held, kind)]
     if space_of(kind) is not None:
         kind = integer_type(64)

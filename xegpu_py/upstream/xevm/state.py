@@ -84,7 +84,7 @@ class KernelImport:
                         old.replace_all_uses_with(new)
                 continue
             if op.name.startswith(("llvm.", "xevm.")):
-                refuse(op, "nothing here does the same")
+                refuse(op, "no op of vector or XeGPU does the same")
             for result in op.results:
                 if space_of(result.type) is not None:
                     result.set_type(address)
