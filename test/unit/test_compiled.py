@@ -107,6 +107,14 @@ def test_calls_with_the_same_arguments_are_prepared_once(monkeypatch):
     assert len(calls) == 8
 
 
+def test_calls_with_other_strides_are_prepared_again():
+    fill, whole = xegpu_py.compile(TEXT, "fill"), np.zeros((8, 8), np.int16)
+    for every in (1, 2, 1):
+        whole[:] = 0
+        fill(whole[: 4 * every : every], 1, grid=(4, 8))
+        np.testing.assert_array_equal(np.flatnonzero(whole[:, 0]), np.arange(4) * every)
+
+
 def test_one_array_twice_is_one_and_what_overlaps_otherwise_is_refused():
     shift = xegpu_py.compile(TEXT, "shift")
     x = np.arange(32, dtype=np.int32)

@@ -71,6 +71,29 @@ def addresses(asm, target):
     return [(assembly.write_statement(i), a, holds_payload(a, i, TARGETS[target])) for i, a in found]
 
 
+@pytest.mark.parametrize(
+    ("declared", "offset", "held"),
+    [
+        ("num_elts=16 align=GRF", 0, True),
+        ("num_elts=16 align=qword", 0, False),
+        ("num_elts=8 align=GRF", 0, False),
+        ("num_elts=32 align=GRF", 1, False),
+        ("num_elts=32 align=GRF", 8, True),
+    ],
+)
+def test_registers_of_a_payload(declared, offset, held):
+    """16 addresses of 64 bits on pvc, at the start of one of its 64-byte registers."""
+    kernel = f""".version 3.8
+.kernel "k"
+.decl A v_type=G type=uq {declared}
+.decl V v_type=G type=d num_elts=16 align=GRF
+.kernel_attr Target="cm"
+    lsc_load.ugm (M1_NM, 16) V:d32 flat[A.{8 * offset}]:a64
+    ret (M1, 1)
+"""
+    assert [found for _, _, found in addresses(kernel, "pvc")] == [held]
+
+
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("target", ALL)
 @pytest.mark.parametrize("text", [SCALARS, LINES], ids=["scalars", "lines"])
