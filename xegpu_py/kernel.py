@@ -218,7 +218,7 @@ class Kernel:
         except RuntimeFault as fault:
             raise DiagnosticError([_diagnostic(fault)], self._sources) from None
         except EngineMismatch as mismatch:
-            message = f"kernel '{self.program.name}': {mismatch.message}"
+            message = f"kernel '{self.program.name}': {mismatch}"
             raise DiagnosticError([Diagnostic("error", message, self.program.where)], self._sources) from None
         except LLVMError as failure:
             where = self.program.where

@@ -6,13 +6,13 @@ import functools
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from mlir import ir as mlir
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from xegpu_py.dialects import visa
 from xegpu_py.engines.jit.cache import Cache, digest, folder_of, package_state
@@ -32,8 +32,7 @@ from xegpu_py.visa.program import Program, chosen
 from xegpu_py.visa.verify import verify
 
 
-@dataclass
-class Lowered:
+class Lowered(Struct):
     """A kernel lowered to vISA, as plain data that can be pickled and read again without MLIR.
 
     Attributes:
@@ -64,8 +63,8 @@ class Lowered:
     unit_strides: tuple[int, ...] = ()
     places: tuple[Position, ...] = ()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"levels": {}}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Lowered, tuple((asdict(self) | {"levels": {}}).values())
 
 
 class ModuleSource(Struct, frozen=True):

@@ -8,8 +8,9 @@ names their public sources. docs/visa.md has the table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 _INTEGERS = tuple(f"{sign}{bits}" for bits in (2, 4, 8) for sign in "us")
 
 
-@dataclass(frozen=True, eq=False)
-class Block2DLimits:
+class Block2DLimits(Struct, frozen=True, eq=False):
     """The limits of 2D block messages.
 
     Attributes:
@@ -106,8 +106,7 @@ class Block2DLimits:
         return self.surface_problem(columns * array.itemsize, rows, pitch, 0) or self.outer_problem(outer)
 
 
-@dataclass(frozen=True, eq=False)
-class Target:
+class Target(Struct, frozen=True, eq=False):
     """One kind of GPU.
 
     Attributes:

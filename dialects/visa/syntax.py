@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from xegpu_py.ir.assembly import AttrDict
 from xegpu_py.ir.codecs import AttributeCodec, NumberCodec, StringCodec, WordCodec

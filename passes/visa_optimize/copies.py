@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from xegpu_py.passes.visa_optimize.facts import Facts, Source, tested_bits
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from mlir import ir
@@ -67,7 +66,7 @@ def _program(
     renamed: dict[Any, Any] = dict(merged)
     for var in emit.variables:
         if var.alias and var.alias[0] in merged:
-            renamed[var] = replace(var, alias=(merged[var.alias[0]], var.alias[1]))
+            renamed[var] = Variable(var.name, var.type, var.count, var.align, (merged[var.alias[0]], var.alias[1]))
     instructions = [i.renamed(renamed) for i in emit.instructions] if renamed else emit.instructions
     used = named_by(instructions)
     inputs = [i for i in emit.inputs if i.var in used or not (i.kind or i.var.name == PRINT_BUFFER)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -26,7 +25,6 @@ def aligned(size: int) -> Array:
     return found
 
 
-@dataclass
 class AccessFault(Exception):
     """An access that memory refuses.
 
@@ -35,8 +33,10 @@ class AccessFault(Exception):
         reason: what is wrong, as a clause: "reads 4 bytes at 0x10, ...".
     """
 
-    index: int
-    reason: str
+    def __init__(self, index: int, reason: str) -> None:
+        """A refusal of an access."""
+        super().__init__(index, reason)
+        self.index, self.reason = index, reason
 
 
 class Memory(Protocol):
@@ -105,7 +105,6 @@ class LocalMemory(Struct):
         return offsets
 
 
-@dataclass
 class RuntimeFault(Exception):
     """Running a kernel failed.
 
@@ -117,8 +116,15 @@ class RuntimeFault(Exception):
         thread: the name of the thread that failed; empty if several did.
     """
 
-    message: str
-    notes: list[str]
-    position: object
-    elsewhere: tuple[str, object] | None = None
-    thread: str = ""
+    def __init__(
+        self,
+        message: str,
+        notes: list[str],
+        position: object,
+        elsewhere: tuple[str, object] | None = None,
+        thread: str = "",
+    ) -> None:
+        """A failure."""
+        super().__init__(message, notes, position, elsewhere, thread)
+        self.message, self.notes, self.position = message, notes, position
+        self.elsewhere, self.thread = elsewhere, thread

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
@@ -114,15 +113,8 @@ class Statistics(Struct):
         return f"<table>{cells}</table><p>{self.allocation.report()}</p>"
 
 
-@dataclass
 class EngineMismatch(Exception):
-    """The JIT and the interpreter wrote different bytes.
-
-    Attributes:
-        message: the first difference.
-    """
-
-    message: str
+    """The JIT and the interpreter wrote different bytes. The argument is a message with the first difference."""
 
 
 class _Counter:
@@ -136,8 +128,7 @@ class _Counter:
             self._then.ran(index, batch, rows)
 
 
-@dataclass
-class Launcher:
+class Launcher(Struct, dict=True):
     """A valid program with its registers allocated, ready to be launched.
 
     Attributes:
@@ -165,7 +156,6 @@ class Launcher:
     threads: int | None = None
     cache: str | PathLike[str] | None = None
     progress: bool = True
-    allocation: Allocation = field(init=False)
 
     def __post_init__(self) -> None:
         self.allocation = allocate(self.program, self.target, self.registers)

@@ -6,40 +6,33 @@ The records hold the variable as an object; where only text is available, as in 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
+from msgspec import Struct, StructMeta
+from msgspec.structs import astuple
+
 from xegpu_py.numerics.formats import TYPES, Format
 
 
-class _Interned(type):
+class _Interned(StructMeta):
     """Makes equal records one object, compared and hashed by identity, since analyses mostly hash and compare."""
 
-    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
-        super().__init__(name, bases, namespace)
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> None:
+        super().__init__(name, bases, namespace, **options)
         cls._known: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
-        # A new record has only its fields.
-        return cls._known.setdefault(tuple(vars(made).values()), made)
+        return cls._known.setdefault(astuple(made), made)
 
 
-class _Fields:
-    """A record that is pickled as its fields, without cached results about it."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple([getattr(self, f.name) for f in fields(self)])  # type: ignore[arg-type]
-
-
-class _Declared(_Fields, metaclass=_Interned):
+class _Declared(Struct, frozen=True, eq=False, dict=True, weakref=True, metaclass=_Interned):
     """Base of the declarations of a kernel."""
 
 
-@dataclass(frozen=True, eq=False)
-class Variable(_Declared):
+class Variable(_Declared, frozen=True, eq=False):
     """A general variable: a typed region of registers, mutable, declared once (`.decl v_type=G`).
 
     Attributes:
@@ -83,8 +76,7 @@ class Variable(_Declared):
         return base, offset + self.alias[1]
 
 
-@dataclass(frozen=True, eq=False)
-class Predicate(_Declared):
+class Predicate(_Declared, frozen=True, eq=False):
     """A predicate variable: one bit for each SIMD lane (`.decl v_type=P`).
 
     Attributes:
@@ -129,8 +121,7 @@ def _elements(vstride: int, width: int, hstride: int, lanes: int) -> tuple[tuple
     return found, max(found), found == tuple(range(lanes))
 
 
-@dataclass(frozen=True)
-class Region(_Fields):
+class Region(Struct, frozen=True, dict=True):
     """A source `V(row,col)<vstride;width,hstride>`: element i is at `(i // width) * vstride + (i % width) * hstride`.
 
     Attributes:
@@ -169,8 +160,7 @@ class Region(_Fields):
         return self.vstride == 0 and (self.width == 1 or self.hstride == 0)
 
 
-@dataclass(frozen=True)
-class Destination(_Fields):
+class Destination(Struct, frozen=True, dict=True):
     """A destination `V(row,col)<stride>`: element i is at `i * stride`."""
 
     var: Any
@@ -187,16 +177,14 @@ class Destination(_Fields):
         return _elements(self.stride, 1, 0, exec_size)[1:]
 
 
-@dataclass(frozen=True)
-class Raw:
+class Raw(Struct, frozen=True):
     """A whole variable from a byte offset on: `V.64`. A `var` of None is the null operand `%null.0`."""
 
     var: Any
     offset: int = 0
 
 
-@dataclass(frozen=True)
-class Vector:
+class Vector(Struct, frozen=True):
     """Consecutive elements from `V(row,col)` on, such as src2 of dpas."""
 
     var: Any
@@ -204,8 +192,7 @@ class Vector:
     col: int = 0
 
 
-@dataclass(frozen=True)
-class Immediate:
+class Immediate(Struct, frozen=True):
     """A constant: its bit pattern, and vISA's name of its type."""
 
     bits: int
@@ -218,8 +205,7 @@ class Immediate:
         return TYPES[self.type]
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(Struct, frozen=True):
     """Addresses of a message: those in a variable from a byte offset on, each plus a constant number of bytes."""
 
     var: Any
@@ -227,15 +213,13 @@ class Address:
     plus: int = 0
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """A predicate as source or destination."""
 
     var: Any
 
 
-@dataclass(frozen=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """The predicate of an instruction.
 
     Attributes:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
+from msgspec import structs
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.visa.operands import Guard, Predicate, Variable
@@ -110,10 +111,10 @@ class Instruction:
         for name, value in self.values.items():
             var = variables.get(getattr(value, "var", None))
             if var is not None:
-                values[name] = replace(value, var=var)
+                values[name] = structs.replace(value, var=var)
         guard = self.guard
         if guard is not None and guard.var in variables:
-            guard = replace(guard, var=variables[guard.var])
+            guard = structs.replace(guard, var=variables[guard.var])
         if not values and guard is self.guard:
             return self
         return self.replaced(values={**self.values, **values}, guard=guard)

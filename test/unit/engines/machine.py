@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 from visa.programs import BASES, PREDICATES, general, program_of
 
 from xegpu_py.engines.access import Layout
@@ -232,12 +233,12 @@ def _varied_once(inst: Instruction, rng: random.Random) -> Instruction:
     if what == 0:
         size = rng.choice((1, 2, 4, 8, 16, 32))
         masks = [f"M{1 + i // 4}" for i in range(0, LANES - size + 1, max(size, 4))]
-        return replace(inst, exec_size=size, mask=rng.choice(masks) + ("_NM" if inst.no_mask else ""))
+        return inst.replaced(exec_size=size, mask=rng.choice(masks) + ("_NM" if inst.no_mask else ""))
     if what == 1:
-        return replace(inst, mask=inst.mask[:2] + rng.choice(("", "_NM")))
+        return inst.replaced(mask=inst.mask[:2] + rng.choice(("", "_NM")))
     if what == 2:
         guard = Guard(rng.choice(PREDICATES), rng.random() < 0.5, rng.choice(("", "any", "all")))
-        return replace(inst, guard=guard) if inst.guard else inst
+        return inst.replaced(guard=guard) if inst.guard else inst
     values = dict(inst.values)
     name = rng.choice([n for n, v in values.items() if isinstance(v, (Region, Destination))] or [""])
     operand = values.get(name)
@@ -252,4 +253,4 @@ def _varied_once(inst: Instruction, rng: random.Random) -> Instruction:
         )
     elif isinstance(operand, Destination):
         values[name] = replace(operand, row=rng.randrange(3), col=rng.randrange(4), stride=rng.choice((1, 2, 4)))
-    return replace(inst, values=values)
+    return inst.replaced(values=values)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from visa.programs import PREDICATES, general, random_instruction
 
 from xegpu_py.engines import jit
@@ -211,7 +211,7 @@ def test_dpas(w: str, a: str, dst: str, acc: str, model: str) -> None:
         wide = ("df",) if w == "df" else ("d", "ud")
         values["src1"] = replace(inst["src1"], var=variables[rng.choice(wide)])
         values["src2"] = replace(inst["src2"], var=variables[rng.choice(wide)])
-        changed = replace(inst, values=values)
+        changed = inst.replaced(values=values)
         if instruction_problem(changed, ANY) is None:
             instructions.append(changed)
     compare(instructions, machine.state(3, rng), machine, model=model)
@@ -235,7 +235,7 @@ def test_bdpas(w: str, a: str, dst: str, acc: str, model: str) -> None:
         values = dict(inst.values) | {"W": w, "A": a, "dst": replace(inst["dst"], var=variables[dst])}
         values["src0"] = replace(inst["src0"], var=inst["src0"].var and variables[acc])
         values["src1"], values["src2"] = (replace(inst[n], var=variables["ud"]) for n in ("src1", "src2"))
-        changed = replace(inst, values=values)
+        changed = inst.replaced(values=values)
         if instruction_problem(changed, ANY) is None:
             instructions.append(changed)
     for low, high in ((0, 256), (120, 134)):
@@ -258,7 +258,7 @@ def chain(rng: random.Random, count: int) -> list[Instruction]:
         values["src0"] = rng.choice((place, place, Raw(rng.choice(f), 0), Raw(None)))
         values["src1"] = Raw(rng.choice((d[0], d[1], f[0]) if rng.random() < 0.1 else d[:2]), 0)
         values["src2"] = replace(inst["src2"], var=d[rng.choice((2, 3))], row=rng.randrange(2))
-        changed = replace(inst, values=values)
+        changed = inst.replaced(values=values)
         if instruction_problem(changed, ANY) is None:
             found.append(changed)
     return found
@@ -354,7 +354,7 @@ def test_places_side_by_side_at_the_ends_of_memory(name: str, sfid: str) -> None
         inst = random_instruction(name, rng, ANY)
         while (inst["sfid"], str(inst["data"]), inst.exec_size) != (sfid, data, 16):
             inst = random_instruction(name, rng, ANY)
-        inst, lanes = replace(inst, mask="M1", guard=None), np.arange(16)
+        inst, lanes = inst.replaced(mask="M1", guard=None), np.arange(16)
         size = inst["data"].memory_bytes
         for start in (0, end - 16 * size, end - 8 * size, -8 * size):
             places = start + size * lanes
@@ -385,7 +385,7 @@ def test_blocks(name: str, seed: int) -> None:
             values[field] = Immediate(number & 0xFFFFFFFF, "ud")
     if rng.random() < 0.2:
         values["pitch"] = Immediate(pitch, "ud")
-    inst = replace(inst, values=values)
+    inst = inst.replaced(values=values)
     before = machine.state(1, rng)
     for field, number in (("width", width - 1), ("height", 19), ("pitch", pitch - 1), ("x", x), ("y", y)):
         if isinstance(inst[field], Region):
@@ -407,7 +407,7 @@ def test_a_difference_is_found() -> None:
     machine, rng = Machine(ANY), random.Random(0)
     inst = Instruction("setp", {"dst": random_instruction("setp", rng, ANY)["dst"], "src0": Immediate(1, "ud")})
     assert PREDICATES
-    changed = replace(inst, values=dict(inst.values) | {"src0": Immediate(0, "ud")})
+    changed = inst.replaced(values=dict(inst.values) | {"src0": Immediate(0, "ud")})
     golden = Interpreter(machine.program([inst]), machine.layout())
     other = Jit(machine.program([changed]), machine.layout())
     before = machine.state(1, rng)

@@ -6,7 +6,6 @@ import random
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +70,7 @@ def products(rng: random.Random) -> list[Instruction]:
         product = found[0]
         while (product["W"], product["A"]) != (w, a) or instruction_problem(product, ANY):
             other = random_instruction("dpas", rng, ANY)
-            product = replace(other, values=dict(other.values) | {"W": w, "A": a})
+            product = other.replaced(values=dict(other.values) | {"W": w, "A": a})
         found.append(product)
     return found
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from visa.programs import general, random_instruction
 
 from xegpu_py.numerics.dpas import Model, ops_per_channel
@@ -116,7 +116,7 @@ def test_sums_at_the_edge_of_f64(w: str, a: str, model: Model) -> None:
     acc, b, a_place = (variables[n] for n in ("F1", "D0", "UD0"))
     values = {"W": w, "A": a, "SD": DEPTH, "RC": ROWS, "dst": Raw(variables["F0"], 0), "src0": Raw(acc, 0)}
     values |= {"src1": Raw(b, 0), "src2": replace(inst["src2"], var=a_place, row=0, col=0)}
-    inst = replace(inst, values=dict(inst.values) | values, mask="M1_NM", guard=None)
+    inst = inst.replaced(values=dict(inst.values) | values, mask="M1_NM", guard=None)
     k = DEPTH * ops_per_channel(w, a)
     left, a_least = matrix(rng, a, ROWS, k)
     right, b_least = matrix(rng, w, k, COLUMNS)

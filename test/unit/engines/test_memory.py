@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -398,7 +398,7 @@ def test_prefetches_change_nothing_and_never_fail() -> None:
 
 
 def replace_values(inst: Instruction, **values: object) -> Instruction:
-    return replace(inst, values={**inst.values, **values})
+    return inst.replaced(values={**inst.values, **values})
 
 
 # Faults.

@@ -8,8 +8,10 @@ variables from memory first, and writes all of them back in the end.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import TARGETS, Target
@@ -83,9 +85,8 @@ class Mixture:
         self.statements(statements, depth)
         for n, root in enumerate(self.roots):
             self.message("lsc_store", "Out", n * root.bytes, root)
-        into = Variable("Bits", "ud", 1, "GRF")
         for n, predicate in enumerate(self.predicates):
-            to = replace(into, name=f"Bits{n}", type="uw" if predicate.count <= 16 else "ud")
+            to = Variable(f"Bits{n}", "uw" if predicate.count <= 16 else "ud", 1, "GRF")
             self.variables.append(to)
             if predicate.count > 1:
                 self.emit("mov", dst=Destination(to), src0=Flag(predicate))
@@ -287,7 +288,7 @@ class Mixture:
             }
             saturate = INSTRUCTIONS[name].saturates and rng.random() < 0.05
             inst = Instruction(name, {"dst": dst, **sources}, exec_size, mask, guard, saturate)
-            again = replace(inst, values={**inst.values, "dst": self.destination(var, exec_size)})
+            again = inst.replaced(values={**inst.values, "dst": self.destination(var, exec_size)})
             # Some are computed once more, elsewhere.
             for each in (inst, again) if rng.random() < 0.3 else (inst,):
                 if instruction_problem(each, self.target) is None:
@@ -307,7 +308,7 @@ class Mixture:
             else:
                 values[slot] = Flag(self.predicates[2]) if isinstance(value, Flag) else value
         guard = inst.guard and replace(inst.guard, var=self.predicates[2])
-        changed = replace(inst, values=values, guard=guard)
+        changed = inst.replaced(values=values, guard=guard)
         if instruction_problem(changed, self.target) is None:
             self.body.append(changed)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
+
+from msgspec.structs import replace
 
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
 from xegpu_py.target import TARGETS, Target

@@ -2,11 +2,11 @@
 
 import random
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa import assembly
