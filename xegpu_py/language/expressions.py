@@ -89,6 +89,25 @@ def conjunction(comparisons: Iterable[Any]) -> Any:
     return found
 
 
+def truth_of(found: Any) -> Any:
+    """A condition: a Python bool, or a scalar of type bool.
+
+    Raises:
+        TypeError: if it is not a scalar.
+    """
+    if isinstance(found, Product):
+        found = found.value
+    if isinstance(found, Value):
+        if found.shape:
+            raise TypeError(
+                f"the truth value of {found.describe()} is ambiguous; use .any() or .all(), or & and | and where()"
+            )
+        return found.to(types.bool_)
+    if dynamic(found):
+        raise TypeError(f"{described(found)} has no truth value")
+    return bool(found)
+
+
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -144,24 +163,6 @@ class Expressions(ABC):
     @abstractmethod
     def _branch(self, condition: Value, yes: Callable[[], Flow], no: Callable[[], Flow]) -> Flow:
         """Compile both sides of a condition that is known only at run time."""
-
-    def _truth(self, found: Any) -> Any:
-        """A condition: a Python bool, or a scalar of type bool.
-
-        Raises:
-            TypeError: if it is not a scalar.
-        """
-        if isinstance(found, Product):
-            found = found.value
-        if isinstance(found, Value):
-            if found.shape:
-                raise TypeError(
-                    f"the truth value of {found.describe()} is ambiguous; use .any() or .all(), or & and | and where()"
-                )
-            return found.to(types.bool_)
-        if dynamic(found):
-            raise TypeError(f"{described(found)} has no truth value")
-        return bool(found)
 
     def _closure(self, node: ast.FunctionDef | ast.Lambda) -> Closure:
         args = node.args
@@ -378,8 +379,8 @@ class Expressions(ABC):
         """The truth of an expression: a Python bool, or a scalar of type bool."""
         if isinstance(node, ast.BoolOp):
             with self._at(node):
-                return self._truth(self._lazy(node.values, isinstance(node.op, ast.And), self._condition))
-        return self._truth(self._value(node))
+                return truth_of(self._lazy(node.values, isinstance(node.op, ast.And), self._condition))
+        return truth_of(self._value(node))
 
     def _lazy(self, nodes: Sequence[ast.expr], all_needed: bool, value: Callable[[ast.expr], Any]) -> Any:
         """The operand that `and` or `or` gives, as Python does.
@@ -390,7 +391,7 @@ class Expressions(ABC):
         first = value(nodes[0])
         if len(nodes) == 1:
             return first
-        truth = self._truth(first)
+        truth = truth_of(first)
         if not isinstance(truth, Value):
             return self._lazy(nodes[1:], all_needed, value) if truth == all_needed else first
         needed = truth if all_needed else ~truth

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from mlir import ir as mlir
@@ -17,6 +18,18 @@ from xegpu_py.language.types import DType
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+S = TypeVar("S", bound="Operators")
+
+
+def _operator(method: Callable[..., Any], *more: Any) -> Callable[[S, Any], S]:
+    """The operator that calls a method with its operand and these arguments."""
+
+    def operator(self: S, other: Any) -> S:
+        return method(self, other, *more)
+
+    return operator
 
 
 class Operators(Shapes):
@@ -50,7 +63,7 @@ class Operators(Shapes):
             dtype = types.int32
         return self.to(dtype), self.constant(dtype, other, self.shape)
 
-    def _arith(self, other: Any, name: str, *, swapped: bool = False) -> Self:
+    def _arith(self, other: Any, name: str, swapped: bool = False) -> Self:
         """`arith.NAMEf`, or `arith.NAMEi` of integers."""
         if not isinstance(other, (Operators, Deferred, bool, int, float, np.generic)):
             return NotImplemented
@@ -75,22 +88,11 @@ class Operators(Shapes):
             return other.plus(self)
         return self._arith(other, "add")
 
-    def __radd__(self, other: Any) -> Self:
-        return self._arith(other, "add", swapped=True)
+    __radd__ = _operator(_arith, "add", True)
+    __sub__, __rsub__ = _operator(_arith, "sub"), _operator(_arith, "sub", True)
+    __mul__, __rmul__ = _operator(_arith, "mul"), _operator(_arith, "mul", True)
 
-    def __sub__(self, other: Any) -> Self:
-        return self._arith(other, "sub")
-
-    def __rsub__(self, other: Any) -> Self:
-        return self._arith(other, "sub", swapped=True)
-
-    def __mul__(self, other: Any) -> Self:
-        return self._arith(other, "mul")
-
-    def __rmul__(self, other: Any) -> Self:
-        return self._arith(other, "mul", swapped=True)
-
-    def _divided(self, other: Any, swapped: bool) -> Self:
+    def _divided(self, other: Any, swapped: bool = False) -> Self:
         if not isinstance(other, (Operators, Deferred, bool, int, float, np.generic)):
             return NotImplemented
         if isinstance(other, Deferred):
@@ -102,11 +104,7 @@ class Operators(Shapes):
         a, b = self._both(other, dtype if dtype.is_float else types.float32)
         return (b if swapped else a)._op("arith.divf", a if swapped else b)
 
-    def __truediv__(self, other: Any) -> Self:
-        return self._divided(other, False)
-
-    def __rtruediv__(self, other: Any) -> Self:
-        return self._divided(other, True)
+    __truediv__, __rtruediv__ = _operator(_divided), _operator(_divided, True)
 
     def _integers(self, other: Any, sign: str, swapped: bool, hint: str) -> tuple[Self, Self]:
         a, b = self._both(other)
@@ -118,17 +116,13 @@ class Operators(Shapes):
             raise ZeroDivisionError(f"'{sign}' by zero")
         return (b, a) if swapped else (a, b)
 
-    def _floordiv(self, other: Any, swapped: bool) -> Self:
+    def _floordiv(self, other: Any, swapped: bool = False) -> Self:
         a, b = self._integers(other, "//", swapped, "floor(a / b) rounds a quotient down")
         return a._op("arith.floordivsi" if a.dtype.is_signed else "arith.divui", b)
 
-    def __floordiv__(self, other: Any) -> Self:
-        return self._floordiv(other, False)
+    __floordiv__, __rfloordiv__ = _operator(_floordiv), _operator(_floordiv, True)
 
-    def __rfloordiv__(self, other: Any) -> Self:
-        return self._floordiv(other, True)
-
-    def _modulo(self, other: Any, swapped: bool) -> Self:
+    def _modulo(self, other: Any, swapped: bool = False) -> Self:
         a, b = self._integers(other, "%", swapped, "a - b * floor(a / b) is the remainder of a quotient rounded down")
         if not a.dtype.is_signed:
             return a._op("arith.remui", b)
@@ -137,11 +131,7 @@ class Operators(Shapes):
         differs = ((rest ^ b) < 0) & rest.differs(0)
         return rest + differs.to(rest.dtype) * b
 
-    def __mod__(self, other: Any) -> Self:
-        return self._modulo(other, False)
-
-    def __rmod__(self, other: Any) -> Self:
-        return self._modulo(other, True)
+    __mod__, __rmod__ = _operator(_modulo), _operator(_modulo, True)
 
     def __pow__(self, other: Any) -> Self:
         if isinstance(other, int) and not isinstance(other, bool) and 0 < other <= 64:
@@ -158,46 +148,28 @@ class Operators(Shapes):
             raise TypeError("'**' needs floating-point values, or a constant exponent of 1 to 64")
         return a._op("math.powf", b)
 
-    def _bits(self, other: Any, sign: str, name: str, swapped: bool = False) -> Self:
+    def _bits(self, other: Any, sign: str, name: str) -> Self:
         a, b = self._both(other)
         if a.dtype.is_float:
             raise TypeError(f"'{sign}' needs integers or truth values, not {a.dtype}")
         # The result of two bools is bool, unlike in arithmetic.
         if isinstance(other, Operators) and self.dtype.kind == other.dtype.kind == "bool":
             a, b = self._both(other, types.bool_)
-        if swapped:
-            a, b = b, a
         return a._op(f"arith.{name}", b)
 
-    def __and__(self, other: Any) -> Self:
-        return self._bits(other, "&", "andi")
+    __and__ = __rand__ = _operator(_bits, "&", "andi")
+    __or__ = __ror__ = _operator(_bits, "|", "ori")
+    __xor__ = __rxor__ = _operator(_bits, "^", "xori")
 
-    def __or__(self, other: Any) -> Self:
-        return self._bits(other, "|", "ori")
-
-    def __xor__(self, other: Any) -> Self:
-        return self._bits(other, "^", "xori")
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
-    def _shift(self, other: Any, sign: str, swapped: bool) -> Self:
+    def _shift(self, other: Any, sign: str, swapped: bool = False) -> Self:
         a, b = self._integers(other, sign, swapped, "")
         count = b if swapped else other
         if isinstance(count, int) and not 0 <= count < a.dtype.bits:
             raise ValueError(f"cannot shift {a.dtype} by {count} bits")
         return a._op("arith.shli" if sign == "<<" else "arith.shrsi" if a.dtype.is_signed else "arith.shrui", b)
 
-    def __lshift__(self, other: Any) -> Self:
-        return self._shift(other, "<<", False)
-
-    def __rlshift__(self, other: Any) -> Self:
-        return self._shift(other, "<<", True)
-
-    def __rshift__(self, other: Any) -> Self:
-        return self._shift(other, ">>", False)
-
-    def __rrshift__(self, other: Any) -> Self:
-        return self._shift(other, ">>", True)
+    __lshift__, __rlshift__ = _operator(_shift, "<<"), _operator(_shift, "<<", True)
+    __rshift__, __rrshift__ = _operator(_shift, ">>"), _operator(_shift, ">>", True)
 
     def __invert__(self) -> Self:
         if self.dtype.is_float:
@@ -218,7 +190,7 @@ class Operators(Shapes):
             return self._op("math.absf")
         return self._op("math.absi") if self.dtype.is_signed else self
 
-    def _compare(self, other: Any, real: str, whole: str) -> Self:
+    def _compare(self, other: Any, name: str) -> Self:
         if not isinstance(other, (Operators, Deferred, bool, int, float, np.generic)):
             return NotImplemented
         if (
@@ -232,27 +204,15 @@ class Operators(Shapes):
         if a.dtype.is_narrow:
             a, b = a.to(types.float32), b.to(types.float32)
         if a.dtype.is_float:
+            real = f"{'U' if name == 'ne' else 'O'}{name.upper()}"
             return a._made(arith.cmpf(arith.CmpFPredicate[real], a.ir, b.ir), types.bool_)
-        name = whole if whole in ("eq", "ne") else f"{'s' if a.dtype.is_signed else 'u'}{whole}"
+        name = name if name in ("eq", "ne") else f"{'s' if a.dtype.is_signed else 'u'}{name}"
         return a._made(arith.cmpi(arith.CmpIPredicate[name], a.ir, b.ir), types.bool_)
 
-    def __lt__(self, other: Any) -> Self:
-        return self._compare(other, "OLT", "lt")
-
-    def __le__(self, other: Any) -> Self:
-        return self._compare(other, "OLE", "le")
-
-    def __gt__(self, other: Any) -> Self:
-        return self._compare(other, "OGT", "gt")
-
-    def __ge__(self, other: Any) -> Self:
-        return self._compare(other, "OGE", "ge")
-
-    def __eq__(self, other: Any) -> Self:  # type: ignore[override]
-        return self._compare(other, "OEQ", "eq")
-
-    def __ne__(self, other: Any) -> Self:  # type: ignore[override]
-        return self._compare(other, "UNE", "ne")
+    __lt__, __le__ = _operator(_compare, "lt"), _operator(_compare, "le")
+    __gt__, __ge__ = _operator(_compare, "gt"), _operator(_compare, "ge")
+    __eq__ = _operator(_compare, "eq")  # type: ignore[assignment]
+    __ne__ = _operator(_compare, "ne")  # type: ignore[assignment]
 
     def equals(self, other: Any) -> Self:
         """Where the elements are equal: `==`."""

@@ -16,7 +16,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from xegpu_py.language import types
-from xegpu_py.language.expressions import COMPARE, NUMBERS, conjunction, is_users, replacements, static_items
+from xegpu_py.language.expressions import COMPARE, NUMBERS, conjunction, is_users, replacements, static_items, truth_of
 from xegpu_py.language.loops import Loop
 from xegpu_py.language.scopes import dynamic, promoted
 from xegpu_py.language.source import Code, assigned, assigned_by, assigned_items, code_of
@@ -75,23 +75,9 @@ class Meaning:
         return function(*map(meant, args), **{name: meant(given) for name, given in keywords.items()})
 
     @staticmethod
-    def truth(found: Any) -> Any:
-        """A condition as a scalar of type bool, or a Python bool.
-
-        Raises:
-            TypeError: if it is not a scalar.
-        """
-        if isinstance(found, Product):
-            found = found.value
-        if isinstance(found, Value):
-            if found.shape:
-                bool(found)
-            return found.to(types.bool_)
-        return bool(found)
-
-    def inverse(self, found: Any) -> Any:
+    def inverse(found: Any) -> Any:
         """`not`."""
-        truth = self.truth(found)
+        truth = truth_of(found)
         return ~truth if isinstance(truth, Value) else not truth
 
     def lazy(self, all_needed: bool, *parts: Callable[[], Any]) -> Any:
@@ -99,7 +85,7 @@ class Meaning:
         first = parts[0]()
         if len(parts) == 1:
             return first
-        truth = self.truth(first)
+        truth = truth_of(first)
         if not isinstance(truth, Value):
             return self.lazy(all_needed, *parts[1:]) if truth == all_needed else first
         return promoted(first if bool(truth) != all_needed else self.lazy(all_needed, *parts[1:]))
@@ -111,7 +97,7 @@ class Meaning:
 
     def chosen(self, condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
         """`a if c else b`."""
-        truth = self.truth(condition)
+        truth = truth_of(condition)
         found = yes() if truth else no()
         return promoted(found) if isinstance(truth, Value) else found
 

@@ -303,19 +303,7 @@ def concatenate(values: Sequence[S], axis: int) -> S:
     """
     first, *rest = values
     at = axis_of(axis, first.ndim)
-    for i, value in enumerate(rest):
-        if value.ndim != first.ndim:
-            raise ValueError(
-                "all the input arrays must have same number of dimensions, but the array at index 0 has "
-                f"{first.ndim} dimension(s) and the array at index {i + 1} has {value.ndim} dimension(s)"
-            )
-        for dim, (have, want) in enumerate(zip(value.shape, first.shape)):
-            if dim != at and have != want:
-                raise ValueError(
-                    "all the input array dimensions except for the concatenation axis must match exactly, but along "
-                    f"dimension {dim}, the array at index 0 has size {want} and the array at index {i + 1} has "
-                    f"size {have}"
-                )
+    np.concatenate([np.broadcast_to(False, value.shape) for value in values], at)
     found = first
     for value in rest:
         found = _joined(found, value, at)
