@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of
+from xegpu_py.ir.builtin import bit_width, is_integer, vector_of
 from xegpu_py.numerics import convert, fcvt
 from xegpu_py.numerics.block_scaled import exponents, truncate
-from xegpu_py.numerics.formats import DF, E2M1, E8M0, FLOATS, TYPES, Array, F, Format, bits_of, canonical
+from xegpu_py.numerics.formats import DF, E2M1, E8M0, FLOATS, TYPES, Array, F, Format, canonical
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,6 @@ def kind_of(text: str) -> Kind:
     return Kind((), element_of(text), False)
 
 
-def is_number(name: str) -> bool:
-    """Whether values of this type are numbers or vectors."""
-    return name == "index" or name.startswith("vector<") or is_integer(name) or is_float(name)
-
-
 def widened(values: Array, element: Element) -> Array:
     """Floats as f64, exactly."""
     with np.errstate(invalid="ignore"):
@@ -212,18 +207,3 @@ def to_integers(values: Array, source: Element, target: Element, *, signed: bool
         found = np.where(wide >= float(high + 1), dtype(high), found)
         found = np.where(wide < float(low), dtype(low), found)
     return target.wrap(found)
-
-
-__all__ = [
-    "FLOATS",
-    "Element",
-    "Kind",
-    "bits_of",
-    "element_of",
-    "from_integers",
-    "is_number",
-    "kind_of",
-    "to_float",
-    "to_integers",
-    "widened",
-]

@@ -7,9 +7,8 @@ control flow, whose operands and results correspond element by element.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from mlir import ir
@@ -51,8 +50,7 @@ def placement_of(op: ir.Operation) -> Placement:
         shapes = loaded_shapes(desc, Mode.SIMT, *given)
         side_by_side = count > 1 and shapes.index(vector_of(str(view.value.type))[0]) == 1
         shape = loaded_shapes(desc, Mode.VC, *given)[int(side_by_side)]
-        factor = 1 if view.vnni_axis is None else vnni_factor(desc.bits)
-        numbers, *parts = (_moved(n, side_by_side, view.transpose, view.vnni_axis, factor) for n in (numbers, *parts))
+        numbers, *parts = (arranged(n, desc, side_by_side, *given) for n in (numbers, *parts))
     else:
         shape = desc.shape if count == 1 else (count, *desc.shape)
     place = np.empty(count * size, np.int64)
@@ -60,14 +58,37 @@ def placement_of(op: ir.Operation) -> Placement:
     return Placement(tuple(shape), np.stack([place[p.ravel()] for p in parts]))
 
 
-def _moved(blocks: Array, side_by_side: bool, transpose: Any, axis: int | None, factor: int) -> Array:
-    """Blocks, or fragments, [array_length, ...], after a load's transforms."""
+def arranged(
+    blocks: Array,
+    desc: TensorDesc,
+    side_by_side: bool,
+    transpose: Sequence[int] | None,
+    width: int | None,
+    axis: int | None,
+) -> Array:
+    """Blocks, or a work item's fragments of them, [array_length, ...], after the transforms of a load.
+
+    - RFC: transpose "specifies the dimensions to be transposed during the load". transpose_bit_width "overrides the
+      element data type size for the transpose".
+    - RFC: vnni_axis 0 "effectively splits a 2D matrix [col, row] to be 3-d matrix [col/vnni_factor, row, vnni_factor]";
+      axis 1 "doesn't change the layout but splits the VNNI axis to 2 axes".
+
+    Args:
+        side_by_side: whether the result is the area that the neighbouring blocks cover.
+    """
     found = np.concatenate(list(blocks), axis=-1)[None] if side_by_side else blocks
     if transpose is not None:
-        found = found.transpose(0, *(1 + t for t in transpose))
-    if axis == 0:
+        unit = (width or desc.bits) // desc.bits
+        units = found.reshape(*found.shape[:-1], found.shape[-1] // unit, unit)
+        moved = units.transpose(0, *(1 + t for t in transpose), units.ndim - 1)
+        found = moved.reshape(*moved.shape[:-2], moved.shape[-2] * unit)
+    if axis is not None:
+        factor = vnni_factor(desc.bits)
         outer, rows, columns = found.shape
-        found = found.reshape(outer, rows // factor, factor, columns).transpose(0, 1, 3, 2)
+        if axis == 0:
+            found = found.reshape(outer, rows // factor, factor, columns).transpose(0, 1, 3, 2)
+        else:
+            found = found.reshape(outer, rows, columns // factor, factor)
     return found
 
 

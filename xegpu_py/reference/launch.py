@@ -252,6 +252,3 @@ def _number(argument: Any, text: str, title: str) -> Any:
     except (TypeError, ValueError):
         raise TypeError(f"{title} must be an integer, but got {argument!r}") from None
     return np.asarray(kind.element.wrap(np.array(bits, np.uint64).view(np.int64))).reshape(kind.shape)
-
-
-__all__ = ["bind", "chosen", "extent", "is_of_workgroup", "is_of_workgroups", "lanes_of", "run", "types_of"]

@@ -20,7 +20,7 @@ from xegpu_py.layout import from_sg_map
 from xegpu_py.numerics import multiply, multiply_scaled, truncate
 from xegpu_py.numerics.formats import FLOATS, Array
 from xegpu_py.reference.elements import Element, element_of
-from xegpu_py.reference.fragments import maps_of
+from xegpu_py.reference.fragments import arranged, maps_of
 from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup
 from xegpu_py.reference.memory import Fault, Memory, MemRef
 from xegpu_py.reference.memref import atomic
@@ -84,8 +84,8 @@ class Scattered:
     element: Element
 
 
-def _desc(node: Node, where: str = "tdesc") -> TensorDesc:
-    found: TensorDesc = node.memo(("desc", where), lambda: TensorDesc.of(getattr(node.op.opview, where)))
+def _desc(node: Node) -> TensorDesc:
+    found: TensorDesc = node.memo("desc", lambda: TensorDesc.of(node.op.opview.tdesc))
     return found
 
 
@@ -133,40 +133,14 @@ def _blocks(node: Node, block: Block, desc: TensorDesc) -> Array:
 
 
 def _transformed(node: Node, desc: TensorDesc, blocks: Array, mode: Mode) -> Array:
-    """Blocks, or a work item's fragments of them, [array_length, ...], after the transforms of a load.
-
-    - RFC: transpose "specifies the dimensions to be transposed during the load". transpose_bit_width "overrides the
-      element data type size for the transpose".
-    - RFC: vnni_axis 0 "effectively splits a 2D matrix [col, row] to be 3-d matrix [col/vnni_factor, row, vnni_factor]";
-      axis 1 "doesn't change the layout but splits the VNNI axis to 2 axes".
-    """
-    transpose, width, axis = (node.field(n) for n in ("transpose", "transpose_bit_width", "vnni_axis"))
-    rank = len(desc.shape)
-    wanted = node.memo("wanted", lambda: _vector_shape(node))
-    choices = node.memo(("shapes", mode), lambda: loaded_shapes(desc, mode, transpose, width, axis))
-    own = node.memo("own shapes", lambda: loaded_shapes(desc, node.field("mode"), transpose, width, axis))
-    found = blocks
-    if len(blocks) > 1 and own.index(wanted) == 1:
-        # The area that the neighbouring blocks cover.
-        found = np.concatenate(list(blocks), axis=-1)[None]
-    if transpose is not None:
-        unit = (width or desc.bits) // desc.bits
-        units = found.reshape(*found.shape[:-1], found.shape[-1] // unit, unit)
-        moved = units.transpose(0, *(1 + t for t in transpose), 1 + rank)
-        found = moved.reshape(*moved.shape[:-2], moved.shape[-2] * unit)
-    if axis is not None:
-        factor = vnni_factor(desc.bits)
-        outer, rows, columns = found.shape
-        if axis == 0:
-            found = found.reshape(outer, rows // factor, factor, columns).transpose(0, 1, 3, 2)
-        else:
-            found = found.reshape(outer, rows, columns // factor, factor)
-    shape: tuple[int, ...] = choices[own.index(wanted)]
+    """Blocks, or a work item's fragments of them, [array_length, *shape], in the shape that a load gives them."""
+    given = tuple(node.field(n) for n in ("transpose", "transpose_bit_width", "vnni_axis"))
+    choices = node.memo(("shapes", mode), lambda: loaded_shapes(desc, mode, *given))
+    own = node.memo("own shapes", lambda: loaded_shapes(desc, node.field("mode"), *given))
+    chosen = own.index(node.shape)
+    found = arranged(blocks, desc, len(blocks) > 1 and chosen == 1, *given)
+    shape: tuple[int, ...] = choices[chosen]
     return np.ascontiguousarray(found).reshape(shape)
-
-
-def _vector_shape(node: Node) -> tuple[int, ...]:
-    return node.kind().shape
 
 
 @together("xegpu.load_nd")

@@ -6,7 +6,7 @@ Source: docs/xetile.md, and the docstrings of the ops in `dialects/xetile`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,76 +16,30 @@ from xegpu_py.dialects.xetile.compute import reduced_block
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.elements import Element, element_of, to_float
 from xegpu_py.reference.machine import Lane
-from xegpu_py.reference.memory import Memory, MemRef
+from xegpu_py.reference.memory import MemRef
 from xegpu_py.reference.memref import atomic
 from xegpu_py.reference.program import Node, evaluates, evaluates_in
 from xegpu_py.reference.vector import combine, reduced
-from xegpu_py.reference.xegpu import product
-
-
-@dataclass(frozen=True)
-class Place:
-    """A tile: a matrix, and the tile's position in it.
-
-    Attributes:
-        memory, base: memory and address of the matrix's first element.
-        extents, strides: of the matrix, in elements.
-        row, column: position of the tile's first element.
-        shape: the tile's shape.
-        element: the element type.
-    """
-
-    memory: Memory
-    base: int
-    extents: tuple[int, int]
-    strides: tuple[int, int]
-    row: int
-    column: int
-    shape: tuple[int, int]
-    element: Element
-
-    def places(self) -> tuple[Array, Array]:
-        """The addresses of the tile's elements, and which of them are in bounds."""
-        rows, columns = np.indices(self.shape)
-        rows, columns = rows + self.row, columns + self.column
-        inside = (rows >= 0) & (rows < self.extents[0]) & (columns >= 0) & (columns < self.extents[1])
-        return self.base + (rows * self.strides[0] + columns * self.strides[1]) * self.element.bytes, inside
-
-
-@dataclass(frozen=True)
-class Elements:
-    """A scattered tile: the address of each element."""
-
-    memory: Memory
-    addresses: Array
-    element: Element
-
-
-def _tile(node: Node, where: str = "tile") -> Tile:
-    found: Tile = node.memo(("tile", where), lambda: Tile.of(getattr(node.op.opview, where)))
-    return found
+from xegpu_py.reference.xegpu import Block, Scattered, product, update_nd_offset
 
 
 @evaluates_in("xetile.init_tile")
-def init_tile(lane: Lane, node: Node, *operands: Any) -> Place | Elements:
+def init_tile(lane: Lane, node: Node, *operands: Any) -> Block | Scattered:
     """A tile of the innermost two dimensions of a memref or of a matrix at an address, or scattered elements."""
-    given, tile = node.named(operands), _tile(node)
+    given = node.named(operands)
+    tile: Tile = node.memo("tile", lambda: Tile.of(node.op.opview.tile))
     (source,) = given["source"]
     if isinstance(source, MemRef):
         memory, address, element = source.memory, source.address, source.element
     else:
         memory, address, element = lane.launch.memory, int(source), element_of(tile.element)
     if tile.scattered:
-        return Elements(memory, address + _indices(node, given["indices"][0]) * element.bytes, element)
+        return Scattered(memory, address + _indices(node, given["indices"][0]) * element.bytes, element)
     offsets, shape, strides = (node.index_list(n, given[n]) for n in ("offsets", "shape", "strides"))
     if isinstance(source, MemRef):
         shape, strides = shape or list(source.shape), strides or list(source.strides)
     base = address + sum(o * s for o, s in zip(offsets[:-2], strides[:-2])) * element.bytes
-    rows, columns = tile.shape
-    return Place(
-        memory, base, (shape[-2], shape[-1]), (strides[-2], strides[-1]), offsets[-2], offsets[-1],
-        (rows, columns), element,
-    )  # fmt: skip
+    return Block(memory, base, tuple(shape[-2:]), tuple(strides[-2:]), tuple(offsets[-2:]), element)
 
 
 def _indices(node: Node, indices: Array) -> Array:
@@ -93,12 +47,12 @@ def _indices(node: Node, indices: Array) -> Array:
 
 
 @evaluates("xetile.update_tile_offset")
-def update_tile_offset(node: Node, tile: Place | Elements, *operands: Any) -> Place | Elements:
+def update_tile_offset(node: Node, tile: Block | Scattered, *operands: Any) -> Block | Scattered:
     """The tile moved by offsets in elements, or by an index for each element if it is scattered."""
-    if isinstance(tile, Elements):
+    if isinstance(tile, Scattered):
         return replace(tile, addresses=tile.addresses + _indices(node, operands[0]) * tile.element.bytes)
-    rows, columns = node.index_list("offsets", operands)
-    return replace(tile, row=tile.row + rows, column=tile.column + columns)
+    moved: Block = update_nd_offset(node, tile, *operands)
+    return moved
 
 
 @evaluates("xetile.prefetch_tile")
@@ -121,53 +75,37 @@ def _padding(node: Node) -> Array:
     return to_float(np.asarray(float(number)), element_of("f64"), element)
 
 
-def _read(node: Node, memory: Memory, addresses: Array, active: Array, element: Element) -> Array:
-    found = np.full(addresses.shape, _padding(node), element.dtype)
-    found[active] = element.from_memory(memory.read(addresses[active], element.memory))
+def _accessed(tile: Block | Scattered, shape: tuple[int, ...], mask: Sequence[Array]) -> tuple[Array, Array]:
+    """The addresses of a tile's elements, and which of them are accessed: those in bounds, or where a mask is set."""
+    if isinstance(tile, Block):
+        places, inside = tile.places(shape)
+        return tile.base + places * tile.element.bytes, inside
+    return tile.addresses, np.asarray(mask[0]) if mask else np.ones(shape, bool)
+
+
+@evaluates("xetile.load_tile", "xetile.load")
+def load(node: Node, tile: Block | Scattered, *mask: Array) -> Array:
+    """Load a tile; out-of-bounds and masked elements are padding."""
+    addresses, active = _accessed(tile, node.shape, mask)
+    found = np.full(addresses.shape, _padding(node), tile.element.dtype)
+    found[active] = tile.element.from_memory(tile.memory.read(addresses[active], tile.element.memory))
     return found
 
 
-@evaluates("xetile.load_tile")
-def load_tile(node: Node, tile: Place) -> Array:
-    """Load the tile; out-of-bounds elements read as padding."""
-    return _read(node, tile.memory, *tile.places(), tile.element)
-
-
-@evaluates("xetile.store_tile")
-def store_tile(node: Node, value: Array, tile: Place) -> None:
-    """Store the tile; out-of-bounds elements are not written."""
-    addresses, inside = tile.places()
-    tile.memory.write(addresses[inside], tile.element.to_memory(np.asarray(value)[inside]))
-
-
-def _active(shape: Sequence[int], mask: Sequence[Array]) -> Array:
-    return np.asarray(mask[0]) if mask else np.ones(tuple(shape), bool)
-
-
-@evaluates("xetile.load")
-def load(node: Node, tile: Elements, *mask: Array) -> Array:
-    """Load a scattered tile; masked elements are padding."""
-    return _read(node, tile.memory, tile.addresses, _active(tile.addresses.shape, mask), tile.element)
-
-
-@evaluates("xetile.store")
-def store(node: Node, value: Array, tile: Elements, *mask: Array) -> None:
-    """Store a scattered tile where the mask is set."""
-    active = _active(tile.addresses.shape, mask)
-    tile.memory.write(tile.addresses[active], tile.element.to_memory(np.asarray(value)[active]))
+@evaluates("xetile.store_tile", "xetile.store")
+def store(node: Node, value: Array, tile: Block | Scattered, *mask: Array) -> None:
+    """Store a tile; out-of-bounds and masked elements are not written."""
+    addresses, active = _accessed(tile, np.shape(value), mask)
+    tile.memory.write(addresses[active], tile.element.to_memory(np.asarray(value)[active]))
 
 
 @evaluates("xetile.atomic_rmw")
-def atomic_rmw(node: Node, value: Array, tile: Place | Elements, *more: Array) -> Array:
+def atomic_rmw(node: Node, value: Array, tile: Block | Scattered, *more: Array) -> Array:
     """Update each element; the result is the old elements, and zero for elements that are not accessed."""
     masked = node.op.opview.mask is not None
-    mask, expected = more[:masked], more[masked:]
-    if isinstance(tile, Place):
-        addresses, active = tile.places()
-    else:
-        addresses, active = tile.addresses, _active(tile.addresses.shape, mask)
+    addresses, active = _accessed(tile, np.shape(value), more[:masked])
     found = np.zeros(addresses.shape, tile.element.dtype)
-    given = [np.asarray(e)[active] for e in expected]
+    given = [np.asarray(e)[active] for e in more[masked:]]
     kind = node.field("kind").name.lower()
     found[active] = atomic(tile.memory, addresses[active], kind, tile.element, np.asarray(value)[active], *given)
     return found
