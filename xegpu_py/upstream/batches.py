@@ -12,13 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import arith, memref
+from mlir.dialects import arith
 
-from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.values import attributes_of, defining_op, shape_of
 from xegpu_py.upstream import ops as upstream
-from xegpu_py.upstream.rebuilding import HINTS, PREFIX, block_attr, element_of, mixed, vector_type
+from xegpu_py.upstream.rebuilding import HINTS, PREFIX, block_attr, element_of, extents_of, mixed, vector_type
 from xegpu_py.upstream.splits import PRODUCTS, is_elementwise, same_split
 from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
 
@@ -171,7 +170,7 @@ class _Batches:
         inner = _inner(view.layout) if view.layout is not None else None
         if inner is not None:
             options["layout"] = inner
-        extents = _extents(made)
+        extents = list(made.shape) or extents_of(made.source)
         rank = len(extents)
         starts = [list(v.offsets) for v in (made, view)]
         total = [build.add(*pair) for pair in zip(*([*[0] * (rank - len(s)), *s] for s in starts))]
@@ -227,16 +226,6 @@ def _inner(layout: Layout | Slice) -> Layout | None:
         return None
     order = tuple(d - outer for d in layout.order if d >= outer)
     return Layout(layout.sg_layout[outer:], layout.sg_data[outer:], order=order)
-
-
-def _extents(made: Any) -> list[Any]:
-    """The extents of the tensor of a descriptor."""
-    if list(made.shape):
-        return list(made.shape)
-    return [
-        n if n != DYNAMIC else memref.dim(made.source, build.index(i))
-        for i, n in enumerate(ir.MemRefType(made.source.type).shape)
-    ]
 
 
 def _within(places: list[Any], extents: list[Any]) -> list[Any]:

@@ -18,7 +18,7 @@ from xegpu_py.ir.context import Context
 from xegpu_py.ir.module import Module, parse_source, print_op
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
-from xegpu_py.passes.common.builders import add, index, strided_metadata, transpose
+from xegpu_py.passes.common.builders import add, index, integer_type, number_attribute, strided_metadata, transpose
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
 from xegpu_py.passes.common.values import constant_of, defining_op, shape_of
 from xegpu_py.upstream import ops as theirs
@@ -79,7 +79,9 @@ class _Export:
     def run(self) -> None:
         pass_offsets(self.func)
         found = parts(self.func)
-        is_simt = SUBGROUP_SIZE in self.func.attributes or any(_mode(op) == Mode.SIMT for op in found)
+        is_simt = SUBGROUP_SIZE in self.func.attributes or any(
+            op.name.startswith(_OURS) and getattr(op.opview, "mode", None) == Mode.SIMT for op in found
+        )
         self.lanes = LaneExport(self.func) if is_simt else None
         own = [op for op in found if op.name.startswith(_OURS)]
         others = [op for op in found if not op.name.startswith(_OURS)]
@@ -116,7 +118,7 @@ class _Export:
         attributes = self.func.attributes
         if self.lanes is not None:
             # Launches of kernels of work items count work items, in our dialect and upstream.
-            attributes[REQUIRED_SIZE] = attributes.get(SUBGROUP_SIZE) or _i32(LANES)
+            attributes[REQUIRED_SIZE] = attributes.get(SUBGROUP_SIZE) or number_attribute(integer_type(32), LANES)
             if SUBGROUP_SIZE in attributes:
                 del attributes[SUBGROUP_SIZE]
             return
@@ -320,14 +322,6 @@ def _only_multiplied(value: ir.Value) -> bool:
     return all(
         use.owner.operation.name == "xegpu.dpas" and use.owner.operation.opview.rhs == value for use in value.uses
     )
-
-
-def _mode(op: ir.Operation) -> Any:
-    return getattr(op.opview, "mode", None) if op.name.startswith(_OURS) else None
-
-
-def _i32(number: int) -> ir.Attribute:
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), number)
 
 
 def _is_local(tdesc: ir.Value) -> bool:

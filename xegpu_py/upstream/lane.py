@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Literal
 
 from mlir import ir
@@ -13,7 +13,7 @@ from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width, by
-from xegpu_py.passes.common.builders import add, if_, index, make, reinterpret_cast, transpose, zero
+from xegpu_py.passes.common.builders import add, if_, index, make, multiply, reinterpret_cast, transpose, zero
 from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.rebuilding import (
@@ -21,6 +21,7 @@ from xegpu_py.upstream.rebuilding import (
     PREFIX,
     cast,
     element_of,
+    extents_of,
     is_true,
     mixed,
     put_hints,
@@ -243,10 +244,9 @@ class LaneImport(SubgroupImport):
             if known is None:
                 return _memory_at(view, source)
             source = known
-        kind = ir.MemRefType(source.type)
-        if kind.rank == 1:
+        if ir.MemRefType(source.type).rank == 1:
             return source, None
-        size = math.prod(kind.shape) if kind.has_static_shape else _product(source)
+        size = reduce(multiply, extents_of(source), 1)
         return reinterpret_cast(source, 0, [size], [1]), None
 
     def masked(
@@ -367,13 +367,6 @@ def _memory_at(view: Any, address: ir.Value) -> tuple[ir.Value, ir.Value]:
     memory = make("builtin.unrealized_conversion_cast", kind, arith.constant(i64, 0))
     place = arith.divui(address, arith.constant(i64, bit_width(element) // 8))
     return memory, arith.index_cast(ir.IndexType.get(), place)
-
-
-def _product(source: ir.Value) -> ir.Value:
-    total = index(1)
-    for i in range(ir.MemRefType(source.type).rank):
-        total = arith.muli(total, memref.dim(source, index(i)))
-    return total
 
 
 def _number(value: ir.Value) -> ir.Value:

@@ -7,13 +7,15 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from mlir import ir
+from mlir.dialects import arith, memref
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
 from xegpu_py.ir.builtin import vector_text
+from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import error_at, position_of, remark
 from xegpu_py.ir.verifier import walk
-from xegpu_py.passes.common.builders import Index, index, shape_cast
+from xegpu_py.passes.common.builders import Index, index, integer_type, make, shape_cast
 from xegpu_py.passes.common.target_rules import caches_problem
 from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.passes.common.values import element_of as element_type_of
@@ -92,6 +94,27 @@ def element_of(value: ir.Value) -> str:
 def vector_type(shape: Sequence[int], element: str | ir.Type) -> ir.Type:
     """A vector type; without dimensions its element type."""
     return ir.Type.parse(vector_text(shape, str(element)) if shape else str(element))
+
+
+def extents_of(source: ir.Value, given: Sequence[Index] = ()) -> list[Index]:
+    """The extents of a memref; those that its type does not have are given, or else computed."""
+    return [
+        n if n != DYNAMIC else given[i] if given else memref.dim(source, index(i))
+        for i, n in enumerate(ir.MemRefType(source.type).shape)
+    ]
+
+
+def long_address(source: ir.Value) -> ir.Value:
+    """An address of 32 bits as one of 64 bits; other addresses and memrefs are unchanged."""
+    if isinstance(source.type, ir.MemRefType) or str(source.type) in ("i64", "ui64", "si64"):
+        return source
+    return arith.extui(integer_type(64), signless(source))
+
+
+def signless(value: ir.Value) -> ir.Value:
+    """An integer as one of a signless type."""
+    kind = ir.IntegerType(value.type)
+    return value if kind.is_signless else make("builtin.unrealized_conversion_cast", integer_type(kind.width), value)
 
 
 def cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import arith, memref, vector
+from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.checks import is_slm
@@ -18,8 +18,6 @@ from xegpu_py.passes.common.builders import (
     extract_slice,
     index,
     insert_slice,
-    integer_type,
-    make,
     subview,
     transpose,
     zero,
@@ -31,12 +29,15 @@ from xegpu_py.upstream.rebuilding import (
     block_attr,
     cast,
     element_of,
+    extents_of,
     is_desc,
+    long_address,
     mixed,
     parts,
     put_hints,
     refuse,
     scope_of,
+    signless,
     values_of,
     vector_type,
 )
@@ -173,8 +174,8 @@ class SubgroupImport:
         offsets = offsets or [0] * (outer + rank)
         if outer:
             source, offsets, shape, strides = _inner(source, offsets, shape, strides, rank, desc)
-        elif not is_memref and str(source.type) not in ("i64", "ui64", "si64"):
-            source = arith.extui(ir.IntegerType.get_signless(64), _signless(source))
+        else:
+            source = long_address(source)
         if isinstance(source.type, ir.MemRefType) and is_static(source):
             # Given as well, they would have to be compared when the kernel runs.
             shape, strides = _unless_known(view, source, shape, strides)
@@ -220,11 +221,7 @@ class SubgroupImport:
         found = shape_of(made.value)
         if math.prod(found) != math.prod(wanted):
             refuse(view, f"a block of {by(found)} is loaded as {by(wanted)}", "is this a kernel of lanes?")
-        return [self.shaped(view, made.value, wanted, options)]
-
-    def shaped(self, view: Any, value: ir.Value, wanted: tuple[int, ...], options: dict[str, Any]) -> ir.Value:
-        """A loaded block in the shape that upstream's op gives."""
-        return cast(value, wanted)
+        return [cast(made.value, wanted)]
 
     def on_store_nd(self, view: Any) -> None:
         tdesc = self.moved(view)
@@ -313,8 +310,7 @@ class SubgroupImport:
         mask = constant(vector_type((count,), "i1"), True) if mask is None else mask
         slm = isinstance(source.type, ir.MemRefType) and is_slm(ir.MemRefType(source.type).memory_space)
         scope = ours.MemoryScope.SLM if slm else ours.MemoryScope.GLOBAL
-        if not isinstance(source.type, ir.MemRefType) and str(source.type) not in ("i64", "ui64", "si64"):
-            source = arith.extui(ir.IntegerType.get_signless(64), _signless(source))
+        source = long_address(source)
         found, at = [], 0
         while at < count:
             lanes = next(n for n in (32, 16, 8, 4, 2, 1) if n <= count - at)
@@ -429,13 +425,6 @@ def packed(b: ir.Value) -> ir.Value:
     return transpose(cast(b, (k // factor, factor, n)), [0, 2, 1])
 
 
-def _signless(value: ir.Value) -> ir.Value:
-    kind = ir.IntegerType(value.type)
-    if kind.is_signless:
-        return value
-    return make("builtin.unrealized_conversion_cast", integer_type(kind.width), value)
-
-
 def is_static(source: ir.Value) -> bool:
     """Whether the shape and the strides of a memref are known."""
     kind = ir.MemRefType(source.type)
@@ -465,7 +454,7 @@ def _inner(
     if not isinstance(source.type, ir.MemRefType):
         return as_address(source, offsets, shape, strides, rank, desc.element, fixed)
     starts = mixed(offsets[:fixed]) + mixed([0] * (len(offsets) - fixed))
-    inner_sizes: list[Any] = list(desc.shape) if rank == 1 else _sizes(source, shape)[outer:]
+    inner_sizes: list[Any] = list(desc.shape) if rank == 1 else extents_of(source, shape)[outer:]
     view = subview(source, starts, [1] * outer + inner_sizes, rank)
     return view, [0] * rank if rank == 1 else offsets[outer:], [], []
 
@@ -487,9 +476,7 @@ def as_address(
         fixed: how many offsets are added to the address; by default those of the dimensions that are left out.
     """
     i64 = ir.IntegerType.get_signless(64)
-    address = _signless(source)
-    if str(address.type) != "i64":
-        address = arith.extui(i64, address)
+    address = signless(long_address(source))
     outer = max(len(offsets) - rank, 0)
     fixed = outer if fixed is None else fixed
     for offset, stride in zip(offsets[:fixed], strides):
@@ -501,16 +488,6 @@ def as_address(
     more = [1] * (rank - len(shape))
     pitch = [shape[-1]] * (rank - len(strides)) if shape else []
     return address, [0] * len(more) + left[outer:], [*more, *shape[outer:]], [*pitch, *strides[outer:]]
-
-
-def _sizes(source: ir.Value, shape: Sequence[Any]) -> list[Any]:
-    """The extents of a memref, as it or an op gives them."""
-    kind = ir.MemRefType(source.type)
-    given = list(shape) or [None] * kind.rank
-    return [
-        n if n != DYNAMIC else (g if g is not None else memref.dim(source, index(i)))
-        for i, (n, g) in enumerate(zip(kind.shape, given))
-    ]
 
 
 def line(value: ir.Value) -> ir.Value:

@@ -39,6 +39,7 @@ from xegpu_py.upstream.rebuilding import (
     cast,
     element_of,
     is_true,
+    long_address,
     parts,
     put_hints,
     refuse,
@@ -352,9 +353,7 @@ class WorkgroupImport(VectorImport):
 
     def scattered_tile(self, view: Any, value: ir.Value, offsets: ir.Value, wg_map: WgMap | None) -> ir.Value:
         """A tile whose elements have an offset each."""
-        source = view.source
-        if not isinstance(source.type, ir.MemRefType) and str(source.type) not in ("i64", "ui64"):
-            source = arith.extui(ir.IntegerType.get_signless(64), source)
+        source = long_address(view.source)
         space = (
             SHARED if isinstance(source.type, ir.MemRefType) and is_slm(ir.MemRefType(source.type).memory_space) else 0
         )
@@ -427,9 +426,6 @@ class WorkgroupImport(VectorImport):
         tile = xetile.InitTileOp(view.tdesc, None, indices=view.offsets, tile=_type_of(kind)).tile
         mask = None if is_true(view.mask) else view.mask
         return [self.put(xetile.AtomicRmwOp(view.kind, view.value, tile, mask).result, view.result)]
-
-    def on_convert_layout(self, view: Any) -> list[ir.Value]:
-        return [view.source]
 
     # Matrices in shared local memory.
 

@@ -138,9 +138,12 @@ def _as_gpu_func(
     size = func.attributes.get("intel_reqd_sub_group_size")
     if size is not None and int(ir.IntegerAttr(size).value) != LANES:
         refuse(func, f"its subgroups have {ir.IntegerAttr(size).value} work items; its blocks require {LANES}")
-    types = (
-        list(parameters) if parameters is not None else [_parameter(a.type, b) for a, b in zip_longest(old, buffers)]
-    )
+    if parameters is None:
+        # A pointer without a known buffer becomes a memref of bytes.
+        found = ((a.type, b or ir.Type.parse("memref<?xi8>")) for a, b in zip_longest(old, buffers))
+        types = [kind if space_of(kind) is None else buffer for kind, buffer in found]
+    else:
+        types = list(parameters)
     attributes: dict[str, ir.Attribute] = {
         "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
         "sym_name": func.attributes["sym_name"],
@@ -156,7 +159,7 @@ def _as_gpu_func(
     given = [entry.add_argument(kind, func.location) for kind in types]
     with ir.InsertionPoint.at_block_begin(entry):
         if parameters is None:
-            values = [_address(v) if space_of(o.type) is not None else v for v, o in zip(given, old)]
+            values = [arithmetic.descriptor(v)[0] if space_of(o.type) is not None else v for v, o in zip(given, old)]
         else:
             values = [v for value in given for v in _lowered(value)]
     if len(values) != len(old):
@@ -170,11 +173,6 @@ def _as_gpu_func(
         entry.erase_argument(0)
     func.erase()
     return made
-
-
-def _parameter(kind: ir.Type, buffer: ir.Type | None) -> ir.Type:
-    """The type of a kernel's argument, for one of a lowered kernel."""
-    return (buffer or ir.Type.parse("memref<?xi8>")) if space_of(kind) is not None else kind
 
 
 def pass_buffers(root: ir.Operation, func: ir.Operation) -> list[ir.Type | None]:
@@ -210,10 +208,6 @@ def _memref_of(value: ir.Value) -> ir.Value | None:
     while op is not None and op.name in _POINTERS:
         op = defining_op(op.operands[0])
     return op.operands[0] if op is not None and op.name == "memref.extract_aligned_pointer_as_index" else None
-
-
-def _address(memref: ir.Value) -> ir.Value:
-    return arithmetic.descriptor(memref)[0]
 
 
 def _lowered(value: ir.Value) -> list[ir.Value]:

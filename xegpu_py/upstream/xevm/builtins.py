@@ -160,7 +160,6 @@ def _block(k: KernelImport, op: ir.Operation, name: re.Match[str]) -> Sequence[i
         return []
     if not data or data[0] not in k.private:
         refuse(op, "its source or destination is not in private memory")
-    held = k.private[data[0]]
     if what == "read":
         # A lane has as many bits as all of them by the lanes.
         element = integer_type(32 if tile.pack else bits)
@@ -168,11 +167,11 @@ def _block(k: KernelImport, op: ir.Operation, name: re.Match[str]) -> Sequence[i
         if size % ir.IntegerType(element).width:
             element = integer_type(bits)
         kind = ir.VectorType.get([size // ir.IntegerType(element).width], element)
-        held.value = blocks.load(op, where, tile, kind)
-    elif held.value is None:
+        k.private[data[0]] = blocks.load(op, where, tile, kind)
+    elif (held := k.private[data[0]]) is None:
         refuse(op, "the value that it stores was never initialized")
     else:
-        blocks.store(op, where, tile, held.value)
+        blocks.store(op, where, tile, held)
     return []
 
 

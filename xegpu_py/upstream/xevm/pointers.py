@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -40,17 +39,6 @@ from xegpu_py.upstream.xevm.state import (
 
 _ARRAY = re.compile(r"(?:!llvm\.)?array<(\d+) x (.+)>")
 _DYNAMIC = -(1 << 31)
-
-
-@dataclass
-class Private:
-    """Memory of one work item that is used as a variable.
-
-    Attributes:
-        value: its content; None before it is written.
-    """
-
-    value: ir.Value | None = None
 
 
 def size_of(op: ir.Operation, text: str) -> int:
@@ -132,7 +120,7 @@ def allocate(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
         if user.name not in ("llvm.load", "llvm.store", "llvm.call") or user.block != op.operation.block:
             refuse(op, f"private memory can be accessed at constant offsets only; '{user.name}' uses it otherwise")
     made = zero_of(integer_type(64))
-    k.private[made] = Private()
+    k.private[made] = None
     return [made]
 
 
@@ -188,7 +176,7 @@ def load(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """Elements of memory, which lie side by side."""
     address, kind = op.operands[0], op.results[0].type
     if address in k.private:
-        held = k.private[address].value
+        held = k.private[address]
         if held is None:
             return [zero_of(kind)]
         if bits_of(held) != bits_of(op.results[0]):
@@ -219,7 +207,7 @@ def store(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """Elements into memory, side by side."""
     value, address = op.operands
     if address in k.private:
-        k.private[address].value = value
+        k.private[address] = value
         return []
     if str(value.type) == "i1":
         value = make("arith.extui", integer_type(8), value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,14 +51,14 @@ class KernelImport:
     Attributes:
         func: the kernel, a `gpu.func`.
         spaces: the address space of each operand of the op that is rebuilt; None for operands that are not pointers.
-        private: the state of private memory by its address.
+        private: the content of private memory by its address; None before it is written.
         aggregates: the parts of each value of an LLVM struct or array.
     """
 
     def __init__(self, func: ir.Operation) -> None:
         self.func = func
         self.spaces: list[int | None] = []
-        self.private: dict[ir.Value, Any] = {}
+        self.private: dict[ir.Value, ir.Value | None] = {}
         self.aggregates: dict[ir.Value, Any] = {}
         self._memories: dict[tuple[str, int], ir.Value] = {}
         self._shared: dict[str, ir.Value] = {}
@@ -152,10 +153,7 @@ def zero_of(kind: ir.Type) -> ir.Value:
 
 def bits_of(value: ir.Value) -> int:
     """The bits of a number or vector."""
-    count = 1
-    for n in shape_of(value):
-        count *= n
-    return count * bit_width(str(element_of(value)))
+    return math.prod(shape_of(value)) * bit_width(str(element_of(value)))
 
 
 def as_bits(value: ir.Value, count: int, element: ir.Type) -> ir.Value:
