@@ -22,10 +22,11 @@ from xegpu_py.engines.batch import Batch
 from xegpu_py.ir.diagnostics import DiagnosticError, position_of
 from xegpu_py.ir.module import Module, parse, print_op
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
-from xegpu_py.lowered import chosen_kernel, copied, found_in, mark_unaligned, pipelines
+from xegpu_py.lowered import Options, chosen_kernel, copied, found_in, mark_unaligned, pipelines
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import BASE
+from xegpu_py.runtime.staging import copy_of
 from xegpu_py.signature import beyond, parameters_of, unaligned_arrays
 from xegpu_py.target import DEFAULT
 from xegpu_py.visa.assembly import write_statement
@@ -125,17 +126,10 @@ def bisect(
     lowered = copied(read)
     if pipeline is None:
         parameters = parameters_of(reference.types_of(reference.kernel_of(read, name)))
-        texts = pipelines(
-            read,
-            name,
-            target=target,
-            registers=registers,
-            optimize=optimize,
-            prefetch=prefetch,
-            load_ahead=load_ahead,
-            large=beyond(parameters, arguments, grid) is not None,
-        )
         unaligned = unaligned_arrays(parameters, arguments, target)
+        large = beyond(parameters, arguments, grid) is not None
+        options = Options(target, registers, optimize, prefetch, load_ahead, unaligned, large)
+        texts = pipelines(read, name, options)
         if unaligned:
             mark_unaligned(lowered, name, unaligned)
     else:
@@ -170,11 +164,14 @@ class _Launch:
 
     def func(self, module: Module) -> mlir.Operation:
         """The kernel."""
-        return next(f for f in visa.kernels(module.operation) if visa.name_of(f) == self.name)
+        return visa.kernel_named(module.operation, self.name)
+
+    def _copies(self) -> list[Any]:
+        return [copy_of(a) if isinstance(a, np.ndarray) else a for a in self.arguments]
 
     def run(self, module: Module) -> list[Any]:
         """The arguments after the kernel has run."""
-        made = [_copy(a) for a in self.arguments]
+        made = self._copies()
         if visa.is_lowered(self.func(module)):
             self._lowered(module)(*made, grid=self.grid, block=self.block)
         else:
@@ -192,7 +189,7 @@ class _Launch:
 
     def written(self, module: Module, argument: int, places: range) -> Written:
         """The last write of bytes of an argument."""
-        made = [_copy(a) for a in self.arguments]
+        made = self._copies()
         if not visa.is_lowered(self.func(module)):
             found = reference.run(
                 module, self.name, made, grid=self.grid, block=self.block, model=self.model, watch=(argument, places)
@@ -214,18 +211,6 @@ class _Launch:
         ]
         where = f"written by '{instructions[at].name}', of {instructions[at].where}"
         return Written(where, "\n".join(line[:_COLUMNS] for line in lines))
-
-
-def _copy(argument: Any) -> Any:
-    """An array with its strides, or a number."""
-    if not isinstance(argument, np.ndarray):
-        return argument
-    if argument.flags.c_contiguous:
-        return argument.copy()
-    items = 1 + sum((n - 1) * s for n, s in zip(argument.shape, argument.strides)) // argument.itemsize
-    made = np.lib.stride_tricks.as_strided(np.zeros(items, argument.dtype), argument.shape, argument.strides)
-    made[...] = argument
-    return made
 
 
 @dataclass

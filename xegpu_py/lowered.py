@@ -146,16 +146,7 @@ def lower(module: Module, name: str, options: Options) -> Lowered:
     Raises:
         DiagnosticError: if the kernel cannot be lowered.
     """
-    steps = pipelines(
-        module,
-        name,
-        target=options.target,
-        registers=options.registers,
-        optimize=options.optimize,
-        prefetch=options.prefetch,
-        load_ahead=options.load_ahead,
-        large=options.large,
-    )
+    steps = pipelines(module, name, options)
     lowered = copied(module)
     levels = {"xegpu": copied(module)}
     # The caller has verified the module, and the kernel verifies the resulting program.
@@ -168,9 +159,9 @@ def lower(module: Module, name: str, options: Options) -> Lowered:
         runner.run(parse_pipeline(steps[0]), lowered)
         levels = {"xetile": levels["xegpu"], "xegpu": copied(lowered)}
     runner.run(parse_pipeline(steps[-1]), lowered)
-    found = found_in(lowered, next(f for f in visa.kernels(lowered.outline) if visa.name_of(f) == name))
+    found = found_in(lowered, visa.kernel_named(lowered.outline, name))
     found.subgroups, found.remarks = subgroups_of(module, name), tuple(remarks)
-    found.surfaces = surfaces_of(next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name))
+    found.surfaces = surfaces_of(visa.kernel_named(module.operation, name))
     found.levels = levels | {"visa": lowered}
     return found
 
@@ -223,34 +214,20 @@ def lowered_or_kept(
     return made
 
 
-def pipelines(
-    module: Module,
-    name: str,
-    *,
-    target: str = DEFAULT,
-    registers: int | None = None,
-    optimize: bool = True,
-    prefetch: int = 0,
-    load_ahead: bool = False,
-    large: bool = True,
-) -> tuple[str, ...]:
-    """The pipelines that lower a kernel, in order: XeTile to XeGPU if the module has XeTile ops, then XeGPU to vISA.
-
-    Args:
-        large: whether launches may exceed `SMALL`.
-    """
-    limits = {f"max_{what}": 0 if large else n for what, n in SMALL.items()}
-    last = step("xegpu-to-visa-pipeline", target=target, kernel=name, optimize=optimize, grf=registers or 0, **limits)
-    steps = [last]
+def pipelines(module: Module, name: str, options: Options) -> tuple[str, ...]:
+    """The pipelines that lower a kernel, in order: XeTile to XeGPU if the module has XeTile ops, then XeGPU to vISA."""
+    gpu: dict[str, str | int] = {"target": options.target, "grf": options.registers or 0}
+    limits = {f"max_{what}": 0 if options.large else n for what, n in SMALL.items()}
+    steps = [step("xegpu-to-visa-pipeline", **gpu, kernel=name, optimize=options.optimize, **limits)]
     if any(op.name.startswith("xetile.") for op in walk(module.outline)):
-        ahead = {"prefetch_distance": prefetch, "load_ahead": load_ahead}
-        steps.insert(0, step("xetile-to-xegpu-pipeline", target=target, grf=registers or 0, **ahead))
+        ahead = {"prefetch_distance": options.prefetch, "load_ahead": options.load_ahead}
+        steps.insert(0, step("xetile-to-xegpu-pipeline", **gpu, **ahead))
     return tuple(f"{ROOT}({text})" for text in steps)
 
 
 def mark_unaligned(module: Module, name: str, arguments: Sequence[int]) -> None:
     """Set the attribute of a kernel that lists its unaligned arguments."""
-    func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+    func = visa.kernel_named(module.operation, name)
     for dialect in ("xegpu", "xetile"):
         func.attributes[f"{dialect}.unaligned"] = mlir.DenseI64ArrayAttr.get(list(arguments), func.context)
 
@@ -260,7 +237,7 @@ def _mark_unit_strides(module: Module, name: str, strided: Sequence[int]) -> Non
 
     These are all memrefs with a dynamic innermost stride, except those in `strided`.
     """
-    func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+    func = visa.kernel_named(module.operation, name)
     types = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value).inputs
     unknown = [i for i, p in enumerate(parameters_of(types)) if p.is_memref and p.strides[-1:] == (None,)]
     if unknown:
@@ -292,7 +269,7 @@ def copied(module: Module) -> Module:
 
 def subgroups_of(module: Module, name: str) -> int | None:
     """The number of subgroups that the maps of a XeTile kernel define; None if there are no maps."""
-    func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+    func = visa.kernel_named(module.operation, name)
     if not any(op.name.startswith("xetile.") for op in walk(func)):
         return None
     from xegpu_py.dialects import xetile

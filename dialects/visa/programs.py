@@ -46,6 +46,11 @@ def kernels(module: ir.Operation) -> list[ir.Operation]:
     return [op for op in walk(module) if _is_kernel(op)]
 
 
+def kernel_named(module: ir.Operation, name: str) -> ir.Operation:
+    """The kernel of a name, which the module has."""
+    return next(func for func in kernels(module) if name_of(func) == name)
+
+
 def _is_kernel(op: ir.Operation) -> bool:
     return op.name == KERNEL and is_kernel(op)
 

@@ -310,10 +310,10 @@ class MlirDocument(Document):
             raise ValueError("there is no kernel: a gpu.func with the attribute 'kernel'")
         name = above[-1] if above else kernels[0][1]
         level = "xetile" if "xetile." in self.source.text else "xegpu"
-        func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+        func = visa.kernel_named(module.operation, name)
         if not visa.is_lowered(func):
             run_pipeline(module, f"builtin.module({level}-to-visa-pipeline{{kernel={name}}})")
-            func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+            func = visa.kernel_named(module.operation, name)
         return assembly.write([visa.program_of(func)], lines=True)
 
 

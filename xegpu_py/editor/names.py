@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _ID = r"[\w$.-]+"
@@ -237,8 +236,3 @@ def visa_names(text: str) -> Names:
         if meant and meant.kind != "kernel":
             meant.uses.append(at)
     return found.finish()
-
-
-def words(text: str) -> Iterator[re.Match[str]]:
-    """The words of a text, with their sigils and dots, for hover and completion."""
-    return re.finditer(r"[%@^!#]?[\w$][\w$.-]*", text)

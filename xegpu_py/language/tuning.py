@@ -17,6 +17,7 @@ from xegpu_py.compiled import CompiledKernel
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.language.kernel import Kernel
 from xegpu_py.runtime.launch import Statistics
+from xegpu_py.runtime.staging import copy_of
 
 RUNS = 3
 """The number of timed runs of a candidate; the best time counts."""
@@ -68,18 +69,12 @@ def _time(trial: Trial) -> float:
     return min(found)
 
 
-def _executed(trial: Trial) -> float:
-    """The number of instructions that all threads execute in a run."""
-    return float(trial.run().executed.sum())
-
-
-def _size(trial: Trial) -> float:
-    """The number of instructions of the program, without a run."""
-    return float(len(trial.kernel.kernel.program.instructions))
-
-
-OBJECTIVES: dict[str, Objective] = {"time": _time, "executed": _executed, "size": _size}
-"""Objectives by name."""
+OBJECTIVES: dict[str, Objective] = {
+    "time": _time,
+    "executed": lambda trial: float(trial.run().executed.sum()),
+    "size": lambda trial: float(len(trial.kernel.kernel.program.instructions)),
+}
+"""Objectives by name; `autotune` says what they are."""
 
 ObjectiveName = Literal["time", "executed", "size"]
 
@@ -224,7 +219,7 @@ class Autotuner(Tunable):
         kernel = self._variant(config)
         arguments = {**given, **config.values}
         full = kernel.completed(**arguments)
-        arrays = {id(value): _copied(value) for value in full.values() if isinstance(value, np.ndarray)}
+        arrays = {id(value): copy_of(value) for value in full.values() if isinstance(value, np.ndarray)}
         copies = {name: arrays.get(id(value), value) for name, value in full.items()}
         compiled: CompiledKernel = kernel.compile(**copies)
         run = functools.partial(kernel, grid=grid, block=block, **copies)
@@ -236,18 +231,6 @@ class Autotuner(Tunable):
 
     def __repr__(self) -> str:
         return f"<{len(self.configs)} configs of {self._kernel!r}>"
-
-
-def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A copy with the same strides and alignment, for which the kernel has the same version."""
-    if not array.size or min(array.strides, default=0) < 0:
-        return array.copy()
-    span = sum((n - 1) * step for n, step in zip(array.shape, array.strides)) + array.itemsize
-    memory = np.empty(span + 64, np.uint8)
-    offset = (array.ctypes.data - memory.ctypes.data) % 64
-    made: np.ndarray[Any, Any] = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
-    made[...] = array
-    return made
 
 
 def _hashable(value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from mlir import ir
+from msgspec import structs
 
 from xegpu_py.compiled import CompiledKernel, compile
 from xegpu_py.dialects import visa
@@ -137,7 +138,8 @@ class Device:
             self._run(number, launch, grid, block, shared, memrefs)
         except DiagnosticError as e:
             note = Diagnostic("note", f"in launch {number} of the program, of kernel '{launch.kernel}'", launch.where)
-            e.diagnostics[0] = _noted(e.diagnostics[0], note)
+            first = e.diagnostics[0]
+            e.diagnostics[0] = structs.replace(first, notes=(*first.notes, note))
             raise
         except (TypeError, ValueError) as e:
             raise error_at(launch.where, f"launch {number}, of kernel '{launch.kernel}': {e}") from None
@@ -212,7 +214,7 @@ class Device:
         self.say(Diagnostic("warning", message, launch.where))
 
     def _func(self, launch: Launch) -> ir.Operation:
-        return next(f for f in visa.kernels(self.kernels[launch.module].operation) if visa.name_of(f) == launch.kernel)
+        return visa.kernel_named(self.kernels[launch.module].operation, launch.kernel)
 
     def _broken(self, launch: Launch, grid: Dim, block: Dim) -> tuple[str, ...]:
         """The attributes of a kernel whose sizes differ from those of the launch. The launch ignores them."""
@@ -299,7 +301,3 @@ def _argument(kind: Parameter, memref: MemRef) -> Any:
         return memref.array(kind.element)
     held = MemRef.contiguous(memref.aligned, kind.shape).array(kind.element)
     return held if kind.shape else held[()]
-
-
-def _noted(found: Diagnostic, note: Diagnostic) -> Diagnostic:
-    return Diagnostic(found.severity, found.message, found.position, (*found.notes, note))

@@ -111,21 +111,17 @@ def _given(kind: ir.Type, value: Any, title: str) -> Any:
         got = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise TypeError(f"{title} must be a numpy array of {ELEMENTS.get(element, element)}, but got {got}")
     found = MemRef.of(value)
-    if isinstance(kind, ir.MemRefType):
-        unknown = ir.ShapedType.get_dynamic_size()
-        sizes = list(ir.MemRefType(kind).shape)
-        if len(sizes) != value.ndim or any(n not in (unknown, m) for n, m in zip(sizes, value.shape)):
-            raise ValueError(f"{title} cannot be an array of shape {value.shape}")
-        strides, offset = ir.MemRefType(kind).get_strides_and_offset()
-        fits = [s in (ir.ShapedType.get_dynamic_stride_or_offset(), t) or n == 1
-                for s, t, n in zip(strides, found.strides, found.sizes)]  # fmt: skip
-        if not all(fits) or offset not in (0, ir.ShapedType.get_dynamic_stride_or_offset()):
-            raise ValueError(f"{title} cannot be an array of strides {found.strides} elements")
-        made = _Held(found.descriptor())
-    else:
-        inner = found.descriptor()
-        made = _Held(_unranked(value.ndim, inner), inner)
-    return made
+    inner = found.descriptor()
+    if isinstance(kind, ir.UnrankedMemRefType):
+        return _Held((ctypes.c_int64 * 2)(value.ndim, ctypes.addressof(inner)), inner)
+    unknown, kind = ir.ShapedType.get_dynamic_size(), ir.MemRefType(kind)
+    if len(kind.shape) != value.ndim or any(n not in (unknown, m) for n, m in zip(kind.shape, value.shape)):
+        raise ValueError(f"{title} cannot be an array of shape {value.shape}")
+    strides, offset = kind.get_strides_and_offset()
+    fits = (s in (unknown, t) or n == 1 for s, t, n in zip(strides, found.strides, found.sizes))
+    if not all(fits) or offset not in (0, unknown):
+        raise ValueError(f"{title} cannot be an array of strides {found.strides} elements")
+    return _Held(inner)
 
 
 class _Held(ctypes.c_void_p):
@@ -134,10 +130,6 @@ class _Held(ctypes.c_void_p):
     def __init__(self, descriptor: Any, *more: Any) -> None:
         super().__init__(ctypes.addressof(descriptor))
         self._kept = (descriptor, *more)
-
-
-def _unranked(rank: int, inner: ctypes.Structure) -> Any:
-    return (ctypes.c_int64 * 2)(rank, ctypes.addressof(inner))
 
 
 def _results(kinds: Sequence[ir.Type]) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,8 @@ from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.ir.verifier import walk
 from xegpu_py.lowered import copied
 from xegpu_py.passes.common.builders import reinterpret_cast
+from xegpu_py.passes.common.kernels import symbol_of
+from xegpu_py.passes.common.values import attributes_of, segments
 from xegpu_py.programs.functions import Function
 from xegpu_py.programs.loops import jam_loops
 
@@ -164,9 +167,9 @@ class _Lowering:
     def run(self) -> HostCode:
         if any(op.name == "gpu.launch" for op in walk(self.module.operation)):
             Runner(verify_each=False).run(parse_pipeline("builtin.module(gpu-kernel-outlining)"), self.module)
-        kernels = {_name(op): own_module(op, self.module) for op in self._top("gpu.module")}
+        kernels = {symbol_of(op): own_module(op, self.module) for op in self._top("gpu.module")}
         self.signatures = {
-            (module, _name(kernel)): _parameters(kernel)
+            (module, symbol_of(kernel)): _parameters(kernel)
             for module, own in kernels.items()
             for kernel in walk(own.operation)
             if kernel.name == "gpu.func"
@@ -187,7 +190,7 @@ class _Lowering:
         return [op.operation for op in self.module.body.operations if op.operation.name == name]
 
     def _check_entry(self) -> ir.FunctionType:
-        functions = {_name(f): f for f in self._top("func.func")}
+        functions = {symbol_of(f): f for f in self._top("func.func")}
         found = functions.get(self.entry)
         if found is None or not _has_body(found):
             known = ", ".join(n for n, f in functions.items() if _has_body(f)) or "none"
@@ -208,7 +211,7 @@ class _Lowering:
                 calls.setdefault(ir.FlatSymbolRefAttr(op.attributes["callee"]).value, []).append(op)
         found = []
         for declared in self._top("func.func"):
-            name = _name(declared)
+            name = symbol_of(declared)
             if _has_body(declared):
                 continue
             if name not in calls:
@@ -289,10 +292,8 @@ class _Lowering:
     def _lower(self) -> None:
         root = self.module.operation
         for op in walk(root):
-            for attribute in list(op.attributes):
-                name = attribute if isinstance(attribute, str) else attribute.name
-                if name.startswith("gpu."):
-                    del op.attributes[name]
+            for name in [n for n in op.attributes if n.startswith("gpu.")]:
+                del op.attributes[name]
         self.module.verify()
         self.module = Module(jam_loops(self.module.ir), self.module.sources)
         root = self.module.operation
@@ -317,10 +318,6 @@ def own_module(op: ir.Operation, module: Module) -> Module:
     return Module(made, module.sources)
 
 
-def _name(op: ir.Operation) -> str:
-    return str(ir.StringAttr(op.attributes["sym_name"]).value)
-
-
 def _has_body(function: ir.Operation) -> bool:
     return len(function.regions[0].blocks) > 0
 
@@ -334,13 +331,6 @@ def _is_token(kind: ir.Type) -> bool:
     return str(kind) == "!gpu.async.token"
 
 
-def _segments(op: ir.Operation) -> list[list[ir.Value]]:
-    """The operands of an op by their groups."""
-    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-    values = iter(op.operands)
-    return [[next(values) for _ in range(n)] for n in sizes]
-
-
 def _index(value: ir.Value) -> ir.Value:
     kind = ir.IndexType.get()
     return value if value.type == kind else arith.index_cast(kind, value)
@@ -352,7 +342,7 @@ def _data(op: ir.Operation, count: int) -> list[ir.Value]:
 
 
 def _allocate(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
-    _, sizes, symbols = _segments(op)
+    _, sizes, symbols = segments(op)
     kind = ir.MemRefType(next(r.type for r in op.results if not _is_token(r.type)))
     if symbols:
         emit_error(op, "has symbols in the layout of its memref, which is refused", "allocate without a layout")
@@ -403,32 +393,24 @@ def _fill(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
     return []
 
 
-class _scope:
-    """A scope of the stack for values that are passed in memory."""
+@contextmanager
+def _scope() -> Iterator[Callable[[ir.Value], ir.Value]]:
+    """A scope of the stack, and the function that passes a value in its memory."""
 
-    def __enter__(self) -> Callable[[ir.Value], ir.Value]:
-        scope = ir.Operation.create("memref.alloca_scope", regions=1)
-        block = scope.regions[0].blocks.append()
-        self._point = ir.InsertionPoint(block)
-        self._point.__enter__()
-        return self._held
-
-    def __exit__(self, *details: Any) -> None:
-        if details[0] is None:
-            ir.Operation.create("memref.alloca_scope.return")
-        self._point.__exit__(*details)
-
-    @staticmethod
-    def _held(value: ir.Value) -> ir.Value:
+    def held(value: ir.Value) -> ir.Value:
         place = memref.alloca(ir.MemRefType.get([1], value.type), [], [])
         memref.store(value, place, [arith.constant(ir.IndexType.get(), 0)])
         return place
 
+    scope = ir.Operation.create("memref.alloca_scope", regions=1)
+    with ir.InsertionPoint(scope.regions[0].blocks.append()):
+        yield held
+        ir.Operation.create("memref.alloca_scope.return")
+
 
 def _launch(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
-    symbol = [s.value for s in _symbols(op.attributes["kernel"])]
-    groups = _segments(op)
-    _, *sizes, cluster_x, cluster_y, cluster_z, shared, arguments, _ = groups
+    symbol = ir.SymbolRefAttr(op.attributes["kernel"]).value
+    _, *sizes, cluster_x, cluster_y, cluster_z, shared, arguments, _ = segments(op)
     if cluster_x or cluster_y or cluster_z:
         emit_error(op, "launches clusters of workgroups, which is refused", "Xe GPUs have none")
     if len(symbol) != 2 or tuple(symbol) not in lowering.signatures:
@@ -441,11 +423,6 @@ def _launch(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
         values = [v if isinstance(v.type, ir.MemRefType) else held(v) for v in arguments]
         lowering._call(op, "launch", [*words, *values], launch=launch)
     return []
-
-
-def _symbols(reference: ir.Attribute) -> list[Any]:
-    text = str(reference)
-    return [ir.StringAttr.get(part.strip('@"')) for part in text.split("::")]
 
 
 def _assert(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
@@ -470,8 +447,7 @@ _REWRITES: dict[str, Callable[[_Lowering, ir.Operation], list[ir.Value]]] = {
 def _forget_spaces(root: ir.Operation) -> None:
     """Remove memory spaces from all types, because all memory is the host's. Tokens become integers."""
     for op in walk(root):
-        for name in [a if isinstance(a, str) else a.name for a in op.attributes]:
-            attribute = op.attributes[name]
+        for name, attribute in attributes_of(op).items():
             if isinstance(attribute, ir.TypeAttr):
                 op.attributes[name] = ir.TypeAttr.get(_plain(attribute.value))
         for result in op.results:

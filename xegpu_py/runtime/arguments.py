@@ -18,9 +18,6 @@ from xegpu_py.runtime.memory import zeros_aligned
 DTYPES: dict[str, Any] = {name: dtype_named(storage) for name, storage in STORAGE.items()}
 """Element types by MLIR's names."""
 
-_Generator = Callable[[np.dtype[Any], tuple[int, ...], list[str], str], Array]
-"""Makes an array from a type, a shape, the remaining words, and the whole text, which errors quote."""
-
 _SHAPE = re.compile(r"\d+(?:x\d+)*\Z")
 
 FORMS = """\
@@ -108,18 +105,22 @@ def _generate(kind: str, rest: str, text: str) -> Array:
     size = math.prod(shape) * dtype.itemsize
     if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
         raise ValueError(f"argument '{text}': cannot allocate {size} bytes")
-    return _aligned(_GENERATORS[kind](dtype, shape, words[2:], text))
+    extra = words[2:]
+    if kind in _RANDOM:
+        return _aligned(_RANDOM[kind](_seeded(extra, text), dtype, shape))
+    if kind in _PLAIN:
+        if extra:
+            raise ValueError(f"argument '{text}': unexpected '{':'.join(extra)}' after the shape")
+        return _aligned(_PLAIN[kind](shape, dtype))
+    if len(extra) != 1:
+        raise ValueError(f"argument '{text}': expected full:TYPE:SHAPE:VALUE")
+    return _aligned(np.full(shape, _number(dtype, extra[0], text), dtype))
 
 
 def _seeded(extra: list[str], text: str) -> np.random.Generator:
     if len(extra) > 1 or (extra and not re.match(r"seed=\d+\Z", extra[0])):
         raise ValueError(f"argument '{text}': expected nothing or seed=N after the shape")
     return np.random.default_rng(int(extra[0][5:]) if extra else 0)
-
-
-def _randn(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
-    found: Array = _seeded(extra, text).standard_normal(shape).astype(dtype)
-    return found
 
 
 def _is_integer(dtype: np.dtype[Any]) -> bool:
@@ -134,29 +135,25 @@ def _is_narrow(dtype: np.dtype[Any]) -> bool:
     return dtype in (DTYPES["i4"], DTYPES["ui4"], DTYPES["i2"], DTYPES["ui2"])
 
 
-def _rand(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
-    rng = _seeded(extra, text)
+def _rand(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     if _is_integer(dtype):
         info = _limits(dtype)
         wide: Any = np.int8 if _is_narrow(dtype) else dtype
         return rng.integers(info.min, info.max, shape, wide, endpoint=True).astype(dtype, copy=False)
-    found: Array = rng.random(shape).astype(dtype)
-    return found
+    return rng.random(shape).astype(dtype)
 
 
-def _small(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+def _small(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     first, last = (0, 8) if dtype.kind == "u" else (-4, 4)
     if _is_narrow(dtype):
         info = _limits(dtype)
         first, last = max(int(info.min), -4), min(int(info.max), 4 if info.min else 8)
-    found: Array = _seeded(extra, text).integers(first, last + 1, shape).astype(dtype)
-    return found
+    return rng.integers(first, last + 1, shape).astype(dtype)
 
 
-def _bits(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+def _bits(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     if _is_narrow(dtype):
-        return _rand(dtype, shape, extra, text)
-    rng = _seeded(extra, text)
+        return _rand(rng, dtype, shape)
     held = np.dtype(f"uint{8 * dtype.itemsize}")
     found = rng.integers(0, np.iinfo(held).max, shape, held, endpoint=True)
     special = rng.choice(_special_bits(dtype).view(held), shape)
@@ -181,35 +178,15 @@ def _special_bits(dtype: np.dtype[Any]) -> Array:
     return signed
 
 
-def _plain(make: Callable[..., Array]) -> _Generator:
-    """Decorate a generator that accepts no further words."""
-
-    def generate(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
-        if extra:
-            raise ValueError(f"argument '{text}': unexpected '{':'.join(extra)}' after the shape")
-        return make(shape, dtype)
-
-    return generate
-
-
-def _counted(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    found: Array = np.arange(math.prod(shape)).reshape(shape).astype(dtype)
-    return found
-
-
-def _full(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
-    if len(extra) != 1:
-        raise ValueError(f"argument '{text}': expected full:TYPE:SHAPE:VALUE")
-    return np.full(shape, _number(dtype, extra[0], text), dtype)
-
-
-_GENERATORS: dict[str, _Generator] = {
-    "randn": _randn,
+_RANDOM: dict[str, Callable[[np.random.Generator, np.dtype[Any], tuple[int, ...]], Array]] = {
+    "randn": lambda rng, dtype, shape: rng.standard_normal(shape).astype(dtype),
     "rand": _rand,
     "small": _small,
     "bits": _bits,
-    "arange": _plain(_counted),
-    "zeros": _plain(np.zeros),
-    "ones": _plain(np.ones),
-    "full": _full,
 }
+_PLAIN: dict[str, Callable[[tuple[int, ...], np.dtype[Any]], Array]] = {
+    "arange": lambda shape, dtype: np.arange(math.prod(shape)).reshape(shape).astype(dtype),
+    "zeros": np.zeros,
+    "ones": np.ones,
+}
+_GENERATORS = (*_RANDOM, *_PLAIN, "full")

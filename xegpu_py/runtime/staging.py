@@ -37,6 +37,20 @@ def span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
     return array.ctypes.data, array.ctypes.data + last + array.itemsize
 
 
+def copy_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy with the same strides and alignment, for which a kernel has the same version."""
+    made: np.ndarray[Any, Any]
+    if not array.size or min(array.strides, default=0) < 0:
+        made = array.copy()
+        return made
+    span = sum((n - 1) * step for n, step in zip(array.shape, array.strides)) + array.itemsize
+    memory = np.zeros(span + 64, np.uint8)
+    offset = (array.ctypes.data - memory.ctypes.data) % 64
+    made = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
+    made[...] = array
+    return made
+
+
 class Staged:
     """The array arguments of a launch, copied to device memory and back, as if the kernel worked on them in place.
 
