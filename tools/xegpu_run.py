@@ -16,7 +16,9 @@ from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.source import Source
 from xegpu_py.kernel import CHECKS, Kernel, choose
-from xegpu_py.programs.program import read, run_source
+from xegpu_py.programs.process import Job
+from xegpu_py.programs.process import run as run_job
+from xegpu_py.programs.program import read
 from xegpu_py.runtime.arguments import FORMS, parse_argument
 from xegpu_py.runtime.launch import ENGINES, Grid, Statistics
 from xegpu_py.runtime.trace import Tracer, statistics_table, summary
@@ -192,16 +194,8 @@ def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace
     if _ASSEMBLY.match(source.text):
         parser.error("vISA assembly has no host code for --entry to run")
     try:
-        results = run_source(
-            source,
-            args.entry,
-            import_upstream=args.imported,
-            seed=args.seed,
-            trace=args.trace,
-            statistics=args.stats,
-            remarks=args.remarks,
-            **_options(args),
-        )
+        printed = {"trace": args.trace, "statistics": args.stats, "remarks": args.remarks}
+        results = run_job(Job(source, args.imported, args.entry, options=_options(args), seed=args.seed, **printed))
     except DiagnosticError as e:
         e.sources = e.sources or [source]
         raise

@@ -83,8 +83,7 @@ def _perform(job: Job, send: Callable[..., None]) -> Any:
     def reached(launch_number: int, launch: Launch, ended: bool) -> None:
         send("launch", launch_number, launch.kernel, ended)
 
-    identity = ("program", job.source.name, job.source.text, str(job.imported))
-    device = Device(code.kernels, job.options, say, reached, job.trace, job.statistics, job.remarks, identity)
+    device = Device(code.kernels, job, say, reached)
     host = Host(1, np.random.default_rng(job.seed))
 
     def guard(action: Callable[[], Any]) -> Any:

@@ -22,6 +22,7 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.lowered import ModuleSource, copied
 from xegpu_py.programs.lowering import Launch, Parameter, Site
 from xegpu_py.programs.memrefs import ELEMENTS, MemRef
+from xegpu_py.programs.process import Job
 from xegpu_py.runtime.trace import Tracer, statistics_table
 from xegpu_py.visa.program import Dim, Program
 
@@ -41,7 +42,6 @@ _free = ctypes.CDLL(None).free
 _free.argtypes, _free.restype = [ctypes.c_void_p], None
 
 DYNAMIC = "gpu.dynamic_shared_memory"
-Thread = tuple[Dim, int]
 
 
 @dataclass
@@ -50,24 +50,16 @@ class Device:
 
     Attributes:
         kernels: the program's `gpu.module`s by name.
-        options: the options of `xegpu_py.compile`.
+        job: the run, with the options of `xegpu_py.compile` and of what is printed.
         say: prints a message or diagnostic on standard error.
         reached: called with each launch before it runs (False) and after it has ended (True).
-        trace: the workgroup and thread whose instructions are printed in each launch; None prints none.
-        statistics: whether to print the statistics of each launch.
-        remarks: whether to print the remarks of the lowering.
-        identity: the key of the lowered kernels in the cache on disk; () disables the cache.
         launches: the number of launches so far, by module and kernel.
     """
 
     kernels: dict[str, Module]
-    options: dict[str, Any]
+    job: Job
     say: Callable[[str | Diagnostic], None]
     reached: Callable[[int, Launch, bool], None]
-    trace: Thread | None = None
-    statistics: bool = False
-    remarks: bool = False
-    identity: tuple[str, ...] = ()
     launches: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -167,15 +159,15 @@ class Device:
             return
         version = kernel.version_for(arguments, grid)
         program = version.kernel.program
-        if self.trace:
+        if self.job.trace:
             self._observe(number, version)
         done = version(*arguments, grid=grid, block=size)
-        if self.statistics:
+        if self.job.statistics:
             self.say(f"launch {number}: {statistics_table(program, done)}")
 
     def _observe(self, number: int, version: CompiledKernel) -> None:
-        assert self.trace is not None
-        group, thread = self.trace
+        assert self.job.trace is not None
+        group, thread = self.job.trace
         launcher = version.kernel.launcher
         self.say(f"launch {number}: kernel '{version.name}', workgroup {group}, subgroup {thread}")
         program: Program = version.kernel.program
@@ -248,9 +240,10 @@ class Device:
                 if visa.name_of(func) == launch.kernel:
                     for name in broken:
                         del func.attributes[name]
-        key = (*self.identity, launch.module, str(shared), *broken) if self.identity else ()
-        found = compile(ModuleSource(lambda: module, key), launch.kernel, **self.options)
-        if self.remarks and isinstance(found, CompiledKernel):
+        source = self.job.source
+        key = ("program", source.name, source.text, str(self.job.imported), launch.module, str(shared), *broken)
+        found = compile(ModuleSource(lambda: module, key), launch.kernel, **self.job.options)
+        if self.job.remarks and isinstance(found, CompiledKernel):
             for remark in found.remarks:
                 self.say(remark)
         return found

@@ -10,7 +10,9 @@ import math
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, BinaryIO, Literal, TextIO
@@ -19,6 +21,7 @@ import numpy as np
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, error_at
 from xegpu_py.ir.source import Source
+from xegpu_py.visa.program import Dim
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,13 @@ class Job:
         source: the program.
         imported: whether its kernels are in upstream's dialects; "upstream" if upstream's own passes lower them first.
         entry: the host function.
-        arguments: arrays and numbers.
+        arguments: arrays and numbers; `run` sets them.
         shared: descriptor of the file with the arrays; None if there are no arrays.
         options: the options of `xegpu_py.compile`.
         seed: the seed of random numbers.
-        trace, statistics, remarks: see `Device`.
+        trace: the workgroup and thread whose instructions are printed on standard error in each launch; None for none.
+        statistics: whether to print the statistics of each launch on standard error.
+        remarks: whether to print the remarks of the lowering on standard error.
     """
 
     source: Source
@@ -66,21 +71,52 @@ class Job:
     shared: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
-    trace: Any = None
+    trace: tuple[Dim, int] | None = None
     statistics: bool = False
     remarks: bool = False
 
 
-def run(job: Job) -> list[Any]:
+def run(job: Job, arguments: Sequence[Any] = ()) -> list[Any]:
     """Run a job in a child process, wait for its end, and return the function's results.
 
     Messages about launches are printed on standard error while it runs.
+
+    Args:
+        job: the job, to which the arguments are added.
+        arguments: a numpy array for each memref, which is changed in place; otherwise a number.
 
     Raises:
         DiagnosticError: if the program cannot be lowered, a launch fails, or the host code crashes.
         TypeError, ValueError: if arguments do not fit.
         BrokenPipeError: if the reader of the program's output has closed the pipe.
     """
+    with tempfile.TemporaryFile() as file:
+        end = 0
+        for argument in arguments:
+            if isinstance(argument, np.ndarray) and argument.ndim:
+                job.arguments.append(Array(argument.dtype, argument.shape, end))
+                end += -(-argument.nbytes // _PAGE) * _PAGE
+            else:
+                job.arguments.append(argument)
+        if not end:
+            return _run(job)
+        file.truncate(end)
+        memory, job.shared = np.memmap(file, np.uint8, "r+", shape=(end,)), file.fileno()
+        pairs = [(a, p.of(memory)) for a, p in zip(arguments, job.arguments) if isinstance(p, Array)]
+        for array, place in pairs:
+            place[...] = array
+        results = _run(job)
+        for array, place in pairs:
+            if array.flags.writeable:
+                array[...] = place
+        return results
+
+
+_PAGE = 4096
+"""Alignment of the arrays that parent and child share."""
+
+
+def _run(job: Job) -> list[Any]:
     own, childs = Pipe()
     with own, childs:
         files = [childs.fileno(), *([job.shared] if job.shared is not None else [])]

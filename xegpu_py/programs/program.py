@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from mlir import ir
 
 from xegpu_py.compiled import compile
@@ -18,7 +16,6 @@ from xegpu_py.ir.module import Module, parse_source, source_of
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.programs import process
-from xegpu_py.programs.device import Thread
 from xegpu_py.programs.lowering import own_module
 
 
@@ -120,67 +117,9 @@ class Program:
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Call a host function by its name; see `HostFunction`."""
-        results = run_source(
-            self._source, name, arguments, import_upstream=self._imported, seed=self._seed, **self.options
-        )
+        job = process.Job(self._source, self._imported, name, options=self.options, seed=self._seed)
+        results = process.run(job, arguments)
         return None if not results else results[0] if len(results) == 1 else tuple(results)
-
-
-def run_source(
-    source: Source,
-    entry: str,
-    arguments: Sequence[Any] = (),
-    *,
-    import_upstream: process.Imported = False,
-    seed: int = 0,
-    trace: Thread | None = None,
-    statistics: bool = False,
-    remarks: bool = False,
-    **options: Any,
-) -> list[Any]:
-    """Run a program in a child process.
-
-    Args:
-        source: its text.
-        entry: the host function to call.
-        arguments: a numpy array for each memref, which is changed in place; otherwise a number.
-        import_upstream, seed, options: see `load_program`; "upstream" is its `via`.
-        trace: the workgroup and thread whose instructions are printed on standard error in each launch.
-        statistics: whether to print the statistics of each launch on standard error.
-        remarks: whether to print the remarks of the lowering on standard error.
-
-    Returns:
-        The function's results.
-
-    Raises:
-        TypeError, ValueError: if an argument does not fit.
-        DiagnosticError: if the program cannot be lowered, a launch fails, or host code crashes.
-    """
-    job = process.Job(source, import_upstream, entry, [], None, options, seed, trace, statistics, remarks)
-    with tempfile.TemporaryFile() as file:
-        end = 0
-        for argument in arguments:
-            if isinstance(argument, np.ndarray) and argument.ndim:
-                job.arguments.append(process.Array(argument.dtype, argument.shape, end))
-                end += -(-argument.nbytes // _PAGE) * _PAGE
-            else:
-                job.arguments.append(argument)
-        if not end:
-            return process.run(job)
-        file.truncate(end)
-        memory, job.shared = np.memmap(file, np.uint8, "r+", shape=(end,)), file.fileno()
-        pairs = [(a, p.of(memory)) for a, p in zip(arguments, job.arguments) if isinstance(p, process.Array)]
-        for array, place in pairs:
-            place[...] = array
-        results = process.run(job)
-        for array, place in pairs:
-            if array.flags.writeable:
-                array[...] = place
-        return results
-
-
-_PAGE = 4096
-"""Alignment of the arrays that parent and child share."""
 
 
 def load_program(
