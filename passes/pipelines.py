@@ -74,7 +74,7 @@ class XeGPUToVisaPipeline(Pipeline):
           --xegpu-emulate-narrow-types --xegpu-simt-to-vc --vector-to-xegpu
           --canonicalize='top-down=false' --cse --xegpu-dce --xegpu-strength-reduce='target=pvcxt'
           --xegpu-legalize='target=pvcxt'
-          --canonicalize='top-down=false' --cse --xegpu-dce
+          --int-range-optimizations --canonicalize='top-down=false' --cse --xegpu-dce
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
     `max-bytes`, `max-index` and `max-grid` are those of xegpu-strength-reduce and xegpu-to-visa, `unaligned` is that of
@@ -99,7 +99,7 @@ class XeGPUToVisaPipeline(Pipeline):
             _CLEAN,
             step("xegpu-strength-reduce", **common, **limits),
             step("xegpu-legalize", unaligned=self.unaligned, **common),
-            _CLEAN,
+            f"int-range-optimizations,{_CLEAN}",
             step("xegpu-to-visa", **common, **limits),
             *([step("visa-optimize", grf=self.grf)] if self.optimize else []),
             step("visa-allocate", grf=self.grf, strict=self.strict),

@@ -27,8 +27,7 @@ def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
     """
     count = steps.grf or target.grf_counts[0]
     budget = count - count // _KEPT_FREE
-    cleaned = remove_dead_code(program, target) if steps.dead else program
-    simple = without_unused_declarations(_simplified(cleaned, target, steps))
+    simple = without_unused_declarations(_simplified(program, target, steps))
     new, pressure = simple, None
     if steps.hoist and has_loops(new):
         pressure = _pressure(new, target)
