@@ -23,10 +23,10 @@ from xegpu_py.ir.diagnostics import DiagnosticError, position_of
 from xegpu_py.ir.module import Module, parse, print_op
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
 from xegpu_py.lowered import Options, chosen_kernel, copied, found_in, mark_unaligned, pipelines
+from xegpu_py.numerics.arrays import copy_of
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import BASE
-from xegpu_py.runtime.staging import copy_of
 from xegpu_py.signature import beyond, parameters_of, unaligned_arrays
 from xegpu_py.target import DEFAULT
 from xegpu_py.visa.assembly import write_statement

@@ -16,8 +16,8 @@ import numpy as np
 from xegpu_py.compiled import CompiledKernel
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.language.kernel import Kernel
+from xegpu_py.numerics.arrays import copy_of
 from xegpu_py.runtime.launch import Statistics
-from xegpu_py.runtime.staging import copy_of
 
 RUNS = 3
 """The number of timed runs of a candidate; the best time counts."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
+from xegpu_py.numerics.arrays import memory_between, overlapping, span_of
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.elements import Element, element_of
 
@@ -201,36 +201,16 @@ def attach(memory: Memory, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]]) -
     Returns:
         The address of each array's first element.
     """
-    spans = [_span(array) for _, array in arrays]
-    groups: list[list[int]] = []
-    for i, (start, end) in enumerate(spans):
-        touching = [g for g in groups if any(start < spans[j][1] and spans[j][0] < end for j in g)]
-        groups = [g for g in groups if g not in touching] + [[j for g in touching for j in g] + [i]]
+    spans = [span_of(array) for _, array in arrays]
     addresses = [0] * len(arrays)
-    for group in sorted(groups, key=min):
+    for group in overlapping(spans):
         start, end = min(spans[i][0] for i in group), max(spans[i][1] for i in group)
-        name = ", ".join(arrays[i][0] for i in sorted(group))
+        name = ", ".join(arrays[i][0] for i in group)
         writable = all(arrays[i][1].flags.writeable for i in group)
-        made = memory.place(name, _bytes(start, end), writable)
+        made = memory.place(name, memory_between(start, end), writable)
         for i in group:
             addresses[i] = made.address + spans[i][0] - start
     return addresses
-
-
-def _span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """The host's addresses of an array's first byte and of the byte after its last one."""
-    start = int(array.ctypes.data)
-    if array.size == 0:
-        return start, start
-    return start, start + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize
-
-
-def _bytes(start: int, end: int) -> Array:
-    """The process's memory between two addresses. The caller's arrays keep it alive."""
-    if start == end:
-        return np.zeros(0, np.uint8)
-    found: Array = np.ctypeslib.as_array((ctypes.c_uint8 * (end - start)).from_address(start))
-    return found
 
 
 @dataclass(frozen=True)

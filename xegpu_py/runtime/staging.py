@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.numerics.formats import Array
+from xegpu_py.numerics.arrays import memory_between, overlapping, span_of
 from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory, copy_sparse
 
 
@@ -21,34 +20,6 @@ class _Given(Struct):
     title: str
     start: int
     end: int
-
-
-def span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """The address of an array's first byte, and the one after its last byte.
-
-    Raises:
-        ValueError: if it has a negative stride.
-    """
-    if array.size == 0:
-        return array.ctypes.data, array.ctypes.data
-    if any(s < 0 for s in array.strides):
-        raise ValueError("has a negative stride; use numpy.ascontiguousarray")
-    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides))
-    return array.ctypes.data, array.ctypes.data + last + array.itemsize
-
-
-def copy_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A copy with the same strides and alignment, for which a kernel has the same version."""
-    made: np.ndarray[Any, Any]
-    if not array.size or min(array.strides, default=0) < 0:
-        made = array.copy()
-        return made
-    span = sum((n - 1) * step for n, step in zip(array.shape, array.strides)) + array.itemsize
-    memory = np.zeros(span + 64, np.uint8)
-    offset = (array.ctypes.data - memory.ctypes.data) % 64
-    made = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
-    made[...] = array
-    return made
 
 
 class Staged:
@@ -85,7 +56,7 @@ class Staged:
             self._packed.append((_Given(name, array, title, 0, 0), buffer))
             return
         try:
-            self._given.append(_Given(name, array, title, *span(array)))
+            self._given.append(_Given(name, array, title, *span_of(array)))
         except ValueError as e:
             raise ValueError(f"{title} {e}") from None
 
@@ -102,7 +73,8 @@ class Staged:
             for other in [*self._given, *(g for g, _ in self._packed if g is not given)]:
                 if _share_elements(given.array, other.array):
                     raise ValueError(f"{given.title} shares memory with {other.title}, and is not contiguous")
-        for members in self._overlapping():
+        for numbers in overlapping([(g.start, g.end) for g in self._given]):
+            members = [self._given[i] for i in numbers]
             _refuse_overlaps(members)
             start, end = min(m.start for m in members), max(m.end for m in members)
             names = ", ".join(m.name for m in members)
@@ -111,10 +83,10 @@ class Staged:
                 and start % 8 == 0
                 and all(m.array.flags.writeable for m in members)
             ):
-                self._in_place.append((members, start, self._memory.attach(names, _bytes(start, end))))
+                self._in_place.append((members, start, self._memory.attach(names, memory_between(start, end))))
                 continue
             buffer = self._memory.allocate(names, end - start)
-            copy_sparse(self._memory.bytes_of(buffer), _bytes(start, end))
+            copy_sparse(self._memory.bytes_of(buffer), memory_between(start, end))
             self._groups.append((members, start, buffer))
         return found | {
             m.name: np.uint64(buffer.address + m.start - start).tobytes()
@@ -142,7 +114,7 @@ class Staged:
                     raise ValueError(f"{given.title} is read-only, but kernel '{kernel}' writes to it")
         changed = []
         for members, start, buffer in self._groups:
-            now, before = self._memory.bytes_of(buffer), _bytes(start, start + buffer.bytes)
+            now, before = self._memory.bytes_of(buffer), memory_between(start, start + buffer.bytes)
             if not np.array_equal(now, before):
                 changed.append((members, now, before))
                 for m in members:
@@ -153,18 +125,6 @@ class Staged:
             before[:] = now
         for array, elements in packed:
             array[...] = elements
-
-    def _overlapping(self) -> list[list[_Given]]:
-        """The arrays in groups, ordered by their first members. Arrays of different groups do not overlap."""
-        groups: list[list[_Given]] = []
-        for given in self._given:
-            touching = [g for g in groups if any(given.start < m.end and m.start < given.end for m in g)]
-            joined = [m for g in touching for m in g] + [given]
-            kept = [g for g in groups if g not in touching]
-            place = groups.index(touching[0]) if touching else len(kept)
-            kept.insert(place, joined)
-            groups = kept
-        return groups
 
 
 def _refuse_overlaps(members: list[_Given]) -> None:
@@ -185,12 +145,3 @@ def _share_elements(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
         return np.shares_memory(a, b, max_work=most)
     except np.exceptions.TooHardError:
         return True
-
-
-def _bytes(start: int, end: int) -> Array:
-    """This process's memory between two addresses, as an array. The caller keeps the memory alive."""
-    if start == end:
-        return np.zeros(0, np.uint8)
-    memory: Any = (ctypes.c_uint8 * (end - start)).from_address(start)
-    found: Array = np.ndarray(end - start, np.uint8, memory)
-    return found
