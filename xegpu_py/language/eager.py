@@ -31,7 +31,7 @@ from xegpu_py.reference.memory import BASE, Memory
 from xegpu_py.reference.program import Function
 from xegpu_py.reference.stepping import Stepper
 from xegpu_py.target import DEFAULT
-from xegpu_py.visa.program import extent
+from xegpu_py.visa.program import extent, place_in
 
 Make = Callable[[Sequence[mlir.Value]], Mapping[str, Any]]
 """Gives the function's arguments for the SSA values of the kernel's arguments."""
@@ -79,7 +79,7 @@ def run(
             scratch = _Scratch(function.__name__, types)
             launch = Launch(Function(scratch.func), size, own, 1, 1, False, model, values, memory, built_apart=True)
             for number in range(math.prod(size)):
-                group = Workgroup(launch, launch.group(number))
+                group = Workgroup(launch, place_in(launch.grid, number))
                 name = function.__name__
                 _Team(group, context, types, name, target, body).run()
     except DiagnosticError as e:

@@ -32,7 +32,8 @@ def memory_between(start: int, end: int) -> Array:
     """This process's memory between two addresses, uint8. The caller keeps the memory alive."""
     if start == end:
         return np.zeros(0, np.uint8)
-    return np.ndarray(end - start, np.uint8, (ctypes.c_uint8 * (end - start)).from_address(start))
+    memory: Any = (ctypes.c_uint8 * (end - start)).from_address(start)
+    return np.ndarray(end - start, np.uint8, memory)
 
 
 def overlapping(spans: Sequence[Span]) -> list[list[int]]:

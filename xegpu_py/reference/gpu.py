@@ -15,7 +15,7 @@ from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup
 from xegpu_py.reference.memory import Fault
 from xegpu_py.reference.program import Node, controls, evaluates_in, together
 from xegpu_py.reference.vector import combine, identity_of, reduced
-from xegpu_py.visa.program import Dim
+from xegpu_py.visa.program import Dim, place_in
 
 _WORKGROUP = -1
 
@@ -33,12 +33,6 @@ def _of_items(lane: Lane) -> None:
         )
 
 
-def _local(lane: Lane) -> Dim:
-    x, y, _ = lane.launch.block
-    item = lane.item
-    return item % x, item // x % y, item // (x * y)
-
-
 def _dimension(names: str, find: Callable[[Lane], Dim]) -> None:
     @evaluates_in(names)
     def rule(lane: Lane, node: Node) -> Array:
@@ -47,7 +41,7 @@ def _dimension(names: str, find: Callable[[Lane], Dim]) -> None:
 
 def _thread(lane: Lane) -> Dim:
     _of_items(lane)
-    return _local(lane)
+    return place_in(lane.launch.block, lane.item)
 
 
 def _global(lane: Lane) -> Dim:

@@ -20,7 +20,7 @@ from xegpu_py.reference.elements import element_of, kind_of
 from xegpu_py.reference.machine import Launch, Workgroup
 from xegpu_py.reference.memory import BASE, Memory, MemRef, attach
 from xegpu_py.reference.program import Function
-from xegpu_py.visa.program import chosen, extent
+from xegpu_py.visa.program import chosen, extent, place_in
 
 DIALECTS = (
     "arith", "cf", "func", "gpu", "iree_vector_ext", "math", "memref", "scf", "vector", "xegpu", "xetile",
@@ -94,7 +94,7 @@ def run(
             launch = Launch(function, size["grid"], size["block"], lanes, items, whole, model, values, memory)
             count = math.prod(launch.grid)
             for number in range(count) if groups is None else groups:
-                Workgroup(launch, launch.group(number)).run()
+                Workgroup(launch, place_in(launch.grid, number)).run()
             return launch.writers
     except DiagnosticError as e:
         e.sources = list(module.sources)

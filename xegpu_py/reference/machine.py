@@ -65,11 +65,6 @@ class Launch:
             self.functions[name] = Function(found) if len(found.regions[0].blocks) else None
         return self.functions[name]
 
-    def group(self, number: int) -> Dim:
-        """The position in the grid of the workgroup of a number; x varies fastest."""
-        x, y, _ = self.grid
-        return number % x, number // x % y, number // (x * y)
-
     @property
     def block_items(self) -> int:
         """Work items of a workgroup."""

@@ -18,7 +18,7 @@ from xegpu_py.reference import arith
 from xegpu_py.reference.elements import Element, element_of, to_float
 from xegpu_py.reference.machine import Frame, Lanes, Steps, Subgroup
 from xegpu_py.reference.memory import Fault, MemRef, Unknown
-from xegpu_py.reference.program import Node, controls, evaluates, mixed
+from xegpu_py.reference.program import RULES, Node, controls, evaluates, mixed
 
 
 @evaluates("vector.shape_cast")
@@ -283,12 +283,8 @@ def multiply_add(kind: str, element: Element, a: Array, b: Array, c: Array) -> A
 
 
 @evaluates("vector.contract")
-def contract(node: Node, a: Array, b: Array, acc: Array) -> Array:
+def contract(node: Node, a: Array, b: Array, acc: Array, *, mask: Array | None = None) -> Array:
     """Add products in row-major order of the reduced dimensions, as vector-lower-contract does."""
-    return _contract(node, a, b, acc, None)
-
-
-def _contract(node: Node, a: Array, b: Array, acc: Array, mask: Array | None) -> Array:
     maps = [[e.position for e in m.results] for m in node.attribute("indexing_maps")]
     kept = maps[2]
     sizes = {d: n for dims, v in zip(maps, (a, b)) for d, n in zip(dims, v.shape)}
@@ -443,24 +439,16 @@ def _in_vector(node: Node, mask: Array, shape: Sequence[int]) -> Array:
 
 
 @evaluates("vector.transfer_read")
-def transfer_read(node: Node, *operands: Any) -> Array:
+def transfer_read(node: Node, *operands: Any, mask: Array | None = None) -> Array:
     """Read a part of a memref; out-of-bounds and masked elements are padding."""
-    return _transfer_read(node, operands, None)
-
-
-def _transfer_read(node: Node, operands: Sequence[Any], mask: Array | None) -> Array:
     (memref,), indices, (padding,), masks = node.groups(operands)
     places, active = _transfer(node, memref, indices, node.shape, mask if mask is not None else (masks or [None])[0])
     return read_masked(memref, places, active, padding)
 
 
 @evaluates("vector.transfer_write")
-def transfer_write(node: Node, *operands: Any) -> None:
+def transfer_write(node: Node, *operands: Any, mask: Array | None = None) -> None:
     """Write a part of a memref; out-of-bounds and masked elements are not written."""
-    _transfer_write(node, operands, None)
-
-
-def _transfer_write(node: Node, operands: Sequence[Any], mask: Array | None) -> None:
     (value,), (memref,), indices, masks = node.groups(operands)
     places, active = _transfer(node, memref, indices, value.shape, mask if mask is not None else (masks or [None])[0])
     write_masked(memref, places, active, np.asarray(value))
@@ -487,13 +475,8 @@ def mask(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
 
 
 def _masked(node: Node, operands: list[Any], mask: Array) -> Any:
-    if node.name == "vector.transfer_read":
-        return _transfer_read(node, operands, mask)
-    if node.name == "vector.transfer_write":
-        return _transfer_write(node, operands, mask)
-    if node.name == "vector.contract":
-        a, b, acc = operands
-        return _contract(node, a, b, acc, mask)
+    if node.name in ("vector.transfer_read", "vector.transfer_write", "vector.contract"):
+        return RULES[node.name][1](node, *operands, mask=mask)
     if node.name == "vector.outerproduct":
         found = outerproduct(node, *operands)
         return np.where(mask, found, operands[2]) if len(operands) > 2 else found

@@ -30,7 +30,7 @@ from xegpu_py.runtime.progress import Progress
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, allocate
 from xegpu_py.visa.flow import flow_of
-from xegpu_py.visa.program import PRINT_BUFFER, Dim, Program
+from xegpu_py.visa.program import PRINT_BUFFER, Dim, Program, place_in
 
 if TYPE_CHECKING:
     from xegpu_py.engines.interpreter import Interpreter, Observer
@@ -67,11 +67,6 @@ class Grid(Struct, frozen=True):
         """Hardware threads of a workgroup."""
         items = math.prod(self.block)
         return -(-items // self.items_of_a_thread(program))
-
-    def group(self, number: int) -> Dim:
-        """The position of a workgroup in the grid by its number; x varies fastest."""
-        x, y, _ = self.grid
-        return number % x, number // x % y, number // (x * y)
 
     def local_ids(self, program: Program, threads: Array) -> Array:
         """The position in the workgroup of each thread's first work item: uint32[threads, 3]; x varies fastest."""
@@ -226,7 +221,7 @@ class Launcher(Struct, dict=True):
             races = Races(self.program, group_size, count, len(memory.data), _namer(size, group_size))
         with Progress(self.program.name, count, self.progress) as progress:
             for start in range(0, count, at_once):
-                chosen = [size.group(n) for n in range(start, min(start + at_once, count))]
+                chosen = [place_in(size.grid, n) for n in range(start, min(start + at_once, count))]
                 batch = self._batch(chosen, group_size, size, arguments, memory)
                 if races:
                     races.begin(start, len(chosen), batch.barriers.phases.shape[1], self.program.slm_bytes)
@@ -351,6 +346,6 @@ def _namer(size: Grid, group_size: int, first: int = 0) -> Callable[[int], str]:
 
     def name(thread: int) -> str:
         group, number = divmod(first + thread, group_size)
-        return name_of(size.group(group), number)
+        return name_of(place_in(size.grid, group), number)
 
     return name

@@ -274,6 +274,12 @@ def extent(given: int | Sequence[int], name: str) -> Dim:
     return x, y, z
 
 
+def place_in(size: Dim, number: int) -> Dim:
+    """The position of a workgroup in a grid, or of a work item in a workgroup, by its number; x varies fastest."""
+    x, y, _ = size
+    return number % x, number // x % y, number // (x * y)
+
+
 def chosen(names: Sequence[str], wanted: str | None) -> int:
     """The index of the wanted kernel among those of a file; without a name that of the only one.
 
