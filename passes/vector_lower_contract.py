@@ -45,14 +45,16 @@ class VectorLowerContract(Pass):
 
     def run(self, op: ir.Operation) -> None:
         for func in chosen_kernels(op, self.kernel):
-            for contract in [o for o in walk(func) if o.name in _PRODUCTS]:
+            ops = walk(func)
+            contracts = [o for o in ops if o.name in _PRODUCTS]
+            for contract in contracts:
                 parent = contract.parent
                 masked = parent is not None and parent.name == "vector.mask"
                 outer = parent.operation if parent is not None and masked else contract
                 with contract.location, ir.InsertionPoint(outer):
                     outer.results[0].replace_all_uses_with(self._lowered(contract, outer if masked else None))
                 outer.erase()
-            for other in [o for o in walk(func) if o.name in _REWRITES]:
+            for other in [o for o in (walk(func) if contracts else ops) if o.name in _REWRITES]:
                 with other.location, ir.InsertionPoint(other):
                     for old, new in zip(other.results, _REWRITES[other.name](other), strict=True):
                         old.replace_all_uses_with(new)

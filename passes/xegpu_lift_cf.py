@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, Step, register_pass, run_upstream
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.verifier import functions, walk
 
 _FUNCTION = "func.func"
 _RETURNS = {"gpu.func": "gpu.return", _FUNCTION: "func.return"}
@@ -44,13 +44,13 @@ class XeGPULiftCf(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        for func in [f for f in walk(op) if f.name in _RETURNS]:
+        for func in functions(op):
             name = ir.StringAttr(func.attributes["sym_name"]).value
             inside = walk(func)
             lowered = func.name == "gpu.func" or func.parent.name == "gpu.module"
             lowered |= any(o.name.startswith("xetile.") for o in inside)
             chosen = self.kernel in ("", name) or func.name == _FUNCTION
-            if lowered and chosen and any(len(r.blocks) > 1 for o in inside for r in o.regions):
+            if lowered and chosen and any(len(r.blocks) > 1 for o in inside if len(o.regions) for r in o.regions):
                 lift(func)
 
 

@@ -160,7 +160,7 @@ def lower(module: Module, name: str, options: Options) -> Lowered:
         levels = {"xetile": levels["xegpu"], "xegpu": copied(lowered)}
     runner.run(parse_pipeline(steps[-1]), lowered)
     found = found_in(lowered, visa.kernel_named(lowered.outline, name))
-    found.subgroups, found.remarks = subgroups_of(module, name), tuple(remarks)
+    found.subgroups, found.remarks = subgroups_of(module, name) if len(steps) > 1 else None, tuple(remarks)
     found.surfaces = surfaces_of(visa.kernel_named(module.operation, name))
     found.levels = levels | {"visa": lowered}
     return found

@@ -20,7 +20,7 @@ from xegpu_py.ir.context import Context, current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, op_error, position_of
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.operation import Operation, ParsedOp
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.verifier import kernels, walk
 from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, Predicate, Variable
@@ -41,18 +41,9 @@ _QUOTED = re.compile(r'[^"\\\n]*')
 """Text that is legal between quotes in assembly."""
 
 
-def kernels(module: ir.Operation) -> list[ir.Operation]:
-    """The kernels in a module: its `gpu.func`s with the attribute `kernel`."""
-    return [op for op in walk(module) if _is_kernel(op)]
-
-
 def kernel_named(module: ir.Operation, name: str) -> ir.Operation:
     """The kernel of a name, which the module has."""
     return next(func for func in kernels(module) if name_of(func) == name)
-
-
-def _is_kernel(op: ir.Operation) -> bool:
-    return op.name == KERNEL and is_kernel(op)
 
 
 def name_of(func: ir.Operation) -> str:
@@ -263,7 +254,7 @@ def verify(ops: Iterable[Operation], bodies: Bodies) -> list[Diagnostic]:
     for op in ops:
         parents.setdefault(op.operation.parent.operation, op)
     for parent, first in parents.items():
-        if not _is_kernel(parent):
+        if parent.name != KERNEL or not is_kernel(parent):
             found.append(op_error(first.operation, "must be in the body of a gpu.func with the attribute 'kernel'"))
             continue
         try:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from mlir import ir
 
+from xegpu_py.ir.bindings import blocks_in
+
 STRUCTURED = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region")
 """Ops whose regions forward values."""
 
@@ -66,7 +68,7 @@ def forwarded(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
         for i, (argument, result) in enumerate(zip(after.arguments, op.results, strict=True)):
             yield [(ends[0], 1 + i)], [argument, result]
     elif name in STRUCTURED:
-        last = [terminator(b) for r in op.regions for b in r.blocks]
+        last = [terminator(block) for block in blocks_in(op)]
         last = [end for end in last if end.name == "scf.yield"]
         for i, result in enumerate(op.results):
             yield [(end, i) for end in last], [result]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.builders import index_type, integer_type, make, with_element
@@ -9,7 +11,6 @@ from xegpu_py.passes.common.values import element_of, is_desc
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.verifier import walk
 
 _ACCESSES = (
     "memref.load", "memref.store", "memref.atomic_rmw", "memref.generic_atomic_rmw", "xegpu.create_nd_tdesc",
@@ -45,13 +46,13 @@ def without_index(value: ir.Value) -> ir.Value:
     return make("arith.index_cast", with_element(value.type, integer_type(64)), value)
 
 
-def check_elements(func: ir.Operation) -> None:
-    """Check that no access is to elements of 2 or 4 bits, which are not addressable; i1 takes a byte.
+def check_elements(ops: Iterable[ir.Operation]) -> None:
+    """Check that no access in ops is to elements of 2 or 4 bits, which are not addressable; i1 takes a byte.
 
     Raises:
         DiagnosticError: at the first op that accesses such elements.
     """
-    for op in walk(func):
+    for op in ops:
         if op.name not in _ACCESSES:
             continue
         kinds = [v.type for v in (*op.operands, *op.results)]

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from mlir import ir
 
-from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.verifier import kernels, walk
 
 if TYPE_CHECKING:
     from xegpu_py.target import Target
@@ -47,8 +46,7 @@ def symbol_of(op: ir.Operation) -> str:
 
 def chosen_kernels(root: ir.Operation, name: str) -> list[ir.Operation]:
     """The kernels in an op: all, or those of a name if one is given."""
-    kernels = [op for op in walk(root) if op.name == "gpu.func" and is_kernel(op)]
-    return [op for op in kernels if name in ("", symbol_of(op))]
+    return [func for func in kernels(root) if name in ("", symbol_of(func))]
 
 
 def registers_of(func: ir.Operation, gpu: Target, grf: int) -> int | None:

@@ -16,6 +16,7 @@ from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.kernels import GRID_LIMIT, work_items
 from xegpu_py.passes.common.registers import shape_and_element
 
+from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import bit_width, enumerator, is_integer
 from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.decoded import Decoded
@@ -288,9 +289,8 @@ class Ranges:
                 if kind == "muli":
                     self._items(result, a, b)
             return
-        for region in op.regions:
-            for block in region.blocks:
-                self._block(block)
+        for block in blocks_in(op):
+            self._block(block)
         for result in op.results:
             self._set(result, None)
 

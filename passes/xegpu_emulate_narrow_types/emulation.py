@@ -19,6 +19,7 @@ from xegpu_py.passes.common.elements import byte_memref, memref_bits, narrow_bit
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import defining_op, element_of, is_desc, shape_of
 
+from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.dense import dense_elements
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
@@ -64,23 +65,18 @@ def emulate(func: ir.Operation) -> None:
 
 def _is_needed(func: ir.Operation) -> bool:
     """Whether a kernel has elements of 2 or 4 bits in memory, or computes with them; other passes move whole rows."""
-    kinds = _types(func)
+    inside = walk(func)
+    kinds = {v.type for op in inside for v in op.results}
+    kinds |= {a.type for op in inside for block in blocks_in(op) for a in block.arguments}
     if any(memref_bits(t) or desc_bits(t) for t in kinds):
         return True
     if not any(map(bits_of, kinds)):
         return False
     arguments = func.regions[0].blocks[0].arguments
-    ops = (op for op in walk(func) if op.name.startswith(("arith.", "vector.transpose")) or "reduction" in op.name)
+    ops = (op for op in inside if op.name.startswith(("arith.", "vector.transpose")) or "reduction" in op.name)
     return any(bits_of(v.type) for op in ops for v in (*op.operands, *op.results)) or any(
         bits_of(a.type) for a in arguments
     )
-
-
-def _types(func: ir.Operation) -> set[ir.Type]:
-    """The types of the values in a function."""
-    found = {v.type for op in walk(func) for v in op.results}
-    blocks = [block for op in (func, *walk(func)) for region in op.regions for block in region.blocks]
-    return found | {a.type for block in blocks for a in block.arguments}
 
 
 def desc_bits(kind: ir.Type) -> int:

@@ -57,8 +57,9 @@ class XeGPULegalize(Pass):
         from xegpu_py.ir.verifier import walk
 
         for func, gpu in functions(op, self.target, self.kernel):
-            if any(inner.name.startswith("xetile.") for inner in walk(func)):
+            ops = walk(func)
+            if any(inner.name.startswith("xetile.") for inner in ops):
                 continue
             if self.marked and not is_marked(func):
                 continue
-            split_function(func, gpu, None if self.unaligned else (), self.load_ahead)
+            split_function(func, ops, gpu, None if self.unaligned else (), self.load_ahead)

@@ -20,7 +20,6 @@ from xegpu_py.passes.common.values import is_desc, shape_of
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
 from xegpu_py.ir.diagnostics import remark
-from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 Form = Callable[["Forms", ir.Operation], None]
@@ -28,25 +27,33 @@ form: PatternSet[Form] = PatternSet(__package__, {"doubles": "math", "numbers": 
 """The rewrite patterns, by op name."""
 
 
-def branch_among_descriptors(func: ir.Operation) -> None:
-    """Rewrite `arith.select` of descriptors as `scf.if`, which can carry the several values of a split descriptor."""
-    for op in walk(func)[1:]:
-        if op.name == "arith.select" and is_desc(op.results[0]):
-            _branch(op)
+def branch_among_descriptors(ops: Sequence[ir.Operation]) -> bool:
+    """Rewrite `arith.select` of descriptors as `scf.if`, which can carry the several values of a split descriptor.
+
+    Returns whether there were any.
+    """
+    selects = [op for op in ops if op.name == "arith.select" and is_desc(op.results[0])]
+    for op in selects:
+        _branch(op)
+    return bool(selects)
 
 
-def combine_subgroups_through_memory(func: ir.Operation) -> None:
+def combine_subgroups_through_memory(ops: Sequence[ir.Operation]) -> bool:
     """Rewrite `gpu.all_reduce` with shared local memory; in VC mode a work item is a subgroup.
+
+    Returns whether there were any.
 
     Raises:
         DiagnosticError: at an op whose region is not one op of arith.
     """
-    for op in [op for op in walk(func) if op.name == "gpu.all_reduce"]:
+    reductions = [op for op in ops if op.name == "gpu.all_reduce"]
+    for op in reductions:
         kind = kind_of(op)
         with op.location, ir.InsertionPoint(op):
             number, count = (make(name, index_type()) for name in ("gpu.subgroup_id", "gpu.num_subgroups"))
             op.results[0].replace_all_uses_with(combine_subgroups(op.operands[0], kind, number, count))
         op.erase()
+    return bool(reductions)
 
 
 class Forms(PatternDriver):
@@ -64,9 +71,9 @@ class Forms(PatternDriver):
         self.target, self.surfaces = target, surfaces
         self.replaced_loads = False
 
-    def run(self, func: ir.Operation) -> None:
-        """Apply the patterns to the ops that are in a function."""
-        for op in walk(func)[1:]:
+    def run(self, ops: Sequence[ir.Operation]) -> None:
+        """Apply the patterns to ops."""
+        for op in ops:
             self.op(op)
 
     def op(self, op: ir.Operation) -> None:

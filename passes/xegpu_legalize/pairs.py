@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -54,8 +55,9 @@ def _join_once(func: ir.Operation, target: Target) -> bool:
     places: dict[Any, ir.Operation] = {}
     taken: set[ir.Value] = set()
     joined = False
-    stretches = _stretches(func)
-    for op in [op for op in walk(func) if op.name == "xegpu.create_nd_tdesc" and op.opview.mode == Mode.VC]:
+    ops = walk(func)
+    stretches = _stretches(ops)
+    for op in [op for op in ops if op.name == "xegpu.create_nd_tdesc" and op.opview.mode == Mode.VC]:
         desc = TensorDesc.of(op.results[0])
         if is_line(desc) or desc.in_slm or bit_width(desc.element) not in (8, 16, 32):
             continue
@@ -153,11 +155,11 @@ class _Position:
         return self.op.block == other.op.block and bool(self.op.is_before_in_block(other.op))
 
 
-def _stretches(func: ir.Operation) -> dict[ir.Value, int]:
+def _stretches(ops: Sequence[ir.Operation]) -> dict[ir.Value, int]:
     """The number of each load's stretch. A stretch has no op that writes memory, synchronizes, or prevents motion."""
     found: dict[ir.Value, int] = {}
     stretch = 0
-    for op in walk(func):
+    for op in ops:
         if not only_reads(op):
             stretch += 1
         elif op.name == "xegpu.load_nd":

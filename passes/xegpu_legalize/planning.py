@@ -53,10 +53,11 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 
-def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces, ahead: bool = False) -> Plan:
-    """Compute the splits of a function's vectors and blocks."""
+def make_plan(
+    func: ir.Operation, ops: Sequence[ir.Operation], target: Target, surfaces: Surfaces, ahead: bool = False
+) -> Plan:
+    """Compute the splits of a function's vectors and blocks, given its ops."""
     plan = Plan(target, surfaces, ahead)
-    ops = walk(func)
     for op in ops:
         _join(plan, op)
     for value in _descriptors_of_unknown_making(func, ops):
@@ -298,24 +299,33 @@ def _lay_out(plan: Plan, op: ir.Operation) -> None:
 
 
 def split_function(
-    func: ir.Operation, target: Target, unaligned: Sequence[int] | None = (), ahead: bool = False
+    func: ir.Operation,
+    ops: Sequence[ir.Operation],
+    target: Target,
+    unaligned: Sequence[int] | None = (),
+    ahead: bool = False,
 ) -> None:
     """Split the ops of a function into those that one message or instruction of the target can do.
 
     Args:
+        ops: the function's ops.
         unaligned: numbers of the arguments whose unknown alignment is not assumed; None for all memory.
         ahead: whether loads are issued one iteration ahead.
     """
     if len(func.regions[0].blocks) != 1:
         return
-    check_elements(func)
-    branch_among_descriptors(func)
-    combine_subgroups_through_memory(func)
-    surfaces = find_surfaces(func, target, unaligned)
+    check_elements(ops)
+    if branch_among_descriptors(ops):
+        ops = walk(func)
+    if combine_subgroups_through_memory(ops):
+        ops = walk(func)
+    surfaces = find_surfaces(func, ops, target, unaligned)
     forms = Forms(target, surfaces)
-    forms.run(func)
-    if join_pairs(func, target) or forms.replaced_loads:
-        surfaces = find_surfaces(func, target, unaligned)
-    conversion = Legalization(make_plan(func, target, surfaces, ahead))
+    forms.run(ops)
+    joined = join_pairs(func, target)
+    ops = walk(func)
+    if joined or forms.replaced_loads:
+        surfaces = find_surfaces(func, ops, target, unaligned)
+    conversion = Legalization(make_plan(func, ops, target, surfaces, ahead))
     conversion.region(func.regions[0])
     conversion.finish()

@@ -25,7 +25,6 @@ from xegpu_py.passes.common.values import block_of, is_desc
 from xegpu_py.passes.xegpu_legalize.shapes import Place
 
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 
@@ -112,14 +111,16 @@ def _sees(op: ir.Operation, value: ir.Value) -> bool:
     return False
 
 
-def find_surfaces(func: ir.Operation, target: Target, unaligned: Sequence[int] | None = ()) -> Surfaces:
+def find_surfaces(
+    func: ir.Operation, ops: Sequence[ir.Operation], target: Target, unaligned: Sequence[int] | None = ()
+) -> Surfaces:
     """Find the classes of a function's block descriptors, and those that 2D block messages cannot address.
 
     Args:
+        ops: the function's ops.
         unaligned: see `surface_problem`; the arguments in the kernel's `xegpu.unaligned` are added.
     """
     found = Surfaces()
-    ops = walk(func)
     for op in ops:
         join_descriptors(found.classes, op)
     for op in ops:

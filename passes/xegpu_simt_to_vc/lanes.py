@@ -20,6 +20,7 @@ from xegpu_py.ir.calls import PRINT, TEXT, called
 from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.printf import check_format
+from xegpu_py.ir.verifier import walk
 
 
 def _dim(w: Widener, op: str, name: str) -> ir.Value:
@@ -50,7 +51,7 @@ def widen_kernel(func: ir.Operation, count: int, placements: Placements, because
     if len(func.regions[0].blocks) != 1:
         message = "SIMT kernels must have structured control flow"
         emit_error(func, message, "run xegpu-lift-cf first, which converts branches to scf ops")
-    check_elements(func)
+    check_elements(walk(func))
     size = func.attributes.get("known_block_size")
     w = Widener(func, count, placements, because, tuple(size) if isinstance(size, ir.DenseI32ArrayAttr) else None)
     block = func.regions[0].blocks[0]

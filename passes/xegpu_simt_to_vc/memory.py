@@ -16,7 +16,7 @@ from xegpu_py.passes.common.ops import clone
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 
-from xegpu_py.ir.bindings import AtomicRMWKind
+from xegpu_py.ir.bindings import AtomicRMWKind, blocks_in
 from xegpu_py.ir.verifier import walk
 
 
@@ -107,7 +107,7 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
         if found.name.startswith("gpu."):
             w.fail(f"has {found.name} in its region", "compute the value before the op")
     own = {v for o in inner for v in o.results}
-    own |= {a for o in (op, *inner) for r in o.regions for b in r.blocks for a in b.arguments}
+    own |= {a for o in (op, *inner) for block in blocks_in(o) for a in block.arguments}
     used = dict.fromkeys(v for o in inner for v in o.operands if v not in own)
     source = w.uniform(memref)
     values = {v: w.wide(v) if w.varies(v) else None for v in dict.fromkeys((*indices, *used))}

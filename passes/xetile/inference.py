@@ -14,6 +14,7 @@ from xegpu_py.passes.xetile.layouts import Layouts, check_counts, factors
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat
 
+from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
@@ -36,7 +37,7 @@ def infer(func: ir.Operation) -> None:
     for op in ops:
         _convert(op, layouts)
     for op in ops:
-        for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
+        for value in (*op.results, *(a for block in blocks_in(op) for a in block.arguments)):
             if is_tile(value) or is_vector(value):
                 _settle(op, value, layouts.get(value))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlir import ir
 
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.verifier import functions, walk
 
 
 def kernels(root: ir.Operation) -> list[ir.Operation]:
@@ -15,15 +15,13 @@ def kernels(root: ir.Operation) -> list[ir.Operation]:
         DiagnosticError: at a kernel with branches between blocks.
     """
     found = []
-    for op in walk(root):
-        if op.name in ("gpu.func", "func.func") and len(op.regions) and len(op.regions[0].blocks):
-            inside = walk(op)
-            if any(o.name.startswith("xetile.") for o in inside):
-                if len(op.regions[0].blocks) != 1:
-                    emit_error(
-                        op,
-                        "has unstructured control flow, which is not supported with tiles",
-                        "run xegpu-lift-cf first, which converts branches to scf ops",
-                    )
-                found.append(op)
+    for func in functions(root):
+        if any(op.name.startswith("xetile.") for op in walk(func)):
+            if len(func.regions[0].blocks) != 1:
+                emit_error(
+                    func,
+                    "has unstructured control flow, which is not supported with tiles",
+                    "run xegpu-lift-cf first, which converts branches to scf ops",
+                )
+            found.append(func)
     return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mlir import ir as mlir
 
+from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.context import Context, current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
@@ -230,8 +231,7 @@ def _relocate(root: mlir.Operation, rewritten: Rewritten) -> None:
         location = op.location
         if is_ours(location) and (line := location.start_line):
             moves.append((op, moved(line, location.start_col)))
-        regions = op.regions
-        for block in [block for region in regions for block in region] if len(regions) else ():
+        for block in blocks_in(op):
             for argument in block.arguments:
                 location = argument.location
                 if is_ours(location):

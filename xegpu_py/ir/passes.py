@@ -273,8 +273,8 @@ def make_pass(cls: type[Registered], options: str) -> Registered:
     return cls(**given)
 
 
-_OPTION_TYPES: dict[Any, type] = {"bool": bool, "int": int, "str": str}
-"""The types of most options, by how annotations spell them; to evaluate annotations takes about a millisecond."""
+_OPTION_TYPES: dict[Any, type] = {spelling: kind for kind in (bool, int, str) for spelling in (kind, kind.__name__)}
+"""The types of most options, by annotations as types or text; `get_type_hints` takes 0.05 to 1 ms."""
 
 
 def _option(cls: type[Registered], name: str, field: dataclasses.Field[Any], value: str) -> Any:

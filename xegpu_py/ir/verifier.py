@@ -7,12 +7,14 @@ from typing import Any
 from mlir import ir
 
 from xegpu_py.ir.assembly import unknown_attribute
-from xegpu_py.ir.bindings import SEGMENTS
+from xegpu_py.ir.bindings import SEGMENTS, is_kernel
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.definition import DYNAMIC, Dialect
 from xegpu_py.ir.diagnostics import Diagnostic, op_error
 from xegpu_py.ir.fields import STATIC
 from xegpu_py.ir.operation import Operation, VerifyError, group_sizes
+
+FUNCTIONS = ("func.func", "gpu.func")
 
 Broken = tuple[str, tuple[str, ...]] | None
 """A broken rule: the message and its notes."""
@@ -31,6 +33,25 @@ def walk(root: ir.Operation) -> list[ir.Operation]:
 
     root.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def functions(root: ir.Operation) -> list[ir.Operation]:
+    """The functions in `root`, itself if it is one, in order. Their bodies contain none and are not searched."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name not in FUNCTIONS:
+            return ir.WalkResult.ADVANCE
+        found.append(op)
+        return ir.WalkResult.SKIP
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def kernels(root: ir.Operation) -> list[ir.Operation]:
+    """The kernels in `root`: its `gpu.func`s with the attribute `kernel`."""
+    return [func for func in functions(root) if func.name == "gpu.func" and is_kernel(func)]
 
 
 def verify(

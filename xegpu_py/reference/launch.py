@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
-from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.verifier import kernels, walk
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.narrow import PackedArrays, packed_shape
 from xegpu_py.reference.elements import element_of, kind_of
@@ -114,7 +113,7 @@ def kernel_of(module: Module, name: str | None) -> ir.Operation:
     Raises:
         ValueError: if there is none, or several and no name.
     """
-    found = [op for op in walk(module.operation) if op.name == "gpu.func" and is_kernel(op)]
+    found = kernels(module.operation)
     return found[chosen([ir.StringAttr(op.attributes["sym_name"]).value for op in found], name)]
 
 

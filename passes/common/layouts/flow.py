@@ -19,6 +19,7 @@ from xegpu_py.passes.common.layouts.relations import (
 )
 from xegpu_py.passes.common.values import is_vector, shape_of
 
+from xegpu_py.ir import verifier
 from xegpu_py.ir.verifier import walk
 from xegpu_py.layout import LayoutError, NestedLayout, reshape
 
@@ -28,12 +29,9 @@ FREE = ("arith.constant", "vector.step", "vector.create_mask", "vector.constant_
 """Ops that are cloned for another layout instead of converting their result. They have no vector operands."""
 
 
-FUNCTIONS = ("func.func", "gpu.func")
-
-
 def functions(op: ir.Operation) -> list[ir.Operation]:
-    """The functions in `op`."""
-    return [o for o in walk(op) if o.name in FUNCTIONS and len(o.regions[0].blocks)]
+    """The functions with bodies in `op`."""
+    return [func for func in verifier.functions(op) if len(func.regions[0].blocks)]
 
 
 def normal(layout: NestedLayout) -> NestedLayout:
@@ -268,7 +266,7 @@ class _Flow:
 def dominates(op: ir.Operation, other: ir.Operation) -> bool:
     """Whether an op is before another op, or before an ancestor of it, in the same block."""
     at: ir.Operation | None = other
-    while at is not None and at.name not in FUNCTIONS:
+    while at is not None and at.name not in verifier.FUNCTIONS:
         if at.block == op.block:
             return bool(op.is_before_in_block(at))
         at = at.parent.operation if at.parent is not None else None
