@@ -33,6 +33,8 @@ WRITTEN = (
     "atan", "asin", "acos", "erfc",
 )  # fmt: skip
 """Functions of math that are written algorithms."""
+CLASSES = ("isnan", "isinf", "isfinite", "isnormal")
+"""Functions of math that classify floats."""
 
 _MANTISSA = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "f8E5M2": 3, "tf32": 11, "f8E4M3FN": 4}
 
@@ -113,6 +115,7 @@ class Body:
         self.only: str | None = None
         self.plain_hints = 0.6
         self.functions = (*DIRECT, *WRITTEN)
+        self.classes = CLASSES
 
     def name(self) -> str:
         """A new name."""

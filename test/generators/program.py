@@ -14,6 +14,8 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.arguments import parse_argument
 
+from . import hosted
+
 
 class Failure(AssertionError):
     """A program was refused, failed while it ran, or two evaluations of it differ in a byte."""
@@ -27,6 +29,7 @@ class Program:
         text: MLIR, or vISA assembly.
         arguments: its arguments, as words of `xegpu-run`.
         passes: a pipeline that runs before the module is compiled, but not before the reference evaluates it.
+        host: whether it consists of MLIR's own ops, so that MLIR's lowering to LLVM runs it too.
     """
 
     text: str
@@ -37,6 +40,7 @@ class Program:
     registers: int | None = None
     model: str = "fma"
     passes: str = ""
+    host: bool = False
 
     @property
     def is_assembly(self) -> bool:
@@ -77,6 +81,12 @@ class Program:
         module = xegpu_py.parse(self.text)
         with module.context:
             reference.run(module, None, arguments, grid=self.grid, block=self.block, model=self.model)
+        return arguments
+
+    def hosted(self) -> list[Any]:
+        """Run the program as MLIR lowers it to LLVM. Returns its arguments after the run."""
+        arguments = self.arrays()
+        hosted.run(self.text, arguments, self.grid[0], self.block[0])
         return arguments
 
     def command(self, file: str = "%s", engine: str = "") -> str:
@@ -159,7 +169,8 @@ def check(program: Program, evaluators: Sequence[str] = ("reference",)) -> str:
     """Compare the interpreter with the JIT and with further evaluators.
 
     Args:
-        evaluators: of "reference" and "plain" (the interpreter, without visa-optimize).
+        evaluators: of "reference" and "plain" (the interpreter, without visa-optimize). A program of MLIR's own ops is
+            also compared with MLIR's lowering to LLVM ("host").
 
     Returns:
         "ran", or why the program was refused, if a target may refuse it.
@@ -177,15 +188,16 @@ def check(program: Program, evaluators: Sequence[str] = ("reference",)) -> str:
     runs: dict[str, Callable[[], list[Any]]] = {
         "reference": program.evaluated,
         "plain": lambda: program.launched(engine="interpreter", optimize=False),
+        "host": program.hosted,
     }
-    for name in evaluators:
+    for name in (*evaluators, *(["host"] if program.host else [])):
         if program.is_assembly:
             continue
         try:
             wanted = runs[name]()
         except DiagnosticError as error:
             raise Failure(f"{name}: {error}") from error
-        any_nan = name == "reference" and FOLDED.search(program.text) is not None
+        any_nan = name == "host" or (name == "reference" and FOLDED.search(program.text) is not None)
         unlike = difference(wanted, found, (name, "the engines"), any_nan)
         if unlike:
             raise Failure(unlike)

@@ -17,6 +17,15 @@ LOOP_STEPS = 3
 class Control(Products):
     """Control flow."""
 
+    def statement(self, depth: int) -> None:
+        """Any statement."""
+        raise NotImplementedError
+
+    def statements(self, count: int, depth: int) -> None:
+        """Some statements; what they made last is kept."""
+        for _ in range(count):
+            self.statement(depth)
+
     def uniform(self) -> Value:
         """A condition that is uniform within a thread."""
         how = self.r.random()

@@ -198,11 +198,6 @@ class Kernel(Control):
             return None
         return self.r.choice(found[-3:]) if self.r.random() < 0.7 else self.r.choice(found)
 
-    def statements(self, count: int, depth: int) -> None:
-        """Some statements; what they made last is kept."""
-        for _ in range(count):
-            self.statement(depth)
-
 
 def tour(r: Random, element: str | None = None, length: int | None = None) -> Program:
     """A kernel of ops on memory and products, with one element and many attributes, whose results are stored."""

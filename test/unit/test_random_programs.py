@@ -16,7 +16,7 @@ from generators.program import Failure, Program, check
 from generators.strategies import LEVELS, generator, programs
 from hypothesis import HealthCheck, find, given, settings
 
-SHARE = {"xetile": 4, "xegpu_vc": 12, "xegpu_simt": 12, "nested": 4, "visa": 12}
+SHARE = {"xetile": 4, "xegpu_vc": 12, "xegpu_simt": 12, "nested": 4, "visa": 12, "host": 8}
 """Programs of each level."""
 
 

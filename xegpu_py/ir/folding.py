@@ -7,6 +7,10 @@ The cast has no side effects either, and so is still moved, shared and removed.
 
 Comparisons by the predicates `true` and `false` are replaced by constants: where a converted integer is compared with a
 constant, MLIR 22's canonicalization has no case for them and ends the process (`CmpFIntToFPConst` of ArithOps.cpp).
+
+A cast of an index to a narrower integer and back loses bits, but MLIR's canonicalization replaces the two casts by the
+index if both are `arith.index_cast`, or both `arith.index_castui` (`IndexCastOfIndexCast` of ArithCanonicalization.td).
+Both ops truncate alike, so the cast to the integer is written as the op with which no cast back combines.
 """
 
 from __future__ import annotations
@@ -46,6 +50,56 @@ def decide(comparisons: list[ir.Operation]) -> None:
             value = ir.DenseElementsAttr.get_splat(kind, bit) if isinstance(kind, ir.VectorType) else bit
             op.results[0].replace_all_uses_with(arith.constant(kind, value))
         op.erase()
+
+
+_CASTS = ("arith.index_cast", "arith.index_castui")
+
+
+def is_index_cast(name: str) -> bool:
+    """Whether an op casts between indices and integers."""
+    return name in _CASTS
+
+
+def keep_truncations(casts: list[ir.Operation]) -> None:
+    """Write casts of indices to integers of less than 64 bits so that casts back do not cancel them.
+
+    Args:
+        casts: the ops for which `is_index_cast` holds.
+    """
+    back: dict[ir.Type, set[str]] = {}
+    narrowing = []
+    for op in casts:
+        given, made = op.operands[0].type, op.results[0].type
+        element = made.element_type if isinstance(made, ir.VectorType) else made
+        if isinstance(element, ir.IndexType):
+            back.setdefault(given, set()).add(op.name)
+        elif isinstance(element, ir.IntegerType) and element.width < 64:
+            narrowing.append(op)
+    for op in narrowing:
+        made = op.results[0].type
+        names = back.get(made)
+        if names is None or op.name not in names or _is_cast_back(op):
+            continue
+        others = [name for name in _CASTS if name not in names]
+        with op.location, ir.InsertionPoint(op):
+            if others:
+                cast = ir.Operation.create(others[0], [made], [op.operands[0]])
+            else:
+                whole: ir.Type = ir.IntegerType.get_signless(64)
+                if isinstance(made, ir.VectorType):
+                    whole = ir.VectorType.get(made.shape, whole, scalable=made.scalable_dims)
+                wide = ir.Operation.create("arith.index_cast", [whole], [op.operands[0]])
+                cast = ir.Operation.create("arith.trunci", [made], [wide.result])
+        op.results[0].replace_all_uses_with(cast.result)
+        op.erase()
+
+
+def _is_cast_back(op: ir.Operation) -> bool:
+    """Whether a cast makes the integer that its index comes from, so that no bits are lost."""
+    source = op.operands[0].owner
+    if isinstance(source, ir.Block) or source.name != op.name:
+        return False
+    return bool(source.operands[0].type == op.results[0].type)
 
 
 class _Constants:

@@ -21,7 +21,7 @@ from msgspec import Struct, field, structs
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, emit_error, position_of
-from xegpu_py.ir.folding import decide, hide, is_inexact, show
+from xegpu_py.ir.folding import decide, hide, is_index_cast, is_inexact, keep_truncations, show
 from xegpu_py.ir.module import Module, from_mlir, problems
 from xegpu_py.ir.slices import cut_misread_slices, is_slice
 from xegpu_py.ir.source import Source
@@ -423,6 +423,7 @@ def _prepare_for_folding(root: ir.Operation, hides: bool) -> bool:
     slices: list[ir.Operation] = []
     functions: list[ir.Operation] = []
     comparisons: list[ir.Operation] = []
+    casts: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         name = op.name
@@ -430,6 +431,8 @@ def _prepare_for_folding(root: ir.Operation, hides: bool) -> bool:
             slices.append(op)
         elif name == "arith.cmpf":
             comparisons.append(op)
+        elif is_index_cast(name):
+            casts.append(op)
         elif hides and is_inexact(name):
             functions.append(op)
         return ir.WalkResult.ADVANCE
@@ -437,6 +440,7 @@ def _prepare_for_folding(root: ir.Operation, hides: bool) -> bool:
     root.walk(visit)
     cut_misread_slices(slices)
     decide(comparisons)
+    keep_truncations(casts)
     return hide(functions)
 
 
