@@ -46,10 +46,11 @@ def conversions(element: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Rows:
-    """A memref of two dimensions in which each thread has one row, so that threads do not race.
+    """A memref in which each thread has one row, so that threads do not race.
 
     Attributes:
         columns: the elements of a row.
+        whole: whether it has the rows of all threads; otherwise it is the row of one.
         unit: whether the elements of a row are contiguous by the type, as `vector.load` requires.
     """
 
@@ -57,14 +58,16 @@ class Rows:
     type: str
     element: str
     columns: int
+    whole: bool = True
     unit: bool = True
 
 
 class Kernel(Control):
     """A kernel in which each thread, or each work item, computes with its own rows of memory."""
 
-    def __init__(self, r: Random, target: str, grid: int, block: int) -> None:
+    def __init__(self, r: Random, target: str, grid: int, block: int, items: bool) -> None:
         super().__init__(r, target, grid, block)
+        self.items = items
         self.classes = ("isnan", "isfinite")
         self.rows: list[Rows] = []
         self.keep(Value(self.tid, (), "index"))
@@ -179,25 +182,31 @@ class Kernel(Control):
 
     def view(self) -> Rows:
         """Some columns of rows, with static or dynamic bounds; the type may be without them."""
-        rows = self.r.choice(self.rows)
-        first = self.r.randrange(rows.columns)
+        rows = self.r.choice([rows for rows in self.rows if rows.whole])
+        # Views are those of a subgroup.
+        first, alone = self.r.randrange(rows.columns), not self.items and self.r.random() < 0.6
         step = self.r.choice([1, 1, 2])
         columns = self.r.randint(1, (rows.columns - first + step - 1) // step)
         places = [self.place(n) for n in (first, columns, step)]
         kind = f"memref<?x?x{rows.element}, strided<[?, ?], offset: ?>>"
         # The type of a view repeats its static bounds and those of its source, so the source's become dynamic.
         source = self.op(f"memref.cast {rows.name} : {rows.type} to {kind}", (), "memref").name
-        sizes = [str(self.threads), places[1]]
-        dims = [n if not n.startswith("%") else "?" for n in sizes]
-        made = f"memref<{'x'.join(dims)}x{rows.element}, strided<[?, ?], offset: ?>>"
+        row, sizes = ("0", [str(self.threads), places[1]]) if not alone else (self.tid, ["1", places[1]])
+        dims = [n if not n.startswith("%") else "?" for n in sizes][alone:]
+        made = f"memref<{'x'.join(dims)}x{rows.element}, strided<[{', '.join('?' * len(dims))}], offset: ?>>"
         found = self.op(
-            f"memref.subview {source}[0, {places[0]}] [{', '.join(sizes)}] [1, {places[2]}] : {kind} to {made}",
+            f"memref.subview {source}[{row}, {places[0]}] [{', '.join(sizes)}] [1, {places[2]}] : {kind} to {made}",
             (),
             "memref",
         ).name
         if self.r.random() < 0.3:
-            self.keep(self.op(f"memref.dim {found}, {self.index(1)} : {made}", (), "index"))
-        return Rows(found, made, rows.element, columns, unit=False)
+            self.keep(self.op(f"memref.dim {found}, {self.index(len(dims) - 1)} : {made}", (), "index"))
+        return Rows(found, made, rows.element, columns, whole=not alone, unit=False)
+
+    def at(self, rows: Rows, count: int = 1) -> str:
+        """Rows and the place of so many elements in this thread's row."""
+        column = self.column(rows, count)
+        return f"{rows.name}[{self.tid}, {column}]" if rows.whole else f"{rows.name}[{column}]"
 
     def line_of(self, rows: Rows) -> int:
         """How many elements a vector of a row has."""
@@ -207,10 +216,9 @@ class Kernel(Control):
         """One element of a row, or several."""
         rows = self.r.choice(self.rows)
         if not rows.unit or self.r.random() < 0.5:
-            at = f"{rows.name}[{self.tid}, {self.column(rows)}]"
-            return self.op(f"memref.load {at} : {rows.type}", (), rows.element)
+            return self.op(f"memref.load {self.at(rows)} : {rows.type}", (), rows.element)
         count = self.line_of(rows)
-        at, kind = f"{rows.name}[{self.tid}, {self.column(rows, count)}]", vector_text((count,), rows.element)
+        at, kind = self.at(rows, count), vector_text((count,), rows.element)
         if self.r.random() < 0.7:
             return self.op(f"vector.load {at} : {rows.type}, {kind}", (count,), rows.element)
         mask, other = elementwise.mask(self, (count,)), self.of_shape((count,), rows.element)
@@ -222,7 +230,7 @@ class Kernel(Control):
         rows = self.r.choice(self.rows)
         if rows.unit and self.r.random() < 0.5:
             count = self.line_of(rows)
-            x, at = self.of_shape((count,), rows.element), f"{rows.name}[{self.tid}, {self.column(rows, count)}]"
+            x, at = self.of_shape((count,), rows.element), self.at(rows, count)
             if self.r.random() < 0.7:
                 self.line(f"vector.store {x.name}, {at} : {rows.type}, {x.type}")
             else:
@@ -231,7 +239,7 @@ class Kernel(Control):
             return
         one = self.pick(lambda v: not v.shape and v.element == rows.element)
         x = one or elementwise.constant(self, (), rows.element)
-        self.line(f"memref.store {x.name}, {rows.name}[{self.tid}, {self.column(rows)}] : {rows.type}")
+        self.line(f"memref.store {x.name}, {self.at(rows)} : {rows.type}")
 
     def store(self, x: Value) -> None:
         """Store a value as a row of an array of its own."""
@@ -326,7 +334,7 @@ def program(r: Random) -> Program:
     target = r.choice(["pvcxt", "pvc", "any", "bmg", "dg2"])
     lanes = r.choice([0, 0, 8, 16, 32])
     grid, block = r.choice([1, 2]), r.choice([1, 5, lanes, 2 * lanes] if lanes else [1, 2])
-    b = Kernel(r, target, grid, block)
+    b = Kernel(r, target, grid, block, bool(lanes))
     for _ in range(r.randint(1, 3)):
         b.keep(b.load())
     b.statements(r.choice([4, 8, 16]), 3)

@@ -14,11 +14,7 @@ from mlir.passmanager import PassManager
 from mlir.runtime import get_ranked_memref_descriptor
 
 PIPELINE = (
-    # An op of f16 in f32 and its rounding give the result of one rounding.
-    "builtin.module(func.func("
-    "arith-emulate-unsupported-floats{source-types=f16 target-type=f32},"
-    "math-extend-to-supported-types{extra-types=f32 target-type=f32},"
-    "arith-expand),"
+    "builtin.module(func.func(arith-expand),"
     "convert-vector-to-scf,func.func(lower-vector-multi-reduction),convert-vector-to-scf{full-unroll=true},"
     "expand-strided-metadata,lower-affine,convert-math-to-funcs,convert-scf-to-cf,convert-vector-to-llvm,"
     "convert-math-to-llvm,expand-strided-metadata,finalize-memref-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,"

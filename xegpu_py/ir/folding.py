@@ -11,6 +11,9 @@ constant, MLIR 22's canonicalization has no case for them and ends the process (
 A cast of an index to a narrower integer and back loses bits, but MLIR's canonicalization replaces the two casts by the
 index if both are `arith.index_cast`, or both `arith.index_castui` (`IndexCastOfIndexCast` of ArithCanonicalization.td).
 Both ops truncate alike, so the cast to the integer is written as the op with which no cast back combines.
+
+MLIR does not always find out which dimensions a `memref.subview` drops, and then ends the process
+(`SubViewOp::getDroppedDims` of MemRefOps.cpp). Such views with dynamic sizes or strides are hidden as well.
 """
 
 from __future__ import annotations
@@ -146,37 +149,47 @@ def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
     return {name: op.attributes[name] for name in op.attributes}
 
 
-def hide(ops: list[ir.Operation]) -> bool:
-    """Hide functions whose operands may become constants.
+def drops_dimensions(op: ir.Operation) -> bool:
+    """Whether an op `memref.subview` drops dimensions of which upstream may not find out which ones they are."""
+    if ir.MemRefType(op.operands[0].type).rank == ir.MemRefType(op.results[0].type).rank:
+        return False
+    _, _, sizes, strides = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    return bool(sizes + strides)
+
+
+def hide(functions: list[ir.Operation], views: list[ir.Operation]) -> bool:
+    """Hide views, and functions whose operands may become constants.
 
     Args:
-        ops: ops for which `is_inexact` holds, in their order.
+        functions: ops for which `is_inexact` holds, in their order.
+        views: ops `memref.subview` for which `drops_dimensions` holds.
 
     Returns:
         Whether one was hidden; `show` brings them back.
     """
     constants = _Constants()
-    hidden = False
-    for op in ops:
-        if not all(constants.may_be(v) for v in op.operands):
-            continue
-        hidden = True
-        kinds = [r.type for r in op.results]
-        operands = list(op.operands)
-        # A cast between equal types folds.
-        operands += operands[:1] if [v.type for v in operands] == kinds else []
-        held = {_NAME: ir.StringAttr.get(f"{len(op.operands)} {op.name}")}
-        held |= _attributes(op)
-        with op.location, ir.InsertionPoint(op):
-            cast = ir.Operation.create(_CAST, kinds, operands, held)
-        for old, new in zip(op.results, cast.results):
-            old.replace_all_uses_with(new)
-        op.erase()
-    return hidden
+    hidden = views + [op for op in functions if all(constants.may_be(v) for v in op.operands)]
+    for op in hidden:
+        _hide(op)
+    return bool(hidden)
+
+
+def _hide(op: ir.Operation) -> None:
+    kinds = [r.type for r in op.results]
+    operands = list(op.operands)
+    # A cast between equal types folds.
+    operands += operands[:1] if [v.type for v in operands] == kinds else []
+    held = {_NAME: ir.StringAttr.get(f"{len(op.operands)} {op.name}")}
+    held |= _attributes(op)
+    with op.location, ir.InsertionPoint(op):
+        cast = ir.Operation.create(_CAST, kinds, operands, held)
+    for old, new in zip(op.results, cast.results):
+        old.replace_all_uses_with(new)
+    op.erase()
 
 
 def show(root: ir.Operation) -> None:
-    """Bring hidden functions back."""
+    """Bring hidden ops back."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:

@@ -21,7 +21,7 @@ from msgspec import Struct, field, structs
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, emit_error, position_of
-from xegpu_py.ir.folding import decide, hide, is_index_cast, is_inexact, keep_truncations, show
+from xegpu_py.ir.folding import decide, drops_dimensions, hide, is_index_cast, is_inexact, keep_truncations, show
 from xegpu_py.ir.module import Module, from_mlir, problems
 from xegpu_py.ir.slices import cut_misread_slices, is_slice
 from xegpu_py.ir.source import Source
@@ -419,11 +419,12 @@ def _children(op: ir.Operation, anchor: str) -> Iterator[ir.Operation]:
 
 
 def _prepare_for_folding(root: ir.Operation, hides: bool) -> bool:
-    """Rewrite what upstream's folders get wrong. Returns whether functions are hidden, which `show` brings back."""
+    """Rewrite what upstream's folders get wrong. Returns whether `show` has to bring something back."""
     slices: list[ir.Operation] = []
     functions: list[ir.Operation] = []
     comparisons: list[ir.Operation] = []
     casts: list[ir.Operation] = []
+    views: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         name = op.name
@@ -433,6 +434,8 @@ def _prepare_for_folding(root: ir.Operation, hides: bool) -> bool:
             comparisons.append(op)
         elif is_index_cast(name):
             casts.append(op)
+        elif name == "memref.subview" and drops_dimensions(op):
+            views.append(op)
         elif hides and is_inexact(name):
             functions.append(op)
         return ir.WalkResult.ADVANCE
@@ -441,7 +444,7 @@ def _prepare_for_folding(root: ir.Operation, hides: bool) -> bool:
     cut_misread_slices(slices)
     decide(comparisons)
     keep_truncations(casts)
-    return hide(functions)
+    return hide(functions, views)
 
 
 def run_upstream(step: Step, op: ir.Operation) -> None:
