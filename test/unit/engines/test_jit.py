@@ -14,6 +14,7 @@ from visa.programs import PREDICATES, general, random_instruction
 
 from xegpu_py.engines import jit
 from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.jit import engine as engine_module
 from xegpu_py.engines.jit.engine import Jit
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.memory import RuntimeFault
@@ -91,6 +92,16 @@ def test_instructions(name: str) -> None:
         count = 4 if name in ("dpas", "bdpas") else 12
         instructions = [varied(random_instruction(name, rng, ANY), rng, ANY) for _ in range(count)]
         compare(instructions, machine.state(THREADS, rng), machine)
+
+
+@pytest.mark.parametrize("name", [n for n in REGISTERS if INSTRUCTIONS[n].category != "dpas"])
+def test_instructions_compiled_quickly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "QUICK_THREADS", 1)
+    rng, machine = random.Random(name), Machine(ANY)
+    instructions = [varied(random_instruction(name, rng, ANY), rng, ANY) for _ in range(12)]
+    program, layout = machine.program(instructions), machine.layout()
+    assert Jit(program, layout, divergent=True, keep=True).optimize
+    compare(instructions, machine.state(THREADS, rng), machine)
 
 
 @settings(max_examples=500)

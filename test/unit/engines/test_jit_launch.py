@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import ml_dtypes
@@ -40,6 +41,40 @@ def test_each_thread_runs_once(engine: str, threads: int) -> None:
     assert out.tolist() == [7 * i for i in range(303)]
     assert done.threads == 303 and done.executed[-1] == 303
     assert done.traffic == {("ugm", "store"): 4 * 303}
+
+
+def test_code_is_optimized_after_some_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "QUICK_THREADS", 20)
+    # A program of its own: the process keeps the optimized code of the others.
+    body = NUMBERS.replace("7:ud", "11:ud")
+    made, out = kernel(body, threads=2), np.zeros(9, np.uint32)
+    quick = []
+    for n in range(4):
+        out[:] = n
+        done = made(out, grid=3, block=3)
+        assert out.tolist() == [11 * i for i in range(9)] and done.executed[-1] == 9
+        quick.append(made.launcher.jit.optimize is not None)
+    assert quick == [True, True, False, False]
+    # Another launcher of an equal program uses the optimized code, which the process keeps.
+    again = kernel(body, threads=1)
+    again(out, grid=3, block=3)
+    assert again.launcher.jit.optimize is None and again.launcher.jit.thread is made.launcher.jit.thread
+
+
+LOOP = NUMBERS.replace("    ret", "Again:\n    (P) jmp (M1, 1) Again\n    ret")
+BRANCH = NUMBERS.replace("    ret", "    (P) jmp (M1, 1) Out\nOut:\n    ret")
+
+
+@pytest.mark.parametrize(("body", "quick"), [(NUMBERS, True), (BRANCH, True), (LOOP, False)])
+def test_only_programs_without_loops_are_compiled_quickly(
+    body: str, quick: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(engine_module, "QUICK_THREADS", 20)
+    for cache in ("off", tmp_path):
+        made, out = kernel("    setp (M1_NM, 32) P 0:ud\n" + body, cache=cache), np.zeros(9, np.uint32)
+        made(out, grid=3, block=3)
+        assert out.tolist() == [7 * i for i in range(9)]
+        assert (made.launcher.jit.optimize is not None) == (quick and cache == "off")
 
 
 @pytest.mark.parametrize("barriers", [0, 2])

@@ -60,6 +60,13 @@ _BRIEF = 2e-4
 """The duration in seconds of a launch below which it uses no other threads: starting them takes half as long."""
 
 
+QUICK_THREADS = 1024
+"""The number of hardware threads of a program whose code is compiled quickly, without optimization, if no cache on disk
+keeps the code, and threads execute each instruction at most once. README's first kernel is compiled 10 ms faster, and a
+thread takes 50 ns longer.
+"""
+
+
 class Launch(Struct):
     """The arguments of a launch.
 
@@ -156,6 +163,7 @@ class Jit:
         program: the program, which must be valid.
         layout: where its variables lie.
         model: the rounding model of dpas.
+        optimize: compiles code that was compiled quickly again, optimized; None if the code is optimized.
     """
 
     def __init__(
@@ -186,9 +194,18 @@ class Jit:
         self.program, self.layout, self.model = program, layout, model
         self.frame = frame_of(self.program, self.layout)
         own = host or chosen_host()
-        plan, self.thread = prepared(
-            self.program, self.layout, self.model, own, divergent=divergent, keep=keep, alone=alone, cache=cache
+        plan, self.thread, self.optimize = prepared(
+            self.program,
+            self.layout,
+            self.model,
+            own,
+            divergent=divergent,
+            keep=keep,
+            alone=alone,
+            cache=cache,
+            quick=QUICK_THREADS > 0,
         )
+        self._quick_threads = 0
         self.divergent, self.starts = plan.divergent, plan.starts
         self.panel_bytes, self.step_bytes = plan.panel_bytes, plan.step_bytes
         self.given, self.independent = plan.given, plan.independent
@@ -253,6 +270,15 @@ class Jit:
                 break
         return launch
 
+    def _count(self, threads: int) -> None:
+        """Count the threads that run code which was compiled quickly; after `QUICK_THREADS` the code is optimized."""
+        optimize = self.optimize
+        if optimize is None:
+            return
+        self._quick_threads += threads
+        if self._quick_threads > QUICK_THREADS:
+            self.thread, self.optimize = optimize(), None
+
     def run(self, launch: Launch, threads: int | None = None, progress: Callable[[int], None] | None = None) -> Outcome:
         """Run workgroups.
 
@@ -265,6 +291,7 @@ class Jit:
             RaceSuspected: if races are looked for, and two accesses may race.
             KeyboardInterrupt: if the user interrupts the launch; the effects of instructions that ran remain.
         """
+        self._count(launch.groups * launch.threads)
         workers = threads or processors()
         launch = self._together(launch, workers)
         team = _Team(self, launch, max(1, min(workers, launch.groups)))
@@ -286,6 +313,8 @@ class _Team(Struct, dict=True):
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
+        # Kept for the whole launch, since another launch may replace it.
+        self.code = self.jit.thread
         self.board = self.jit.board()
         self.next, self.stop, template = self.board.next, self.board.stop, self.board.template
         self.table = np.array(self.launch.memory.ranges(), np.int64).reshape(-1, 3)
@@ -400,7 +429,6 @@ class _Worker:
             traffic=self.traffic.ctypes.data,
             slm_bytes=jit.program.slm_bytes,
             barrier_bytes=16 * frame.barriers,
-            thread=jit.thread.addresses[0],
             block_bytes=frame.bytes,
             initial_bytes=frame.initial_bytes,
             status_offset=frame.status,
@@ -418,6 +446,7 @@ class _Worker:
         self.executed[:] = 0
         self.traffic[:] = 0
         launch, context = team.launch, self.context
+        context.thread = team.code.addresses[0]
         if self.slot is None or self.own.threads != launch.threads or launch.shadow:
             self._spare.clear()
             self.slot, self._patience = self._new_slot(), _PATIENCE

@@ -14,16 +14,24 @@ from functools import lru_cache
 from xegpu_py.engines.jit.cache import Cache, digest
 from xegpu_py.engines.jit.frame import Context
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.llvm import LLVMError, Loaded, compiled, machine
-from xegpu_py.engines.jit.templates import functions_of
+from xegpu_py.engines.jit.llvm import (
+    FIXED,
+    LLVMError,
+    Loaded,
+    compiled,
+    fixed_code,
+    fixed_functions,
+    fixed_text,
+    machine,
+)
 
 _PASSES = "function(sroa,early-cse<memssa>)"
 """Passes before code generation. The rest of `-O1` makes this code no faster, and takes as long again."""
 _LEVEL = 2
-_DRIVER_LEVEL = 0
-"""Levels of code generation, of programs and of the driver. At level 0 the driver is compiled in a third of the time,
-and takes 10 ns more to start a thread.
-"""
+"""The level of code generation."""
+
+QUICK_LEVEL = 0
+"""The level of programs of which only few threads have run: compiling them takes 40% of the time of `_LEVEL`."""
 
 _KEPT = 32
 
@@ -46,14 +54,18 @@ def processors() -> int:
 
 
 class Driver:
-    """The loop over workgroups and their threads, compiled once in a process."""
+    """The loop over workgroups and their threads."""
 
     def __init__(self, cache: Cache | None) -> None:
         """Compile the driver, or load it from a cache."""
-        host = Host(machine().baseline, frozenset())
-        self._code = loaded(functions_of("driver.ll"), ("launch", "resume"), host, cache, _DRIVER_LEVEL)
+        key = key_of([fixed_text()], Host(machine().baseline, frozenset()), versions()) if cache else ""
+        self._code = _read(key, FIXED, cache)
+        if self._code is None:
+            self._code = fixed_functions()
+            if cache:
+                cache.put(key, _packed([fixed_code()]))
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-        self._launch, self._resume = (kind(address) for address in self._code.addresses)
+        self._launch, self._resume = (kind(address) for address in self._code.addresses[1:])
 
     def launch(self, context: Context) -> None:
         """Run the workgroups of a context without holding the interpreter lock."""
@@ -102,6 +114,12 @@ def _read(key: str, names: Sequence[str], cache: Cache | None) -> Loaded | None:
         return None
 
 
+def kept_code(key: str) -> Loaded | None:
+    """The code that the process keeps under a key; None if there is none."""
+    with _lock:
+        return _kept.get(key)
+
+
 def thread_code(
     key: str, functions: Sequence[str] | None, host: Host, cache: Cache | None, *, alone: bool
 ) -> Loaded | None:
@@ -112,8 +130,7 @@ def thread_code(
         functions: the functions to compile if the code is not cached; None to compile nothing.
         alone: whether the code is for the caller only; else the process keeps the last ones asked for.
     """
-    with _lock:
-        found = None if alone else _kept.get(key)
+    found = None if alone else kept_code(key)
     if found is None:
         names = ("thread",)
         found = _read(key, names, cache) if functions is None else loaded(functions, names, host, cache)
@@ -143,7 +160,7 @@ def key_of(functions: Sequence[str], host: Host, made_by: str) -> str:
         machine.cpu,
         machine.tuning,
         _PASSES,
-        f"{_LEVEL}{_DRIVER_LEVEL}",
+        str(_LEVEL),
         *functions,
     )
 

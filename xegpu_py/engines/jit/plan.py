@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec import Struct, structs
 
@@ -15,9 +16,10 @@ from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.kernel import functions_of_program, given_bytes, matrices_of
 from xegpu_py.engines.jit.llvm import Loaded
-from xegpu_py.engines.jit.native import key_of, thread_code, versions
+from xegpu_py.engines.jit.native import QUICK_LEVEL, kept_code, key_of, loaded, thread_code, versions
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.flow import flow_of
+from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Program
 
 
@@ -56,8 +58,13 @@ def prepared(
     keep: bool = False,
     alone: bool = True,
     cache: Cache | None = None,
-) -> tuple[Plan, Loaded]:
-    """A program's plan and its code: of a program that was read from disk those that are there; see `engine.Jit`."""
+    quick: bool = False,
+) -> tuple[Plan, Loaded, Callable[[], Loaded] | None]:
+    """A program's plan and its code: of a program that was read from disk those that are there; see `engine.Jit`.
+
+    Returns:
+        The plan, the code, and for code that was compiled quickly a function that compiles it again, optimized.
+    """
     own = program.digest if cache else None
     key = ""
     if own is not None and cache is not None:
@@ -67,7 +74,7 @@ def prepared(
         plan = _read(cache.get(key))
         code = thread_code(plan.code, None, host, cache, alone=alone) if plan else None
         if plan and code:
-            return plan, code
+            return plan, code, None
     parts = flow_of(program).divergent if divergent is None else divergent
     functions = functions_of_program(program, layout, model, host, parts, keep)
     tables = sorted({i.name for i in program.instructions} & set(TABLES))
@@ -83,11 +90,22 @@ def prepared(
         matrices.panel_bytes if matrices else 0,
         matrices.step_bytes if matrices else 0,
     )
-    code = thread_code(plan.code, functions, host, cache, alone=alone)
+    optimized = partial(thread_code, plan.code, functions, host, cache, alone=alone)
+    if quick and cache is None and not host.is_arm and _is_brief(program) and (alone or kept_code(plan.code) is None):
+        return plan, loaded(functions, ("thread",), host, level=QUICK_LEVEL), optimized
+    code = optimized()
     assert code
     if key and cache is not None:
         cache.put(key, json.dumps(structs.asdict(plan)).encode())
-    return plan, code
+    return plan, code, None
+
+
+def _is_brief(program: Program) -> bool:
+    """Whether threads execute each instruction at most once, and no product of matrices, which needs optimized code."""
+    specs = [(at, inst, INSTRUCTIONS[inst.name]) for at, inst in enumerate(program.instructions)]
+    return not any(
+        spec.category == "dpas" or (spec.jumps and program.labels[inst["label"]] <= at) for at, inst, spec in specs
+    )
 
 
 def _read(kept: bytes | None) -> Plan | None:
