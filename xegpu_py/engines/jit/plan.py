@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from msgspec import Struct, structs
 
@@ -90,11 +89,15 @@ def prepared(
         matrices.panel_bytes if matrices else 0,
         matrices.step_bytes if matrices else 0,
     )
-    optimized = partial(thread_code, plan.code, functions, host, cache, alone=alone)
+
+    def optimized() -> Loaded:
+        found = thread_code(plan.code, functions, host, cache, alone=alone)
+        assert found
+        return found
+
     if quick and cache is None and not host.is_arm and _is_brief(program) and (alone or kept_code(plan.code) is None):
         return plan, loaded(functions, ("thread",), host, level=QUICK_LEVEL), optimized
     code = optimized()
-    assert code
     if key and cache is not None:
         cache.put(key, json.dumps(structs.asdict(plan)).encode())
     return plan, code, None
