@@ -238,7 +238,8 @@ class _Recovery:
     def __init__(self, methods: Sequence[Any]) -> None:
         self._make, self._destroy, self._enable, self._disable, self._run = methods
         self._run = ctypes.CFUNCTYPE(ctypes.c_bool, *[_POINTER] * 3)(ctypes.cast(self._run, _POINTER).value or 0)
-        self._call = fixed_functions().addresses[0]
+        # Held, since several threads may come here at the same time, and only the functions of one stay in the cache.
+        self._fixed = fixed_functions()
 
     def __call__(self, function: Any, *arguments: Any) -> int:
         """The result of a function of up to `_MOST_ARGUMENTS` integers and pointers, 64 bits.
@@ -257,7 +258,7 @@ class _Recovery:
             _Recovery._calls += 1
         try:
             self._make(context)
-            fine = self._run(context, self._call, record)
+            fine = self._run(context, self._fixed.addresses[0], record)
             self._destroy(context)
         finally:
             with self._lock:
