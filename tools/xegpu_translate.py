@@ -18,7 +18,7 @@ from xegpu_py.target import DEFAULT, TARGETS, target
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
 from xegpu_py.visa.program import chosen
-from xegpu_py.visa.verify import verify
+from xegpu_py.visa.verify import misread_addresses, verify
 
 TRANSLATIONS = {
     "mlir_to_visaasm": "translate kernels to vISA assembly; kernels above vISA are lowered first",
@@ -86,6 +86,9 @@ class _Translator:
             known = ", ".join(t.name for t in TARGETS.values() if t.platform)
             raise _error(func, f"the finalizer does not know target {gpu.name}; it knows {known}")
         program = visa.program_of(func)
+        issues = misread_addresses(program, gpu)
+        if issues:
+            raise DiagnosticError([issue.diagnostic() for issue in issues])
         try:
             native = finalize(assembly.write([program]), gpu.platform, visa.registers_of(func))
         except FinalizerMissing as e:

@@ -45,6 +45,12 @@ def _address_bytes(inst: Instruction, target: Target) -> int:
     return inst.exec_size * (8 if inst["address_size"] == "a64" else 4)
 
 
+def address_lanes(inst: Instruction, target: Target) -> int:
+    """The lanes of whose addresses a message reads registers."""
+    data = inst.values.get("data")
+    return 1 if data is None or data.transpose else payload_lanes(inst.exec_size, target.grf_bytes)
+
+
 def holds_payload(address: Address, inst: Instruction, target: Target) -> bool:
     """Whether a gather or scatter message finds its addresses at this operand also on hardware.
 
@@ -53,8 +59,7 @@ def holds_payload(address: Address, inst: Instruction, target: Target) -> bool:
     the last register, where the finalizer crashes.
     """
     grf, var = target.grf_bytes, address.var
-    size, data = 8 if inst["address_size"] == "a64" else 4, inst.values.get("data")
-    lanes = 1 if data is None or data.transpose else payload_lanes(inst.exec_size, grf)
+    size, lanes = 8 if inst["address_size"] == "a64" else 4, address_lanes(inst, target)
     root, inner = var.root
     aligned = align_bytes(root.align, grf) >= grf and (inner + address.offset) % grf == 0
     return aligned and address.offset + lanes * size <= var.bytes

@@ -10,6 +10,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.memory import address_lanes, holds_payload
 from xegpu_py.visa.operands import (
     BUILTINS,
     Address,
@@ -64,6 +65,19 @@ class Issue(Struct, frozen=True):
         name = f"'{self.instruction.name}' " if self.instruction else ""
         notes = tuple(Diagnostic("note", n, self.where) for n in self.notes)
         return Diagnostic("error", f"{name}{self.message}", self.where, notes)
+
+
+def misread_addresses(program: Program, target: Target) -> list[Issue]:
+    """The messages whose addresses native code reads from other places than the engines; see `holds_payload`."""
+    found = []
+    for inst in program.instructions:
+        address = inst.values.get("address")
+        if isinstance(address, Address) and not holds_payload(address, inst, target):
+            lanes = address_lanes(inst, target)
+            message = f"operand 'address' must begin at a register, in a variable with space for {lanes} lanes"
+            rule = "the finalizer neither moves nor pads addresses, and hardware reads whole registers"
+            found.append(Issue(inst.where, message, (rule,), inst))
+    return found
 
 
 @kept_analysis
