@@ -29,34 +29,6 @@ if TYPE_CHECKING:
 
     DIALECT = Visa
 
-__all__ = [
-    "DIALECT",
-    "LIMITS",
-    "OPS",
-    "PRESSURE",
-    "REGISTERS",
-    "TARGET",
-    "BuiltinOp",
-    "DeclOp",
-    "DeclPredOp",
-    "InputOp",
-    "InstructionOp",
-    "KernelBody",
-    "Pred",
-    "Var",
-    "Visa",
-    "is_lowered",
-    "kernel_named",
-    "kernels",
-    "module_of",
-    "name_of",
-    "program_of",
-    "registers_of",
-    "replace_body",
-    "set_target",
-    "target_of",
-]
-
 
 def __getattr__(name: str) -> Any:
     """The ops, which are defined when one of them is first asked for; see `programs`."""
@@ -64,6 +36,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     ops = importlib.import_module(f"{__name__}.ops")
     if "DIALECT" not in globals():
-        globals().update({known: value for known, value in vars(ops).items() if known in __all__}, DIALECT=ops.Visa)
+        globals().update(vars(ops) | globals(), DIALECT=ops.Visa)
         ops.Visa.rule(verify)
     return globals()[name] if name in globals() else ops.Visa.function(name)

@@ -38,41 +38,4 @@ from xegpu_py.dialects.xegpu.types import (
 
 DIALECT = XeGPU
 
-__all__ = [
-    "DIALECT",
-    "AllocNbarrierOp",
-    "AtomicRmwOp",
-    "CacheHint",
-    "CompileHintOp",
-    "CreateNdTdescOp",
-    "CreateTdescOp",
-    "DpasMxOp",
-    "DpasOp",
-    "FenceOp",
-    "FenceScope",
-    "Hint",
-    "InitNbarrierOp",
-    "LaneShuffleMode",
-    "LaneShuffleOp",
-    "LoadGatherOp",
-    "LoadNdOp",
-    "MemoryKind",
-    "MemoryScope",
-    "Mode",
-    "NBarrier",
-    "NbarrierArriveOp",
-    "NbarrierWaitOp",
-    "PrefetchNdOp",
-    "PrefetchOp",
-    "SgMap",
-    "StoreNdOp",
-    "StoreScatterOp",
-    "TdescAttr",
-    "TensorDesc",
-    "TruncfOp",
-    "UpdateNdOffsetOp",
-    "UpdateOffsetOp",
-    "XeGPU",
-]
-
 __getattr__ = XeGPU.function

@@ -8,28 +8,4 @@ from xegpu_py.dialects.xetile.types import ReductionKind, SgMap, Tile, TileAttr,
 
 DIALECT = XeTile
 
-__all__ = [
-    "DIALECT",
-    "AtomicRmwOp",
-    "BroadcastOp",
-    "ConvertLayoutOp",
-    "InitTileOp",
-    "LoadOp",
-    "LoadTileOp",
-    "PrefetchTileOp",
-    "ReductionKind",
-    "ReductionOp",
-    "SgMap",
-    "StoreOp",
-    "StoreTileOp",
-    "Tile",
-    "TileAttr",
-    "TileMmaOp",
-    "TransposeOp",
-    "UpdateTileOffsetOp",
-    "WgMap",
-    "XeTile",
-    "subgroups_of",
-]
-
 __getattr__ = XeTile.function

@@ -21,24 +21,6 @@ from mlir import ir
 from mlir.dialects import arith
 from mlir.dialects._ods_common import _cext
 
-__all__ = [
-    "SEGMENTS",
-    "AtomicRMWKind",
-    "blocks_in",
-    "has_subgroup_broadcast",
-    "invalidate",
-    "is_kernel",
-    "kernel_attribute",
-    "load_dialects",
-    "loc_tracebacks",
-    "name_segments",
-    "narrowed",
-    "register_dialect",
-    "register_operation",
-    "search_dialects_below",
-    "tracebacks_leave_out",
-]
-
 _LOAD_DIALECTS = "_ZN4mlir4irdl12loadDialectsENS_8ModuleOpE"
 _SET_LOC = "_ZN4mlir5Value6setLocENS_8LocationE"
 """`mlir::irdl::loadDialects(mlir::ModuleOp)` and `mlir::Value::setLoc(mlir::Location)` by the Itanium C++ ABI. A

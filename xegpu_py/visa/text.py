@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from xegpu_py.ir.cursor import Cursor, SyntaxFault
+from xegpu_py.ir.cursor import Cursor
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Address, Destination, Flag, Guard, Immediate, Operand, Raw, Region, Vector
 from xegpu_py.visa.program import Instruction
@@ -428,21 +428,3 @@ def write_instruction(spec: InstructionSpec, inst: Instruction, notation: Notati
         else:
             out += write_operand(spec.slot(piece), inst[piece], notation)
     return out
-
-
-__all__ = [
-    "Notation",
-    "SyntaxFault",
-    "float_immediate",
-    "need_name",
-    "pieces",
-    "read_attribute",
-    "read_guard",
-    "read_immediate",
-    "read_instruction",
-    "read_operand",
-    "write_attribute",
-    "write_immediate",
-    "write_instruction",
-    "write_operand",
-]
