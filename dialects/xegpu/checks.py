@@ -25,10 +25,6 @@ class Byte(OneOf):
     names = ("i8", "ui8", "si8")
 
 
-def _shape_list(shapes: Sequence[tuple[int, ...]], element: str) -> str:
-    return " or ".join(vector_text(s, element) for s in shapes)
-
-
 def check_mode(op: Any, desc: TensorDesc) -> None:
     """Check that no sg_map is present in VC mode (RFC, mode)."""
     if op.mode == Mode.VC and desc.attr.map:
@@ -36,12 +32,6 @@ def check_mode(op: Any, desc: TensorDesc) -> None:
             "in VC mode requires a descriptor without sg_map, but got " + str(desc.attr.map),
             "in VC mode the op accesses the whole block; remove the sg_map, or remove 'mode = vc'",
         )
-
-
-def check_vc(op: Any) -> None:
-    """Check that an op that is available in VC mode only is in VC mode."""
-    if op.mode != Mode.VC:
-        op.fail("is available in VC mode only", "add 'mode = vc'")
 
 
 def check_scattered(op: Any, desc: TensorDesc, expected: bool) -> None:
@@ -55,8 +45,8 @@ def check_scattered(op: Any, desc: TensorDesc, expected: bool) -> None:
 def descriptor_of(op: Any, *, scattered: bool) -> TensorDesc:
     """The descriptor of an op, which is scattered or not, and goes with the op's mode; its cache hints are checked."""
     desc = TensorDesc.of(op.tdesc)
-    if scattered:
-        check_vc(op)
+    if scattered and op.mode != Mode.VC:
+        op.fail("is available in VC mode only", "add 'mode = vc'")
     check_scattered(op, desc, scattered)
     check_mode(op, desc)
     if isinstance(op, Hinted):
@@ -96,7 +86,8 @@ def check_value(op: Any, name: str, shapes: Sequence[tuple[int, ...]], element: 
     """The value has one of the shapes, and the element type; `why` says where they come from."""
     found = str(getattr(op, name).type)
     if vector_of(found) not in [(s, element) for s in shapes]:
-        op.fail(f"'{name}' must be {_shape_list(shapes, element)}, but got {found}", why)
+        wanted = " or ".join(vector_text(s, element) for s in shapes)
+        op.fail(f"'{name}' must be {wanted}, but got {found}", why)
 
 
 def check_memref(op: Any, what: str, element: str, slm: bool, setting: str) -> ir.MemRefType:

@@ -14,8 +14,8 @@ from xegpu_py.target import TARGETS
 SCALING = ("arith.scaling_extf", "arith.scaling_truncf")
 
 
-def expand_scaling(op: ir.Operation) -> list[ir.Operation]:
-    """Build the expansion of an op in `SCALING` at the insertion point, and return its result.
+def expand_scaling(op: ir.Operation) -> list[ir.Value]:
+    """Build the expansion of an op in `SCALING` at the insertion point, and return the results of its ops.
 
     The scale is rounded to f8E8M0FNU and converted to the wider format, in which the number is multiplied or divided
     by it.
@@ -35,7 +35,7 @@ def expand_scaling(op: ir.Operation) -> list[ir.Operation]:
     else:
         quotient = make("arith.divf", value.type, value, factor)
         found += [factor, quotient, make("arith.truncf", result, quotient)]
-    return [v.owner for v in found]
+    return found
 
 
 MOST_SUBGROUPS = max(t.threads for t in TARGETS.values())

@@ -246,7 +246,7 @@ class Ranges:
         block = func.regions[0].blocks[0]
         self._arguments = set(block.arguments)
         for argument in block.arguments:
-            if self._is_index(argument):
+            if shape_and_element(argument.type)[1] == "index":
                 self._found[argument] = (limits.argument,)
         self._block(block)
 
@@ -258,9 +258,6 @@ class Ranges:
     def _bits(self, value: ir.Value) -> int:
         """Bits of an integer or of a vector's elements; 0 of other types."""
         return _BITS[value.type]
-
-    def _is_index(self, value: ir.Value) -> bool:
-        return shape_and_element(value.type)[1] == "index"
 
     def _set(self, value: ir.Value, found: Bounds | None) -> None:
         bits = self._bits(value)

@@ -36,11 +36,7 @@ def element_bytes(element: str) -> int:
     return 8 if element == "index" else max(bit_width(element) // 8, 1)
 
 
-def _shape_and_element(kind: ir.Type) -> tuple[tuple[int, ...], str]:
-    return shape_of(kind), str(element_of(kind))
-
-
-_SHAPES = Decoded(_shape_and_element)
+_SHAPES = Decoded(lambda kind: (shape_of(kind), str(element_of(kind))))
 
 
 def shape_and_element(kind: ir.Type | str) -> tuple[tuple[int, ...], str]:

@@ -131,7 +131,7 @@ def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
     seen: dict[Any, Problem] = {}
     for op in ops:
         check = rule.get(op.name)
-        if check is None or (op.name.startswith("xegpu.") and not _in_vc(op)):
+        if check is None or (op.name.startswith("xegpu.") and getattr(op.opview, "mode", Mode.VC) != Mode.VC):
             continue
         if op.name in _DEPENDS or "transpose" in op.attributes:
             problem = check(kernel, op)
@@ -143,10 +143,6 @@ def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
         if problem:
             found.append(op_error(op, *problem))
     return found
-
-
-def _in_vc(op: ir.Operation) -> bool:
-    return getattr(op.opview, "mode", Mode.VC) == Mode.VC
 
 
 def _desc_problem(desc: TensorDesc) -> Problem:

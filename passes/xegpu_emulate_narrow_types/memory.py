@@ -148,11 +148,9 @@ class _Element:
 
     def update(self, change: Callable[[ir.Value], ir.Value]) -> ir.Value:
         """Change the element by a compare-and-swap loop on its byte, and return its old value."""
-
-        def change_byte(byte: ir.Value) -> ir.Value:
-            return self.put(byte, change(self.taken(byte)))
-
-        return self.taken(build.atomic_update(self.memref, self.indices, build.integer_type(8), change_byte))
+        byte = build.integer_type(8)
+        old = build.atomic_update(self.memref, self.indices, byte, lambda b: self.put(b, change(self.taken(b))))
+        return self.taken(old)
 
     def combine(self, kind: str, value: ir.Value) -> ir.Value:
         """Combine the element with a value by a compare-and-swap loop, and return its old value."""

@@ -238,9 +238,8 @@ def scale(e: Emulation, op: ir.Operation) -> None:
         return
     made = expand_scaling(op)
     for inner in made:
-        e.op(inner)
-    (result,) = made[-1].results
-    e.replace(op, e.get(result) if bits_of(result.type) else result)
+        e.op(inner.owner)
+    e.replace(op, e.get(made[-1]) if bits_of(made[-1].type) else made[-1])
 
 
 @pattern("xegpu.truncf")

@@ -37,10 +37,6 @@ def _truncated(x: ir.Value) -> ir.Value:
     return make("arith.bitcast", x.type, binary("andi", bits, kept))
 
 
-def _trunc(x: ir.Value) -> ir.Value:
-    return _or_nan(x, _truncated(x))
-
-
 def _floor(x: ir.Value) -> ir.Value:
     whole = _truncated(x)
     less = binary("subf", whole, constant(x.type, 1.0))
@@ -68,17 +64,13 @@ def _round_even(x: ir.Value) -> ir.Value:
     return _or_nan(x, select(compare("olt", size, large), _with_sign(whole, x), x))
 
 
-def _reciprocal_root(x: ir.Value) -> ir.Value:
-    return binary("divf", constant(x.type, 1.0), make("math.sqrt", x.type, x))
-
-
 DOUBLES: dict[str, Callable[[ir.Value], ir.Value]] = {
-    "math.trunc": _trunc,
+    "math.trunc": lambda x: _or_nan(x, _truncated(x)),
     "math.floor": _floor,
     "math.ceil": _ceil,
     "math.round": _round,
     "math.roundeven": _round_even,
-    "math.rsqrt": _reciprocal_root,
+    "math.rsqrt": lambda x: binary("divf", constant(x.type, 1.0), make("math.sqrt", x.type, x)),
 }
 """The expansion of each function."""
 

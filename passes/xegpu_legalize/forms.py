@@ -84,10 +84,13 @@ class Forms(PatternDriver):
             with op.location, ir.InsertionPoint(op):
                 pattern(self, op)
 
-    def replace(self, op: ir.Operation, value: ir.Value) -> None:
-        """Replace an op's only result by a value."""
-        op.results[0].replace_all_uses_with(value)
+    def replace(self, op: ir.Operation, *values: ir.Value, made: Sequence[ir.Value] = ()) -> None:
+        """Replace an op's results by values, and then apply the patterns of ops whose results are `made`."""
+        for old, new in zip(op.results, values, strict=True):
+            old.replace_all_uses_with(new)
         op.erase()
+        for value in made:
+            self.op(value.owner)
 
 
 def _branch(op: ir.Operation) -> None:

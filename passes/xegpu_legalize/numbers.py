@@ -55,7 +55,7 @@ def converted(value: ir.Value, element: str) -> ir.Value:
 
 @form(
     "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
-    "arith.minnumf", "arith.remf",
+    "arith.minnumf", "arith.remf", "arith.cmpf",
 )  # fmt: skip
 def exact(forms: Forms, op: ir.Operation) -> None:
     """Ops for which rounding to f32 (or f16) and then to bf16 (or 8 bits) equals rounding once.
@@ -77,18 +77,19 @@ def by_single(forms: Forms, op: ir.Operation) -> None:
         _by_wider(forms, op, "f32")
 
 
+@form("arith.fptosi", "arith.fptoui")
+def to_integer(forms: Forms, op: ir.Operation) -> None:
+    """Convert floats of 8 bits to integers by way of f16."""
+    if bits_of(element_of(op.operands[0])) == 8:
+        _by_wider(forms, op, "f16")
+
+
 def _by_wider(forms: Forms, op: ir.Operation, wide: str) -> None:
-    made = build.like(op, [_in(op.results[0].type, wide)], [converted(v, wide) for v in op.operands])
-    forms.replace(op, converted(made.results[0], _format(op.results[0])))
-
-
-@form("arith.cmpf")
-def comparison(forms: Forms, op: ir.Operation) -> None:
-    """Compare narrow formats in a wider one."""
-    element = _format(op.operands[0])
-    if element in _WIDE:
-        operands = [converted(v, _WIDE[element]) for v in op.operands]
-        forms.replace(op, build.like(op, [op.results[0].type], operands).results[0])
+    """Apply the op to a wider format, and convert its result back if it has the narrow format."""
+    kind, narrow = op.results[0].type, _format(op.operands[0])
+    is_narrow = str(element_of(kind)) == narrow
+    made = build.like(op, [_in(kind, wide) if is_narrow else kind], [converted(v, wide) for v in op.operands])
+    forms.replace(op, converted(made.results[0], narrow) if is_narrow else made.results[0])
 
 
 @form("math.isnan", "math.isinf", "math.isfinite")
@@ -102,9 +103,7 @@ def classify(forms: Forms, op: ir.Operation) -> None:
         infinity = build.constant(value.type, float("inf"))
         size = build.make("math.absf", value.type, value)
         tests.append(build.compare("oeq" if op.name == "math.isinf" else "une", size, infinity))
-    forms.replace(op, tests[0] if len(tests) == 1 else build.binary("andi", *tests))
-    for test in tests:
-        forms.op(test.owner)
+    forms.replace(op, tests[0] if len(tests) == 1 else build.binary("andi", *tests), made=tests)
 
 
 @form("math.isnormal")
@@ -114,9 +113,7 @@ def is_normal(forms: Forms, op: ir.Operation) -> None:
     size, fmt = build.make("math.absf", value.type, value), FLOATS[_format(value)]
     least = build.compare("oge", size, build.constant(value.type, 2.0 ** (2 - (1 << fmt.exponent - 1))))
     finite = build.compare("une", size, build.constant(value.type, float("inf")))
-    forms.replace(op, build.binary("andi", least, finite))
-    for test in (least, finite):
-        forms.op(test.owner)
+    forms.replace(op, build.binary("andi", least, finite), made=[least, finite])
 
 
 @form("math.clampf")
@@ -125,20 +122,14 @@ def clamp(forms: Forms, op: ir.Operation) -> None:
     value, least, most = op.operands
     above = build.binary("maximumf", value, least)
     held = build.binary("minimumf", above, most)
-    forms.replace(op, held)
-    for made in (above, held):
-        forms.op(made.owner)
+    forms.replace(op, held, made=[above, held])
 
 
 @form("math.sincos")
 def sincos(forms: Forms, op: ir.Operation) -> None:
     """Both functions."""
-    value = op.operands[0]
-    for name, result in zip(("math.sin", "math.cos"), op.results):
-        made = build.make(name, value.type, value)
-        result.replace_all_uses_with(made)
-        forms.op(made.owner)
-    op.erase()
+    both = [build.make(name, op.operands[0].type, op.operands[0]) for name in ("math.sin", "math.cos")]
+    forms.replace(op, *both, made=both)
 
 
 @form(*EXPANSIONS)
@@ -216,13 +207,6 @@ def integer_power(forms: Forms, op: ir.Operation) -> None:
     forms.replace(op, found)
 
 
-@form("arith.fptosi", "arith.fptoui")
-def to_integer(forms: Forms, op: ir.Operation) -> None:
-    """Convert floats of 8 bits to integers by way of f16."""
-    if bits_of(element_of(op.operands[0])) == 8:
-        forms.replace(op, build.like(op, [op.results[0].type], [converted(op.operands[0], "f16")]).results[0])
-
-
 @form("arith.truncf")
 def narrow_once(forms: Forms, op: ir.Operation) -> None:
     """Narrowing that the hardware does in two steps, with the result of one rounding; and conversions to scales."""
@@ -274,9 +258,7 @@ def from_scale(forms: Forms, op: ir.Operation) -> None:
 def scaling(forms: Forms, op: ir.Operation) -> None:
     """Multiplication and division by a scale."""
     made = expand_scaling(op)
-    forms.replace(op, made[-1].results[0])
-    for inner in made:
-        forms.op(inner)
+    forms.replace(op, made[-1], made=made)
 
 
 @form("vector.fma", "math.fma")

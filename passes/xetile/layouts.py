@@ -133,10 +133,8 @@ class Layouts:
                 yield view.tile, get(view.indices)
             case TransposeOp():
                 yield view.result, _transposed(get(view.value)) if view.permutation == (1, 0) else get(view.value)
-            case ReductionOp():
-                yield view.result, _reduced(get(view.value), view)
-            case BroadcastOp():
-                yield view.result, _broadcast(get(view.value), view)
+            case ReductionOp() | BroadcastOp():
+                yield view.result, _grouped(get(view.value), view, view.result)
             case _ if op.name == "vector.shape_cast":
                 yield op.results[0], _cast(get(op.operands[0]), shape_of(op.operands[0]), shape_of(op.results[0]))
             case _ if op.name == "vector.bitcast":
@@ -191,10 +189,8 @@ class Layouts:
                         yield scale, scale_map(get(view.d), scale, of_rows)
             case ConvertLayoutOp() if view.wg_map_source:
                 yield view.value, view.wg_map_source
-            case ReductionOp():
-                yield view.value, _reduction_source(get(view.result), view)
-            case BroadcastOp():
-                yield view.value, _broadcast_source(get(view.result), view)
+            case ReductionOp() | BroadcastOp():
+                yield view.value, _grouped(get(view.result), view, view.value)
             case TransposeOp():
                 known = get(view.result)
                 yield view.value, known if view.permutation == (0, 1) else _transposed(known)
@@ -359,47 +355,21 @@ def _transposed(wg_map: WgMap | None) -> WgMap | None:
     return WgMap(wg_map.sg_layout[::-1], wg_map.sg_data[::-1]) if wg_map else None
 
 
-def _with(wg_map: WgMap, dim: int, data: int) -> WgMap:
-    return WgMap(wg_map.sg_layout, tuple(data if i == dim else n for i, n in enumerate(wg_map.sg_data)))
+def _grouped(wg_map: WgMap | None, view: Any, to: ir.Value) -> WgMap | None:
+    """The map of the operand or result of a reduction or broadcast, from that of the other.
 
-
-def _reduced(wg_map: WgMap | None, view: Any) -> WgMap | None:
-    (dim,) = view.dims
-    size = shape_of(view.result)[dim]
-    return _narrowed(wg_map, dim, None if size == 1 else view.reduction_size, size)
-
-
-def _reduction_source(wg_map: WgMap | None, view: Any) -> WgMap | None:
-    return _widened(wg_map, view.dims[0], view.reduction_size, view.value)
-
-
-def _broadcast(wg_map: WgMap | None, view: Any) -> WgMap | None:
-    return _widened(wg_map, view.dims[0], view.broadcast_size, view.result)
-
-
-def _broadcast_source(wg_map: WgMap | None, view: Any) -> WgMap | None:
-    (dim,) = view.dims
-    return _narrowed(wg_map, dim, view.broadcast_size, shape_of(view.value)[dim])
-
-
-def _narrowed(wg_map: WgMap | None, dim: int, group: int | None, size: int) -> WgMap | None:
-    """The map of a vector with one element for each group of `group` elements along a dimension; None is all elements.
-
-    `size` is the extent of this dimension. If groups cross the bounds of parts, each subgroup has the whole dimension.
+    One of the two has an element for each group of elements of the other along a dimension, or for all of them. If
+    groups cross the bounds of parts, each subgroup has the whole dimension.
     """
     if wg_map is None:
         return None
-    if group is None:
-        return _with(wg_map, dim, 1)
-    data = wg_map.sg_data[dim]
-    return _with(wg_map, dim, size if data % group else data // group)
-
-
-def _widened(wg_map: WgMap | None, dim: int, group: int | None, wide: ir.Value) -> WgMap | None:
-    """The map of `wide`, in which a group of elements, or a whole dimension, corresponds to one element."""
-    if wg_map is None:
-        return None
-    if group is not None:
-        return _with(wg_map, dim, wg_map.sg_data[dim] * group)
-    size, layout = shape_of(wide)[dim], wg_map.sg_layout[dim]
-    return _with(wg_map, dim, size // layout if size % layout == 0 else size)
+    (dim,), reduces = view.dims, isinstance(view, ReductionOp)
+    group = view.reduction_size if reduces else view.broadcast_size
+    size, data, layout = shape_of(to)[dim], wg_map.sg_data[dim], wg_map.sg_layout[dim]
+    if reduces == (to == view.result):
+        data = 1 if group is None else size if data % group else data // group
+    elif group is not None:
+        data *= group
+    else:
+        data = size // layout if size % layout == 0 else size
+    return WgMap(wg_map.sg_layout, tuple(data if i == dim else n for i, n in enumerate(wg_map.sg_data)))

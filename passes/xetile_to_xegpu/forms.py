@@ -199,7 +199,8 @@ class Forms:
             return LoadForm()
         (rows, columns), pack = form.tile.shape, vnni_factor(form.tile.bits)
         users = [u.owner.operation for u in op.results[0].uses]
-        transposed = bool(users) and all(_is_transpose(o) for o in users)
+        views = [o.opview for o in users]
+        transposed = bool(users) and all(isinstance(v, TransposeOp) and v.permutation == (1, 0) for v in views)
         depth = columns if transposed else rows
         products = map(_feeds_products, [o.results[0] for o in users] if transposed else [op.results[0]])
         return LoadForm(pack > 1 and depth % pack == 0 and all(products), transposed)
@@ -211,10 +212,6 @@ def is_padded(view: Any) -> bool:
         return False
     number = number_of(view.padding)
     return number != 0 or math.copysign(1, number) < 0
-
-
-def _is_transpose(op: ir.Operation) -> bool:
-    return isinstance(op.opview, TransposeOp) and op.opview.permutation == (1, 0)
 
 
 def _feeds_products(value: ir.Value) -> bool:

@@ -320,7 +320,7 @@ def store(d: Distribution, view: Any) -> list[ir.Value]:
     if first is None:
         return act()
     if updates and is_used(view.result):
-        return d.subgroup.by_first(act, element_of(view.value), own, view.operation)
+        return d.subgroup.shared(act, element_of(view.value), own, own, view.operation)
     if_(first, [], lambda: act()[:0])
     return values if updates else []
 

@@ -122,7 +122,7 @@ class Subgroup:
         """The subgroup's parts of a value under another distribution."""
         listed = copies(have, want)
         if listed is None:
-            return self._through_memory(parts, have, want, user)
+            return self.shared(lambda: parts, element_of(parts[0]), have, want, user)
         found = []
         for needed in listed:
             if len(needed) == 1:
@@ -139,20 +139,9 @@ class Subgroup:
         """The subgroup's parts of a value that is cast to another shape."""
         if _same_elements(have, want):
             return [build.shape_cast(p, want.data) for p in parts]
-        return self._through_memory(parts, have, want, user)
+        return self.shared(lambda: parts, element_of(parts[0]), have, want, user)
 
-    def by_first(
-        self, act: Callable[[], Sequence[ir.Value]], element: ir.Type, own: WgTiles, user: ir.Operation
-    ) -> list[ir.Value]:
-        """The results of `act`, executed by the first of the subgroups that own the same parts, for all of them."""
-        return self._shared(act, element, own, own, user)
-
-    def _through_memory(
-        self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation
-    ) -> list[ir.Value]:
-        return self._shared(lambda: parts, element_of(parts[0]), have, want, user)
-
-    def _shared(
+    def shared(
         self,
         make: Callable[[], Sequence[ir.Value]],
         held: ir.Type,
@@ -160,11 +149,16 @@ class Subgroup:
         want: WgTiles,
         user: ir.Operation,
     ) -> list[ir.Value]:
-        """Exchange parts through shared local memory; the first of the subgroups that own a part writes it."""
+        """Exchange parts through shared local memory.
+
+        Args:
+            make: gives the parts; only the first of the subgroups that own the same ones executes it, and writes them.
+            held: their element type.
+        """
         if 1 in (len(have.shape), len(want.shape)):
             # A vector of one dimension is stored as a matrix of one row.
             rows, wanted = _as_row(have), _as_row(want)
-            found = self._shared(lambda: [build.shape_cast(p, rows.data) for p in make()], held, rows, wanted, user)
+            found = self.shared(lambda: [build.shape_cast(p, rows.data) for p in make()], held, rows, wanted, user)
             return [build.shape_cast(f, want.data) for f in found]
         element = _in_memory(held)
         kind = ir.MemRefType.get(have.shape, element, memory_space=ir.Attribute.parse("3"))

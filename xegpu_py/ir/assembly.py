@@ -484,13 +484,9 @@ def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable
     raise meant or worst or cursor.expected(op.OPERATION_NAME)
 
 
-def _lacks_types(op: type[Operation], parsed: ParsedOp) -> bool:
-    return any(g.name not in parsed.types and g.fixed is None for g in (*op.spec.operands, *op.spec.results))
-
-
 def _complete(op: type[Operation], parsed: ParsedOp, start: int) -> None:
     """Fill in the types that the text need not give, and check what can be told from the text."""
-    if _lacks_types(op, parsed):
+    if any(g.name not in parsed.types and g.fixed is None for g in (*op.spec.operands, *op.spec.results)):
         try:
             inferred = op.infer(parsed)
         except ValueError as e:

@@ -18,7 +18,7 @@ class Emitter(Protocol):
 
 
 class TypeConstraint:
-    """A set of types.
+    """A set of types; this one is the set of all types.
 
     Attributes:
         summary: what to call a type of the set, for diagnostics and reference pages.
@@ -53,10 +53,6 @@ class OneOf(TypeConstraint):
     @classmethod
     def irdl(cls, emitter: Emitter) -> str:
         return emitter.any_of([emitter.constraint(f"irdl.is {name}") for name in cls.names])
-
-
-class AnyType(TypeConstraint):
-    """Every type."""
 
 
 class Vector(TypeConstraint):
@@ -113,7 +109,7 @@ def alternatives(annotation: Any) -> tuple[type[TypeConstraint], ...]:
         TypeError: if something else than constraints stands there.
     """
     members = get_args(annotation) if get_origin(annotation) in (UnionType, Union) else (annotation,)
-    found = tuple(AnyType if m is Any else m for m in members)
+    found = tuple(TypeConstraint if m is Any else m for m in members)
     for m in found:
         if not (isinstance(m, type) and issubclass(m, TypeConstraint)):
             raise TypeError(f"{m!r} is not a type constraint")

@@ -111,12 +111,6 @@ class Dialect:
         return check
 
     @classmethod
-    def type_named(cls, mnemonic: str) -> type[Type] | None:
-        """The type of this name with sigil and namespace, such as `!xegpu.nbarrier`."""
-        owner, _, name = mnemonic.partition(".")
-        return cls.types.get(name) if owner == f"!{cls.name}" else None
-
-    @classmethod
     def function(cls, name: str) -> Any:
         """The building function of the op `name`: for use as a dialect module's `__getattr__`.
 

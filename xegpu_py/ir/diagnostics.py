@@ -61,7 +61,10 @@ class Diagnostic(Struct, frozen=True):
 
         With `color` it has the terminal's escape sequences, in the colours of LLVM's tools.
         """
-        paint = _paint if color else _plain
+
+        def paint(text: str, parameters: str) -> str:
+            return f"\x1b[{parameters}m{text}\x1b[0m" if color else text
+
         out = []
         for d in self.flat():
             message = d.message if d.severity == "note" else paint(d.message, _BOLD)
@@ -71,14 +74,6 @@ class Diagnostic(Struct, frozen=True):
                 shown, caret = _excerpt(line, d.position.column)
                 out += [shown, caret[:-1] + paint(caret[-1], _CARET)]
         return "\n".join(out)
-
-
-def _paint(text: str, parameters: str) -> str:
-    return f"\x1b[{parameters}m{text}\x1b[0m"
-
-
-def _plain(text: str, parameters: str) -> str:
-    return text
 
 
 def _find_line(position: Position, sources: Sequence[Lines]) -> str | None:

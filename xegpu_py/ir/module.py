@@ -260,11 +260,8 @@ def _from_mlir(info: Any, printer: Printer, rewritten: Rewritten | None) -> Diag
         offset = rewritten.source_offset(where.line, where.column) if where.line else 0
         where = source.position(offset)
     notes = tuple(_from_mlir(n, printer, rewritten) for n in info.notes)
-    return Diagnostic("error" if not info.message else _severity(info), printer.rewrite(info.message), where, notes)
-
-
-def _severity(info: Any) -> Any:
-    return str(info.severity).rpartition(".")[2].lower()
+    severity: Any = str(info.severity).rpartition(".")[2].lower() if info.message else "error"
+    return Diagnostic(severity, printer.rewrite(info.message), where, notes)
 
 
 __all__ = ["Module", "Position", "from_mlir", "parse", "parse_source", "print_op"]

@@ -22,6 +22,8 @@ from mlir import ir
 from mlir.dialects import arith, vector
 from msgspec import Struct, field
 
+from xegpu_py.ir.numbers import number_attribute
+
 _EXTRACT, _INSERT = "vector.extract_strided_slice", "vector.insert_strided_slice"
 _NEVER_FOLDED = ("xegpu.", "xetile.", "visa.", "iree_vector_ext.", "gpu.", "memref.load", "vector.transfer_read")
 """Prefixes of the names of ops whose results upstream's passes never replace by other vectors."""
@@ -139,8 +141,7 @@ def _cut(op: ir.Operation, cuts: Sequence[Sequence[int]], function: _Function) -
     rank = len(kind.shape)
     bounds = [[first, *inner, first + size] for inner, (first, size) in zip(cuts, box)]
     with ir.InsertionPoint(op), op.location:
-        zero = ir.Attribute.parse(f"dense<{_zero(kind.element_type)}> : {kind}")
-        made: ir.Value = arith.constant(kind, zero)
+        made: ir.Value = arith.constant(kind, number_attribute(kind, 0))
         for part in product(*(pairwise(b) for b in bounds)):
             offsets, sizes = [low for low, _ in part], [high - low for low, high in part]
             piece = ir.VectorType.get(sizes, kind.element_type)
@@ -153,9 +154,3 @@ def _cut(op: ir.Operation, cuts: Sequence[Sequence[int]], function: _Function) -
     users = [u.owner.operation for u in made.uses]
     function.extracts += [u for u in users if u.name == _EXTRACT]
     op.erase()
-
-
-def _zero(element: ir.Type) -> str:
-    if str(element) == "i1":
-        return "false"
-    return "0.0" if isinstance(element, ir.FloatType) else "0"

@@ -103,7 +103,8 @@ def _broken_type(view: Operation, types: tuple[ir.Type, ...], valid: set[Any]) -
         if (view.dialect_class, ir_type) in valid:
             continue
         text = str(ir_type)
-        cls = view.dialect_class.type_named(text.partition("<")[0])
+        owner, _, name = text.partition("<")[0].partition(".")
+        cls = view.dialect_class.types.get(name) if owner == f"!{view.dialect_class.name}" else None
         problem = cls.decode(text).problem() if cls else None
         if problem:
             return problem, ()

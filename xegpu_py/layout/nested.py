@@ -155,22 +155,6 @@ class NestedLayout:
         """The shape of a thread's vector with the batches, outers and elements of each dimension joined."""
         return tuple(map(math.prod, zip(self.batch_tile, self.outer_tile, self.element_tile)))
 
-    def virtual_subgroup_ids(self, ids: ArrayLike) -> list[Ints]:
-        """In each dimension, `(id // subgroup_stride) % subgroup_tile`; 0 where the stride is 0."""
-        return self.subgroups.virtual(ids)
-
-    def virtual_thread_ids(self, ids: ArrayLike) -> list[Ints]:
-        """In each dimension, `(id // thread_stride) % thread_tile`; 0 where the stride is 0."""
-        return self.threads.virtual(ids)
-
-    def subgroup_ids(self, virtual: Sequence[ArrayLike]) -> Ints:
-        """The least subgroup id of virtual ids, one array for each dimension."""
-        return self.subgroups.ids(virtual)
-
-    def thread_ids(self, virtual: Sequence[ArrayLike]) -> Ints:
-        """The least lane id of virtual ids, one array for each dimension."""
-        return self.threads.ids(virtual)
-
     def _present(self, subgroups: int | None, threads: int | None) -> tuple[int, int]:
         """The numbers of subgroups and lanes; by default as many as the layout needs."""
         return (

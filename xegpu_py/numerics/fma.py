@@ -6,13 +6,14 @@ Source: IEEE 754-2019, 5.4.1: fusedMultiplyAdd rounds the exact a * b + c once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from xegpu_py.numerics.convert import convert
 from xegpu_py.numerics.formats import BF, DF, HF, TYPES, Array, F, as_format, bits_of, canonical
-from xegpu_py.numerics.rounding import ExactSum, fma_f32, round_to_odd
+from xegpu_py.numerics.rounding import ExactSum, round_to_odd
 
 # Elements of a block, small enough that temporaries stay in the caches.
 _BLOCK = 1 << 13
@@ -140,10 +141,6 @@ def _fast_f(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
     return canonical(result, F), np.flatnonzero(doubtful)
 
 
-def _exact_f(x: Array, y: Array, z: Array) -> Array:
-    return canonical(fma_f32(x.astype(np.float64) * y, z), F)
-
-
 def _fast_hf(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
     # A product has at most 22 significant bits, and none below 2**-48: it is exact.
     total = widen_hf(x)
@@ -163,17 +160,10 @@ def _fast_bf(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
     return narrow_bf(single), np.flatnonzero(single.view(np.int32) & 0xFFFF == 0x8000)
 
 
-def _exact_hf(x: Array, y: Array, z: Array) -> Array:
-    return convert(_wide_odd(x, y, z), "df", "hf")
-
-
-def _exact_bf(x: Array, y: Array, z: Array) -> Array:
-    return convert(_wide_odd(x, y, z), "df", "bf")
-
-
-def _wide_odd(x: Array, y: Array, z: Array) -> Array:
-    """Results in f64, rounded to odd; f64 has more than two bits beyond those of hf and bf."""
-    return _odd_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64))
+def _exact_narrow(x: Array, y: Array, z: Array, fmt: str) -> Array:
+    """Results of hf, bf and f: rounded to odd in f64, which has more than two bits beyond theirs, and rounded again."""
+    odd = _odd_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64))
+    return convert(odd, "df", fmt)
 
 
 def _fast_df(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
@@ -203,8 +193,8 @@ def _exact_df(x: Array, y: Array, z: Array) -> Array:
 _Fast = Callable[[Array, Array, Array], tuple[Array, Array]]
 _Exact = Callable[[Array, Array, Array], Array]
 _STEPS: dict[str, tuple[_Fast, _Exact]] = {
-    "hf": (_fast_hf, _exact_hf),
-    "bf": (_fast_bf, _exact_bf),
-    "f": (_fast_f, _exact_f),
+    "hf": (_fast_hf, partial(_exact_narrow, fmt="hf")),
+    "bf": (_fast_bf, partial(_exact_narrow, fmt="bf")),
+    "f": (_fast_f, partial(_exact_narrow, fmt="f")),
     "df": (_fast_df, _exact_df),
 }

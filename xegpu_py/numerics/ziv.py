@@ -10,7 +10,7 @@ Source: A. Ziv, "Fast evaluation of elementary mathematical functions with corre
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import frexp, isqrt
 
 from xegpu_py.numerics.formats import Format
@@ -87,14 +87,6 @@ def _log(x: float, precision: int) -> Enclosure:
     return value - _ERROR, value + _ERROR, -bits
 
 
-def _sin(x: float, precision: int) -> Enclosure:
-    return _circular(x, precision, 0)
-
-
-def _cos(x: float, precision: int) -> Enclosure:
-    return _circular(x, precision, 1)
-
-
 def _circular(x: float, precision: int, quarters: int) -> Enclosure:
     """The sine of `x` and some multiples of pi/2."""
     bits = precision + _GUARD
@@ -123,8 +115,8 @@ def _rsqrt(x: float, precision: int) -> Enclosure:
 ENCLOSURES: dict[str, Callable[[float, int], Enclosure]] = {
     "exp": _exp,
     "log": _log,
-    "sin": _sin,
-    "cos": _cos,
+    "sin": partial(_circular, quarters=0),
+    "cos": partial(_circular, quarters=1),
     "rsqrt": _rsqrt,
 }
 """Enclosures of each function of a number, to about so many bits of the value or after its binary point."""

@@ -9,7 +9,7 @@ is `X.64` in assembly and `%X[64]` in the dialect, where a dot would be part of 
 from __future__ import annotations
 
 import re
-import struct
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Protocol
 
@@ -107,13 +107,6 @@ def _integer(cursor: Cursor) -> int | None:
     return -_number(m[2]) if m[1] else _number(m[2])
 
 
-def _need_integer(cursor: Cursor) -> int:
-    value = _integer(cursor)
-    if value is None:
-        raise cursor.expected("an integer")
-    return value
-
-
 def read_immediate(cursor: Cursor) -> Immediate | None:
     """A constant such as `0x10:d`, `-1:w`, `1.5:f` or `0x3f800000:f`; None where there is none.
 
@@ -149,12 +142,6 @@ def write_immediate(value: Immediate) -> str:
     if fmt.kind == "s" and value.bits >> (fmt.bits - 1):
         return f"{value.bits - (1 << fmt.bits)}:{value.type}"
     return f"{value.bits:#x}:{value.type}"
-
-
-def float_immediate(number: float, type_name: str = "f") -> Immediate:
-    """The constant of a number in type f or df."""
-    bits = struct.pack("<f" if type_name == "f" else "<d", number)
-    return Immediate(int.from_bytes(bits, "little"), type_name)
 
 
 def _pair(cursor: Cursor) -> tuple[int, int] | None:
@@ -244,24 +231,20 @@ def _read_scalar(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Opera
 def _read_address(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     var = need_name(cursor, notation)
     offset = notation.offset(cursor)
-    plus = 0
-    if cursor.accept("+") or cursor.at("-"):
-        plus = _need_integer(cursor)
+    plus = _integer(cursor) if cursor.accept("+") or cursor.at("-") else 0
+    if plus is None:
+        raise cursor.expected("an integer")
     return Address(var, offset, plus)
 
 
-def _read_flag(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
-    return Flag(need_name(cursor, notation, "a predicate"))
-
-
-_READERS = {
+_READERS: dict[str, Callable[[OperandSpec, Cursor, Notation], Operand]] = {
     "dst": _read_destination,
     "src": _read_source,
     "raw": _read_raw,
     "vector": _read_vector,
     "scalar": _read_scalar,
     "address": _read_address,
-    "flag": _read_flag,
+    "flag": lambda slot, cursor, notation: Flag(need_name(cursor, notation, "a predicate")),
 }
 
 

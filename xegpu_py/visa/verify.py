@@ -251,7 +251,9 @@ def _type_problem(slot: OperandSpec, inst: Instruction) -> Problem:
             return (f"operand '{slot.name}' cannot be a constant of bf", "use one of f")
         return None
     if isinstance(value, Flag):
-        return _flag_problem(slot, value, inst)
+        if not isinstance(value.var, Predicate):
+            return (f"operand '{slot.name}' is '{value.var.name}', which is not a predicate",)
+        return None if slot.all_bits else _bits_problem(value.var, inst)
     if value.var is None:
         return None
     if not isinstance(value.var, Variable):
@@ -270,12 +272,6 @@ def _reach_problem(slot: OperandSpec, inst: Instruction, target: Target) -> Prob
     if isinstance(value, (Region, Destination)):
         return _region_problem(slot, value, 1 if slot.kind == "scalar" else inst.exec_size, target)
     return _extent_problem(slot, value, inst, target)
-
-
-def _flag_problem(slot: OperandSpec, value: Flag, inst: Instruction) -> Problem:
-    if not isinstance(value.var, Predicate):
-        return (f"operand '{slot.name}' is '{value.var.name}', which is not a predicate",)
-    return None if slot.all_bits else _bits_problem(value.var, inst)
 
 
 def _bits_problem(predicate: Predicate, inst: Instruction) -> Problem:

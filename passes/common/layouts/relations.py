@@ -113,17 +113,12 @@ def _transpose(op: ir.Operation) -> list[Slot]:
     return [Slot(op.results[0], tuple(integers(op.attributes["permutation"]))), _used(op, 0)]
 
 
-def unit_dims_dropped(value: ir.Value) -> list[int]:
-    """The dimensions of a vector that are larger than 1."""
-    return [i for i, n in enumerate(shape_of(value)) if n != 1]
-
-
 @_RELATIONS("vector.shape_cast")
 def _shape_cast(op: ir.Operation) -> list[Slot] | None:
     """Relate the vectors of a cast that adds or drops dimensions of size 1."""
     slots = []
     for value, use in ((op.results[0], None), (op.operands[0], (op, 0))):
-        kept = unit_dims_dropped(value)
+        kept = [i for i, n in enumerate(shape_of(value)) if n != 1]
         slots.append(Slot(value, tuple(kept.index(i) if i in kept else -1 for i in _identity(value)), use))
     sizes = [[shape_of(s.value)[i] for i, d in enumerate(s.dims) if d >= 0] for s in slots]
     return slots if sizes[0] == sizes[1] else None

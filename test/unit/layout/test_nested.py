@@ -73,7 +73,7 @@ def test_example_of_the_specification_element_by_element():
 def test_subgroup_ids_of_the_specification():
     layout = NestedLayout((4, 2), (1, 1), (1, 1), (1, 1), (1, 1), (1, 4), (0, 0))
     grid = np.indices((4, 2))
-    assert layout.subgroup_ids(grid).ravel().tolist() == [0, 4, 1, 5, 2, 6, 3, 7]
+    assert layout.subgroups.ids(grid).ravel().tolist() == [0, 4, 1, 5, 2, 6, 3, 7]
     assert layout.owners().subgroup.ravel().tolist() == [0, 4, 1, 5, 2, 6, 3, 7]
     assert layout.owners(subgroups=4).subgroup.ravel().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert layout.part_shape(subgroups=4) == (2, 1, 1, 1, 1, 1, 1)
@@ -127,14 +127,11 @@ def test_position_is_row_major_over_batches_outers_and_elements(layout):
 
 @given(layouts())
 def test_virtual_ids_and_ids_are_inverse(layout):
-    for ids, virtual_of, ids_of in (
-        (layout.subgroups, layout.virtual_subgroup_ids, layout.subgroup_ids),
-        (layout.threads, layout.virtual_thread_ids, layout.thread_ids),
-    ):
+    for ids in (layout.subgroups, layout.threads):
         grid = np.indices(ids.tile)
-        assert all(np.array_equal(a, b) for a, b in zip(virtual_of(ids_of(grid)), grid))
+        assert all(np.array_equal(a, b) for a, b in zip(ids.virtual(ids.ids(grid)), grid))
         every = np.arange(ids.period)
-        again = ids_of(virtual_of(every))
+        again = ids.ids(ids.virtual(every))
         assert (again <= every).all()
         if ids.period == math.prod(ids.tile):
             assert np.array_equal(again, every)
