@@ -1,8 +1,8 @@
-"""Functions that are short formulas of other functions, written once for arrays and for ops of the IR.
+"""Functions that are short formulas of other functions, written once for arrays, ops of the IR and instructions.
 
 Each formula computes with `Number`s, whose operators call a function `apply` with the name of an MLIR op. `evaluate`
-applies ops to float32 arrays; a pass applies them by making ops. Each op rounds once, to f32. docs/numerics.md states
-the formulas and their measured errors.
+applies ops to float32 arrays; a pass applies them by making ops or instructions. Each op rounds once, to f32.
+docs/numerics.md states the formulas and their measured errors.
 """
 
 from __future__ import annotations
@@ -14,13 +14,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xegpu_py.numerics import functions
-from xegpu_py.numerics.elementary import cos, div, exp, log, round_even, sin, sqrt
-from xegpu_py.numerics.formats import Array
+from xegpu_py.numerics import elementary
+from xegpu_py.numerics.elementary import div, round_even, round_zero, sqrt
+from xegpu_py.numerics.fma import fma
+from xegpu_py.numerics.formats import Array, F, canonical
 
 Apply = Callable[..., Any]
-"""Applies an op of a name to values; floats are constants. "olt" and its likes are predicates of arith.cmpf."""
+"""Applies an op of a name to values; floats are constants. "olt" and its likes are predicates of arith.cmpf.
 
+Only formulas of `ALGORITHMS` also use "fms" (a product less a number, rounded once), "signbit", and "not".
+"""
+
+LOG2_E = 1.4426950408889634
+LN_2 = 0.6931471805599453
+
+_ERF_SLOPE = 0.3275911
+_ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+"""Abramowitz and Stegun 7.1.26, from the leading coefficient down."""
 _ATAN = (-0.0607885, 0.10594273, -0.14243628, 0.19998479, -0.33333315)
 """(atan(t) / t - 1) / t^2 as a polynomial of t^2 for t below tan(pi/8): a minimax fit, with an error below 1e-9."""
 _ASIN = (0.04221855, 0.02414761, 0.0454771, 0.07495242, 0.16666754)
@@ -80,9 +90,25 @@ class Number:
     def __gt__(self, other: Number | float) -> Number:
         return self.of("ogt", other)
 
+    def __ge__(self, other: Number | float) -> Number:
+        return self.of("oge", other)
+
+    def __and__(self, other: Number) -> Number:
+        return self.of("arith.andi", other)
+
+    def __or__(self, other: Number) -> Number:
+        return self.of("arith.ori", other)
+
+    def __invert__(self) -> Number:
+        return self.of("not")
+
     def same(self, other: Number | float) -> Number:
         """Whether two numbers are equal."""
         return self.of("oeq", other)
+
+    def differs(self, other: Number | float) -> Number:
+        """Whether two numbers are not equal."""
+        return self.of("une", other)
 
     def choose(self, a: Number | float, b: Number | float) -> Number:
         """`a` where this truth value holds, else `b`."""
@@ -103,6 +129,95 @@ class Number:
     def times_one_plus(self, series: Number) -> Number:
         """This number times (1 + series), with two roundings."""
         return series.of("math.fma", self, self)
+
+
+def exp(x: Number) -> Number:
+    """2 to the power x log2(e), corrected to first order by the rounding errors of that product and of the constant."""
+    high = float(np.float32(LOG2_E))
+    scaled = x * high
+    lost = x.of("math.fma", LOG2_E - high, x.of("fms", high, scaled))
+    power = scaled.of("math.exp2")
+    corrected = (power * LN_2).of("math.fma", lost, power)
+    # Infinities, overflow and underflow have no correction.
+    return corrected.same(corrected).choose(corrected, power)
+
+
+def log(x: Number) -> Number:
+    """log2(x) times ln(2)."""
+    return x.of("math.log2") * LN_2
+
+
+def log10(x: Number) -> Number:
+    """log2(x) times log10(2)."""
+    return x.of("math.log2") * math.log10(2)
+
+
+def log1p(x: Number) -> Number:
+    """ln(u) (x / (u - 1)) with u = 1 + x; x itself where u is 1 or infinite."""
+    u = x + 1.0
+    base = log(u)
+    step = u + -1.0
+    found = base * (x / step)
+    return (step.differs(0.0) & step.differs(math.inf)).choose(found, x)
+
+
+def expm1(x: Number) -> Number:
+    """(y - 1) x / ln(y) with y = exp(x); y - 1 where |x| is not below 1, and x itself where y is 1."""
+    y = exp(x)
+    step = y + -1.0
+    divisor = log(y)
+    found = (abs(x) < 1.0).choose((step * x) / divisor, step)
+    return step.differs(0.0).choose(found, x)
+
+
+def tanh(x: Number) -> Number:
+    """sign(x) (1 - 2 / (exp(2 |x|) + 1)); for |x| < 0.25 the first five terms of Taylor's series."""
+    size = abs(x)
+    below = 1.0 / (exp(size + size) + 1.0)
+    large = below.of("math.fma", -2.0, 1.0).signed(x)
+    square = x * x
+    series = square.polynomial((62 / 2835, -17 / 315, 2 / 15, -1 / 3))
+    return (size < 0.25).choose((series * square).of("math.fma", x, x), large)
+
+
+def erf(x: Number) -> Number:
+    """Abramowitz and Stegun 7.1.26 from |x| = 0.5 on; below, the first seven terms of Maclaurin's series."""
+    size, square = abs(x), x * x
+    t = 1.0 / size.of("math.fma", _ERF_SLOPE, 1.0)
+    tail = (t.polynomial(_ERF) * t) * (square * -LOG2_E).of("math.exp2")
+    large = (1.0 - tail).signed(x)
+    c = 2 / math.sqrt(math.pi)
+    terms = tuple(c * (-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(7))
+    return (size < 0.5).choose(square.polynomial(terms[::-1]) * x, large)
+
+
+def powf(x: Number, y: Number) -> Number:
+    """2 to the power y log2(|x|), with the sign and the special values of C's pow."""
+    size = abs(x)
+    found = (y * size.of("math.log2")).of("math.exp2")
+    # pow(1, y) and pow(x, 0) are 1, also for NaN; pow(-1, inf) is 1.
+    certain = (y.same(0.0) | x.same(1.0)) | (size.same(1.0) & abs(y).same(math.inf))
+    found = certain.choose(1.0, found)
+    half = y * 0.5
+    integral = y.of("math.trunc").same(y)
+    odd = integral & half.of("math.trunc").differs(half)
+    found = found * (odd & x.of("signbit")).choose(-1.0, 1.0)
+    # A negative base with a fractional exponent is NaN, except for -0 and negative infinity.
+    undefined = ((x < 0.0) & (size < math.inf)) & ~integral
+    return undefined.choose(math.nan, found)
+
+
+def round_away(x: Number) -> Number:
+    """The nearest integral number; ties go away from zero."""
+    whole = x.of("math.trunc")
+    return (abs(x - whole) >= 0.5).choose(whole + x._after("math.copysign", 1.0), whole)
+
+
+ALGORITHMS: dict[str, Callable[..., Number]] = {
+    **{f"math.{f.__name__}": f for f in (exp, log, log10, log1p, expm1, tanh, erf, powf)},
+    "math.round": round_away,
+}
+"""The formulas of the functions that are lowered to instructions as they are."""
 
 
 def tan(x: Number) -> Number:
@@ -225,46 +340,54 @@ def erfc(x: Number) -> Number:
 EXPANSIONS: dict[str, Callable[..., Number]] = {
     f"math.{f.__name__}": f for f in (tan, sinh, cosh, asinh, acosh, atanh, cbrt, atan, atan2, asin, acos, erfc)
 }
-"""The formula of each op."""
+"""The formulas of the functions that `xegpu-legalize` expands to other ops."""
 
+_SIGN = np.uint32(0x80000000)
 _OPS: dict[str, Callable[..., Array]] = {
-    "arith.addf": functions.add,
-    "arith.subf": lambda a, b: functions.add(a, -b),
-    "arith.mulf": functions.multiply,
+    "arith.addf": lambda a, b: canonical(np.array(a + b), F),
+    "arith.subf": lambda a, b: canonical(np.array(a - b), F),
+    "arith.mulf": lambda a, b: canonical(np.array(a * b), F),
     "arith.divf": lambda a, b: div(a, b, "f"),
     "arith.minimumf": np.minimum,
     "arith.select": np.where,
-    "math.fma": functions.multiply_add,
+    "math.fma": lambda a, b, c: fma(a, b, c, "f"),
     "math.absf": np.abs,
-    "math.copysign": lambda a, b: functions.with_sign(np.abs(a), b),
+    "math.copysign": lambda a, b: ((a.view(np.uint32) & ~_SIGN) | (b.view(np.uint32) & _SIGN)).view(np.float32),
     "math.sqrt": lambda a: sqrt(a, "f"),
-    "math.sin": lambda a: sin(a, "f"),
-    "math.cos": lambda a: cos(a, "f"),
-    "math.exp2": lambda a: exp(a, "f"),
-    "math.log2": lambda a: log(a, "f"),
+    "math.sin": lambda a: elementary.sin(a, "f"),
+    "math.cos": lambda a: elementary.cos(a, "f"),
+    "math.exp2": lambda a: elementary.exp(a, "f"),
+    "math.log2": lambda a: elementary.log(a, "f"),
     "math.roundeven": lambda a: round_even(a, "f"),
-    "math.exp": functions.natural_exp,
-    "math.expm1": functions.expm1,
-    "math.log": functions.natural_log,
-    "math.log1p": functions.log1p,
-    "math.erf": functions.erf,
+    "math.trunc": lambda a: round_zero(a, "f"),
+    "fms": lambda a, b, c: fma(a, b, -c, "f"),
+    "signbit": np.signbit,
     "oeq": np.equal,
+    "une": np.not_equal,
     "olt": np.less,
     "ogt": np.greater,
+    "oge": np.greater_equal,
+    "arith.andi": np.logical_and,
+    "arith.ori": np.logical_or,
+    "not": np.logical_not,
 }
 
 
 def _on_arrays(name: str, *operands: Any) -> Array:
+    if name in ALGORITHMS:
+        return evaluate(name, *operands)
     with np.errstate(all="ignore"):
         return np.asarray(_OPS[name](*(np.float32(v) if isinstance(v, float) else v for v in operands)))
 
 
 def evaluate(name: str, *operands: npt.ArrayLike) -> Array:
-    """A function of `EXPANSIONS` of float32 arrays of one shape.
+    """A function of `EXPANSIONS` or `ALGORITHMS` of float32 arrays of one shape; NaN results are canonical.
+
+    Those of `erf` and `tanh` have the argument's sign.
 
     Args:
         name: the MLIR op, such as "math.sinh".
     """
     numbers = [Number(np.asarray(v, np.float32), _on_arrays) for v in operands]
-    found: Array = EXPANSIONS[name](*numbers).value
+    found: Array = (EXPANSIONS.get(name) or ALGORITHMS[name])(*numbers).value
     return found

@@ -1,7 +1,7 @@
 """`math`: functions of numbers, element by element.
 
 Source: docs/numerics.md. Functions with a vISA instruction are rounded once; the others are the algorithms of
-`numerics.functions`. bf16 and eight-bit floats are computed in f32 and rounded again; so is f16 for the algorithms.
+`numerics.expansions`. bf16 and eight-bit floats are computed in f32 and rounded again; so is f16 for the algorithms.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from xegpu_py import numerics
-from xegpu_py.numerics import expansions, functions
+from xegpu_py.numerics import expansions
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.arith import maximumf, minimumf, rounded, wide_floats, with_bits
 from xegpu_py.reference.elements import Element, element_of, to_float
@@ -62,25 +62,7 @@ def _instruction(name: str, element: Element, a: Array) -> Array:
     return _by_single(lambda x: function(x, "f"), element, a)
 
 
-_ALGORITHMS: dict[str, Callable[..., Array]] = {
-    "math.exp": functions.natural_exp,
-    "math.log": functions.natural_log,
-    "math.log10": functions.log10,
-    "math.log1p": functions.log1p,
-    "math.expm1": functions.expm1,
-    "math.tanh": functions.tanh,
-    "math.erf": functions.erf,
-    "math.powf": functions.power,
-}
-
-
-@evaluates(*_ALGORITHMS)
-def algorithm(node: Node, *operands: Array) -> Array:
-    """A function that is a documented algorithm of f32 operations."""
-    return _by_single(_ALGORITHMS[node.name], node.element, *operands)
-
-
-@evaluates(*expansions.EXPANSIONS)
+@evaluates(*expansions.EXPANSIONS, *expansions.ALGORITHMS)
 def formula(node: Node, *operands: Array) -> Array:
     """A function that is a documented formula of other functions, in f32."""
     return _by_single(lambda *values: expansions.evaluate(node.name, *values), node.element, *operands)
@@ -98,7 +80,7 @@ def fpowi(node: Node, a: Array, n: Array) -> Array:
 
     def power(x: Array) -> Array:
         exponent = node.operand_kind(1).element.signed(n)
-        found = functions.power(np.abs(x), exponent.astype(np.float32))
+        found = expansions.evaluate("math.powf", np.abs(x), exponent.astype(np.float32))
         odd = (exponent & exponent.dtype.type(1)) != 0
         return np.where(odd, np.copysign(found, x), found).astype(np.float32)
 
@@ -139,7 +121,7 @@ def isnormal(node: Node, a: Array) -> Array:
 def round_(node: Node, a: Array) -> Array:
     """The nearest integral number; ties are rounded away from zero."""
     if node.element.name != "f64":
-        return _by_single(functions.round_away, node.element, a)
+        return _by_single(lambda x: expansions.evaluate("math.round", x), node.element, a)
     x = np.asarray(a)
     whole = np.trunc(x)
     with np.errstate(invalid="ignore"):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.numerics import functions
+from xegpu_py.numerics.expansions import evaluate
 
 SPECIAL = (
     *(0.0, 1.0, 2.0, 3.0, 4.0, 0.5, 1.5, 2.5, 0.75, 1e-3, 16777215.0, 16777216.0, 33554434.0, 3e38, 1e-40),
@@ -40,7 +40,7 @@ def test_special_values(t):
     with np.errstate(all="ignore"):
         exact = np.power(x.astype(np.float64), y.astype(np.float64))
         wanted = exact.astype(DTYPES[t])
-        golden = functions.power(x.astype(np.float32), y.astype(np.float32)).astype(DTYPES[t])
+        golden = evaluate("math.powf", x.astype(np.float32), y.astype(np.float32)).astype(DTYPES[t])
     special = ~np.isfinite(exact) | (exact == 0) | (np.abs(exact) == 1)
     width = f"u{x.itemsize}"
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))

@@ -1,4 +1,4 @@
-"""The algorithms of `numerics.functions` are close to the functions, and kernels compute with them."""
+"""The algorithms of `numerics.expansions` are close to the functions, and kernels compute with them."""
 
 import math
 
@@ -8,16 +8,16 @@ import pytest
 import xegpu_py
 import xegpu_py.runtime.arguments
 from xegpu_py import reference
-from xegpu_py.numerics import functions
+from xegpu_py.numerics.expansions import evaluate
 
 NAMES = {
-    "exp": (functions.natural_exp, math.exp),
-    "log": (functions.natural_log, math.log),
-    "log10": (functions.log10, math.log10),
-    "log1p": (functions.log1p, math.log1p),
-    "expm1": (functions.expm1, math.expm1),
-    "tanh": (functions.tanh, math.tanh),
-    "erf": (functions.erf, math.erf),
+    "exp": math.exp,
+    "log": math.log,
+    "log10": math.log10,
+    "log1p": math.log1p,
+    "expm1": math.expm1,
+    "tanh": math.tanh,
+    "erf": math.erf,
 }
 SPECIAL = [
     0.0,
@@ -50,10 +50,9 @@ def numbers():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_near_the_function(name):
-    function, exact = NAMES[name]
     x = np.abs(np.random.default_rng(1).standard_normal(500).astype(np.float32)) + np.float32(0.01)
-    expected = np.array([exact(float(v)) for v in x])
-    assert np.all(np.abs(function(x) - expected) <= np.maximum(3e-7, 4e-7 * np.abs(expected)))
+    expected = np.array([NAMES[name](float(v)) for v in x])
+    assert np.all(np.abs(evaluate(f"math.{name}", x) - expected) <= np.maximum(3e-7, 4e-7 * np.abs(expected)))
 
 
 @pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
@@ -110,4 +109,4 @@ gpu.module @kernels {{
 def test_exponentials_beyond_the_range():
     """Also arguments whose product with log2(e) is infinite."""
     x = np.array([-3.4e38, -2.7e38, -104, 89, 2.7e38, 3.4e38, -np.inf, np.inf, np.nan], np.float32)
-    np.testing.assert_array_equal(functions.natural_exp(x), [0, 0, 0, np.inf, np.inf, np.inf, 0, np.inf, np.nan])
+    np.testing.assert_array_equal(evaluate("math.exp", x), [0, 0, 0, np.inf, np.inf, np.inf, 0, np.inf, np.nan])
