@@ -15,6 +15,7 @@ from xegpu_py.target import Target
 from xegpu_py.visa.accesses import effects, span_bits
 from xegpu_py.visa.flow import Flow, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.memory import written_back
 from xegpu_py.visa.operands import Destination, Raw, Region, Variable
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.verify import instruction_problem
@@ -165,7 +166,10 @@ class _Whole:
         start, end = access.start + delta, access.end + delta
         new: Raw | Destination | None
         if isinstance(dst, Raw):
-            new = None if start % self._target.grf_bytes else self.places.raw(to, dst.var.type, start, end)
+            grf = self._target.grf_bytes
+            # The result of a message of few lanes has registers beyond those that it writes.
+            fits = start % grf == 0 and start + written_back(inst, self._target) <= -(-end // grf) * grf
+            new = self.places.raw(to, dst.var.type, start, end) if fits else None
         else:
             new = self.places.destination(to, dst.var.type, start, end, dst.stride)
         return inst.replaced(values={**inst.values, "dst": new}) if new else None

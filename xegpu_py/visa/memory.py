@@ -45,6 +45,14 @@ def _address_bytes(inst: Instruction, target: Target) -> int:
     return inst.exec_size * (8 if inst["address_size"] == "a64" else 4)
 
 
+def written_back(inst: Instruction, target: Target) -> int:
+    """The bytes of the registers that belong to a message's result on hardware, at least those that it writes."""
+    shape = inst.values.get("data")
+    if shape is None or shape.transpose or inst.values.get("dst") is None:
+        return 0
+    return int(shape.vector * shape.row_bytes(inst.exec_size, target.grf_bytes))
+
+
 def address_lanes(inst: Instruction, target: Target) -> int:
     """The lanes of whose addresses a message reads registers."""
     data = inst.values.get("data")

@@ -8,6 +8,7 @@ import re
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from xegpu_py.passes.visa_optimize.forward import forward_results
 
 import xegpu_py
 from xegpu_py.engines.access import data_places
@@ -92,6 +93,39 @@ def test_registers_of_a_payload(declared, offset, held):
     ret (M1, 1)
 """
     assert [found for _, _, found in addresses(kernel, "pvc")] == [held]
+
+
+@pytest.mark.parametrize(
+    ("target", "lanes", "size", "forwarded"),
+    [
+        ("pvc", 16, 64, True),
+        ("pvc", 8, 64, False),
+        ("pvc", 8, 32, True),
+        ("dg2", 8, 64, True),
+        ("dg2", 4, 64, False),
+    ],
+)
+def test_loads_are_not_forwarded_to_where_their_registers_reach_too_far(target, lanes, size, forwarded):
+    """A message of few lanes has the registers of 16 (dg2: 8), here more than follow in B."""
+    grf = TARGETS[target].grf_bytes
+    register, half = grf * 8 // size, lanes // 2
+    kernel = f""".version 3.8
+.kernel "k"
+.decl A v_type=G type=uq num_elts=16 align=GRF
+.decl V v_type=G type={"q" if size == 64 else "d"} num_elts={2 * register} align=GRF
+.decl B v_type=G type={"q" if size == 64 else "d"} num_elts={register + lanes} align=GRF
+.kernel_attr Target="cm"
+    mov (M1_NM, {register}) B(0,0)<1> 0x0:w
+    lsc_load.ugm (M1_NM, {lanes}) V:d{size} flat[A]:a64
+    mov (M1_NM, {half}) B(1,0)<1> V(0,0)<1;1,0>
+    mov (M1_NM, {half}) B({1 + half // register},{half % register})<1> V({half // register},{half % register})<1;1,0>
+    lsc_store.ugm (M1_NM, 16) flat[A]:a64 B:d32
+    ret (M1, 1)
+"""
+    (program,) = assembly.read(Source(kernel, "k.visaasm"))
+    found = assembly.write([forward_results(program, TARGETS[target])])
+    assert (f"B.{grf}:d{size}" in found) == forwarded
+    assert (found.count("mov") == 1) == forwarded
 
 
 @pytest.mark.parametrize("optimize", [True, False])
