@@ -153,8 +153,13 @@ def or_truth(rule: Pattern) -> Pattern:
 def _binary(instruction: str) -> Callable[[Lowering, ir.Operation], None]:
     @or_truth
     def rule(low: Lowering, op: ir.Operation) -> None:
-        count, _, name = result_of(low, op)
+        count, element, name = result_of(low, op)
         a, b = _sources(low, op)
+        if element == "index" and count == 1 and instruction in ("add", "mul"):
+            # Shared with the indices of addresses, and computed before loops that do not change it.
+            combine = low.add if instruction == "add" else low.multiply
+            low.set(op, combine(a, b, low.ranges.of(op.results[0])))
+            return
         if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float and instruction in _FOLDED:
             low.set(op, const(_FOLDED[instruction](a.value, b.value), name, count))
             return

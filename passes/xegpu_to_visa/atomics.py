@@ -12,7 +12,7 @@ from xegpu_py.passes.common.registers import register_type, unsigned
 from xegpu_py.passes.xegpu_to_visa.casts import byte_of, half_of
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.memref import address_of, flat, memory
+from xegpu_py.passes.xegpu_to_visa.memref import address_of, memory
 from xegpu_py.passes.xegpu_to_visa.scattered import guards, in_place, lanes_of, padded_row
 from xegpu_py.passes.xegpu_to_visa.scf import assign
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, KnownMask, Mask, Reg
@@ -92,8 +92,8 @@ def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     mem = memory(low, target)
     name, block = register_type(mem.element), op.regions[0].blocks[0]
     size = TYPES[name].bytes
-    at = address_of(low, mem, flat(low, mem, [low.numbers(v) for v in indices]))
-    place = Place(at, 0, 0, atomic_shape(8 * size), mem.slm)
+    at, plus = address_of(low, mem, indices)
+    place = Place(at, 0, plus, atomic_shape(8 * size), mem.slm)
 
     def combine(before: Reg, _: Reg) -> Reg:
         low.values[block.arguments[0]] = before

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from mlir import ir
-from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc
 from xegpu_py.passes.common.messages import block_load, caches_of
 from xegpu_py.passes.common.ranges import join
 from xegpu_py.passes.common.registers import element_bytes, register_type, shape_and_element, unsigned
+from xegpu_py.passes.common.values import defining_op
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lines import load_line, prefetch_line, store_line
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
@@ -166,7 +167,7 @@ def load_nd(low: Lowering, op: ir.Operation) -> None:
     name = register_type(element)
     if len(desc.shape) == 1:
         count = desc.shape[0] * desc.attr.array_length
-        address = _line_address(low, block, desc)
+        address = _line_address(low, view.tdesc)
         low.set(op, load_line(low, address, desc.in_slm, caches_of(op.opview), count, name))
         return
     transposed = list(view.transpose or ()) == [1, 0]
@@ -206,14 +207,13 @@ def _packed(low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, .
     return Reg(result.var, 0, count)
 
 
-def _line_address(low: Lowering, block: Block, desc: TensorDesc) -> Reg:
-    """The address of a one-dimensional block."""
-    size = max(bit_width(desc.element) // 8, 1)
-    offset = block.offsets[0]
-    if block.strides:
-        offset = low.multiply(offset, block.strides[0])
-    at = low.local_address if desc.in_slm else low.address
-    return low.emit.in_registers(at(block.base, offset, size))
+def _line_address(low: Lowering, tdesc: ir.Value) -> tuple[Reg, int]:
+    """The address of a one-dimensional block: one in a register, and the bytes that its messages add to it."""
+    desc, block, op = TensorDesc.of(tdesc), _block(low, tdesc), defining_op(tdesc)
+    made = op is not None and isinstance(op.opview, CreateNdTdescOp)
+    index = low.sum_of(op.opview.offsets[0] if made else block.offsets[0])
+    strides = block.strides or (low.index(1),)
+    return low.element_address(block.base, [index], strides, max(bit_width(desc.element) // 8, 1), desc.in_slm)
 
 
 @pattern("xegpu.store_nd")
@@ -225,7 +225,7 @@ def store_nd(low: Lowering, op: ir.Operation) -> None:
     name = register_type(desc.element)
     value = low.reg(view.value, name)
     if len(desc.shape) == 1:
-        store_line(low, _line_address(low, block, desc), desc.in_slm, caches_of(op.opview, True), value)
+        store_line(low, _line_address(low, op.opview.tdesc), desc.in_slm, caches_of(op.opview, True), value)
         return
     rows, columns = desc.shape[-2:]
     message = BlockShape(bit_width(desc.element), 1, columns, rows)
@@ -262,7 +262,7 @@ def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
         return
     if len(desc.shape) == 1:
         size = desc.shape[0] * desc.attr.array_length * bit_width(desc.element) // 8
-        prefetch_line(low, _line_address(low, block, desc), caches_of(op.opview) or "ca.ca", size)
+        prefetch_line(low, _line_address(low, op.opview.tdesc), caches_of(op.opview) or "ca.ca", size)
         return
     rows, columns = desc.shape[-2:]
     low.emit.emit(

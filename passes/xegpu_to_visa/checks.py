@@ -152,7 +152,7 @@ def _store_line(low: Lowering, to: _Lanes, header: Sequence[Numbers], words: Seq
         emit.apply("mov", "ud", 1, number, into=halves.part(i, 1))
     for i, number in enumerate(words):
         emit.apply("mov", "uq", 1, number, into=Reg(whole.var, HEADER_WORDS + i, 1))
-    store_line(low, to.addresses, False, "", whole, to.guard)
+    store_line(low, (to.addresses, 0), False, "", whole, to.guard)
 
 
 def _bits(low: Lowering, value: ir.Value, lanes: int) -> Numbers:

@@ -182,7 +182,7 @@ class Emitter(Struct):
         def copied() -> Reg:
             return self.apply("mov", here.type, lanes, here, into=Reg(self.variable(here.type, count), 0, lanes))
 
-        return self.once(("payload", here, count), copied, hoists=False)
+        return self.once(("payload", here, count), copied, (here,))
 
     @contextmanager
     def scope(self, is_branch: bool = False) -> Iterator[None]:

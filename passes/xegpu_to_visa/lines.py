@@ -1,4 +1,4 @@
-"""Accesses to consecutive bytes by messages of one lane."""
+"""Accesses to consecutive bytes by messages of one lane. An address is in a register, plus a constant in bytes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Guard, Raw
 
 
-def load_line(low: Lowering, address: Reg, slm: bool, caches: str, count: int, name: str) -> Reg:
+def load_line(low: Lowering, address: tuple[Reg, int], slm: bool, caches: str, count: int, name: str) -> Reg:
     """Load `count` numbers of vISA's type `name`, which one message moves, into new registers."""
     ((_, shape),) = line_pieces(count * TYPES[name].bytes)
     result = low.emit.whole(name, count)
-    low.emit.message("lsc_load", shape, address, slm, caches=caches, dst=low.emit.raw(result))
+    low.emit.message("lsc_load", shape, address[0], slm, offset=address[1], caches=caches, dst=low.emit.raw(result))
     return result
 
 
-def store_line(low: Lowering, address: Reg, slm: bool, caches: str, value: Reg, guard: Guard | None = None) -> None:
+def store_line(
+    low: Lowering, address: tuple[Reg, int], slm: bool, caches: str, value: Reg, guard: Guard | None = None
+) -> None:
     """Store numbers, if the guard's predicate is set."""
     for at, shape in line_pieces(value.count * value.format.bytes):
         start = value.first * value.format.bytes + at
@@ -29,13 +31,14 @@ def store_line(low: Lowering, address: Reg, slm: bool, caches: str, value: Reg, 
         if not whole:
             _move_bytes(low, Reg(value.var, 0, 1), start, piece, 0, size)
         source = Raw(piece.var, start if whole else 0)
-        low.emit.message("lsc_store", shape, address, slm, offset=at, guard=guard, caches=caches, src0=source)
+        to, plus = address
+        low.emit.message("lsc_store", shape, to, slm, offset=plus + at, guard=guard, caches=caches, src0=source)
 
 
-def prefetch_line(low: Lowering, address: Reg, caches: str, size: int) -> None:
+def prefetch_line(low: Lowering, address: tuple[Reg, int], caches: str, size: int) -> None:
     """Prefetch `size` bytes, which one message moves, into the caches."""
     ((_, shape),) = line_pieces(size)
-    low.emit.message("lsc_load", shape, address, caches=caches, dst=Raw(None))
+    low.emit.message("lsc_load", shape, address[0], offset=address[1], caches=caches, dst=Raw(None))
 
 
 def _move_bytes(low: Lowering, source: Reg, source_at: int, to: Reg, to_at: int, size: int) -> None:

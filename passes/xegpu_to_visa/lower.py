@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
@@ -16,7 +16,7 @@ from xegpu_py.passes.common.elements import byte_memref, memref_bits
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.ranges import Bounds, Limits, Ranges
 from xegpu_py.passes.common.registers import INDEX, register_type, shape_and_element
-from xegpu_py.passes.common.values import shape_of
+from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.passes.xegpu_to_visa.emit import ALIGNMENTS, Emitter, const
 from xegpu_py.passes.xegpu_to_visa.values import (
     NARROW,
@@ -44,8 +44,14 @@ from xegpu_py.visa.program import PRINT_BUFFER, Input
 FIRST_INPUT = 64
 """Offset of a kernel's first argument in a thread's payload in bytes: after r0 on every target."""
 
+_MOST_OFFSET = 1 << 18
+"""Constants in bytes below this are added to addresses by messages, which also add those of their own parts."""
+
 _PLACES = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "grid_dim"}
 """The names of the dwords of implicit inputs."""
+
+Sum = tuple[Numbers, int]
+"""An index as the sum of an index and a constant."""
 
 Pattern = Callable[["Lowering", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(
@@ -331,8 +337,8 @@ class Lowering(PatternDriver):
                 found.insert(0, number(f"stride{i}", strides[i], unknown))
         return Memory(base, number("offset", offset, unknown), shape, tuple(found), str(memref.element_type))
 
-    def add(self, a: Numbers, b: Numbers) -> Numbers:
-        """The sum of two indices."""
+    def add(self, a: Numbers, b: Numbers, within: Bounds | None = None) -> Numbers:
+        """The sum of two indices, optionally with known bounds."""
         if isinstance(a, Const) and isinstance(b, Const):
             return self.index(a.value + b.value)
         if isinstance(a, Const):
@@ -340,7 +346,7 @@ class Lowering(PatternDriver):
         if isinstance(b, Const) and b.value == 0:
             return a
         (low, high), (least, most) = bounds_of(a), bounds_of(b)
-        return self._indices("add", a, b, (low + least, high + most))
+        return self._indices("add", a, b, within or (low + least, high + most))
 
     def multiply(self, a: Numbers, b: Numbers, within: Bounds | None = None) -> Numbers:
         """The product of two indices, optionally with known bounds."""
@@ -440,6 +446,54 @@ class Lowering(PatternDriver):
         if isinstance(place, Const) and place.value == 0:
             return self.emit.as_type(self.emit.in_registers(base), "ud")
         return self.emit.common("add", "ud", 1, base, place)
+
+    def element_address(
+        self, base: Numbers, indices: Iterable[Sum], strides: Iterable[Numbers], size: int, slm: bool
+    ) -> tuple[Reg, int]:
+        """The address of an element of `size` bytes: one in a register, and the bytes that its messages add to it.
+
+        Args:
+            indices: its index in each dimension; they may begin with the offset of a memref, whose stride is 1.
+            strides: the stride of each dimension, in elements.
+        """
+        total, constant = self.index(0), 0
+        for (index, step), stride in zip(indices, strides):
+            if isinstance(stride, Const):
+                constant += step * stride.value
+            else:
+                index = self.add(index, self.index(step))
+            total = self.add(total, self.multiply(index, stride))
+        low, high = bounds_of(total)
+        # Addresses in shared local memory have 32 bits: an index beyond them must not wrap around.
+        wraps = slm and index_type((min(low, low + constant), max(high, high + constant))) != NARROW
+        if wraps or abs(constant * size) >= _MOST_OFFSET:
+            total, constant = self.add(total, self.index(constant)), 0
+        plus = constant * size
+        if isinstance(base, Const):
+            base, plus = const(0, base.type), plus + base.value
+        at = self.local_address if slm else self.address
+        return self.emit.in_registers(at(base, total, size)), plus
+
+    def sum_of(self, index: ir.Value | int | Numbers, depth: int = 4) -> Sum:
+        """An index as the sum of an index and a constant, which is looked for in expressions up to a depth."""
+        if isinstance(index, (int, Const)):
+            return self.index(0), index if isinstance(index, int) else index.value
+        if isinstance(index, Reg):
+            return index, 0
+        known, op = self.numbers(index), defining_op(index)
+        if isinstance(known, Const):
+            return self.sum_of(known)
+        if not isinstance(index.type, ir.IndexType):
+            return known, 0
+        if depth and op is not None and op.name == "arith.addi":
+            (a, first), (b, second) = (self.sum_of(v, depth - 1) for v in op.operands)
+            if first or second:
+                return self.add(a, b), first + second
+        elif depth and op is not None and op.name == "arith.muli":
+            factor, (rest, constant) = self.numbers(op.operands[1]), self.sum_of(op.operands[0], depth - 1)
+            if constant and isinstance(factor, Const):
+                return self.multiply(rest, factor), constant * factor.value
+        return known, 0
 
     def uniform(self, value: ir.Value) -> Numbers | None:
         """The index of all elements of a vector, if it is a broadcast or computed from broadcasts."""

@@ -32,12 +32,10 @@ def flat(low: Lowering, mem: Memory, indices: Sequence[Numbers]) -> Numbers:
     return total
 
 
-def address_of(low: Lowering, mem: Memory, offset: Numbers) -> Reg:
-    """The address of the element at an offset, for a message."""
-    emit = low.emit
-    size = element_bytes(mem.element)
-    at = low.local_address if mem.slm else low.address
-    return emit.in_registers(at(mem.base, offset, size))
+def address_of(low: Lowering, mem: Memory, indices: Iterable[ir.Value]) -> tuple[Reg, int]:
+    """The address of an element: one in a register, and the bytes that its messages add to it."""
+    sums, strides = map(low.sum_of, (mem.offset, *indices)), (low.index(1), *mem.strides)
+    return low.element_address(mem.base, sums, strides, element_bytes(mem.element), mem.slm)
 
 
 def _shape_of(size: int) -> DataShape:
@@ -48,10 +46,10 @@ def _shape_of(size: int) -> DataShape:
 def load(low: Lowering, op: ir.Operation) -> None:
     """One element."""
     mem = memory(low, op.operands[0])
-    at = address_of(low, mem, flat(low, mem, [low.numbers(v) for v in list(op.operands)[1:]]))
+    at, plus = address_of(low, mem, list(op.operands)[1:])
     size, name = element_bytes(mem.element), register_type(mem.element)
     held = low.emit.whole({8: "uq"}.get(size, "ud"), 1)
-    low.emit.message("lsc_load", _shape_of(size), at, mem.slm, dst=low.emit.raw(held))
+    low.emit.message("lsc_load", _shape_of(size), at, mem.slm, offset=plus, dst=low.emit.raw(held))
     low.set(op, Reg(low.emit.as_type(held, name).var, 0, 1))
 
 
@@ -60,12 +58,12 @@ def store(low: Lowering, op: ir.Operation) -> None:
     """One element."""
     value, target, *indices = op.operands
     mem = memory(low, target)
-    at = address_of(low, mem, flat(low, mem, [low.numbers(v) for v in indices]))
+    at, plus = address_of(low, mem, indices)
     size, name = element_bytes(mem.element), register_type(mem.element)
     held = low.emit.whole({8: "uq"}.get(size, "ud"), 1)
     into = Reg(low.emit.as_type(held, name).var, 0, 1)
     low.emit.apply("mov", name, 1, low.numbers(value), into=into)
-    low.emit.message("lsc_store", _shape_of(size), at, mem.slm, src0=low.emit.raw(held))
+    low.emit.message("lsc_store", _shape_of(size), at, mem.slm, offset=plus, src0=low.emit.raw(held))
 
 
 def _mixed(low: Lowering, static: Iterable[int], operands: Sequence[ir.Value]) -> list[Numbers]:

@@ -8,13 +8,14 @@ gpu.module @kernels {
   // CHECK: visa.lsc_load
   // CHECK: visa.add
   // CHECK-NEXT: visa.fence_sw
+  // CHECK-NEXT: visa.shl (M1_NM, 1)
   // CHECK-NEXT: visa.add (M1_NM, 1)
   // CHECK-NEXT: visa.lsc_load
   // PLAIN-LABEL: gpu.func @hint
   // PLAIN: visa.fence_sw
-  gpu.func @hint(%m: memref<32xf32>) kernel {
+  gpu.func @hint(%m: memref<32xf32>, %i: index) kernel {
     %d = xegpu.create_nd_tdesc %m[0] {mode = vc} : memref<32xf32> -> !line
-    %e = xegpu.create_nd_tdesc %m[16] {mode = vc} : memref<32xf32> -> !line
+    %e = xegpu.create_nd_tdesc %m[%i] {mode = vc} : memref<32xf32> -> !line
     %x = xegpu.load_nd %d {mode = vc} : !line -> vector<16xf32>
     %z = arith.addf %x, %x : vector<16xf32>
     xegpu.compile_hint {hint = schedule_barrier}

@@ -14,7 +14,7 @@ gpu.module @m {
   // CHECK-LABEL: gpu.func @load(
   // CHECK: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V0:%\w+]][0]:d16.16x8nn flat[%in0(0,0),0xff,0x3f,0xff,%in2(0,0),%in1(0,0)]
   // CHECK-NEXT: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V1:%\w+]][0]:d16.16x8nt flat[%in0(0,0),0xff,0x3f,0xff,%in2(0,0),%in1(0,0)]
-  // CHECK-NEXT: visa.mul (M1_NM, 1) [[EVEN:%\w+]](0,0)<1> %in2(0,0)<0;1,0> 0x2:d
+  // CHECK-NEXT: visa.shl (M1_NM, 1) [[EVEN:%\w+]](0,0)<1> %in2(0,0)<0;1,0> 0x1:d
   // CHECK-NEXT: visa.asr (M1_NM, 1) [[V2:%\w+]](0,0)<1> [[EVEN]](0,0)<0;1,0> 0x1:uw
   // CHECK-NEXT: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V3:%\w+]][0]:d32.8x8tn flat[%in0(0,0),0xff,0x3f,0xff,[[V2]](0,0),%in1(0,0)]
   gpu.func @load(%m: memref<64x128xf16>, %y: index, %x: index) kernel {

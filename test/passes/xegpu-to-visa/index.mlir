@@ -22,7 +22,7 @@ gpu.module @m {
   // A workgroup's id has 32 bits, as have products of it that fit; others have 64.
   // CHECK-LABEL: gpu.func @places(
   // CHECK: visa.mov (M1_NM, 1) [[X:%\w+]](0,0)<1> %group_id_x
-  // CHECK-NEXT: visa.mul (M1_NM, 1) [[FITS:%\w+]](0,0)<1> [[X]](0,0)<0;1,0> 0x400:d
+  // CHECK-NEXT: visa.shl (M1_NM, 1) [[FITS:%\w+]](0,0)<1> [[X]](0,0)<0;1,0> 0xa:d
   // CHECK-NEXT: visa.mul (M1_NM, 1) {{%\w+}}(0,0)<1> [[X]]_ud(0,0)<0;1,0> 0x2000:ud
   // GRID-LABEL: gpu.func @places(
   // GRID: visa.decl {{.*}}, q x 1

@@ -4,20 +4,18 @@
 // that may exceed 32 bits has 64.
 
 gpu.module @m {
-  // Static strides are folded into one offset; dynamic ones are inputs.
+  // Static strides are folded into one offset, and constants into the messages; dynamic strides are inputs.
   // CHECK-LABEL: gpu.func @static(
   // CHECK: visa.mul (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x20:d
-  // CHECK-NEXT: visa.add (M1_NM, 1) [[V1:%\w+]](0,0)<1> [[V0]](0,0)<0;1,0> 0x3:d
-  // CHECK-NEXT: visa.shl (M1_NM, 1) [[V2:%\w+]](0,0)<1> [[V1]](0,0)<0;1,0> 0x2:uw
+  // CHECK-NEXT: visa.shl (M1_NM, 1) [[V2:%\w+]](0,0)<1> [[V0]](0,0)<0;1,0> 0x2:uw
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V3:%\w+]](0,0)<1> %in0(0,0)<0;1,0> [[V2]](0,0)<0;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[AT:%\w+]](0,0)<1> [[V3]](0,0)<0;1,0>
-  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V4:%\w+]][0]:d32 flat[[[AT]][0]]:a64
-  // CHECK-NEXT: visa.add (M1_NM, 1) [[V5:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x60:d
-  // CHECK-NEXT: visa.mul (M1_NM, 1) [[V6:%\w+]](0,0)<1> [[V5]](0,0)<0;1,0> 0x4:d
+  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V4:%\w+]][0]:d32 flat[[[AT]][0]+0xc]:a64
+  // CHECK-NEXT: visa.mul (M1_NM, 1) [[V6:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x4:d
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V7:%\w+]](0,0)<1> %in0(0,0)<0;1,0> [[V6]](0,0)<0;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V8:%\w+]](0,0)<1> [[V4]]_f(0,0)<0;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[AT:%\w+]](0,0)<1> [[V7]](0,0)<0;1,0>
-  // CHECK-NEXT: visa.lsc_store.ugm (M1_NM, 1) flat[[[AT]][0]]:a64 [[V9:%\w+]][0]:d32
+  // CHECK-NEXT: visa.lsc_store.ugm (M1_NM, 1) flat[[[AT]][0]+0x180]:a64 [[V9:%\w+]][0]:d32
   gpu.func @static(%m: memref<8x32xf32>, %i: index) kernel {
     %c3 = arith.constant 3 : index
     %x = memref.load %m[%i, %c3] : memref<8x32xf32>
@@ -41,11 +39,9 @@ gpu.module @m {
   // CHECK-LABEL: gpu.func @subview(
   // CHECK: visa.mul (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x40:d
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V1:%\w+]](0,0)<1> [[V0]](0,0)<0;1,0> 0x10:d
-  // CHECK-NEXT: visa.add (M1_NM, 1) [[V2:%\w+]](0,0)<1> [[V1]](0,0)<0;1,0> 0x80:d
-  // CHECK-NEXT: visa.add (M1_NM, 1) [[V3:%\w+]](0,0)<1> [[V2]](0,0)<0;1,0> 0x1:d
-  // CHECK-NEXT: visa.add (M1_NM, 1) [[V4:%\w+]](0,0)<1> %in0(0,0)<0;1,0> [[V3]](0,0)<0;1,0>
+  // CHECK-NEXT: visa.add (M1_NM, 1) [[V4:%\w+]](0,0)<1> %in0(0,0)<0;1,0> [[V1]](0,0)<0;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[AT:%\w+]](0,0)<1> [[V4]](0,0)<0;1,0>
-  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V5:%\w+]][0]:d8c32 flat[[[AT]][0]]:a64
+  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V5:%\w+]][0]:d8c32 flat[[[AT]][0]+0x81]:a64
   gpu.func @subview(%m: memref<64x64xi8>, %i: index) kernel {
     %c1 = arith.constant 1 : index
     %s = memref.subview %m[%i, 16] [4, 4] [2, 1] : memref<64x64xi8> to memref<4x4xi8, strided<[128, 1], offset: ?>>
@@ -53,16 +49,14 @@ gpu.module @m {
     gpu.return
   }
 
-  // Addresses of shared local memory have 32 bits and begin at 0.
+  // Addresses of shared local memory have 32 bits and begin at 0. Messages add the address of an allocation.
   // CHECK-LABEL: gpu.func @shared(
   // CHECK: visa.shl (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0(0,0)<0;1,0> 0x2:d
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in1(0,0)<0;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[AT:%\w+]](0,0)<1> [[V0]]_ud(0,0)<0;1,0>
   // CHECK-NEXT: visa.lsc_store.slm (M1_NM, 1) flat[[[AT]][0]]:a32 [[V2:%\w+]][0]:d32
-  // CHECK-NEXT: visa.add (M1_NM, 1) [[V4:%\w+]](0,0)<1> [[V0]](0,0)<0;1,0> 0x40:ud
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V5:%\w+]](0,0)<1> %in1(0,0)<0;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 1) [[AT:%\w+]](0,0)<1> [[V4]](0,0)<0;1,0>
-  // CHECK-NEXT: visa.lsc_store.slm (M1_NM, 1) flat[[[AT]][0]]:a32 [[V6:%\w+]][0]:d32
+  // CHECK-NEXT: visa.lsc_store.slm (M1_NM, 1) flat[[[AT]][0]+0x40]:a32 [[V6:%\w+]][0]:d32
   gpu.func @shared(%i: index, %x: f32) workgroup(%first: memref<16xf32, 3>) kernel {
     %second = memref.alloc() : memref<16xf32, 3>
     memref.store %x, %first[%i] : memref<16xf32, 3>
