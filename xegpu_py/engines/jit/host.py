@@ -160,8 +160,9 @@ class Host(Struct, frozen=True):
         Besides the accumulators, the registers hold a row of B and one element of A, or one vector of B and an element
         of each row of A. On hosts that multiply by a lane, they hold a row of B and a vector of each row of A. Among
         the tiles that fit, the result has the fewest loads for each multiplication of the whole matrix. In this count
-        a load of B counts twice, since the following elements of A are in the same cache line. Among equal tiles, the
-        result has the fewest loads for each multiplication of the tile.
+        a load of B counts more than one of A: the following elements of A are in the same cache line, and hosts that
+        multiply by a lane load several at once. Among equal tiles, the result has the fewest loads for each
+        multiplication of the tile.
 
         If the tile does not divide the rows or vectors, some tiles are smaller; see `even_parts`.
 
@@ -177,7 +178,8 @@ class Host(Struct, frozen=True):
 
         def loads(tile: Tile) -> float:
             """Loads for each multiplication of the whole, in passes of about the same width."""
-            return len(even_parts(vectors, tile.vectors)) / vectors + 2 * len(even_parts(rows, tile.rows)) / rows
+            of_b = len(even_parts(rows, tile.rows)) / rows
+            return len(even_parts(vectors, tile.vectors)) / vectors + (2 if self.multiplies_by_lane else 1.25) * of_b
 
         def own_loads(tile: Tile) -> float:
             """Loads for each multiplication of the tile."""

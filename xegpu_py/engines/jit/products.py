@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 from msgspec import Struct
 
@@ -371,8 +372,8 @@ def multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...], host
             add_products(code, shape, sums, a[link : link + 1], b[link::links], host)
             if not kept[link]:
                 continue
-            for row, chain, first, slot in sums.each():
-                _store_sum(code, shape, code.load(slot, kind, 64), dst[chain * results + stored], row, first)
+            own = [(dst[chain * results + stored], row, first, slot) for row, chain, first, slot in sums.each()]
+            _store_sums(code, shape, sums.kind, own)
             stored += 1
     code.ret()
     return code.text()
@@ -410,19 +411,36 @@ def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], 
             add_products(code, shape, sums, a, b, host)
 
         code.repeat(entries, step)
-        for at, chain, first, slot in sums.each():
-            row, inner = divmod(at, shape.rows)
-            _store_sum(code, shape, code.load(slot, sums.kind, 64), acc[row][chain], inner, first)
+        own = [(acc[at // shape.rows][chain], at % shape.rows, first, slot) for at, chain, first, slot in sums.each()]
+        _store_sums(code, shape, sums.kind, own)
     prefetches.end()
     code.ret()
     return code.text()
 
 
-def _store_sum(code: Code, shape: Shape, total: Value, dst: Value, row: int, first: int) -> None:
-    """Store some columns of a row of the result."""
-    fmt = TYPES[shape.dst]
-    pattern = narrow(code, total, fmt, any_nan=shape.any_nan) if fmt.is_float else total
-    code.store(pattern, code.at(dst, (row * shape.columns + first) * fmt.bytes))
+def _store_sums(code: Code, shape: Shape, kind: str, places: Sequence[tuple[Value, int, int, Value]]) -> None:
+    """Store the sums of a tile.
+
+    Two sums at a time are compared with each other, which finds NaNs. Only if there is one, each sum is compared with
+    itself, and its NaNs are replaced.
+
+    Args:
+        kind: the type of each sum.
+        places: for each sum the result's address, its row and first column there, and the sum's slot.
+    """
+    fmt, any_nan = TYPES[shape.dst], shape.any_nan
+    slots = [slot for *_, slot in places]
+    if fmt.name == "f" and shape.work == "f32" and not any_nan and len(slots) > 1:
+        totals = [code.load(slot, kind, 64) for slot in slots]
+        found = [code.fcmp("uno", a, b) for a, b in zip(totals[::2], [*totals[1::2], totals[0]])]
+        with code.when(code.any(reduce(code.or_, found))):
+            for total, slot in zip(totals, slots):
+                code.store(code.select(code.fcmp("uno", total, total), code.const(fmt.nan, kind), total), slot, 64)
+        any_nan = True
+    for dst, row, first, slot in places:
+        total = code.load(slot, kind, 64)
+        pattern = narrow(code, total, fmt, any_nan=any_nan) if fmt.is_float else total
+        code.store(pattern, code.at(dst, (row * shape.columns + first) * fmt.bytes))
 
 
 def _fused(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
