@@ -15,7 +15,7 @@ from visa.programs import general, random_instruction
 from xegpu_py.engines import jit
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit import native
-from xegpu_py.engines.jit.host import KNOWN, VARIABLE, Host, Tile, host_named, native_host
+from xegpu_py.engines.jit.host import KNOWN, VARIABLE, Host, Tile, host_named, native_host, second_level_bytes
 from xegpu_py.engines.jit.kernel import functions_of_program
 from xegpu_py.engines.jit.llvm import compiled
 from xegpu_py.target import TARGETS
@@ -169,12 +169,24 @@ def test_tiles_fit_the_registers() -> None:
     assert tiles["neoverse-n1"] == tiles["apple-m1"] == Tile(8, 2)
     # A product of words that is not yet added occupies a register.
     assert host_named("haswell").tile(8, 8, temporaries=1) == Tile(4, 2)
+    # Loops: all but two rows have as many sums at once as fit.
+    assert host_named("haswell").tile(32, 8) == Tile(3, 4)
     for name, tile in tiles.items():
         own = host_named(name)
         of_a = tile.rows if own.multiplies_by_lane else 1
         assert tile.rows * tile.vectors + tile.vectors + of_a <= own.vector_registers, name
         # Enough sums at once to hide the latency of additions on two units.
         assert tile.rows * tile.vectors >= 8, name
+
+
+def test_the_size_of_the_second_level_cache(tmp_path: Path) -> None:
+    assert second_level_bytes(tmp_path) == 1 << 21
+    for index, (level, size) in enumerate((("1", "48K"), ("1", "32K"), ("2", "512K"), ("3", "16384K"))):
+        (folder := tmp_path / f"index{index}").mkdir()
+        (folder / "level").write_text(level + "\n")
+        (folder / "size").write_text(size + "\n")
+    second_level_bytes.cache_clear()
+    assert second_level_bytes(tmp_path) == 512 << 10
 
 
 def test_the_environment_names_a_host() -> None:

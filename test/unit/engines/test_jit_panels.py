@@ -132,7 +132,7 @@ def test_other_allocations_do_not_matter(hashes: str, monkeypatch: pytest.Monkey
 def test_large_results_are_streamed(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores past the caches need aligned rows. Other threads may read results only of programs that synchronise."""
     numbers, wanted = arrays()
-    monkeypatch.setattr(block2d, "STREAMED_BYTES", wanted.nbytes)
+    monkeypatch.setattr(block2d, "second_level_bytes", lambda: wanted.nbytes)
     body = LOADS + PRODUCT
     assert "nontemporal" in text_of(compiled(body))
     assert "nontemporal" not in text_of(compiled(body + "    barrier\n"))
@@ -408,3 +408,21 @@ def test_products_whose_nans_nothing_sees(seen: bool) -> None:
     kernel(numbers, out, block=1)
     assert np.isnan(out).any()
     assert ("_any_nan" in text_of(kernel)) is not seen
+
+
+@pytest.mark.parametrize("body", [LOADS + PRODUCT, loop(1)], ids=["at once", "in a loop"])
+@pytest.mark.parametrize("host", ["native", "haswell"])
+def test_one_nan_among_sums(host: str, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Infinity times zero, which CPUs make a NaN of other bits, is found in each place of a result."""
+    if host != "native" and not host_named(host).runs_here:
+        pytest.skip("the machine does not run this code")
+    monkeypatch.setenv(VARIABLE, host)
+    kernel = compiled(body, engine="jit")
+    numbers, out = arrays()
+    for row, column in np.ndindex(8, 16):
+        # The first column of A and the first row of B; the others are zero.
+        numbers[:] = 0
+        numbers[2, 8:24], numbers[row, 0], numbers[2, 8 + column] = 0x3F80, 0x7F80, 0
+        kernel(numbers, out, block=1)
+        wanted = np.where(np.arange(16) == column, 0x7FC00000, 0x7F800000)
+        np.testing.assert_array_equal(out[row].view(np.uint32), wanted)

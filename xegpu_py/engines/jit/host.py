@@ -11,6 +11,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,8 +43,8 @@ KNOWN: dict[str, tuple[str, frozenset[str]]] = {
 LINE_BYTES = 64
 """The size of a cache line, of x86 and of most others."""
 
-STREAMED_BYTES = 1 << 21
-"""The size of results that are stored past the caches: as much as a second-level cache holds, or more."""
+CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+"""Linux's description of a core's caches. Source: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu."""
 
 _REGISTERS_ABOVE_16 = ("avx512vl", "neon")
 
@@ -210,6 +211,15 @@ def native_host() -> Host:
     found = machine()
     features = frozenset(f[1:] for f in found.tuning.split(",") if f.startswith("+"))
     return Host(found, features if features >= _TILES and _tiles_allowed() else features - _TILES)
+
+
+@lru_cache
+def second_level_bytes(caches: Path = CACHES) -> int:
+    """The size of a core's second-level cache; 2 MiB if the system does not describe it as Linux does."""
+    for level in caches.glob("index*/level"):
+        if level.read_text().strip() == "2":
+            return int(level.with_name("size").read_text().strip().removesuffix("K")) << 10
+    return 1 << 21
 
 
 def _tiles_allowed() -> bool:

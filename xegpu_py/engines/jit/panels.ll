@@ -208,6 +208,11 @@ list:
   %all = add <$count x i64> %columns, %rows
   %to = inttoptr i64 %place to ptr
   store <$count x i64> %all, ptr %to, align 8
+  ; Behind the list are addresses in the first-level cache: prefetches of these cost nothing.
+  %end.to = inttoptr i64 %end to ptr
+  %own.one = insertelement <$at_once x i64> poison, i64 %panels.address, i32 0
+  %own = shufflevector <$at_once x i64> %own.one, <$at_once x i64> poison, <$at_once x i32> zeroinitializer
+  store <$at_once x i64> %own, ptr %end.to, align 8
   %cursor.now = select i1 %empty, i64 %start, i64 %cursor
   store i64 %cursor.now, ptr %cursor.at
   store i64 %end, ptr %stop.at

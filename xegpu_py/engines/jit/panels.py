@@ -66,6 +66,7 @@ WORDS = {
     "entry_moved": 48,
     "lines": _LINES,
     "lines_bytes": _LINES_BYTES,
+    "at_once": _LINES_AT_ONCE,
     "loaded": traffic_offset("ugm", "load"),
 }
 """Placeholders of `panels.ll`. An entry has the four words of a key, the total size of the panels that were made before

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter, is_independent, prefetch_line, prefetch_next
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
-from xegpu_py.engines.jit.host import LINE_BYTES, STREAMED_BYTES
+from xegpu_py.engines.jit.host import LINE_BYTES, second_level_bytes
 from xegpu_py.engines.jit.matrices import Matrix, block_bytes
 from xegpu_py.engines.jit.panels import WORDS, listed_lines, panel_stride
 from xegpu_py.engines.jit.products import as_float, rows_of, words_of
@@ -461,11 +461,11 @@ class _Block:
         return result
 
     def _streamed(self, pointer: Value) -> Value:
-        """Whether rows of whole cache lines are stored past the caches: those of surfaces that do not fit there."""
+        """Whether rows of whole cache lines are stored past the caches: those of surfaces that fill a core's caches."""
         code = self.code
         address = code.cast("ptrtoint", pointer, "i64")
         aligned = code.icmp("eq", code.mask(code.or_(address, self.pitch), LINE_BYTES - 1), 0)
-        return code.and_(aligned, code.icmp("uge", code.mul(self.height, self.pitch), STREAMED_BYTES))
+        return code.and_(aligned, code.icmp("uge", code.mul(self.height, self.pitch), second_level_bytes()))
 
     def store(self) -> str:
         """The function that stores a block."""
