@@ -7,7 +7,7 @@ from xegpu_py.dialects.xegpu.types import XeGPU
 from xegpu_py.ir.builtin import bit_width, by, vector_of
 from xegpu_py.ir.constraints import Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result, enum_attr
-from xegpu_py.ir.operation import Operation, ParsedOp
+from xegpu_py.ir.operation import Operation
 
 NARROW_FLOATS = ("f8E5M2", "f8E4M3FN", "f4E2M1FN")
 """The formats that `xegpu.truncf` rounds to."""
@@ -62,6 +62,7 @@ class LaneShuffleOp(Operation, dialect=XeGPU, name="lane_shuffle"):
     result: Result[Vector]
 
     effects = frozenset()
+    same_type = ("result", "source")
     assembly_format = "$source $shuffle attr-dict `:` type($source)"
 
     def verify_op(self) -> None:
@@ -72,7 +73,3 @@ class LaneShuffleOp(Operation, dialect=XeGPU, name="lane_shuffle"):
             self.fail(f"requires a 1D vector, the fragment of a work item, but got {self.source.type}")
         if element == "i1" or (element != "index" and bit_width(element) < 8):
             self.fail(f"requires elements of whole bytes, but got {self.source.type}", "use vector.bitcast to i8")
-
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return {"result": parsed.type_of("source")}

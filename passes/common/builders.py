@@ -5,6 +5,7 @@ They fold constants: a constant index may be an int, and an op that has no effec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -322,6 +323,11 @@ def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     return make("vector.shape_cast", with_shape(value.type, shape), value)
 
 
+def flat(value: ir.Value) -> ir.Value:
+    """The elements of a vector in one dimension."""
+    return shape_cast(value, (math.prod(shape_of(value)),))
+
+
 def extract(value: ir.Value, position: Sequence[int]) -> ir.Value:
     """A part of a vector at indices of its outer dimensions; for a 0-d vector its element."""
     if not position and (shape_of(value) or not isinstance(value.type, ir.VectorType)):
@@ -358,6 +364,13 @@ def insert_slice(value: ir.Value, into: ir.Value, offsets: Sequence[int]) -> ir.
         return value
     attributes = {"offsets": integer_array(offsets), "strides": integer_array([1] * len(shape_of(value)))}
     return make("vector.insert_strided_slice", into.type, value, into, **attributes)
+
+
+def padded(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """A vector extended to a shape by zeros at the end of each dimension."""
+    if shape_of(value) == tuple(shape):
+        return value
+    return insert_slice(value, zero(with_shape(value.type, shape)), [0] * len(shape))
 
 
 def shuffle(a: ir.Value, b: ir.Value, order: Sequence[int] | npt.NDArray[np.int64]) -> ir.Value:

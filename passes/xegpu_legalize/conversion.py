@@ -221,13 +221,11 @@ class Legalization(Conversion):
             return part
         whole = build.with_shape(part.type, boxes.sizes(box))
         if bits_of(element_of(part)) >= 8:
-            return build.insert_slice(part, build.zero(whole), [0] * len(box))
+            return build.padded(part, shape_of(whole))
         # Elements of less than a byte are moved as bytes.
         small, large = (_in_bytes(kind) for kind in (part.type, whole))
         return build.make(
-            "vector.bitcast",
-            whole,
-            build.insert_slice(build.make("vector.bitcast", small, part), build.zero(large), [0] * len(box)),
+            "vector.bitcast", whole, build.padded(build.make("vector.bitcast", small, part), shape_of(large))
         )
 
     def is_divided(self, value: ir.Value) -> bool:

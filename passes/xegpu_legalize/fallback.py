@@ -424,7 +424,7 @@ def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
     if access.as_lines("lsc_store"):
         bounds, kinds = _lines(access)
         for box, part in access.parts(bounds):
-            value = _flat(low.part(view.value, access.own(box)))
+            value = build.flat(low.part(view.value, access.own(box)))
             xegpu.store_nd(value, _line_desc(access, part, kinds), mode="vc", **hints)
             count += 1
         _say(low, op, count, "1D store")
@@ -435,7 +435,7 @@ def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
         mask = access.mask(part)
         if mask is None:
             continue
-        value = _padded(_flat(low.part(view.value, access.own(box))), len(access.lanes(part)[0]))
+        value = build.padded(build.flat(low.part(view.value, access.own(box))), (len(access.lanes(part)[0]),))
         xegpu.store_scatter(value, access.descriptor(part), mask, mode="vc", **hints)
         count += 1
     _say(low, op, count, "scatter")
@@ -493,19 +493,6 @@ def _line_desc(access: _Access, part: _Part, attr: TdescAttr) -> ir.Value:
     kind = TensorDesc((part.columns,), access.desc.element, attr)
     made: ir.Value = xegpu.create_nd_tdesc(source, [rest], tdesc=kind, mode="vc")
     return made
-
-
-def _flat(value: ir.Value) -> ir.Value:
-    return build.shape_cast(value, (math.prod(shape_of(value)),))
-
-
-def _padded(value: ir.Value, lanes: int) -> ir.Value:
-    """A vector of one dimension, padded with zeros at the end."""
-    return (
-        value
-        if shape_of(value) == (lanes,)
-        else build.insert_slice(value, build.zero(build.with_shape(value.type, (lanes,))), [0])
-    )
 
 
 def limit(plan: Plan, op: ir.Operation, grain: int) -> None:

@@ -20,14 +20,6 @@ def _flat(w: Widener, value: ir.Value) -> ir.Value:
     return build.shape_cast(w.wide(value), (math.prod(shape_of(value)), w.lanes))
 
 
-def _join(w: Widener, parts: Sequence[ir.Value], kind: ir.Type) -> ir.Value:
-    """Build a vector from the elements of all lanes."""
-    found = build.constant(build.vector_type((len(parts), w.lanes), element_of(kind)), 0)
-    for i, part in enumerate(parts):
-        found = build.insert(part, found, [i])
-    return build.shape_cast(found, (*shape_of(kind), w.lanes))
-
-
 def _read(
     w: Widener, source: ir.Value, places: ir.Value, mask: ir.Value | None, otherwise: ir.Value | None
 ) -> ir.Value:
@@ -93,7 +85,7 @@ def transfer_read(w: Widener, op: ir.Operation) -> None:
     elements = _Elements(w, transfer)
     assert transfer.padding is not None
     padding = w.wide(transfer.padding)
-    w.widen(op, _join(w, [_read(w, memref, places, mask, padding) for places, mask in elements], result.type))
+    w.widen(op, w.stacked([_read(w, memref, places, mask, padding) for places, mask in elements], result.type))
 
 
 @pattern("vector.transfer_write")
@@ -135,7 +127,7 @@ def gather(w: Widener, op: ir.Operation) -> None:
         _read(w, memref, _place(w, memref, indices, places, i), build.extract(masks, [i]), build.extract(others, [i]))
         for i in range(math.prod(shape_of(kind)))
     ]
-    w.widen(op, _join(w, parts, kind))
+    w.widen(op, w.stacked(parts, kind))
 
 
 @pattern("vector.scatter", "vector.maskedstore")

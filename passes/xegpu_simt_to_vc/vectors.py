@@ -168,11 +168,7 @@ def reduction(w: Widener, op: ir.Operation) -> None:
 @pattern("vector.from_elements")
 def from_elements(w: Widener, op: ir.Operation) -> None:
     """Stack scalars along a new outer dimension."""
-    result = op.results[0]
-    found = build.constant(build.vector_type((len(op.operands), w.lanes), element_of(result)), 0)
-    for i, value in enumerate(op.operands):
-        found = build.insert(w.wide(value), found, [i])
-    w.widen(op, build.shape_cast(found, (*shape_of(result), w.lanes)))
+    w.widen(op, w.stacked([w.wide(value) for value in op.operands], op.results[0].type))
 
 
 @pattern("vector.to_elements")

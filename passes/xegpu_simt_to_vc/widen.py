@@ -217,6 +217,13 @@ class Widener(Conversion):
         """The type of a value of all lanes, with the lanes as the innermost dimension."""
         return build.vector_type((*shape_of(value), self.lanes), element_of(value))
 
+    def stacked(self, parts: Sequence[ir.Value], kind: ir.Type) -> ir.Value:
+        """A vector of all lanes of a type, from the vectors of all lanes of its elements."""
+        found = build.constant(build.vector_type((len(parts), self.lanes), element_of(kind)), 0)
+        for i, part in enumerate(parts):
+            found = build.insert(part, found, [i])
+        return build.shape_cast(found, (*shape_of(kind), self.lanes))
+
     def truth(self, value: bool) -> ir.Value:
         """vector of i1 with the same element for each lane."""
         return build.constant(self.vector(build.integer_type(1)), value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlir import ir
-from xegpu_py.dialects.xetile import BroadcastOp, ConvertLayoutOp, ReductionOp, Tile, TileMmaOp, TransposeOp, WgMap
+from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, TileMmaOp, WgMap
 from xegpu_py.dialects.xetile.interfaces import TileAccess
 from xegpu_py.passes.common.control_flow import STRUCTURED, Use, forwarded
 from xegpu_py.passes.common.values import is_used, is_vector, shape_of
@@ -18,9 +18,6 @@ from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
-
-_TAKE_ANY_MAP = (ReductionOp, BroadcastOp, TransposeOp)
-"""Ops that fetch the parts of their operand that they need; the operand may have any map."""
 
 
 def infer(func: ir.Operation) -> None:
@@ -66,8 +63,7 @@ def _convert(op: ir.Operation, layouts: Layouts) -> None:
         return
     wanted: list[tuple[ir.Value, WgMap | None]] = []
     if isinstance(op.opview, Operation):
-        if not isinstance(op.opview, _TAKE_ANY_MAP):
-            wanted = list(layouts.wanted(op))
+        wanted = list(layouts.wanted(op))
     elif is_elementwise(op):
         known = next((layouts.get(v) for v in op.results if is_vector(v)), None)
         wanted = [(value, known) for value in op.operands if is_vector(value)]

@@ -121,7 +121,6 @@ class Layouts:
 
     def _forward(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
         get, view = self.get, op.opview
-        known = next((get(v) for v in op.operands if is_vector(v) and get(v)), None)
         match view:
             case TileLoad():
                 yield view.value, get(view.tile)
@@ -131,20 +130,8 @@ class Layouts:
                 yield view.d, get(view.c)
             case InitTileOp() if view.indices is not None:
                 yield view.tile, get(view.indices)
-            case TransposeOp():
-                yield view.result, _transposed(get(view.value)) if view.permutation == (1, 0) else get(view.value)
-            case ReductionOp() | BroadcastOp():
-                yield view.result, _grouped(get(view.value), view, view.result)
-            case _ if op.name == "vector.shape_cast":
-                yield op.results[0], _cast(get(op.operands[0]), shape_of(op.operands[0]), shape_of(op.results[0]))
-            case _ if op.name == "vector.bitcast":
-                yield op.results[0], bitcast_map(get(op.operands[0]), op.operands[0], op.results[0])
-            case _ if op.name in ACROSS:
-                for result in op.results:
-                    yield result, across(op, result, known)
-            case _ if is_elementwise(op):
-                for result in op.results:
-                    yield result, known
+            case _:
+                yield from self._related(op, list(op.operands), list(op.results))
 
     def _backward(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
         get, view = self.get, op.opview
@@ -155,21 +142,32 @@ class Layouts:
             yield view.tile, get(view.value)
         if isinstance(view, (UpdateTileOffsetOp, AtomicRmwOp)):
             yield view.tile, get(view.result)
+        else:
+            yield from self._related(op, list(op.results), list(op.operands))
+
+    def _related(
+        self, op: ir.Operation, given: Sequence[ir.Value], others: Sequence[ir.Value]
+    ) -> Iterator[tuple[ir.Value, WgMap | None]]:
+        """The maps of an op's results from those of its operands, or the reverse."""
+        view: Any = op.opview
+        known = next(filter(None, map(self.get, filter(is_vector, given))), None)
+        if isinstance(view, TransposeOp):
+            yield others[0], known if view.permutation == (0, 1) else _transposed(known)
+        elif isinstance(view, (ReductionOp, BroadcastOp)):
+            yield others[0], _grouped(known, view, others[0])
         elif op.name == "vector.shape_cast":
-            yield op.operands[0], _cast(get(op.results[0]), shape_of(op.results[0]), shape_of(op.operands[0]))
+            yield others[0], _cast(known, shape_of(given[0]), shape_of(others[0]))
         elif op.name == "vector.bitcast":
-            yield op.operands[0], bitcast_map(get(op.results[0]), op.results[0], op.operands[0])
-        elif op.name in ACROSS:
-            for operand in op.operands:
-                yield operand, across(op, operand, next(filter(None, map(get, op.results)), None))
-        elif is_elementwise(op):
-            known = next((get(v) for v in op.results if get(v)), None)
-            for operand in op.operands:
-                if is_vector(operand):
-                    yield operand, known
+            yield others[0], bitcast_map(known, given[0], others[0])
+        elif op.name in ACROSS or is_elementwise(op):
+            for value in filter(is_vector, others):
+                yield value, across(op, value, known) if op.name in ACROSS else known
 
     def wanted(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
-        """(operand, map) for each vector operand whose required map is known."""
+        """(operand, map) for each vector operand whose required map is known.
+
+        Reductions, broadcasts and transposes fetch the parts of their operand that they need, which may have any map.
+        """
         view: Any = op.opview
         get = self.get
         match view:
@@ -189,11 +187,6 @@ class Layouts:
                         yield scale, scale_map(get(view.d), scale, of_rows)
             case ConvertLayoutOp() if view.wg_map_source:
                 yield view.value, view.wg_map_source
-            case ReductionOp() | BroadcastOp():
-                yield view.value, _grouped(get(view.result), view, view.value)
-            case TransposeOp():
-                known = get(view.result)
-                yield view.value, known if view.permutation == (0, 1) else _transposed(known)
 
 
 ACROSS = (

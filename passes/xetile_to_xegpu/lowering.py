@@ -24,7 +24,7 @@ from xegpu_py.passes.xetile_to_xegpu import reductions
 from xegpu_py.passes.xetile_to_xegpu.forms import Forms, TileForm, is_padded, scattered_desc, scattered_lanes
 
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.numbers import number_attribute, number_of
+from xegpu_py.ir.numbers import number_of
 
 VC: dict[str, Any] = {"mode": "vc"}
 
@@ -85,7 +85,7 @@ class Lowering(TileConversion):
         matrix, place = self.place(form, self.get(view.tile))
         kind = build.vector_type(form.tile.shape, build.integer_type(1))
         left = [arith.subi(build.index(extent), build.index(at)) for extent, at in zip(matrix.extents, place)]
-        padding = _splat_like(loaded, view)
+        padding = build.constant(loaded.type, number_of(view.padding))
         found = build.select(vector.create_mask(kind, left), loaded, padding)
         for dim, at in enumerate(place) if form.before else ():
             bounds = [build.index(n) for n in form.tile.shape]
@@ -247,8 +247,9 @@ def load(low: Lowering, view: Any) -> list[ir.Value]:
     for desc, mask, _ in low.lanes(view):
         kind = build.with_shape(view.value.type, shape_of(mask))
         found = xegpu.load_gather(desc, mask, value=kind, **VC, **hints_of(view))
-        padded = view.mask is not None and is_padded(view)
-        pieces.append(build.select(mask, found, _splat_like(found, view)) if padded else found)
+        if view.mask is not None and is_padded(view):
+            found = build.select(mask, found, build.constant(found.type, number_of(view.padding)))
+        pieces.append(found)
     return [_joined(pieces, shape_of(view.value))]
 
 
@@ -263,8 +264,8 @@ def store(low: Lowering, view: Any) -> list[ir.Value]:
 @pattern("xetile.atomic_rmw")
 def atomic_rmw(low: Lowering, view: Any) -> list[ir.Value]:
     """Update the elements of each message atomically."""
-    line = _line(low.one(view.value))
-    expected = None if view.expected is None else _line(low.one(view.expected))
+    line = build.flat(low.one(view.value))
+    expected = None if view.expected is None else build.flat(low.one(view.expected))
     pieces, at = [], 0
     for desc, mask, lanes in low.lanes(view):
         part, wanted = (None if v is None else build.extract_slice(v, [at], [lanes]) for v in (line, expected))
@@ -281,7 +282,7 @@ def tile_mma(low: Lowering, view: TileMmaOp) -> list[ir.Value]:
     if view.b not in low.vnni:
         pack = vnni_factor(bits_of(element_of(b)))
         depth = -(-shape_of(b)[0] // max(pack, 1)) * max(pack, 1)
-        a, b = _zero_padded(a, (shape_of(a)[0], depth)), _zero_padded(b, (depth, shape_of(b)[1]))
+        a, b = build.padded(a, (shape_of(a)[0], depth)), build.padded(b, (depth, shape_of(b)[1]))
         b = _vnni(b, pack)
     if not view.is_scaled:
         return [xegpu.dpas(a, b, acc, result=view.d.type, **VC)]
@@ -348,24 +349,12 @@ def _bytes_of(b: ir.Value) -> ir.Value | None:
     return chain
 
 
-def _zero_padded(given: ir.Value, shape: tuple[int, int]) -> ir.Value:
-    """Append rows and columns of zeros to a matrix."""
-    if shape_of(given) == shape:
-        return given
-    return build.insert_slice(given, build.zero(build.with_shape(given.type, shape)), [0, 0])
-
-
 def _parts(given: ir.Value | None, shape: Sequence[int] = ()) -> list[tuple[ir.Value, int]]:
     """The elements of a vector for each message of a scattered tile; without a vector, masks of `shape` of ones."""
     if given is None:
         return [(_all(lanes), lanes) for _, lanes in scattered_lanes(math.prod(shape))]
-    line = _line(given)
+    line = build.flat(given)
     return [(build.extract_slice(line, [at], [lanes]), lanes) for at, lanes in scattered_lanes(*shape_of(line))]
-
-
-def _line(given: ir.Value) -> ir.Value:
-    """Cast a vector to one dimension."""
-    return build.shape_cast(given, (math.prod(shape_of(given)),))
 
 
 def _joined(pieces: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
@@ -381,8 +370,3 @@ def _joined(pieces: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
 
 def _all(lanes: int) -> ir.Value:
     return build.constant(build.vector_type((lanes,), build.integer_type(1)), True)
-
-
-def _splat_like(given: ir.Value, view: Any) -> ir.Value:
-    """A splat of an op's `padding`, of a vector's type."""
-    return arith.constant(given.type, number_attribute(given.type, number_of(view.padding)))

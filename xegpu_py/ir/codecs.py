@@ -224,60 +224,46 @@ class StringCodec(AttributeCodec):
         return emitter.constraint('irdl.base "#builtin.string"')
 
 
-class WordCodec(StringCodec):
+class _OneOf(AttributeCodec):
+    """One of some values of the codec that a subclass also derives from."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = tuple(values)
+        self.summary = f"one of {', '.join(map(str, values))}"
+
+    def decode(self, raw: str) -> Any:
+        value = super().decode(raw)
+        if value not in self.values:
+            raise self._refuse(value)
+        return value
+
+    def coerce(self, value: Any) -> Any:
+        found = super().coerce(value)
+        if found not in self.values:
+            raise ValueError(f"expected {self.summary}, but got {value!r}")
+        return found
+
+    def irdl(self, emitter: Emitter) -> str:
+        return emitter.any_of([emitter.constraint(f"irdl.is {self.encode(v)}") for v in self.values])
+
+
+class NumberCodec(_OneOf, IntCodec):
+    """A 64-bit integer that is one of some numbers."""
+
+
+class WordCodec(_OneOf, StringCodec):
     """A string that is one of some words, and stands without quotes in dialect syntax."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = tuple(words)
-        self.summary = f"one of {', '.join(words)}"
-
-    def read(self, cursor: Cursor, scope: Scope) -> str:
+    def read(self, cursor: Cursor, scope: Scope) -> Any:
         start = cursor.skip()
         word = cursor.string() or cursor.word()
-        if word not in self.words:
+        if word not in self.values:
             cursor.pos = start
             raise cursor.expected(self.summary)
         return word
 
-    def decode(self, raw: str) -> str:
-        word = super().decode(raw)
-        if word not in self.words:
-            raise self._refuse(word)
-        return word
-
     def write(self, value: str) -> str:
         return value
-
-    def coerce(self, value: Any) -> str:
-        if value not in self.words:
-            raise ValueError(f"expected {self.summary}, but got {value!r}")
-        return str(value)
-
-    def irdl(self, emitter: Emitter) -> str:
-        return emitter.any_of([emitter.constraint(f"irdl.is {self.encode(w)}") for w in self.words])
-
-
-class NumberCodec(IntCodec):
-    """A 64-bit integer that is one of some numbers."""
-
-    def __init__(self, numbers: Sequence[int]) -> None:
-        self.numbers = tuple(numbers)
-        self.summary = f"one of {', '.join(map(str, numbers))}"
-
-    def decode(self, raw: str) -> int:
-        number = super().decode(raw)
-        if number not in self.numbers:
-            raise self._refuse(raw)
-        return number
-
-    def coerce(self, value: Any) -> int:
-        number = super().coerce(value)
-        if number not in self.numbers:
-            raise ValueError(f"expected {self.summary}, but got {value!r}")
-        return number
-
-    def irdl(self, emitter: Emitter) -> str:
-        return emitter.any_of([emitter.constraint(f"irdl.is {self.encode(n)}") for n in self.numbers])
 
 
 class IntArrayCodec(AttributeCodec):
