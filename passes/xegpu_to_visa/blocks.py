@@ -210,8 +210,8 @@ def _packed(low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, .
 def _line_address(low: Lowering, tdesc: ir.Value) -> tuple[Reg, int]:
     """The address of a one-dimensional block: one in a register, and the bytes that its messages add to it."""
     desc, block, op = TensorDesc.of(tdesc), _block(low, tdesc), defining_op(tdesc)
-    made = op is not None and isinstance(op.opview, CreateNdTdescOp)
-    index = low.sum_of(op.opview.offsets[0] if made else block.offsets[0])
+    maker = op.opview if op is not None else None
+    index = low.sum_of(maker.offsets[0] if isinstance(maker, CreateNdTdescOp) else block.offsets[0])
     strides = block.strides or (low.index(1),)
     return low.element_address(block.base, [index], strides, max(bit_width(desc.element) // 8, 1), desc.in_slm)
 

@@ -456,7 +456,8 @@ class Lowering(PatternDriver):
             indices: its index in each dimension; they may begin with the offset of a memref, whose stride is 1.
             strides: the stride of each dimension, in elements.
         """
-        total, constant = self.index(0), 0
+        total: Numbers = self.index(0)
+        constant = 0
         for (index, step), stride in zip(indices, strides):
             if isinstance(stride, Const):
                 constant += step * stride.value
