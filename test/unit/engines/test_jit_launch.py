@@ -43,6 +43,57 @@ def test_each_thread_runs_once(engine: str, threads: int) -> None:
     assert done.traffic == {("ugm", "store"): 4 * 303}
 
 
+PLACES = """
+gpu.module @m {
+  gpu.func @k(%o: memref<?x4xi32>) kernel ATTRIBUTES {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c3 = arith.constant 3 : index
+    %x = gpu.global_id x
+    %y = gpu.global_id y
+    %z = gpu.global_id z
+    %bx = gpu.block_dim x
+    %by = gpu.block_dim y
+    %gx = gpu.grid_dim x
+    %gy = gpu.grid_dim y
+    %gz = gpu.grid_dim z
+    %width = arith.muli %bx, %gx : index
+    %height = arith.muli %by, %gy : index
+    %plane = arith.muli %z, %height : index
+    %row = arith.addi %plane, %y : index
+    %start = arith.muli %row, %width : index
+    %i = arith.addi %start, %x : index
+    %thread = gpu.thread_id y
+    %group = gpu.block_id z
+    %n0 = arith.index_cast %i : index to i32
+    %n1 = arith.index_cast %thread : index to i32
+    %n2 = arith.index_cast %group : index to i32
+    %n3 = arith.index_cast %gz : index to i32
+    memref.store %n0, %o[%i, %c0] : memref<?x4xi32>
+    memref.store %n1, %o[%i, %c1] : memref<?x4xi32>
+    memref.store %n2, %o[%i, %c2] : memref<?x4xi32>
+    memref.store %n3, %o[%i, %c3] : memref<?x4xi32>
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("attributes", ["", "attributes {xegpu.subgroup_size = 16 : i32}"], ids=["threads", "items"])
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_grids_of_three_dimensions(attributes: str, threads: int) -> None:
+    """Each thread, or work item, of any grid finds its place."""
+    launched = xegpu_py.compile(PLACES.replace("ATTRIBUTES", attributes), engine="jit", threads=threads)
+    for grid, block in (((3, 1, 7), (1, 2, 2)), ((1, 5, 2), (3, 1, 1)), ((2, 3, 4), (5, 3, 2)), ((1, 1, 6), (1, 1, 3))):
+        width, height, depth = (g * b for g, b in zip(grid, block))
+        out = np.full((width * height * depth, 4), -1, np.int32)
+        launched(out, grid=grid, block=block)
+        z, y, _ = (n.ravel() for n in np.indices((depth, height, width)))
+        expected = [np.arange(len(out)), y % block[1], z // block[2], np.full(len(out), grid[2])]
+        np.testing.assert_array_equal(out, np.stack(expected, axis=1))
+
+
 def test_code_is_optimized_after_some_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "QUICK_THREADS", 20)
     # A program of its own: the process keeps the optimized code of the others.

@@ -189,3 +189,19 @@ def test_the_tool(tmp_path, capsys):
         with pytest.raises(SystemExit):
             xegpu_bisect.run(wrong)
         assert "xegpu-bisect: error: " in capsys.readouterr().err
+
+
+def test_one_kernel_of_several(tmp_path, capsys):
+    """A pass that changes another kernel of the file changes no byte of this one."""
+    file = tmp_path / "two.mlir"
+    first, end = HALVE.rstrip().removesuffix("}").rstrip(), "\n}\n"
+    second = first[first.index("  gpu.func") :].replace("@halve", "@again")
+    file.write_text(f"{first}\n{second}{end}")
+    words = [str(file), "arange:f32:64x64", "i32:1", "--grid", "8", "--pass-pipeline=builtin.module(cse,test-subtract)"]
+    assert xegpu_bisect.run([*words, "--kernel=again"]) == 0
+    assert capsys.readouterr().out.startswith("no difference: ")
+    assert xegpu_bisect.run([*words, "--kernel=halve"]) == 1
+    assert capsys.readouterr().out.startswith("after 'test-subtract' argument 0 differs first at [0, 16]")
+    with pytest.raises(SystemExit):
+        xegpu_bisect.run(words)
+    assert "there are halve, again" in capsys.readouterr().err
