@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -14,7 +14,7 @@ from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import MESSAGES
 
 
-class Access(Struct, frozen=True):
+class Access(Struct, frozen=True, gc=False):
     """An instruction's access to a variable.
 
     Attributes:
@@ -45,7 +45,7 @@ Root = Variable | Predicate
 """Storage: a variable that is not an alias, of bytes; or a predicate, of bits."""
 
 
-class Effects(Struct, frozen=True):
+class Effects(Struct, frozen=True, gc=False):
     """The effects of an instruction on a thread's state.
 
     Attributes:
@@ -77,9 +77,10 @@ class Effects(Struct, frozen=True):
 def effects(inst: Instruction, target: Target) -> Effects:
     """The effects of an instruction, if all its lanes are enabled."""
     # Instructions are immutable and every analysis needs their effects, so the result is kept.
-    known: tuple[Target, Effects] | None = inst.__dict__.get("_effects")
+    known: tuple[Target, Effects] | None = inst.effects
     if known is None or known[0] is not target:
-        known = inst.__dict__["_effects"] = (target, _effects(inst, target))
+        known = (target, _effects(inst, target))
+        structs.force_setattr(inst, "effects", known)
     return known[1]
 
 

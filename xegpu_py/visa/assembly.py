@@ -6,7 +6,6 @@ import difflib
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct, field
@@ -263,7 +262,7 @@ def _read_statement(cursor: Cursor, where: Position, notation: Notation) -> Inst
     if guard and not spec.guard:
         raise SyntaxFault(start, f"'{spec.name}' cannot be predicated")
     inst = read_instruction(spec, cursor, notation)
-    return replace(inst, guard=guard, where=where)
+    return inst.replaced(guard=guard, where=where)
 
 
 def find_instruction(cursor: Cursor) -> InstructionSpec:

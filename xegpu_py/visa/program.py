@@ -13,9 +13,10 @@ from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
 
 from xegpu_py.ir.diagnostics import Position
+from xegpu_py.target import Target
 from xegpu_py.visa.operands import Guard, Predicate, Variable
 
 NOWHERE = Position("<unknown>")
@@ -52,58 +53,35 @@ LABEL = "label"
 
 IMPLICIT_KINDS = ("LOCAL_SIZE", "GROUP_COUNT", "LOCAL_ID")
 
-_NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 
-
-@dataclass(frozen=True)
-class Instruction:
+class Instruction(Struct, frozen=True, eq=False, gc=False):
     """One instruction.
 
     Attributes:
         name: its name in vISA, such as "add" or "lsc_load".
-        values: operands and attributes by the names of its declaration.
+        values: operands and attributes by the names of its declaration; they do not change.
         exec_size: number of SIMD lanes.
         mask: execution mask: "M1" to "M8" give the first lane in steps of four; with "_NM" all lanes run, whether
             enabled or not.
         guard: the predicate, or None.
         saturate: whether the result is clamped to the destination's range.
-        where: where it stands.
+        where: where it stands. Instructions that differ in nothing else are equal.
+        effects, problem: for a target, what `effects` of `visa.accesses` and `instruction_problem` have found.
     """
 
     name: str
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = {}
     exec_size: int = 1
     mask: str = "M1"
     guard: Guard | None = None
     saturate: bool = False
-    where: Position = field(default=NOWHERE, compare=False)
-
-    # The constructor of a frozen dataclass sets each field by a call, which takes three times as long.
-    def __init__(
-        self,
-        name: str,
-        values: Mapping[str, Any] = _NO_VALUES,
-        exec_size: int = 1,
-        mask: str = "M1",
-        guard: Guard | None = None,
-        saturate: bool = False,
-        where: Position = NOWHERE,
-    ) -> None:
-        """An instruction with these fields; `values` is copied."""
-        vars(self).update(
-            name=name,
-            values=MappingProxyType(dict(values)),
-            exec_size=exec_size,
-            mask=mask,
-            guard=guard,
-            saturate=saturate,
-            where=where,
-        )
+    where: Position = NOWHERE
+    effects: tuple[Target, Any] | None = None
+    problem: tuple[Target, Any] | None = None
 
     def replaced(self, **fields: Any) -> Instruction:
         """The instruction with other values of some fields."""
-        known = vars(self)
-        return Instruction(**{**{name: known[name] for name in _FIELDS}, **fields})
+        return structs.replace(self, effects=None, problem=None, **fields)
 
     def renamed(self, variables: Mapping[Any, Any]) -> Instruction:
         """The instruction with other variables, by a mapping of the old ones; those not in it stay."""
@@ -122,31 +100,32 @@ class Instruction:
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
 
+    def _compared(self) -> tuple[Any, ...]:
+        return self.name, self.values, self.exec_size, self.mask, self.guard, self.saturate
+
     def __reduce__(self) -> tuple[Any, ...]:
-        # Read-only mappings cannot be pickled.
-        fields = {name: getattr(self, name) for name in _FIELDS}
-        return Instruction, tuple((fields | {"values": dict(self.values)}).values())
+        return Instruction, (*self._compared(), self.where)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Instruction) and self._compared() == other._compared()
 
     def __hash__(self) -> int:
         return hash((self.name, tuple(self.values.items()), self.exec_size, self.mask, self.guard, self.saturate))
 
-    @cached_property
+    @property
     def sources(self) -> tuple[Any, ...]:
         """The operands `src0`, `src1` and so on."""
         return tuple([value for name, value in self.values.items() if name.startswith("src")])
 
-    @cached_property
+    @property
     def first_lane(self) -> int:
         """Number of the thread's SIMD lane that is the instruction's first."""
         return 4 * (int(self.mask[1]) - 1)
 
-    @cached_property
+    @property
     def no_mask(self) -> bool:
         """Whether disabled lanes run too."""
         return self.mask.endswith("_NM")
-
-
-_FIELDS = tuple([f.name for f in fields(Instruction)])
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
@@ -199,9 +199,10 @@ def variable_problem(var: Variable, target: Target) -> Problem:
 def instruction_problem(inst: Instruction, target: Target) -> Problem:
     """Why an instruction is not legal on a target; None if it is. Rules that depend on the kernel are not checked."""
     # Instructions are immutable. The result is kept, because the verifier of the program checks the instruction again.
-    known: tuple[Target, Problem] | None = inst.__dict__.get("_problem")
+    known: tuple[Target, Problem] | None = inst.problem
     if known is None or known[0] is not target:
-        known = inst.__dict__["_problem"] = (target, _instruction_problem(inst, target))
+        known = (target, _instruction_problem(inst, target))
+        structs.force_setattr(inst, "problem", known)
     return known[1]
 
 
