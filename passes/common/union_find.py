@@ -16,11 +16,13 @@ class UnionFind(Generic[T]):
 
     def find(self, item: T) -> T:
         """The representative of an item's set."""
-        root = item
-        while (above := self._parent.get(root)) is not None:
-            root = above
-        while item != root:
-            self._parent[item], item = root, self._parent[item]
+        parent = self._parent
+        root, hops = item, 0
+        while (above := parent.get(root)) is not None:
+            root, hops = above, hops + 1
+        # Items whose parent is not the representative get it as their parent.
+        for _ in range(hops - 1):
+            parent[item], item = root, parent[item]
         return root
 
     def join(self, items: Iterable[T]) -> None:

@@ -21,6 +21,8 @@ from xegpu_py.passes.xegpu_legalize.plan import VIEWS, Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, types_of
 from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
 
+from xegpu_py.ir.operation import implements
+
 Pattern = Callable[["Legalization", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(
     __package__,
@@ -31,6 +33,7 @@ pattern: PatternSet[Pattern] = PatternSet(
         "scattered": "xegpu",
     },
 )
+
 """The patterns that divide ops, by op name. Ops without a pattern work on whole values."""
 
 View = Callable[["Legalization", ir.Operation, Box], "ir.Value | None"]
@@ -126,7 +129,7 @@ class Legalization(Conversion):
     def is_legal(self, op: ir.Operation) -> bool:
         if op.name == "ub.poison":
             return not is_desc(op.results[0])
-        if isinstance(op.opview, MemoryAccess):
+        if implements(op, MemoryAccess):
             self._layout = layout_of(self.plan, op)
             return self._layout is None
         return False

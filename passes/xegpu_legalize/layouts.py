@@ -17,6 +17,7 @@ from xegpu_py.passes.xegpu_legalize.plan import Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Pieces, Transform
 
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.operation import implements
 from xegpu_py.target import Block2DLimits, Target
 from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.spec import BlockShape
@@ -105,7 +106,7 @@ def layout_of(plan: Plan, op: ir.Operation) -> Layout | None:
     """The pieces of the block that an op moves; None if the op needs no split."""
     if op.opview.mode != Mode.VC or plan.descs.find(op.opview.tdesc) in plan.given:
         return None
-    return _block_layout(plan, op) if isinstance(op.opview, BlockAccess) else _lane_layout(plan, op)
+    return _block_layout(plan, op) if implements(op, BlockAccess) else _lane_layout(plan, op)
 
 
 def _lane_layout(plan: Plan, op: ir.Operation) -> Pieces | None:
@@ -124,7 +125,7 @@ def _block_layout(plan: Plan, op: ir.Operation) -> Layout | None:
         return None
     if plan.surfaces.problem(view.tdesc):
         return plan.surfaces.place(view.tdesc)
-    if isinstance(view, Prefetch):
+    if implements(op, Prefetch):
         return _prefetch_layout(plan, desc)
     load = op.name == "xegpu.load_nd"
     value = op.results[0] if load else view.value

@@ -49,6 +49,7 @@ from xegpu_py.passes.xegpu_legalize.shapes import Place, Transform
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces, find_surfaces
 
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.operation import implements
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
@@ -86,7 +87,7 @@ SLICE = "vector.extract_strided_slice"
 
 
 def _makes_descriptor(op: ir.Operation) -> bool:
-    return isinstance(op.opview, (DescriptorMaker, DescriptorUpdate)) or op.name == "ub.poison"
+    return implements(op, DescriptorMaker) or implements(op, DescriptorUpdate) or op.name == "ub.poison"
 
 
 def _join(plan: Plan, op: ir.Operation) -> None:
@@ -95,7 +96,7 @@ def _join(plan: Plan, op: ir.Operation) -> None:
             plan.vectors.join(group)
     if is_elementwise(op):
         plan.vectors.join([op.results[0], *(v for v in op.operands if shape_of(v)), *list(op.results)[1:]])
-    elif isinstance(op.opview, MatrixProduct) and op.opview.mode == Mode.VC and op.opview.acc is not None:
+    elif implements(op, MatrixProduct) and op.opview.mode == Mode.VC and op.opview.acc is not None:
         plan.vectors.join([op.results[0], op.opview.acc])
     elif op.name == "xegpu.atomic_rmw":
         view = op.opview
@@ -120,18 +121,18 @@ def _limit(plan: Plan, op: ir.Operation) -> None:
             if shape_of(value):
                 plan.held.add(value)
         plan.held.update(v for group in carried(op) for v in group if shape_of(v))
-    view: Any = op.opview
-    if isinstance(view, Prefetch):
+    if implements(op, Prefetch):
         return
-    if isinstance(view, MatrixProduct) and view.mode == Mode.VC:
-        _limit_dpas(plan, view)
+    if implements(op, MatrixProduct) and op.opview.mode == Mode.VC:
+        _limit_dpas(plan, op.opview)
     elif name == "vector.multi_reduction":
         _limit_reduction(plan, op)
-    elif isinstance(view, BlockAccess) and view.mode == Mode.VC:
+    elif implements(op, BlockAccess) and op.opview.mode == Mode.VC:
         _limit_block(plan, op)
-    elif isinstance(view, ScatteredAccess):
-        *outer, lanes = shape_of(view.value)
-        plan.split(view.value, len(outer), range(0, lanes, lanes_of_message(op, plan.target)))
+    elif implements(op, ScatteredAccess):
+        value = op.opview.value
+        *outer, lanes = shape_of(value)
+        plan.split(value, len(outer), range(0, lanes, lanes_of_message(op, plan.target)))
 
 
 def _limit_reduction(plan: Plan, op: ir.Operation) -> None:
@@ -285,7 +286,7 @@ def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) ->
 def _lay_out(plan: Plan, op: ir.Operation) -> None:
     """Record the layouts that an op needs of its descriptors."""
     name = op.name
-    if isinstance(op.opview, MemoryAccess):
+    if implements(op, MemoryAccess):
         layout = layout_of(plan, op)
         plan.require(op.opview.tdesc, layout)
         if isinstance(layout, Place):

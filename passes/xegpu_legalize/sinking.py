@@ -11,6 +11,8 @@ from xegpu_py.passes.common.ops import only_reads
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.passes.xegpu_legalize.plan import VIEWS
 
+from xegpu_py.ir.operation import implements
+
 Slab = tuple[ir.Operation, list[ir.Value]]
 """The first of the products of a slab, and the factors of all."""
 
@@ -23,7 +25,7 @@ def sink(slabs: Sequence[Slab]) -> None:
     for block, found in blocks.items():
         ops = [op.operation for op in block.operations]
         place: dict[ir.Operation, int] = {op: i for i, op in enumerate(ops)}
-        barred = [0, *accumulate(not (only_reads(op) or isinstance(op.opview, Prefetch)) for op in ops)]
+        barred = [0, *accumulate(not (only_reads(op) or implements(op, Prefetch)) for op in ops)]
         for start, factors in found:
             for load in dict.fromkeys(_load(v) for v in factors):
                 if load is None or load not in place or place[load] >= place[start]:

@@ -25,6 +25,7 @@ from xegpu_py.passes.common.values import block_of, is_desc
 from xegpu_py.passes.xegpu_legalize.shapes import Place
 
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.operation import implements
 from xegpu_py.target import Target
 
 
@@ -155,5 +156,5 @@ def join_descriptors(classes: UnionFind[ir.Value], op: ir.Operation) -> None:
     for group in carried(op):
         if is_desc(group[0]):
             classes.join(group)
-    if isinstance(op.opview, DescriptorUpdate):
+    if implements(op, DescriptorUpdate):
         classes.join([op.results[0], op.operands[0]])

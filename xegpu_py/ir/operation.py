@@ -205,6 +205,8 @@ def _value_accessor(spec: OpSpec, which: str, index: int) -> Callable[[Any], Any
         return start, start + sizes[index]
 
     by_segments = Decoded(bounds) if spec.needs_segments(which) else None
+    # Without segments one group has no fixed size: this one, or one before it.
+    after = len(groups) - 1 - index
 
     def get(self: Any) -> Any:
         operation = self.operation
@@ -212,14 +214,25 @@ def _value_accessor(spec: OpSpec, which: str, index: int) -> Callable[[Any], Any
         if by_segments is not None:
             start, end = by_segments[operation.attributes[segments]]
         else:
-            sizes = spec.sizes(which, len(values), None)
-            start = sum(sizes[:index])
-            end = start + sizes[index]
+            end = len(values) - after
+            start = end - 1 if arity == "single" else index
         if arity == "variadic":
             return [values[i] for i in range(start, end)]
         return values[start] if end > start else None
 
     return get
+
+
+_IMPLEMENTED: dict[tuple[str, type], bool] = {}
+
+
+def implements(op: ir.Operation, interface: type) -> bool:
+    """Whether `op.opview` is of an interface or class. To ask `isinstance` takes five times as long."""
+    key = op.name, interface
+    found = _IMPLEMENTED.get(key)
+    if found is None:
+        found = _IMPLEMENTED[key] = isinstance(op.opview, interface)
+    return found
 
 
 def _index_list_accessor(operands: Callable[[Any], Any], static: str) -> Callable[[Any], Any]:

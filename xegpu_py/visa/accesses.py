@@ -33,7 +33,8 @@ class Access(Struct, frozen=True, gc=False):
 
 def accesses(inst: Instruction, target: Target) -> tuple[Access, ...]:
     """The reads of an instruction, then its writes."""
-    return effects(inst, target).accesses
+    known = effects(inst, target)
+    return known.reads + known.writes
 
 
 def span_bits(access: Access) -> int:
@@ -49,14 +50,14 @@ class Effects(Struct, frozen=True, gc=False):
     """The effects of an instruction on a thread's state.
 
     Attributes:
-        accesses: to general variables: the reads, then the writes.
-        reads, writes: the two parts of them.
+        target: the target on which it has them.
+        reads, writes: its accesses to general variables.
         tests: predicates that it reads, its guard among them.
         sets: the predicate that it writes, or None.
         lanes: lanes of that predicate that it writes for certain, as (first, end); None where it may leave some.
     """
 
-    accesses: tuple[Access, ...]
+    target: Target
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
     tests: tuple[Predicate, ...]
@@ -77,11 +78,11 @@ class Effects(Struct, frozen=True, gc=False):
 def effects(inst: Instruction, target: Target) -> Effects:
     """The effects of an instruction, if all its lanes are enabled."""
     # Instructions are immutable and every analysis needs their effects, so the result is kept.
-    known: tuple[Target, Effects] | None = inst.effects
-    if known is None or known[0] is not target:
-        known = (target, _effects(inst, target))
+    known: Effects | None = inst.effects
+    if known is None or known.target is not target:
+        known = _effects(inst, target)
         structs.force_setattr(inst, "effects", known)
-    return known[1]
+    return known
 
 
 def _effects(inst: Instruction, target: Target) -> Effects:
@@ -122,7 +123,7 @@ def _effects(inst: Instruction, target: Target) -> Effects:
     lanes = None
     if sets and inst.guard is None:
         lanes = (inst.first_lane, inst.first_lane + inst.exec_size)
-    return Effects((*reads, *writes), tuple(reads), tuple(writes), tuple(tests), sets, lanes)
+    return Effects(target, tuple(reads), tuple(writes), tuple(tests), sets, lanes)
 
 
 def named_by(instructions: Iterable[Instruction]) -> set[Variable | Predicate]:

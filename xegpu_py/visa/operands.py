@@ -67,7 +67,7 @@ class Variable(_Declared, frozen=True, eq=False):
             count, var = count + 1, var.alias[0]
         return count
 
-    @cached_property
+    @property
     def root(self) -> tuple[Variable, int]:
         """The variable that is not an alias in which it lies, and its byte offset there."""
         if self.alias is None:

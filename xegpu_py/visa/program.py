@@ -66,7 +66,8 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
         guard: the predicate, or None.
         saturate: whether the result is clamped to the destination's range.
         where: where it stands. Instructions that differ in nothing else are equal.
-        effects, problem: for a target, what `effects` of `visa.accesses` and `instruction_problem` have found.
+        effects: what `effects` of `visa.accesses` has found.
+        legal_on: the target on which `instruction_problem` of `visa.verify` has found it to be legal.
     """
 
     name: str
@@ -76,12 +77,12 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
     guard: Guard | None = None
     saturate: bool = False
     where: Position = NOWHERE
-    effects: tuple[Target, Any] | None = None
-    problem: tuple[Target, Any] | None = None
+    effects: Any = None
+    legal_on: Target | None = None
 
     def replaced(self, **fields: Any) -> Instruction:
         """The instruction with other values of some fields."""
-        return structs.replace(self, effects=None, problem=None, **fields)
+        return structs.replace(self, effects=None, legal_on=None, **fields)
 
     def renamed(self, variables: Mapping[Any, Any]) -> Instruction:
         """The instruction with other variables, by a mapping of the old ones; those not in it stay."""

@@ -199,11 +199,12 @@ def variable_problem(var: Variable, target: Target) -> Problem:
 def instruction_problem(inst: Instruction, target: Target) -> Problem:
     """Why an instruction is not legal on a target; None if it is. Rules that depend on the kernel are not checked."""
     # Instructions are immutable. The result is kept, because the verifier of the program checks the instruction again.
-    known: tuple[Target, Problem] | None = inst.problem
-    if known is None or known[0] is not target:
-        known = (target, _instruction_problem(inst, target))
-        structs.force_setattr(inst, "problem", known)
-    return known[1]
+    if inst.legal_on is target:
+        return None
+    problem = _instruction_problem(inst, target)
+    if problem is None:
+        structs.force_setattr(inst, "legal_on", target)
+    return problem
 
 
 def _instruction_problem(inst: Instruction, target: Target) -> Problem:
