@@ -24,7 +24,6 @@ from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import reshape_splits
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization
-from xegpu_py.passes.xegpu_legalize.fallback import limit
 from xegpu_py.passes.xegpu_legalize.forms import Forms, branch_among_descriptors, combine_subgroups_through_memory
 from xegpu_py.passes.xegpu_legalize.layouts import (
     axes_of,
@@ -34,7 +33,6 @@ from xegpu_py.passes.xegpu_legalize.layouts import (
     transform_of,
     unit_of,
 )
-from xegpu_py.passes.xegpu_legalize.matrix import dpas_blocks
 from xegpu_py.passes.xegpu_legalize.pairs import join_pairs
 from xegpu_py.passes.xegpu_legalize.plan import (
     CHAIN_GRFS,
@@ -70,6 +68,8 @@ def make_plan(
     products = {plan.vectors.find(v) for v in plan.products}
     for op in plan.scatters:
         if plan.vectors.find(op.opview.value) not in products:
+            from xegpu_py.passes.xegpu_legalize.fallback import limit
+
             limit(plan, op, CHAIN_GRFS * plan.target.grf_bytes)
     _split_chains(plan, ops)
     _leave_loads(plan, func, ops)
@@ -150,6 +150,8 @@ def _limit_reduction(plan: Plan, op: ir.Operation) -> None:
 
 
 def _limit_dpas(plan: Plan, view: Any) -> None:
+    from xegpu_py.passes.xegpu_legalize.matrix import dpas_blocks
+
     found = dpas_blocks(view, plan.target, plan.ahead)
     if found is None:
         return

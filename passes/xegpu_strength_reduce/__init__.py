@@ -49,8 +49,12 @@ class XeGPUStrengthReduce(Pass):
         from xegpu_py.passes.common.gpu_functions import target_for
         from xegpu_py.passes.common.kernels import chosen_kernels
         from xegpu_py.passes.common.ranges import Limits
-        from xegpu_py.passes.xegpu_strength_reduce.loops import reduce_loops
+
+        from xegpu_py.ir.verifier import walk
 
         limits = Limits(self.max_bytes, self.max_index, self.max_grid)
         for func in chosen_kernels(op, self.kernel):
-            reduce_loops(func, target_for(func, self.target, op), limits)
+            if any(inner.name == "scf.for" for inner in walk(func)):
+                from xegpu_py.passes.xegpu_strength_reduce.loops import reduce_loops
+
+                reduce_loops(func, target_for(func, self.target, op), limits)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from mlir import ir
+from msgspec.structs import replace
 from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc
 from xegpu_py.passes.common.messages import block_load, caches_of
 from xegpu_py.passes.common.ranges import join

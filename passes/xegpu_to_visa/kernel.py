@@ -10,7 +10,6 @@ from xegpu_py.passes.common.ranges import Limits, Ranges, limits_of
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering
-from xegpu_py.passes.xegpu_to_visa.memref import shared
 
 from xegpu_py.ir.calls import is_print
 from xegpu_py.ir.diagnostics import error_at, position_of
@@ -43,8 +42,12 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     count = len(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
     for i, argument in enumerate(block.arguments):
         try:
-            is_shared = i >= count
-            low.values[argument] = shared(low, ir.MemRefType(argument.type)) if is_shared else low.argument(i, argument)
+            if i < count:
+                low.values[argument] = low.argument(i, argument)
+                continue
+            from xegpu_py.passes.xegpu_to_visa.memref import shared
+
+            low.values[argument] = shared(low, ir.MemRefType(argument.type))
         except ValueError as e:
             raise error_at(where, str(e)) from None
     if any(op.name in ("cf.assert", "gpu.printf") or is_print(op) for op in walk(func)):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 from mlir import ir
-from msgspec import structs
+from msgspec.structs import replace
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.elements import byte_memref, memref_bits
@@ -33,7 +32,6 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     clamp,
     index_type,
 )
-from xegpu_py.passes.xegpu_to_visa.wide import product
 
 from xegpu_py.ir.diagnostics import Position, position_of
 from xegpu_py.numerics.formats import TYPES
@@ -77,7 +75,6 @@ pattern: PatternSet[Pattern] = PatternSet(
 """The lowering rules by op name."""
 
 
-@dataclass
 class Lowering(PatternDriver):
     """The state of the lowering of one kernel.
 
@@ -90,17 +87,15 @@ class Lowering(PatternDriver):
         barriers: named barriers that the kernel allocates.
     """
 
-    target: Target
-    emit: Emitter
-    ranges: Ranges
-    limits: Limits
-    values: dict[ir.Value, Value] = field(default_factory=dict)
-    slm_bytes: int = 0
-    barriers: int = 0
-    _implicit: dict[str, Reg] = field(default_factory=dict)
-    _prints: Reg | None = None
-    _payload: int = FIRST_INPUT
-    _last: tuple[ir.Location, Position] | None = None
+    def __init__(self, target: Target, emit: Emitter, ranges: Ranges, limits: Limits) -> None:
+        """Begin a kernel."""
+        self.target, self.emit, self.ranges, self.limits = target, emit, ranges, limits
+        self.values: dict[ir.Value, Value] = {}
+        self.slm_bytes = self.barriers = 0
+        self._implicit: dict[str, Reg] = {}
+        self._prints: Reg | None = None
+        self._payload = FIRST_INPUT
+        self._last: tuple[ir.Location, Position] | None = None
 
     def block(self, block: ir.Block) -> None:
         """Lower the ops of a block, except its terminator."""
@@ -228,9 +223,7 @@ class Lowering(PatternDriver):
         """A value from `fit`, or registers like it, with the bounds of its SSA value."""
         if isinstance(value, Block):
             pairs = zip(value.offsets, self._offsets_of(value, to))
-            return structs.replace(
-                value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs)
-            )
+            return replace(value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs))
         if isinstance(value, Reg) and shape_and_element(to.type)[1] == "index":
             return replace(value, bounds=self.ranges.of(to))
         return value
@@ -381,6 +374,8 @@ class Lowering(PatternDriver):
 
     def product(self, a: Numbers, b: Numbers, count: int) -> Reg:
         """The lowest 64 bits of a product, or the available product of the same integers."""
+        from xegpu_py.passes.xegpu_to_visa.wide import product
+
         return self.emit.once(("product", a, b, count), lambda: product(self.emit, a, b, count), (a, b))
 
     def wide_enough(self, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
@@ -557,4 +552,4 @@ def with_parts(value: Value, parts: Sequence[Any]) -> Value:
             new[name] = tuple(next(rest) for _ in old)
         elif isinstance(old, _Part):
             new[name] = next(rest)
-    return structs.replace(value, **new)
+    return replace(value, **new)

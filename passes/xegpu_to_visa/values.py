@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from msgspec import Struct
 from xegpu_py.passes.common.ranges import Bounds, full, within
 from xegpu_py.passes.common.registers import INDEX
@@ -28,21 +26,30 @@ def clamp(bounds: Bounds) -> Bounds:
     return low, high
 
 
-@dataclass(frozen=True)
-class Reg:
+class Reg(Struct, frozen=True, eq=False):
     """Contiguous numbers in registers, in row-major order.
 
     Attributes:
         var: the variable; its element type is the numbers'.
         first: index of the first number in the variable.
         count: the number of numbers.
-        bounds: known bounds of integers, if narrower than those of the type.
+        bounds: known bounds of integers, if narrower than those of the type. Equal registers may have different ones.
     """
 
     var: Variable
     first: int
     count: int
-    bounds: Bounds | None = field(default=None, compare=False)
+    bounds: Bounds | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reg) and self._place == other._place
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+    @property
+    def _place(self) -> tuple[Variable, int, int]:
+        return self.var, self.first, self.count
 
     def part(self, start: int, count: int) -> Reg:
         """`count` of the numbers, from number `start` on."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.engines.batch import Batch, Rows
 from xegpu_py.numerics.formats import TYPES, Array
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
@@ -28,11 +28,14 @@ from xegpu_py.visa.operands import (
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import DataShape
 
-Read = Callable[[Batch, Rows], Array]
+if TYPE_CHECKING:
+    from xegpu_py.engines.batch import Batch, Rows
+
+Read = Callable[["Batch", "Rows"], Array]
 """Returns an operand's elements, [threads, lanes], or [threads, 1] if all lanes share one."""
-Write = Callable[[Batch, Rows, Array, "Array | None"], None]
+Write = Callable[["Batch", "Rows", Array, "Array | None"], None]
 """Takes values of the operand's type, and the lanes to write; None for all."""
-Mask = Callable[[Batch, Rows, "Array | None"], "Array | None"]
+Mask = Callable[["Batch", "Rows", "Array | None"], "Array | None"]
 """Maps the enabled lanes [threads, 32] to those in which an instruction acts, [threads, lanes]; None for all."""
 
 BUILTIN_OFFSETS = {"%r0": 0, "%group_id_x": 4, "%group_id_y": 24, "%group_id_z": 28}

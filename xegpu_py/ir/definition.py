@@ -31,7 +31,7 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_origin
 
 from mlir import ir
 from msgspec import Struct
@@ -144,11 +144,10 @@ class _Parametrized:
         if dialect is None:
             return
         cls.dialect, cls.name, cls.also_named = dialect, name, also_named
-        hints = get_type_hints(cls, include_extras=True)
-        own = inspect.get_annotations(cls)
+        own = inspect.get_annotations(cls, eval_str=True)
         for reserved in {"name", "dialect"} & own.keys():
             raise TypeError(f"a parameter of {cls.__name__} cannot be named '{reserved}'")
-        cls._codecs = {k: codec_of(hints[k]) for k in own if "ClassVar" not in str(own[k])}
+        cls._codecs = {k: codec_of(kind) for k, kind in own.items() if ClassVar not in (kind, get_origin(kind))}
         table: dict[str, Any] = dialect.types if cls._sigil == "!" else dialect.attributes
         table.update(dict.fromkeys((name, *also_named), cls))
 

@@ -149,7 +149,7 @@ def _syntax(op: type[Operation], formats: Iterable[str | Syntax]) -> str:
 
 
 def _builder(op: type[Operation]) -> str:
-    parameters = list(inspect.signature(op.__init__).parameters.values())[1:]
+    parameters = inspect.signature(op).parameters.values()
     shown = inspect.Signature([p for p in parameters if p.name not in ("loc", "ip")])
     call = f"{op.OPERATION_NAME}{shown}"
     if len(call) <= _LINE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NoReturn, Protocol
 
 from mlir import ir
@@ -110,7 +110,9 @@ class Operation(ir.OpView):  # type: ignore[misc]
         cls._ODS_RESULT_SEGMENTS = _segments(cls.spec, "result")
         for attr, accessor in _accessors(cls.spec).items():
             setattr(cls, attr, property(accessor))
-        setattr(cls, "__init__", _make_init(cls))  # noqa: B010
+        signature = _Signature(cls.spec)
+        setattr(cls, "__signature__", signature)  # noqa: B010
+        setattr(cls, "__init__", _make_init(cls, signature))  # noqa: B010
         register_operation(dialect.view, cls)
         for spelled in (name, *also_named):
             dialect.operations[spelled] = cls
@@ -259,37 +261,67 @@ def _region_accessor(index: int) -> Callable[[Any], Any]:
     return lambda self: self.operation.regions[index]
 
 
-def _make_init(cls: type[Operation]) -> Callable[..., None]:
-    spec = cls.spec
-    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
-    keyword, positional = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-    result_names = {r.name for r in spec.results}
-    required = [n for n in spec.order if _is_required(spec, n) and n not in result_names]
-    for name in required:
-        parameters.append(inspect.Parameter(name, positional))
-    # For an op without operands, a caller gives only the attributes.
-    alone = not required and not spec.operands
-    for name in spec.order:
-        if name not in required and not any(r.name == name for r in spec.regions):
-            parameters.append(
-                inspect.Parameter(
-                    name,
-                    keyword if name in result_names or (name in spec.attributes and not alone) else positional,
-                    default=None,
+class _Signature:
+    """The signature of an op class, for `help` and for its constructor.
+
+    It is made when it is first needed: the signatures of all ops take a millisecond.
+    """
+
+    def __init__(self, spec: OpSpec) -> None:
+        self._spec = spec
+
+    def __get__(self, op: Operation | None, cls: type[Operation]) -> inspect.Signature:
+        return inspect.Signature(self.parameters[1:])
+
+    @cached_property
+    def parameters(self) -> list[inspect.Parameter]:
+        """The parameters of the constructor."""
+        spec = self._spec
+        parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
+        keyword, positional = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+        result_names = {r.name for r in spec.results}
+        required = [n for n in spec.order if _is_required(spec, n) and n not in result_names]
+        for name in required:
+            parameters.append(inspect.Parameter(name, positional))
+        # For an op without operands, a caller gives only the attributes.
+        alone = not required and not spec.operands
+        for name in spec.order:
+            if name not in required and not any(r.name == name for r in spec.regions):
+                parameters.append(
+                    inspect.Parameter(
+                        name,
+                        keyword if name in result_names or (name in spec.attributes and not alone) else positional,
+                        default=None,
+                    )
                 )
-            )
-    parameters.sort(key=lambda p: (p.kind, p.default is None))
-    parameters += [inspect.Parameter(n, keyword, default=None) for n in ("loc", "ip")]
-    signature = inspect.Signature(parameters)
-    defaults = {p.name: None for p in parameters if p.default is None}
-    by_position = [p.name for p in parameters if p.kind is not keyword]
+        parameters.sort(key=lambda p: (p.kind, p.default is None))
+        return parameters + [inspect.Parameter(n, keyword, default=None) for n in ("loc", "ip")]
+
+    @cached_property
+    def defaults(self) -> dict[str, None]:
+        """The optional parameters."""
+        return {p.name: None for p in self.parameters if p.default is None}
+
+    @cached_property
+    def by_position(self) -> list[str]:
+        """The parameters that may be given by position."""
+        return [p.name for p in self.parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+
+
+def _make_init(cls: type[Operation], signature: _Signature) -> Callable[..., None]:
+    spec = cls.spec
 
     def __init__(*args: Any, **kwargs: Any) -> None:
-        given = {**defaults, **dict(zip(by_position, args)), **kwargs}
+        parameters, by_position = signature.parameters, signature.by_position
+        given = {**signature.defaults, **dict(zip(by_position, args)), **kwargs}
         taken = by_position[: len(args)]
-        if len(args) > len(by_position) or len(given) != len(parameters) or not kwargs.keys().isdisjoint(taken):
+        if (
+            len(args) > len(by_position)
+            or len(given) != len(signature.parameters)
+            or not kwargs.keys().isdisjoint(taken)
+        ):
             # This raises the exception that Python would raise.
-            signature.bind(*args, **kwargs)
+            inspect.Signature(parameters).bind(*args, **kwargs)
         d.met(cls.OPERATION_NAME)
         operands, attributes = _operands_and_attributes(cls, given)
         results = _result_types(cls, given, operands, attributes)
@@ -307,7 +339,6 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
         )
         name_segments(given["self"].operation)
 
-    __init__.__dict__["__signature__"] = signature
     __init__.__doc__ = f"Build `{cls.OPERATION_NAME}`."
     return __init__
 

@@ -320,13 +320,21 @@ class Listener:
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
-    """A context manager that stops Python's cyclic garbage collection: IR has long-lived objects and few cycles."""
+def collector_paused(*, forever: bool = False) -> Iterator[None]:
+    """A context manager that stops Python's cyclic garbage collection: IR has long-lived objects and few cycles.
+
+    Args:
+        forever: whether most objects that are created live as long as the process, as those of modules do. All objects
+            are then moved to the collector's oldest generation at the end, instead of being looked at.
+    """
     was = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if forever and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         if was:
             gc.enable()
 

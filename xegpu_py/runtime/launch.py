@@ -14,18 +14,14 @@ import numpy as np
 from msgspec import Struct
 
 from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
-from xegpu_py.engines.batch import Batch, new_batch
 from xegpu_py.engines.jit.cache import Cache, folder_of
 from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.engines.jit.llvm import available
 from xegpu_py.engines.jit.native import processors
-from xegpu_py.engines.jit.races import RaceSuspected, Shadow
 from xegpu_py.engines.memory import RuntimeFault
-from xegpu_py.engines.races import Races
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import DeviceMemory
-from xegpu_py.runtime.prints import Prints, name_of
 from xegpu_py.runtime.progress import Progress
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, allocate
@@ -33,7 +29,11 @@ from xegpu_py.visa.flow import flow_of
 from xegpu_py.visa.program import PRINT_BUFFER, Dim, Program, place_in
 
 if TYPE_CHECKING:
+    from xegpu_py.engines.batch import Batch
     from xegpu_py.engines.interpreter import Interpreter, Observer
+    from xegpu_py.engines.jit.races import Shadow
+    from xegpu_py.engines.races import Races
+    from xegpu_py.runtime.prints import Prints
 
 THREADS_AT_ONCE = 1024
 """Hardware threads that run together: enough to make numpy's overhead small, few enough for caches."""
@@ -181,6 +181,8 @@ class Launcher(Struct, dict=True):
             raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
         if not self.program.prints:
             return self._run(size, arguments, memory, None)
+        from xegpu_py.runtime.prints import Prints
+
         prints = Prints(memory)
         try:
             return self._run(size, {**arguments, PRINT_BUFFER: prints.address}, memory, prints)
@@ -218,6 +220,8 @@ class Launcher(Struct, dict=True):
         traffic: Counter[tuple[str, str]] = Counter()
         races: Races | None = None
         if self.races:
+            from xegpu_py.engines.races import Races
+
             races = Races(self.program, group_size, count, len(memory.data), _namer(size, group_size))
         with Progress(self.program.name, count, self.progress) as progress:
             for start in range(0, count, at_once):
@@ -241,6 +245,8 @@ class Launcher(Struct, dict=True):
         """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""
         if not self.races:
             return self._launch_native(size, arguments, memory)
+        from xegpu_py.engines.jit.races import RaceSuspected, Shadow
+
         before = memory.copy()
         threads = math.prod(size.grid) * size.threads(self.program)
         shadow = Shadow(self.program, memory, threads, self.threads or processors())
@@ -275,6 +281,8 @@ class Launcher(Struct, dict=True):
     def _batch(
         self, groups: Sequence[Dim], group_size: int, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory
     ) -> Batch:
+        from xegpu_py.engines.batch import new_batch
+
         program = self.program
         batch = new_batch(
             len(groups),
@@ -345,6 +353,8 @@ def _namer(size: Grid, group_size: int, first: int = 0) -> Callable[[int], str]:
     """A function that names threads in messages; it numbers them from the thread `first` of the launch on."""
 
     def name(thread: int) -> str:
+        from xegpu_py.runtime.prints import name_of
+
         group, number = divmod(first + thread, group_size)
         return name_of(place_in(size.grid, group), number)
 

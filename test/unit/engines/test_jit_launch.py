@@ -16,7 +16,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py.engines.jit import engine as engine_module
-from xegpu_py.engines.jit.arithmetic import RULES
+from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.launch import ENGINES
@@ -254,7 +254,7 @@ def test_interruption() -> None:
 def test_both_engines_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     both = kernel(NUMBERS, engine="both")
     both(np.zeros(3, np.uint32), block=3)
-    monkeypatch.setitem(RULES, "mul", RULES["add"])
+    monkeypatch.setitem(ARITHMETIC, "mul", ARITHMETIC["add"])
     with pytest.raises(DiagnosticError, match="the engines differ in 3 bytes of 'Out', first in byte 0: 0x00 of"):
         kernel(NUMBERS, engine="both")(np.zeros(3, np.uint32), block=3)
 

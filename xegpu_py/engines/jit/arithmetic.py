@@ -8,16 +8,12 @@ from xegpu_py.engines.execution import execution_bits, execution_format, span
 from xegpu_py.engines.jit.code import Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.numbers import Width, clamped, modified, narrow, widen, width_of
-from xegpu_py.engines.jit.rules.alu import ARITHMETIC, Alu
-from xegpu_py.engines.jit.rules.elementary import ELEMENTARY
-from xegpu_py.engines.table import Table
+from xegpu_py.engines.jit.rules import entry
+from xegpu_py.engines.jit.rules.alu import Alu
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Flag
 from xegpu_py.visa.program import Instruction
-
-RULES = Table({**ARITHMETIC, **ELEMENTARY})
-"""The rules by the names of instructions."""
 
 
 def _width(inst: Instruction, types: list[str], modifiers: list[str], bits: int) -> Width:
@@ -73,7 +69,7 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
         for pattern, form, modifier in zip(patterns, formats, modifiers):
             signed = form.kind == "s"
             values.append(modified(code, code.resize(pattern, op.width.bits, signed), modifier, signed))
-    result = RULES[inst.name](op, *values)
+    result = entry("ARITHMETIC", inst.name)(op, *values)
 
     def write() -> None:
         if INSTRUCTIONS[inst.name].compares:
@@ -111,13 +107,13 @@ def emit_flag_logic(emitter: Emitter, inst: Instruction) -> None:
     op = Alu(code, emitter, inst.name, "", 32, "")
     truths = [emitter.truth(o.var) for o in inst.sources]
     if None not in truths:
-        emitter.write_truth(inst, RULES[inst.name](op, *truths))
+        emitter.write_truth(inst, entry("ARITHMETIC", inst.name)(op, *truths))
         return
     bits = [
         code.lshr(emitter.flag(o.var), inst.first_lane) if truth is None else code.mask_to_bits(truth)
         for o, truth in zip(inst.sources, truths)
     ]
-    result = RULES[inst.name](op, *bits)
+    result = entry("ARITHMETIC", inst.name)(op, *bits)
     if inst["dst"].var in emitter.freedom.predicates:
         emitter.write_truth(inst, code.bits_to_mask(result, inst.exec_size))
     else:

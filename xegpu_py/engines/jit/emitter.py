@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from string import Template
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -12,7 +13,6 @@ from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit.code import PTR, Code, Value, lanes_of, vector
 from xegpu_py.engines.jit.frame import STRIDES, Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.matrices import Matrices, Matrix
 from xegpu_py.engines.jit.templates import function_of
 from xegpu_py.engines.jit.temporaries import Freedom
 from xegpu_py.numerics.dpas import Model
@@ -20,6 +20,9 @@ from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Immediate, Predicate, Raw, Region, Variable, Vector, first_byte
 from xegpu_py.visa.program import Instruction, Program, analysis
+
+if TYPE_CHECKING:
+    from xegpu_py.engines.jit.matrices import Matrices, Matrix
 
 _WIDEST_LOAD = 256
 """The largest extent in bytes of strided elements that are loaded together and shuffled."""

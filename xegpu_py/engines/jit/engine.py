@@ -15,25 +15,23 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from xegpu_py.engines.access import Layout
-from xegpu_py.engines.batch import ENDED, Batch, new_batch
 from xegpu_py.engines.jit.cache import Cache
 from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
 from xegpu_py.engines.jit.host import Host, chosen_host
 from xegpu_py.engines.jit.kernel import frame_of
 from xegpu_py.engines.jit.native import driver, processors
-from xegpu_py.engines.jit.panels import Panels
 from xegpu_py.engines.jit.plan import prepared
-from xegpu_py.engines.jit.races import LocalShadow, RaceSuspected, Shadow
 from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
-from xegpu_py.engines.watch import UnwrittenFault
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.numerics.elementary import table
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.spec import LANES
 
 if TYPE_CHECKING:
+    from xegpu_py.engines.batch import Batch
     from xegpu_py.engines.interpreter import Interpreter
+    from xegpu_py.engines.jit.panels import Panels
+    from xegpu_py.engines.jit.races import LocalShadow, Shadow
 
 _POLL = 0.05
 """Seconds between checks for signals and updates of the progress bar."""
@@ -133,7 +131,11 @@ class _Slot:
         self.slm = aligned(max(program.slm_bytes, 8))
         self.barriers = aligned(16 * frame.barriers).view(np.int64)
         self.group = 0
-        self.shadow = LocalShadow(program, threads, frame.barriers) if frame.races else None
+        self.shadow: LocalShadow | None = None
+        if frame.races:
+            from xegpu_py.engines.jit.races import LocalShadow
+
+            self.shadow = LocalShadow(program, threads, frame.barriers)
         self._addresses = [memory.ctypes.data for memory in (self.blocks, self.slm, self.barriers)]
 
     def use(self, context: Context) -> None:
@@ -214,7 +216,7 @@ class Jit:
         self.local_ids = np.array(places, np.int64)
         self._lengths = np.diff([*self.starts, plan.length])
         # Only the tables that the program uses are computed.
-        self._tables = [table(n, "hf") if n in plan.tables else np.zeros(0, np.uint16) for n in TABLES]
+        self._tables = [_table(n) if n in plan.tables else np.zeros(0, np.uint16) for n in TABLES]
         self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self._spare: list[_Worker] = []
         self._boards: list[_Board] = []
@@ -399,6 +401,8 @@ class _Team(Struct, dict=True):
             raise self._deadlock()
 
     def _deadlock(self) -> RuntimeFault:
+        from xegpu_py.engines.batch import new_batch
+
         size, groups = self.launch.threads, sorted(self.stuck)
         batch = new_batch(len(groups), size, 8, 1, 0, 0, self.launch.memory, divergent=False, watch=False)
         batch.pc = np.concatenate([self.stuck[g] for g in groups])
@@ -418,7 +422,11 @@ class _Worker:
         self._spare: list[_Slot] = []
         # Rounds after which a launch first returns to Python, as found by earlier ones, whose rounds may be shorter.
         self._patience = _PATIENCE
-        self._panels = Panels(jit.panel_bytes, jit.step_bytes) if jit.panel_bytes else None
+        self._panels: Panels | None = None
+        if jit.panel_bytes:
+            from xegpu_py.engines.jit.panels import Panels
+
+            self._panels = Panels(jit.panel_bytes, jit.step_bytes)
         self._golden_call = GOLDEN_CALL(lambda _, at, block, active: self.golden(at, block, active))
         self.context = Context.from_buffer(aligned(ctypes.sizeof(Context)).data)
         Context.__init__(
@@ -573,6 +581,8 @@ class _Worker:
 
     def _batch(self, blocks: Array) -> Batch:
         """Threads of the workgroup as a batch of the interpreter, which shares the registers of native code."""
+        from xegpu_py.engines.batch import new_batch
+
         frame, program = self._frame, self.jit.program
         threads = len(blocks)
         batch = new_batch(
@@ -590,6 +600,8 @@ class _Worker:
 
     def golden(self, at: int, block: int, active: int) -> int:
         """Run an instruction of a thread with its golden function; return 0 if it fails."""
+        from xegpu_py.engines.watch import UnwrittenFault
+
         try:
             self._golden(at, block, active)
         except (AccessFault, UnwrittenFault):
@@ -618,6 +630,9 @@ class _Worker:
 
     def _fault(self) -> BaseException:
         """The error of the instruction before which native code stopped, as its golden function reports it."""
+        from xegpu_py.engines.jit.races import RaceSuspected
+        from xegpu_py.engines.watch import UnwrittenFault
+
         if self.context.race:
             return RaceSuspected()
         thread = int(self.context.faulty)
@@ -633,9 +648,19 @@ class _Worker:
 
     def _places(self) -> Array:
         """Program counters of the workgroup's threads."""
+        from xegpu_py.engines.batch import ENDED
+
         blocks = self.own.blocks.reshape(-1, self._frame.bytes)
         pc, status = (dwords(blocks, p)[:, 0].astype(np.int64) for p in (self._frame.pc, self._frame.status))
         return np.where(status == Status.ENDED, ENDED, pc)
+
+
+def _table(name: str) -> Array:
+    """The results of an instruction for all arguments of hf."""
+    from xegpu_py.numerics.elementary import table
+
+    found: Array = table(name, "hf")
+    return found
 
 
 def dwords(blocks: Array, place: int, count: int = 1) -> Array:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from xegpu_py.engines.access import Layout
-from xegpu_py.engines.jit import arithmetic
 from xegpu_py.engines.jit.arithmetic import emit_arithmetic, emit_flag_logic
 from xegpu_py.engines.jit.code import PTR, Code
 from xegpu_py.engines.jit.control import Blocks, Control, block_starts, loop_at
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import Frame
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.matrices import MOST_BESIDE, Matrices, found_matrices
-from xegpu_py.engines.jit.panels import WORDS
-from xegpu_py.engines.jit.rules import block2d, matrix, memory, registers, scaled
-from xegpu_py.engines.jit.rules.control import CONTROL
-from xegpu_py.engines.jit.rules.elementary import ELEMENTARY, consecutive, emit_consecutive
-from xegpu_py.engines.jit.rules.matrix import emit_run
-from xegpu_py.engines.jit.rules.registers import copies, emit_copies
+from xegpu_py.engines.jit.rules import entry
 from xegpu_py.engines.jit.templates import function_of, functions_of
 from xegpu_py.engines.jit.temporaries import Freedom, freedom_of
-from xegpu_py.engines.jit.unwritten import emit_checks
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -29,18 +22,8 @@ from xegpu_py.visa.liveness import live_ranges, liveness_of
 from xegpu_py.visa.operands import BUILTINS, Flag, Variable
 from xegpu_py.visa.program import Instruction, Program
 
-_RULES = {**matrix.RULES, **scaled.RULES, **registers.RULES, **memory.RULES, **block2d.RULES}
-
-_Count = Callable[[Emitter, Sequence[Instruction]], int]
-_Emit = Callable[[Emitter, Sequence[tuple[int, Instruction]]], None]
-_RUNS: dict[str, tuple[int, _Count, _Emit]] = {
-    "dpas": (1 << 20, lambda _, run: len(run), emit_run),
-    "mov": (256, copies, emit_copies),
-    "lsc_load_block2d": (MOST_BESIDE, block2d.count_beside, block2d.emit_beside),
-    **dict.fromkeys(ELEMENTARY, (64, consecutive, emit_consecutive)),
-}
-"""Instructions that are written together if several follow each other: the maximum number in such a run, the function
-that counts them, and the function that writes them."""
+if TYPE_CHECKING:
+    from xegpu_py.engines.jit.matrices import Matrices
 
 
 def frame_of(program: Program, layout: Layout) -> Frame:
@@ -70,6 +53,8 @@ def matrices_of(
     """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
     if keep or divergent or model != "fma" or not _multiplies(program):
         return None
+    from xegpu_py.engines.jit.matrices import found_matrices
+
     # Threads share no panels if races are detected: each thread's own accesses are checked.
     byte_bits = 0 if host.dots_bytes else 16 if host.dots_words else 32
     return found_matrices(program, layout.target, tuple(block_starts(program)), not layout.races, byte_bits)
@@ -152,15 +137,16 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
             emitter.queue, emitter.loop = None, loop_at(emitter.program, blocks.at(at))
             code.begin(control.block(at))
             _count(emitter, numbers[at])
-        ended = inst.name in CONTROL
+        end = entry("CONTROL", inst.name)
+        ended = end is not None
         if ended:
             _check(emitter, [(at, inst)])
-            CONTROL[inst.name](control, inst, at)
+            end(control, inst, at)
             place += 1
             continue
-        run, emit = [(at, inst)], None
-        if inst.name in _RUNS:
-            most, count, emit = _RUNS[inst.name]
+        run, emit, together = [(at, inst)], None, entry("RUNS", inst.name)
+        if together:
+            most, count, emit = together
             for other in order[place + 1 : place + most]:
                 if other in numbers or instructions[other].name != inst.name:
                     break
@@ -202,8 +188,11 @@ def _order(emitter: Emitter, blocks: Blocks, part: range) -> list[int]:
 
 def _check(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
     """Write the checks of instructions that come next."""
-    for at, inst in run if emitter.frame.watch else ():
-        emit_checks(emitter, inst, at)
+    if emitter.frame.watch:
+        from xegpu_py.engines.jit.unwritten import emit_checks
+
+        for at, inst in run:
+            emit_checks(emitter, inst, at)
 
 
 def _count(emitter: Emitter, block: int) -> None:
@@ -215,10 +204,13 @@ def _count(emitter: Emitter, block: int) -> None:
 def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Write one instruction that does not end a block."""
     if emitter.matrices and emitter.matrices.panel_bytes and _outdates_panels(emitter.matrices, inst):
+        from xegpu_py.engines.jit.panels import WORDS
+
         forget = emitter.template("panels.ll", "forget_panels", **WORDS)
         emitter.code.call(forget, emitter.ctx, emitter.code.const(-1, "i64"))
-    if inst.name in _RULES:
-        _RULES[inst.name](emitter, inst, at)
+    rule = entry("RULES", inst.name)
+    if rule:
+        rule(emitter, inst, at)
     elif isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares:
         emit_flag_logic(emitter, inst)
     else:
@@ -239,5 +231,4 @@ def _outdates_panels(matrices: Matrices, inst: Instruction) -> bool:
 
 def missing_rules() -> list[str]:
     """Instructions of the table that have no rule; an empty list if all is well."""
-    known = {*_RULES, *CONTROL, *arithmetic.RULES}
-    return [name for name in INSTRUCTIONS if name not in known]
+    return [n for n in INSTRUCTIONS if not any(entry(table, n) for table in ("RULES", "CONTROL", "ARITHMETIC"))]

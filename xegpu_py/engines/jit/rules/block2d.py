@@ -14,10 +14,8 @@ from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter, is_independent, prefetch_line, prefetch_next
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.host import LINE_BYTES, second_level_bytes
-from xegpu_py.engines.jit.matrices import Matrix, block_bytes
+from xegpu_py.engines.jit.matrices import MOST_BESIDE, Matrix, block_bytes
 from xegpu_py.engines.jit.panels import WORDS, listed_lines, panel_stride
-from xegpu_py.engines.jit.products import as_float, rows_of, words_of
-from xegpu_py.engines.jit.races import KINDS, NULL
 from xegpu_py.engines.jit.rules.memory import locate
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import PRECISIONS
@@ -271,6 +269,8 @@ class _Block:
         """Record the accesses of rows if races are detected; return if an access may race with one."""
         if not self.emitter.frame.races:
             return
+        from xegpu_py.engines.jit.races import KINDS, NULL
+
         code, size = self.code, self.code.const(self.size, "i64")
         left, count = code.mul(inside.left, size), code.mul(code.sub(inside.right, inside.left), size)
         x, y = (code.resize(v, 64, True) for v in (self.x, self.y))
@@ -418,6 +418,8 @@ class _Block:
         if matrix is None:
             code.put(line, registers, offset)
             return
+        from xegpu_py.engines.jit.products import as_float, rows_of, words_of
+
         fmt, at, size = PRECISIONS[matrix.precision], matrix.scale * offset, line.lanes * bits_of(line.type) // 8
         if not matrix.columns:
             elements = code.recast(line, vector(8 * size // fmt.bits, f"i{fmt.bits}"))
@@ -507,3 +509,6 @@ class _Block:
             self._call_panels("forget_panels", self._source())
         self._within("store", whole, parts)
         return code.text()
+
+
+RUNS = {"lsc_load_block2d": (MOST_BESIDE, count_beside, emit_beside)}

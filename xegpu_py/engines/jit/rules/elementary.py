@@ -30,7 +30,7 @@ from xegpu_py.numerics.formats import F
 from xegpu_py.visa.operands import Immediate
 from xegpu_py.visa.program import Instruction
 
-ELEMENTARY = Table()
+ARITHMETIC = Table()
 """The rule of each instruction. If a result is in doubt, the golden function computes it from the thread's block."""
 
 _BOUND = 2.0**-46
@@ -164,7 +164,7 @@ def _elementary(name: str, short: _Rule | None = None) -> Callable[[_Rule], _Rul
         _RULES[name] = work
         if short:
             _SHORT[name] = short
-        ELEMENTARY.of(name)(_apply)
+        ARITHMETIC.of(name)(_apply)
         return work
 
     return declare
@@ -473,3 +473,6 @@ def sin(op: Alu, a: Value) -> Value:
 def cos(op: Alu, a: Value) -> Value:
     """The cosine of an angle in radians."""
     return _sine(op, a, 1)
+
+
+RUNS = dict.fromkeys(ARITHMETIC, (64, consecutive, emit_consecutive))

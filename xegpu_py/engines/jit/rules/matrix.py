@@ -409,3 +409,6 @@ def _sum(emitter: Emitter, chain: _Chain, scratch: _Scratch) -> None:
     )
     with code.when(code.not_(fine)):
         emitter.golden(at)
+
+
+RUNS = {"dpas": (1 << 20, lambda emitter, run: len(run), emit_run)}

@@ -234,3 +234,6 @@ def _to_tf32(code: Code, source: Value) -> Value:
     flushed = code.select(code.icmp("eq", exponent, 0), code.mask(source, 1 << 31), rounded)
     nan = code.icmp("ugt", code.mask(source, 0x7FFFFFFF), F.infinity)
     return code.select(nan, code.const(TF32.nan, source.type), flushed)
+
+
+RUNS = {"mov": (256, copies, emit_copies)}
