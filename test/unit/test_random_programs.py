@@ -15,6 +15,11 @@ from generators.mistakes import MISTAKES, ROOT, Mistake
 from generators.program import Failure, Program, check
 from generators.strategies import LEVELS, generator, programs
 from hypothesis import HealthCheck, find, given, settings
+from xegpu_py.dialects import visa
+
+import xegpu_py
+from xegpu_py.ir.source import Source
+from xegpu_py.visa import assembly
 
 SHARE = {"xetile": 4, "xegpu_vc": 12, "xegpu_simt": 12, "nested": 4, "visa": 12, "host": 8}
 """Programs of each level."""
@@ -33,6 +38,24 @@ def test_all_evaluators_agree(level: str) -> None:
         check(program)
 
     run()
+
+
+@pytest.mark.parametrize("level", ["xetile", "xegpu_vc", "xegpu_simt", "host"])
+def test_assembly_reads_back(level: str) -> None:
+    """The assembly of lowered programs has their instructions, variables and inputs, and is printed as it was."""
+    for seed in range(3):
+        program = generator(level)(random.Random(seed))
+        module = xegpu_py.parse(program.text)
+        pipeline = f"{'xetile' if level == 'xetile' else 'xegpu'}-to-visa-pipeline{{target={program.target}}}"
+        xegpu_py.run_pipeline(module, f"builtin.module({pipeline})")
+        lowered = [visa.program_of(func) for func in visa.kernels(module.operation)]
+        text = assembly.write(lowered)
+        found = assembly.read(Source(text, "random.visaasm"))
+        assert assembly.write(found) == text
+        for a, b in zip(found, lowered, strict=True):
+            assert list(a.instructions) == list(b.instructions)
+            assert (a.variables, a.predicates) == (b.variables, b.predicates)
+            assert [(i.var, i.offset, i.size) for i in a.inputs] == [(i.var, i.offset, i.size) for i in b.inputs]
 
 
 @pytest.mark.parametrize("level", LEVELS)
