@@ -44,7 +44,8 @@ def installed(checkout: Path, folder: Path) -> Path:
 
 def run(folder: Path, arguments: list[str]) -> dict[str, Any]:
     """What a script of this folder prints with a checkout."""
-    env = {**os.environ, "PYTHONPATH": str(folder), "XEGPU_PY_CACHE": "off"}
+    # The threads of numpy's BLAS wait actively for 0.1 s when numpy is imported.
+    env = {**os.environ, "PYTHONPATH": str(folder), "XEGPU_PY_CACHE": "off", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, str(HERE / arguments[0]), *arguments[1:]]
     found: dict[str, Any] = json.loads(subprocess.run(command, env=env, check=True, capture_output=True).stdout)
     return found

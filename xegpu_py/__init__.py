@@ -81,7 +81,7 @@ def __getattr__(name: str) -> Any:
     # Tools that only read and print IR start without the engines.
     module = _MODULES.get(name)
     if module:
-        with collector_paused(forever=True):
+        with collector_paused():
             return getattr(importlib.import_module(f"xegpu_py.{module}"), name)
     raise AttributeError(f"module 'xegpu_py' has no attribute '{name}'")
 

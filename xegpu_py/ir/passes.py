@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import gc
 import re
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -320,19 +321,18 @@ class Listener:
 
 
 @contextmanager
-def collector_paused(*, forever: bool = False) -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """A context manager that stops Python's cyclic garbage collection: IR has long-lived objects and few cycles.
 
-    Args:
-        forever: whether most objects that are created live as long as the process, as those of modules do. All objects
-            are then moved to the collector's oldest generation at the end, instead of being looked at.
+    If modules are imported meanwhile, most new objects are theirs and live as long as the process. All objects are then
+    moved to the collector's oldest generation at the end, instead of being looked at.
     """
-    was = gc.isenabled()
+    was, modules = gc.isenabled(), len(sys.modules)
     gc.disable()
     try:
         yield
     finally:
-        if forever and not gc.get_freeze_count():
+        if was and len(sys.modules) > modules and not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()
         if was:
