@@ -411,8 +411,8 @@ def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], 
             add_products(code, shape, sums, a, b, host)
 
         code.repeat(entries, step)
-        stored = [(acc[at // shape.rows][chain], at % shape.rows, first, slot) for at, chain, first, slot in sums.each()]
-        _store_sums(code, shape, sums.kind, stored)
+        ends = [(acc[at // shape.rows][chain], at % shape.rows, first, slot) for at, chain, first, slot in sums.each()]
+        _store_sums(code, shape, sums.kind, ends)
     prefetches.end()
     code.ret()
     return code.text()
