@@ -9,8 +9,10 @@ from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.builders import index_type, integer_type, make, with_element
 from xegpu_py.passes.common.values import element_of, is_desc
 
+from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.verifier import walk
 
 _ACCESSES = (
     "memref.load", "memref.store", "memref.atomic_rmw", "memref.generic_atomic_rmw", "xegpu.create_nd_tdesc",
@@ -76,6 +78,26 @@ def narrow_bits(element: ir.Type | str) -> int:
 def memref_bits(kind: ir.Type) -> int:
     """`narrow_bits` of a memref's elements; 0 for other types."""
     return narrow_bits(kind.element_type) if isinstance(kind, ir.MemRefType) else 0
+
+
+def desc_bits(kind: ir.Type) -> int:
+    """`narrow_bits` of a descriptor's elements; 0 for other types."""
+    return narrow_bits(TensorDesc.decode(str(kind)).element) if is_desc(kind) else 0
+
+
+def needs_emulation(func: ir.Operation) -> bool:
+    """Whether a kernel has elements of 2 or 4 bits in memory, or computes with them; other passes move whole rows."""
+    inside = walk(func)
+    kinds = {v.type for op in inside for v in op.results}
+    kinds |= {a.type for op in inside for block in blocks_in(op) for a in block.arguments}
+    if any(memref_bits(t) or desc_bits(t) for t in kinds):
+        return True
+    if not any(narrow_bits(element_of(t)) for t in kinds):
+        return False
+    ops = (op for op in inside if op.name.startswith(("arith.", "vector.transpose")) or "reduction" in op.name)
+    values = (v for op in ops for v in (*op.operands, *op.results))
+    arguments = func.regions[0].blocks[0].arguments
+    return any(narrow_bits(element_of(v.type)) for v in (*values, *arguments))
 
 
 def byte_memref(kind: ir.MemRefType) -> ir.MemRefType:

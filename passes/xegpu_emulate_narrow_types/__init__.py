@@ -40,8 +40,12 @@ class XeGPUEmulateNarrowTypes(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # The patterns are imported here to keep the start of the tools fast.
-        from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import emulate
+        # Imported here to keep the start of the tools fast.
+        from xegpu_py.passes.common.elements import needs_emulation
 
         for func in chosen_kernels(op, self.kernel):
-            emulate(func)
+            if len(func.regions[0].blocks) == 1 and needs_emulation(func):
+                # Few kernels need the patterns.
+                from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import emulate
+
+                emulate(func)

@@ -12,9 +12,10 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index, add, index, known, make, shape_cast, transpose, vector_type
+from xegpu_py.passes.common.elements import desc_bits
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.values import defining_op, shape_of
-from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, desc_bits, pattern
+from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, pattern
 from xegpu_py.passes.xegpu_emulate_narrow_types.memory import bytes_before, joined, place_in_byte
 
 from xegpu_py.ir.diagnostics import remark

@@ -15,11 +15,10 @@ from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.divisors import column_divisor
-from xegpu_py.passes.common.elements import byte_memref, memref_bits, narrow_bits
+from xegpu_py.passes.common.elements import byte_memref, desc_bits, memref_bits, narrow_bits
 from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import defining_op, element_of, is_desc, shape_of
+from xegpu_py.passes.common.values import defining_op, element_of, shape_of
 
-from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.dense import dense_elements
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
@@ -37,13 +36,11 @@ pattern: PatternSet[Pattern] = PatternSet(
 
 
 def emulate(func: ir.Operation) -> None:
-    """Rewrite a kernel, if it has elements of 2 or 4 bits.
+    """Rewrite a kernel that has elements of 2 or 4 bits.
 
     Raises:
         DiagnosticError: at the op that cannot be rewritten.
     """
-    if len(func.regions[0].blocks) != 1 or not _is_needed(func):
-        return
     body = func.regions[0].blocks[0]
     for argument in body.arguments:
         if bits_of(argument.type):
@@ -61,27 +58,6 @@ def emulate(func: ir.Operation) -> None:
     for op in ops:
         conversion.op(op.operation)
     conversion.finish()
-
-
-def _is_needed(func: ir.Operation) -> bool:
-    """Whether a kernel has elements of 2 or 4 bits in memory, or computes with them; other passes move whole rows."""
-    inside = walk(func)
-    kinds = {v.type for op in inside for v in op.results}
-    kinds |= {a.type for op in inside for block in blocks_in(op) for a in block.arguments}
-    if any(memref_bits(t) or desc_bits(t) for t in kinds):
-        return True
-    if not any(map(bits_of, kinds)):
-        return False
-    arguments = func.regions[0].blocks[0].arguments
-    ops = (op for op in inside if op.name.startswith(("arith.", "vector.transpose")) or "reduction" in op.name)
-    return any(bits_of(v.type) for op in ops for v in (*op.operands, *op.results)) or any(
-        bits_of(a.type) for a in arguments
-    )
-
-
-def desc_bits(kind: ir.Type) -> int:
-    """The bits of a descriptor's elements if they are 2 or 4; 0 for all other types."""
-    return narrow_bits(TensorDesc.decode(str(kind)).element) if is_desc(kind) else 0
 
 
 def bits_of(kind: ir.Type) -> int:
