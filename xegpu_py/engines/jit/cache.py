@@ -124,7 +124,8 @@ class Cache(Struct, frozen=True):
             self._shrink()
         except OSError as e:
             reason = f"cannot write to the cache in '{self.folder}': {e.strerror}; compiled kernels are not kept"
-            warnings.warn(reason, stacklevel=2)
+            # Python shows a warning once for each line that warns: this one, whoever writes.
+            warnings.warn(reason, stacklevel=1)
 
     def _shrink(self) -> None:
         """Remove the least recently used entries beyond the limit, and temporary files of killed processes."""
