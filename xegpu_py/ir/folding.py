@@ -130,6 +130,10 @@ class _Constants:
 
     def _of(self, value: ir.Value) -> bool | list[ir.Value]:
         """Whether folding may replace a value; or a list of values, all of which must be replaceable for this."""
+        element = value.type.element_type if isinstance(value.type, ir.VectorType) else value.type
+        if isinstance(element, (ir.IntegerType, ir.IndexType)):
+            # Of integers, x - x and the like are constants, and so are those whose range is one number.
+            return True
         owner = value.owner
         if isinstance(owner, ir.Block):
             # Arguments of loops may become constants; those of functions do not.

@@ -63,6 +63,46 @@ def test_constants_that_loops_carry():
     assert run(kernel(body, 1), 1)[0, 0] > 0
 
 
+@pytest.mark.parametrize(
+    "integer",
+    [
+        "arith.cmpi eq, %i, %i : i32\n    %n = arith.extsi %b : i1 to i32",
+        "arith.subi %i, %i : i32\n    %o = arith.constant -3 : i32\n    %n = arith.addi %b, %o : i32",
+        "arith.constant 3 : i32\n    %z = arith.subi %i, %i : i32\n    %n = arith.xori %z, %b : i32",
+    ],
+)
+def test_constants_of_integers_that_are_not(integer):
+    """x == x and x - x are constants for any x."""
+    body = f"""%id = gpu.block_id x
+    %i = arith.index_cast %id : index to i32
+    %b = {integer}
+    %x = arith.sitofp %n : i32 to f32
+    %y = math.acosh %x : f32
+    %w = math.log1p %y : f32
+    %v = math.tan %x : f32
+    memref.store %y, %out[%c0, %c0] : memref<1x4xf32>
+    memref.store %w, %out[%c0, %c1] : memref<1x4xf32>
+    memref.store %v, %out[%c0, %c3] : memref<1x4xf32>"""
+    run(kernel(body, 1), 1)
+
+
+def test_constants_of_known_launches():
+    """The number of a workgroup is a constant if the grid has only one."""
+    body = """%id = gpu.block_id x
+    %i = arith.index_cast %id : index to i32
+    """
+    for i in range(16):
+        body += f"""%o{i} = arith.constant {i + 1} : i32
+    %n{i} = arith.addi %i, %o{i} : i32
+    %x{i} = arith.sitofp %n{i} : i32 to f32
+    %y{i} = math.{("tanh", "erf", "log10", "exp")[i % 4]} %x{i} : f32
+    %at{i} = arith.constant {i} : index
+    memref.store %y{i}, %out[%at{i}, %c0] : memref<16x4xf32>
+    """
+    text = kernel(body, 16)
+    run(text.replace("kernel {", "kernel attributes {known_grid_size = array<i32: 1, 1, 1>} {"), 16)
+
+
 def test_hidden_functions_keep_their_attributes_and_are_moved_and_removed():
     text = kernel(
         """%x = arith.constant 1.37 : f32
