@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import _thread
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +19,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py.engines.jit import engine as engine_module
+from xegpu_py.engines.jit import helpers
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
@@ -41,6 +45,57 @@ def test_each_thread_runs_once(engine: str, threads: int) -> None:
     assert out.tolist() == [7 * i for i in range(303)]
     assert done.threads == 303 and done.executed[-1] == 303
     assert done.traffic == {("ugm", "store"): 4 * 303}
+
+
+def test_helping_threads_wait_for_the_next_launch() -> None:
+    made, out = kernel(NUMBERS, threads=3), np.zeros(303, np.uint32)
+    made(out, grid=101, block=3)
+    before = {t.ident for t in threading.enumerate()}
+    for _ in range(5):
+        made.launcher.jit._brief = False
+        made(out, grid=101, block=3)
+    assert {t.ident for t in threading.enumerate()} == before
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be placed")
+def test_helping_threads_begin_on_other_processors_and_may_use_all() -> None:
+    places: list[tuple[int, set[int]]] = []
+    used, own = os.sched_getaffinity(0), helpers._processor()
+    found = helpers.take(3)
+    seen = [h.submit(lambda: places.append((helpers._processor(), os.sched_getaffinity(0)))) for h in found]
+    for task in seen:
+        task.result()
+    assert [allowed for _, allowed in places] == [used] * 3
+    if len(used) > 1 and helpers._processor() == own:
+        assert own not in {at for at, _ in places}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_has_helping_threads_of_its_own() -> None:
+    code = """
+import os, sys, numpy as np
+from engines.test_jit_launch import NUMBERS, helpers, kernel
+made = kernel(NUMBERS, threads=2)
+def right():
+    out = np.zeros(303, np.uint32)
+    made.launcher.jit._brief = False
+    made(out, grid=101, block=3)
+    return out.tolist() == [7 * i for i in range(303)]
+assert right()
+sys.stdout.flush()
+child = os.fork()
+if child == 0:
+    try:
+        helpers.take(1)[0].submit(right).result(20)
+        os._exit(0 if right() else 1)
+    finally:
+        os._exit(2)
+sys.exit(os.waitpid(child, 0)[1] or not right())
+"""
+    folder = Path(__file__).parents[1]
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, timeout=60, cwd=folder, env=os.environ | {"PYTHONPATH": "."}
+    )
 
 
 PLACES = """

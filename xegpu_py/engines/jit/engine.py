@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 import time
@@ -28,8 +29,11 @@ from xegpu_py.visa.program import Program
 from xegpu_py.visa.spec import LANES
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from xegpu_py.engines.batch import Batch
     from xegpu_py.engines.interpreter import Interpreter
+    from xegpu_py.engines.jit.helpers import Helper
     from xegpu_py.engines.jit.panels import Panels
     from xegpu_py.engines.jit.races import LocalShadow, Shadow
 
@@ -55,7 +59,7 @@ _TOGETHER_BYTES = 1 << 20
 """The largest number of threads of several workgroups that run together, and their largest memory."""
 
 _BRIEF = 2e-4
-"""The duration in seconds of a launch below which it uses no other threads: starting them takes half as long."""
+"""The duration in seconds of a launch below which it uses no other threads: waking them takes half as long."""
 
 
 QUICK_THREADS = 1024
@@ -312,6 +316,8 @@ class _Team(Struct, dict=True):
     size: int
     faults: list[tuple[int, BaseException]] = field(default_factory=list)
     stuck: dict[int, Array] = field(default_factory=dict)
+    tasks: list[Future[None]] = field(default_factory=list)
+    helpers: list[Helper] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -326,11 +332,11 @@ class _Team(Struct, dict=True):
             template[start : start + len(self.launch.written)] = self.launch.written
         template[self.jit.frame.status :].view(np.int32)[0] = Status.YIELDED
         self.chunk = max(1, self.launch.groups // (16 * self.size))
-        self.workers = [self.new_worker()]
+        self.workers = [self.new_worker(0)]
 
-    def new_worker(self) -> _Worker:
-        """Another worker of this launch."""
-        worker = self.jit.worker(len(self.workers) if hasattr(self, "workers") else 0)
+    def new_worker(self, number: int) -> _Worker:
+        """A worker of this launch."""
+        worker = self.jit.worker(number)
         worker.begin(self)
         return worker
 
@@ -349,37 +355,44 @@ class _Team(Struct, dict=True):
         Returns:
             Whether the launch ended before other threads could start.
         """
-        threads: list[threading.Thread] = []
         own = self.workers[0]
         begun = time.perf_counter()
         try:
             if not brief:
-                self._start(threads)
+                self._start()
             # This thread returns regularly to check for signals and to show progress.
             for _ in own.steps(brief and self.size > 1):
-                if not threads:
-                    self._start(threads)
+                if not self.tasks:
+                    self._start()
                 self._show(progress)
-            alone = not threads or time.perf_counter() - begun < _BRIEF
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(_POLL)
+            alone = not self.tasks or time.perf_counter() - begun < _BRIEF
+            for task in self.tasks:
+                # No work is left: a task that has not begun is not needed.
+                while not (task.cancel() or task.done()):
+                    with contextlib.suppress(TimeoutError):
+                        task.result(_POLL)
                     self._show(progress)
         except BaseException:
             self.stop[0] = 1
-            for thread in threads:
-                thread.join()
+            for task in self.tasks:
+                if not task.cancel():
+                    task.result()
             raise
+        finally:
+            for helper in self.helpers:
+                helper.rest()
         self.end()
         return alone
 
-    def _start(self, threads: list[threading.Thread]) -> None:
-        """Start other threads."""
-        for _ in range(1, self.size):
-            self.workers.append(self.new_worker())
-            threads.append(threading.Thread(target=self.workers[-1].run, daemon=True))
-        for thread in threads:
-            thread.start()
+    def _start(self) -> None:
+        """Let other threads help."""
+        # Imported only for launches that other threads help with: it imports Python's thread pools.
+        from xegpu_py.engines.jit.helpers import take
+
+        self.helpers = take(self.size - 1)
+        for number, helper in enumerate(self.helpers, 1):
+            self.workers.append(self.new_worker(number))
+            self.tasks.append(helper.submit(self.workers[-1].run))
 
     def _show(self, progress: Callable[[int], None] | None) -> None:
         if progress:
