@@ -90,7 +90,7 @@ if child == 0:
         os._exit(0 if right() else 1)
     finally:
         os._exit(2)
-sys.exit(os.waitpid(child, 0)[1] or not right())
+sys.exit(os.waitpid(child, 0)[1] != 0 or not right())
 """
     folder = Path(__file__).parents[1]
     subprocess.run(
