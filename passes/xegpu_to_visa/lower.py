@@ -13,7 +13,7 @@ from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.elements import byte_memref, memref_bits
 from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.ranges import Bounds, Limits, Ranges
+from xegpu_py.passes.common.ranges import Bounds, Limits, Ranges, full, within
 from xegpu_py.passes.common.registers import INDEX, register_type, shape_and_element
 from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.passes.xegpu_to_visa.emit import ALIGNMENTS, Emitter, const
@@ -433,7 +433,12 @@ class Lowering(PatternDriver):
         if isinstance(place, Const):
             place = const(place.value * size, NARROW)
         elif size > 1:
-            place = self.emit.common("shl", NARROW, 1, place, const(size.bit_length() - 1, NARROW))
+            low, high = bounds_of(place)
+            if within((low * size, high * size), full(32)):
+                place = self.emit.common("shl", NARROW, 1, place, const(size.bit_length() - 1, NARROW))
+            else:
+                # An index far out of bounds must not wrap around to one in bounds.
+                place = self.emit.common("mul", NARROW, 1, place, const(size, "w"), saturate=True)
         if isinstance(base, Const) and isinstance(place, Const):
             return const(base.value + place.value, "ud")
         if isinstance(base, Const):

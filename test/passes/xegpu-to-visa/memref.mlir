@@ -51,7 +51,7 @@ gpu.module @m {
 
   // Addresses of shared local memory have 32 bits and begin at 0. Messages add the address of an allocation.
   // CHECK-LABEL: gpu.func @shared(
-  // CHECK: visa.shl (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0(0,0)<0;1,0> 0x2:d
+  // CHECK: visa.mul.sat (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0(0,0)<0;1,0> 0x4:w
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in1(0,0)<0;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[AT:%\w+]](0,0)<1> [[V0]]_ud(0,0)<0;1,0>
   // CHECK-NEXT: visa.lsc_store.slm (M1_NM, 1) flat[[[AT]][0]]:a32 [[V2:%\w+]][0]:d32

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
+from xegpu_py.ir.diagnostics import DiagnosticError
 
 LANES = 16
 BITS = 64
@@ -262,3 +263,22 @@ gpu.module @k {{
         xegpu_py.compile(text, engine=engine)(a, out, one, **launch)
         np.testing.assert_array_equal(out, wanted)
         assert one == a[15, 0] * a[15, 0] + a[15, 0]
+
+
+@pytest.mark.parametrize("index", [1 << 27, 1 << 28, 1 << 29, (1 << 30) - 1, 1 << 30, -(1 << 30), 1 << 32, 1 << 40])
+@pytest.mark.parametrize("element", ["i8", "f16", "f32", "f64"])
+def test_indices_into_shared_local_memory_do_not_wrap_around(index, element):
+    """Addresses there have 32 bits: 2^30 elements of f32 are 2^32 bytes."""
+    text = f"""
+    gpu.module @m {{
+      gpu.func @k(%out: memref<1x{element}>, %i: index) kernel {{
+        %c0 = arith.constant 0 : index
+        %s = memref.alloc() : memref<16x{element}, 3>
+        %x = memref.load %s[%i] : memref<16x{element}, 3>
+        memref.store %x, %out[%c0] : memref<1x{element}>
+        gpu.return
+      }}
+    }}"""
+    kind = {"i8": np.int8, "f16": np.float16, "f32": np.float32, "f64": np.float64}[element]
+    with pytest.raises(DiagnosticError, match="shared local memory, which has 1024 bytes"):
+        xegpu_py.compile(text, engine="interpreter", cache="off")(np.zeros(1, kind), index)
