@@ -433,12 +433,8 @@ class Lowering(PatternDriver):
         if isinstance(place, Const):
             place = const(place.value * size, NARROW)
         elif size > 1:
-            low, high = bounds_of(place)
-            if within((low * size, high * size), full(32)):
-                place = self.emit.common("shl", NARROW, 1, place, const(size.bit_length() - 1, NARROW))
-            else:
-                # An index far out of bounds must not wrap around to one in bounds.
-                place = self.emit.common("mul", NARROW, 1, place, const(size, "w"), saturate=True)
+            name, factor, options = local_scale(place, size)
+            place = self.emit.common(name, NARROW, 1, place, factor, **options)
         if isinstance(base, Const) and isinstance(place, Const):
             return const(base.value + place.value, "ud")
         if isinstance(base, Const):
@@ -558,3 +554,14 @@ def with_parts(value: Value, parts: Sequence[Any]) -> Value:
         elif isinstance(old, _Part):
             new[name] = next(rest)
     return replace(value, **new)
+
+
+def local_scale(offsets: Numbers, size: int) -> tuple[str, Const, dict[str, Any]]:
+    """The instruction that scales 32-bit offsets by elements of `size` bytes, its second operand, and its options.
+
+    Offsets that may be far out of bounds saturate: they must not wrap around to places in bounds.
+    """
+    low, high = bounds_of(offsets)
+    if within((low * size, high * size), full(32)):
+        return "shl", const(size.bit_length() - 1, "uw"), {}
+    return "mul", const(size, "w"), {"saturate": True}

@@ -10,7 +10,7 @@ from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.messages import caches_of, chunk_messages
 from xegpu_py.passes.common.registers import element_bytes, register_type
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, local_scale, pattern
 from xegpu_py.passes.xegpu_to_visa.values import NARROW, Const, KnownMask, Lanes, Memory, Numbers, Reg
 
 from xegpu_py.ir.builtin import bit_width
@@ -26,7 +26,8 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
     if slm:
         scaled = low.clamped(offsets)
         if size > 1:
-            scaled = emit.apply("shl", NARROW, count, scaled, const(size.bit_length() - 1, "uw"))
+            name, factor, options = local_scale(scaled, size)
+            scaled = emit.apply(name, NARROW, count, scaled, factor, **options)
         return emit.apply("add", "ud", count, scaled, base, into=emit.whole("ud", count))
     made = emit.whole("uq", count)
     return emit.apply("add", "uq", count, low.scaled_lanes(offsets, size), emit.in_registers(base), into=made)

@@ -282,3 +282,9 @@ def test_indices_into_shared_local_memory_do_not_wrap_around(index, element):
     kind = {"i8": np.int8, "f16": np.float16, "f32": np.float32, "f64": np.float64}[element]
     with pytest.raises(DiagnosticError, match="shared local memory, which has 1024 bytes"):
         xegpu_py.compile(text, engine="interpreter", cache="off")(np.zeros(1, kind), index)
+    items = text.replace(" kernel {", " kernel attributes {xegpu.subgroup_size = 16 : i32} {").replace(
+        "%c0 = arith.constant 0 : index", "%c0 = gpu.thread_id x\n%j = arith.muli %c0, %i : index"
+    )
+    items = items.replace("%s[%i]", "%s[%j]").replace("memref<1x", "memref<2x")
+    with pytest.raises(DiagnosticError, match="shared local memory, which has 1024 bytes"):
+        xegpu_py.compile(items, engine="interpreter", cache="off")(np.zeros(2, kind), index, block=2)

@@ -124,7 +124,7 @@ class Cache(Struct, frozen=True):
             self._shrink()
         except OSError as e:
             reason = f"cannot write to the cache in '{self.folder}': {e.strerror}; compiled kernels are not kept"
-            # Python shows a warning once for each line that warns: this one, whoever writes.
+            # Python shows a warning once for each line that warns: one line for all kinds of code.
             warnings.warn(reason, stacklevel=1)
 
     def _shrink(self) -> None:
