@@ -429,19 +429,50 @@ class Lowering(PatternDriver):
 
     def local_address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
         """An address in shared local memory, ud: `base` and `offset` elements of `size` bytes."""
-        place = self.clamped(offset)
-        if isinstance(place, Const):
-            place = const(place.value * size, NARROW)
-        elif size > 1:
-            name, factor, options = local_scale(place, size)
-            place = self.emit.common(name, NARROW, 1, place, factor, **options)
+        place = self.local_bytes(offset, size)
         if isinstance(base, Const) and isinstance(place, Const):
             return const(base.value + place.value, "ud")
         if isinstance(base, Const):
             base, place = place, base
         if isinstance(place, Const) and place.value == 0:
             return self.emit.as_type(self.emit.in_registers(base), "ud")
-        return self.emit.common("add", "ud", 1, base, place)
+        assert isinstance(base, Reg)
+        return self.local_sum(base, place)
+
+    def local_bytes(self, offsets: Numbers, size: int) -> Numbers:
+        """Offsets in elements of `size` bytes as 32-bit offsets in bytes.
+
+        Those that are far out of bounds saturate: they must not wrap around to places in bounds.
+        """
+        offsets = self.clamped(offsets)
+        low, high = (n * size for n in bounds_of(offsets))
+        if isinstance(offsets, Const):
+            return const(clamp((low, high))[0], NARROW, offsets.count)
+        if size == 1:
+            return offsets
+        if within((low, high), full(32)):
+            shift = const(size.bit_length() - 1, "uw")
+            found = self.emit.common("shl", NARROW, offsets.count, offsets, shift)
+        else:
+            found = self.emit.common("mul", NARROW, offsets.count, offsets, const(size, "w"), saturate=True)
+        return replace(found, bounds=clamp((low, high)))
+
+    def local_sum(self, at: Reg, more: Numbers, into: Reg | None = None) -> Reg:
+        """The sum of offsets in shared local memory, in bytes, ud. One that could wrap around saturates.
+
+        Args:
+            into: the registers of the result; by default those of any equal sum.
+        """
+        (low, high), (least, most) = bounds_of(at), bounds_of(more)
+        bounds = low + least, high + most
+        saturates = not within(bounds, full(32))
+        name = NARROW if saturates else "ud"
+        operands = [self.emit.as_type(n, name) if n.type == "ud" else n for n in (at, more)]
+        if into is None:
+            into = self.emit.as_type(self.emit.common("add", name, at.count, *operands, saturate=saturates), "ud")
+        else:
+            self.emit.apply("add", name, at.count, *operands, into=self.emit.as_type(into, name), saturate=saturates)
+        return replace(into, bounds=None if saturates else bounds)
 
     def element_address(
         self, base: Numbers, indices: Iterable[Sum], strides: Iterable[Numbers], size: int, slm: bool
@@ -554,14 +585,3 @@ def with_parts(value: Value, parts: Sequence[Any]) -> Value:
         elif isinstance(old, _Part):
             new[name] = next(rest)
     return replace(value, **new)
-
-
-def local_scale(offsets: Numbers, size: int) -> tuple[str, Const, dict[str, Any]]:
-    """The instruction that scales 32-bit offsets by elements of `size` bytes, its second operand, and its options.
-
-    Offsets that may be far out of bounds saturate: they must not wrap around to places in bounds.
-    """
-    low, high = bounds_of(offsets)
-    if within((low * size, high * size), full(32)):
-        return "shl", const(size.bit_length() - 1, "uw"), {}
-    return "mul", const(size, "w"), {"saturate": True}

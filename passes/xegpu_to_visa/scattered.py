@@ -10,8 +10,8 @@ from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.messages import caches_of, chunk_messages
 from xegpu_py.passes.common.registers import element_bytes, register_type
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, local_scale, pattern
-from xegpu_py.passes.xegpu_to_visa.values import NARROW, Const, KnownMask, Lanes, Memory, Numbers, Reg
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
+from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Lanes, Memory, Numbers, Reg
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.formats import TYPES
@@ -24,11 +24,7 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
     emit = low.emit
     count = offsets.count
     if slm:
-        scaled = low.clamped(offsets)
-        if size > 1:
-            name, factor, options = local_scale(scaled, size)
-            scaled = emit.apply(name, NARROW, count, scaled, factor, **options)
-        return emit.apply("add", "ud", count, scaled, base, into=emit.whole("ud", count))
+        return low.local_sum(emit.in_registers(low.local_bytes(offsets, size)), base, into=emit.whole("ud", count))
     made = emit.whole("uq", count)
     return emit.apply("add", "uq", count, low.scaled_lanes(offsets, size), emit.in_registers(base), into=made)
 
@@ -65,13 +61,12 @@ def update_offset(low: Lowering, op: ir.Operation) -> None:
     size = bit_width(desc.element) // 8
     deltas = low.reg(view.offsets)
     name = lanes.addresses.type
-    wide: Numbers = (
-        low.emit.apply("mul", NARROW, deltas.count, low.typed(deltas, NARROW), const(size, NARROW))
-        if desc.in_slm
-        else low.scaled(deltas, size)
-    )
     into = Reg(low.emit.variable(name, lanes.addresses.var.count), 0, lanes.addresses.count)
-    low.set(op, Lanes(low.emit.apply("add", name, deltas.count, lanes.addresses, wide, into=into)))
+    if desc.in_slm:
+        moved = low.local_sum(lanes.addresses, low.local_bytes(deltas, size), into)
+    else:
+        moved = low.emit.apply("add", name, deltas.count, lanes.addresses, low.scaled(deltas, size), into=into)
+    low.set(op, Lanes(moved))
 
 
 def lanes_of(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg]:

@@ -55,7 +55,7 @@ MISTAKES = (
     Mistake("floordivsi rounds toward zero", "xegpu_vc", "passes/xegpu_to_visa/arith.py",
             '"arith.floordivsi": ("floor", True)', '"arith.floordivsi": ("div", True)'),
     Mistake("update_offset moves by bytes", "xegpu_vc", "passes/xegpu_to_visa/scattered.py",
-            "else low.scaled(deltas, size)", "else low.scaled(deltas, 1)"),
+            "lanes.addresses, low.scaled(deltas, size)", "lanes.addresses, low.scaled(deltas, 1)"),
     Mistake("masks of scatters beyond 16 lanes are those of the first 16", "xegpu_vc", "passes/xegpu_to_visa/scattered.py",
             "Guard(p)) for i, p in enumerate(mask.predicates)]", "Guard(mask.predicates[0])) for i, p in enumerate(mask.predicates)]"),
     Mistake("vnni_axis = 0 does not pack", "xegpu_vc", "passes/common/messages.py",

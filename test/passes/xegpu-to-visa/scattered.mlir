@@ -81,7 +81,7 @@ gpu.module @m {
   // The offset of a view in shared local memory is added: 64 bytes.
   // CHECK-LABEL: gpu.func @shared_view(
   // CHECK: visa.mul.sat (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> 0x4:w
-  // CHECK-NEXT: visa.add (M1_NM, 16) [[V1:%\w+]](0,0)<1> [[V0]]{{.*}} 0x40:ud
+  // CHECK-NEXT: visa.add.sat (M1_NM, 16) [[V1:%\w+]]_d(0,0)<1> [[V0]](0,0)<1;1,0> 0x40:d
   // CHECK-NEXT: visa.lsc_load.slm (M1_NM, 16) {{.*}} flat[[[V1]][0]]:a32
   gpu.func @shared_view(%places: vector<16xindex>, %out: memref<16xf32>) kernel {
     %all = arith.constant dense<true> : vector<16xi1>

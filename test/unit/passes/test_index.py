@@ -288,3 +288,36 @@ def test_indices_into_shared_local_memory_do_not_wrap_around(index, element):
     items = items.replace("%s[%i]", "%s[%j]").replace("memref<1x", "memref<2x")
     with pytest.raises(DiagnosticError, match="shared local memory, which has 1024 bytes"):
         xegpu_py.compile(items, engine="interpreter", cache="off")(np.zeros(2, kind), index, block=2)
+
+
+@pytest.mark.parametrize("moves", [[1 << 27] * 64, [1 << 30] * 4, [1 << 40, 1 << 40], [1 << 40, -(1 << 40)], [1 << 62]])
+@pytest.mark.parametrize("element", ["i8", "i16", "i32", "i64"])
+@pytest.mark.parametrize("known", [False, True])
+def test_moves_in_shared_local_memory_do_not_wrap_around(moves, element, known):
+    """Places that scattered descriptors are moved to. The last move would lead back to the first elements."""
+    total = sum(moves) * (int(element[1:]) // 8)
+    moves = [*moves, 1 << 32] if total % (1 << 32) == 0 else moves
+    desc = f"!xegpu.tensor_desc<16x{element}, #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>>"
+    lines = []
+    for i, move in enumerate(moves):
+        lines.append(f"%n{i} = arith.constant {move} : index")
+        delta = f"%n{i}" if known else f"%p{i}"
+        lines.append(f"%p{i} = arith.muli %n{i}, %one : index")
+        lines.append(f"%d{i} = vector.broadcast {delta} : index to vector<16xindex>")
+        lines.append(f"%t{i + 1} = xegpu.update_offset %t{i}, %d{i} {{mode = vc}} : {desc}, vector<16xindex> -> {desc}")
+    text = f"""
+    gpu.module @m {{
+      gpu.func @k(%out: memref<16x{element}>, %one: index) kernel {{
+        %all = arith.constant dense<true> : vector<16xi1>
+        %c0 = arith.constant 0 : index
+        %step = vector.step : vector<16xindex>
+        %s = memref.alloc() : memref<16x{element}, 3>
+        %t0 = xegpu.create_tdesc %s, %step {{mode = vc}} : memref<16x{element}, 3>, vector<16xindex> -> {desc}
+        {chr(10).join(lines)}
+        %x = xegpu.load_gather %t{len(moves)}, %all {{mode = vc}} : {desc}, vector<16xi1> -> vector<16x{element}>
+        vector.store %x, %out[%c0] : memref<16x{element}>, vector<16x{element}>
+        gpu.return
+      }}
+    }}"""
+    with pytest.raises(DiagnosticError, match="shared local memory, which has 1024 bytes"):
+        xegpu_py.compile(text, engine="interpreter", cache="off")(np.zeros(16, f"int{element[1:]}"), 1)
