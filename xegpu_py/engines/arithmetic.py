@@ -10,7 +10,7 @@ from xegpu_py.engines.access import Layout, Mask, Write, masker, reader, writer
 from xegpu_py.engines.batch import Batch, Rows
 from xegpu_py.engines.execution import execution_bits, execution_format, span
 from xegpu_py.engines.golden.alu import ARITHMETIC, AluOp
-from xegpu_py.numerics import convert
+from xegpu_py.numerics.convert import convert, narrow_integers
 from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Flag, Immediate, Region
@@ -48,20 +48,6 @@ def apply_modifier(values: Array, modifier: str) -> Array:
     if modifier == "-abs":
         return -np.abs(values)
     return ~values if modifier == "~" else values
-
-
-def narrow_integers(values: Array, target: Format, saturate: bool) -> Array:
-    """Convert integers to a register type: saturated, or their lowest bits."""
-    if saturate:
-        info = np.iinfo(target.dtype)
-        if values.dtype == np.uint64:
-            values = np.minimum(values, np.uint64(info.max))
-        else:
-            values = np.clip(values, int(info.min), int(info.max))
-    elif values.dtype == object:
-        values = values & ((1 << target.bits) - 1)
-        return values.astype(np.uint64).astype(target.dtype)
-    return values.astype(target.dtype)
 
 
 def arithmetic_step(inst: Instruction, layout: Layout) -> Step:

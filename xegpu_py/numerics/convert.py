@@ -45,7 +45,7 @@ def convert(values: npt.ArrayLike, src: str, dst: str, *, saturate: bool = False
         return _clamp_unit(result, target) if saturate else result
     if source.is_float:
         return _float_to_int(numbers, target)
-    return _int_to_int(numbers, target, saturate)
+    return narrow_integers(numbers, target, saturate)
 
 
 def _limits(fmt: Format) -> tuple[int, int]:
@@ -53,12 +53,17 @@ def _limits(fmt: Format) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def _int_to_int(numbers: Array, target: Format, saturate: bool) -> Array:
-    if not saturate:
-        return numbers.astype(target.dtype)
-    low, high = _limits(target)
-    own = np.iinfo(numbers.dtype)
-    return np.clip(numbers, max(low, own.min), min(high, own.max)).astype(target.dtype)
+def narrow_integers(numbers: Array, target: Format, saturate: bool) -> Array:
+    """Integers, of numpy's types or Python's, in another type: saturated to its range, or their lowest bits."""
+    if saturate:
+        low, high = _limits(target)
+        if numbers.dtype != object:
+            own = np.iinfo(numbers.dtype)
+            low, high = max(low, own.min), min(high, own.max)
+        numbers = np.clip(numbers, low, high)
+    elif numbers.dtype == object:
+        numbers = (numbers & ((1 << target.bits) - 1)).astype(np.uint64)
+    return numbers.astype(target.dtype)
 
 
 def _float_to_int(numbers: Array, target: Format) -> Array:

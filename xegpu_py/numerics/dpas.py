@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from xegpu_py.numerics.formats import DF, PRECISIONS, TYPES, Array, F, Format, canonical
 from xegpu_py.numerics.pack import unpack_a, unpack_b, unpack_c
-from xegpu_py.numerics.rounding import ExactSum, fma_f32, round_float
+from xegpu_py.numerics.rounding import ExactSum, fma_f32, round_float, two_sum
 
 Model = Literal["fma", "stage", "exact"]
 MODELS: tuple[Model, ...] = ("fma", "stage", "exact")
@@ -334,10 +334,9 @@ def _sum_f32(total: Array, products: list[tuple[Array, Array]]) -> Array:
     found = terms[0]
     inexact = np.zeros(total.shape, bool)
     for term in terms[1:]:
-        before, found = found, found + term
-        back = found - before
+        found, error = two_sum(found, term)
         # The error of infinities and NaNs is a NaN, which is not zero either.
-        inexact |= (before - (found - back)) + (term - back) != 0
+        inexact |= error != 0
     with np.errstate(over="ignore"):
         result = found.astype(np.float32)
     if inexact.any():

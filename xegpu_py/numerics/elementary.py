@@ -171,6 +171,16 @@ def _short_quotients(x: Array, y: Array, form: Format) -> Array:
     return narrow_bf(x.astype(np.float32) / y.astype(np.float32))
 
 
+def minimum_number(a: Array, b: Array) -> Array:
+    """The lesser floats; a number is preferred to a NaN, and -0 is less than +0 (IEEE 754-2019, 9.6)."""
+    return np.where((a < b) | ((a == b) & np.signbit(a)) | np.isnan(b), a, b)
+
+
+def maximum_number(a: Array, b: Array) -> Array:
+    """The greater floats; a number is preferred to a NaN, and -0 is less than +0 (IEEE 754-2019, 9.6)."""
+    return np.where((a > b) | ((a == b) & ~np.signbit(a)) | np.isnan(b), a, b)
+
+
 def _form(fmt: str, names: tuple[str, ...]) -> Format:
     if fmt not in names:
         raise ValueError(f"'fmt' must be one of {', '.join(names)}, but got {fmt!r}")

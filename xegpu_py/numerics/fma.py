@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from xegpu_py.numerics.convert import convert
 from xegpu_py.numerics.formats import BF, DF, HF, TYPES, Array, F, as_format, bits_of, canonical
-from xegpu_py.numerics.rounding import ExactSum, round_to_odd
+from xegpu_py.numerics.rounding import ExactSum, round_to_odd, two_sum
 
 # Elements of a block, small enough that temporaries stay in the caches.
 _BLOCK = 1 << 13
@@ -68,13 +68,6 @@ def _blocks(indices: list[Array]) -> Iterator[Array]:
             yield together[start : start + _EXACT_BLOCK]
 
 
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The f64 sum and its error (Knuth's two-sum). They are exact unless the sum overflows."""
-    total = a + b
-    back = total - a
-    return total, (a - (total - back)) + (b - back)
-
-
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """The f64 product and its error (Dekker's product).
 
@@ -86,11 +79,6 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     a_high, b_high = a_scaled - (a_scaled - a), b_scaled - (b_scaled - b)
     a_low, b_low = a - a_high, b - b_high
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-def _odd_sum(a: Array, b: Array) -> Array:
-    total, error = two_sum(a, b)
-    return round_to_odd(total, np.where(np.isfinite(total), error, 0.0))
 
 
 # numpy's own conversions and comparisons of f16 are not vectorised.
@@ -162,7 +150,7 @@ def _fast_bf(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
 
 def _exact_narrow(x: Array, y: Array, z: Array, fmt: str) -> Array:
     """Results of hf, bf and f: rounded to odd in f64, which has more than two bits beyond theirs, and rounded again."""
-    odd = _odd_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64))
+    odd = round_to_odd(*two_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)))
     return convert(odd, "df", fmt)
 
 
@@ -172,7 +160,7 @@ def _fast_df(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
     product, low = two_product(x, y)
     middle, lowest = two_sum(z, low)
     high, rest = two_sum(product, middle)
-    result = high + _odd_sum(rest, lowest)
+    result = high + round_to_odd(*two_sum(rest, lowest))
     # The errors of zero products are positive zeros, even where all else is negative.
     result = np.where(result == 0, product + z, result)
     infinite = ~(np.isfinite(x) & np.isfinite(y))

@@ -23,19 +23,19 @@ def element_bits(element: str) -> int:
 
 
 def pack_bytes(values: Array, bits: int) -> Array:
-    """Pack elements, uint8[n], one a byte. The last packed byte is padded with zeros."""
+    """Pack elements, uint8[..., n], one a byte, along the last axis. The last packed byte is padded with zeros."""
+    *lead, count = values.shape
     each = 8 // bits
-    padded = np.zeros(-(-len(values) // each) * each, np.uint8)
-    padded[: len(values)] = values & ((1 << bits) - 1)
-    shifts = np.arange(each, dtype=np.uint8) * np.uint8(bits)
-    found: Array = np.bitwise_or.reduce(padded.reshape(-1, each) << shifts, axis=1)
+    padded = np.zeros((*lead, -(-count // each), each), np.uint8)
+    padded.reshape(*lead, -1)[..., :count] = values & np.uint8((1 << bits) - 1)
+    found: Array = np.bitwise_or.reduce(padded << np.arange(0, 8, bits, dtype=np.uint8), axis=-1)
     return found
 
 
 def unpack_bytes(packed: Array, bits: int) -> Array:
-    """Unpack bytes: one element a byte, zero-extended."""
-    shifts = np.arange(8 // bits, dtype=np.uint8) * np.uint8(bits)
-    found: Array = (packed.reshape(-1, 1) >> shifts & np.uint8((1 << bits) - 1)).reshape(-1)
+    """Unpack bytes, uint8[..., n], along the last axis: one element a byte, zero-extended."""
+    fields = packed[..., None] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
+    found: Array = fields.reshape(*packed.shape[:-1], -1)
     return found
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, Format
+from xegpu_py.numerics.narrow import pack_bytes, unpack_bytes
 
 _CHANNEL = 32
 
@@ -135,24 +136,18 @@ def _pack(values: Array, fmt: Format) -> Array:
     per_byte = 8 // fmt.bits
     if values.shape[-1] % per_byte:
         raise ValueError(f"{values.shape[-1]} elements of {fmt.name} do not fill bytes")
-    fields = values.view(np.uint8) & np.uint8((1 << fmt.bits) - 1)
-    fields = fields.reshape(*values.shape[:-1], -1, per_byte)
-    shifts = np.arange(0, 8, fmt.bits, dtype=np.uint8)
-    return np.bitwise_or.reduce(fields << shifts, axis=-1)
+    return pack_bytes(values.view(np.uint8), fmt.bits)
 
 
 def _unpack(data: Array, fmt: Format) -> Array:
     """Unpack along the last axis."""
     if fmt.bits >= 8:
         return np.ascontiguousarray(data).view(fmt.dtype)
-    shifts = np.arange(0, 8, fmt.bits, dtype=np.uint8)
-    fields = (data[..., None] >> shifts) & np.uint8((1 << fmt.bits) - 1)
+    fields = unpack_bytes(data, fmt.bits)
     if fmt.kind == "s":
         sign = np.uint8(1 << (fmt.bits - 1))
-        fields = ((fields ^ sign) - sign).view(np.int8)
-    elif fmt.is_float:
-        fields = fields.view(fmt.dtype)
-    return fields.reshape(*data.shape[:-1], -1)
+        fields = (fields ^ sign) - sign
+    return fields.view(fmt.dtype)
 
 
 __all__ = ["pack_a", "pack_b", "pack_c", "unpack_a", "unpack_b", "unpack_c"]

@@ -189,8 +189,18 @@ def _bit_length(word: Array) -> Array:
     return np.where(high > 0, high + 32, low)
 
 
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The f64 sum and its error (Knuth's two-sum). They are exact unless the sum overflows."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
 def round_to_odd(total: Array, error: Array) -> Array:
-    """An f64 sum rounded to odd, computed from the nearest value and its error. It can be rounded again correctly."""
+    """An f64 sum rounded to odd, computed from the nearest value and its error. It can be rounded again correctly.
+
+    The error of an infinity or NaN may be any number.
+    """
     bits = total.view(np.int64)
     inexact = (error != 0) & (bits & 1 == 0) & np.isfinite(total)
     outward = np.signbit(total) == np.signbit(error)
@@ -206,12 +216,10 @@ def fma_f32(product: Array, addend: Array) -> Array:
     """
     wide = addend.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        total = product + wide
-        back = total - product
-        error = (product - (total - back)) + (wide - back)
+        total, error = two_sum(product, wide)
         # Most sums are exact in f64, and are then rounded only once.
         if np.any(error != 0):
-            total = round_to_odd(total, np.nan_to_num(error, nan=0.0))
+            total = round_to_odd(total, error)
         return total.astype(np.float32)
 
 
@@ -221,4 +229,4 @@ def round_float(values: Array, fmt: Format) -> Array:
         return canonical(np.array(values).astype(fmt.dtype), fmt)
 
 
-__all__ = ["ExactSum", "fma_f32", "narrow_bits", "round_float", "round_to_odd"]
+__all__ = ["ExactSum", "fma_f32", "narrow_bits", "round_float", "round_to_odd", "two_sum"]

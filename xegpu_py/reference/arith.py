@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
-from xegpu_py.numerics import div
+from xegpu_py.numerics import div, maximum_number, minimum_number
 from xegpu_py.numerics.formats import E8M0, Array, bits_of
 from xegpu_py.reference.elements import Element, element_of, from_integers, to_float, to_integers
 from xegpu_py.reference.program import Node, decoded, evaluates
@@ -238,18 +238,8 @@ def divf(a: Array, b: Array) -> Array:
     return div(a, b, "df" if a.dtype == np.float64 else "f")
 
 
-@_floats("arith.maxnumf")
-def maxnumf(a: Array, b: Array) -> Array:
-    """The greater number; a number wins over a NaN, and -0 is less than +0."""
-    greater = (a > b) | ((a == b) & ~np.signbit(a)) | np.isnan(b)
-    return np.where(greater, a, b)
-
-
-@_floats("arith.minnumf")
-def minnumf(a: Array, b: Array) -> Array:
-    """The lesser number; a number wins over a NaN, and -0 is less than +0."""
-    less = (a < b) | ((a == b) & np.signbit(a)) | np.isnan(b)
-    return np.where(less, a, b)
+maxnumf = _floats("arith.maxnumf")(maximum_number)
+minnumf = _floats("arith.minnumf")(minimum_number)
 
 
 @_floats("arith.maximumf")
@@ -346,13 +336,13 @@ def uitofp(node: Node, a: Array) -> Array:
 @evaluates("arith.fptosi")
 def fptosi(node: Node, a: Array) -> Array:
     """A float rounded toward zero to a signed integer; out of range the nearest limit, and 0 for NaN."""
-    return to_integers(a, node.operand_kind(0).element, node.element, signed=True)
+    return to_integers(a, node.element, signed=True)
 
 
 @evaluates("arith.fptoui")
 def fptoui(node: Node, a: Array) -> Array:
     """A float rounded toward zero to an unsigned integer; out of range the nearest limit, and 0 for NaN."""
-    return to_integers(a, node.operand_kind(0).element, node.element, signed=False)
+    return to_integers(a, node.element, signed=False)
 
 
 @evaluates("arith.extf", "arith.truncf", "arith.convertf")

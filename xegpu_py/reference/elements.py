@@ -140,7 +140,7 @@ def kind_of(text: str) -> Kind:
     return Kind((), element_of(text), False)
 
 
-def widened(values: Array, element: Element) -> Array:
+def _widened(values: Array) -> Array:
     """Floats as f64, exactly."""
     with np.errstate(invalid="ignore"):
         return np.asarray(values).astype(np.float64)
@@ -165,7 +165,7 @@ def to_float(values: Array, source: Element, target: Element) -> Array:
         if target.name == "tf32" and source.bits < 32 and source.bits != 16:
             return canonical(np.asarray(values).astype(np.float32), F)
         if target.format.name not in TYPES:
-            single = _odd_single(widened(values, source))
+            single = _odd_single(_widened(values))
             if target.name == "tf32":
                 return fcvt(single, "tf32")
             if target.format is E8M0:
@@ -175,7 +175,7 @@ def to_float(values: Array, source: Element, target: Element) -> Array:
             return canonical(single.astype(target.dtype), target.format)
         if source.format.name in TYPES:
             return convert(values, source.format.name, target.format.name)
-        wide = canonical(widened(values, source), DF)
+        wide = canonical(_widened(values), DF)
         return wide if target.format is DF else convert(wide, "df", target.format.name)
 
 
@@ -196,14 +196,8 @@ def from_integers(values: Array, target: Element) -> Array:
     return to_float(convert(held, source, "df"), element_of("f64"), target)
 
 
-def to_integers(values: Array, source: Element, target: Element, *, signed: bool) -> Array:
+def to_integers(values: Array, target: Element, *, signed: bool) -> Array:
     """Floats toward zero; out of range the nearest limit, and 0 for NaN (docs/numerics.md, mov)."""
-    wide = np.trunc(widened(values, source))
     low, high = (-(1 << target.bits - 1), (1 << target.bits - 1) - 1) if signed else (0, (1 << target.bits) - 1)
-    dtype = np.int64 if signed else np.uint64
-    with np.errstate(all="ignore"):
-        inside = (wide >= float(low)) & (wide < float(high + 1))
-        found = np.where(inside, wide, 0.0).astype(dtype)
-        found = np.where(wide >= float(high + 1), dtype(high), found)
-        found = np.where(wide < float(low), dtype(low), found)
-    return target.wrap(found)
+    found = convert(_widened(values), "df", "q" if signed else "uq")
+    return target.wrap(np.clip(found, low, high))

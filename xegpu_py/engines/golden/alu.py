@@ -79,17 +79,13 @@ def mad(op: AluOp, a: Array, b: Array, c: Array) -> Array:
 @ARITHMETIC.of("min")
 def min_(op: AluOp, a: Array, b: Array) -> Array:
     """The minimum; -0 is less than +0, and a number is preferred to a NaN."""
-    if not op.format:
-        return np.minimum(a, b)
-    return np.where((a < b) | np.isnan(b) | ((a == b) & np.signbit(a)), a, b)
+    return numerics.minimum_number(a, b) if op.format else np.minimum(a, b)
 
 
 @ARITHMETIC.of("max")
 def max_(op: AluOp, a: Array, b: Array) -> Array:
     """The maximum; +0 is greater than -0, and a number is preferred to a NaN."""
-    if not op.format:
-        return np.maximum(a, b)
-    return np.where((a > b) | np.isnan(b) | ((a == b) & ~np.signbit(a)), a, b)
+    return numerics.maximum_number(a, b) if op.format else np.maximum(a, b)
 
 
 @ARITHMETIC.of("cbit")

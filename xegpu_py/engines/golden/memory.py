@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from xegpu_py import numerics
 from xegpu_py.engines.access import Layout, Mask, Read, data_places, masker, raw_reader, raw_writer, reader
 from xegpu_py.engines.arithmetic import Step
 from xegpu_py.engines.batch import Batch, Rows, count_of
@@ -289,23 +290,9 @@ def lsc_store_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
     return step
 
 
-def _float_add(fmt: Format, sign: int) -> Callable[[Array, Array], Array]:
-    def add(old: Array, operand: Array) -> Array:
-        return canonical(old + sign * operand, fmt)
-
-    return add
-
-
-def _float_choose(fmt: Format, smaller: bool) -> Callable[[Array, Array], Array]:
-    def choose(old: Array, operand: Array) -> Array:
-        less = (
-            (old < operand) | ((old == operand) & np.signbit(old))
-            if smaller
-            else (old > operand) | ((old == operand) & ~np.signbit(old))
-        )
-        return canonical(np.where(less | np.isnan(operand), old, operand), fmt)
-
-    return choose
+def _of_floats(fmt: Format, function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """A function of two floats whose NaN results become canonical."""
+    return lambda old, operand: canonical(function(old, operand), fmt)
 
 
 def _exchange(old: Array, expected: Array, new: Array) -> Array:
@@ -332,10 +319,10 @@ def _atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[...,
         "or": (unsigned, np.bitwise_or),
         "xor": (unsigned, np.bitwise_xor),
         "icas": (unsigned, _exchange),
-        "fadd": (fmt.dtype, _float_add(fmt, 1)),
-        "fsub": (fmt.dtype, _float_add(fmt, -1)),
-        "fmin": (fmt.dtype, _float_choose(fmt, True)),
-        "fmax": (fmt.dtype, _float_choose(fmt, False)),
+        "fadd": (fmt.dtype, _of_floats(fmt, np.add)),
+        "fsub": (fmt.dtype, _of_floats(fmt, np.subtract)),
+        "fmin": (fmt.dtype, _of_floats(fmt, numerics.minimum_number)),
+        "fmax": (fmt.dtype, _of_floats(fmt, numerics.maximum_number)),
         "fcas": (fmt.dtype, _exchange),
     }
     return functions[name]
