@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mlir import ir
@@ -21,46 +21,43 @@ from xegpu_py.passes.xegpu_legalize.layouts import (
     transform_of,
     unit_of,
 )
-from xegpu_py.passes.xegpu_legalize.shapes import Message, Pieces, Place, Transform, types_of
+from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Pieces, Place, Transform, types_of
 
 
 @pattern("xegpu.create_nd_tdesc")
 def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
     """A descriptor for each piece, of the same tensor."""
     view: Any = op.opview
-    for layout in low.plan.layouts_of(op.results[0]):
+
+    def make(layout: Layout) -> Iterator[ir.Value]:
         if isinstance(layout, Place):
-            low.pieces[op.results[0], layout] = fallback.create(low, view, layout)
-            continue
-        made = []
+            yield from fallback.create(low, view, layout)
+            return
         for offsets, desc in layout:
             moved = [low.add(o, step) for o, step in zip(view.offsets, offsets)]
-            made.append(xegpu.create_nd_tdesc(view.source, moved, view.shape, view.strides, tdesc=desc, mode=view.mode))
-        low.pieces[op.results[0], layout] = tuple(made)
-    low.keep_if_needed(op)
+            yield xegpu.create_nd_tdesc(view.source, moved, view.shape, view.strides, tdesc=desc, mode=view.mode)
+
+    low.in_pieces(op, make)
 
 
 @pattern("ub.poison")
 def undefined(low: Legalization, op: ir.Operation) -> None:
     """An undefined descriptor becomes undefined pieces. Branches may carry it, but no access uses it."""
-    value = op.results[0]
-    for layout in low.plan.layouts_of(value):
-        low.pieces[value, layout] = tuple(poison(kind) for kind in types_of(layout))
-    low.keep_if_needed(op)
+    low.in_pieces(op, lambda layout: map(poison, types_of(layout)))
 
 
 @pattern("xegpu.update_nd_offset")
 def update_nd_offset(low: Legalization, op: ir.Operation) -> None:
     """Move each piece by the same offsets."""
     view: Any = op.opview
-    for layout in low.plan.layouts_of(op.results[0]):
+
+    def make(layout: Layout) -> Iterable[ir.Value]:
         pieces = low.pieces[view.tdesc, layout]
-        low.pieces[op.results[0], layout] = (
-            fallback.update(low, pieces, list(view.offsets))
-            if isinstance(layout, Place)
-            else tuple(xegpu.update_nd_offset(piece, view.offsets, mode=view.mode) for piece in pieces)
-        )
-    low.keep_if_needed(op)
+        if isinstance(layout, Place):
+            return fallback.update(low, pieces, list(view.offsets))
+        return (xegpu.update_nd_offset(piece, view.offsets, mode=view.mode) for piece in pieces)
+
+    low.in_pieces(op, make)
 
 
 @pattern("xegpu.prefetch_nd")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mlir import ir
@@ -270,9 +270,12 @@ class Legalization(Conversion):
         self.set(op.results[0], bounds, parts)
         self.erase(op)
 
-    def keep_if_needed(self, op: ir.Operation) -> None:
-        """Remove an op whose descriptor was made in pieces, unless the whole descriptor is needed too."""
-        (self.keep if self.plan.is_kept(op.results[0]) else self.erase)(op)
+    def in_pieces(self, op: ir.Operation, make: Callable[[Layout], Iterable[ir.Value]]) -> None:
+        """Make a descriptor in each layout that its uses need; the op is kept if the whole descriptor is needed too."""
+        (desc,) = op.results
+        for layout in self.plan.layouts_of(desc):
+            self.pieces[desc, layout] = tuple(make(layout))
+        (self.keep if self.plan.is_kept(desc) else self.erase)(op)
 
     # Elementwise ops.
 

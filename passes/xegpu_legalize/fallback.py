@@ -224,17 +224,23 @@ class _Access(Struct):
             return True
         return isinstance(at, int) and isinstance(extent, int) and at >= 0 and at + size <= extent
 
-    def as_lines(self, name: str) -> bool:
-        """Whether 1D messages move the rows: these are in bounds, sufficiently aligned, and need few messages.
+    def split(self, name: str) -> tuple[Bounds, TdescAttr | None]:
+        """The pieces of the block, each of one message, and the settings of their descriptors if these are of lines.
 
         Args:
-            name: the gather or scatter message that is the alternative.
+            name: the gather or scatter message that moves a piece if no 1D message does.
         """
-        if self.tensor.strides[-1] != 1:
-            return False
-        pieces = len(_line_pieces(self)[0])
         rows, columns = _steps(self.desc, self.columns, _most_lanes(self.desc, self.low.plan.target, name))
-        if pieces > max(rows * -(-self.columns // columns), 1):
+        across = segments(self.columns, range(0, self.columns, columns))
+        attr = TdescAttr(memory_scope=self.desc.attr.memory_scope)
+        lines = segments(self.columns, blocks.line_splits(TensorDesc((self.columns,), self.desc.element, attr)))
+        if len(lines) <= max(rows * len(across), 1) and self._are_lines():
+            return self.bounds(1, lines), attr
+        return self.bounds(rows, across), None
+
+    def _are_lines(self) -> bool:
+        """Whether rows are consecutive elements, in bounds, and sufficiently aligned for 1D messages."""
+        if self.tensor.strides[-1] != 1:
             return False
         sizes = (*self.desc.shape[:-1], self.desc.shape[-1] * self.desc.attr.array_length)
         if not all(self.is_inside(d, n) for d, n in enumerate(sizes)):
@@ -385,34 +391,24 @@ def _say(low: Legalization, op: ir.Operation, count: int, what: str) -> None:
 
 def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
     """Load a block row by row, or by gathers."""
-    element = element_of(op.results[0])
     access = _access(low, op, layout, shape_of(op.results[0]))
-    desc, hints, parts = access.desc, hints_of(op.opview), []
-    if access.as_lines("lsc_load"):
-        bounds, kinds = _lines(access)
-        for box, part in access.parts(bounds):
-            line = _line_desc(access, part, kinds)
-            parts.append(build.shape_cast(xegpu.load_nd(line, mode="vc", **hints), access.own(sizes(box))))
-        _say(low, op, len(parts), "1D load")
-        low.divide(op, access.own(bounds), parts)
-        return
-    rows, columns = _steps(desc, access.columns, _most_lanes(desc, low.plan.target, "lsc_load"))
-    bounds = access.bounds(rows, segments(access.columns, range(0, access.columns, columns)))
-    count = 0
+    hints, parts, count = hints_of(op.opview), [], 0
+    bounds, lines = access.split("lsc_load")
     for box, part in access.parts(bounds):
-        mask = access.mask(part)
-        lanes = len(access.lanes(part)[0])
-        used = part.rows * part.columns
-        kind = build.vector_type((lanes,), element)
-        if mask is None:
-            found = build.zero(kind)
-        else:
-            found = xegpu.load_gather(access.descriptor(part), mask, value=kind, mode="vc", **hints)
+        if lines:
+            found = xegpu.load_nd(_line_desc(access, part, lines), mode="vc", **hints)
             count += 1
-        if used < lanes:
+        else:
+            mask, (places, _, used) = access.mask(part), access.lanes(part)
+            kind = build.vector_type((len(places),), element_of(op.results[0]))
+            if mask is None:
+                found = build.zero(kind)
+            else:
+                found = xegpu.load_gather(access.descriptor(part), mask, value=kind, mode="vc", **hints)
+                count += 1
             found = low.part(found, ((0, used),))
         parts.append(build.shape_cast(found, access.own(sizes(box))))
-    _say(low, op, count, "gather")
+    _say(low, op, count, "1D load" if lines else "gather")
     low.divide(op, access.own(bounds), parts)
 
 
@@ -420,25 +416,20 @@ def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
     """Store a block row by row, or by scatters."""
     view: Any = op.opview
     access = _access(low, op, layout, shape_of(view.value))
-    desc, hints, count = access.desc, hints_of(view), 0
-    if access.as_lines("lsc_store"):
-        bounds, kinds = _lines(access)
-        for box, part in access.parts(bounds):
-            value = build.flat(low.part(view.value, access.own(box)))
-            xegpu.store_nd(value, _line_desc(access, part, kinds), mode="vc", **hints)
-            count += 1
-        _say(low, op, count, "1D store")
-        return
-    rows, columns = _steps(desc, access.columns, _most_lanes(desc, low.plan.target, "lsc_store"))
-    bounds = access.bounds(rows, segments(access.columns, range(0, access.columns, columns)))
+    hints, count = hints_of(view), 0
+    bounds, lines = access.split("lsc_store")
     for box, part in access.parts(bounds):
-        mask = access.mask(part)
-        if mask is None:
+        mask = None if lines else access.mask(part)
+        if not lines and mask is None:
             continue
-        value = build.padded(build.flat(low.part(view.value, access.own(box))), (len(access.lanes(part)[0]),))
-        xegpu.store_scatter(value, access.descriptor(part), mask, mode="vc", **hints)
+        value = build.flat(low.part(view.value, access.own(box)))
+        if lines:
+            xegpu.store_nd(value, _line_desc(access, part, lines), mode="vc", **hints)
+        else:
+            value = build.padded(value, (len(access.lanes(part)[0]),))
+            xegpu.store_scatter(value, access.descriptor(part), mask, mode="vc", **hints)
         count += 1
-    _say(low, op, count, "scatter")
+    _say(low, op, count, "1D store" if lines else "scatter")
 
 
 def prefetch(low: Legalization, op: ir.Operation, layout: Place) -> None:
@@ -472,19 +463,6 @@ def prefetch(low: Legalization, op: ir.Operation, layout: Place) -> None:
         xegpu.prefetch(_scattered(low, source, rest, total, desc), mode="vc", **hints_of(op.opview))
         count += 1
     _say(low, op, count, "scattered prefetch" if count == 1 else "scattered prefetche")
-
-
-def _line_pieces(access: _Access) -> tuple[tuple[int, ...], TdescAttr]:
-    """The columns of the 1D messages of a row, and the settings of their descriptors."""
-    scope = access.desc.attr.memory_scope
-    row = TensorDesc((access.columns,), access.desc.element, TdescAttr(memory_scope=scope))
-    return segments(access.columns, blocks.line_splits(row)), row.attr
-
-
-def _lines(access: _Access) -> tuple[Bounds, TdescAttr]:
-    """The pieces of a block that 1D messages move, and the settings of their descriptors."""
-    pieces, attr = _line_pieces(access)
-    return access.bounds(1, pieces), attr
 
 
 def _line_desc(access: _Access, part: _Part, attr: TdescAttr) -> ir.Value:

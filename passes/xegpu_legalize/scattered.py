@@ -11,37 +11,32 @@ from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_legalize.boxes import whole
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
-from xegpu_py.passes.xegpu_legalize.shapes import pieces_of
+from xegpu_py.passes.xegpu_legalize.shapes import Layout, pieces_of
 
 
 @pattern("xegpu.create_tdesc")
 def create_tdesc(low: Legalization, op: ir.Operation) -> None:
     """A descriptor for each group of lanes."""
     view: Any = op.opview
-    for layout in low.plan.layouts_of(op.results[0]):
-        low.pieces[op.results[0], layout] = tuple(
-            xegpu.create_tdesc(
-                view.source,
-                low.part(view.offsets, ((lane, desc.lanes),)),
-                tdesc=desc,
-                mode=view.mode,
-                chunk_size_per_lane=view.chunk_size_per_lane,
-            )
-            for (lane,), desc in pieces_of(layout)
-        )
-    low.keep_if_needed(op)
+
+    def make(layout: Layout) -> Iterator[ir.Value]:
+        for (lane,), desc in pieces_of(layout):
+            offsets, chunk = low.part(view.offsets, ((lane, desc.lanes),)), view.chunk_size_per_lane
+            yield xegpu.create_tdesc(view.source, offsets, tdesc=desc, mode=view.mode, chunk_size_per_lane=chunk)
+
+    low.in_pieces(op, make)
 
 
 @pattern("xegpu.update_offset")
 def update_offset(low: Legalization, op: ir.Operation) -> None:
     """Move the lanes of each piece."""
     view: Any = op.opview
-    for layout in low.plan.layouts_of(op.results[0]):
-        low.pieces[op.results[0], layout] = tuple(
-            xegpu.update_offset(piece, low.part(view.offsets, ((lane, desc.lanes),)), mode=view.mode)
-            for ((lane,), desc), piece in zip(pieces_of(layout), low.pieces[view.tdesc, layout])
-        )
-    low.keep_if_needed(op)
+
+    def make(layout: Layout) -> Iterator[ir.Value]:
+        for ((lane,), desc), piece in zip(pieces_of(layout), low.pieces[view.tdesc, layout]):
+            yield xegpu.update_offset(piece, low.part(view.offsets, ((lane, desc.lanes),)), mode=view.mode)
+
+    low.in_pieces(op, make)
 
 
 def _pieces(low: Legalization, op: ir.Operation) -> Iterator[tuple[ir.Value, Callable[[ir.Value], ir.Value]]]:
