@@ -9,6 +9,7 @@ import numpy as np
 from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.kernels import chosen_kernels
+from xegpu_py.passes.common.ops import replace_op
 from xegpu_py.passes.common.values import element_of, shape_of
 
 from xegpu_py.ir.combining import CombiningKind
@@ -52,13 +53,10 @@ class VectorLowerContract(Pass):
                 masked = parent is not None and parent.name == "vector.mask"
                 outer = parent.operation if parent is not None and masked else contract
                 with contract.location, ir.InsertionPoint(outer):
-                    outer.results[0].replace_all_uses_with(self._lowered(contract, outer if masked else None))
-                outer.erase()
+                    replace_op(outer, self._lowered(contract, outer if masked else None))
             for other in [o for o in (walk(func) if contracts else ops) if o.name in _REWRITES]:
                 with other.location, ir.InsertionPoint(other):
-                    for old, new in zip(other.results, _REWRITES[other.name](other), strict=True):
-                        old.replace_all_uses_with(new)
-                other.erase()
+                    replace_op(other, *_REWRITES[other.name](other))
 
     def _lowered(self, op: ir.Operation, outer: ir.Operation | None) -> ir.Value:
         if outer is not None and len(outer.operands) > 1:

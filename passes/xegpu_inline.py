@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mlir import ir
 from xegpu_py.passes.common.calls import Functions, calls
 from xegpu_py.passes.common.kernels import chosen_kernels
-from xegpu_py.passes.common.ops import clone
+from xegpu_py.passes.common.ops import clone, replace_op
 
 from xegpu_py.ir.passes import Pass, register_pass
 
@@ -60,8 +60,6 @@ class XeGPUInline(Pass):
         with ir.InsertionPoint(call):
             for inner in body:
                 inside += calls(clone(inner, known))
-        for result, value in zip(call.results, end.operands):
-            result.replace_all_uses_with(known[value])
-        call.erase()
+        replace_op(call, *(known[value] for value in end.operands))
         for inner in inside:
             self._inline(inner, functions, (*around, callee))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from mlir import ir
 from mlir.dialects import scf
 from xegpu_py.passes.common.kernels import chosen_kernels
+from xegpu_py.passes.common.ops import replace_op
 
 from xegpu_py.ir.passes import Pass, Step, register_pass, run_upstream
 from xegpu_py.ir.verifier import walk
@@ -116,6 +117,4 @@ def _nest(op: ir.Operation) -> None:
     for outer, loop in zip(reversed(loops[:-1]), reversed(loops[1:])):
         with ir.InsertionPoint(outer.body), op.location:
             scf.YieldOp(list(loop.results))
-    for result, found in zip(op.results, loops[0].results):
-        result.replace_all_uses_with(found)
-    op.erase()
+    replace_op(op, *loops[0].results)

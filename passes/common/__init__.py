@@ -2,10 +2,11 @@
 
 - `conversion`: the rewriting of a function by patterns (`patterns`), in which a value may become several, and all
   control flow with them.
-- `builders`: builders of common ops; `values`: facts about values, types and attributes; `ops`: copies and side effects
-  of ops.
+- `builders`: builders of common ops; `values`: facts about values, types and attributes; `ops`: replacements, copies
+  and side effects of ops.
 - `control_flow`: the values that loops, branches and blocks forward to others.
 - `expansions`: expansions of upstream ops. `transfers`: the operands and attributes of vector transfers.
+  `transforms`: the transforms of block loads, in registers.
 - `divisors`, `surfaces`: facts about indices, and about the tensors of block descriptors.
 - `layouts`: the layouts of vectors, and how they flow through a function. `fragments`, `union_find`: values that belong
   together.

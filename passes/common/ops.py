@@ -1,4 +1,4 @@
-"""Copies of ops on other values, and side effects of ops."""
+"""Replacements and copies of ops, and side effects of ops."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ def only_reads(op: ir.Operation) -> bool:
     if isinstance(view, Operation):
         return view.effects is not None and view.effects <= {"read"}
     return op.name.startswith(_COMPUTE) and op.name not in WRITES
+
+
+def replace_op(op: ir.Operation, *values: ir.Value) -> None:
+    """Replace the results of an op by values, and erase the op."""
+    for result, value in zip(op.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    op.erase()
 
 
 def clone(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> ir.Operation:

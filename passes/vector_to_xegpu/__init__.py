@@ -6,6 +6,7 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, chosen_kernels
+from xegpu_py.passes.common.ops import replace_op
 from xegpu_py.passes.common.patterns import PatternSet
 
 from xegpu_py.ir.passes import Pass, register_pass
@@ -51,6 +52,4 @@ class VectorToXeGPU(Pass):
                     continue
                 with access.location, ir.InsertionPoint(access):
                     found = rewrite(self, access)
-                if found is not None:
-                    access.results[0].replace_all_uses_with(found)
-                access.erase()
+                    replace_op(access, *([] if found is None else [found]))

@@ -9,11 +9,11 @@ import numpy as np
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
 from xegpu_py.passes.common import builders as build
-from xegpu_py.passes.common.builders import Index, add, index, known, make, shape_cast, transpose, vector_type
+from xegpu_py.passes.common.builders import Index, add, index, known, make, vector_type
 from xegpu_py.passes.common.elements import desc_bits
 from xegpu_py.passes.common.messages import hints_of
+from xegpu_py.passes.common.transforms import plain_shape, transformed
 from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, pattern
 from xegpu_py.passes.xegpu_emulate_narrow_types.memory import bytes_before, joined, place_in_byte
@@ -112,28 +112,8 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
             f"moves single elements of {desc.element}, which work items do not have whole bytes of",
             "let the matrix be packed in memory as the product needs it, or load it in VC mode",
         )
-    # The result may have a dimension for packed elements, or for the elements of a transposed unit of one block.
-    shape = shape_of(result)
-    further = view.vnni_axis is not None or (desc.attr.array_length == 1 and len(shape) > len(desc.shape))
-    plain = next(s for s in block_shapes(desc, Mode.VC) if len(s) == len(shape) - further)
-    kind = e.held_type(vector_type(plain, ir.VectorType(result).element_type))
-    spread = e.spread(_loaded(e, view, kind, bits, given), bits)
-    lead = len(plain) - len(desc.shape)
-    if view.transpose is not None:
-        # Units of several elements keep their order.
-        units = shape_cast(spread, (*plain[:-1], plain[-1] * bits // unit, unit // bits))
-        moved = transpose(units, [*range(lead), *(lead + i for i in view.transpose), len(plain)])
-    else:
-        moved = _vnni(spread, lead + view.vnni_axis, vnni_factor(bits))
-    e.give(op, shape_cast(moved, shape))
-
-
-def _vnni(value: ir.Value, axis: int, factor: int) -> ir.Value:
-    """Move groups of `factor` elements along an axis to a new innermost dimension."""
-    shape = shape_of(value)
-    split = (*shape[:axis], shape[axis] // factor, factor, *shape[axis + 1 :])
-    order = [i for i in range(len(split)) if i != axis + 1]
-    return transpose(shape_cast(value, split), [*order, axis + 1])
+    kind = e.held_type(vector_type(plain_shape(view), ir.VectorType(result).element_type))
+    e.give(op, transformed(view, e.spread(_loaded(e, view, kind, bits, given), bits)))
 
 
 def _loaded(e: Emulation, view: Any, kind: ir.Type, bits: int, given: dict[str, Any]) -> ir.Value:

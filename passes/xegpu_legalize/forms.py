@@ -9,13 +9,14 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
-from xegpu_py.passes.common.builders import if_, index_type, like, make, shape_cast, transpose, with_shape
+from xegpu_py.passes.common.builders import if_, index_type, like, make, shape_cast, with_shape
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.common.expansions import combine_subgroups, kind_of
 from xegpu_py.passes.common.messages import hints_of
+from xegpu_py.passes.common.ops import replace_op
 from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.transforms import plain_shape, transformed
 from xegpu_py.passes.common.values import is_desc, shape_of
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
@@ -34,7 +35,9 @@ def branch_among_descriptors(ops: Sequence[ir.Operation]) -> bool:
     """
     selects = [op for op in ops if op.name == "arith.select" and is_desc(op.results[0])]
     for op in selects:
-        _branch(op)
+        condition, *values = op.operands
+        with op.location, ir.InsertionPoint(op):
+            replace_op(op, *if_(condition, [op.results[0].type], *(partial(list, [value]) for value in values)))
     return bool(selects)
 
 
@@ -51,8 +54,7 @@ def combine_subgroups_through_memory(ops: Sequence[ir.Operation]) -> bool:
         kind = kind_of(op)
         with op.location, ir.InsertionPoint(op):
             number, count = (make(name, index_type()) for name in ("gpu.subgroup_id", "gpu.num_subgroups"))
-            op.results[0].replace_all_uses_with(combine_subgroups(op.operands[0], kind, number, count))
-        op.erase()
+            replace_op(op, combine_subgroups(op.operands[0], kind, number, count))
     return bool(reductions)
 
 
@@ -86,19 +88,9 @@ class Forms(PatternDriver):
 
     def replace(self, op: ir.Operation, *values: ir.Value, made: Sequence[ir.Value] = ()) -> None:
         """Replace an op's results by values, and then apply the patterns of ops whose results are `made`."""
-        for old, new in zip(op.results, values, strict=True):
-            old.replace_all_uses_with(new)
-        op.erase()
+        replace_op(op, *values)
         for value in made:
             self.op(value.owner)
-
-
-def _branch(op: ir.Operation) -> None:
-    condition, *values = op.operands
-    with op.location, ir.InsertionPoint(op):
-        (made,) = if_(condition, [op.results[0].type], *(partial(list, [value]) for value in values))
-    op.results[0].replace_all_uses_with(made)
-    op.erase()
 
 
 @form("xegpu.load_nd")
@@ -120,9 +112,11 @@ def transform_in_registers(forms: Forms, op: ir.Operation) -> None:
         if transposes_in_message(view, desc, limits):
             return
         remark(op, "transposes its block in registers: it is not known to begin at a multiple of a message's unit")
-    packs = gathered and view.vnni_axis is not None
-    if packs or (transposes and (gathered or limits)):
-        (_pack if packs else _transpose)(op, view, desc)
+    if (gathered and view.vnni_axis is not None) or (transposes and (gathered or limits)):
+        with op.location, ir.InsertionPoint(op):
+            kind = with_shape(view.value.type, plain_shape(view))
+            loaded = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, **hints_of(view))
+            replace_op(op, transformed(view, loaded))
         forms.replaced_loads = True
 
 
@@ -135,45 +129,5 @@ def _with_units_side_by_side(op: ir.Operation) -> ir.Operation:
         return op
     with op.location, ir.InsertionPoint(op):
         made = like(op, [with_shape(view.value.type, (*shape[:-2], shape[-2] * shape[-1]))], op.operands)
-        op.results[0].replace_all_uses_with(shape_cast(made.results[0], shape))
-    op.erase()
+        replace_op(op, shape_cast(made.results[0], shape))
     return made
-
-
-def _pack(op: ir.Operation, view: Any, desc: TensorDesc) -> None:
-    """Make the packed elements the innermost dimension."""
-    *lead, rows, columns = _plain_shape(op, desc)
-    factor = vnni_factor(desc.bits)
-    if view.vnni_axis == 1:
-        _load_and_move(op, view, desc, (*lead, rows, columns // factor, factor), range(len(lead) + 3))
-        return
-    n = len(lead)
-    _load_and_move(op, view, desc, (*lead, rows // factor, factor, columns), (*range(n), n, n + 2, n + 1))
-
-
-def _transpose(op: ir.Operation, view: Any, desc: TensorDesc) -> None:
-    """Permute the dimensions; units of `transpose_bit_width` stay together."""
-    shape = _plain_shape(op, desc)
-    unit = (view.transpose_bit_width or desc.bits) // desc.bits
-    lead = len(shape) - len(desc.shape)
-    order = [*range(lead), *(lead + i for i in view.transpose)]
-    if unit > 1:
-        shape = (*shape[:-1], shape[-1] // unit, unit)
-        order.append(len(order))
-    _load_and_move(op, view, desc, shape, order)
-
-
-def _plain_shape(op: ir.Operation, desc: TensorDesc) -> tuple[int, ...]:
-    """The shape of a load without its transform. The blocks of an array are a dimension if the result has it."""
-    rank = len(shape_of(op.results[0])) - (op.opview.vnni_axis is not None)
-    return next(s for s in block_shapes(desc, Mode.VC) if len(s) == rank)
-
-
-def _load_and_move(op: ir.Operation, view: Any, desc: TensorDesc, shape: tuple[int, ...], order: Sequence[int]) -> None:
-    """Load the block without a transform, cast it to `shape`, and permute its dimensions."""
-    with op.location, ir.InsertionPoint(op):
-        plain = with_shape(op.results[0].type, _plain_shape(op, desc))
-        loaded = xegpu.load_nd(view.tdesc, value=plain, mode=view.mode, **hints_of(view))
-        moved = transpose(shape_cast(loaded, shape), order)
-        op.results[0].replace_all_uses_with(shape_cast(moved, shape_of(op.results[0])))
-    op.erase()

@@ -12,7 +12,7 @@ from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import Prefetch
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.kernels import MARK
-from xegpu_py.passes.common.ops import WRITES, clone_with_operands, only_reads
+from xegpu_py.passes.common.ops import WRITES, clone_with_operands, only_reads, replace_op
 from xegpu_py.passes.common.values import bits_of, element_of, is_vector, shape_of
 
 from xegpu_py.ir.diagnostics import emit_error
@@ -226,8 +226,5 @@ class _Rebuilding:
         for old, new in zip(self._body.arguments, arguments):
             old.replace_all_uses_with(new)
         for load, new in zip(loads, arguments[len(inits) + 1 :]):
-            load.op.results[0].replace_all_uses_with(new)
-            load.op.erase()
-        for old, new in zip(self._loop.results, made.results):
-            old.replace_all_uses_with(new)
-        self._loop.erase()
+            replace_op(load.op, new)
+        replace_op(self._loop, *list(made.results)[: len(inits)])

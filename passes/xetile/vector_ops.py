@@ -8,6 +8,7 @@ from mlir import ir
 from xegpu_py.dialects.xetile import BroadcastOp, ReductionOp, TransposeOp
 from xegpu_py.dialects.xetile.agreement import attached_map
 from xegpu_py.passes.common.builders import broadcast, extract, shape_cast, with_shape
+from xegpu_py.passes.common.ops import replace_op
 from xegpu_py.passes.common.values import is_used, is_vector, shape_of
 from xegpu_py.passes.xetile.vectors import is_splat, splat_of
 
@@ -31,8 +32,7 @@ def use_tile_ops(func: ir.Operation) -> None:
         with ir.InsertionPoint(op), op.location:
             made = rule(op)
         if made is not None:
-            op.results[0].replace_all_uses_with(made)
-            op.erase()
+            replace_op(op, made)
     for op in reversed(casts):
         if not is_used(op.results[0]):
             op.erase()

@@ -17,6 +17,7 @@ from xegpu_py.passes.common.builders import Index
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.surfaces import UNALIGNED, unaligned_arguments
+from xegpu_py.passes.common.transforms import vnni_packed
 from xegpu_py.passes.common.values import bits_of, defining_op, element_of, shape_of
 from xegpu_py.passes.xetile.conversion import Pattern, TileConversion, is_tile
 from xegpu_py.passes.xetile.matrices import Matrix, matrix_of
@@ -333,7 +334,7 @@ def _vnni(b: ir.Value, pack: int) -> ir.Value:
         return ir.Operation.create(
             "vector.bitcast", [build.with_shape(b.type, (rows // pack, columns, pack))], [vnni]
         ).result
-    return build.transpose(build.shape_cast(b, (rows // pack, pack, columns)), [0, 2, 1])
+    return vnni_packed(b, 0, pack)
 
 
 def _bytes_of(b: ir.Value) -> ir.Value | None:
