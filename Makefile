@@ -39,9 +39,7 @@ bench: $(VENV)/.bench
 
 docs: $(VENV)/.installed
 	$(BIN)/python -m xegpu_py.ir.docs docs/dialects
-	$(BIN)/python -m xegpu_py.visa.pictures docs/visa
-	$(BIN)/python -m xegpu_py.layout.pictures docs/layout
-	$(BIN)/python -m xegpu_py.layout.tile_pictures docs/xetile
+	$(BIN)/python docs/site/pictures.py docs
 
 # The documentation site, in build/site. NO_MKDOCS_2_WARNING silences an announcement of the theme's authors.
 site: $(VENV)/.site

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 COLOURS = ("#f6b8ac", "#fbd7a4", "#f4ec9f", "#c6e5a6", "#a4ddcc", "#a9cef2", "#c6bcf0", "#efbbde")
@@ -86,13 +83,3 @@ def document(canvas: Canvas, width: float, height: float, title: str, descriptio
         # Its own background, so that the ink is legible on a dark page too.
         f'<rect width="{number(width)}" height="{number(height)}" rx="8" fill="#ffffff"/>\n{canvas}\n</svg>\n'
     )
-
-
-def save(pictures: Mapping[str, str], program: str, arguments: Sequence[str] | None) -> None:
-    """Write pictures, by file name, into the folder that a program's arguments name; None for those of the process."""
-    parser = argparse.ArgumentParser(prog=program, description="Write the pictures of the documentation into a folder.")
-    parser.add_argument("folder", type=Path, help="where to write them")
-    folder: Path = parser.parse_args(arguments).folder
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, svg in pictures.items():
-        (folder / name).write_text(svg, encoding="utf-8")

@@ -3,20 +3,17 @@
 Each cell is a run of elements that one lane holds in consecutive registers. It is coloured by subgroup (or, where there
 is one subgroup only, by batch, which for a `sg_map` is the round), labelled with the lane (or, where there is one lane
 only, the subgroup), and shows its owners and positions when the pointer is over it.
-`python -m xegpu_py.layout.pictures docs/layout` writes the pictures of docs/layouts.md.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from xegpu_py.drawing import COLOURS, FAINT, GRID, INK, Canvas, document, number, save
+from xegpu_py.drawing import COLOURS, FAINT, GRID, INK, Canvas, document, number
 from xegpu_py.layout.ids import LayoutError
-from xegpu_py.layout.maps import from_sg_map, from_wg_map
 from xegpu_py.layout.nested import TILES, NestedLayout, Owners
 
 MOST_CELLS = 20_000
@@ -183,45 +180,3 @@ def _draw_lines(canvas: Canvas, layout: NestedLayout, scale: tuple[float, float,
             f"M{number(_LEFT + c // run * cell)} {number(top)}V{number(bottom)}" for c in range(0, columns + 1, along)
         )
         canvas.path(ys + xs, stroke=stroke, stroke_width=thickness, pointer_events="none")
-
-
-PICTURES = {
-    "nested-64x64": (
-        "The specification's 64x64 example over 4 subgroups of 64 lanes",
-        NestedLayout((2, 1), (2, 4), (1, 1), (16, 4), (1, 4), (1, 0), (1, 16)),
-        4,
-    ),
-    "outers": (
-        "A grid of 2x5 lanes, two outers of it",
-        NestedLayout((1, 1), (1, 1), (2, 1), (2, 5), (1, 1), (0, 0), (5, 1)),
-        None,
-    ),
-    "sg-map": (
-        "sg_map wi_layout = [2, 8], wi_data = [1, 2] of an 8x16 block: four rounds",
-        from_sg_map([2, 8], [1, 2], [8, 16]),
-        None,
-    ),
-    "wg-map": (
-        "wg_map sg_layout = [2, 2], sg_data = [4, 8] of a 16x16 tile: two rounds",
-        from_wg_map([2, 2], [4, 8], [16, 16]),
-        4,
-    ),
-}
-"""The pictures of the documentation: title, layout, and subgroups."""
-
-
-def pictures() -> dict[str, str]:
-    """The pictures of the documentation, by the names of their files."""
-    return {
-        f"{name}.svg": layout_picture(layout, subgroups=subgroups, title=title)
-        for name, (title, layout, subgroups) in PICTURES.items()
-    }
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the pictures of the documentation into a folder."""
-    save(pictures(), "python -m xegpu_py.layout.pictures", arguments)
-
-
-if __name__ == "__main__":
-    main()

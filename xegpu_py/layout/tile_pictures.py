@@ -1,37 +1,11 @@
-"""Pictures, in SVG, of which subgroups own which tiles under a `wg_map`.
-
-`python -m xegpu_py.layout.tile_pictures docs/xetile` writes the pictures of docs/xetile.md.
-"""
+"""Pictures, in SVG, of which subgroups own which tiles under a `wg_map`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xegpu_py.drawing import COLOURS, GRID, Canvas, document, save
+from xegpu_py.drawing import COLOURS, GRID, Canvas, document
 from xegpu_py.layout.tiles import WgTiles
-
-PICTURES = {
-    "c": ("C: 256x256, sg_layout = [8, 4], sg_data = [32, 64]", (256, 256), (8, 4), (32, 64)),
-    "a": (
-        "A: 256x32, sg_layout = [8, 4], sg_data = [32, 32]: shared by four",
-        (256, 32),
-        (8, 4),
-        (32, 32),
-    ),
-    "b": (
-        "B: 32x256, sg_layout = [8, 4], sg_data = [32, 64]: shared by eight",
-        (32, 256),
-        (8, 4),
-        (32, 64),
-    ),
-    "round-robin": (
-        "64x128, sg_layout = [2, 2], sg_data = [16, 32]: round robin",
-        (64, 128),
-        (2, 2),
-        (16, 32),
-    ),
-}
-"""The pictures of the documentation: title, shape, sg_layout and sg_data."""
 
 _SCALE, _MARGIN, _TOP, _LEAST = 2.0, 14.0, 44.0, 26.0
 
@@ -65,17 +39,3 @@ def tile_picture(title: str, shape: Sequence[int], sg_layout: Sequence[int], sg_
     width = max(shape[1] * across, 9.0 * len(title)) + 2 * _MARGIN
     said = "; ".join(f"{listed(ids)} from row {row}, column {column}" for (row, column), ids in owners.items())
     return document(canvas, width, _TOP + shape[0] * down + _MARGIN, title, f"Subgroups of each tile: {said}.")
-
-
-def pictures() -> dict[str, str]:
-    """The pictures of the documentation by file name."""
-    return {f"{name}.svg": tile_picture(*given) for name, given in PICTURES.items()}
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the pictures of the documentation into a folder."""
-    save(pictures(), "python -m xegpu_py.layout.tile_pictures", arguments)
-
-
-if __name__ == "__main__":
-    main()

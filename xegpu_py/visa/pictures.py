@@ -1,31 +1,22 @@
 """Pictures, in SVG, of how the matrices of one DPAS lie in GRFs.
 
 The layout is computed by packing (`numerics.pack`), not stated here a second time, so that a picture cannot disagree
-with the arithmetic. `python -m xegpu_py.visa.pictures docs/visa` writes those of `docs/dpas-layout.md`.
+with the arithmetic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
 import numpy as np
 
-from xegpu_py.drawing import COLOURS, FAINT, GRID, INK, PLAIN, Canvas, document, number, save
+from xegpu_py.drawing import COLOURS, FAINT, GRID, INK, PLAIN, Canvas, document, number
 from xegpu_py.numerics.dpas import dpas, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, Format
 from xegpu_py.numerics.pack import pack_a, pack_b, pack_c
-
-PICTURES = {
-    "dpas-16bit": ("bf", "bf"),
-    "dpas-8bit": ("s8", "s8"),
-    "dpas-4bit": ("s4", "s4"),
-    "dpas-2bit": ("s2", "s2"),
-    "dpas-s4-s8": ("s4", "s8"),
-}
-"""The pictures of the documentation: precisions of src1 and src2."""
 
 _DWORD = 32
 
@@ -478,18 +469,3 @@ def _span(numbers: list[int]) -> str:
     """The first and the last number."""
     low, high = min(numbers), max(numbers)
     return str(low) if low == high else f"{low}–{high}"
-
-
-def pictures() -> dict[str, str]:
-    """The pictures of the documentation, by the names of their files."""
-    return {f"{name}.svg": dpas_picture(W, A) for name, (W, A) in PICTURES.items()}
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the pictures of the documentation into a folder."""
-    save(pictures(), "python -m xegpu_py.visa.pictures", arguments)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

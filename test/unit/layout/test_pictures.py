@@ -1,4 +1,4 @@
-"""The pictures of layouts: committed as they are made, and true to the layouts."""
+"""The pictures of layouts are true to the layouts."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from markdown import ROOT, runs
+from pictures import LAYOUTS, pictures
 
 from xegpu_py.layout import LayoutError, NestedLayout, from_sg_map
-from xegpu_py.layout.pictures import PICTURES, layout_picture, main, pictures
+from xegpu_py.layout.pictures import layout_picture
 
 from .strategies import layouts
 
@@ -52,21 +53,13 @@ def test_every_element_is_shown_with_all_owners(layout):
 
 def test_colours_are_of_subgroups_or_of_rounds():
     by_subgroup = {}
-    for _, _, (subgroup, _, _), _, fill, _ in cells(pictures()["nested-64x64.svg"]):
+    for _, _, (subgroup, _, _), _, fill, _ in cells(pictures()["layout/nested-64x64.svg"]):
         by_subgroup.setdefault(tuple(subgroup), set()).add(fill)
     assert set(by_subgroup) == {(0, 2), (1, 3)} and len(set.union(*by_subgroup.values())) == 2
     rounds = {}
     for (row, _), _, _, _, fill, _ in cells(layout_picture(from_sg_map([2, 8], [1, 2], [8, 16]))):
         rounds.setdefault(row // 2, set()).add(fill)
     assert [len(fills) for fills in rounds.values()] == [1] * 4 and len(set.union(*rounds.values())) == 4
-
-
-def test_committed_pictures_are_up_to_date(tmp_path):
-    main([str(tmp_path / "made")])
-    folder = ROOT / "docs" / "layout"
-    assert {p.name for p in folder.iterdir()} == {f"{name}.svg" for name in PICTURES}
-    for made in (tmp_path / "made").iterdir():
-        assert made.read_text() == (folder / made.name).read_text(), "run `make docs`"
 
 
 def test_too_large_a_picture_is_refused():
@@ -82,8 +75,8 @@ def test_the_page(tmp_path):
     assert len(found) > 6
     for run in found:
         assert run.agrees(), f"{run.command}\n{run.actual}"
-    assert set(re.findall(r"\(layout/([\w-]+)\.svg\)", page)) == set(PICTURES)
+    assert set(re.findall(r"\(layout/([\w-]+)\.svg\)", page)) == set(LAYOUTS)
     # The picture's text states the layout that is drawn.
-    assert str(NestedLayout.parse(str(PICTURES["nested-64x64"][1]))) == str(PICTURES["nested-64x64"][1])
+    assert str(NestedLayout.parse(str(LAYOUTS["nested-64x64"][1]))) == str(LAYOUTS["nested-64x64"][1])
     text = re.search(r"#example = (#.*?>)\n", page, re.DOTALL)[1]
-    assert NestedLayout.parse(" ".join(text.split())) == PICTURES["nested-64x64"][1]
+    assert NestedLayout.parse(" ".join(text.split())) == LAYOUTS["nested-64x64"][1]

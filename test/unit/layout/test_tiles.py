@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from pictures import TILES
 
 from xegpu_py.layout import LayoutError, WgTiles, dealing_problem, from_wg_map
-from xegpu_py.layout.tile_pictures import PICTURES, listed, tile_picture
+from xegpu_py.layout.tile_pictures import listed, tile_picture
 
 GRIDS = st.tuples(st.integers(1, 4), st.integers(1, 4))
 SHAPES = st.tuples(st.sampled_from([8, 24, 64]), st.sampled_from([8, 24, 64]))
@@ -73,9 +74,9 @@ def test_what_cannot_be_dealt_out(shape, grid, data, problem):
         WgTiles.of(shape, grid, data)
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", TILES)
 def test_each_tile_is_drawn_with_its_owners(name):
-    title, shape, grid, data = PICTURES[name]
+    title, shape, grid, data = TILES[name]
     root = ElementTree.fromstring(tile_picture(title, shape, grid, data))
     texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
     assert texts[0] == title

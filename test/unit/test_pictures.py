@@ -1,0 +1,18 @@
+"""The pictures of the documentation are committed as `make docs` makes them."""
+
+import subprocess
+import sys
+
+from markdown import ROOT
+from pictures import pictures
+
+
+def test_committed_pictures_are_up_to_date(tmp_path):
+    subprocess.run([sys.executable, ROOT / "docs" / "site" / "pictures.py", tmp_path], check=True)
+    made = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*.svg")}
+    assert made.keys() == pictures().keys()
+    for folder in ("visa", "layout", "xetile"):
+        committed = {f"{folder}/{path.name}": path.read_text() for path in (ROOT / "docs" / folder).iterdir()}
+        assert committed == {name: svg for name, svg in made.items() if name.startswith(f"{folder}/")}, (
+            "run `make docs`"
+        )
