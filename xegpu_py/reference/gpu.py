@@ -14,7 +14,7 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup
 from xegpu_py.reference.memory import Fault
 from xegpu_py.reference.program import Node, controls, evaluates_in, together
-from xegpu_py.reference.vector import combine, identity_of, reduced
+from xegpu_py.reference.vector import COMBINING_KINDS, combine, identity_of, reduced
 from xegpu_py.visa.program import Dim, place_in
 
 _WORKGROUP = -1
@@ -167,9 +167,8 @@ def all_reduce(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> St
 
 def _kind_of_region(node: Node) -> str:
     """The kind of a region that is one op of arith, such as addf."""
-    names = {"addf": "add", "addi": "add", "mulf": "mul", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor"}
     first: str = next(iter(node.op.regions[0].blocks[0].operations)).operation.name.removeprefix("arith.")
-    return names.get(first, first)
+    return COMBINING_KINDS.get(first, first)
 
 
 def _meet(subgroup: Subgroup, node: Node) -> Steps:

@@ -19,7 +19,7 @@ from xegpu_py.reference.elements import Element, element_of
 from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup
 from xegpu_py.reference.memory import Fault, Memory, MemRef, allocated, row_major
 from xegpu_py.reference.program import DYNAMIC, Node, controls, evaluates, evaluates_in, mixed
-from xegpu_py.reference.vector import combine
+from xegpu_py.reference.vector import COMBINING_KINDS, combine
 
 
 @evaluates("memref.load")
@@ -38,9 +38,7 @@ def update(kind: str, element: Element, old: Array, value: Array) -> Array:
     """The new value of an atomic update of a kind (arith.AtomicRMWKind), computed by the op of arith of that name."""
     if kind == "assign":
         return value
-    names = {"addf": "add", "addi": "add", "mulf": "mul", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor",
-             "maxs": "maxsi", "mins": "minsi", "maxu": "maxui", "minu": "minui"}  # fmt: skip
-    return combine(names.get(kind, kind), element, old, value)
+    return combine(COMBINING_KINDS.get(kind, kind), element, old, value)
 
 
 def atomic(

@@ -204,6 +204,13 @@ _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+COMBINING_KINDS = {
+    "addf": "add", "addi": "add", "mulf": "mul", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor",
+    "maxs": "maxsi", "mins": "minsi", "maxu": "maxui", "minu": "minui",
+}  # fmt: skip
+"""Combining kinds by the ops of arith and the kinds of arith.AtomicRMWKind that have other names."""
+
+
 def combine(kind: str, element: Element, a: Array, b: Array) -> Array:
     """Combine two vectors element by element with the op of arith of a name."""
     function = _COMBINED[kind]
@@ -317,7 +324,7 @@ def _aligned(
     return np.broadcast_to(spread, [sizes[d] for d in kept])
 
 
-def _places(memref: MemRef, indices: Sequence[Any], shape: Sequence[int]) -> list[Array]:
+def _places(indices: Sequence[Any], shape: Sequence[int]) -> list[Array]:
     """The indices of a vector's elements in a memref; the vector has the memref's innermost dimensions."""
     lead = len(indices) - len(shape)
     inner = np.indices(tuple(shape))
@@ -327,13 +334,13 @@ def _places(memref: MemRef, indices: Sequence[Any], shape: Sequence[int]) -> lis
 @evaluates("vector.load")
 def load(node: Node, memref: MemRef, *indices: Any) -> Array:
     """Consecutive elements."""
-    return memref.load(_places(memref, indices, node.shape))
+    return memref.load(_places(indices, node.shape))
 
 
 @evaluates("vector.store")
 def store(node: Node, value: Array, memref: MemRef, *indices: Any) -> None:
     """Write consecutive elements."""
-    memref.store(value, _places(memref, indices, value.shape))
+    memref.store(value, _places(indices, value.shape))
 
 
 def _access(memref: MemRef, places: Sequence[Array], mask: Array) -> list[Array]:
@@ -356,14 +363,14 @@ def write_masked(memref: MemRef, places: Sequence[Array], mask: Array, value: Ar
 def maskedload(node: Node, memref: MemRef, *rest: Any) -> Array:
     """Load consecutive elements where the mask is set; the others are given."""
     *indices, mask, otherwise = rest
-    return read_masked(memref, _places(memref, indices, node.shape), mask, otherwise)
+    return read_masked(memref, _places(indices, node.shape), mask, otherwise)
 
 
 @evaluates("vector.maskedstore")
 def maskedstore(node: Node, memref: MemRef, *rest: Any) -> None:
     """Write consecutive elements where the mask is set."""
     *indices, mask, value = rest
-    write_masked(memref, _places(memref, indices, value.shape), mask, value)
+    write_masked(memref, _places(indices, value.shape), mask, value)
 
 
 def _chosen(indices: Sequence[Any], places: Array) -> list[Array]:

@@ -127,7 +127,7 @@ def nothing(node: Node, *operands: Any) -> None:
     """Prefetches and hints change no value. Accesses are in order, so fences have no effect."""
 
 
-def _blocks(node: Node, block: Block, desc: TensorDesc) -> Array:
+def _blocks(block: Block, desc: TensorDesc) -> Array:
     """The blocks of a descriptor, [array_length, *shape]."""
     return np.stack([block.load(desc.shape, i) for i in range(desc.attr.array_length)])
 
@@ -147,7 +147,7 @@ def _transformed(node: Node, desc: TensorDesc, blocks: Array, mode: Mode) -> Arr
 def load_nd(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Array]:
     """RFC: "loads the memory specified by tensor_desc to a multi-dimension vector"."""
     desc, mode = _desc(node), node.field("mode")
-    blocks = _blocks(node, given[0][0], desc)
+    blocks = _blocks(given[0][0], desc)
     if mode == Mode.VC or desc.attr.map is None:
         return [_transformed(node, desc, blocks, mode)] * len(given)
     _check_lanes(subgroup, desc)

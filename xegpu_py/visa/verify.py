@@ -303,7 +303,7 @@ def _region_problem(slot: OperandSpec, value: Region | Destination, lanes: int, 
         return (
             f"operand '{slot.name}' begins at element {value.col} of a register, which has {target.grf_bytes // size}",
         )
-    return _bounds_problem(slot, value.var, start, end)
+    return _bounds_problem(slot, value.var, end)
 
 
 def _stride_problem(slot: OperandSpec, value: Region) -> Problem:
@@ -317,7 +317,7 @@ def _stride_problem(slot: OperandSpec, value: Region) -> Problem:
     return None
 
 
-def _bounds_problem(slot: OperandSpec, var: Variable, start: int, end: int) -> Problem:
+def _bounds_problem(slot: OperandSpec, var: Variable, end: int) -> Problem:
     if end > var.bytes:
         return (f"operand '{slot.name}' reaches to byte {end} of '{var.name}', which has {var.bytes}",)
     return None
@@ -341,7 +341,7 @@ def _extent_problem(slot: OperandSpec, value: Raw | Vector | Address, inst: Inst
         )
     if whole and (value.var.root[1] + start) % target.grf_bytes:
         return (f"operand '{slot.name}' must begin at a register, but '{value.var.name}' is an alias at another byte",)
-    return _bounds_problem(slot, value.var, start, start + size)
+    return _bounds_problem(slot, value.var, start + size)
 
 
 def _words(names: tuple[str, ...]) -> str:

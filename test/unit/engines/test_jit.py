@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from visa.programs import PREDICATES, general, random_instruction
 
-from xegpu_py.engines import jit
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit import engine as engine_module
 from xegpu_py.engines.jit.engine import Jit
 from xegpu_py.engines.jit.host import Host
+from xegpu_py.engines.jit.rules import entry
 from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.ir.source import Source
 from xegpu_py.kernel import Kernel
@@ -39,7 +39,8 @@ MEMORY = ["lsc_load", "lsc_store", *(f"lsc_atomic_{a}" for a in ATOMICS)]
 
 
 def test_every_instruction_has_a_rule() -> None:
-    assert jit.missing_rules() == []
+    tables = ("RULES", "CONTROL", "ARITHMETIC")
+    assert [n for n in INSTRUCTIONS if not any(entry(table, n) for table in tables)] == []
 
 
 def compare(

@@ -5,6 +5,5 @@ on several threads of the operating system (`engine`). docs/jit.md describes the
 """
 
 from xegpu_py.engines.jit.engine import Jit, Outcome
-from xegpu_py.engines.jit.kernel import missing_rules
 
-__all__ = ["Jit", "Outcome", "missing_rules"]
+__all__ = ["Jit", "Outcome"]

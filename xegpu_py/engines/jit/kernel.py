@@ -227,8 +227,3 @@ def _outdates_panels(matrices: Matrices, inst: Instruction) -> bool:
         return False
     prefetches = "block" in inst.values and inst["dst"].var is None
     return not prefetches and not matrices.shares(inst)
-
-
-def missing_rules() -> list[str]:
-    """Instructions of the table that have no rule; an empty list if all is well."""
-    return [n for n in INSTRUCTIONS if not any(entry(table, n) for table in ("RULES", "CONTROL", "ARITHMETIC"))]

@@ -337,10 +337,6 @@ def add_products(code: Code, shape: Shape, sums: Sums, a: Sequence[Value], b: Se
                     row = of_b(p, k)
                     for r, wide in enumerate(wides):
                         totals[r][v] = _fused(code, shape, wide, row, totals[r][v])
-            if shape.terms > 1 and (k + 1) % shape.terms == 0:
-                for r, own in enumerate(totals):
-                    singles = [code.cast("fptrunc", total, "f32") for total in own]
-                    totals[r] = [code.cast("fpext", single, "f64") for single in singles]
         for values, slots in zip(totals, sums.slots):
             for value, slot in zip(values, slots):
                 code.store(value, slot, 64)
