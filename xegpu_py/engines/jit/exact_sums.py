@@ -28,9 +28,8 @@ def summer(name: str, shape: Shape, host: Host) -> str:
     code = host.function(name, [PTR] * 4, "i1")
     acc, dst, a, b = code.arguments
     before = [accumulator(code, shape, acc, r, 0, shape.columns) for r in range(shape.rows)]
-    plain, careful = code.label(), code.label()
-    code.cond_br(_all_exact(code, shape, before, a, b), plain, careful)
-    code.begin(plain)
+    careful = code.label()
+    code.go_on_if(_all_exact(code, shape, before, a, b), careful)
     if shape.terms < shape.depth:
         _exact_stages(code, shape, before, a, b, dst, host)
     else:
@@ -38,9 +37,8 @@ def summer(name: str, shape: Shape, host: Host) -> str:
     code.ret(code.const(1, "i1"))
     code.begin(careful)
     sums, fine = _sums_with_errors(code, shape, before, a, b)
-    good, out = code.label(), code.label()
-    code.cond_br(fine, good, out)
-    code.begin(good)
+    out = code.label()
+    code.go_on_if(fine, out)
     _write(code, shape, sums, dst)
     code.br(out)
     code.begin(out)

@@ -243,9 +243,8 @@ class _Block:
             code.and_(code.icmp("sge", x, 0), code.icmp("sge", y, 0)),
             code.and_(code.icmp("sge", right, across), code.icmp("sge", bottom, shape.height)),
         )
-        fast, slow = code.label(), code.label()
-        code.cond_br(inside, fast, slow)
-        code.begin(fast)
+        slow = code.label()
+        code.go_on_if(inside, slow)
         elements = code.const(across * shape.height, "i64")
         self._moved(category, elements)
         self._note(category, pointer, _Inside(zero, code.const(across, "i64"), zero, code.const(shape.height, "i64")))

@@ -28,9 +28,8 @@ def jmp(control: Control, inst: Instruction, at: int) -> None:
         return
     emitter = control.emitter
     code = emitter.code
-    yes, no = code.label(), code.label()
-    code.cond_br(code.icmp("ne", code.mask(emitter.chosen(inst), 1), 0), yes, no)
-    code.begin(yes)
+    no = code.label()
+    code.go_on_if(code.icmp("ne", code.mask(emitter.chosen(inst), 1), 0), no)
     control.go(at, target)
     code.begin(no)
     control.go(at, at + 1)
