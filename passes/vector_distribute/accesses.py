@@ -8,13 +8,16 @@ from collections.abc import Iterator, Sequence
 
 from mlir import ir
 from xegpu_py.passes.common.builders import (
+    Index,
+    add,
     create,
     extract,
+    index,
     insert,
     make,
-    number_attribute,
     reinterpret_cast,
     vector_type,
+    zero,
 )
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of
@@ -46,7 +49,7 @@ class Pieces:
     """
 
     def __init__(
-        self, d: Distributor, memory: ir.Value, indices: Sequence[ir.Value], places: Sequence[int | None]
+        self, d: Distributor, memory: ir.Value, indices: Sequence[Index], places: Sequence[int | None]
     ) -> None:
         self.d, self.memory, self.indices, self.places = d, memory, list(indices), list(places)
 
@@ -55,16 +58,15 @@ class Pieces:
         found = list(self.indices)
         for i, place in enumerate(self.places):
             if place is not None:
-                start = self.d.sum(found[place], self.d.base(layout, i))
-                found[place] = self.d.add(start, offsets[i])
-        return found
+                found[place] = add(found[place], self.d.base(layout, i), offsets[i])
+        return [index(n) for n in found]
 
     def read(
         self, layout: NestedLayout, padding: ir.Value, attributes: dict[str, ir.Attribute], mask: _Mask
     ) -> ir.Value:
         """Read a lane's part."""
         d, element = self.d, padding.type
-        whole = d.splat(d.part_type(layout, element), number_attribute(element, 0))
+        whole = zero(d.part_type(layout, element))
         for position, offsets in _positions(layout):
             piece_mask = mask.piece(position)
             operands = [self.memory, *self.at(layout, offsets), padding, *piece_mask]
@@ -147,7 +149,7 @@ def through_memory(
     part: ir.Value,
     source: NestedLayout,
     target: NestedLayout,
-    lead: tuple[int, ir.Value | None] = (1, None),
+    lead: tuple[int, Index] = (1, 0),
 ) -> list[ir.Value]:
     """Change a layout through shared local memory: all lanes write their parts, then read those of the new layout.
 
@@ -167,20 +169,18 @@ def through_memory(
     none = _Mask(None, (), source.rank)
     # In a loop, other subgroups may still read the previous iteration's contents.
     barrier()
-    start = d.index(0) if number is None else number
-    _one_of(d, memory, start).write(source, part, _whole(source.rank), none)
+    _one_of(d, memory, number).write(source, part, _whole(source.rank), none)
     barrier()
     if target.shape != source.shape:
         memory = _in_shape(memory, (count, *target.shape))
-    padding = d.constant(number_attribute(element, 0))
-    attributes = _whole(target.rank)
-    return [_one_of(d, memory, d.index(k)).read(target, padding, attributes, none) for k in range(count)]
+    padding, attributes = zero(element), _whole(target.rank)
+    return [_one_of(d, memory, k).read(target, padding, attributes, none) for k in range(count)]
 
 
-def _one_of(d: Distributor, memory: ir.Value, number: ir.Value) -> Pieces:
+def _one_of(d: Distributor, memory: ir.Value, number: Index) -> Pieces:
     """Access one of several vectors in memory."""
     rank = ir.MemRefType(memory.type).rank
-    return Pieces(d, memory, [number, *[d.index(0)] * (rank - 1)], range(1, rank))
+    return Pieces(d, memory, [number, *[0] * (rank - 1)], range(1, rank))
 
 
 def _whole(rank: int) -> dict[str, ir.Attribute]:
@@ -201,10 +201,10 @@ def _in_shape(memory: ir.Value, shape: Sequence[int]) -> ir.Value:
     return reinterpret_cast(memory, 0, shape, strides, kind)
 
 
-def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: ir.Value | None) -> list[ir.Value]:
+def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: Index) -> list[ir.Value]:
     """The scalars of all `count` subgroups; `number` is that of this one."""
     memory = scratch(d, [count], value.type)
     barrier()
-    create("memref.store", [], [value, memory, d.index(0) if number is None else number])
+    create("memref.store", [], [value, memory, index(number)])
     barrier()
-    return [make("memref.load", value.type, memory, d.index(k)) for k in range(count)]
+    return [make("memref.load", value.type, memory, index(k)) for k in range(count)]

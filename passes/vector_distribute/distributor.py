@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial, reduce
 from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects import iree_vector_ext
-from xegpu_py.passes.common.builders import binary, like, make
+from xegpu_py.passes.common.builders import Index, add, binary, index, index_type, like, make, multiply
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
 from xegpu_py.passes.common.layouts.flow import Layouts, analyze
@@ -172,16 +171,6 @@ class Distributor(Conversion):
         """Replace an op's results: vectors with layouts by parts, others by the values themselves."""
         self.replace(op, *([new] if old in self.layouts else new for old, new in zip(op.results, parts, strict=True)))
 
-    def constant(self, attribute: ir.Attribute) -> ir.Value:
-        """A constant at the beginning of the function, made once."""
-        return self.once(("constant", attribute), lambda: make("arith.constant", attribute.type, value=attribute))
-
-    def splat(self, kind: ir.Type, element: ir.Attribute) -> ir.Value:
-        """A splat constant; `kind` may be a scalar type."""
-        if isinstance(kind, ir.VectorType):
-            return self.constant(ir.DenseElementsAttr.get_splat(kind, element))
-        return self.constant(element)
-
     def once(self, key: Any, make: Callable[[], ir.Value]) -> ir.Value:
         """A value that is made at the beginning of the function, once for each key."""
         if key not in self._entry:
@@ -189,56 +178,33 @@ class Distributor(Conversion):
                 self._entry[key] = make()
         return self._entry[key]
 
-    def index(self, n: int) -> ir.Value:
-        """A constant of type index."""
-        return self.constant(ir.IntegerAttr.get(ir.IndexType.get(), n))
-
-    def add(self, value: ir.Value | None, n: int) -> ir.Value:
-        """An index plus a number; None represents 0."""
-        if value is None:
-            return self.index(n)
-        return binary("addi", value, self.index(n)) if n else value
-
-    def sum(self, *values: ir.Value | None) -> ir.Value | None:
-        """The sum of indices; None represents 0."""
-        terms = [value for value in values if value is not None]
-        return reduce(partial(binary, "addi"), terms) if terms else None
-
-    def virtual_id(self, level: str, stride: int, n: int) -> ir.Value | None:
-        """`(id / stride) mod n` of this lane or subgroup; None if it is always 0."""
+    def virtual_id(self, level: str, stride: int, n: int) -> Index:
+        """`(id / stride) mod n` of this lane or subgroup."""
         if n == 1:
-            return None
+            return 0
 
         def built() -> ir.Value:
-            kind = ir.IndexType.get()
             name = "gpu.subgroup_id" if level == "subgroup" else "gpu.lane_id"
-            found = self.once(name, lambda: make(name, kind))
+            found = self.once(name, lambda: make(name, index_type()))
             if stride > 1:
-                found = binary("divui", found, self.index(stride))
+                found = binary("divui", found, stride)
             total = self.subgroup_size if level == "thread" else self.subgroups
-            if total is None or stride * n < total:
-                found = binary("remui", found, self.index(n))
-            return found
+            return binary("remui", found, n) if total is None or stride * n < total else found
 
         return self.once((level, stride, n), built)
 
-    def virtual_ids(self, layout: NestedLayout, dim: int) -> tuple[ir.Value | None, ir.Value | None]:
+    def virtual_ids(self, layout: NestedLayout, dim: int) -> tuple[Index, Index]:
         """The virtual subgroup and thread id in a dimension."""
         return (
             self.virtual_id("subgroup", layout.subgroup_strides[dim], layout.subgroup_tile[dim]),
             self.virtual_id("thread", layout.thread_strides[dim], layout.thread_tile[dim]),
         )
 
-    def base(self, layout: NestedLayout, dim: int) -> ir.Value | None:
-        """The index in a dimension of this lane's first element; None if it is always 0."""
+    def base(self, layout: NestedLayout, dim: int) -> Index:
+        """The index in a dimension of this lane's first element."""
         subgroup, thread = self.virtual_ids(layout, dim)
-        if subgroup is None and thread is None:
-            return None
-        size = layout.shape[dim] // layout.subgroup_tile[dim]
-        steps = ((subgroup, size), (thread, layout.element_tile[dim]))
-        key = ("base", subgroup, thread, *(n for _, n in steps))
-
-        def scaled(value: ir.Value | None, n: int) -> ir.Value | None:
-            return value if value is None or n == 1 else binary("muli", value, self.index(n))
-
-        return self.once(key, lambda: self.sum(*(scaled(v, n) for v, n in steps)))
+        size, step = layout.shape[dim] // layout.subgroup_tile[dim], layout.element_tile[dim]
+        if isinstance(subgroup, int) and isinstance(thread, int):
+            return 0
+        key = ("base", subgroup, thread, size, step)
+        return self.once(key, lambda: index(add(multiply(subgroup, size), multiply(thread, step))))

@@ -18,7 +18,7 @@ from xegpu_py.layout.ids import Ints
 
 def shuffled(d: Distributor, value: ir.Value, mode: str, offset: ir.Value) -> ir.Value:
     """A scalar of another lane: of lane `offset` (mode `idx`), or of lane `own xor offset` (mode `xor`)."""
-    width = d.constant(ir.IntegerAttr.get(build.integer_type(32), d.subgroup_size))
+    width = build.constant(build.integer_type(32), d.subgroup_size)
     return restored(build.shuffled(carried(value), offset, mode, width), value.type)
 
 
@@ -40,28 +40,27 @@ def restored(value: ir.Value, kind: ir.Type) -> ir.Value:
 
 
 def _lane(d: Distributor) -> ir.Value:
-    found = d.virtual_id("thread", 1, d.subgroup_size)
-    assert found is not None
-    return found
+    return build.index(d.virtual_id("thread", 1, d.subgroup_size))
 
 
 def _looked_up(d: Distributor, rows: Sequence[Sequence[ir.Attribute]]) -> ir.Value:
     """The row of a table for this lane; a plain constant if all rows are equal."""
     kind = ir.VectorType.get([len(rows[0])], rows[0][0].type)
     if all(row == rows[0] for row in rows):
-        return d.constant(ir.DenseElementsAttr.get(list(rows[0]), kind))
+        return build.make("arith.constant", kind, value=ir.DenseElementsAttr.get(list(rows[0]), kind))
     whole = ir.VectorType.get([len(rows), len(rows[0])], kind.element_type)
     table = ir.DenseElementsAttr.get([a for row in rows for a in row], whole)
-    return d.once(("table", table), lambda: build.extract_at(d.constant(table), _lane(d)))
+    return d.once(
+        ("table", table), lambda: build.extract_at(build.make("arith.constant", whole, value=table), _lane(d))
+    )
 
 
 def _number(d: Distributor, numbers: Ints, kind: ir.Type) -> ir.Value:
     """An integer that depends on the lane."""
     if (numbers == numbers[0]).all():
-        return d.constant(ir.IntegerAttr.get(kind, int(numbers[0])))
-    row = [ir.IntegerAttr.get(kind, int(n)) for n in numbers]
-    table = d.constant(ir.DenseElementsAttr.get(row, ir.VectorType.get([len(row)], kind)))
-    return d.once(("number", kind, *numbers.tolist()), lambda: build.extract_at(table, _lane(d)))
+        return build.constant(kind, int(numbers[0]))
+    key = ("number", kind, *numbers.tolist())
+    return d.once(key, lambda: build.extract_at(build.dense_integers(numbers, kind), _lane(d)))
 
 
 def constant_part(d: Distributor, layout: NestedLayout, elements: Sequence[ir.Attribute]) -> ir.Value:
@@ -74,8 +73,8 @@ def constant_part(d: Distributor, layout: NestedLayout, elements: Sequence[ir.At
     own = d.virtual_id("subgroup", 1, subgroups)
     for number, table in enumerate(tables):
         if table != tables[0]:
-            assert own is not None
-            found = build.select(build.compare("eq", own, d.index(number)), _looked_up(d, table), found)
+            here = build.compare("eq", build.index(own), build.index(number))
+            found = build.select(here, _looked_up(d, table), found)
     return build.shape_cast(found, layout.distributed_shape)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir import ir
-from xegpu_py.passes.common.builders import like, make, select
+from xegpu_py.passes.common.builders import constant, like, make, select
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.layouts.relations import masked_op, masked_over
 from xegpu_py.passes.common.values import element_of
@@ -27,7 +27,7 @@ def mask(d: Distributor, op: ir.Operation) -> None:
     elif inner.name in ("vector.multi_reduction", "vector.reduction"):
         d.layout(op, op.operands[0])
         part = d.part(inner.operands[0])
-        other = d.splat(part.type, CombiningKind.of(inner).identity(element_of(part)))
+        other = constant(part.type, CombiningKind.of(inner).identity(element_of(part)))
         chosen = select(d.part(op.operands[0]), part, other)
         made = [(multi_reduced if inner.name == "vector.multi_reduction" else reduced)(d, inner, chosen)]
     elif inner.name == "vector.contract":

@@ -7,7 +7,18 @@ import math
 from collections.abc import Sequence
 
 from mlir import ir
-from xegpu_py.passes.common.builders import create, extract, from_elements, like, make, shape_cast
+from xegpu_py.passes.common.builders import (
+    Index,
+    add,
+    constant,
+    create,
+    extract,
+    from_elements,
+    like,
+    make,
+    multiply,
+    shape_cast,
+)
 from xegpu_py.passes.common.layouts.relations import map_of
 from xegpu_py.passes.common.values import attributes_of, element_of, integers, shape_of
 from xegpu_py.passes.vector_distribute.accesses import scalars_through_memory, through_memory
@@ -56,7 +67,7 @@ class Reduction:
 
     def identity(self, kind: ir.Type) -> ir.Value:
         """The identity of a vector or scalar type."""
-        return self.d.splat(kind, self.kind.identity(self.element))
+        return constant(kind, self.kind.identity(self.element))
 
     def finish(self, partial: ir.Value) -> ir.Value:
         """The result in all lanes, from each lane's partial result."""
@@ -80,7 +91,7 @@ class Reduction:
 
     def _shuffled(self, value: ir.Value, offset: int) -> ir.Value:
         """The value of the lane whose number differs in these bits."""
-        bits = self.d.constant(ir.IntegerAttr.get(ir.IntegerType.get_signless(32), offset))
+        bits = constant(ir.IntegerType.get_signless(32), offset)
         if not isinstance(value.type, ir.VectorType):
             return shuffled(self.d, value, "xor", bits)
         positions = itertools.product(*map(range, shape_of(value)))
@@ -89,13 +100,12 @@ class Reduction:
 
     def _over_subgroups(self, partial: ir.Value) -> ir.Value:
         d, layout = self.d, self.layout
-        count, number = 1, None
+        number: Index = 0
+        count = 1
         for i in self.dims:
             n = layout.subgroup_tile[i]
             own, _ = d.virtual_ids(layout, i)
-            if number is not None and n > 1:
-                number = make("arith.muli", number.type, number, d.index(n))
-            number = d.sum(number, own)
+            number = add(multiply(number, n), own)
             count *= n
         if count == 1:
             return partial

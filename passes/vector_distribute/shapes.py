@@ -30,7 +30,7 @@ def constant(d: Distributor, op: ir.Operation) -> None:
         return
     value = ir.DenseElementsAttr(op.attributes["value"])
     if value.is_splat:
-        d.replace_parts(op, d.splat(kind, value.get_splat_value()))
+        d.replace_parts(op, build.constant(kind, value.get_splat_value()))
     else:
         d.replace_parts(op, constant_part(d, d.layout(op, result), dense_elements(value)))
 
@@ -78,12 +78,8 @@ def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:
     element, thread = layout.element_tile[dim], layout.thread_tile[dim]
     steps = (layout.outer_tile[dim] * thread * element, thread * element, 1)
     places = sum(n * step for n, step in zip(np.indices(tiles), steps))
-    kind = ir.VectorType.get(tiles, ir.IndexType.get())
-    table = d.constant(ir.DenseElementsAttr.get(np.ascontiguousarray(places, np.int64), type=kind))
-    base = d.base(layout, dim)
-    if base is None:
-        return table
-    return build.make("arith.addi", kind, table, build.broadcast(base, kind))
+    table, base = build.dense_integers(places, build.index_type()), d.base(layout, dim)
+    return table if base == 0 else build.binary("addi", table, build.broadcast(build.index(base), table.type))
 
 
 @pattern("vector.step")
@@ -99,8 +95,8 @@ def mask(d: Distributor, op: ir.Operation) -> None:
     if op.name == "vector.create_mask":
         bounds = list(op.operands)
     else:
-        bounds = [d.index(n) for n in ir.DenseI64ArrayAttr(op.attributes["mask_dim_sizes"])]
-    total = None if bounds else d.splat(d.part_type(layout, build.integer_type(1)), ir.BoolAttr.get(True))
+        bounds = [build.index(n) for n in ir.DenseI64ArrayAttr(op.attributes["mask_dim_sizes"])]
+    total = None if bounds else build.constant(d.part_type(layout, build.integer_type(1)), True)
     for i, bound in enumerate(bounds):
         indices = index_vector(d, layout, i)
         inside = spread(build.compare("slt", indices, build.broadcast(bound, indices.type)), [i], layout)
