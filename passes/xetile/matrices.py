@@ -10,7 +10,6 @@ from mlir.dialects import arith, memref
 from msgspec import Struct
 from xegpu_py.dialects.xetile import InitTileOp
 from xegpu_py.passes.common.builders import Index, add, index, known, multiply, reinterpret_cast
-from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.ir.builtin import bit_width, strides_of
 
@@ -82,17 +81,6 @@ class Matrix(Struct):
         if own == _UNKNOWN:
             own = memref.ExtractStridedMetadataOp(self.source).operation.results[1]
         return add(own, self.lead)
-
-
-def known_of(view: InitTileOp) -> tuple[list[int | None], list[int | None]]:
-    """The extents and strides of the matrix that contains a tile; None for unknown ones."""
-    shape, strides = [constant_of(v) for v in view.shape], [constant_of(v) for v in view.strides]
-    if isinstance(view.source.type, ir.MemRefType):
-        kind = ir.MemRefType(view.source.type)
-        own = strides_of(kind) or [_UNKNOWN] * kind.rank
-        shape = shape or [None if n == _DYNAMIC else n for n in kind.shape]
-        strides = strides or [None if n == _UNKNOWN else n for n in own]
-    return shape[-2:], strides[-2:]
 
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()

@@ -21,7 +21,7 @@ from xegpu_py.dialects.xetile import (
 )
 from xegpu_py.dialects.xetile.interfaces import TileAccess
 from xegpu_py.passes.common.messages import pieces
-from xegpu_py.passes.xetile.matrices import is_negative, known_of
+from xegpu_py.passes.xetile.matrices import is_negative
 from xegpu_py.passes.xetile.vectors import value_classes
 
 from xegpu_py.ir.diagnostics import emit_error
@@ -65,7 +65,8 @@ class TileForm(Struct):
         """The types of the values that replace a tile.
 
         A scattered tile becomes its descriptors. Any other tile becomes a descriptor and, if necessary, the row and
-        column of its first element. Tiles of several matrices also have the address, extents and strides that differ.
+        column of its first element. Tiles of several matrices also have the extents and, for atomics, the address and
+        strides.
         """
         if self.tile.scattered:
             lanes = scattered_lanes(math.prod(self.tile.shape))
@@ -76,7 +77,7 @@ class TileForm(Struct):
             found += [index] * 2
             if self.merged:
                 found += [self.address] if self.atomics else []
-                found += [index] * sum(known.count(None) for known in self.needed())
+                found += [index] * (4 if self.atomics else 2)
         return found
 
     def desc(self) -> TensorDesc:
@@ -127,14 +128,6 @@ class TileForm(Struct):
         """Whether tiles may begin before the first row or column of their matrix."""
         offsets = [n for r in self.roots for n in r.opview.offsets[-2:]]
         return any(is_negative(n) for n in (*offsets, *(n for u in self.updates for n in u.opview.offsets)))
-
-    def needed(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
-        """The extents and strides that tiles of several matrices need; None for those that differ."""
-        extents, strides = (
-            tuple(of[0] if len(set(of)) == 1 else None for of in zip(*listed))
-            for listed in zip(*(known_of(r.opview) for r in self.roots))
-        )
-        return extents, strides if self.atomics else ()
 
     @property
     def memory_block(self) -> tuple[int, int]:

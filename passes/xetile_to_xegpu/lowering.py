@@ -100,9 +100,8 @@ class Lowering(TileConversion):
         if not form.merged:
             return self.matrices[id(form)], (row, column)
         source = more.pop(0) if form.atomics else held[0]
-        rest = iter(more)
-        extents, strides = ([next(rest) if n is None else n for n in known] for known in form.needed())
-        return Matrix(source, (extents[0], extents[1]), (strides[0], strides[1]) if strides else (0, 1)), (row, column)
+        rows, columns, *strides = more
+        return Matrix(source, (rows, columns), (strides[0], strides[1]) if strides else (0, 1)), (row, column)
 
     # Elements with individual addresses.
 
@@ -170,8 +169,7 @@ def init_tile(low: Lowering, view: InitTileOp) -> list[ir.Value]:
         low.matrices[id(form)] = matrix
     elif form.has_place:
         found += [matrix.address()] if form.atomics else []
-        for known, here in zip(form.needed(), (matrix.extents, matrix.strides)):
-            found += [build.index(n) for k, n in zip(known, here) if k is None]
+        found += map(build.index, (*matrix.extents, *(matrix.strides if form.atomics else ())))
     return found
 
 
