@@ -71,7 +71,7 @@ class Conversion(PatternDriver):
         self.values[value] = replacement
 
     def is_legal(self, op: ir.Operation) -> bool:
-        """Whether an op is kept even if it has a pattern."""
+        """Whether an op is kept, or converted as control flow, even if it has a pattern."""
         return False
 
     def apply(self, pattern: Callable[..., Any], op: ir.Operation) -> None:
@@ -154,7 +154,7 @@ class Conversion(PatternDriver):
         name = op.name
         pattern = self.patterns.find(name)
         with ir.InsertionPoint(op), op.location:
-            if pattern is None and name in STRUCTURED:
+            if name in STRUCTURED and (pattern is None or self.is_legal(op)):
                 self.structured(op)
             elif op.successors:
                 self._branch(op)

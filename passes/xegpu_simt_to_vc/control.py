@@ -1,4 +1,4 @@
-"""`scf`: divergent regions run under a mask of their lanes, and loops run while any lane is active."""
+"""`scf` where lanes diverge: regions run under a mask of their lanes, and loops while any lane is active."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import binary, compare, constant, create, index_type
-from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.values import constant_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
@@ -66,11 +65,8 @@ def _loop(
 
 @pattern("scf.for")
 def for_(w: Widener, op: ir.Operation) -> None:
-    """A loop with uniform bounds does not change; otherwise it runs while any lane has iterations left."""
+    """A loop with varying bounds runs while any lane has iterations left."""
     lower, upper, step, *inits = op.operands
-    if not any(w.varies(v) for v in (lower, upper, step)):
-        w.structured(op)
-        return
     body = op.regions[0].blocks[0]
     counter, *arguments = body.arguments
     w.require_numbers(arguments)
@@ -102,11 +98,8 @@ def for_(w: Widener, op: ir.Operation) -> None:
 
 @pattern("scf.while")
 def while_(w: Widener, op: ir.Operation) -> None:
-    """A loop with a uniform condition does not change; otherwise lanes that have left the loop keep their values."""
+    """Lanes that have left the loop keep their values."""
     first, second = (r.blocks[0] for r in op.regions)
-    if not w.uniformity.varies(yielded(first)[0]):
-        w.structured(op)
-        return
     w.require_numbers((*first.arguments, *op.results))
     w.erase(op)
     count = len(op.operands)
@@ -133,10 +126,7 @@ def while_(w: Widener, op: ir.Operation) -> None:
 
 @pattern("scf.if")
 def if_(w: Widener, op: ir.Operation) -> None:
-    """A uniform branch does not change; otherwise each region runs for the lanes that take it."""
-    if not w.varies(op.operands[0]):
-        w.structured(op)
-        return
+    """Each region runs for the lanes that take it."""
     w.erase(op)
     condition = w.wide(op.operands[0])
     blocks = [r.blocks[0] for r in op.regions if len(r.blocks)]
@@ -163,10 +153,7 @@ def _way(w: Widener, op: ir.Operation, block: ir.Block, condition: ir.Value) -> 
 
 @pattern("scf.index_switch")
 def index_switch(w: Widener, op: ir.Operation) -> None:
-    """A uniform switch does not change; otherwise each case runs for the lanes that take it."""
-    if not w.varies(op.operands[0]):
-        w.structured(op)
-        return
+    """Each case runs for the lanes that take it."""
     w.erase(op)
     blocks = [r.blocks[0] for r in op.regions]
     chosen = w.wide(op.operands[0])

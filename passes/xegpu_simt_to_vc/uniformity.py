@@ -79,11 +79,15 @@ class Uniformity:
         elif name not in _UNIFORM and self._any(op.operands):
             self._varying.update(op.results)
 
-    def _control_flow(self, op: ir.Operation) -> None:
+    def diverges(self, op: ir.Operation) -> bool:
+        """Whether work items may take different ways through a structured loop or branch."""
         decides = list(op.operands)[: FIXED_OPERANDS.get(op.name, 1)]
         if op.name == "scf.while":
             decides = yielded(op.regions[0].blocks[0])[:1]
-        divergent = self._any(decides)
+        return self._any(decides)
+
+    def _control_flow(self, op: ir.Operation) -> None:
+        divergent = self.diverges(op)
         if divergent and op.name == "scf.for":
             self._varying.add(op.regions[0].blocks[0].arguments[0])
         for uses, values in forwarded(op):

@@ -10,6 +10,7 @@ import numpy as np
 from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import PREDICATES
+from xegpu_py.passes.common.control_flow import STRUCTURED
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.fragments import Placement, Placements, natural, unmapped
 from xegpu_py.passes.common.patterns import PatternSet
@@ -111,7 +112,9 @@ class Widener(Conversion):
         return self.uniform(value)
 
     def is_legal(self, op: ir.Operation) -> bool:
-        """Ops on uniform vectors do not change."""
+        """Ops on uniform vectors, and control flow that all lanes follow, do not change."""
+        if op.name in STRUCTURED:
+            return not self.uniformity.diverges(op)
         vectors = op.name.startswith("vector.") or op.name == "xegpu.truncf"
         return vectors and not any(self.varies(v) or self.uniformity.varies(v) for v in op.operands)
 
