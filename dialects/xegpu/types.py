@@ -259,6 +259,10 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
             # The default of a block of one dimension is the one value that it may have.
             object.__setattr__(self, "attr", replace(self.attr, boundary_check=False))
 
+    def __hash__(self) -> int:
+        # Descriptors that differ only in other attributes are rare.
+        return hash((self.shape, self.element))
+
     def _is_line(self) -> bool:
         return len(self.shape) == 1 and not self.attr.scattered
 

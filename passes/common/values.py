@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import islice
 
 from mlir import ir
@@ -24,21 +23,18 @@ def block_of(value: ir.Value) -> ir.Block:
     return value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
 
 
-@lru_cache(maxsize=4096)
-def _shape(kind: ir.VectorType) -> tuple[int, ...]:
-    return tuple(kind.shape)
-
-
 def is_vector(value: ir.Value | ir.Type) -> bool:
     """Whether this is, or has the type of, a vector of fixed size."""
     kind = value if isinstance(value, ir.Type) else value.type
     return isinstance(kind, ir.VectorType) and not kind.scalable
 
 
+_SHAPES: Decoded[tuple[int, ...]] = Decoded(lambda kind: tuple(kind.shape) if isinstance(kind, ir.VectorType) else ())
+
+
 def shape_of(value: ir.Value | ir.Type) -> tuple[int, ...]:
     """The shape of a vector or vector type; () for others."""
-    kind = value if isinstance(value, ir.Type) else value.type
-    return _shape(kind) if isinstance(kind, ir.VectorType) else ()
+    return _SHAPES[value.type if isinstance(value, ir.Value) else value]
 
 
 def element_of(value: ir.Value | ir.Type) -> ir.Type:
@@ -64,7 +60,7 @@ _IS_DESC = Decoded(lambda kind: str(kind).startswith("!xegpu.tensor_desc<"))
 
 def is_desc(value: ir.Value | ir.Type) -> bool:
     """Whether this is, or has the type of, a tensor descriptor."""
-    return _IS_DESC[value if isinstance(value, ir.Type) else value.type]
+    return _IS_DESC[value.type if isinstance(value, ir.Value) else value]
 
 
 def has_one_shape(op: ir.Operation) -> bool:

@@ -171,10 +171,10 @@ def _accessors(spec: OpSpec) -> dict[str, Callable[[Any], Any]]:
         made[operand.name] = _value_accessor(spec, "operand", i)
     for i, result in enumerate(spec.results):
         made[result.name] = _value_accessor(spec, "result", i)
-    for name in spec.index_lists:
-        made[name] = _index_list_accessor(made[name], STATIC + name)
     for attribute in spec.attributes.values():
         made[attribute.name] = _attribute_accessor(attribute)
+    for name in spec.index_lists:
+        made[name] = _index_list_accessor(made[name], made[STATIC + name])
     for i, region in enumerate(spec.regions):
         made[region.name] = _region_accessor(i)
     return made
@@ -237,10 +237,13 @@ def implements(op: ir.Operation, interface: type) -> bool:
     return found
 
 
-def _index_list_accessor(operands: Callable[[Any], Any], static: str) -> Callable[[Any], Any]:
+def _index_list_accessor(operands: Callable[[Any], Any], static: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def get(self: Any) -> list[Any]:
-        dynamic: Iterator[Any] = iter(operands(self))
-        return [next(dynamic) if v == d.DYNAMIC else v for v in getattr(self, static)]
+        found = list(static(self))
+        if d.DYNAMIC in found:
+            dynamic: Iterator[Any] = iter(operands(self))
+            return [next(dynamic) if v == d.DYNAMIC else v for v in found]
+        return found
 
     return get
 
@@ -251,8 +254,8 @@ def _attribute_accessor(attribute: AttributeField) -> Callable[[Any], Any]:
     name, default = attribute.name, attribute.default
 
     def get(self: Any) -> Any:
-        attributes = self.operation.attributes
-        return decoded[attributes[name]] if name in attributes else default
+        found = self.operation.attributes.get(name)
+        return default if found is None else decoded[found]
 
     return get
 

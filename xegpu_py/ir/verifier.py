@@ -26,10 +26,11 @@ def walk(root: ir.Operation) -> list[ir.Operation]:
     A list, since what a callback of MLIR's own walk raises would be lost in a RuntimeError.
     """
     found: list[ir.Operation] = []
+    append, advance = found.append, ir.WalkResult.ADVANCE
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        found.append(op)
-        return ir.WalkResult.ADVANCE
+        append(op)
+        return advance
 
     root.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
