@@ -13,6 +13,7 @@ from xegpu_py.passes.common.divisors import divisor, power_of_two
 from xegpu_py.passes.common.values import constant_of, defining_op
 
 from xegpu_py.ir.builtin import strides_of
+from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.target import Block2DLimits, Target
 
@@ -57,19 +58,33 @@ class Tensor(Struct, frozen=True):
 
 def tensor_of(view: Any) -> Tensor:
     """The known properties of the tensor of an `xegpu.create_nd_tdesc`."""
-    shape, strides = [constant_of(v) for v in view.shape], [constant_of(v) for v in view.strides]
-    start: int | None = None
-    if isinstance(view.source.type, ir.MemRefType):
-        memref = ir.MemRefType(view.source.type)
-        dynamic, unknown = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
-        shape = shape or [None if n == dynamic else n for n in memref.shape]
-        own = strides_of(memref)
-        strides = strides or [None if n == unknown else n for n in own or [unknown] * memref.rank]
-        if not view.strides and strides and strides[-1] is None and _is_unit(view.source):
-            strides[-1] = 1
-        offset = memref.get_strides_and_offset()[1] if own is not None else unknown
-        start = None if offset == unknown else offset
-    return Tensor(tuple(shape), tuple(strides), start)
+    shape, strides = tuple(map(constant_of, view.shape)), tuple(map(constant_of, view.strides))
+    source = view.source
+    own = _OWN[source.type]
+    if own is None:
+        return Tensor(shape, strides, None)
+    if not strides:
+        strides = own.strides
+        if strides and strides[-1] is None and _is_unit(source):
+            strides = (*strides[:-1], 1)
+    return Tensor(shape or own.extents, strides, own.start)
+
+
+def _own(kind: ir.Type) -> Tensor | None:
+    """What a memref's type says of its memory; None for other types."""
+    if not isinstance(kind, ir.MemRefType):
+        return None
+    dynamic, unknown = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
+    strides = strides_of(kind)
+    offset = unknown if strides is None else kind.get_strides_and_offset()[1]
+    return Tensor(
+        tuple(None if n == dynamic else n for n in kind.shape),
+        tuple(None if n == unknown else n for n in strides or [unknown] * kind.rank),
+        None if offset == unknown else offset,
+    )
+
+
+_OWN = Decoded(_own)
 
 
 def _is_unit(memref: ir.Value) -> bool:
@@ -97,16 +112,19 @@ def stride_problem(tensor: Tensor) -> str | None:
     return f"has an innermost stride {'that is not known to be 1' if step is None else f'of {step}'}"
 
 
-def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None = ()) -> str | None:
+def surface_problem(
+    view: Any, target: Target, unaligned: Sequence[int] | None = (), tensor: Tensor | None = None
+) -> str | None:
     """The reason why block messages cannot address the tensor of an `xegpu.create_nd_tdesc`; None if they can.
 
     Blocks of one dimension use messages of consecutive elements, others 2D block messages.
 
     Args:
         unaligned: numbers of the arguments whose unknown alignment is not assumed; None for all memory.
+        tensor: the known properties of the tensor, if the caller has them.
     """
     desc = TensorDesc.of(view.tdesc)
-    found = tensor_of(view)
+    found = tensor or tensor_of(view)
     problem = stride_problem(found)
     if problem is not None or len(desc.shape) < 2:
         return problem

@@ -130,19 +130,26 @@ def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
     # Equal ops have equal problems. Problems that depend on more than types and attributes are not cached.
     seen: dict[Any, Problem] = {}
     for op in ops:
-        check = rule.get(op.name)
-        if check is None or (op.name.startswith("xegpu.") and getattr(op.opview, "mode", Mode.VC) != Mode.VC):
+        name = op.name
+        check = rule.get(name)
+        if check is None:
             continue
-        if op.name in _DEPENDS or "transpose" in op.attributes:
-            problem = check(kernel, op)
+        attributes = op.attributes
+        if name in _DEPENDS or "transpose" in attributes:
+            problem = None if _is_simt(op) else check(kernel, op)
         else:
-            key = (op.name, *(v.type for v in (*op.operands, *op.results)), tuple(op.attributes.items()))
+            key = (name, *[v.type for v in (*op.operands, *op.results)], tuple(attributes.items()))
             if key not in seen:
-                seen[key] = check(kernel, op)
+                seen[key] = None if _is_simt(op) else check(kernel, op)
             problem = seen[key]
         if problem:
             found.append(op_error(op, *problem))
     return found
+
+
+def _is_simt(op: ir.Operation) -> bool:
+    """Whether an op is in SIMT mode, to which the rules do not apply."""
+    return op.name.startswith("xegpu.") and getattr(op.opview, "mode", Mode.VC) != Mode.VC
 
 
 def _desc_problem(desc: TensorDesc) -> Problem:
@@ -210,12 +217,13 @@ def create_nd_tdesc(kernel: Kernel, op: ir.Operation) -> Problem:
     """Check that elements are consecutive, and that 2D block messages can address the surface, as far as known."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
-    problem = stride_problem(tensor_of(view))
+    tensor = tensor_of(view)
+    problem = stride_problem(tensor)
     if problem is not None:
         return problem, REWRITES
     if kernel.target.block2d is None or len(desc.shape) < 2 or desc.in_slm:
         return None
-    problem = surface_problem(view, kernel.target)
+    problem = surface_problem(view, kernel.target, tensor=tensor)
     return element_problem(desc.element) or (None if problem is None else (problem, REWRITES))
 
 

@@ -15,12 +15,7 @@ from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes, fallback
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
-from xegpu_py.passes.xegpu_legalize.layouts import (
-    axes_of,
-    message_desc,
-    transform_of,
-    unit_of,
-)
+from xegpu_py.passes.xegpu_legalize.layouts import axes_of, message_desc, unit_of
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Pieces, Place, Transform, types_of
 
 
@@ -105,7 +100,7 @@ def load_nd(low: Legalization, op: ir.Operation) -> None:
         parts = [xegpu.load_nd(p, mode=view.mode, **hints_of(view)) for p in low.pieces[view.tdesc, layout]]
         low.divide(op, bounds, parts)
     else:
-        transform = transform_of(view, desc)
+        transform = low.plan.accesses[op].transform
         assert transform
         _load_blocks(low, op, desc, transform, layout)
 

@@ -16,7 +16,6 @@ from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import bits_of, defining_op, element_of, is_desc, is_elementwise, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Box
-from xegpu_py.passes.xegpu_legalize.layouts import layout_of
 from xegpu_py.passes.xegpu_legalize.plan import VIEWS, Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, types_of
 from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
@@ -90,7 +89,6 @@ class Legalization(Conversion):
         self._made: dict[Any, ir.Value] = {}
         self._pending: list[ir.Operation] = []
         self._waiting: set[ir.Value] = set()
-        self._layout: Layout | None = None
 
     # What control flow passes on.
 
@@ -129,16 +127,15 @@ class Legalization(Conversion):
     def is_legal(self, op: ir.Operation) -> bool:
         if op.name == "ub.poison":
             return not is_desc(op.results[0])
-        if implements(op, MemoryAccess):
-            self._layout = layout_of(self.plan, op)
-            return self._layout is None
-        return False
+        return implements(op, MemoryAccess) and (op not in self.plan.accesses or self.plan.accesses[op].layout is None)
 
     @property
     def layout(self) -> Layout:
         """The layout that the current access needs of its descriptor, which must be one that is split."""
-        assert self._layout is not None
-        return self._layout
+        assert self._op is not None
+        layout = self.plan.accesses[self._op].layout
+        assert layout is not None
+        return layout
 
     def no_pattern(self, op: ir.Operation) -> None:
         if op.name in VIEWS and self._is_lazy(op):

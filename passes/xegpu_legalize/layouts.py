@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlir import ir
 from msgspec import Struct
-from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.interfaces import BlockAccess, Prefetch
+from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.dialects.xegpu.interfaces import BlockAccess
 from xegpu_py.passes.common.messages import atomic_message_of, block_problem, lanes_problem
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
-from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments, starts
-from xegpu_py.passes.xegpu_legalize.plan import Plan
+from xegpu_py.passes.xegpu_legalize.boxes import Shape, segments, starts
+from xegpu_py.passes.xegpu_legalize.plan import Access, Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Pieces, Transform
 
 from xegpu_py.ir.builtin import bit_width
@@ -47,16 +46,6 @@ class Axes(Struct, frozen=True):
     def rows_at(self, splits: set[int]) -> set[int]:
         """Convert splits along the dimension of rows to rows; splits within a row are dropped."""
         return {c * self.row_step // self.row_scale for c in splits if c % self.row_scale == 0}
-
-
-def transform_of(view: Any, desc: TensorDesc) -> Transform | None:
-    """The transform of the innermost two dimensions by a load; None if it permutes others."""
-    if view.transpose is None or tuple(view.transpose) == tuple(range(len(desc.shape))):
-        return Transform(vnni=view.vnni_axis)
-    rank = len(desc.shape)
-    if tuple(view.transpose) != (*range(rank - 2), rank - 1, rank - 2):
-        return None
-    return Transform(True, (view.transpose_bit_width or desc.bits) // desc.bits)
 
 
 def axes_of(desc: TensorDesc, shape: Shape, transform: Transform) -> Axes:
@@ -102,39 +91,36 @@ def fitting_lanes(desc: TensorDesc, target: Target, name: str) -> int:
     return lanes
 
 
-def layout_of(plan: Plan, op: ir.Operation) -> Layout | None:
+def layout_of(plan: Plan, access: Access) -> Layout | None:
     """The pieces of the block that an op moves; None if the op needs no split."""
-    if op.opview.mode != Mode.VC or plan.descs.find(op.opview.tdesc) in plan.given:
+    if plan.descs.find(access.tdesc) in plan.given:
         return None
-    return _block_layout(plan, op) if implements(op, BlockAccess) else _lane_layout(plan, op)
+    return _block_layout(plan, access) if implements(access.op, BlockAccess) else _lane_layout(plan, access)
 
 
-def _lane_layout(plan: Plan, op: ir.Operation) -> Pieces | None:
-    desc = TensorDesc.of(op.opview.tdesc)
-    most = lanes_of_message(op, plan.target)
+def _lane_layout(plan: Plan, access: Access) -> Pieces | None:
+    desc = access.desc
+    most = lanes_of_message(access.op, plan.target)
     if most == desc.lanes:
         return None
     pieces = (most,) * (desc.lanes // most)
     return tuple(((lane,), blocks.lanes_part(desc, n)) for lane, n in zip(starts(pieces), pieces))
 
 
-def _block_layout(plan: Plan, op: ir.Operation) -> Layout | None:
-    view: Any = op.opview
-    desc = TensorDesc.of(view.tdesc)
+def _block_layout(plan: Plan, access: Access) -> Layout | None:
+    desc = access.desc
     if bit_width(desc.element) not in (8, 16, 32, 64):
         return None
-    if plan.surfaces.problem(view.tdesc):
-        return plan.surfaces.place(view.tdesc)
-    if implements(op, Prefetch):
+    if plan.surfaces.problem(access.tdesc):
+        return plan.surfaces.place(access.tdesc)
+    if access.value is None:
         return _prefetch_layout(plan, desc)
-    load = op.name == "xegpu.load_nd"
-    value = op.results[0] if load else view.value
-    bounds = plan.bounds(value)
     if blocks.is_line(desc):
         return _line_layout(desc)
     if plan.target.block2d is None:
         return None
-    return _load_layout(plan, op, desc) if load else _store_layout(plan, op, desc, bounds)
+    layout = _load_layout if access.loads else _store_layout
+    return layout(plan, access, access.value)
 
 
 def _line_layout(desc: TensorDesc) -> Pieces | None:
@@ -144,43 +130,39 @@ def _line_layout(desc: TensorDesc) -> Pieces | None:
     return tuple(((at,), blocks.part_of(desc, n)) for at, n in zip(starts(pieces), pieces)) if splits else None
 
 
-def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | None:
-    if op.results[0] not in plan.messages:
-        plan.messages[op.results[0]] = load_messages(plan, op)
-    found = plan.messages[op.results[0]]
+def _load_layout(plan: Plan, access: Access, value: ir.Value) -> Layout | None:
+    if value not in plan.messages:
+        plan.messages[value] = load_messages(plan, access, value)
+    found, desc = plan.messages[value], access.desc
     if found is None:
         return None
-    transform, limits = transform_of(op.opview, desc), plan.target.block2d
+    transform, limits = access.transform, plan.target.block2d
     assert transform and limits
     return _with_lead(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform, limits)) for m in found])
 
 
-def is_one_message(plan: Plan, op: ir.Operation) -> bool:
+def is_one_message(plan: Plan, access: Access) -> bool:
     """Whether one message does a load of a 2D block, and the vector is split only between parts of its registers."""
-    desc = TensorDesc.of(op.opview.tdesc)
+    desc = access.desc
     if blocks.is_line(desc) or desc.in_slm or plan.target.block2d is None or len(desc.shape) != 2:
         return False
-    return load_messages(plan, op) is None and blocks.load_is_legal(op.opview, plan.target)
+    return access.legal and access.value is not None and load_messages(plan, access, access.value) is None
 
 
-def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
+def load_messages(plan: Plan, access: Access, value: ir.Value) -> list[Message] | None:
     """The messages of a load of a 2D block; None if the load needs no split."""
-    view: Any = op.opview
-    desc = TensorDesc.of(view.tdesc)
-    transform = transform_of(view, desc)
-    shape = shape_of(op.results[0])
+    desc, transform, shape = access.desc, access.transform, shape_of(value)
     limits = plan.target.block2d
     assert limits
     if transform is None:
         return None
     axes = axes_of(desc, shape, transform)
-    bounds = plan.bounds(op.results[0])
-    legal = blocks.load_is_legal(view, plan.target)
+    bounds = plan.bounds(value)
     inner = axes.rows if transform.transposed else axes.columns
     rows, columns = desc.shape[-2:]
-    root = plan.vectors.find(op.results[0])
+    root = plan.vectors.find(value)
     most_rows = plan.most_rows.get(root, rows)
-    if legal and (bounds is None or len(bounds[inner]) == 1) and rows <= most_rows:
+    if access.legal and (bounds is None or len(bounds[inner]) == 1) and rows <= most_rows:
         return None
     splits = plan.splits.get(root) or [set() for _ in shape]
     bits, unit = unit_of(desc, transform, limits)
@@ -220,8 +202,8 @@ def _with_lead(desc: TensorDesc, pieces: Sequence[tuple[tuple[int, ...], TensorD
     return tuple(((*place, *offsets), piece) for place in places for offsets, piece in pieces)
 
 
-def _store_layout(plan: Plan, op: ir.Operation, desc: TensorDesc, bounds: Bounds | None) -> Layout | None:
-    shape = shape_of(op.opview.value)
+def _store_layout(plan: Plan, access: Access, value: ir.Value) -> Layout | None:
+    desc, bounds, shape = access.desc, plan.bounds(value), shape_of(value)
     rows, columns = desc.shape[-2:]
     axes = axes_of(desc, shape, Transform())
     whole = BlockShape(desc.bits, desc.attr.array_length, columns, rows)
@@ -238,7 +220,7 @@ def _store_layout(plan: Plan, op: ir.Operation, desc: TensorDesc, bounds: Bounds
                 found.append(((row, block * columns + column), blocks.part_of(desc, height, width)))
     for _, part in found:
         if block_problem(BlockShape(desc.bits, 1, part.shape[-1], part.shape[-2]), plan.target, True):
-            return plan.surfaces.place(op.opview.tdesc)
+            return plan.surfaces.place(access.tdesc)
     return _with_lead(desc, found)
 
 

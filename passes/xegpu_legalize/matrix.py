@@ -14,7 +14,8 @@ from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT, SCALE_BLOCK
 from xegpu_py.passes.common.builders import with_shape
 from xegpu_py.passes.common.messages import dpas_step, precision_of, scaled_problem
-from xegpu_py.passes.common.values import defining_op, element_of, shape_of
+from xegpu_py.passes.common.registers import shape_and_element
+from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
 
@@ -66,9 +67,9 @@ def dpas_blocks(view: Any, target: Target, ahead: bool = False) -> DpasBlocks | 
     Args:
         ahead: whether loads are issued one iteration ahead.
     """
-    b, a = (str(element_of(v)) for v in (view.rhs, view.lhs))
+    (shape, a), (_, b) = shape_and_element(view.lhs.type), shape_and_element(view.rhs.type)
     scaled = view.operation.name == SCALED
-    return _blocks(shape_of(view.result), math.prod(shape_of(view.lhs)[1:]), b, a, scaled, target, ahead)
+    return _blocks(shape_of(view.result), math.prod(shape[1:]), b, a, scaled, target, ahead)
 
 
 @lru_cache(maxsize=256)

@@ -42,22 +42,27 @@ class _Pair(Struct):
     loops: list[tuple[ir.Operation, int, int]] = field(default_factory=list)
 
 
-def join_pairs(func: ir.Operation, target: Target) -> bool:
-    """Join the loads of adjacent blocks that one message can load; returns whether any were joined."""
-    rounds = _ROUNDS if target.block2d else 0
-    joined = False
-    while rounds and _join_once(func, target):
-        rounds, joined = rounds - 1, True
-    return joined
+def join_pairs(func: ir.Operation, ops: Sequence[ir.Operation], target: Target) -> bool:
+    """Join the loads of adjacent blocks that one message can load, given a function's ops.
+
+    Returns whether any were joined.
+    """
+    if target.block2d is None or not _join_once(ops, target):
+        return False
+    for _ in range(_ROUNDS - 1):
+        if not _join_once(walk(func), target):
+            break
+    return True
 
 
-def _join_once(func: ir.Operation, target: Target) -> bool:
+def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
     places: dict[Any, ir.Operation] = {}
     taken: set[ir.Value] = set()
     joined = False
-    ops = walk(func)
     stretches = _stretches(ops)
-    for op in [op for op in ops if op.name == "xegpu.create_nd_tdesc" and op.opview.mode == Mode.VC]:
+    for op in [op for op in ops if op.name == "xegpu.create_nd_tdesc"]:
+        if op.opview.mode != Mode.VC:
+            continue
         desc = TensorDesc.of(op.results[0])
         if is_line(desc) or desc.in_slm or bit_width(desc.element) not in (8, 16, 32):
             continue

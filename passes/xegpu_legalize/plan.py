@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from mlir import ir
 from msgspec import Struct, field
+from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, segments
-from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message
+from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Transform
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
 from xegpu_py.target import Target
@@ -37,6 +38,29 @@ def bytes_of(value: ir.Value) -> int:
     return 4 if isinstance(element, ir.IndexType) else max(bits_of(element) // 8, 1)
 
 
+class Access(Struct):
+    """An access of memory in VC mode.
+
+    Attributes:
+        op: the op.
+        tdesc, desc: its descriptor, and the descriptor's type.
+        value: the vector that it loads, stores, or updates memory with; None for a prefetch.
+        loads: whether it loads a block.
+        transform: the transform of such a load; None if it permutes other than the innermost two dimensions.
+        legal: whether such a load is one message.
+        layout: the layout that it needs of its descriptor; None if it needs no split. Set once all splits are known.
+    """
+
+    op: ir.Operation
+    tdesc: ir.Value
+    desc: TensorDesc
+    value: ir.Value | None
+    loads: bool = False
+    transform: Transform | None = None
+    legal: bool = False
+    layout: Layout | None = None
+
+
 class Plan(Struct):
     """The splits of all vectors and blocks.
 
@@ -44,6 +68,7 @@ class Plan(Struct):
         target: the GPU.
         surfaces: the tensors of block descriptors; their classes are `descs`.
         ahead: whether loads are issued one iteration ahead.
+        accesses: the accesses of memory by op.
         vectors: classes of vectors of one shape that have the same splits.
         splits: by class, the positions before which each dimension is split.
         layouts: by class of descriptors, the layouts that their uses need.
@@ -52,7 +77,6 @@ class Plan(Struct):
         most_rows, most_columns: by class, the rows of a message that loads B of a product, and the columns of A.
         products: results of products, which are not split further for the scatters that store them.
         scatters: stores that become scatters.
-        held: vectors that ops other than elementwise ones define or use.
         messages: by loaded value, the messages that load it; set once all splits are known. None if the load needs no
             split.
         row_alignment: by descriptor of a block that no 2D message moves, the known alignment of its rows in bytes.
@@ -61,6 +85,7 @@ class Plan(Struct):
     target: Target
     surfaces: Surfaces
     ahead: bool = False
+    accesses: dict[ir.Operation, Access] = field(default_factory=dict)
     vectors: UnionFind[ir.Value] = field(default_factory=UnionFind)
     splits: dict[ir.Value, list[set[int]]] = field(default_factory=dict)
     layouts: dict[ir.Value, dict[Layout, None]] = field(default_factory=dict)
@@ -70,7 +95,6 @@ class Plan(Struct):
     most_columns: dict[ir.Value, int] = field(default_factory=dict)
     products: set[ir.Value] = field(default_factory=set)
     scatters: list[ir.Operation] = field(default_factory=list)
-    held: set[ir.Value] = field(default_factory=set)
     messages: dict[ir.Value, list[Message] | None] = field(default_factory=dict)
     row_alignment: dict[ir.Value, int] = field(default_factory=dict)
     _bounds: dict[ir.Value, Bounds | None] = field(default_factory=dict)

@@ -15,7 +15,6 @@ from xegpu_py.dialects.xegpu.interfaces import (
     MatrixProduct,
     MemoryAccess,
     Prefetch,
-    ScatteredAccess,
 )
 from xegpu_py.passes.common.control_flow import carried
 from xegpu_py.passes.common.elements import check_elements
@@ -30,7 +29,6 @@ from xegpu_py.passes.xegpu_legalize.layouts import (
     is_one_message,
     lanes_of_message,
     layout_of,
-    transform_of,
     unit_of,
 )
 from xegpu_py.passes.xegpu_legalize.pairs import join_pairs
@@ -40,6 +38,7 @@ from xegpu_py.passes.xegpu_legalize.plan import (
     REDUCED_GRFS,
     REDUCTIONS,
     VIEWS,
+    Access,
     Plan,
     bytes_of,
 )
@@ -114,25 +113,31 @@ def _descriptors_of_unknown_making(func: ir.Operation, ops: Sequence[ir.Operatio
 
 def _limit(plan: Plan, op: ir.Operation) -> None:
     """Add the splits that an op requires."""
-    name = op.name
-    known = is_elementwise(op) or name in MADE or name in REDUCTIONS
-    if not known:
-        for value in (*op.operands, *(() if name == SLICE else op.results)):
-            if shape_of(value):
-                plan.held.add(value)
-        plan.held.update(v for group in carried(op) for v in group if shape_of(v))
-    if implements(op, Prefetch):
-        return
-    if implements(op, MatrixProduct) and op.opview.mode == Mode.VC:
+    if implements(op, MemoryAccess):
+        _limit_access(plan, op)
+    elif implements(op, MatrixProduct) and op.opview.mode == Mode.VC:
         _limit_dpas(plan, op.opview)
-    elif name == "vector.multi_reduction":
+    elif op.name == "vector.multi_reduction":
         _limit_reduction(plan, op)
-    elif implements(op, BlockAccess) and op.opview.mode == Mode.VC:
-        _limit_block(plan, op)
-    elif implements(op, ScatteredAccess):
-        value = op.opview.value
+
+
+def _limit_access(plan: Plan, op: ir.Operation) -> None:
+    """Record an access of memory, and split the vector that it moves."""
+    view: Any = op.opview
+    tdesc, prefetches = view.tdesc, implements(op, Prefetch)
+    value = None if prefetches else view.value
+    access = Access(op, tdesc, TensorDesc.of(tdesc), value, op.name == "xegpu.load_nd")
+    if view.mode == Mode.VC:
+        plan.accesses[op] = access
+        if access.loads:
+            access.transform, access.legal = blocks.load_form(view, plan.target)
+    if value is None:
+        return
+    if not implements(op, BlockAccess):
         *outer, lanes = shape_of(value)
         plan.split(value, len(outer), range(0, lanes, lanes_of_message(op, plan.target)))
+    elif view.mode == Mode.VC:
+        _limit_block(plan, access, value)
 
 
 def _limit_reduction(plan: Plan, op: ir.Operation) -> None:
@@ -169,27 +174,25 @@ def _limit_dpas(plan: Plan, view: Any) -> None:
     plan.most_rows[plan.vectors.find(view.rhs)] = found.slab_depth
 
 
-def _limit_block(plan: Plan, op: ir.Operation) -> None:
+def _limit_block(plan: Plan, access: Access, value: ir.Value) -> None:
     """Split a block that needs several messages at the boundaries of messages."""
-    view: Any = op.opview
-    desc = TensorDesc.of(view.tdesc)
-    load, value = op.name == "xegpu.load_nd", view.value
+    desc, load = access.desc, access.loads
     if bit_width(desc.element) not in (8, 16, 32, 64):
         return
     if blocks.is_line(desc):
         plan.split(value, 0, blocks.line_splits(desc))
         return
-    if plan.surfaces.problem(view.tdesc):
+    if plan.surfaces.problem(access.tdesc):
         if not load:
-            plan.scatters.append(op)
+            plan.scatters.append(access.op)
         return
     limits = plan.target.block2d
     if limits is None:
         return
-    transform = transform_of(view, desc) if load else Transform()
-    shape = shape_of(value)
-    if transform is None or (load and blocks.load_is_legal(view, plan.target)):
+    transform = access.transform if load else Transform()
+    if transform is None or access.legal:
         return
+    shape = shape_of(value)
     axes = axes_of(desc, shape, transform)
     for d in range(len(desc.shape) - 2):
         plan.split(value, d, range(desc.shape[d]))
@@ -238,20 +241,25 @@ def _through_view(plan: Plan, op: ir.Operation) -> None:
 
 def _split_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
     """Split vectors that only elementwise ops define and use into pieces of a few registers."""
-    held = {plan.vectors.find(v) for v in plan.held}
     most = CHAIN_GRFS * plan.target.grf_bytes
+    sizes: dict[ir.Operation, int] = {}
+    for op in ops:
+        if is_elementwise(op):
+            size = max(bytes_of(v) for v in (*op.operands, op.results[0]) if shape_of(v))
+            if math.prod(shape_of(op.results[0])) * size > most:
+                sizes[op] = size
+    if not sizes:
+        return
+    held = {plan.vectors.find(v) for op in ops for v in _held(op)}
     for op in ops:
         if op.name == SLICE and not _is_in_pieces(plan, op):
             held.add(plan.vectors.find(op.results[0]))
-        if not is_elementwise(op):
+        if op not in sizes:
             continue
-        result = op.results[0]
+        result, size = op.results[0], sizes[op]
         root = plan.vectors.find(result)
         shape = shape_of(result)
         if root in held or any(plan.splits.get(root, ())):
-            continue
-        size = max(bytes_of(v) for v in (*op.operands, result) if shape_of(v))
-        if math.prod(shape) * size <= most:
             continue
         each = max(most // size, 1)
         for d, extent in enumerate(shape):
@@ -259,6 +267,15 @@ def _split_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
             step = max(each // inner, 1)
             if extent > step:
                 plan.split(result, d, range(0, extent, step))
+
+
+def _held(op: ir.Operation) -> list[ir.Value]:
+    """The vectors that an op defines or uses, unless it is an op that works on any pieces of them."""
+    name = op.name
+    if is_elementwise(op) or name in MADE or name in REDUCTIONS:
+        return []
+    values = [*op.operands, *(() if name == SLICE else op.results), *(v for group in carried(op) for v in group)]
+    return [v for v in values if shape_of(v)]
 
 
 def _is_in_pieces(plan: Plan, op: ir.Operation) -> bool:
@@ -274,12 +291,15 @@ def _is_in_pieces(plan: Plan, op: ir.Operation) -> bool:
 
 def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) -> None:
     """Leave carried results of single-message loads whole; splitting them would add moves."""
-    handed_on: set[ir.Value] = set()
+    carriers = {op: groups for op in ops if (groups := carried(op))}
+    handed_on = {plan.vectors.find(v) for groups in carriers.values() for group in groups for v in group if shape_of(v)}
+    if not handed_on:
+        return
     made_otherwise = {plan.vectors.find(v) for v in func.regions[0].blocks[0].arguments if shape_of(v)}
     for op in ops:
-        groups = carried(op)
-        handed_on.update(plan.vectors.find(v) for group in groups for v in group if shape_of(v))
-        if not groups and not (op.name == "xegpu.load_nd" and op.opview.mode == Mode.VC and is_one_message(plan, op)):
+        access = plan.accesses.get(op)
+        one = access is not None and access.loads and is_one_message(plan, access)
+        if not one and op not in carriers:
             made_otherwise.update(plan.vectors.find(v) for v in op.results if shape_of(v))
     for root in handed_on - made_otherwise:
         plan.leave(root)
@@ -289,10 +309,14 @@ def _lay_out(plan: Plan, op: ir.Operation) -> None:
     """Record the layouts that an op needs of its descriptors."""
     name = op.name
     if implements(op, MemoryAccess):
-        layout = layout_of(plan, op)
-        plan.require(op.opview.tdesc, layout)
-        if isinstance(layout, Place):
-            plan.row_alignment[op.opview.tdesc] = plan.surfaces.row_alignment(op.opview.tdesc)
+        access = plan.accesses.get(op)
+        if access is None:
+            plan.require(op.opview.tdesc, None)
+            return
+        access.layout = layout_of(plan, access)
+        plan.require(access.tdesc, access.layout)
+        if isinstance(access.layout, Place):
+            plan.row_alignment[access.tdesc] = plan.surfaces.row_alignment(access.tdesc)
     elif not _makes_descriptor(op):
         inner = {v for group in carried(op) for v in group}
         for value in op.operands:
@@ -325,8 +349,10 @@ def split_function(
     surfaces = find_surfaces(func, ops, target, unaligned)
     forms = Forms(target, surfaces)
     forms.run(ops)
-    joined = join_pairs(func, target)
     ops = walk(func)
+    joined = join_pairs(func, ops, target)
+    if joined:
+        ops = walk(func)
     if joined or forms.replaced_loads:
         surfaces = find_surfaces(func, ops, target, unaligned)
     conversion = Legalization(make_plan(func, ops, target, surfaces, ahead))

@@ -103,20 +103,30 @@ def line_splits(desc: TensorDesc) -> set[int]:
     return {at // size for at, _ in line_pieces(desc.shape[0] * size) if at and at % size == 0}
 
 
-def load_is_legal(view: Any, target: Target) -> bool:
-    """Whether a load is already one message."""
-    desc = TensorDesc.of(view.tdesc)
-    if is_line(desc):
-        return not line_splits(desc)
-    if any(n != 1 for n in desc.shape[:-2]) or desc.in_slm:
-        return False
-    transposed = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
-    return _is_message(desc, transposed, view.transpose_bit_width, view.vnni_axis, target)
+def load_form(view: Any, target: Target) -> tuple[Transform | None, bool]:
+    """The transform of a load, and whether the load is already one message.
+
+    The transform is that of the innermost two dimensions; None if the load permutes others.
+    """
+    order = view.transpose if view.transpose is None else tuple(view.transpose)
+    return _load_form(TensorDesc.of(view.tdesc), order, view.transpose_bit_width, view.vnni_axis, target)
 
 
 @lru_cache(maxsize=1024)
-def _is_message(desc: TensorDesc, transposed: bool, unit: int | None, vnni: int | None, target: Target) -> bool:
-    return block_problem(block_load(desc, transposed, unit, vnni), target) is None
+def _load_form(
+    desc: TensorDesc, order: tuple[int, ...] | None, unit: int | None, vnni: int | None, target: Target
+) -> tuple[Transform | None, bool]:
+    rank = len(desc.shape)
+    transposed = order is not None and order != tuple(range(rank))
+    transform: Transform | None = Transform(vnni=vnni)
+    if transposed:
+        innermost = order == (*range(rank - 2), rank - 1, rank - 2)
+        transform = Transform(True, (unit or desc.bits) // desc.bits) if innermost else None
+    if is_line(desc):
+        return transform, not line_splits(desc)
+    if any(n != 1 for n in desc.shape[:-2]) or desc.in_slm:
+        return transform, False
+    return transform, block_problem(block_load(desc, transposed, unit, vnni), target) is None
 
 
 def row_limit(limits: Block2DLimits, bits: int, transform: Transform) -> int:

@@ -26,6 +26,7 @@ from xegpu_py.passes.xegpu_legalize.shapes import Place
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.operation import implements
+from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 
@@ -33,16 +34,17 @@ class Surfaces(Struct):
     """The tensors of a function's block descriptors.
 
     Attributes:
+        func: the function.
         classes: descriptors that are moved and carried together.
         creations: by class the ops that make its descriptors.
         problems: by class, the reason why 2D block messages cannot address the tensors.
-        users: by class the ops that use its descriptors.
     """
 
+    func: ir.Operation
     classes: UnionFind[ir.Value] = field(default_factory=UnionFind)
     creations: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
     problems: dict[ir.Value, str] = field(default_factory=dict)
-    users: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
+    _users: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
     _places: dict[ir.Value, Place | None] = field(default_factory=dict)
 
     def problem(self, desc: ir.Value) -> str | None:
@@ -52,6 +54,15 @@ class Surfaces(Struct):
     def made_by(self, desc: ir.Value) -> list[Any]:
         """The `xegpu.create_nd_tdesc` that may have made a descriptor."""
         return [op.opview for op in self.creations.get(self.classes.find(desc), ())]
+
+    def users_of(self, desc: ir.Value) -> list[ir.Operation]:
+        """The ops that use a descriptor of the same class."""
+        if not self._users:
+            for op in walk(self.func):
+                for value in op.operands:
+                    if is_desc(value):
+                        self._users.setdefault(self.classes.find(value), []).append(op)
+        return self._users.get(self.classes.find(desc), [])
 
     def place(self, desc: ir.Value) -> Place | None:
         """The form of a descriptor as numbers; None if its creation is not visible.
@@ -71,7 +82,7 @@ class Surfaces(Struct):
         sources = [[view.source, *view.shape, *view.strides] for view in made]
         values = [v for v in sources[0] if not isinstance(v, int)]
         alike = all(s == sources[0] for s in sources)
-        users = self.users.get(self.classes.find(desc), [])
+        users = self.users_of(desc)
         rank = len(TensorDesc.of(desc).shape)
         if alike and all(_sees(op, v) for op in users for v in values):
             return Place(rank)
@@ -121,31 +132,33 @@ def find_surfaces(
         ops: the function's ops.
         unaligned: see `surface_problem`; the arguments in the kernel's `xegpu.unaligned` are added.
     """
-    found = Surfaces()
+    found = Surfaces(func)
     for op in ops:
         join_descriptors(found.classes, op)
-    for op in ops:
-        for value in op.operands:
-            if is_desc(value):
-                found.users.setdefault(found.classes.find(value), []).append(op)
     marked = None if unaligned is None else (*unaligned, *unaligned_arguments(func))
     moves = []
     for op in ops:
-        if op.name not in ("xegpu.create_nd_tdesc", "xegpu.update_nd_offset") or op.opview.mode != Mode.VC:
+        name = op.name
+        if name not in ("xegpu.create_nd_tdesc", "xegpu.update_nd_offset"):
             continue
-        root = found.classes.find(op.results[0])
-        moves.append((root, op))
-        if op.name == "xegpu.create_nd_tdesc":
+        view: Any = op.opview
+        if view.mode != Mode.VC:
+            continue
+        result = op.results[0]
+        root = found.classes.find(result)
+        moves.append((root, view, TensorDesc.of(result)))
+        if name == "xegpu.create_nd_tdesc":
             found.creations.setdefault(root, []).append(op)
-            problem = surface_problem(op.opview, target, marked)
+            problem = surface_problem(view, target, marked)
             if problem:
                 found.problems.setdefault(root, problem)
-    doubted = {root for root, made in found.creations.items() if any(is_unaligned(o.opview, marked) for o in made)}
-    for root, op in moves:
-        desc = TensorDesc.of(op.results[0])
+    # Without marked memory, all unknown columns are trusted.
+    creations = () if marked == () else found.creations.items()
+    doubted = {root for root, made in creations if any(is_unaligned(op.opview, marked) for op in made)}
+    for root, view, desc in moves:
         if root not in found.problems and root in found.creations and len(desc.shape) > 1:
             assert target.block2d
-            problem = column_problem(op.opview, desc.bits // 8, target.block2d, root not in doubted)
+            problem = column_problem(view, desc.bits // 8, target.block2d, root not in doubted)
             if problem:
                 found.problems[root] = problem
     return found
