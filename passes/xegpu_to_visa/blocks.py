@@ -37,21 +37,19 @@ from xegpu_py.visa.spec import BlockShape
 @pattern("xegpu.create_nd_tdesc")
 def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
     """The base address, the tensor's extents and strides, and the block's offsets."""
-    low.require_vc(op)
-    view = op.opview
-    source = low.value(view.source)
+    view = low.require_vc(op)
+    source, desc = low.value(view.source), TensorDesc.of(op.results[0])
     offsets = tuple(low.index_list(view.offsets))
     if isinstance(source, Memory):
         at = low.local_address if source.slm else low.address
         base = at(source.base, source.offset, element_bytes(source.element))
         shape, strides = source.shape, source.strides
     else:
-        base = low.emit.in_registers(low.numbers(view.source), "ud" if TensorDesc.of(view.tdesc).in_slm else "uq")
+        base = low.emit.in_registers(low.numbers(view.source), "ud" if desc.in_slm else "uq")
         shape, strides = (), ()
-    if view.shape:
-        shape = tuple(low.index_list(view.shape))
+    if given := view.shape:
+        shape = tuple(low.index_list(given))
         strides = tuple(low.index_list(view.strides))
-    desc = TensorDesc.of(view.tdesc)
     surface: tuple[Numbers, ...] = ()
     lead = tuple(shape[:-2]) if desc.attr.boundary_check else ()
     if len(shape) > 1 and not desc.in_slm:
@@ -73,8 +71,9 @@ def _block(low: Lowering, value: ir.Value) -> Block:
 @pattern("xegpu.update_nd_offset")
 def update_nd_offset(low: Lowering, op: ir.Operation) -> None:
     """Add to the offsets."""
-    block = _block(low, op.opview.tdesc)
-    pairs = list(zip(block.offsets, low.index_list(op.opview.offsets)))
+    view = op.opview
+    block = _block(low, view.tdesc)
+    pairs = list(zip(block.offsets, low.index_list(view.offsets)))
     inner = len(pairs) - 2 if block.surface else len(pairs)
     moved = tuple(low.add(a, b) if i < inner else low.add_clamped(a, b) for i, (a, b) in enumerate(pairs))
     low.set(op, low.bounded(Block(block.base, block.surface, block.lead, block.strides, moved), op.results[0]))
@@ -160,15 +159,15 @@ def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Nu
 @pattern("xegpu.load_nd")
 def load_nd(low: Lowering, op: ir.Operation) -> None:
     """A 2D block message, or for one dimension a transposed load."""
-    low.require_vc(op)
-    view = op.opview
-    desc, block = TensorDesc.of(view.tdesc), _block(low, view.tdesc)
+    view = low.require_vc(op)
+    tdesc = view.tdesc
+    desc, block = TensorDesc.of(tdesc), _block(low, tdesc)
     shape, element = shape_and_element(view.value.type)
     name = register_type(element)
     if len(desc.shape) == 1:
         count = desc.shape[0] * desc.attr.array_length
-        address = _line_address(low, view.tdesc)
-        low.set(op, load_line(low, address, desc.in_slm, caches_of(op.opview), count, name))
+        address = _line_address(low, tdesc)
+        low.set(op, load_line(low, address, desc.in_slm, caches_of(view), count, name))
         return
     transposed = list(view.transpose or ()) == [1, 0]
     message = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
@@ -181,7 +180,7 @@ def load_nd(low: Lowering, op: ir.Operation) -> None:
         dst=low.emit.raw(result),
         **_surface(low, block, desc, scale=scale),
         sfid="ugm",
-        caches=caches_of(op.opview),
+        caches=caches_of(view),
         block=message,
     )
     low.set(op, _packed(low, result, message, shape, name, count))
@@ -219,13 +218,13 @@ def _line_address(low: Lowering, tdesc: ir.Value) -> tuple[Reg, int]:
 @pattern("xegpu.store_nd")
 def store_nd(low: Lowering, op: ir.Operation) -> None:
     """A 2D block message, or for one dimension transposed stores."""
-    low.require_vc(op)
-    view = op.opview
-    desc, block = TensorDesc.of(view.tdesc), _block(low, view.tdesc)
+    view = low.require_vc(op)
+    tdesc = view.tdesc
+    desc, block = TensorDesc.of(tdesc), _block(low, tdesc)
     name = register_type(desc.element)
     value = low.reg(view.value, name)
     if len(desc.shape) == 1:
-        store_line(low, _line_address(low, op.opview.tdesc), desc.in_slm, caches_of(op.opview, True), value)
+        store_line(low, _line_address(low, tdesc), desc.in_slm, caches_of(view, True), value)
         return
     rows, columns = desc.shape[-2:]
     message = BlockShape(bit_width(desc.element), 1, columns, rows)
@@ -234,7 +233,7 @@ def store_nd(low: Lowering, op: ir.Operation) -> None:
         **_surface(low, block, desc),
         src0=low.emit.raw(_padded(low, value, message, name)),
         sfid="ugm",
-        caches=caches_of(op.opview, True),
+        caches=caches_of(view, True),
         block=message,
     )
 
@@ -256,13 +255,14 @@ def _padded(low: Lowering, at: Reg, message: BlockShape, name: str) -> Reg:
 @pattern("xegpu.prefetch_nd")
 def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
     """A load without a destination."""
-    low.require_vc(op)
-    desc, block = TensorDesc.of(op.opview.tdesc), _block(low, op.opview.tdesc)
+    view = low.require_vc(op)
+    tdesc = view.tdesc
+    desc, block = TensorDesc.of(tdesc), _block(low, tdesc)
     if desc.in_slm:
         return
     if len(desc.shape) == 1:
         size = desc.shape[0] * desc.attr.array_length * bit_width(desc.element) // 8
-        prefetch_line(low, _line_address(low, op.opview.tdesc), caches_of(op.opview) or "ca.ca", size)
+        prefetch_line(low, _line_address(low, tdesc), caches_of(view) or "ca.ca", size)
         return
     rows, columns = desc.shape[-2:]
     low.emit.emit(
@@ -270,6 +270,6 @@ def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
         dst=Raw(None),
         **_surface(low, block, desc),
         sfid="ugm",
-        caches=caches_of(op.opview) or "ca.ca",
+        caches=caches_of(view) or "ca.ca",
         block=BlockShape(bit_width(desc.element), desc.attr.array_length, columns, rows),
     )

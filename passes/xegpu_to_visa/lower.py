@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from functools import lru_cache
 from typing import Any, overload
 
 from mlir import ir
@@ -114,7 +114,10 @@ class Lowering(PatternDriver):
             dialects = ", ".join(sorted({name.partition(".")[0] for name in pattern}))
             self.fail("cannot be lowered to vISA", f"kernels can contain supported ops of {dialects}")
         try:
-            with self.emit.scope() if len(op.regions) else nullcontext():
+            if len(op.regions):
+                with self.emit.scope():
+                    found(self, op)
+            else:
                 found(self, op)
         except ValueError as e:
             self.fail(f"cannot be lowered to vISA: {e}")
@@ -129,10 +132,12 @@ class Lowering(PatternDriver):
             self._last = location, position_of(location)
         return self._last[1]
 
-    def require_vc(self, op: ir.Operation) -> None:
-        """Report an error for an op in SIMT mode."""
-        if op.opview.mode != Mode.VC:
+    def require_vc(self, op: ir.Operation) -> Any:
+        """The view of an op, which must not be in SIMT mode."""
+        view = op.opview
+        if view.mode != Mode.VC:
             self.fail("in SIMT mode cannot be lowered to vISA", "add 'mode = vc', or run xegpu-simt-to-vc first")
+        return view
 
     def value(self, value: ir.Value) -> Value:
         """The registers, constant or handle of an SSA value. A splat is copied to registers for all elements."""
@@ -252,6 +257,7 @@ class Lowering(PatternDriver):
         return self.emit.apply("mov", name, numbers.count, numbers)
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def index(value: int, count: int = 1) -> Const:
         """A constant index."""
         return const(value, index_type((value, value)), count)

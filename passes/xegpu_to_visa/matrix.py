@@ -22,14 +22,14 @@ from xegpu_py.visa.program import Instruction
 @pattern("xegpu.dpas", "xegpu.dpas_mx")
 def dpas(low: Lowering, op: ir.Operation) -> None:
     """One dpas or bdpas."""
-    low.require_vc(op)
-    view, emit, scaled = op.opview, low.emit, op.name == "xegpu.dpas_mx"
-    (m, n), d_element = shape_and_element(view.result.type)
-    w, a = (precision_of(shape_and_element(v.type)[1]) for v in (view.rhs, view.lhs))
+    view, emit, scaled = low.require_vc(op), low.emit, op.name == "xegpu.dpas_mx"
+    left, right = view.lhs, view.rhs
+    (m, n), d_element = shape_and_element(op.results[0].type)
+    w, a = (precision_of(shape_and_element(v.type)[1]) for v in (right, left))
     # Operands of dpas have d or df; those of bdpas have bf, hf, or ud for shorter elements.
     operand = (w if w in ("bf", "hf") else "ud") if scaled else "df" if w == "df" else "d"
     name = register_type(d_element)
-    lhs, rhs = (emit.as_type(_aligned(low, _packed(low, v)), operand) for v in (view.lhs, view.rhs))
+    lhs, rhs = (emit.as_type(_aligned(low, _packed(low, v)), operand) for v in (left, right))
     acc = _accumulator(low, view.acc)
     result = emit.whole(name, m * n)
     if acc is not None and acc.first == 0 and acc.var.alias is None and acc.var.count != result.var.count:

@@ -32,8 +32,7 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
 @pattern("xegpu.create_tdesc")
 def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     """Each lane's address: the base plus an offset in elements."""
-    low.require_vc(op)
-    view = op.opview
+    view = low.require_vc(op)
     desc = TensorDesc.of(view.tdesc)
     source = low.value(view.source)
     base = source

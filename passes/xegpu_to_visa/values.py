@@ -26,7 +26,7 @@ def clamp(bounds: Bounds) -> Bounds:
     return low, high
 
 
-class Reg(Struct, frozen=True, eq=False):
+class Reg(Struct, frozen=True, eq=False, gc=False):
     """Contiguous numbers in registers, in row-major order.
 
     Attributes:
@@ -66,7 +66,7 @@ class Reg(Struct, frozen=True, eq=False):
         return self.var.format
 
 
-class Const(Struct, frozen=True):
+class Const(Struct, frozen=True, gc=False):
     """A compile-time constant, repeated `count` times.
 
     Attributes:
@@ -105,7 +105,7 @@ def bounds_of(numbers: Numbers) -> Bounds:
     return (-(1 << fmt.bits - 1), (1 << fmt.bits - 1) - 1) if fmt.kind == "s" else (0, (1 << fmt.bits) - 1)
 
 
-class Mask(Struct, frozen=True):
+class Mask(Struct, frozen=True, gc=False):
     """Truth values, one bit each: a scalar i1 or a vector of them.
 
     Attributes:
@@ -121,14 +121,14 @@ MASK_LANES = 16
 """Truth values per predicate of a mask."""
 
 
-class KnownMask(Struct, frozen=True):
+class KnownMask(Struct, frozen=True, gc=False):
     """Truth values that are the same compile-time constant."""
 
     value: bool
     count: int = 1
 
 
-class Block(Struct, frozen=True):
+class Block(Struct, frozen=True, gc=False):
     """A descriptor of an n-dimensional block (`xegpu.create_nd_tdesc`).
 
     Attributes:
@@ -149,13 +149,13 @@ class Block(Struct, frozen=True):
     offsets: tuple[Numbers, ...]
 
 
-class Lanes(Struct, frozen=True):
+class Lanes(Struct, frozen=True, gc=False):
     """A descriptor of scattered elements (`xegpu.create_tdesc`): each lane's address, uq or for SLM ud."""
 
     addresses: Reg
 
 
-class Memory(Struct, frozen=True):
+class Memory(Struct, frozen=True, gc=False):
     """A memref.
 
     Attributes:
@@ -175,7 +175,7 @@ class Memory(Struct, frozen=True):
     slm: bool = False
 
 
-class NamedBarrier(Struct, frozen=True):
+class NamedBarrier(Struct, frozen=True, gc=False):
     """A named barrier: its number and the number of its threads, ub."""
 
     id: Numbers
@@ -187,14 +187,14 @@ def is_handle(type_text: str) -> bool:
     return type_text.startswith(("!xegpu.", "memref<"))
 
 
-class Splat(Struct, frozen=True):
+class Splat(Struct, frozen=True, gc=False):
     """A number in registers that is each of the `count` elements of a vector."""
 
     number: Reg
     count: int
 
 
-class Undefined(Struct, frozen=True):
+class Undefined(Struct, frozen=True, gc=False):
     """An undefined descriptor, memref or barrier: `ub.poison`."""
 
 

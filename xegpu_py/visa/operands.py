@@ -177,14 +177,14 @@ class Destination(Struct, frozen=True, dict=True):
         return _elements(self.stride, 1, 0, exec_size)[1:]
 
 
-class Raw(Struct, frozen=True):
+class Raw(Struct, frozen=True, gc=False):
     """A whole variable from a byte offset on: `V.64`. A `var` of None is the null operand `%null.0`."""
 
     var: Any
     offset: int = 0
 
 
-class Vector(Struct, frozen=True):
+class Vector(Struct, frozen=True, gc=False):
     """Consecutive elements from `V(row,col)` on, such as src2 of dpas."""
 
     var: Any
@@ -192,7 +192,7 @@ class Vector(Struct, frozen=True):
     col: int = 0
 
 
-class Immediate(Struct, frozen=True):
+class Immediate(Struct, frozen=True, gc=False):
     """A constant: its bit pattern, and vISA's name of its type."""
 
     bits: int
@@ -205,7 +205,7 @@ class Immediate(Struct, frozen=True):
         return TYPES[self.type]
 
 
-class Address(Struct, frozen=True):
+class Address(Struct, frozen=True, gc=False):
     """Addresses of a message: those in a variable from a byte offset on, each plus a constant number of bytes."""
 
     var: Any
@@ -213,13 +213,13 @@ class Address(Struct, frozen=True):
     plus: int = 0
 
 
-class Flag(Struct, frozen=True):
+class Flag(Struct, frozen=True, gc=False):
     """A predicate as source or destination."""
 
     var: Any
 
 
-class Guard(Struct, frozen=True):
+class Guard(Struct, frozen=True, gc=False):
     """The predicate of an instruction.
 
     Attributes:

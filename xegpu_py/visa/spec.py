@@ -231,7 +231,7 @@ def payload_lanes(lanes: int, grf_bytes: int) -> int:
     return max(lanes, grf_bytes // 4)
 
 
-class DataShape(Struct, frozen=True):
+class DataShape(Struct, frozen=True, gc=False):
     """A message's data for each lane.
 
     Attributes:
@@ -263,7 +263,7 @@ class DataShape(Struct, frozen=True):
         return f"{self.size}{vector}{'t' if self.transpose else ''}"
 
 
-class BlockShape(Struct, frozen=True):
+class BlockShape(Struct, frozen=True, gc=False):
     """A 2D block message's data.
 
     Attributes:
