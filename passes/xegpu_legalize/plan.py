@@ -38,7 +38,7 @@ def bytes_of(value: ir.Value) -> int:
     return 4 if isinstance(element, ir.IndexType) else max(bits_of(element) // 8, 1)
 
 
-class Access(Struct):
+class Access(Struct, gc=False):
     """An access of memory in VC mode.
 
     Attributes:
@@ -123,10 +123,12 @@ class Plan(Struct):
 
     def split(self, value: ir.Value, dimension: int, positions: Iterable[int]) -> None:
         """Add these positions to the splits of a vector."""
-        shape, root = shape_of(value), self.vectors.find(value)
-        splits = self.splits.setdefault(root, [set() for _ in shape])
-        splits[dimension] |= {p for p in positions if 0 < p < shape[dimension]}
-        self._bounds.pop(root, None)
+        shape = shape_of(value)
+        found = {p for p in positions if 0 < p < shape[dimension]}
+        if found:
+            root = self.vectors.find(value)
+            self.splits.setdefault(root, [set() for _ in shape])[dimension] |= found
+            self._bounds.pop(root, None)
 
     def leave(self, root: ir.Value) -> None:
         """Remove all splits of the vectors of a class."""
