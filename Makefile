@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 TYPECHECK := build/typecheck
 LLVM21 := .venv-llvm21
 
-.PHONY: demo test test-llvm21 lint fuzz bench docs site clean
+.PHONY: demo test test-llvm21 sweep lint fuzz bench docs site clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -20,6 +20,10 @@ test-llvm21: $(LLVM21)/.installed
 	$(LLVM21)/bin/lit -s test/dialects test/passes test/visa test/run test/upstream
 	$(LLVM21)/bin/pytest -q -n auto test/unit/ir/test_bindings.py test/unit/test_tiles.py test/unit/test_examples.py \
 	    test/unit/language/test_kernel_suite.py test/unit/upstream --ignore=test/unit/upstream/test_xevm.py
+
+# The property tests alone, with all their examples: `make test` draws two fifths of them.
+sweep: $(VENV)/.installed
+	SWEEP=1 $(BIN)/pytest -q -n auto --dist worksteal -m hypothesis
 
 # mypy does not follow setuptools' package-dir mapping, so it gets the package as it is installed.
 lint: $(VENV)/.installed

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from random import Random
 from typing import Any
 
@@ -211,6 +211,7 @@ IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
 """Cells that no program reaches: rows and elements, and why."""
 
 
+@cache
 def impossible(row: str, element: str) -> str | None:
     """Why no program reaches a cell; None if one does."""
     return next((why for pattern, fits, why in IMPOSSIBLE if re.match(pattern, row) and fits(element)), None)

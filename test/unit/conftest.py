@@ -3,6 +3,7 @@
 import gc
 import os
 
+from effort import examples
 from hypothesis import settings
 
 from xegpu_py.engines.jit import engine
@@ -13,7 +14,7 @@ engine.QUICK_THREADS = 0
 # As the tools do: looking for cycles among many objects that live on takes an eighth of the time.
 gc.set_threshold(100_000)
 # A loaded machine may take any time for an example.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=examples(100))
 settings.load_profile("untimed")
 
 

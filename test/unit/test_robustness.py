@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xegpu_py.dialects import visa
@@ -105,7 +106,7 @@ def test_corpus_is_valid() -> None:
         assert check(text), text
 
 
-@settings(max_examples=2500, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(2500), suppress_health_check=list(HealthCheck))
 @given(mutants(TOKENS, WORDS))
 def test_mutants(text: str) -> None:
     check(text)
@@ -145,7 +146,7 @@ def test_assembly_corpus_is_valid() -> None:
         assert check_assembly(text), text
 
 
-@settings(max_examples=2500, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(2500), suppress_health_check=list(HealthCheck))
 @given(mutants(ASSEMBLY_TOKENS, ASSEMBLY_WORDS))
 def test_assembly_mutants(text: str) -> None:
     check_assembly(text)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -215,7 +216,7 @@ def result(text: str, count: int, seed: int, separate: bool, **options: object) 
     return out
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 1 << 32), st.booleans())
 def test_placement_changes_nothing(seed: int, diverges: bool) -> None:
     generator = Generator(random.Random(seed), diverges)
@@ -295,7 +296,7 @@ class Recorder:
             self.ran_by[row].append(index)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 1 << 32))
 def test_pressure_is_no_less_than_what_lives(seed: int) -> None:
     generator = Generator(random.Random(seed), False)
@@ -321,7 +322,7 @@ def test_pressure_is_no_less_than_what_lives(seed: int) -> None:
     assert 0 <= allocation.peak < len(program.instructions)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 1 << 32), st.booleans())
 def test_places_are_legal(seed: int, diverges: bool) -> None:
     program = Kernel.from_assembly(Generator(random.Random(seed), diverges).text()).program
@@ -342,7 +343,7 @@ def check_places(program: Program, allocation: Allocation) -> None:
         assert at % {"GRF": 64, "GRFx2": 128, "qword": 8, "dword": 4}[var.align] == 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 1 << 32), st.booleans())
 def test_each_variable_has_the_first_place_that_is_free(seed: int, diverges: bool) -> None:
     program = Kernel.from_assembly(Generator(random.Random(seed), diverges).text()).program

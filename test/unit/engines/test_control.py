@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,7 +61,7 @@ def test_loops_of_threads(with_goto: bool, longest: int, monkeypatch: pytest.Mon
     assert done.executed[-1] == 35
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(
     statements(3),
     st.sampled_from(sorted(SIZES)),

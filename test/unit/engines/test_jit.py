@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -105,7 +106,7 @@ def test_instructions_compiled_quickly(name: str, monkeypatch: pytest.MonkeyPatc
     compare(instructions, machine.state(THREADS, rng), machine)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.integers(0, 2**32), st.sampled_from(["any", "dg2", "pvcxt"]))
 # LLVM 22 lost lanes of a predicate here, which it kept in a mask register.
 @example(1003965, "pvcxt")

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -182,14 +183,14 @@ def test_random_programs_in_native_code(seed: int, interpreted: list[str]) -> No
     assert said == (run(statements) if interpreted else "")
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(st.integers(0, 1 << 32))
 def test_random_programs(seed: int) -> None:
     statements = random_statements(random.Random(seed), ("load", "store"))
     assert bool(run(statements)) == races(statements)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 1 << 32))
 def test_nothing_is_found_where_nothing_is(seed: int) -> None:
     """Atomics order more than barriers do, so that pairs are looked for among those that these leave."""

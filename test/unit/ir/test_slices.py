@@ -1,6 +1,7 @@
 """Slices of vectors keep their elements when upstream's passes fold them."""
 
 import numpy as np
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlir import ir
@@ -155,7 +156,7 @@ def results(module):
     return Run(given).block(block)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(programs())
 def test_folding_slices_changes_no_element(program):
     module = xegpu_py.parse(program)

@@ -1,6 +1,7 @@
 """Numbers as exact rationals, from nothing but the definition of binary floating-point formats."""
 
 from fractions import Fraction
+from functools import lru_cache
 from math import inf, nan
 
 FORMATS = {
@@ -16,6 +17,7 @@ FORMATS = {
 }
 
 
+@lru_cache(maxsize=1 << 17)
 def value(bits: int, name: str) -> Fraction | float:
     """The number of a bit pattern; -0.0 for negative zero."""
     exponent_bits, mantissa_bits, infinities = FORMATS[name]

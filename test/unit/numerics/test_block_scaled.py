@@ -7,6 +7,7 @@ from math import inf, isfinite, isnan, nan
 import ml_dtypes
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,7 +74,7 @@ def check(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model) -> None
     assert patterns.ravel().tolist() == expected(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_bits(data):
     W, A = data.draw(st.sampled_from(PAIRS))

@@ -5,6 +5,7 @@ from math import inf, isinf, isnan
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -170,7 +171,7 @@ def array(data: bytes) -> np.ndarray:
     return np.frombuffer(data, np.uint8)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     W=st.sampled_from(INTEGERS),
     A=st.sampled_from(INTEGERS),
@@ -200,7 +201,7 @@ FLOATS = [("bf", "bf"), ("hf", "hf"), ("tf32", "tf32"), ("bf8", "bf8"), ("bf8", 
 TYPES = {"bf": ["f", "bf"], "hf": ["f", "hf"], "df": ["df"]}
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(
     pair=st.sampled_from([*FLOATS, ("df", "df")]),
     SD=st.sampled_from([1, 2, 4, 8]),

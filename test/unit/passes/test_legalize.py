@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,7 +96,7 @@ def loads(draw):
     return element, kind, rows, columns, array, place
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(loads())
 def test_loads_of_any_block(case):
     element, kind, rows, columns, array, place = case
@@ -109,7 +110,7 @@ def test_loads_of_any_block(case):
     np.testing.assert_array_equal(out.view("u1"), np.ascontiguousarray(expected).reshape(-1).view("u1"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(ELEMENTS), st.integers(1, 70), st.integers(1, 24), st.integers(0, 12), st.integers(0, 12))
 def test_stores_of_any_block(element, rows, dwords, row, column):
     size = np.dtype(DTYPES[element]).itemsize

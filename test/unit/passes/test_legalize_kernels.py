@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xegpu_py.dialects import visa
@@ -37,7 +38,7 @@ def test_rows_of_softmax_fit_the_registers():
     assert func.attributes["visa.pressure"].value <= 128
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(loads(), st.sampled_from(["pvc", "pvcxt", "any"]))
 def test_what_the_target_accepts_lowers(case, target):
     """Loads that xegpu-verify-target lets pass need no legalization, and vISA's own rules accept them."""
@@ -65,7 +66,7 @@ GATHERS = st.tuples(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(GATHERS, st.integers(0, 2**32 - 1))
 def test_gathers_and_scatters_of_any_lanes(case, bits):
     element, lanes, chunk, target, moved = case

@@ -1,6 +1,7 @@
 """Changes of layout within a subgroup: every lane gets its elements with the fewest possible shuffles."""
 
 import numpy as np
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xegpu_py.passes.vector_distribute.moves import MOST_ROUNDS, moves, planned
@@ -31,7 +32,7 @@ def least(have, want):
     return max(given.max(), got.max())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 1 << 30), st.sampled_from([8, 16, 32]), st.integers(1, 9))
 def test_any_permutation_takes_no_more_rounds_than_it_must(seed, lanes, registers):
     rng = np.random.default_rng(seed)
@@ -41,7 +42,7 @@ def test_any_permutation_takes_no_more_rounds_than_it_must(seed, lanes, register
     assert how.rounds == least(have, want)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 1 << 30), st.integers(1, 6))
 def test_copies_are_asked_for_evenly(seed, registers):
     """Lanes of both halves hold the same, and want any of it."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ SHAPES = [((16, 1, 1), True), ((48, 1, 1), False), ((16, 3, 1), True), ((8, 4, 1
 GROUPS = 3
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.integers(0, 1 << 32), st.sampled_from(SHAPES), st.sampled_from([8, 16, 32]))
 def test_random_programs(seed: int, shape: tuple[tuple[int, int, int], bool], lanes: int) -> None:
     (width, height, depth), known = shape

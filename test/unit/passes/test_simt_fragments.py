@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,7 +48,7 @@ def loads(draw):
     return (element, pack, layout, tuple(data), shape, kind) if fits else None
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(loads())
 def test_loaded_fragments(load):
     if load is None or (load[5] == "transpose" and load[4][0] > 8):

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from effort import examples
 from engines.structured import SIZES, kernel, lanes_of, statements, thread_number
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,7 +53,7 @@ def memory_after(program: Program, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return out, scratch
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.integers(0, 2**32), st.booleans(), st.integers(1, 60), st.sets(st.sampled_from(OPTIONS), max_size=3))
 def test_random_kernels(seed: int, lanes_part: bool, length: int, left_out: set[str]) -> None:
     program = Mixture(random.Random(seed), lanes_part=lanes_part).program(length)
@@ -62,7 +63,7 @@ def test_random_kernels(seed: int, lanes_part: bool, length: int, left_out: set[
         np.testing.assert_array_equal(before, after)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(statements(3), st.sampled_from(sorted(SIZES)), st.integers(0, 1000))
 def test_structured_programs(program: list[object], size: str, seed: int) -> None:
     body, declarations, values = lanes_of(program, size, 4, seed)

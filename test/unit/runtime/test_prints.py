@@ -6,6 +6,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -180,7 +181,7 @@ FLAGS = st.sets(st.sampled_from("-+ 0")).map("".join)
 LIBC = ctypes.CDLL(None)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(FLAGS, st.integers(0, 12), st.sampled_from("diuxXofFeEgG"), st.data())
 def test_formats_are_those_of_c(flags, width, kind, data):
     is_float = kind in "fFeEgG"

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ def read(text: str) -> list[Program]:
     return assembly.read(Source(text, "k.visaasm"))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(names=st.lists(st.sampled_from(STRAIGHT), min_size=1, max_size=40), seed=st.integers(0, 1 << 32))
 def test_what_is_written_reads_as_the_same_program(names: list[str], seed: int) -> None:
     program = random_program(names, random.Random(seed), TARGETS["pvcxt"])

@@ -4,6 +4,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -73,7 +74,7 @@ def test_what_is_absent_is_refused(target: Target, name: str) -> None:
 
 @needs_finalizer
 @pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
-@settings(max_examples=110)
+@settings(max_examples=examples(110))
 @given(data=st.data())
 def test_random_programs_are_accepted(target: Target, data: st.DataObject) -> None:
     names = [n for n in STRAIGHT if has(target, n)]

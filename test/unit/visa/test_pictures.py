@@ -7,6 +7,7 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown import ROOT, runs
@@ -86,7 +87,7 @@ pairs = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     pair=pairs,
     SD=st.sampled_from([1, 2, 4, 8]),
