@@ -8,7 +8,8 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn, TextIO
 
@@ -147,6 +148,28 @@ class Parser(argparse.ArgumentParser):
         except OSError as e:
             self.error(f"cannot open input file '{path}': {e.strerror}")
         return decode_utf8(data, "<stdin>" if path == "-" else path)
+
+    def kernel_arguments(self, words: Sequence[str]) -> list[Any]:
+        """A kernel's arguments, as the command line gives them."""
+        from xegpu_py.runtime.arguments import parse_argument
+
+        try:
+            return [parse_argument(word) for word in words]
+        except OSError as e:
+            self.error(f"cannot open '{e.filename}': {e.strerror}")
+        except ValueError as e:
+            self.error(str(e))
+
+    @contextmanager
+    def errors_of(self, source: Source) -> Iterator[None]:
+        """Errors in working on a source are the tool's; diagnostics are of that source unless they name another."""
+        try:
+            yield
+        except DiagnosticError as e:
+            e.sources = e.sources or [source]
+            raise
+        except (TypeError, ValueError) as e:
+            self.error(str(e))
 
     def write(self, path: str, text: str) -> None:
         """Write a file atomically, or for `-` to standard output, with colours at a terminal."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from xegpu_py.tools import driver
 
 from xegpu_py.bisection import bisect
 from xegpu_py.ir.context import Context
-from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import parse_source
-from xegpu_py.runtime.arguments import FORMS, parse_argument
+from xegpu_py.runtime.arguments import FORMS
 
 
 def argument_parser() -> driver.Parser:
@@ -43,8 +41,8 @@ def run(argv: Sequence[str]) -> int:
     parser = argument_parser()
     args = parser.parse_intermixed_args(parser.normalized(argv))
     source = parser.read(args.file)
-    try:
-        arguments: list[Any] = [parse_argument(a) for a in args.args]
+    arguments = parser.kernel_arguments(args.args)
+    with parser.errors_of(source):
         found = bisect(
             parse_source(source, context=Context()),
             args.kernel,
@@ -60,13 +58,6 @@ def run(argv: Sequence[str]) -> int:
             pipeline=args.pipeline,
             ulps=args.ulps,
         )
-    except DiagnosticError as e:
-        e.sources = e.sources or [source]
-        raise
-    except OSError as e:
-        parser.error(f"cannot open '{e.filename}': {e.strerror}")
-    except (TypeError, ValueError) as e:
-        parser.error(str(e))
     print(found.report())
     return 0 if found.step is None else 1
 

@@ -13,13 +13,12 @@ from xegpu_py.tools import driver
 
 from xegpu_py.compiled import compile as compile_kernel
 from xegpu_py.ir.context import Context
-from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.source import Source
 from xegpu_py.kernel import CHECKS, Kernel, choose
 from xegpu_py.programs.process import Job
 from xegpu_py.programs.process import run as run_job
 from xegpu_py.programs.program import read
-from xegpu_py.runtime.arguments import FORMS, parse_argument
+from xegpu_py.runtime.arguments import FORMS
 from xegpu_py.runtime.launch import ENGINES, Grid, Statistics
 from xegpu_py.runtime.trace import Tracer, statistics_table, summary
 from xegpu_py.visa import assembly
@@ -193,14 +192,9 @@ def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace
             parser.error(f"{name} is for kernels; with --entry the host code launches them")
     if _ASSEMBLY.match(source.text):
         parser.error("vISA assembly has no host code for --entry to run")
-    try:
+    with parser.errors_of(source):
         printed = {"trace": args.trace, "statistics": args.stats, "remarks": args.remarks}
         results = run_job(Job(source, args.imported, args.entry, options=_options(args), seed=args.seed, **printed))
-    except DiagnosticError as e:
-        e.sources = e.sources or [source]
-        raise
-    except (TypeError, ValueError) as e:
-        parser.error(str(e))
     return int(results[0]) & 0xFF if results and isinstance(results[0], np.integer) else 0
 
 
@@ -221,13 +215,8 @@ def run(argv: Sequence[str]) -> int:
     args.grid = args.grid or (1,)
     if args.engine == REFERENCE and _ASSEMBLY.match(source.text):
         parser.error("--engine=reference evaluates MLIR; vISA assembly is run by --engine=interpreter")
-    try:
-        arguments: list[Any] = [parse_argument(a) for a in args.args]
-    except OSError as e:
-        parser.error(f"cannot open '{e.filename}': {e.strerror}")
-    except ValueError as e:
-        parser.error(str(e))
-    try:
+    arguments = parser.kernel_arguments(args.args)
+    with parser.errors_of(source):
         kernel, launch, names = _kernel(source, args, arguments)
         if not args.block:
             default = getattr(launch, "block", (1,))
@@ -243,11 +232,6 @@ def run(argv: Sequence[str]) -> int:
         start = time.perf_counter()
         done = launch(*arguments, grid=args.grid, block=args.block)
         seconds = time.perf_counter() - start
-    except DiagnosticError as e:
-        e.sources = e.sources or [source]
-        raise
-    except (TypeError, ValueError) as e:
-        parser.error(str(e))
     if kernel and done and sys.stderr.isatty():
         print(summary(kernel.program, done, kernel.launcher.engine, seconds), file=sys.stderr)
     for name in args.shown:

@@ -116,7 +116,7 @@ def check_descriptor_memref(op: Any, desc: TensorDesc) -> ir.MemRefType:
     return check_memref(op, "descriptor", desc.element, scope == MemoryScope.SLM, f"memory_scope = {scope.value}")
 
 
-def check_kind(op: Any, element: str) -> None:
+def _check_kind(op: Any, element: str) -> None:
     """Check that an atomic update has integers or floats, as its kind requires."""
     kind: str = op.kind.name
     wants_float = kind.endswith("f")
@@ -125,7 +125,15 @@ def check_kind(op: Any, element: str) -> None:
         op.fail(f"'{kind}' requires {wanted} elements, but got {element}")
 
 
-def check_expected(op: Any) -> None:
+def check_update(op: Any, element: str) -> None:
+    """Check that an atomic update's kind fits the elements, and that all its values have one type."""
+    if op.result.type != op.value.type:
+        op.fail(f"result must have the value's type {op.value.type}, but got {op.result.type}")
+    _check_expected(op)
+    _check_kind(op, element)
+
+
+def _check_expected(op: Any) -> None:
     """Check that the expected value of a compare and swap has the type of the written value."""
     if op.expected is None:
         return

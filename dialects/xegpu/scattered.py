@@ -6,11 +6,10 @@ from mlir import ir
 from xegpu_py.dialects.xegpu.checks import (
     Address,
     check_descriptor_memref,
-    check_expected,
-    check_kind,
     check_mask,
     check_same_desc,
     check_scope,
+    check_update,
     check_value,
     descriptor_of,
 )
@@ -175,10 +174,7 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw", interfaces=(Scatt
         desc = descriptor_of(self, scattered=True)
         check_mask(self, desc.lanes)
         check_value(self, "value", [scattered_value_shape(desc)], desc.element, "one value for each element accessed")
-        if self.result.type != self.value.type:
-            self.fail(f"result must have the value's type {self.value.type}, but got {self.result.type}")
-        check_expected(self)
-        check_kind(self, desc.element)
+        check_update(self, desc.element)
         against = {"maxs": "u", "mins": "u", "maxu": "s", "minu": "s"}.get(self.kind.name)
         if against and signedness(desc.element) == against:
             self.fail(f"'{self.kind.name}' does not match the signedness of {desc.element}")

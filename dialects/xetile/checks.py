@@ -9,7 +9,6 @@ from xegpu_py.dialects.xetile.types import Tile, WgMap
 from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of, vector_text
 from xegpu_py.ir.codecs import AttributeCodec
 from xegpu_py.ir.constraints import Emitter
-from xegpu_py.ir.operation import ParsedOp
 
 
 class NumberCodec(AttributeCodec):
@@ -58,12 +57,6 @@ def check_access(op: Any, *, scattered: bool, instead: str) -> None:
     if "read" in op.effects:
         check_padding(op, tile.element)
     check_value(op, "value", [tile.shape], tile.element, "this is the tile's shape and element type")
-
-
-def loaded(parsed: ParsedOp) -> dict[str, str]:
-    """The type of the loaded vector."""
-    tile = Tile.decode(parsed.type_of("tile"))
-    return {"value": vector_text(tile.shape, tile.element)}
 
 
 def check_mask(op: Any, shape: Sequence[int]) -> None:

@@ -1,16 +1,16 @@
 """Ops on scattered tiles, whose elements have addresses of their own."""
 
-from xegpu_py.dialects.xegpu.checks import check_expected, check_kind, check_value
+from xegpu_py.dialects.xegpu.checks import check_update, check_value
 from xegpu_py.dialects.xegpu.interfaces import Hinted
-from xegpu_py.dialects.xetile.checks import check_access, check_mask, loaded
+from xegpu_py.dialects.xetile.checks import check_access, check_mask
 from xegpu_py.dialects.xetile.interfaces import TileLoad, TileStore
-from xegpu_py.dialects.xetile.tiles import Padding
+from xegpu_py.dialects.xetile.tiles import LoadTileOp, Padding
 from xegpu_py.dialects.xetile.types import Tile, XeTile
 
 from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.constraints import MaskVector, Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result
-from xegpu_py.ir.operation import Operation, ParsedOp
+from xegpu_py.ir.operation import Operation
 
 
 class LoadOp(Operation, dialect=XeTile, name="load", interfaces=(TileLoad, Hinted)):
@@ -27,9 +27,7 @@ class LoadOp(Operation, dialect=XeTile, name="load", interfaces=(TileLoad, Hinte
     def verify_op(self) -> None:
         check_access(self, scattered=True, instead="load_tile")
 
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return loaded(parsed)
+    infer = LoadTileOp.infer
 
 
 class StoreOp(Operation, dialect=XeTile, name="store", interfaces=(TileStore, Hinted)):
@@ -78,7 +76,4 @@ class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw", interfaces=(Tile
         if self.mask is not None and not tile.scattered:
             self.fail("accepts a mask only for a scattered tile")
         check_value(self, "value", [tile.shape], tile.element, "one value for each element of the tile")
-        if self.result.type != self.value.type:
-            self.fail(f"result must have the value's type {self.value.type}, but got {self.result.type}")
-        check_expected(self)
-        check_kind(self, tile.element)
+        check_update(self, tile.element)

@@ -5,7 +5,7 @@ from typing import Annotated
 from mlir import ir
 from xegpu_py.dialects.xegpu.checks import Address, check_hints, check_memref
 from xegpu_py.dialects.xegpu.interfaces import Hinted
-from xegpu_py.dialects.xetile.checks import NumberCodec, check_access, loaded
+from xegpu_py.dialects.xetile.checks import NumberCodec, check_access
 from xegpu_py.dialects.xetile.interfaces import TileAccess, TileLoad, TileStore
 from xegpu_py.dialects.xetile.types import SHARED, Tile, XeTile
 
@@ -143,7 +143,8 @@ class LoadTileOp(Operation, dialect=XeTile, name="load_tile", interfaces=(TileLo
 
     @classmethod
     def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return loaded(parsed)
+        tile = Tile.decode(parsed.type_of("tile"))
+        return {"value": vector_text(tile.shape, tile.element)}
 
 
 class StoreTileOp(Operation, dialect=XeTile, name="store_tile", interfaces=(TileStore, Hinted)):
