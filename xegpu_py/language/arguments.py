@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -54,13 +54,15 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class ScalarType:
-    """The type of a number that is passed to a kernel at run time.
+    """The type of a number.
 
     Attributes:
         dtype: its type.
+        number: the number, if a kernel is compiled for it; else it is passed at run time.
     """
 
     dtype: DType
+    number: int | None = None
 
     @property
     def mlir(self) -> str:
@@ -74,7 +76,7 @@ class ScalarType:
         return given
 
     def __str__(self) -> str:
-        return str(self.dtype)
+        return str(self.dtype if self.number is None else self.number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +112,11 @@ def identity(value: Any) -> Any:
 
 
 ArgumentType = ArrayType | ScalarType | Known
+
+
+def is_passed(kind: ArgumentType) -> TypeGuard[ArrayType | ScalarType]:
+    """Whether an argument is passed to the kernel at run time."""
+    return isinstance(kind, ArrayType) or (isinstance(kind, ScalarType) and kind.number is None)
 
 
 def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimits | None, kernel: str) -> ArgumentType:
@@ -155,9 +162,8 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
                 raise OverflowError(f"argument '{parameter.name}': {given} does not fit {dtype}")
             return ScalarType(dtype)
         if isinstance(given, (int, np.integer)):
-            if given == 1:
-                return Known(1)
-            return ScalarType(types.int32 if types.int32.holds(given) else types.int64)
+            # A stride that is known to be 1 makes tiles of adjacent elements.
+            return ScalarType(types.int32 if types.int32.holds(given) else types.int64, 1 if given == 1 else None)
         return ScalarType(types.of_scalar(given))
     if callable(given):
         return Known(given)

@@ -183,7 +183,7 @@ class Array:
         if len(shape) != len(strides):
             raise ValueError(f"an array of {len(shape)} dimensions needs as many strides, not {len(strides)}")
         return self._recast(
-            *([n if isinstance(n, int) else value_of(n).to(types.index) for n in of] for of in (shape, strides))
+            *([n if isinstance(n, int) else _known_or_index(value_of(n)) for n in of] for of in (shape, strides))
         )
 
     def _recast(self, extents: list[int | Value], strides: list[int | Value]) -> Array:
@@ -232,6 +232,14 @@ class Array:
     def __repr__(self) -> str:
         shown = ", ".join(str(n) if isinstance(n, int) else "?" for n in self.shape)
         return f"<array of {self.dtype}[{shown}]>"
+
+
+def _known_or_index(n: Value) -> int | Value:
+    """An extent or stride: an integer if it is a constant, else a value of type index."""
+    owner = n.ir.owner
+    if not isinstance(owner, mlir.Block) and owner.operation.name == "arith.constant" and n.dtype.is_integer:
+        return mlir.IntegerAttr(owner.operation.attributes["value"]).value
+    return n.to(types.index)
 
 
 def _runtime_strides(array: mlir.Value) -> Sequence[mlir.Value]:

@@ -34,6 +34,7 @@ from xegpu_py.language.arguments import (
     ScalarType,
     argument_type,
     as_argument,
+    is_passed,
     is_reversed,
 )
 from xegpu_py.language.arrays import Array
@@ -125,7 +126,12 @@ def _warn_of_pressure(kernel: CompiledKernel) -> None:
 
 def _given(arguments: Mapping[str, ArgumentType], values: Iterable[mlir.Value]) -> dict[str, Any]:
     """The arguments of the Python function, for the SSA values of the kernel's arguments."""
-    given: dict[str, Any] = {name: kind.value for name, kind in arguments.items() if isinstance(kind, Known)}
+    given: dict[str, Any] = {}
+    for name, kind in arguments.items():
+        if isinstance(kind, Known):
+            given[name] = kind.value
+        elif isinstance(kind, ScalarType) and kind.number is not None:
+            given[name] = Value.constant(kind.dtype, kind.number)
     for (name, kind), value in zip(_passed(arguments).items(), values):
         given[name] = (Array if isinstance(kind, ArrayType) else Value)(value, kind.dtype)
     return given
@@ -133,7 +139,7 @@ def _given(arguments: Mapping[str, ArgumentType], values: Iterable[mlir.Value]) 
 
 def _passed(arguments: Mapping[str, ArgumentType]) -> dict[str, ArrayType | ScalarType]:
     """The arguments that are passed at run time."""
-    return {name: kind for name, kind in arguments.items() if not isinstance(kind, Known)}
+    return {name: kind for name, kind in arguments.items() if is_passed(kind)}
 
 
 def is_eager(engine: Any) -> bool:
@@ -396,7 +402,7 @@ class Kernel:
         if version is None or not version.uses.is_same():
             # The kernel is new, or something that it refers to has changed.
             version = self.versions[key] = TileKernel(self._function, kinds, self._options)
-        passed = [values[name] for name, kind in kinds.items() if not isinstance(kind, Known)]
+        passed = [values[name] for name, kind in kinds.items() if is_passed(kind)]
         return version, passed, values
 
     def bound(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:

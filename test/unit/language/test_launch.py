@@ -102,6 +102,27 @@ def test_grids_are_functions_of_the_arguments():
     np.testing.assert_array_equal(y, x * 3)
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "jit", "reference", "eager"])
+@pytest.mark.parametrize("n", [1, 2, 3, -1])
+def test_arguments_of_1_have_the_type_of_others(engine, n):
+    """A kernel is compiled for 1, since strides often are; a Python 1 would take the type of the other operand."""
+
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y, n):
+        lanes = xl.arange(0, 16)
+        xl.store(Y + lanes, (xl.load(X + lanes) + n).to(xl.int64))
+        xl.store(Y + 16 + lanes, (n << 31).to(xl.int64) + lanes)
+        xl.store(Y + 32 + lanes, ((n + 0) >> 1).to(xl.int64) + lanes * n.to(xl.int64))
+        xl.store(Y + 48 + lanes, (n * 2147483647 + n) + lanes)
+
+    y = np.zeros(64, np.int64)
+    kernel(np.full(16, 127, np.int8), y, n)
+    lanes, wide = np.arange(16, dtype=np.int32), -(2**31) if n % 2 else 0
+    found = [127 + n + lanes * 0, wide + np.arange(16)]
+    found += [(n >> 1) + lanes * n, wide + np.arange(16)]
+    assert y.tolist() == np.concatenate(found).tolist()
+
+
 def test_versions_say_what_was_chosen():
     @xegpu_py.jit
     def copy(X, Y, n, BLOCK: Constexpr):
