@@ -49,6 +49,17 @@ def descriptor(w: Widener, op: ir.Operation) -> None:
     w.erase(op)
 
 
+@pattern("arith.select")
+def select(w: Widener, op: ir.Operation) -> None:
+    """A descriptor that is selected has no map, as those it is selected from."""
+    if is_desc(op.results[0]):
+        made = create(op.name, [unmapped(op.results[0].type)], [w.uniform(v) for v in op.operands])
+        w.held[op.results[0]] = Held(made.results[0])
+        w.erase(op)
+    else:
+        w.no_pattern(op)
+
+
 @pattern("xegpu.load_nd")
 def load_nd(w: Widener, op: ir.Operation) -> None:
     """Load the whole block; the map gives the placement of each lane's fragment."""
@@ -99,6 +110,12 @@ def dpas(w: Widener, op: ir.Operation) -> None:
     known = w.placements.of(view.rhs)
     columns = known[0].shape[1] if known else lanes
     rows, depth = sizes[2] // columns, sizes[1] // columns
+    if sizes != [rows * depth, depth * columns, rows * columns] or depth % factor:
+        shapes = ", ".join(str(v.type) for v in (view.lhs, view.rhs, view.result))
+        w.fail(
+            f"has fragments of {shapes} in a work item, which are no matrices of {columns} columns in {lanes} lanes",
+            "a work item has MxK, KxN and MxN elements, divided by the lanes; whole matrices need 'mode = vc'",
+        )
     rhs_shape = (depth // factor, columns, factor) if factor > 1 else (depth, columns)
     lhs = _placement(w, view.lhs, "lhs", (rows, depth))
     rhs = _placement(w, view.rhs, "rhs", rhs_shape)

@@ -37,6 +37,9 @@ def infer(func: ir.Operation) -> None:
         for value in (*op.results, *(a for block in blocks_in(op) for a in block.arguments)):
             if is_tile(value) or is_vector(value):
                 _settle(op, value, layouts.get(value))
+    kind = ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value)
+    given = [a.type for a in func.regions[0].blocks[0].arguments]
+    func.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(given, kind.results))
 
 
 def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:

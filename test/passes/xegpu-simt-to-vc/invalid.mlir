@@ -185,3 +185,14 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @k {
+  gpu.func @whole_matrices(%a: vector<8x16xf16>, %b: vector<16x16xf16>) kernel {
+    // expected-error @below {{'xegpu.dpas' op has fragments of vector<8x16xf16>, vector<16x16xf16>, vector<8x16xf32> in a work item, which are no matrices of 16 columns in 16 lanes}}
+    // expected-note @below {{a work item has MxK, KxN and MxN elements, divided by the lanes; whole matrices need 'mode = vc'}}
+    %d = xegpu.dpas %a, %b : vector<8x16xf16>, vector<16x16xf16> -> vector<8x16xf32>
+    gpu.return
+  }
+}

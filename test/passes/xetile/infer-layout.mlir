@@ -188,3 +188,12 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// A function's type has the maps of its arguments.
+// CHECK-LABEL: func.func @argument
+// CHECK-SAME: %{{.*}}: !xetile.tile<64x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [32, 16]>>>
+func.func @argument(%v: vector<64x32xf32>, %t: !xetile.tile<64x32xf32>) {
+  %w = arith.addf %v, %v {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [32, 16]>} : vector<64x32xf32>
+  xetile.store_tile %w, %t : vector<64x32xf32>, !xetile.tile<64x32xf32>
+  return
+}
