@@ -320,28 +320,33 @@ def from_integer(forms: Forms, op: ir.Operation) -> None:
     value, element = op.operands[0], _format(op.results[0])
     if bits_of(element_of(op.results[0])) == 8:
         held = _saturated(op, value)
-    elif element == "bf16" and _format(value) == "i32":
-        held = _with_sticky_bit(op, value)
+    elif element == "bf16" and _format(value) in ("i32", "i64"):
+        held = _rounded_to_odd(op, value)
     else:
         return
     single = build.like(op, [_in(op.results[0].type, "f32")], [held]).results[0]
     forms.replace(op, converted(single, element))
 
 
-def _with_sticky_bit(op: ir.Operation, value: ir.Value) -> ir.Value:
-    """Integers of 32 bits for conversion by way of f32; the bits that f32 would lose are combined into a sticky bit."""
-    kind = value.type
-    one, none, low = (build.constant(kind, n) for n in (256, 0, 255))
-    lost = build.compare("ne", build.binary("andi", value, low), none)
-    kept = build.binary("andi", value, -256)
-    sticky = build.binary("ori", kept, build.select(lost, one, none))
-    limit = build.constant(kind, 1 << 24)
-    if op.name == "arith.sitofp":
-        above, below = build.compare("sge", value, limit), build.compare("sle", value, build.constant(kind, -(1 << 24)))
-        large = build.binary("ori", above, below)
-    else:
-        large = build.compare("uge", value, limit)
-    return build.select(large, sticky, value)
+def _rounded_to_odd(op: ir.Operation, value: ir.Value) -> ir.Value:
+    """Integers for conversion by way of f32, which holds the results; bits that it would lose become a sticky bit."""
+    kind, most, given = value.type, 24, value
+    bits = bits_of(element_of(kind))
+    while most < bits:
+        # Of numbers from 2^24, 2^38 and 2^52 on, at least 11 bits remain, 3 more than bf16 has, and at most 24.
+        following = min(most + 14, bits)
+        dropped = following - 24
+        lost = build.compare("ne", build.binary("andi", given, (1 << dropped) - 1), build.constant(kind, 0))
+        one, none = build.constant(kind, 1 << dropped), build.constant(kind, 0)
+        sticky = build.binary("ori", build.binary("andi", given, -(1 << dropped)), build.select(lost, one, none))
+        limit = build.constant(kind, 1 << most)
+        if op.name == "arith.sitofp":
+            below = build.compare("sle", given, build.constant(kind, -(1 << most)))
+            large = build.binary("ori", build.compare("sge", given, limit), below)
+        else:
+            large = build.compare("uge", given, limit)
+        value, most = build.select(large, sticky, value), following
+    return value
 
 
 def _saturated(op: ir.Operation, value: ir.Value) -> ir.Value:

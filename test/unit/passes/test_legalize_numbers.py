@@ -134,15 +134,18 @@ def test_truncation_rounds_once(kind, source):
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize(("kind", "target"), [("i32", "pvcxt"), ("i64", "pvcxt"), ("i64", "dg2")])
 @pytest.mark.parametrize("name", ["sitofp", "uitofp"])
-def test_integers_to_bf16_round_once(name):
-    rng = np.random.default_rng(5)
-    at = rng.integers(8, 23, 8192)
+def test_integers_to_bf16_round_once(kind, target, name):
+    """Numbers half-way between two results, and those near them."""
+    rng, bits = np.random.default_rng(5), int(kind[1:])
+    at = rng.integers(8, bits - 9, 8192)
     numbers = ((rng.integers(128, 256, 8192) * 2 + 1) << (at - 1)) + rng.integers(-1, 2, 8192)
-    numbers = np.where(rng.integers(0, 2, 8192), numbers, -numbers).astype(np.int32)
-    body = f"%r = arith.{name} %a0 : vector<{LANES}xi32> to vector<{LANES}xbf16>"
-    found = apply(body, [numbers], ["i32"], "bf16").view("u2")
-    meant = numbers if name == "sitofp" else numbers.view("u4")
+    numbers += rng.integers(-1, 2, 8192) << (at * rng.random(8192) / 2).astype(np.int64)
+    numbers = np.where(rng.integers(0, 2, 8192), numbers, -numbers).astype(f"i{bits // 8}")
+    body = f"%r = arith.{name} %a0 : vector<{LANES}x{kind}> to vector<{LANES}xbf16>"
+    found = apply(body, [numbers], [kind], "bf16", target).view("u2")
+    meant = numbers if name == "sitofp" else numbers.view(f"u{bits // 8}")
     np.testing.assert_array_equal(found, [nearest(Fraction(int(n)), "bf") for n in meant])
 
 
