@@ -12,6 +12,7 @@ from mlir import ir
 
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
+from xegpu_py.ir.passes import Step, run_upstream
 from xegpu_py.ir.verifier import kernels, walk
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.narrow import PackedArrays, packed_shape
@@ -70,7 +71,8 @@ def run(
     """
     if model not in MODELS:
         raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {model!r}")
-    func = kernel_of(module, kernel)
+    # An op of a copy does not keep the copy.
+    func, _whole = _without_affine(kernel_of(module, kernel))
     memory = Memory("global memory", BASE)
     size = {"grid": extent(grid, "grid"), "block": extent(block, "block")}
     for what, given in size.items():
@@ -100,6 +102,21 @@ def run(
         raise
     finally:
         held.write_back()
+
+
+def _without_affine(func: ir.Operation) -> tuple[ir.Operation, ir.Operation]:
+    """The kernel and its module, or copies in which MLIR has lowered ops of `affine`, by which they are defined."""
+    module = func
+    while module.parent is not None:
+        module = module.parent
+    if not any(op.name.startswith("affine.") for op in walk(func)):
+        return func, module
+    number = kernels(module).index(func)
+    with func.context:
+        copy = module.clone().operation
+        lowered = kernels(copy)[number]
+        run_upstream(Step("lower-affine"), lowered)
+    return lowered, copy
 
 
 def types_of(func: ir.Operation) -> tuple[ir.Type, ...]:

@@ -137,6 +137,10 @@ def _cases():
     walked = np.arange(30, dtype=np.float32).reshape(6, 5)
     ends = np.array([0.5 + walked[::2, 1:].sum(), walked[::2, 1:].max()])
     made["parallel_loops"] = Case([walked, zeros(walked.shape), np.int64(5)], zeros(2), ends)
+    numbers = np.arange(32, dtype=np.float32).reshape(4, 8)
+    swapped = numbers + np.tile([1.0, -1.0], 4)
+    swapped[:2, 1::2] = 0
+    made["affine_loops"] = Case([numbers, np.int64(2)], zeros(numbers.shape), swapped)
     block = normal(8, 32, dtype=np.float16)
     made["call"] = Case([block], zeros((8, 32), "f2"), 2 * block)
     return made | _gemm_cases()
