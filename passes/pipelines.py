@@ -77,8 +77,9 @@ class XeGPUToVisaPipeline(Pipeline):
           --int-range-optimizations --canonicalize='top-down=false' --cse --xegpu-dce
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
-    `max-bytes`, `max-index` and `max-grid` are those of xegpu-strength-reduce and xegpu-to-visa, `unaligned` is that of
-    xegpu-legalize. `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name is lowered.
+    `max-bytes`, `max-index` and `max-grid` are those of xegpu-strength-reduce and xegpu-to-visa, `unaligned` and
+    `max-bytes` are those of xegpu-legalize. `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of
+    that name is lowered.
     """
 
     target: str = ""
@@ -98,7 +99,7 @@ class XeGPUToVisaPipeline(Pipeline):
             *(step(name, kernel=self.kernel) for name in _ABOVE),
             _CLEAN,
             step("xegpu-strength-reduce", **common, **limits),
-            step("xegpu-legalize", unaligned=self.unaligned, **common),
+            step("xegpu-legalize", unaligned=self.unaligned, max_bytes=self.max_bytes, **common),
             f"int-range-optimizations,{_CLEAN}",
             step("xegpu-to-visa", **common, **limits),
             *([step("visa-optimize", grf=self.grf)] if self.optimize else []),

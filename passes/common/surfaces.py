@@ -12,6 +12,7 @@ from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.divisors import divisor, power_of_two
 from xegpu_py.passes.common.values import constant_of, defining_op
 
+from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import strides_of
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.diagnostics import emit_error
@@ -97,8 +98,8 @@ def _is_unit(memref: ir.Value) -> bool:
     if op is None:
         argument = ir.BlockArgument(memref)
         func = argument.owner.owner
-        is_kernel = func is not None and func.operation.name == "gpu.func"
-        return is_kernel and argument.arg_number in unaligned_arguments(func.operation, UNIT_STRIDES)
+        of_kernel = func is not None and func.operation.name == "gpu.func"
+        return of_kernel and argument.arg_number in unaligned_arguments(func.operation, UNIT_STRIDES)
     if op.name not in ("memref.cast", "memref.subview") or ir.MemRefType(op.operands[0].type).rank != kind.rank:
         return False
     return (op.name == "memref.cast" or list(op.attributes["static_strides"])[-1] == 1) and _is_unit(op.operands[0])
@@ -113,7 +114,11 @@ def stride_problem(tensor: Tensor) -> str | None:
 
 
 def surface_problem(
-    view: Any, target: Target, unaligned: Sequence[int] | None = (), tensor: Tensor | None = None
+    view: Any,
+    target: Target,
+    unaligned: Sequence[int] | None = (),
+    tensor: Tensor | None = None,
+    most_bytes: int = 0,
 ) -> str | None:
     """The reason why block messages cannot address the tensor of an `xegpu.create_nd_tdesc`; None if they can.
 
@@ -122,6 +127,7 @@ def surface_problem(
     Args:
         unaligned: numbers of the arguments whose unknown alignment is not assumed; None for all memory.
         tensor: the known properties of the tensor, if the caller has them.
+        most_bytes: the greatest span of an array that is an argument; 0 for no limit.
     """
     desc = TensorDesc.of(view.tdesc)
     found = tensor or tensor_of(view)
@@ -144,8 +150,19 @@ def surface_problem(
     if problem is None and marked and None in in_bytes:
         return "is not known to have the alignment that 2D block messages require"
     if problem is None and unaligned is not None and marked and found.extents[-2] is None:
+        by_pitch = pitch is not None and most_bytes // (pitch * size) < target.block2d.most_extent
+        if most_bytes and by_pitch and _is_matrix_argument(view):
+            return None
         return f"is not known to have at most {target.block2d.most_extent} rows, which 2D block messages require"
     return problem
+
+
+def _is_matrix_argument(view: Any) -> bool:
+    """Whether the tensor of an `xegpu.create_nd_tdesc` is a matrix that is an argument of a kernel."""
+    func = view.source.owner.owner if isinstance(view.source.owner, ir.Block) else None
+    of_kernel = func is not None and func.operation.name == "gpu.func" and is_kernel(func.operation)
+    kind = view.source.type
+    return of_kernel and isinstance(kind, ir.MemRefType) and kind.rank == 2 and not len(view.shape)
 
 
 def is_unaligned(view: Any, unaligned: Sequence[int] | None) -> bool:

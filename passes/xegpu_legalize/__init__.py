@@ -28,6 +28,7 @@ class XeGPULegalize(Pass):
     (`--remarks`) reports the number of messages. The same holds for blocks of tensors whose innermost stride is not
     known to be 1. Other unknown extents, strides and offsets are assumed to satisfy the rules of messages, except for
     the arguments in the kernel's attribute `xegpu.unaligned = array<i64: 0, 2>`; with `unaligned`, for no argument.
+    An array spans at most `max-bytes` bytes, which limits the rows of a matrix of known pitch; 0 means no limit.
 
         %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
         %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<64x16xf32> -> vector<64x16xf32>
@@ -47,6 +48,7 @@ class XeGPULegalize(Pass):
     unaligned: bool = False
     load_ahead: bool = False
     marked: bool = False
+    max_bytes: int = 0
 
     def run(self, op: ir.Operation) -> None:
         # Imported here to keep the start of the tools fast.
@@ -62,4 +64,4 @@ class XeGPULegalize(Pass):
                 continue
             if self.marked and not is_marked(func):
                 continue
-            split_function(func, ops, gpu, None if self.unaligned else (), self.load_ahead)
+            split_function(func, ops, gpu, None if self.unaligned else (), self.load_ahead, self.max_bytes)

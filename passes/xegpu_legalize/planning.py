@@ -331,6 +331,7 @@ def split_function(
     target: Target,
     unaligned: Sequence[int] | None = (),
     ahead: bool = False,
+    most_bytes: int = 0,
 ) -> None:
     """Split the ops of a function into those that one message or instruction of the target can do.
 
@@ -338,6 +339,7 @@ def split_function(
         ops: the function's ops.
         unaligned: numbers of the arguments whose unknown alignment is not assumed; None for all memory.
         ahead: whether loads are issued one iteration ahead.
+        most_bytes: the greatest span of an array that is an argument; 0 for no limit.
     """
     if len(func.regions[0].blocks) != 1:
         return
@@ -346,7 +348,7 @@ def split_function(
         ops = walk(func)
     if combine_subgroups_through_memory(ops):
         ops = walk(func)
-    surfaces = find_surfaces(func, ops, target, unaligned)
+    surfaces = find_surfaces(func, ops, target, unaligned, most_bytes)
     forms = Forms(target, surfaces)
     forms.run(ops)
     ops = walk(func)
@@ -354,7 +356,7 @@ def split_function(
     if joined:
         ops = walk(func)
     if joined or forms.replaced_loads:
-        surfaces = find_surfaces(func, ops, target, unaligned)
+        surfaces = find_surfaces(func, ops, target, unaligned, most_bytes)
     conversion = Legalization(make_plan(func, ops, target, surfaces, ahead))
     conversion.region(func.regions[0])
     conversion.finish()

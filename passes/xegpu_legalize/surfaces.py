@@ -124,13 +124,18 @@ def _sees(op: ir.Operation, value: ir.Value) -> bool:
 
 
 def find_surfaces(
-    func: ir.Operation, ops: Sequence[ir.Operation], target: Target, unaligned: Sequence[int] | None = ()
+    func: ir.Operation,
+    ops: Sequence[ir.Operation],
+    target: Target,
+    unaligned: Sequence[int] | None = (),
+    most_bytes: int = 0,
 ) -> Surfaces:
     """Find the classes of a function's block descriptors, and those that 2D block messages cannot address.
 
     Args:
         ops: the function's ops.
         unaligned: see `surface_problem`; the arguments in the kernel's `xegpu.unaligned` are added.
+        most_bytes: see `surface_problem`.
     """
     found = Surfaces(func)
     for op in ops:
@@ -149,7 +154,7 @@ def find_surfaces(
         moves.append((root, view, TensorDesc.of(result)))
         if name == "xegpu.create_nd_tdesc":
             found.creations.setdefault(root, []).append(op)
-            problem = surface_problem(view, target, marked)
+            problem = surface_problem(view, target, marked, most_bytes=most_bytes)
             if problem:
                 found.problems.setdefault(root, problem)
     # Without marked memory, all unknown columns are trusted.
