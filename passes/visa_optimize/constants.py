@@ -167,10 +167,12 @@ class Constants:
     def _without_effect(self, inst: Instruction) -> Instruction:
         """The move that replaces an integer operation whose result is one of its operands, or zero."""
         source, other = inst.values.get("src0"), inst.values.get("src1")
-        if not isinstance(source, Region) or not isinstance(other, Immediate) or inst.saturate or source.modifier:
+        if not isinstance(source, Region) or not isinstance(other, Immediate) or source.modifier:
             return inst
         dst = inst["dst"]
         if isinstance(dst, Flag) or any(TYPES[t].is_float for t in (source.var.type, other.type, dst.var.type)):
+            return inst
+        if inst.saturate and not source.var.type == other.type == dst.var.type:
             return inst
         spec, constant = INSTRUCTIONS[inst.name], converted(other, dst.var.format)
         if constant == 0 and spec.zero:

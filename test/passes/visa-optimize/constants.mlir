@@ -60,25 +60,31 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // x + 0 is folded for integers, but not for floats: -0 + +0 is +0, and a NaN times one is another NaN.
+  // x + 0 is folded for integers, but not for floats: -0 + +0 is +0, and a NaN times one is another NaN. Saturation keeps
+  // a number of the result's type, but not one of another type.
   // CHECK-LABEL: gpu.func @identities
   // CHECK-NEXT: %a = visa.decl
   // CHECK: visa.lsc_load
   // CHECK-NEXT: visa.mul (M1_NM, 16) %x(0,0)<1> %x(0,0)<1;1,0> 0x3f800000:f
   // CHECK-NEXT: visa.add (M1_NM, 16) %x(0,0)<1> %x(0,0)<1;1,0> 0x0:f
+  // CHECK-NEXT: visa.add.sat (M1_NM, 16) %n(0,0)<1> %u(0,0)<1;1,0> 0x0:d
   // CHECK-NEXT: visa.lsc_store
   gpu.func @identities() kernel {
     %a = visa.decl "a", uq x 1, align = qword
     %x = visa.decl "x", f x 16, align = GRF
     %n = visa.decl "n", d x 16, align = GRF, alias = %x
+    %u = visa.decl "u", ud x 16, align = GRF, alias = %x
     visa.input %a, offset = 64, size = 8
     visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32x16t flat[%a[0]]:a64
     visa.add (M1_NM, 16) %n(0,0)<1> %n(0,0)<1;1,0> 0:d
+    visa.add.sat (M1_NM, 16) %n(0,0)<1> %n(0,0)<1;1,0> 0:d
+    visa.mul.sat (M1_NM, 16) %n(0,0)<1> %n(0,0)<1;1,0> 1:d
     visa.mul (M1_NM, 16) %n(0,0)<1> %n(0,0)<1;1,0> 1:d
     visa.or (M1_NM, 16) %n(0,0)<1> %n(0,0)<1;1,0> 0:d
     visa.shl (M1_NM, 16) %n(0,0)<1> %n(0,0)<1;1,0> 0:d
     visa.mul (M1_NM, 16) %x(0,0)<1> %x(0,0)<1;1,0> 1.0:f
     visa.add (M1_NM, 16) %x(0,0)<1> %x(0,0)<1;1,0> 0.0:f
+    visa.add.sat (M1_NM, 16) %n(0,0)<1> %u(0,0)<1;1,0> 0:d
     visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %x[0]:d32x16t
     visa.ret (M1, 1)
     gpu.return
