@@ -172,17 +172,18 @@ class Emitter(Struct):
         """The addresses of lanes at the start of a register, with registers for `padded` lanes after it.
 
         A message reads whole registers. The finalizer does not align its operand, and crashes if registers beyond the
-        last one would be read.
+        last one would be read. One address needs no space after it: it shares its register with other variables.
         """
         here = Reg(addresses.var, addresses.first, lanes)
         if self.is_aligned(here) and (here.first + padded) * here.format.bytes <= here.var.bytes:
             return here
-        count = max(padded, self.target.grf_bytes // here.format.bytes)
 
         def copied() -> Reg:
-            return self.apply("mov", here.type, lanes, here, into=Reg(self.variable(here.type, count), 0, lanes))
+            var = Variable(f"v{len(self.variables)}", here.type, padded, "GRF")
+            self._declare(var)
+            return self.apply("mov", here.type, lanes, here, into=Reg(var, 0, lanes))
 
-        return self.once(("payload", here, count), copied, (here,))
+        return self.once(("payload", here, padded), copied, (here,))
 
     @contextmanager
     def scope(self, is_branch: bool = False) -> Iterator[None]:

@@ -39,7 +39,8 @@ def address_of(low: Lowering, mem: Memory, indices: Iterable[ir.Value]) -> tuple
 
 
 def _shape_of(size: int) -> DataShape:
-    return DataShape({1: "d8c32", 2: "d16c32", 4: "d32", 8: "d64"}[size])
+    """One element. A message that is not transposed also reads registers for the addresses of the other lanes."""
+    return DataShape({1: "d8c32", 2: "d16c32", 4: "d32", 8: "d64"}[size], transpose=size >= 4)
 
 
 @pattern("memref.load")
