@@ -1,4 +1,4 @@
-"""`vector-lower-contract`: contractions, outer products, scans, and accesses that compress, in terms of simpler ops."""
+"""`vector-lower-contract`: contractions, outer products, scans, masks and compressing accesses become simpler ops."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from mlir import ir
 from xegpu_py.passes.common import builders as build
+from xegpu_py.passes.common.control_flow import masked_op, yielded
 from xegpu_py.passes.common.kernels import chosen_kernels
 from xegpu_py.passes.common.ops import replace_op
-from xegpu_py.passes.common.values import element_of, shape_of
+from xegpu_py.passes.common.transfers import Transfer
+from xegpu_py.passes.common.values import attributes_of, element_of, integers, shape_of
 
 from xegpu_py.ir.combining import CombiningKind
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
 
@@ -31,6 +34,7 @@ class VectorLowerContract(Pass):
     vector.contract becomes one step for each index of its reduced dimensions, in row-major order. vector.outerproduct
     has no reduced dimensions and becomes one step. Floats are added by fma, with one rounding for each product;
     operands narrower than the accumulator are extended before. Products that a vector.mask leaves out are not added.
+    Transfers and gathers under a vector.mask take it as an operand, and reductions combine the identity in its place.
 
         %c = vector.contract {... matmul ...} %a, %b, %z : vector<8x2xf32>, vector<2x16xf32> into vector<8x16xf32>
 
@@ -184,8 +188,39 @@ def _expand(op: ir.Operation) -> tuple[ir.Value]:
     return (build.make("vector.gather", op.results[0].type, memref, *indices, _places(mask), mask, otherwise),)
 
 
+def _unmasked(op: ir.Operation) -> tuple[ir.Value, ...]:
+    """The op below a vector.mask, as one that takes the mask as an operand, or combines only what the mask selects."""
+    mask, *passed = op.operands
+    inner = masked_op(op)
+    if inner is None:
+        found = yielded(op.regions[0].blocks[0])
+    elif inner.name in ("vector.transfer_read", "vector.transfer_write"):
+        sizes = [*integers(inner.attributes["operandSegmentSizes"])[:-1], 1]
+        attributes = {**attributes_of(inner), "operandSegmentSizes": ir.DenseI32ArrayAttr.get(sizes)}
+        kinds = [r.type for r in inner.results]
+        found = list(ir.Operation.create(inner.name, kinds, [*inner.operands, mask], attributes).results)
+    elif inner.name == "vector.gather":
+        *operands, own, otherwise = inner.operands
+        both = build.make("arith.andi", mask.type, own, mask)
+        found = list(build.like(inner, [inner.results[0].type], [*operands, both, otherwise]).results)
+    else:
+        # A reduction: contractions and outer products are lowered before, and no other op can be masked.
+        source, *rest = inner.operands
+        identity = build.constant(source.type, CombiningKind.of(inner).identity(element_of(source)))
+        chosen = build.select(mask, source, identity)
+        found = list(build.like(inner, [inner.results[0].type], [chosen, *rest]).results)
+    if passed:
+        is_read = inner is not None and inner.name == "vector.transfer_read"
+        order = Transfer(inner).mask_dims if is_read else []
+        if shape_of(found[0]) != shape_of(mask) or order != sorted(order):
+            emit_error(op, "cannot be lowered because the mask does not have the dimensions of the pass-through value")
+        found = [build.select(mask, found[0], passed[0])]
+    return tuple(found)
+
+
 _REWRITES: dict[str, Callable[[ir.Operation], tuple[ir.Value, ...]]] = {
     "vector.scan": _scan,
     "vector.compressstore": _compress,
     "vector.expandload": _expand,
+    "vector.mask": _unmasked,
 }

@@ -29,6 +29,12 @@ def yielded(block: ir.Block) -> list[ir.Value]:
     return list(terminator(block).operands)
 
 
+def masked_op(op: ir.Operation) -> ir.Operation | None:
+    """The op inside a `vector.mask`; None if it is empty."""
+    inner = [o.operation for o in op.regions[0].blocks[0] if o.operation.name != "vector.yield"]
+    return inner[0] if inner else None
+
+
 def successor_operands(op: ir.Operation) -> list[tuple[ir.Block, range]]:
     """For each successor of a terminator of `cf`, the numbers of the operands that become its arguments."""
     successors = list(op.successors)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.passes.common.builders import constant, like, make, select
-from xegpu_py.passes.common.control_flow import yielded
-from xegpu_py.passes.common.layouts.relations import masked_op, masked_over
+from xegpu_py.passes.common.control_flow import masked_op, yielded
+from xegpu_py.passes.common.layouts.relations import masked_over
 from xegpu_py.passes.common.values import element_of
 from xegpu_py.passes.vector_distribute.accesses import transfer
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern

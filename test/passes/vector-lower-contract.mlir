@@ -91,4 +91,31 @@ gpu.module @k {
     vector.store %t, %B[%c0] : memref<16xf32>, vector<16xf32>
     gpu.return
   }
+
+  // Ops under a mask take it as an operand, or combine the identity.
+  // CHECK-LABEL: gpu.func @other_masked
+  // CHECK-SAME: %[[A:[a-z0-9]+]]: memref<16xf32>, %[[M:[a-z0-9]+]]: vector<16xi1>, %[[OWN:[a-z0-9]+]]: vector<16xi1>, %[[P:[a-z0-9]+]]:
+  // CHECK-DAG: %[[ZEROS:.+]] = arith.constant dense<-0.000000e+00> : vector<16xf32>
+  // CHECK: %[[X:.+]] = vector.transfer_read %[[A]][%{{.+}}], %{{.+}}, %[[M]] {in_bounds = [true]}
+  // CHECK: %[[READ:.+]] = arith.select %[[M]], %[[X]], %[[P]] : vector<16xi1>, vector<16xf32>
+  // CHECK: %[[BOTH:.+]] = arith.andi %[[OWN]], %[[M]] : vector<16xi1>
+  // CHECK: %[[GATHERED:.+]] = vector.gather %[[A]][%{{.+}}] [%{{.+}}], %[[BOTH]], %[[READ]]
+  // CHECK: %[[CHOSEN:.+]] = arith.select %[[M]], %[[GATHERED]], %[[ZEROS]] : vector<16xi1>, vector<16xf32>
+  // CHECK: vector.reduction <add>, %[[CHOSEN]] : vector<16xf32> into f32
+  // CHECK: vector.transfer_write %[[GATHERED]], %[[A]][%{{.+}}], %[[M]] {in_bounds = [true]}
+  // CHECK-NOT: vector.mask
+  gpu.func @other_masked(
+      %A: memref<16xf32>, %m: vector<16xi1>, %own: vector<16xi1>, %p: vector<16xf32>, %at: vector<16xindex>) kernel {
+    %c0 = arith.constant 0 : index
+    %z = arith.constant 0.0 : f32
+    %x = vector.mask %m, %p { vector.transfer_read %A[%c0], %z {in_bounds = [true]} : memref<16xf32>, vector<16xf32> }
+      : vector<16xi1> -> vector<16xf32>
+    %y = vector.mask %m {
+      vector.gather %A[%c0] [%at], %own, %x : memref<16xf32>, vector<16xindex>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+    } : vector<16xi1> -> vector<16xf32>
+    %sum = vector.mask %m { vector.reduction <add>, %y : vector<16xf32> into f32 } : vector<16xi1> -> f32
+    memref.store %sum, %A[%c0] : memref<16xf32>
+    vector.mask %m { vector.transfer_write %y, %A[%c0] {in_bounds = [true]} : vector<16xf32>, memref<16xf32> } : vector<16xi1>
+    gpu.return
+  }
 }

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from mlir import ir
 from msgspec import Struct
+from xegpu_py.passes.common.control_flow import masked_op
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import integers, is_vector, shape_of
@@ -156,12 +157,6 @@ def _transfer(op: ir.Operation) -> list[Slot]:
     transfer = Transfer(op)
     slots = [_used(op, 0)] if transfer.padding is None else list(_made(op))
     return slots + ([_used(op, len(op.operands) - 1, transfer.mask_dims)] if transfer.mask else [])
-
-
-def masked_op(op: ir.Operation) -> ir.Operation | None:
-    """The op inside a `vector.mask`; None if it is empty."""
-    inner = [o.operation for o in op.regions[0].blocks[0] if o.operation.name != "vector.yield"]
-    return inner[0] if inner else None
 
 
 def masked_over(op: ir.Operation) -> tuple[int, ...] | None:
