@@ -41,7 +41,7 @@ Pattern = Callable[["Widener", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(
     __package__,
     {
-        "blocks": "xegpu",
+        "blocks": "xegpu arith.select",
         "control": "scf func",
         "lanes": "gpu cf",
         "memory": "memref vector builtin",

@@ -3,20 +3,30 @@
 import gc
 import os
 
+import pytest
 from effort import examples
 from hypothesis import settings
 
 from xegpu_py.engines.jit import engine
 
 os.environ["XEGPU_PY_CACHE"] = "off"
-# Most kernels of tests run few threads. Random programs, the tests of lit and those of quick code also run quick code.
-engine.QUICK_THREADS = 0
 # As the tools do: looking for cycles among many objects that live on takes an eighth of the time.
 gc.set_threshold(100_000)
 # A loaded machine may take any time for an example.
 settings.register_profile("untimed", deadline=None, max_examples=examples(100))
 settings.load_profile("untimed")
 
+OPTIMIZED = ("engines", "test_random_programs.py", "test_random_functions.py")
+"""Folders and files of tests for which all code is optimized. Elsewhere brief kernels of few threads run quick code."""
+
 
 def pytest_addoption(parser):
     parser.addoption("--save-screenshots", action="store_true", help="update docs/site/screenshots")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _optimization(request):
+    with pytest.MonkeyPatch.context() as patch:
+        if set(OPTIMIZED) & set(request.path.parts):
+            patch.setattr(engine, "QUICK_THREADS", 0)
+        yield

@@ -22,7 +22,7 @@ def test_worked_examples(tmp_path):
     path = f'\nconfig.environment["PYTHONPATH"] = {str(package.parent)!r}\n'
     (copy / "lit.cfg.py").write_text(configuration + path)
     (copy / "test/unit").mkdir(parents=True)
-    for file in ("test/forked_tools.py", "test/unit/conftest.py"):
+    for file in ("test/forked_tools.py", "test/unit/conftest.py", "test/unit/effort.py"):
         shutil.copy(ROOT / file, copy / file)
 
     # pytest's plugins take longer to load than these tests to run.
