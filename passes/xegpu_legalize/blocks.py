@@ -100,7 +100,7 @@ def load_nd(low: Legalization, op: ir.Operation) -> None:
         parts = [xegpu.load_nd(p, mode=view.mode, **hints_of(view)) for p in low.pieces[view.tdesc, layout]]
         low.divide(op, bounds, parts)
     else:
-        transform = low.plan.accesses[op].transform
+        transform = low.access(op).transform
         assert transform
         _load_blocks(low, op, desc, transform, layout)
 

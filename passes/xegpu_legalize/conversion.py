@@ -8,6 +8,7 @@ from typing import Any
 
 from mlir import ir
 from msgspec import Struct
+from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.interfaces import MemoryAccess
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index
@@ -16,7 +17,8 @@ from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import bits_of, defining_op, element_of, is_desc, is_elementwise, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Box
-from xegpu_py.passes.xegpu_legalize.plan import VIEWS, Plan
+from xegpu_py.passes.xegpu_legalize.layouts import access_of, layout_of
+from xegpu_py.passes.xegpu_legalize.plan import VIEWS, Access, Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, types_of
 from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
 
@@ -127,13 +129,24 @@ class Legalization(Conversion):
     def is_legal(self, op: ir.Operation) -> bool:
         if op.name == "ub.poison":
             return not is_desc(op.results[0])
-        return implements(op, MemoryAccess) and (op not in self.plan.accesses or self.plan.accesses[op].layout is None)
+        return implements(op, MemoryAccess) and self.access(op).layout is None
+
+    def access(self, op: ir.Operation) -> Access:
+        """The access of memory by an op."""
+        found = self.plan.accesses.get(op)
+        if found is None:
+            # Its operands were replaced, on which the hash of an ir.Operation depends, or it is in SIMT mode and stays.
+            found = access_of(op, self.plan.target)
+            if op.opview.mode == Mode.VC:
+                found.layout = layout_of(self.plan, found)
+            self.plan.accesses[op] = found
+        return found
 
     @property
     def layout(self) -> Layout:
         """The layout that the current access needs of its descriptor, which must be one that is split."""
         assert self._op is not None
-        layout = self.plan.accesses[self._op].layout
+        layout = self.access(self._op).layout
         assert layout is not None
         return layout
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mlir import ir
 from msgspec import Struct
-from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.dialects.xegpu.interfaces import BlockAccess
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.interfaces import BlockAccess, Prefetch
 from xegpu_py.passes.common.messages import atomic_message_of, block_problem, lanes_problem
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
@@ -89,6 +90,16 @@ def fitting_lanes(desc: TensorDesc, target: Target, name: str) -> int:
             return lanes
         lanes //= 2
     return lanes
+
+
+def access_of(op: ir.Operation, target: Target) -> Access:
+    """The access of memory by an op; its layout is not set."""
+    view: Any = op.opview
+    value = None if implements(op, Prefetch) else view.value
+    access = Access(op, view.tdesc, TensorDesc.of(view.tdesc), value, op.name == "xegpu.load_nd")
+    if access.loads and view.mode == Mode.VC:
+        access.transform, access.legal = blocks.load_form(view, target)
+    return access
 
 
 def layout_of(plan: Plan, access: Access) -> Layout | None:

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
-from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.interfaces import (
     BlockAccess,
     DescriptorMaker,
     DescriptorUpdate,
     MatrixProduct,
     MemoryAccess,
-    Prefetch,
 )
 from xegpu_py.passes.common.control_flow import carried
 from xegpu_py.passes.common.elements import check_elements
@@ -25,6 +24,7 @@ from xegpu_py.passes.xegpu_legalize.boxes import reshape_splits
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization
 from xegpu_py.passes.xegpu_legalize.forms import Forms, branch_among_descriptors, combine_subgroups_through_memory
 from xegpu_py.passes.xegpu_legalize.layouts import (
+    access_of,
     axes_of,
     is_one_message,
     lanes_of_message,
@@ -124,13 +124,10 @@ def _limit(plan: Plan, op: ir.Operation) -> None:
 def _limit_access(plan: Plan, op: ir.Operation) -> None:
     """Record an access of memory, and split the vector that it moves."""
     view: Any = op.opview
-    tdesc, prefetches = view.tdesc, implements(op, Prefetch)
-    value = None if prefetches else view.value
-    access = Access(op, tdesc, TensorDesc.of(tdesc), value, op.name == "xegpu.load_nd")
+    access = access_of(op, plan.target)
     if view.mode == Mode.VC:
         plan.accesses[op] = access
-        if access.loads:
-            access.transform, access.legal = blocks.load_form(view, plan.target)
+    value = access.value
     if value is None:
         return
     if not implements(op, BlockAccess):
