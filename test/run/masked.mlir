@@ -6,7 +6,8 @@
 // Ops under a `vector.mask`. Elements that the mask leaves out are those of the padding or the pass-through value.
 
 // ACCESSES: 2 =
-// ACCESSES-NEXT: {{\[ *0. *2. *4. *6. *7. *100. *100. *100. *0.}}
+// ACCESSES-NEXT: {{\[ *0. *2. *4. *6. *7. *100. *100. *100. *4. *-1. *-1. *-1. *0. *2.}}
+// ACCESSES-NEXT: {{ *4. *6. *8. *100. *100. *100.\]}}
 // REDUCTIONS: 2 =
 // REDUCTIONS-NEXT: {{\[10. *4. *15.\]}}
 gpu.module @m {
@@ -17,13 +18,18 @@ gpu.func @accesses(%a: memref<20xf32>, %n: index, %out: memref<20xf32>) kernel {
   %z = arith.constant -1.0 : f32
   %hundred = arith.constant dense<100.0> : vector<8xf32>
   %mask = vector.create_mask %n : vector<8xi1>
+  %all = vector.create_mask %c8 : vector<8xi1>
+  %c12 = arith.constant 12 : index
   %places = arith.constant dense<[0, 2, 4, 6, 8, 10, 12, 14]> : vector<8xindex>
   %some = vector.create_mask %c3 : vector<8xi1>
   %x = vector.mask %mask { vector.transfer_read %a[%c0], %z {in_bounds = [true]} : memref<20xf32>, vector<8xf32> } : vector<8xi1> -> vector<8xf32>
   %y = vector.mask %mask { vector.gather %a[%c0] [%places], %some, %x : memref<20xf32>, vector<8xindex>, vector<8xi1>, vector<8xf32> into vector<8xf32> } : vector<8xi1> -> vector<8xf32>
   %far = vector.mask %mask, %hundred { vector.transfer_read %a[%c3], %z {in_bounds = [true]} : memref<20xf32>, vector<8xf32> } : vector<8xi1> -> vector<8xf32>
+  %last = vector.extract_strided_slice %x {offsets = [4], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
   %r = arith.select %some, %y, %far : vector<8xi1>, vector<8xf32>
-  %all = vector.create_mask %c8 : vector<8xi1>
+  vector.store %last, %out[%c8] : memref<20xf32>, vector<4xf32>
+  %z8 = vector.mask %mask { vector.gather %a[%c0] [%places], %all, %far : memref<20xf32>, vector<8xindex>, vector<8xi1>, vector<8xf32> into vector<8xf32> } : vector<8xi1> -> vector<8xf32>
+  vector.store %z8, %out[%c12] : memref<20xf32>, vector<8xf32>
   vector.mask %all { vector.transfer_write %r, %out[%c0] {in_bounds = [true]} : vector<8xf32>, memref<20xf32> } : vector<8xi1>
   gpu.return
 }
