@@ -76,3 +76,34 @@ def test_without_a_library_who_asks_for_native_code_gets_an_error(hide: Callable
     with pytest.raises(RuntimeError, match="LLVM's library is neither beside the MLIR bindings nor inside them"):
         # Another program, because compiled code is kept.
         Kernel.from_assembly(KERNEL.replace("0x7", "0x8"), engine="jit")(np.zeros(16, np.int32))
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_an_error_of_code_generation_is_an_exception(level: int) -> None:
+    """LLVM ended the process. No architecture has registers for so many operands."""
+    count = 40
+    arguments = ", ".join(f"i64 %a{n}" for n in range(count))
+    call = f'%x = call i64 asm sideeffect "", "=r,{",".join(["r"] * count)}"({arguments})'
+    text = f"define i64 @f({arguments}) {{\n  {call}\n  ret i64 %x\n}}\n"
+    with pytest.raises(llvm.LLVMError, match="failed: inline assembly requires more registers than available"):
+        llvm.compiled(text, llvm.machine(), "verify", level)
+
+
+CRASHES = """define void @f() {
+  call void asm sideeffect "unknown", ""()
+  ret void
+}
+"""
+
+
+def test_a_crash_is_an_exception_with_the_message(capfd: pytest.CaptureFixture[str]) -> None:
+    """LLVM's parsers of assembly are not initialized."""
+    with pytest.raises(llvm.LLVMAbort, match="failed: LLVM ERROR: Inline asm not supported by this streamer"):
+        llvm.compiled(CRASHES, llvm.machine(), "verify", 0)
+    assert capfd.readouterr().err.count("Inline asm") == 1
+
+
+def test_a_crash_that_does_not_happen_again_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    once, compiled = [CRASHES], llvm._compiled
+    monkeypatch.setattr(llvm, "_compiled", lambda text, *options: compiled(once.pop() if once else text, *options))
+    assert llvm.compiled("define void @f() {\n  ret void\n}\n", llvm.machine(), "verify", 0)

@@ -37,6 +37,9 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "LLVMDisposeErrorMessage": (None, [_POINTER]),
     "LLVMContextCreate": (_POINTER, []),
     "LLVMContextDispose": (None, [_POINTER]),
+    "LLVMContextSetDiagnosticHandler": (None, [_POINTER] * 3),
+    "LLVMGetDiagInfoDescription": (_POINTER, [_POINTER]),
+    "LLVMGetDiagInfoSeverity": (_NUMBER, [_POINTER]),
     "LLVMCreateMemoryBufferWithMemoryRangeCopy": (_POINTER, [_TEXT, ctypes.c_size_t, _TEXT]),
     "LLVMDisposeMemoryBuffer": (None, [_POINTER]),
     "LLVMGetBufferStart": (_POINTER, [_POINTER]),
@@ -81,6 +84,16 @@ _CONTEXT_BYTES = 256
 """An upper bound of the size of an object of that class."""
 
 _MOST_ARGUMENTS = 5
+
+_ERROR = 0
+"""A value of `LLVMDiagnosticSeverity`."""
+
+_HANDLER = ctypes.CFUNCTYPE(None, _POINTER, _POINTER)
+
+_STANDARD_ERROR = 2
+"""Its file descriptor, to which LLVM writes."""
+
+_capture = threading.Lock()
 
 
 class LLVMError(Exception):
@@ -175,9 +188,9 @@ def available() -> bool:
     return True
 
 
-def _text(library: ctypes.CDLL, name: str) -> str:
+def _text(library: ctypes.CDLL, name: str, *arguments: int) -> str:
     """The string that a function returns."""
-    pointer = getattr(library, name)()
+    pointer = getattr(library, name)(*arguments)
     found = ctypes.string_at(pointer).decode()
     library.LLVMDisposeMessage(pointer)
     return found
@@ -266,7 +279,7 @@ class _Recovery:
                 if not _Recovery._calls:
                     self._disable()
         if not fine:
-            raise LLVMAbort(f"LLVM {machine().version} failed; its message is on standard error")
+            raise LLVMAbort(f"LLVM {machine().version} failed")
         return record[0]
 
 
@@ -277,8 +290,32 @@ def _recovering() -> Callable[..., int]:
     return _plain if None in methods else _Recovery(methods)
 
 
+@contextmanager
+def _captured() -> Iterator[Callable[[], str]]:
+    """Write what goes to standard error to a file; the result of the function is the text so far."""
+    # Imported only when LLVM has failed.
+    import tempfile
+
+    with _capture, tempfile.TemporaryFile() as file:
+        kept = os.dup(_STANDARD_ERROR)
+        os.dup2(file.fileno(), _STANDARD_ERROR)
+
+        def text() -> str:
+            file.seek(0)
+            return file.read().decode(errors="replace")
+
+        try:
+            yield text
+        finally:
+            os.dup2(kept, _STANDARD_ERROR)
+            os.close(kept)
+
+
 def compiled(text: str, target: Machine, passes: str, level: int, file: str = "object", recover: bool = True) -> bytes:
     """Compile a module of LLVM IR to object code or assembly, mostly without holding Python's global interpreter lock.
+
+    A compilation in which LLVM crashes is repeated once: some crashes depend on the addresses of LLVM's objects. The
+    second one tells what LLVM writes to standard error.
 
     Args:
         passes: the passes that run on the module, in the syntax of `opt -passes`.
@@ -290,6 +327,19 @@ def compiled(text: str, target: Machine, passes: str, level: int, file: str = "o
         LLVMError: if LLVM does not accept the module.
         LLVMAbort: if LLVM crashes.
     """
+    try:
+        return _compiled(text, target, passes, level, file, recover)
+    except LLVMAbort:
+        with _captured() as written:
+            try:
+                return _compiled(text, target, passes, level, file, recover)
+            except LLVMAbort as failure:
+                lines = [line.strip() for line in written().splitlines() if line.strip()]
+                raise LLVMAbort(": ".join([str(failure), *lines[:1]])) from None
+
+
+def _compiled(text: str, target: Machine, passes: str, level: int, file: str, recover: bool) -> bytes:
+    """As `compiled`, once."""
     library, data, message = _library(), text.encode(), _POINTER()
     call = _recovering() if recover else _plain
 
@@ -301,6 +351,15 @@ def compiled(text: str, target: Machine, passes: str, level: int, file: str = "o
     def check_error(error: int | None) -> None:
         _check(library, error)
 
+    errors: list[str] = []
+
+    def handle(info: int, _: None) -> None:
+        if library.LLVMGetDiagInfoSeverity(info) == _ERROR:
+            errors.append(_text(library, "LLVMGetDiagInfoDescription", info))
+
+    # Without a handler, LLVM ends the process at an error that is not one of the module's text.
+    handler = _HANDLER(handle)
+
     module, output, maker = _POINTER(), _POINTER(), target.target(level)
     with (
         _owned(library.LLVMContextCreate(), library.LLVMContextDispose) as context,
@@ -308,6 +367,7 @@ def compiled(text: str, target: Machine, passes: str, level: int, file: str = "o
         _owned(library.LLVMCreateTargetDataLayout(maker), library.LLVMDisposeTargetData) as layout,
         _owned(library.LLVMCreatePassBuilderOptions(), library.LLVMDisposePassBuilderOptions) as options,
     ):
+        library.LLVMContextSetDiagnosticHandler(context, handler, None)
         buffer = library.LLVMCreateMemoryBufferWithMemoryRangeCopy(data, len(data), b"kernel")
         check(library.LLVMParseIRInContext(context, buffer, ctypes.byref(module), ctypes.byref(message)))
         with _owned(module, library.LLVMDisposeModule):
@@ -318,6 +378,8 @@ def compiled(text: str, target: Machine, passes: str, level: int, file: str = "o
             emit, results = library.LLVMTargetMachineEmitToMemoryBuffer, map(ctypes.addressof, (message, output))
             check(call(emit, maker, module.value, FILES[file], *results) & 0xFFFFFFFF)
             with _owned(output, library.LLVMDisposeMemoryBuffer):
+                if errors:
+                    raise LLVMError(f"LLVM {machine().version} failed: {errors[0]}")
                 return ctypes.string_at(library.LLVMGetBufferStart(output), library.LLVMGetBufferSize(output))
 
 
