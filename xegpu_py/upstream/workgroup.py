@@ -349,11 +349,11 @@ class WorkgroupImport(VectorImport):
             tile = self.block(view, value, found.renamed(self.made), wg_map)
             if tile is not None:
                 return tile, None, True
-        return self.scattered_tile(view, value, offsets, wg_map), masked, False
+        return self.scattered_tile(view.source, value, offsets, wg_map), masked, False
 
-    def scattered_tile(self, view: Any, value: ir.Value, offsets: ir.Value, wg_map: WgMap | None) -> ir.Value:
-        """A tile whose elements have an offset each."""
-        source = long_address(view.source)
+    def scattered_tile(self, source: ir.Value, value: ir.Value, offsets: ir.Value, wg_map: WgMap | None) -> ir.Value:
+        """A tile whose elements, of the type of `value`, have an offset each."""
+        source = long_address(source)
         space = (
             SHARED if isinstance(source.type, ir.MemRefType) and is_slm(ir.MemRefType(source.type).memory_space) else 0
         )
@@ -368,7 +368,7 @@ class WorkgroupImport(VectorImport):
         starts = xetile.BroadcastOp(cast(view.offsets, (rows, 1)), (1,), result=kind).result
         step = cast(vector.step(vector_type((columns,), "index")), (1, columns))
         at = arith.addi(starts, xetile.BroadcastOp(step, (0,), result=kind).result)
-        return self.scattered_tile(view, value, at, None)
+        return self.scattered_tile(view.source, value, at, None)
 
     def chunk_mask(self, view: Any, value: ir.Value, mask: ir.Value) -> ir.Value:
         """The mask of each element of chunks."""
@@ -421,9 +421,10 @@ class WorkgroupImport(VectorImport):
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
         if view.offsets is None:
             refuse(view, "at workgroup level it takes offsets, and no scattered descriptor")
-        wg_map = None if self.has_products else self.even(view.offsets)
-        kind = Tile(shape_of(view.offsets), element_of(view.value), TileAttr(wg_map=wg_map, scattered=True))
-        tile = xetile.InitTileOp(view.tdesc, None, indices=view.offsets, tile=_type_of(kind)).tile
+        wg_map = None if self.has_products else self.map_for(view, view.value)
+        if wg_map is None and self.subgroups == 1:
+            wg_map = self.even(view.value)
+        tile = self.scattered_tile(view.tdesc, view.value, view.offsets, wg_map)
         mask = None if is_true(view.mask) else view.mask
         return [self.put(xetile.AtomicRmwOp(view.kind, view.value, tile, mask).result, view.result)]
 

@@ -119,3 +119,48 @@ def test_batches_need_neither_gathers_nor_shared_memory():
     assert (c == 1 + a.astype(np.float32) @ b.astype(np.float32)).all()
     assert "block2d" in k.asm
     assert not any(message in k.asm for message in ("lsc_load.", "lsc_store.", ".slm"))
+
+
+@pytest.mark.parametrize(
+    "shape, layout", [("32", "sg_layout = [2], sg_data = [16]"), ("8x32", "sg_layout = [2, 2], sg_data = [4, 16]")]
+)
+@pytest.mark.parametrize("space", ["", ", 3"])
+def test_atomic_updates(shape, layout, space):
+    """In global and in shared memory, with the layout of the values."""
+    layout = f"<{{layout = #xegpu.layout<{layout}>}}>"
+    count = int(np.prod([int(n) for n in shape.split("x")]))
+    i, i1, i32 = (f"vector<{shape}x{e}>" for e in ("index", "i1", "i32"))
+    line, here = f"memref<{count}xi32>", f"memref<{count}xi32{space}>"
+    text = f"""
+gpu.module @kernels {{
+  gpu.func @update(%a: {line}, %sums: {line}, %old: {line}) kernel {{
+    %all = arith.constant dense<true> : {i1}
+    %line = vector.step : vector<{count}xindex>
+    %each = vector.shape_cast %line : vector<{count}xindex> to {i}
+    %c3 = arith.constant dense<3> : {i}
+    %low = arith.andi %each, %c3 : {i}
+    %some = arith.cmpi ne, %low, %c3 : {i}
+    %at = arith.subi %each, %low : {i}
+    %x = xegpu.load %a[%each], %all {layout} : {line}, {i}, {i1} -> {i32}
+    %memory = {"memref.alloca() : " + here if space else f"memref.cast %sums : {line} to {here}"}
+    %zero = arith.constant dense<0> : {i32}
+    xegpu.store %zero, %memory[%each], %all {layout} : {i32}, {here}, {i}, {i1}
+    gpu.barrier
+    %old_x = xegpu.atomic_rmw addi %memory[%at], %some, %x : {here}, {i}, {i1}, {i32} -> {i32}
+    xegpu.store %old_x, %old[%each], %some {layout} : {i32}, {line}, {i}, {i1}
+    gpu.barrier
+    %sum = xegpu.load %memory[%each], %all {layout} : {here}, {i}, {i1} -> {i32}
+    xegpu.store %sum, %sums[%each], %all {layout} : {i32}, {line}, {i}, {i1}
+    gpu.return
+  }}
+}}
+"""
+    a, sums, old = np.arange(1, count + 1, dtype=np.int32), *(np.zeros(count, np.int32) for _ in range(2))
+    xegpu_py.compile(import_upstream(text), engine="both", cache="off")(a, sums, old)
+    groups = a.reshape(-1, 4)[:, :3]
+    assert sums.reshape(-1, 4).tolist() == [[s, 0, 0, 0] for s in groups.sum(1)]
+    # The updates of a group come in any order: each reads zero or the sum of some others.
+    for group, found in zip(groups, old.reshape(-1, 4)):
+        assert found[3] == 0 and sorted(found[:3])[0] == 0
+        last = int(np.argmax(found[:3]))
+        assert found[last] + group[last] == group.sum()
