@@ -8,10 +8,22 @@ from xegpu_py.passes.common.values import element_of
 
 from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.numbers import rounding_problem
 from xegpu_py.numerics.formats import E8M0
 from xegpu_py.target import TARGETS
 
 SCALING = ("arith.scaling_extf", "arith.scaling_truncf")
+
+
+def require_nearest(op: ir.Operation) -> None:
+    """Check that an op rounds to nearest even.
+
+    Raises:
+        DiagnosticError: if it does not.
+    """
+    problem = rounding_problem(op)
+    if problem:
+        emit_error(op, *problem)
 
 
 def expand_scaling(op: ir.Operation) -> list[ir.Value]:
@@ -19,7 +31,11 @@ def expand_scaling(op: ir.Operation) -> list[ir.Value]:
 
     The scale is rounded to f8E8M0FNU and converted to the wider format, in which the number is multiplied or divided
     by it.
+
+    Raises:
+        DiagnosticError: as `require_nearest`.
     """
+    require_nearest(op)
     value, scale = op.operands
     widens = op.name == "arith.scaling_extf"
     result = op.results[0].type

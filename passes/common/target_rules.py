@@ -36,6 +36,7 @@ from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.ir.builtin import bit_width, is_float
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, op_error
+from xegpu_py.ir.numbers import rounding_problem
 from xegpu_py.ir.verifier import walk
 from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
 from xegpu_py.numerics.dpas import types_problem
@@ -426,6 +427,9 @@ def _element(value: ir.Value) -> str:
 @rule("arith.extf", "arith.truncf")
 def convert(kernel: Kernel, op: ir.Operation) -> Problem:
     """Check that the target has the conversion."""
+    problem = rounding_problem(op)
+    if problem:
+        return problem
     source, to = _element(op.operands[0]), _element(op.results[0])
     for element in (source, to):
         if bit_width(element) == 8 and element not in BYTE_FLOATS:

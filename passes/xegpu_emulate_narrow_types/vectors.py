@@ -9,7 +9,7 @@ from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import constant as number
 from xegpu_py.passes.common.builders import integer_type, make, shape_cast, with_element
-from xegpu_py.passes.common.expansions import SCALING, expand_scaling
+from xegpu_py.passes.common.expansions import SCALING, expand_scaling, require_nearest
 from xegpu_py.passes.common.values import attributes_of, element_of, integers, shape_of
 from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import (
     Emulation,
@@ -225,6 +225,7 @@ def round_narrow(e: Emulation, op: ir.Operation) -> None:
     if not bits_of(op.results[0].type):
         e.keep(op)
         return
+    require_nearest(op)
     made = make("xegpu.truncf", op.results[0].type, op.operands[0])
     e.op(made.owner)
     e.replace(op, e.get(made))

@@ -9,7 +9,7 @@ import numpy as np
 from mlir import ir
 from mlir.dialects import scf
 from xegpu_py.passes.common import builders as build
-from xegpu_py.passes.common.expansions import SCALING, expand_scaling
+from xegpu_py.passes.common.expansions import SCALING, expand_scaling, require_nearest
 from xegpu_py.passes.common.values import bits_of, constant_of, element_of, shape_of, splat_of
 from xegpu_py.passes.xegpu_legalize.forms import Forms, form
 
@@ -17,7 +17,7 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.numerics.expansions import EXPANSIONS, Number
 from xegpu_py.numerics.formats import E8M0, FLOATS, Format
 
-_WIDE = {"bf16": "f32", "f8E5M2": "f16", "f8E4M3FN": "f16"}
+_WIDE = {"bf16": "f32", "tf32": "f32", "f8E5M2": "f16", "f8E4M3FN": "f16"}
 """Formats without arithmetic, and the wider format in which it is computed."""
 
 _STEPS = {
@@ -210,6 +210,7 @@ def integer_power(forms: Forms, op: ir.Operation) -> None:
 @form("arith.truncf")
 def narrow_once(forms: Forms, op: ir.Operation) -> None:
     """Narrowing that the hardware does in two steps, with the result of one rounding; and conversions to scales."""
+    require_nearest(op)
     element = _format(op.results[0])
     if element == E8M0.mlir:
         forms.replace(op, _exponent(op.operands[0], op.results[0].type))
@@ -316,25 +317,27 @@ def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
 
 @form("arith.sitofp", "arith.uitofp")
 def from_integer(forms: Forms, op: ir.Operation) -> None:
-    """Convert integers to bf16 and floats of 8 bits with one rounding."""
+    """Convert integers to bf16, tf32 and floats of 8 bits with one rounding."""
     value, element = op.operands[0], _format(op.results[0])
     if bits_of(element_of(op.results[0])) == 8:
         held = _saturated(op, value)
-    elif element == "bf16" and _format(value) in ("i32", "i64"):
-        held = _rounded_to_odd(op, value)
+    elif element in ("bf16", "tf32") and _format(value) in ("i32", "i64"):
+        held = _rounded_to_odd(op, value, FLOATS[element])
     else:
         return
     single = build.like(op, [_in(op.results[0].type, "f32")], [held]).results[0]
     forms.replace(op, converted(single, element))
 
 
-def _rounded_to_odd(op: ir.Operation, value: ir.Value) -> ir.Value:
-    """Integers for conversion by way of f32, which holds the results; bits that it would lose become a sticky bit."""
+def _rounded_to_odd(op: ir.Operation, value: ir.Value, fmt: Format) -> ir.Value:
+    """Integers for conversion to a format by way of f32, which holds the results; bits that it would lose become a
+    sticky bit.
+    """
     kind, most, given = value.type, 24, value
     bits = bits_of(element_of(kind))
     while most < bits:
-        # Of numbers from 2^24, 2^38 and 2^52 on, at least 11 bits remain, 3 more than bf16 has, and at most 24.
-        following = min(most + 14, bits)
+        # At least 3 bits more than the mantissa remain, and at most 24.
+        following = min(most + 22 - fmt.mantissa, bits)
         dropped = following - 24
         lost = build.compare("ne", build.binary("andi", given, (1 << dropped) - 1), build.constant(kind, 0))
         one, none = build.constant(kind, 1 << dropped), build.constant(kind, 0)

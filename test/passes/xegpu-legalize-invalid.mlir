@@ -29,3 +29,29 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @rounding(%x: f32, %m: memref<1xf16>) kernel {
+    %c0 = arith.constant 0 : index
+    // expected-error @+2 {{'arith.truncf' op rounds toward zero, which is not supported}}
+    // expected-note @+1 {{ops without a rounding mode round to nearest even}}
+    %y = arith.truncf %x toward_zero : f32 to f16
+    memref.store %y, %m[%c0] : memref<1xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @rounding_of_quotients(%x: f32, %m: memref<1xf8E5M2>) kernel {
+    %c0 = arith.constant 0 : index
+    // expected-error @+2 {{'arith.scaling_truncf' op rounds upward, which is not supported}}
+    // expected-note @+1 {{ops without a rounding mode round to nearest even}}
+    %y = arith.scaling_truncf %x, %x upward : f32, f32 to f8E5M2
+    memref.store %y, %m[%c0] : memref<1xf8E5M2>
+    gpu.return
+  }
+}

@@ -12,6 +12,11 @@ A cast of an index to a narrower integer and back loses bits, but MLIR's canonic
 index if both are `arith.index_cast`, or both `arith.index_castui` (`IndexCastOfIndexCast` of ArithCanonicalization.td).
 Both ops truncate alike, so the cast to the integer is written as the op with which no cast back combines.
 
+An integer that is converted to a float, which is rounded to a narrower format, is rounded twice. MLIR's
+canonicalization converts it to the narrower format at once (`TruncFSIToFPPattern` and `TruncFUIToFPPattern` of
+ArithCanonicalization.td), with other results, unless the `arith.truncf` names its rounding mode. It does so while a
+pass of upstream's runs.
+
 MLIR does not always find out which dimensions a `memref.subview` drops, and then ends the process
 (`SubViewOp::getDroppedDims` of MemRefOps.cpp). Such views with dynamic sizes or strides are hidden as well.
 """
@@ -20,6 +25,8 @@ from __future__ import annotations
 
 from mlir import ir
 from mlir.dialects import arith
+
+from xegpu_py.ir.numbers import NEAREST, ROUNDING, rounding_mode
 
 _EXACT = frozenset(
     f"math.{name}"
@@ -161,21 +168,25 @@ def drops_dimensions(op: ir.Operation) -> bool:
     return bool(sizes + strides)
 
 
-def hide(functions: list[ir.Operation], views: list[ir.Operation]) -> bool:
-    """Hide views, and functions whose operands may become constants.
+def hide(functions: list[ir.Operation], views: list[ir.Operation], roundings: list[ir.Operation]) -> bool:
+    """Hide views, and functions whose operands may become constants, and name rounding modes.
 
     Args:
         functions: ops for which `is_inexact` holds, in their order.
         views: ops `memref.subview` for which `drops_dimensions` holds.
+        roundings: ops `arith.truncf`.
 
     Returns:
-        Whether one was hidden; `show` brings them back.
+        Whether something was changed that `show` changes back.
     """
+    for op in roundings:
+        if ROUNDING not in op.attributes:
+            op.attributes[ROUNDING] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), NEAREST)
     constants = _Constants()
     hidden = views + [op for op in functions if all(constants.may_be(v) for v in op.operands)]
     for op in hidden:
         _hide(op)
-    return bool(hidden)
+    return bool(hidden or roundings)
 
 
 def _hide(op: ir.Operation) -> None:
@@ -193,12 +204,14 @@ def _hide(op: ir.Operation) -> None:
 
 
 def show(root: ir.Operation) -> None:
-    """Bring hidden ops back."""
+    """Bring hidden ops back, and let ops that round to nearest even not say so."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == _CAST and _NAME in op.attributes:
             found.append(op)
+        elif op.name == "arith.truncf" and rounding_mode(op) == NEAREST and ROUNDING in op.attributes:
+            del op.attributes[ROUNDING]
         return ir.WalkResult.ADVANCE
 
     root.walk(visit)

@@ -6,6 +6,14 @@ from mlir import ir
 
 from xegpu_py.ir.builtin import is_float
 
+ROUNDING = "roundingmode"
+"""The attribute of ops of arith that round."""
+
+NEAREST = 0
+"""Its number for rounding to nearest even, which ops without the attribute do."""
+
+_MODES = ("to nearest even", "downward", "upward", "toward zero", "to nearest, ties away from zero")
+
 
 def number_attribute(kind: ir.Type, number: float) -> ir.Attribute:
     """A number as one of this type, rounded to nearest even; infinities and NaN are numbers of floating-point types."""
@@ -27,3 +35,16 @@ def number_of(text: str) -> float:
     except ir.MLIRError as e:
         raise ValueError(f"'{text}' is not a number") from e
     return float(ir.FloatAttr(found).value) if isinstance(found, ir.FloatAttr) else ir.IntegerAttr(found).value
+
+
+def rounding_mode(op: ir.Operation) -> int:
+    """The number of the mode by which an op rounds."""
+    return ir.IntegerAttr(op.attributes[ROUNDING]).value if ROUNDING in op.attributes else NEAREST
+
+
+def rounding_problem(op: ir.Operation) -> tuple[str, str] | None:
+    """The reason why an op of arith that rounds is not supported; None if it is."""
+    mode = rounding_mode(op)
+    if mode == NEAREST:
+        return None
+    return f"rounds {_MODES[mode]}, which is not supported", "ops without a rounding mode round to nearest even"

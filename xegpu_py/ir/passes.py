@@ -436,8 +436,11 @@ def _prepare_for_folding(root: ir.Operation, hides: bool) -> bool:
     comparisons: list[ir.Operation] = []
     casts: list[ir.Operation] = []
     views: list[ir.Operation] = []
+    roundings: list[ir.Operation] = []
+    converts_integers = False
 
     def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal converts_integers
         name = op.name
         if is_slice(name):
             slices.append(op)
@@ -449,13 +452,19 @@ def _prepare_for_folding(root: ir.Operation, hides: bool) -> bool:
             views.append(op)
         elif hides and is_inexact(name):
             functions.append(op)
+        elif name == "arith.truncf":
+            roundings.append(op)
+        elif name in ("arith.sitofp", "arith.uitofp"):
+            converts_integers = True
         return ir.WalkResult.ADVANCE
 
     root.walk(visit)
     cut_misread_slices(slices)
     decide(comparisons)
     keep_truncations(casts)
-    return hide(functions, views)
+    if not (hides and converts_integers):
+        roundings = []
+    return hide(functions, views, roundings)
 
 
 def run_upstream(step: Step, op: ir.Operation) -> None:

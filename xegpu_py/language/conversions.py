@@ -80,7 +80,7 @@ class Conversions(Operators):
             raise ValueError(f"{self.dtype} becomes {target} without rounding")
         if named is not None and mode != "nearest":
             raise ValueError(f"{self.dtype} is rounded to {target} to nearest only; convert it to float32 first")
-        return self._whole_saturated(target) if saturate and target.is_integer else self._converted(target)
+        return self._whole_saturated(target) if saturate else self._converted(target)
 
     astype = to
 
@@ -96,7 +96,7 @@ class Conversions(Operators):
         if to.is_float:
             # bool and index have no conversions of their own.
             wide = self._converted({"bool": types.uint8, "index": types.int64}.get(old.kind, old))
-            if to.bits < 16 or to == types.tfloat32:
+            if to.bits < 16:
                 return wide._converted(types.float32)._float_to_float(to)
             return wide._op("arith.sitofp" if wide.dtype.is_signed else "arith.uitofp", dtype=to)
         if old.is_float:
@@ -229,10 +229,10 @@ class Conversions(Operators):
         return above._selected(most, below._selected(least, whole))
 
     def _whole_saturated(self, to: DType) -> Self:
-        """Integers as integers of another type, clamped to its range."""
-        if self.dtype.kind == "bool":
+        """Integers as numbers of another type, clamped to its range."""
+        if "bool" in (self.dtype.kind, to.kind):
             return self._converted(to)
-        (low, high), (least, most) = self.dtype.limits, to.limits
+        (low, high), (least, most) = self.dtype.limits, (-int(to.most), int(to.most)) if to.is_float else to.limits
         found = self
         if high > most:
             found = (found > found._number(most))._selected(found._number(most), found)

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
+from xegpu_py.ir.numbers import rounding_problem
 from xegpu_py.numerics import div, maximum_number, minimum_number
 from xegpu_py.numerics.formats import E8M0, Array, bits_of
 from xegpu_py.reference.elements import Element, element_of, from_integers, to_float, to_integers
+from xegpu_py.reference.memory import Unknown
 from xegpu_py.reference.program import Node, decoded, evaluates
 
 
@@ -204,7 +206,7 @@ def wide_floats(values: Array, element: Element) -> Array:
 
 def rounded(values: Array, element: Element) -> Array:
     """A result in the type of `wide_floats`, rounded to the format."""
-    if element.bits < 32:
+    if element.bits < 32 or element.name == "tf32":
         return to_float(np.asarray(values, np.float32), element_of("f32"), element)
     return element.finish(values)
 
@@ -345,9 +347,17 @@ def fptoui(node: Node, a: Array) -> Array:
     return to_integers(a, node.element, signed=False)
 
 
+def _require_nearest(node: Node) -> None:
+    """Refuse rounding modes other than to nearest even."""
+    problem = node.memo("rounding", lambda: rounding_problem(node.op))
+    if problem:
+        raise Unknown(*problem)
+
+
 @evaluates("arith.extf", "arith.truncf", "arith.convertf")
 def convertf(node: Node, a: Array) -> Array:
     """A float in another format, rounded once to nearest even; f32 holds the bits of tf32 as they are."""
+    _require_nearest(node)
     if (node.operand_kind(0).element.name, node.element.name) == ("tf32", "f32"):
         return a
     return to_float(a, node.operand_kind(0).element, node.element)
@@ -363,6 +373,7 @@ def scaling_extf(node: Node, a: Array, scale: Array) -> Array:
 @evaluates("arith.scaling_truncf")
 def scaling_truncf(node: Node, a: Array, scale: Array) -> Array:
     """MLIR: the quotient of the number and its scale, in the format of the number, and then in that of the result."""
+    _require_nearest(node)
     wide = node.operand_kind(0).element
     return to_float(_scaled(divf, np.asarray(a), scale, node, wide), wide, node.element)
 

@@ -123,6 +123,34 @@ def test_hidden_functions_keep_their_attributes_and_are_moved_and_removed():
     assert "hidden" not in found
 
 
+@pytest.mark.parametrize(
+    ("kinds", "number"),
+    [
+        (("i32", "f32", "bf16"), 2**30 + 2**22 + 1),
+        (("i64", "f64", "f32"), 2**60 + 2**36 + 1),
+        (("i32", "f64", "tf32"), 2**30 + 2**19 + 1),
+    ],
+)
+@pytest.mark.parametrize("name", ["sitofp", "uitofp"])
+def test_integers_are_rounded_as_often_as_written(kinds, number, name):
+    """The first rounding makes a tie of the number, which canonicalization would not do."""
+    integer, wide, narrow = kinds
+    body = f"""%n = memref.load %in[%c0] : memref<1x{integer}>
+    %x = arith.{name} %n : {integer} to {wide}
+    %y = arith.truncf %x : {wide} to {narrow}
+    {"%z = arith.bitcast %y : f32 to f32" if narrow == "f32" else f"%z = arith.extf %y : {narrow} to f32"}
+    memref.store %z, %out[%c0, %c0] : memref<1x4xf32>"""
+    text = kernel(body, 1).replace("@k(", f"@k(%in: memref<1x{integer}>, ")
+    given = np.array([number], f"i{int(integer[1:]) // 8}")
+    found, wanted = (np.zeros((1, 4), np.float32) for _ in range(2))
+    xegpu_py.compile(text, engine="both", cache="off")(given, found)
+    reference.run(xegpu_py.parse(text), "k", [given, wanted])
+    np.testing.assert_array_equal(found, wanted)
+    module = xegpu_py.parse(text)
+    xegpu_py.run_pipeline(module, "builtin.module(canonicalize)")
+    assert f"arith.truncf %1 : {wide} to {narrow}" in str(module)
+
+
 def test_long_chains_of_ops():
     sums = "\n".join(f"%x{i + 1} = arith.addf %x{i}, %x0 : f32" for i in range(3000))
     body = f"""%x0 = memref.load %out[%c0, %c0] : memref<1x4xf32>

@@ -125,6 +125,27 @@ def test_integers_saturate():
     check(lambda v: v.to(xl.int32, saturate=True), [bits], np.minimum(bits, 2**31 - 1).astype(np.int32))
 
 
+@pytest.mark.parametrize("source", ["int32", "uint32", "int64", "uint16"])
+def test_integers_saturate_as_floating_point(source):
+    info = np.iinfo(source)
+    edges = [0, 1, 447, 448, 449, 465, 480, 57344, 61440, 65503, 65504, 65519, 65520, info.max]
+    x = np.array([n for n in edges for n in (n, -n) if info.min <= n <= info.max], source)
+    x = np.resize(x, (4, 16))
+    for name in ("float16", "float8_e5m2", "float8_e4m3fn"):
+        most = int(float(ml_dtypes.finfo(FLOATS[name]).max))
+        expected = np.clip(x.astype(object), -most, most).astype(np.float64).astype(FLOATS[name])
+        check(lambda v, n=name: v.to(FLOATS[n], saturate=True), [x], expected)
+
+
+def test_integers_as_tf32_round_once():
+    """Half-way between two numbers of tf32 and one more, which float32 does not hold."""
+    x = np.array([2**30 + 2**19 + 1, 2**30 + 2**19, 2**30 + 3 * 2**19 - 1, -(2**30) - 2**19 - 1] * 4, np.int32).reshape(
+        1, 16
+    )
+    expected = np.array([2**30 + 2**20, 2**30, 2**30 + 2**20, -(2**30) - 2**20] * 4, np.float32).reshape(1, 16)
+    check(lambda v: v.to(xl.tfloat32).to(xl.float32), [x], expected)
+
+
 def directed(x: np.ndarray, dtype, mode: str) -> np.ndarray:
     """Numbers rounded toward zero, up or down: of all numbers of a narrow type the nearest on that side."""
     bits = np.dtype(dtype).itemsize * 8

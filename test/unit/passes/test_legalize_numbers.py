@@ -9,6 +9,7 @@ import pytest
 from numerics.exact import FORMATS, nearest, value
 
 import xegpu_py
+from xegpu_py.numerics import log, sqrt
 from xegpu_py.runtime.arguments import DTYPES
 
 LANES = 64
@@ -136,17 +137,53 @@ def test_truncation_rounds_once(kind, source):
 
 @pytest.mark.parametrize(("kind", "target"), [("i32", "pvcxt"), ("i64", "pvcxt"), ("i64", "dg2")])
 @pytest.mark.parametrize("name", ["sitofp", "uitofp"])
-def test_integers_to_bf16_round_once(kind, target, name):
+@pytest.mark.parametrize("result", ["bf16", "tf32"])
+def test_integers_round_once(kind, target, name, result):
     """Numbers half-way between two results, and those near them."""
     rng, bits = np.random.default_rng(5), int(kind[1:])
-    at = rng.integers(8, bits - 9, 8192)
-    numbers = ((rng.integers(128, 256, 8192) * 2 + 1) << (at - 1)) + rng.integers(-1, 2, 8192)
+    mantissa = {"bf16": 7, "tf32": 10}[result]
+    at = rng.integers(mantissa + 1, bits - mantissa - 2, 8192)
+    numbers = ((rng.integers(1 << mantissa, 2 << mantissa, 8192) * 2 + 1) << (at - 1)) + rng.integers(-1, 2, 8192)
     numbers += rng.integers(-1, 2, 8192) << (at * rng.random(8192) / 2).astype(np.int64)
     numbers = np.where(rng.integers(0, 2, 8192), numbers, -numbers).astype(f"i{bits // 8}")
-    body = f"%r = arith.{name} %a0 : vector<{LANES}x{kind}> to vector<{LANES}xbf16>"
-    found = apply(body, [numbers], [kind], "bf16", target).view("u2")
     meant = numbers if name == "sitofp" else numbers.view(f"u{bits // 8}")
-    np.testing.assert_array_equal(found, [nearest(Fraction(int(n)), "bf") for n in meant])
+    v = f"vector<{LANES}x{{}}>".format
+    if result == "bf16":
+        body = f"%r = arith.{name} %a0 : {v(kind)} to {v(result)}"
+        found = apply(body, [numbers], [kind], result, target).view("u2")
+        wanted = [nearest(Fraction(int(n)), "bf") for n in meant]
+    else:
+        body = f"%n = arith.{name} %a0 : {v(kind)} to {v(result)}\n%r = arith.extf %n : {v(result)} to {v('f32')}"
+        found = apply(body, [numbers], [kind], "f32", target).view("u4")
+        wanted = [nearest(Fraction(int(n)), "tf32") << 13 for n in meant]
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("op", ["addf", "subf", "mulf", "divf", "fma", "sqrt", "log2"])
+def test_results_of_tf32_are_rounded(op):
+    """Once; those of sqrt and log2 are rounded to f32 before."""
+    rng = np.random.default_rng(7)
+    a, b, c = ((rng.standard_normal(1024) * 4).astype(np.float32).view("u4") & ~np.uint32(0x1FFF) for _ in range(3))
+    a &= 0x7FFFFFFF
+    x, y, z = ([value(int(n) >> 13, "tf32") for n in bits] for bits in (a, b, c))
+    operands = "%t0, %t1"
+    if op in BINARY:
+        wanted = [BINARY[op](*pair) for pair in zip(x, y)]
+    elif op == "fma":
+        operands, wanted = "%t0, %t1, %t2", [p * q + r for p, q, r in zip(x, y, z)]
+    else:
+        operands, function = "%t0", {"sqrt": sqrt, "log2": log}[op]
+        wanted = [Fraction(float(n)) for n in function(a.view("f4"), "f")]
+    single, narrow = f"vector<{LANES}xf32>", f"vector<{LANES}xtf32>"
+    lines = [f"%t{i} = arith.truncf %a{i} : {single} to {narrow}" for i in range(3)]
+    lines.append(f"%t = {'arith' if op in BINARY else 'math'}.{op} {operands} : {narrow}")
+    found = apply(
+        "\n".join([*lines, f"%r = arith.extf %t : {narrow} to {single}"]),
+        [v.view("f4") for v in (a, b, c)],
+        ["f32"] * 3,
+        "f32",
+    ).view("u4")
+    np.testing.assert_array_equal(found, [nearest(n, "tf32") << 13 for n in wanted])
 
 
 @pytest.mark.parametrize("kind", PRECISIONS)

@@ -421,3 +421,13 @@ def test_matrices_of_any_size():
         # Products of bf16 are exact in f32.
         expected += a[:, k, None].astype(np.float32) * b[None, k].astype(np.float32)
     assert np.array_equal(c, expected)
+
+
+def test_rounding_modes_are_refused():
+    x = np.ones(4, np.float32)
+    for body in (
+        "%r = arith.truncf %a0 downward : vector<4xf32> to vector<4xf16>",
+        "%r = arith.scaling_truncf %a0, %a0 downward : vector<4xf32>, vector<4xf32> to vector<4xf16>",
+    ):
+        with pytest.raises(xegpu_py.DiagnosticError, match="rounds downward, which is not supported"):
+            evaluate(body, "vector<4xf16>", ("vector<4xf32>", x))
