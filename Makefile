@@ -21,9 +21,9 @@ test-llvm21: $(LLVM21)/.installed
 	$(LLVM21)/bin/pytest -q -n auto test/unit/ir/test_bindings.py test/unit/test_tiles.py test/unit/test_examples.py \
 	    test/unit/language/test_kernel_suite.py test/unit/upstream --ignore=test/unit/upstream/test_xevm.py
 
-# The property tests alone, with all their examples: `make test` draws two fifths of them.
+# All tests, with all random cases of those that draw them: `make test` draws two fifths.
 sweep: $(VENV)/.installed
-	SWEEP=1 $(BIN)/pytest -q -n auto --dist worksteal -m hypothesis
+	SWEEP=1 $(BIN)/pytest -q -n auto --dist worksteal
 
 # mypy does not follow setuptools' package-dir mapping, so it gets the package as it is installed.
 lint: $(VENV)/.installed

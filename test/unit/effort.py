@@ -1,4 +1,4 @@
-"""How many examples property tests draw: two fifths of the declared number in `make test`, all in `make sweep`."""
+"""How many random cases tests draw: two fifths of the declared number in `make test`, all in `make sweep`."""
 
 import os
 
@@ -6,5 +6,5 @@ SHARE = 1.0 if os.environ.get("SWEEP") else 0.4
 
 
 def examples(number: int) -> int:
-    """The examples to draw of a declared number."""
+    """The cases to draw of a declared number: examples of Hypothesis, seeds, or random instructions."""
     return max(1, round(number * SHARE))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown import ROOT
@@ -50,7 +51,7 @@ def same(program, gpu):
     return read
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     gpu=st.sampled_from(GPUS),
     names=st.lists(st.sampled_from(STRAIGHT), min_size=1, max_size=30),

@@ -1,5 +1,6 @@
 """The language server, asked through the protocol as editors do."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -14,11 +15,15 @@ from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
 from xegpu_py.editor.server import _DELAY
 
-URI = "file:///kernel.mlir"
+_NUMBERS = itertools.count()
 GEMM = (ROOT / "examples" / "gemm.mlir").read_text()
 
 
-@pytest_lsp.fixture(config=ClientServerConfig(server_command=[str(Path(sys.executable).with_name("xegpu-lsp"))]))
+# One server answers all tests, since it takes as long to start as all of them together.
+@pytest_lsp.fixture(
+    scope="module",
+    config=ClientServerConfig(server_command=[str(Path(sys.executable).with_name("xegpu-lsp"))]),
+)
 async def client(lsp_client: LanguageClient):
     await lsp_client.initialize_session(
         lsp.InitializeParams(capabilities=client_capabilities("visual-studio-code"), root_uri=None)
@@ -27,9 +32,10 @@ async def client(lsp_client: LanguageClient):
     await lsp_client.shutdown_session()
 
 
-def opened(client, text, uri=URI):
-    item = lsp.TextDocumentItem(uri, "mlir", 1, text)
-    client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+def opened(client, text, kind="mlir"):
+    """Open a text as a file that was not opened before."""
+    uri = f"file:///file{next(_NUMBERS)}.{kind}"
+    client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "mlir", 1, text)))
     return lsp.TextDocumentIdentifier(uri)
 
 
@@ -47,19 +53,20 @@ def shown(text, where):
     return lines[where.start.line][where.start.character : where.end.character]
 
 
-async def diagnostics(client, uri=URI):
-    await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-    return client.diagnostics[uri]
+async def diagnostics(client, document):
+    """The next diagnostics of a document."""
+    while document.uri not in client.diagnostics:
+        await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    return client.diagnostics.pop(document.uri)
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_diagnostics_have_ranges_and_notes(client):
     bad = GEMM.replace("xegpu.load_nd %a_desc {mode = vc,", "xegpu.load_nd %a_desc {mode = vc, l1_hint = write_back,")
     bad = bad.replace(
         "xegpu.store_nd %c_tile, %c_desc {mode = vc}", "xegpu.store_nd %c_tile, %c_desc {mode = vc, l1_hint = cached}"
     )
-    opened(client, bad)
-    found = await diagnostics(client)
+    found = await diagnostics(client, opened(client, bad))
     assert [d.severity for d in found] == [lsp.DiagnosticSeverity.Error] * 2
     assert [shown(bad, d.range) for d in found] == ["xegpu.load_nd", "xegpu.store_nd"]
     assert "l1_hint = write_back is not a valid hint for a read" in found[0].message
@@ -75,13 +82,13 @@ def server_seconds(client):
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_change_is_checked_within_300_ms(client):
     body = GEMM[GEMM.index("gpu.module") :]
     text = "".join(body.replace("@kernels", f"@k{i}").replace("1024", str(1024 + 16 * i)) for i in range(60))
     assert text.count("\n") > 2000
     document = opened(client, text)
-    assert not await diagnostics(client)
+    assert not await diagnostics(client, document)
     line = place(text, "{mode = vc, vnni_axis = 1}", 1)
     hint = "l1_hint = write_back, "
     taken = []
@@ -91,14 +98,14 @@ async def test_a_change_is_checked_within_300_ms(client):
         identifier = lsp.VersionedTextDocumentIdentifier(version, document.uri)
         start = server_seconds(client)
         client.text_document_did_change(lsp.DidChangeTextDocumentParams(identifier, [change]))
-        found = await diagnostics(client)
+        found = await diagnostics(client, document)
         taken.append(server_seconds(client) - start)
         assert len(found) == bool(new)
     # The server also waits for a pause in typing, which takes no processor time.
     assert min(taken) + _DELAY < 0.3
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_hover_tells_types_documentation_and_layouts(client):
     document = opened(client, GEMM)
     value = await client.text_document_hover_async(lsp.HoverParams(document, place(GEMM, "%acc,", 1)))
@@ -121,12 +128,12 @@ gpu.module @kernels {{
   }}
 }}
 """
-    document = opened(client, tiles, "file:///tiles.mlir")
+    document = opened(client, tiles)
     inferred = await client.text_document_hover_async(lsp.HoverParams(document, place(tiles, "%a =", 1)))
     assert "sg_layout = [4, 2], sg_data = [16, 32]" in inferred.contents.value
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_definitions_and_references(client):
     document = opened(client, GEMM)
     use = place(GEMM, "%a_desc {", 3)
@@ -140,7 +147,7 @@ async def test_definitions_and_references(client):
         assert uses[-1].range.start == place(GEMM, "%acc, %a")
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
@@ -162,14 +169,14 @@ async def test_completion(client, typed, expected):
     assert expected <= labels and "mode" not in labels
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_outline(client):
     document = opened(client, GEMM)
     found = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
     assert [s.name for s in found] == ["kernels", "gemm"]
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_formatting(client):
     ugly = GEMM.replace("    %sum = ", "%sum = ").replace("{mode = vc, vnni_axis = 1}", "{vnni_axis = 1, mode = vc}")
     document = opened(client, ugly)
@@ -177,12 +184,12 @@ async def test_formatting(client):
     (edit,) = await client.text_document_formatting_async(lsp.DocumentFormattingParams(document, options))
     assert "      %sum = xegpu.dpas" in edit.new_text and "{mode = vc, vnni_axis = 1}" in edit.new_text
     assert "// C = A x B" in edit.new_text
-    document = opened(client, edit.new_text, "file:///neat.mlir")
+    document = opened(client, edit.new_text)
     again = await client.text_document_formatting_async(lsp.DocumentFormattingParams(document, options))
     assert not again
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_show_lowered_opens_the_assembly(client):
     document = opened(client, GEMM)
     here = lsp.Range(lsp.Position(5, 0), lsp.Position(5, 0))
@@ -192,7 +199,7 @@ async def test_show_lowered_opens_the_assembly(client):
     text = await client.workspace_execute_command_async(params)
     assert '.kernel "gemm"' in text and "dpas.bf.bf.8.8" in text
     # The assembly itself is a file that the server knows.
-    document = opened(client, text, "file:///gemm.visaasm")
+    document = opened(client, text, "visaasm")
     hover = await client.text_document_hover_async(lsp.HoverParams(document, place(text, "v8.0 v8.0", 1)))
     assert "of the register file" in hover.contents.value and "aligned to GRF" in hover.contents.value
     jump = await client.text_document_definition_async(
@@ -201,11 +208,10 @@ async def test_show_lowered_opens_the_assembly(client):
     assert shown(text, jump.range) == "For1"
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_assembly_diagnostics(client):
     bad = '.version 3.8\n.kernel "k"\n    ad (M1, 1) v1(0,0)<1> 0x1:d\n    ret (M1, 1)\n'
-    opened(client, bad, "file:///bad.visaasm")
-    (found,) = await diagnostics(client, "file:///bad.visaasm")
+    (found,) = await diagnostics(client, opened(client, bad, "visaasm"))
     assert shown(bad, found.range) == "ad" and "ad" in found.message
 
 

@@ -12,6 +12,7 @@ from math import ceil, floor, inf
 
 import numpy as np
 import pytest
+from effort import examples
 from numerics.exact import truncated, value
 from visa.programs import random_instruction
 
@@ -356,7 +357,7 @@ ROUNDS = {"mov": 300, "mad": 250, **dict.fromkeys(("add", "mul", "sel", "cmp"), 
 def test_random_instructions(name: str) -> None:
     rng = random.Random(name)
     machines = [Machine(TARGETS[t]) for t in ("pvcxt", "dg2")]
-    for n in range(ROUNDS.get(name, 80)):
+    for n in range(examples(ROUNDS.get(name, 80))):
         machine = machines[n % 4 == 0 and name not in machines[1].target.absent]
         inst = varied(random_instruction(name, rng, machine.target), rng, machine.target)
         check(inst, machine, rng)

@@ -153,7 +153,7 @@ def test_bits_of_two_numbers_in_chosen_lanes(ones: int, kept: str, is_guarded: b
     np.testing.assert_array_equal(found[2], expected)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(examples(6)))
 def test_moves_in_a_row(seed: int) -> None:
     """Moves to adjacent places are combined, unless one reads the result of another one."""
     rng, machine = random.Random(seed), Machine(ANY)
@@ -217,7 +217,7 @@ def test_dpas(w: str, a: str, dst: str, acc: str, model: str) -> None:
     rng, machine = random.Random(f"{w} {a} {dst} {acc}"), Machine(ANY)
     variables = {v.type: v for v in general(ANY)}
     instructions = []
-    while len(instructions) < 4:
+    while len(instructions) < examples(4):
         inst = random_instruction("dpas", rng, ANY)
         values = dict(inst.values) | {"W": w, "A": a, "dst": replace(inst["dst"], var=variables[dst])}
         values["src0"] = replace(inst["src0"], var=inst["src0"].var and variables[acc])
@@ -243,7 +243,7 @@ def test_bdpas(w: str, a: str, dst: str, acc: str, model: str) -> None:
     rng, machine = random.Random(f"{w} {a} {dst} {acc}"), Machine(ANY)
     variables = {v.type: v for v in general(ANY)}
     instructions = []
-    while len(instructions) < 3:
+    while len(instructions) < examples(3):
         inst = random_instruction("bdpas", rng, ANY)
         values = dict(inst.values) | {"W": w, "A": a, "dst": replace(inst["dst"], var=variables[dst])}
         values["src0"] = replace(inst["src0"], var=inst["src0"].var and variables[acc])
@@ -277,7 +277,7 @@ def chain(rng: random.Random, count: int) -> list[Instruction]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(examples(12)))
 def test_dpas_that_depend_on_each_other(seed: int) -> None:
     rng, machine = random.Random(seed), Machine(ANY)
     compare(chain(rng, 10), machine.state(2, rng), machine)
@@ -343,7 +343,7 @@ def addressed(inst: Instruction, before: State, machine: Machine, rng: random.Ra
 @pytest.mark.parametrize("name", MEMORY)
 def test_messages(name: str, wrong: bool) -> None:
     rng, machine = random.Random(name), Machine(ANY)
-    for _ in range(8):
+    for _ in range(examples(8)):
         inst = varied(random_instruction(name, rng, ANY), rng, ANY)
         before = machine.state(1, rng)
         addressed(inst, before, machine, rng, wrong)
@@ -385,7 +385,7 @@ def test_places_side_by_side_at_the_ends_of_memory(name: str, sfid: str) -> None
 
 
 @pytest.mark.parametrize("name", ["lsc_load_block2d", "lsc_store_block2d"])
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(examples(24)))
 def test_blocks(name: str, seed: int) -> None:
     rng, machine = random.Random(seed), Machine(ANY)
     inst = random_instruction(name, rng, ANY)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from effort import examples
 from visa.programs import general, random_instruction
 
 from xegpu_py.engines import jit
@@ -29,7 +30,7 @@ from .test_jit import REGISTERS, chain, compare
 ANY = TARGETS["any"]
 HERE = [name for name in KNOWN if host_named(name).runs_here]
 ARM = [name for name in KNOWN if host_named(name).is_arm]
-PROGRAMS = 200
+PROGRAMS = examples(200)
 
 
 @pytest.fixture(params=HERE)

@@ -173,7 +173,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(examples(24)))
 def test_random_programs_in_native_code(seed: int, interpreted: list[str]) -> None:
     """For fences, barriers and single accesses, races are found, and the interpreter runs for nothing else."""
     kinds = ("load", "store") if seed < 14 else ("load", "store", "atomic")

@@ -1,6 +1,7 @@
 """Lines that differ from others in SSA names and constants only are read and printed as if each were alone."""
 
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,7 +44,7 @@ lines = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(lines, min_size=2, max_size=12), st.data())
 def test_lines_read_the_same_with_and_without_what_is_known(pool, data):
     chosen = data.draw(st.lists(st.sampled_from(pool), max_size=12))
@@ -58,7 +59,7 @@ def test_lines_read_the_same_with_and_without_what_is_known(pool, data):
                 assert written.partition(" // ")[0].count('"xegpu.') == 1
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(st.tuples(indices, indices, indices, indices), min_size=2, max_size=8))
 def test_lines_print_the_same_with_and_without_what_is_known(offsets):
     body = "".join(

@@ -9,6 +9,7 @@ import random
 
 import numpy as np
 import pytest
+from effort import examples
 
 import xegpu_py
 import xegpu_py.language as xl
@@ -172,17 +173,17 @@ def check(seed, engine):
     np.testing.assert_array_equal(vectors, np.array([e[2] for e in expected]), text)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(examples(24)))
 def test_programs_do_what_python_does(seed):
     check(seed, "reference")
 
 
-@pytest.mark.parametrize("seed", range(200, 208))
+@pytest.mark.parametrize("seed", range(200, 200 + examples(8)))
 def test_python_runs_programs_as_they_are_compiled(seed):
     check(seed, "eager")
 
 
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("seed", range(100, 100 + examples(6)))
 def test_lowered_programs_do_what_python_does(seed):
     check(seed, "both")
 

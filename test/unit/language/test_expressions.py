@@ -14,6 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from effort import examples
 
 import xegpu_py.language as xl
 
@@ -403,7 +404,7 @@ def inputs(seed: int) -> list[Array]:
     return [*found, (rng.integers(-64, 64, (4, 8)) / 8).astype(real)]
 
 
-@pytest.mark.parametrize("seed", range(KERNELS))
+@pytest.mark.parametrize("seed", range(examples(KERNELS)))
 def test_programs(seed):
     given = inputs(seed)
     with np.errstate(all="ignore"):

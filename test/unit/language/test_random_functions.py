@@ -11,6 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from effort import examples
 
 import xegpu_py
 import xegpu_py.language as xl
@@ -282,6 +283,6 @@ def run(seed: int, folder: Path) -> None:
             assert same.all(), f"{name} by {engine}, n = {n}: {theirs[~same]} instead of {mine[~same]}\n{text}"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(examples(4)))
 def test_engines_and_numpy_agree(seed: int, tmp_path: Path) -> None:
     run(seed, tmp_path)

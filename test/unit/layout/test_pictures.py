@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from markdown import ROOT, runs
 from pictures import LAYOUTS, pictures
@@ -34,7 +35,7 @@ def cells(svg):
             )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(layouts(whole=True, most=128))
 def test_every_element_is_shown_with_all_owners(layout):
     found = layout.owners()

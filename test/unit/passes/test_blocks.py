@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -17,13 +18,13 @@ ENGINES = st.sampled_from(("interpreter", "interpreter", "both"))
 SEEDS = st.integers(0, 2**31)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(accesses(ranks=(3, 4), transforms=("", "transpose")), st.sampled_from(WITH_MESSAGES), ENGINES, SEEDS)
 def test_outer_dimensions_are_checked(access, target, engine, seed):
     access.check(target, seed, engine)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     accesses(ranks=(2,), transforms=("transpose", "units32", "units64"), ops=("load",)),
     st.sampled_from(WITH_MESSAGES),
@@ -34,25 +35,25 @@ def test_transposed_loads_begin_at_any_column(access, target, engine, seed):
     access.check(target, seed, engine)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(accesses(), st.sampled_from(("pvcxt", "dg2", "cri")), ENGINES, SEEDS)
 def test_accesses_of_all_kinds(access, target, engine, seed):
     access.check(target, seed, engine)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(accesses(aligned=False), st.sampled_from(WITH_MESSAGES), ENGINES, SEEDS)
 def test_tensors_that_no_message_addresses(access, target, engine, seed):
     access.check(target, seed, engine, unaligned=(0,))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(accesses(aligned=False, slm=True), st.sampled_from(TARGETS), ENGINES, SEEDS)
 def test_blocks_in_shared_local_memory(access, target, engine, seed):
     access.check(target, seed, engine)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(accesses(aligned=False, transforms=("", "transpose", "vnni0", "vnni1")), st.sampled_from(TARGETS), SEEDS)
 def test_accesses_of_work_items(access, target, seed):
     access.check(target, seed, "interpreter", unaligned=(0,), simt=True)
@@ -125,7 +126,7 @@ def test_an_array_that_begins_anywhere():
 
 @pytest.mark.skipif(not available(), reason="the finalizer is not installed")
 @pytest.mark.parametrize("target", ["pvc", "pvcxt", "dg2"])
-@settings(max_examples=8, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.filter_too_much])
 @given(access=accesses(aligned=False))
 def test_the_finalizer_accepts_what_is_in_place_of_messages(target, access):
     kernel = xegpu_py.compile(access.text(), target=target, unaligned=(0,))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -179,7 +180,7 @@ def test_arithmetic_is_that_of_integers_of_64_bits(target, ranges, vector):
     kernel = compiled(target, ranges, vector)
 
     # Lanes are independent, so that shrinking finds nothing that the message does not say.
-    @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
+    @settings(max_examples=examples(6), suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
     @given(*(st.lists(kind, min_size=LANES, max_size=LANES) for kind in (numbers, numbers, st.integers(0, 63))))
     def check(a, b, n):
         a, b = ([min(max(x, low), high) for x in values] for values, (low, high) in zip((a, b), ranges))

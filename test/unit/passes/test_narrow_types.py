@@ -5,6 +5,7 @@ import random
 import ml_dtypes
 import numpy as np
 import pytest
+from effort import examples
 
 import xegpu_py
 
@@ -488,7 +489,7 @@ def test_arguments():
             xegpu_py.compile(rows, engine=engine)(numbers("i4", 3, 8))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(examples(10)))
 def test_random_moves(seed):
     """Chains of ops of the vector dialect on random shapes, packed and not."""
     r = random.Random(seed)

@@ -6,6 +6,7 @@ The engines read what a variable holds, wherever it lies, so these tests look at
 import re
 
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xegpu_py.passes.visa_optimize.forward import forward_results
@@ -139,7 +140,7 @@ def test_messages_of_one_lane(text, target, optimize):
     assert not [statement for statement, _, held in messages if not held]
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.filter_too_much])
 @given(accesses(aligned=False), st.sampled_from(ALL))
 def test_messages_in_place_of_blocks(access, target):
     messages = addresses(xegpu_py.compile(access.text(), target=target, unaligned=(0,)).asm, target)

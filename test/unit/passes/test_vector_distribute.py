@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xegpu_py.passes.vector_distribute.moves import MOST_ROUNDS
@@ -54,7 +55,7 @@ def check(program, module):
 
 
 @pytest.mark.parametrize("kind", [*SHARED, *OWN], ids=lambda kind: kind.__name__)
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.integers(0, 1 << 30))
 def test_each_lane_has_its_part(kind, seed):
     program = make(kind, seed)
@@ -64,7 +65,7 @@ def test_each_lane_has_its_part(kind, seed):
     check(program, module)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 1 << 30))
 def test_what_stays_in_a_subgroup_needs_no_memory(seed):
     program = make(within_subgroups, seed)
@@ -92,7 +93,9 @@ def written(module, program):
 
 
 # How many of each kind of program are compared.
-PEER = dict.fromkeys(SHARED, 8) | dict.fromkeys((conversion, conflict, reshaped, unit_dims, writes), 4)
+PEER = dict.fromkeys(SHARED, examples(8)) | dict.fromkeys(
+    (conversion, conflict, reshaped, unit_dims, writes), examples(4)
+)
 
 
 @pytest.mark.skipif(not IREE_OPT.exists(), reason="iree-opt is not installed")

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from effort import examples
 from xegpu_py.dialects.iree_vector_ext import NestedLayoutAttr
 from xegpu_py.passes.common.layouts import LAYOUTS
 
@@ -35,10 +36,10 @@ def found_by_us(text):
 @pytest.mark.parametrize("kind", SHARED, ids=lambda kind: kind.__name__)
 def test_layouts_are_those_of_iree_opt(kind):
     compared = 0
-    for seed in range(4):
+    for seed in range(examples(4)):
         text = make(kind, seed, writes_result=True, gaps=False).text
         ours = found_by_us(text)
         for line, number, layout in _REMARK.findall(remarks(text)):
             assert ours[int(line), int(number)].same_mapping(NestedLayout.parse(layout))
             compared += 1
-    assert compared >= 4
+    assert compared >= examples(4)

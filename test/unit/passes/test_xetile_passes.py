@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +31,7 @@ def tile(rows, columns, element, order="", wg_map="", space=""):
 TYPES = ["f32", "f16", "bf16", "i8", "i32"]
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(
     st.sampled_from(TYPES),
     st.tuples(st.integers(1, 40), st.integers(1, 70)),
@@ -77,7 +78,7 @@ def test_tiles_of_any_shape_in_matrices_of_any_shape(element, shape, matrix, pla
     np.testing.assert_array_equal(out, expected)
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(st.sampled_from(["f32", "i32", "f16"]), st.integers(1, 20), st.integers(1, 40), st.sampled_from([1, 2]))
 def test_reductions_broadcasts_and_transposes_of_any_shape(element, h, w, group):
     """The sum of each row and of each column, of groups of a row, and all of it transposed."""
@@ -105,7 +106,7 @@ def test_reductions_broadcasts_and_transposes_of_any_shape(element, h, w, group)
     np.testing.assert_array_equal(y, (x.sum(1, keepdims=True) + x.sum(0, keepdims=True) + groups).T)
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(
     st.sampled_from([("bf16", "f32"), ("f16", "f32"), ("i8", "i32"), ("tf32", "f32")]),
     st.integers(1, 24),
@@ -195,7 +196,7 @@ def test_what_subgroups_need_of_each_other(source, result):
     np.testing.assert_array_equal(y, (x + x.sum(1, keepdims=True) + x.max(0, keepdims=True)).T)
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(st.sampled_from(["f32", "f16", "i8", "i32"]), st.integers(1, 70), st.booleans(), st.booleans())
 def test_scattered_tiles_of_any_size(element, count, masked, padded):
     """Elements gathered, moved on, gathered again, and scattered."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from effort import examples
 from upstream.programs import Layouts, Writer, kernel, product, reduction
 
 import xegpu_py
@@ -16,7 +17,7 @@ def check(make, seed, **options):
 
 
 @pytest.mark.parametrize("make", [product, reduction])
-@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("part", range(examples(5)))
 def test_what_is_imported_means_what_upstream_means(make, part):
     for seed in range(part * 22, part * 22 + 22):
         check(make, seed, engine="reference")
@@ -80,7 +81,7 @@ def batch(random):
 
 
 def test_blocks_of_three_dimensions():
-    for seed in range(30):
+    for seed in range(examples(30)):
         check(batch, seed, engine="reference")
 
 
