@@ -281,13 +281,15 @@ def multiply_stages(a: Array, b: Array, c: Array, SD: int, dst: Format, model: M
 
 def _fused(a: Array, b: Array, total: Array) -> Array:
     """Add each product in increasing k with one rounding to f32."""
-    in_f32 = a.dtype == np.float32 and _products_fit_f32(a, b)
+    factors = [(a[..., :, k, None], b[..., None, k, :]) for k in range(a.shape[-1])]
     with np.errstate(over="ignore", invalid="ignore"):
-        for k in range(a.shape[-1]):
-            x, y = a[..., :, k, None], b[..., None, k, :]
-            if in_f32:
-                total = x * y + total
-            else:
+        if a.dtype == np.float32 and _products_fit_f32(a, b):
+            total, product = np.array(total), np.empty(total.shape, np.float32)
+            for x, y in factors:
+                np.multiply(x, y, out=product)
+                np.add(product, total, out=total)
+        else:
+            for x, y in factors:
                 total = fma_f32(np.multiply(x, y, dtype=np.float64), total)
     return total
 

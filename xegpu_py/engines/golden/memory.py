@@ -153,12 +153,9 @@ class _Surfaces:
         self.block: BlockShape = inst["block"]
         self.limits = layout.target.block2d
         self.reads = {n: _scalar(inst, n, layout) for n in ("base", "width", "height", "pitch", "x", "y")}
-        shape = self.block
-        count, rows, columns = np.meshgrid(
-            np.arange(shape.count), np.arange(shape.height), np.arange(shape.width), indexing="ij"
-        )
-        self.element_x = (count * shape.width + columns).ravel()
-        self.element_y = rows.ravel()
+        # The dimensions are threads, the blocks of an array, rows and columns.
+        self.element_x = np.arange(self.block.count * self.block.width).reshape(1, self.block.count, 1, -1)
+        self.element_y = np.arange(self.block.height).reshape(1, 1, -1, 1)
 
     def threads(self, batch: Batch, rows: Rows, active: Array | None) -> Array:
         """The threads that act."""
@@ -182,11 +179,16 @@ class _Surfaces:
             base = batch.memory.surface(value["base"], (height - 1) * pitch + width, verb)
         except AccessFault as fault:
             raise AccessFault(int(thread[fault.index]), fault.reason) from None
-        x = value["x"].view(np.int32).astype(np.int64)[:, None] + self.element_x
-        y = value["y"].view(np.int32).astype(np.int64)[:, None] + self.element_y
-        inside: Array = (x >= 0) & ((x + 1) * size <= width[:, None]) & (y >= 0) & (y < height[:, None])
+        base, width, height, pitch = (n.reshape(-1, 1, 1, 1) for n in (base, width, height, pitch))
+        x = value["x"].view(np.int32).astype(np.int64).reshape(base.shape) + self.element_x
+        y = value["y"].view(np.int32).astype(np.int64).reshape(base.shape) + self.element_y
+        inside: Array = ((x >= 0) & ((x + 1) * size <= width)) & ((y >= 0) & (y < height))
+        places: Array = (base + y * pitch) + x * size
+        if not inside.all():
+            places[~inside] = 0
         batch.traffic["ugm", INSTRUCTIONS[self.inst.name].category] += int(inside.sum()) * size
-        return np.where(inside, base[:, None] + y * pitch[:, None] + x * size, 0), inside
+        elements = len(thread), self.element_x.size * self.element_y.size
+        return places.reshape(elements), inside.reshape(elements)
 
     def note(self, batch: Batch, rows: Array, places: Array, inside: Array, values: Array | None = None) -> None:
         """Report accesses by threads `rows` to the race detector; `values` are what in-bounds stores write.
@@ -259,10 +261,11 @@ def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
         thread = surfaces.threads(batch, rows, active)
         places, inside = surfaces.places(batch, rows, thread, "reads")
         surfaces.note(batch, np.arange(batch.threads)[rows][thread], places, inside)
-        elements = batch.memory.data.view(dtype)[places // dtype.itemsize]
-        # The element after the last one is zero; padding and out-of-bounds elements select it.
-        values = np.zeros((len(thread), elements.shape[1] + 1), dtype)
-        values[:, :-1] = np.where(inside, elements, 0)
+        # The element after the last one is zero, and padding selects it.
+        values = np.zeros((len(thread), places.shape[1] + 1), dtype)
+        values[:, :-1] = batch.memory.data.view(dtype)[places >> (dtype.itemsize.bit_length() - 1)]
+        if not inside.all():
+            values[:, :-1][~inside] = 0
         chosen = rows if len(thread) == count_of(batch, rows) else np.arange(batch.threads)[rows][thread]
         write(batch, chosen, np.take(values, order, axis=1).view(np.uint8).reshape(len(thread), size))
 
@@ -285,7 +288,7 @@ def lsc_store_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
         places, inside = surfaces.places(batch, rows, thread, "writes")
         values = np.ascontiguousarray(read(batch, rows)[thread]).view(dtype)[:, held][inside]
         surfaces.note(batch, np.arange(batch.threads)[rows][thread], places, inside, values)
-        batch.memory.data.view(dtype)[places[inside] // dtype.itemsize] = values
+        batch.memory.data.view(dtype)[places[inside] >> (dtype.itemsize.bit_length() - 1)] = values
 
     return step
 
