@@ -121,6 +121,8 @@ class CompiledKernel:
     def ir(self, level: str) -> str:
         """The module's text at a level: as it was written ("xetile" or "xegpu"), or lowered ("xegpu" or "visa").
 
+        Lowered modules do not have the module's other kernels, unless there is host code, which may launch them.
+
         Raises:
             ValueError: if there is no such level.
         """

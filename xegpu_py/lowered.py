@@ -148,6 +148,7 @@ def lower(module: Module, name: str, options: Options) -> Lowered:
     """
     steps = pipelines(module, name, options)
     lowered = copied(module)
+    _leave_out_other_kernels(lowered, name)
     levels = {"xegpu": copied(module)}
     # The caller has verified the module, and the kernel verifies the resulting program.
     remarks: list[Diagnostic] = []
@@ -230,6 +231,18 @@ def mark_unaligned(module: Module, name: str, arguments: Sequence[int]) -> None:
     func = visa.kernel_named(module.operation, name)
     for dialect in ("xegpu", "xetile"):
         func.attributes[f"{dialect}.unaligned"] = mlir.DenseI64ArrayAttr.get(list(arguments), func.context)
+
+
+def _leave_out_other_kernels(module: Module, name: str) -> None:
+    """Erase all kernels but one, so that the lowering of each takes no longer if there are many.
+
+    A module of host code keeps them, because its launches name them.
+    """
+    if "gpu.container_module" not in module.operation.attributes:
+        kept = visa.kernel_named(module.operation, name)
+        for func in visa.kernels(module.operation):
+            if func != kept:
+                func.erase()
 
 
 def _mark_unit_strides(module: Module, name: str, strided: Sequence[int]) -> None:
