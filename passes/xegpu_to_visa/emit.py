@@ -229,13 +229,18 @@ class Emitter(Struct):
     @overload
     def as_type(self, numbers: Numbers, type_name: str) -> Numbers: ...
     def as_type(self, numbers: Numbers, type_name: str) -> Numbers:
-        """The same registers, or the same constant's bits, as numbers of another type."""
+        """The same registers, or the same constant's bits, as numbers of another type.
+
+        Numbers that do not begin at a multiple of the other type's size, such as those of a slice, are copied first.
+        """
         if isinstance(numbers, Const):
             return Const(numbers.bits, type_name, numbers.count)
         reg = numbers
         if reg.type == type_name:
             return reg
         old, new = reg.format.bytes, TYPES[type_name].bytes
+        if (reg.first * old) % new or reg.var.root[1] % new:
+            reg = self.apply("mov", reg.type, reg.count, reg)
         start = reg.first * old
         root, inner = reg.var.root
         key = (root, inner, type_name)
