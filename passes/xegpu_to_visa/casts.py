@@ -37,8 +37,7 @@ def convert_signed(low: Lowering, op: ir.Operation) -> None:
         return
     numbers = low.numbers(op.operands[0])
     if element == "i1":
-        bit = low.emit.apply("and", numbers.type, count, low.emit.in_registers(numbers), const(1, numbers.type))
-        low.set(op, low.emit.compare("ne", count, bit, const(0, numbers.type)))
+        low.set(op, _lowest_bit(low, numbers, count))
         return
     if isinstance(numbers, Const) and not TYPES[name].is_float:
         low.set(op, const(numbers.value, name, count))
@@ -52,12 +51,15 @@ def convert_signed(low: Lowering, op: ir.Operation) -> None:
 @pattern("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
 def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
     """Conversions from unsigned integers."""
-    count, _, name = result_of(low, op)
+    count, element, name = result_of(low, op)
     source = low.value(op.operands[0])
     if isinstance(source, (Mask, KnownMask)):
         _from_mask(low, op, 1)
         return
     numbers = low.numbers(op.operands[0])
+    if element == "i1":
+        low.set(op, _lowest_bit(low, numbers, count))
+        return
     if shape_and_element(op.operands[0].type)[1] == "index" and TYPES[name].bits == 64:
         numbers = low.typed(numbers, INDEX)
     numbers = low.emit.as_unsigned(numbers)
@@ -68,6 +70,12 @@ def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
         low.set(op, low.emit.as_type(numbers, name))
         return
     _convert(low, op, numbers)
+
+
+def _lowest_bit(low: Lowering, numbers: Numbers, count: int) -> Mask:
+    """Integers truncated to truth values."""
+    bit = low.emit.apply("and", numbers.type, count, low.emit.in_registers(numbers), const(1, numbers.type))
+    return low.emit.compare("ne", count, bit, const(0, numbers.type))
 
 
 def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:

@@ -186,3 +186,23 @@ gpu.module @k {{
 """
     with pytest.raises(xegpu_py.DiagnosticError, match=r"6:\d+: error: 'memref.load' op .*elements of type i1"):
         xegpu_py.compile(text)
+
+
+@pytest.mark.parametrize("name", ["arith.index_cast", "arith.index_castui", "index.casts", "index.castu"])
+def test_lowest_bits_of_indices(name):
+    """A cast back keeps canonicalization from removing both."""
+    text = f"""
+gpu.module @m {{
+  gpu.func @k(%o: memref<4xi32>) kernel {{
+    %x = gpu.block_id x
+    %bit = {name} %x : index to i1
+    %back = {name} %bit : i1 to index
+    %word = arith.index_cast %back : index to i32
+    memref.store %word, %o[%x] : memref<4xi32>
+    gpu.return
+  }}
+}}
+"""
+    out = np.full(4, 7, np.int32)
+    xegpu_py.compile(text, engine="both", cache="off")(out, grid=4)
+    assert out.tolist() == ([0, -1, 0, -1] if name in ("arith.index_cast", "index.casts") else [0, 1, 0, 1])
