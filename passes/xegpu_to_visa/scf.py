@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from mlir import ir
 from xegpu_py.dialects.xegpu.interfaces import DescriptorUpdate
 from xegpu_py.passes.common.control_flow import yielded
-from xegpu_py.passes.common.registers import unsigned
+from xegpu_py.passes.common.registers import INDEX, unsigned
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, parts_of, pattern, with_parts
 from xegpu_py.passes.xegpu_to_visa.values import (
+    NARROW,
     Block,
     Const,
     KnownMask,
@@ -19,7 +20,6 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Undefined,
     Value,
     bounds_of,
-    index_type,
 )
 
 from xegpu_py.visa.operands import Flag, Guard, Predicate, Variable
@@ -114,10 +114,10 @@ def for_(low: Lowering, op: ir.Operation) -> None:
         carried.append(_carried(low, init, argument, out))
         low.values[argument] = low.bounded(carried[-1], argument)
     type_name = lower.type
-    # The register must also hold the counter's value after the last iteration.
-    last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
     if isinstance(body.arguments[0].type, ir.IndexType):
-        type_name = index_type((bounds_of(lower)[0], max(bounds_of(lower)[1], last)))
+        type_name = NARROW if {lower.type, upper.type, step.type} == {NARROW} else INDEX
+    # What the last addition may reach.
+    last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
     given = type_name
     if "unsignedCmp" in op.attributes and min(bounds_of(n)[0] for n in (lower, upper, step)) < 0:
         if isinstance(body.arguments[0].type, ir.IndexType):
@@ -137,8 +137,10 @@ def for_(low: Lowering, op: ir.Operation) -> None:
     emit.place(begin)
     low.block(body)
     assign_all(emit, carried, [low.value(y) for y in yields])
-    if last <= bounds_of(counter)[1]:
-        emit.apply("add", type_name, 1, counter, step, into=counter)
+    beyond = last > bounds_of(counter)[1]
+    if not beyond or counter.format.bytes < 8:
+        # A counter that saturates is not below the limit, which has the same type.
+        emit.apply("add", type_name, 1, counter, step, into=counter, saturate=beyond)
         more = emit.compare("lt", 1, counter, upper)
     else:
         # The counter may wrap around: test before the addition whether an iteration is left.

@@ -67,7 +67,7 @@ MISTAKES = (
     Mistake("vector.transpose goes the other way", "xegpu_vc", "passes/xegpu_to_visa/vector.py",
             '.transpose(integers(op.attributes["permutation"])))', '.transpose(np.argsort(integers(op.attributes["permutation"]))))'),
     Mistake("loops of scf.for take a step more", "xegpu_vc", "passes/xegpu_to_visa/scf.py",
-            'into=counter)\n        more = emit.compare("lt"', 'into=counter)\n        more = emit.compare("le"'),
+            'saturate=beyond)\n        more = emit.compare("lt"', 'saturate=beyond)\n        more = emit.compare("le"'),
     Mistake("a split dpas takes the first columns of B for all", "xegpu_vc", "passes/xegpu_legalize/matrix.py",
             "b = factor(view.rhs, (k, blocks.step), column, 0)", "b = factor(view.rhs, (k, blocks.step), (0, column[1]), 0)"),
     Mistake("parts distributed round robin lie side by side", "xetile", "passes/xetile_wg_to_sg/exchange.py",

@@ -46,6 +46,24 @@ gpu.module @m {
     gpu.return
   }
 
+  // The last addition may pass 2^31. A counter that saturates is not below the limit, and needs no 64 bits.
+  // CHECK-LABEL: gpu.func @any_step(
+  // CHECK: visa.mov (M1_NM, 1) [[AT:%\w+]](0,0)<1> %in0(0,0)<0;1,0>
+  // CHECK-NEXT: visa.cmp.lt (M1_NM, 1) {{%\w+}} [[AT]](0,0)<0;1,0> %in1(0,0)<0;1,0>
+  // CHECK: visa.add.sat (M1_NM, 1) [[AT]](0,0)<1> [[AT]](0,0)<0;1,0> %in2(0,0)<0;1,0>
+  // CHECK-NEXT: visa.cmp.lt (M1_NM, 1) [[MORE:%\w+]] [[AT]](0,0)<0;1,0> %in1(0,0)<0;1,0>
+  // CHECK-NEXT: visa.jmp (M1, 1, [[MORE]]) For1
+  gpu.func @any_step(%a: i32, %b: i32, %c: i32, %x: f32) kernel {
+    %from = arith.index_cast %a : i32 to index
+    %to = arith.index_cast %b : i32 to index
+    %step = arith.index_cast %c : i32 to index
+    %r = scf.for %i = %from to %to step %step iter_args(%acc = %x) -> (f32) {
+      %next = arith.mulf %acc, %x : f32
+      scf.yield %next : f32
+    }
+    gpu.return
+  }
+
   // Swapping two carried values needs a temporary variable.
   // CHECK-LABEL: gpu.func @swap(
   // CHECK: visa.mov (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0(0,0)<0;1,0>

@@ -53,6 +53,7 @@ gpu.module @k {{
 BOUNDS = {
     "i8": [(-100, 101, 7), (-128, 127, 100), (100, 127, 50), (5, 5, 1), (0, -1, 3), (-56, -1, 90), (127, -128, 1)],
     "i32": [(0, 2**31 - 1, 2**30), (5, -(2**30), 2**29), (-(2**31), 2**31 - 1, 2**31 - 1), (-3, -9, 1), (1, -1, 2**30)],
+    "index of i32": [(0, 2**31 - 1, 2**30), (7, 2**31 - 1, 2**31 - 1), (-(2**31), -1, 2**30), (-9, 3, 5), (9, 3, 1)],
     "index": [(0, 40, 7), (5, -(2**62), 2**61), (-4, -3, 1), (2**40, 2**40 + 9, 4), (-9, 3, 5)],
 }
 """Lower and upper bounds, and steps, of loops: at the ends of the types, and of no iterations."""
@@ -60,23 +61,24 @@ BOUNDS = {
 
 @pytest.mark.parametrize("simt", [False, True])
 @pytest.mark.parametrize("order", ["", "unsigned "])
-@pytest.mark.parametrize("element", BOUNDS)
-def test_bounds(element, order, simt):
+@pytest.mark.parametrize("case", BOUNDS)
+def test_bounds(case, order, simt):
     """Counters are compared as the loop says, and do not wrap around at the ends of their types."""
-    memory = "i64" if element == "index" else element
+    rows, (element, _, memory) = BOUNDS[case], case.partition(" of ")
+    memory = memory or ("i64" if element == "index" else element)
     cast = "" if element == "i32" else "arith.index_cast" if element == "index" else "arith.extsi"
-    load = f"memref.load %bounds[%at, %c{{}}] : memref<{len(BOUNDS[element])}x3x{memory}>"
+    load = f"memref.load %bounds[%at, %c{{}}] : memref<{len(rows)}x3x{memory}>"
     lines = []
     for i, name in enumerate(("low", "high", "step")):
         lines.append(f"%{name}{'m' * (element == 'index')} = {load.format(i)}")
         if element == "index":
-            lines.append(f"%{name} = arith.index_cast %{name}m : i64 to index")
+            lines.append(f"%{name} = arith.index_cast %{name}m : {memory} to index")
     kind = "" if element == "index" else f" : {element}"
     joined = "\n    ".join(lines)
     number = f"%number = {cast} %i : {element} to i32" if cast else "%number = arith.addi %i, %zero : i32"
     text = f"""
 gpu.module @k {{
-  gpu.func @k(%bounds: memref<{len(BOUNDS[element])}x3x{memory}>, %out: memref<{len(BOUNDS[element])}x2xi32>) kernel
+  gpu.func @k(%bounds: memref<{len(rows)}x3x{memory}>, %out: memref<{len(rows)}x2xi32>) kernel
       {"attributes {xegpu.subgroup_size = 16 : i32}" * simt} {{
     %at = gpu.{"thread" if simt else "block"}_id x
     %zero = arith.constant 0 : i32
@@ -91,19 +93,20 @@ gpu.module @k {{
       {number}
       scf.yield %more, %number : i32, i32
     }}
-    memref.store %found#0, %out[%at, %c0] : memref<{len(BOUNDS[element])}x2xi32>
-    memref.store %found#1, %out[%at, %c1] : memref<{len(BOUNDS[element])}x2xi32>
+    memref.store %found#0, %out[%at, %c0] : memref<{len(rows)}x2xi32>
+    memref.store %found#1, %out[%at, %c1] : memref<{len(rows)}x2xi32>
     gpu.return
   }}
 }}
 """
-    bounds = np.array(BOUNDS[element], f"int{64 if element == 'index' else element[1:]}")
+    bounds = np.array(rows, f"int{64 if element == 'index' else element[1:]}")
     wanted = []
     for row in bounds.astype(bounds.dtype.name.replace("int", "uint") if order else bounds.dtype).tolist():
         counts = range(*row)
         last = np.array(counts[-1] if counts else 0).astype(np.uint64).astype(bounds.dtype).astype(np.int32)
         wanted.append([len(counts), int(last)])
     kernel = xegpu_py.compile(text, target="pvc", engine="both")
+    bounds = bounds.astype(f"int{memory[1:]}")
     found, evaluated = (np.zeros((len(bounds), 2), np.int32) for _ in range(2))
     launch = {"grid": 1, "block": len(bounds)} if simt else {"grid": len(bounds)}
     kernel(bounds, found, **launch)
