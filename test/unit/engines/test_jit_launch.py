@@ -20,6 +20,7 @@ import pytest
 import xegpu_py
 from xegpu_py.engines.jit import engine as engine_module
 from xegpu_py.engines.jit import helpers
+from xegpu_py.engines.jit.frame import ALLOCATION, STRIDE_BYTES
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
@@ -383,7 +384,63 @@ def test_strides_of_blocks_are_kept_from_workgroup_to_workgroup() -> None:
     assert np.array_equal(out[:80, :16], given[:80, :16]) and not out[80:].any() and not out[:, 16:].any()
     jit = rows.launcher.jit
     (worker,) = jit._spare
-    blocks = worker.own.blocks.reshape(2, -1)[:, jit.frame.strides :].view(np.int64).reshape(2, -1, 2)
+    blocks = worker.own.blocks.reshape(2, -1)[:, jit.frame.strides :].view(np.int64)
+    blocks = blocks.reshape(2, -1, STRIDE_BYTES // 8)[:, :, :2]
     for thread, entries in enumerate(blocks):
         found = {tuple(entry) for entry in entries.tolist() if any(entry)}
         assert found == {(array.ctypes.data + 128 * (64 + 8 * thread), 128 * 16) for array in (given, out)}
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+def test_messages_look_first_in_the_allocation_of_the_one_before(lanes: int) -> None:
+    """In other launches there are fewer allocations, or others, and what lies beyond one is refused as ever."""
+    address, data = ("At", "d32x16t") if lanes == 1 else ("Each", "d32")
+    steps = "\n".join(f"    mov (M1_NM, 1) Steps(0,{n})<1> {4 * n:#x}:uw" for n in range(16))
+    text = f"""\
+.version 3.8
+.kernel "lines"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl Line v_type=G type=uq num_elts=1 align=qword
+.decl At v_type=G type=uq num_elts=1 align=GRF
+.decl Steps v_type=G type=uw num_elts=16 align=GRF
+.decl Each v_type=G type=uq num_elts=16 align=GRF
+.decl A v_type=G type=ud num_elts=16 align=GRF
+.input In offset=64 size=8
+.input Out offset=72 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    mul (M1_NM, 1) Line(0,0)<1> %group_id_x(0,0)<0;1,0> 0x40:ud
+{steps}
+    add (M1_NM, 1) At(0,0)<1> In(0,0)<0;1,0> Line(0,0)<0;1,0>
+    add (M1_NM, 16) Each(0,0)<1> At(0,0)<0;1,0> Steps(0,0)<1;1,0>
+    lsc_load.ugm (M1_NM, {lanes}) A.0:{data} flat[{address}.0]:a64
+    add (M1_NM, 1) At(0,0)<1> Out(0,0)<0;1,0> Line(0,0)<0;1,0>
+    add (M1_NM, 16) Each(0,0)<1> At(0,0)<0;1,0> Steps(0,0)<1;1,0>
+    lsc_store.ugm (M1_NM, {lanes}) flat[{address}.0]:a64 A.0:{data}
+    ret (M1, 1)
+"""
+    lines = Kernel.from_assembly(text, file="lines.visaasm", threads=1)
+    given, out = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
+    lines(given, out, grid=4)
+    assert (out == given).all()
+    jit = lines.launcher.jit
+    (worker,) = jit._spare
+    kept = worker.own.blocks[jit.frame.strides : jit.frame.bytes].view(np.int64).reshape(-1, STRIDE_BYTES // 8)
+    assert kept[:2, ALLOCATION // 8].tolist() == [0, 1]
+    # Before the allocation of the load, and beyond that of the store.
+    kept[:2, ALLOCATION // 8], out[:] = (1, 0), 0
+    lines(given, out, grid=4)
+    assert (out == given).all()
+    lines(out, out, grid=4)
+    assert (out == given).all()
+    shorter = np.full(48, 7, np.uint32)
+    lines(shorter, out, grid=3)
+    assert (out == np.where(given < 48, 7, given)).all()
+    errors = []
+    for engine in ("jit", "interpreter"):
+        other = Kernel.from_assembly(text, file="lines.visaasm", threads=1, engine=engine) if engine != "jit" else lines
+        with pytest.raises(DiagnosticError, match="reads") as error:
+            other(shorter, out, grid=4)
+        errors.append(str(error.value))
+    assert errors[0] == errors[1]

@@ -43,6 +43,43 @@ missing:
   ret i1 %idle
 }
 
+; Finds the allocation in which `size` bytes at an address lie. Writes its number to `to`, and returns whether there is one.
+define hidden i1 @find(ptr %ctx, i64 %address, i64 %size, ptr %to) $attributes {
+entry:
+  %table.at = getelementptr i8, ptr %ctx, i64 $table
+  %table = load ptr, ptr %table.at
+  %buffers.at = getelementptr i8, ptr %ctx, i64 $buffers
+  %buffers = load i64, ptr %buffers.at
+  br label %next
+
+next:
+  %index = phi i64 [ 0, %entry ], [ %index.next, %look ]
+  %more = icmp slt i64 %index, %buffers
+  br i1 %more, label %look, label %missing
+
+look:
+  %offset = mul i64 %index, 24
+  %start.at = getelementptr i8, ptr %table, i64 %offset
+  %start = load i64, ptr %start.at
+  %length.at = getelementptr i8, ptr %start.at, i64 8
+  %length = load i64, ptr %length.at
+  %distance = sub i64 %address, %start
+  ; Signed: an allocation may be smaller than the access.
+  %last = sub i64 %length, %size
+  %early = icmp sle i64 %distance, %last
+  %late = icmp sge i64 %distance, 0
+  %within = and i1 %early, %late
+  %index.next = add i64 %index, 1
+  br i1 %within, label %found, label %next
+
+found:
+  store i64 %index, ptr %to
+  ret i1 true
+
+missing:
+  ret i1 false
+}
+
 ; Converts the addresses of lanes. Writes the host's addresses to `to`, and returns whether each access of `size` bytes
 ; by a lane that acts lies within one allocation. `acting` has a bit for each lane.
 define hidden i1 @locate_$lanes(ptr %ctx, <$lanes x i64> %addresses, i64 %size, i32 %acting, ptr %to) $attributes {

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit.code import PTR, Code, Value, lanes_of, vector
-from xegpu_py.engines.jit.frame import STRIDES, Frame, Status, context_offset
+from xegpu_py.engines.jit.frame import STRIDE_BYTES, STRIDES, Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.templates import function_of
 from xegpu_py.engines.jit.temporaries import Freedom
@@ -135,7 +135,7 @@ class Emitter(Struct):
     def strides(self, at: int) -> Value:
         """Where the strides of message `at` are kept: see `Frame.strides`. Messages that share a place have none."""
         number = bisect_left(_messages(self.program), at) % STRIDES
-        return self.code.at(self.thread, self.frame.strides + 16 * number)
+        return self.code.at(self.thread, self.frame.strides + STRIDE_BYTES * number)
 
     def scratch(self, size: int) -> Value:
         """Memory of the function that is used for one instruction only."""

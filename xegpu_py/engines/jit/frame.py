@@ -33,6 +33,9 @@ class Status(IntEnum):
 STRIDES = 256
 """The number of messages whose strides are kept, a power of two."""
 
+STRIDE_BYTES, ALLOCATION = 24, 16
+"""The bytes that are kept of a message, and the offset of the number of its allocation; see `Frame.strides`."""
+
 ENDED_PC = 1 << 30
 """The program counter of a lane that has ended."""
 
@@ -60,7 +63,8 @@ class Frame(Struct, dict=True):
         passed: i64[barriers], phases of each barrier that the thread has waited for.
         written: u8[registers], whether each byte of the registers was ever written; only where that is watched.
         initial_bytes: bytes of the block that are initialized for each thread; the others keep earlier contents.
-        strides: i64[`STRIDES`, 2], the last address of each message, and its distance from the address before.
+        strides: i64[`STRIDES`, 3], the last address of each message, its distance from the address before, and the
+            number of the allocation in which a message was found last.
         bytes: size of the whole block.
     """
 
@@ -77,7 +81,7 @@ class Frame(Struct, dict=True):
         self.passed = -(-(self.lane_pc + 4 * LANES) // 8) * 8
         self.written = -(-(self.passed + 8 * self.barriers) // 64) * 64
         self.strides = self.initial_bytes = self.written + self.registers * self.watch
-        self.bytes = self.strides + 16 * STRIDES
+        self.bytes = self.strides + STRIDE_BYTES * STRIDES
 
 
 GOLDEN_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from xegpu_py.engines.access import data_places
 from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter, prefetch_line, prefetch_next
-from xegpu_py.engines.jit.frame import context_offset, traffic_offset
+from xegpu_py.engines.jit.frame import ALLOCATION, context_offset, traffic_offset
 from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import IEEE
@@ -142,24 +142,60 @@ def _sender(
         apart = code.mask_to_bits(code.icmp("ne", addresses, code.add(code.splat(start, lanes), steps)))
         each = code.label()
         code.go_on_if(code.icmp("eq", code.and_(apart, bits), 0), each)
-        fine, found = located(code.recast(start, vector(1, "i64")), size * lanes, code.const(1, "i32"))
-        code.go_on_if(fine, each)
-        host = code.extract(found, 0)
-        if memory != "slm":
+        if memory == "slm":
+            fine, found = located(code.recast(start, vector(1, "i64")), size * lanes, code.const(1, "i32"))
+            code.go_on_if(fine, each)
+            host = code.extract(found, 0)
+        else:
+            host = _located_as_before(emitter, code, strides, start, size * lanes, each)
             prefetch_next(code, strides, _pointer(code, host), lambda ahead: prefetch_line(code, ahead, category))
         do(code.add(code.splat(host, lanes), steps), _pointer(code, host))
         code.begin(each)
-    swaps = INSTRUCTIONS[inst.name].atomic == "icas" and size == 4 and memory != "slm"
-    last = _last_changed(code, lanes, *(pointers[used.index(n)] for n in ("src0", "src1"))) if swaps else None
-    fine, hosts = located(code.add(addresses, last) if last else addresses, 1 if last else size, bits)
-    if aligned:
-        odd = code.mask_to_bits(code.icmp("ne", code.mask(addresses, size - 1), 0))
-        fine = code.and_(fine, code.icmp("eq", code.and_(odd, bits), 0))
-    code.go_on_if(fine, refuse)
-    do(code.sub(hosts, last) if last else hosts)
+    if lanes == 1 and memory != "slm" and not aligned:
+        code.return_unless(code.icmp("ne", bits, 0), code.const(1, "i1"))
+        host = _located_as_before(emitter, code, strides, code.extract(addresses, 0), size, refuse)
+        do(code.splat(host, 1))
+    else:
+        swaps = INSTRUCTIONS[inst.name].atomic == "icas" and size == 4 and memory != "slm"
+        last = _last_changed(code, lanes, *(pointers[used.index(n)] for n in ("src0", "src1"))) if swaps else None
+        fine, hosts = located(code.add(addresses, last) if last else addresses, 1 if last else size, bits)
+        if aligned:
+            odd = code.mask_to_bits(code.icmp("ne", code.mask(addresses, size - 1), 0))
+            fine = code.and_(fine, code.icmp("eq", code.and_(odd, bits), 0))
+        code.go_on_if(fine, refuse)
+        do(code.sub(hosts, last) if last else hosts)
     code.begin(refuse)
     code.ret(code.const(0, "i1"))
     return code.text()
+
+
+def _located_as_before(
+    emitter: Emitter, code: Code, strides: Value, address: Value, size: int, elsewhere: str
+) -> Value:
+    """The host address of `size` bytes at an address, which are mostly in the allocation of the message before.
+
+    Branches to `elsewhere` if they do not lie within one allocation.
+    """
+    ctx, last, count = code.arguments[0], code.at(strides, ALLOCATION), code.const(size, "i64")
+    table = code.load(code.at(ctx, context_offset("table")), PTR, 8)
+    index, search, found = code.load(last, "i64", 8), code.label(), code.label()
+
+    def entry(index: Value, word: int) -> Value:
+        return code.load(code.at(code.at(table, code.mul(index, code.const(24, "i64"))), 8 * word), "i64", 8)
+
+    # What earlier launches left may be no allocation of this one.
+    code.go_on_if(code.icmp("ult", index, code.load(code.at(ctx, context_offset("buffers")), "i64", 8)), search)
+    distance = code.sub(address, entry(index, 0))
+    # Signed: an allocation may be smaller than the access.
+    fits = code.icmp("sle", distance, code.sub(entry(index, 1), count))
+    code.cond_br(code.and_(fits, code.icmp("sge", distance, 0)), found, search)
+    code.begin(search)
+    code.go_on_if(
+        code.call(emitter.template("addresses.ll", "find"), ctx, address, count, last, result="i1"), elsewhere
+    )
+    code.br(found)
+    code.begin(found)
+    return code.add(address, entry(code.load(last, "i64", 8), 2))
 
 
 def _last_changed(code: Code, lanes: int, expected: Value, new: Value) -> Value:
