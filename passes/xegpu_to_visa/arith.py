@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 from mlir import ir
@@ -13,7 +14,17 @@ from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
 from xegpu_py.passes.xegpu_to_visa.scf import choose
-from xegpu_py.passes.xegpu_to_visa.values import NARROW, Const, KnownMask, Mask, Numbers, Reg, bounds_of, is_handle
+from xegpu_py.passes.xegpu_to_visa.values import (
+    NARROW,
+    Const,
+    Dense,
+    KnownMask,
+    Mask,
+    Numbers,
+    Reg,
+    bounds_of,
+    is_handle,
+)
 from xegpu_py.passes.xegpu_to_visa.wide import combiner, high_product, low_half, product
 from xegpu_py.passes.xegpu_to_visa.wide import divide as divide_integers
 
@@ -32,7 +43,7 @@ def result_of(low: Lowering, op: ir.Operation) -> tuple[int, str, str]:
 
 @pattern("arith.constant", "index.constant")
 def constant(low: Lowering, op: ir.Operation) -> None:
-    """Scalars and splats become immediates; other vectors are stored to registers."""
+    """Scalars and splats become immediates; other vectors are moved to registers where they are first needed."""
     count, element, name = result_of(low, op)
     attribute = op.attributes["value"]
     if isinstance(attribute, ir.DenseElementsAttr):
@@ -41,7 +52,7 @@ def constant(low: Lowering, op: ir.Operation) -> None:
             low.set(op, _constant_mask(low, bits))
             return
         if not attribute.is_splat:
-            low.set(op, _dense(low, attribute, element, name))
+            low.set(op, _dense(attribute, element, name))
             return
         attribute = attribute.get_splat_value()
     if element == "i1":
@@ -70,20 +81,33 @@ def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:
     return made
 
 
-def _dense(low: Lowering, attribute: ir.DenseElementsAttr, element: str, name: str) -> Reg:
+def _dense(attribute: ir.DenseElementsAttr, element: str, name: str) -> Dense:
     if is_float(element):
-        return from_numbers(low, [const(_float_value(v, element, name), name) for v in dense_elements(attribute)])
-    return dense(low, integer_elements(ir.DenseIntElementsAttr(attribute)), name)
+        values = [const(_float_value(v, element, name), name) for v in dense_elements(attribute)]
+    else:
+        values = [const(v, name) for v in integer_elements(ir.DenseIntElementsAttr(attribute))]
+    return Dense(tuple(values))
 
 
-def dense(low: Lowering, values: Sequence[int], name: str) -> Reg:
-    """Registers with these integers."""
+@cache
+def iota(count: int) -> Dense:
+    """0, 1, 2 and so on."""
+    return Dense(tuple(const(i, NARROW) for i in range(count)))
+
+
+def dense(low: Lowering, numbers: tuple[Const, ...]) -> Reg:
+    """Registers with these constants; for 0, 1, 2 and so on the first ones of longer registers, if there are any."""
+    count, available = len(numbers), low.emit.is_available
+    if not available(("dense", numbers)) and numbers == iota(count).numbers:
+        longer = (n for n in (16, 32) if n > count and available(("dense", iota(n).numbers)))
+        numbers = iota(next(longer, count)).numbers
 
     def made() -> Reg:
-        found = _doubled(low, values, name) if len(values) >= 4 else None
-        return found or from_numbers(low, [const(v, name) for v in values])
+        is_integer = len(numbers) >= 4 and not numbers[0].format.is_float
+        found = _doubled(low, [n.value for n in numbers], numbers[0].type) if is_integer else None
+        return found or from_numbers(low, numbers)
 
-    return low.emit.once(("dense", name, tuple(values)), made)
+    return low.emit.once(("dense", numbers), made).part(0, count)
 
 
 def _doubled(low: Lowering, values: Sequence[int], name: str) -> Reg | None:
@@ -106,7 +130,7 @@ def _doubled(low: Lowering, values: Sequence[int], name: str) -> Reg | None:
     return result
 
 
-def from_numbers(low: Lowering, numbers: list[Numbers]) -> Reg:
+def from_numbers(low: Lowering, numbers: Sequence[Numbers]) -> Reg:
     """Registers with these scalars side by side."""
     result = low.emit.reg(numbers[0].type, len(numbers))
     for i, number in enumerate(numbers):

@@ -21,6 +21,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     NARROW,
     Block,
     Const,
+    Dense,
     KnownMask,
     Mask,
     Memory,
@@ -140,11 +141,17 @@ class Lowering(PatternDriver):
         return view
 
     def value(self, value: ir.Value) -> Value:
-        """The registers, constant or handle of an SSA value. A splat is copied to registers for all elements."""
+        """The registers, constant or handle of an SSA value. Splats and vectors of constants are moved to registers."""
         found = self.values[value]
         if isinstance(found, Splat):
             number = found.number
             return replace(self.emit.common("mov", number.type, found.count, number), bounds=number.bounds)
+        if isinstance(found, Dense):
+            from xegpu_py.passes.xegpu_to_visa.arith import dense
+
+            held = dense(self, found.numbers)
+            is_index = shape_and_element(value.type)[1] == "index"
+            return self.as_index(held, self.ranges.of(value)) if is_index else held
         return found
 
     def numbers(self, value: ir.Value) -> Numbers:

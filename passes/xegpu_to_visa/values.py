@@ -194,9 +194,15 @@ class Splat(Struct, frozen=True, gc=False):
     count: int
 
 
+class Dense(Struct, frozen=True, gc=False):
+    """The elements of a vector of constants, which are moved to registers where they are first needed."""
+
+    numbers: tuple[Const, ...]
+
+
 class Undefined(Struct, frozen=True, gc=False):
     """An undefined descriptor, memref or barrier: `ub.poison`."""
 
 
-Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier | Splat | Undefined
+Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier | Splat | Dense | Undefined
 """The representation of an SSA value."""

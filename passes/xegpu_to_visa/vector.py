@@ -11,7 +11,7 @@ import numpy as np
 from mlir import ir
 from xegpu_py.passes.common.registers import INDEX, shape_and_element
 from xegpu_py.passes.common.values import integers, shape_of
-from xegpu_py.passes.xegpu_to_visa.arith import dense, from_numbers, result_of
+from xegpu_py.passes.xegpu_to_visa.arith import dense, from_numbers, iota, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import (
@@ -439,13 +439,7 @@ def to_elements(low: Lowering, op: ir.Operation) -> None:
 @pattern("vector.step")
 def step(low: Lowering, op: ir.Operation) -> None:
     """0, 1, 2 and so on."""
-    low.set(op, steps(low, result_of(low, op)[0]))
-
-
-def steps(low: Lowering, count: int) -> Reg:
-    """Registers with 0, 1, 2 and so on: the first ones of longer registers, if there are any."""
-    longer = (n for n in (16, 32) if n >= count and low.emit.is_available(("dense", NARROW, tuple(range(n)))))
-    return dense(low, range(next(longer, count)), NARROW).part(0, count)
+    low.set(op, iota(result_of(low, op)[0]))
 
 
 @pattern("vector.create_mask", "vector.constant_mask")
@@ -475,7 +469,7 @@ def _below(low: Lowering, indices: Order, bound: Numbers) -> Mask:
     def compared(some: Order) -> Mask:
         if isinstance(bound, Reg) and some.min() == some.max():
             return emit.compare("gt", some.size, bound, const(int(some[0]), NARROW))
-        held = emit.once(("index", most, some.tobytes()), lambda: gather(low, steps(low, most), some))
+        held = emit.once(("index", most, some.tobytes()), lambda: gather(low, dense(low, iota(most).numbers), some))
         return emit.compare("lt", some.size, held, bound)
 
     for at in range(0, indices.size, MASK_LANES):
