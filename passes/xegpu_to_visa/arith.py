@@ -102,37 +102,93 @@ def dense(low: Lowering, numbers: tuple[Const, ...]) -> Reg:
         longer = (n for n in (16, 32) if n > count and available(("dense", iota(n).numbers)))
         numbers = iota(next(longer, count)).numbers
 
-    def made() -> Reg:
-        is_integer = len(numbers) >= 4 and not numbers[0].format.is_float
-        found = _doubled(low, [n.value for n in numbers], numbers[0].type) if is_integer else None
-        return found or from_numbers(low, numbers)
-
-    return low.emit.once(("dense", numbers), made).part(0, count)
+    return low.emit.once(("dense", numbers), lambda: _stored(low, numbers)).part(0, count)
 
 
-def _doubled(low: Lowering, values: Sequence[int], name: str) -> Reg | None:
-    """Registers with integers whose second half is the first half plus a constant, recursively: one addition per half.
+def _stored(low: Lowering, numbers: Sequence[Const]) -> Reg:
+    """Registers with constants, by few instructions."""
+    name, result = numbers[0].type, low.emit.reg(numbers[0].type, len(numbers))
+    additions = [] if numbers[0].format.is_float else _doublings([n.value for n in numbers])
+    # Instructions by the number of constants that are stored before the first addition.
+    costs = {len(numbers): _Packed(low, numbers, result).cost}
+    for first in (1, 2, 4, 8) if additions else ():
+        if first < len(numbers):
+            packed = _Packed(low, numbers[:first], result.part(0, first))
+            costs[first] = packed.cost + sum(done >= first for done, _, _ in additions)
+    first = min(costs, key=lambda n: costs[n])
+    _Packed(low, numbers[:first], result.part(0, first)).store()
+    for done, size, by in additions:
+        if done >= first:
+            low.emit.apply("add", name, size, result.part(0, size), const(by, name), into=result.part(done, size))
+    return result
 
-    None if the integers do not have this form.
+
+def _doublings(values: Sequence[int]) -> list[tuple[int, int, int]]:
+    """The additions that compute integers whose second half is the first half plus a constant, recursively.
+
+    Each has the integers that are known before, those that it computes from the first of them, and the constant. Empty
+    if the integers do not have this form.
     """
     additions, done = [], 1
     while done < len(values):
         size, by = min(done, len(values) - done), values[done] - values[0]
         if by == 0 or any(values[done + i] != values[i] + by for i in range(size)):
-            return None
+            return []
         additions.append((done, size, by))
         done += size
-    result = low.emit.reg(name, len(values))
-    low.emit.apply("mov", name, 1, const(values[0], name), into=result.part(0, 1))
-    for done, size, by in additions:
-        source = result.part(0, size)
-        low.emit.apply("add", name, size, source, const(by, name), into=result.part(done, size))
-    return result
+    return additions
 
 
-def from_numbers(low: Lowering, numbers: Sequence[Numbers]) -> Reg:
+class _Packed:
+    """Constants that are moved to registers, several in one constant of 64 bits if this takes fewer instructions.
+
+    Attributes:
+        cost: the number of instructions.
+    """
+
+    def __init__(self, low: Lowering, numbers: Sequence[Const], into: Reg) -> None:
+        self._low, self._numbers, self._into = low, numbers, into
+        fmt = numbers[0].format
+        width, self._type = fmt.bytes, unsigned(fmt.name)
+        if not fmt.is_float:
+            width = next((n for n in (1, 2, 4) if all(-1 << 8 * n - 1 <= v.value < 1 << 8 * n - 1 for v in numbers)), 8)
+            width = min(width, fmt.bytes)
+            self._type = {1: "b", 2: "w", 4: "d", 8: "q"}[width]
+        self._width, self._narrow = width, width < fmt.bytes
+        self._each = _WORD // width
+        words = -(-len(numbers) // self._each)
+        runs = sum(i == 0 or n != numbers[i - 1] for i, n in enumerate(numbers))
+        moves = -(-len(numbers) // 32) if self._narrow else 0
+        fits = self._narrow or into.count % self._each == 0
+        self._packs = fits and fmt.bytes < _WORD and words + moves < runs
+        self.cost = words + moves if self._packs else runs
+
+    def store(self) -> None:
+        """Emit the instructions."""
+        emit, numbers, into = self._low.emit, self._numbers, self._into
+        if not self._packs:
+            from_numbers(self._low, numbers, into)
+            return
+        mask, each, bits = (1 << 8 * self._width) - 1, self._each, 8 * self._width
+        packed = [
+            Const(sum((n.bits & mask) << bits * i for i, n in enumerate(numbers[at : at + each])), "q")
+            for at in range(0, len(numbers), each)
+        ]
+        if self._narrow:
+            words = emit.reg("q", len(packed))
+            from_numbers(self._low, packed, words)
+            emit.apply("mov", into.type, into.count, emit.as_type(words, self._type).part(0, into.count), into=into)
+        else:
+            from_numbers(self._low, packed, emit.as_type(into, "q"))
+
+
+_WORD = 8
+"""Bytes of the largest constant that an instruction can have."""
+
+
+def from_numbers(low: Lowering, numbers: Sequence[Numbers], into: Reg | None = None) -> Reg:
     """Registers with these scalars side by side."""
-    result = low.emit.reg(numbers[0].type, len(numbers))
+    result = into or low.emit.reg(numbers[0].type, len(numbers))
     for i, number in enumerate(numbers):
         if i and number == numbers[i - 1]:
             continue

@@ -1,16 +1,15 @@
 // RUN: xegpu-opt %s --xegpu-to-visa='target=pvc' | FileCheck %s
 
-// Vectors of constants take no registers before an instruction needs them, and are moved to registers once.
+// Vectors of constants take no registers before an instruction needs them, and are moved to registers once: several in
+// a constant of 64 bits, or by additions to those that are in registers, whichever takes fewer instructions.
 
 gpu.module @m {
   // CHECK-LABEL: gpu.func @late(
   // CHECK-NOT: visa.mov
   // CHECK: visa.mul (M1_NM, 16) [[X:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in0(0,0)<1;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 1) [[STEP:%\w+]](0,0)<1> 0x0:d
-  // CHECK-NEXT: visa.add (M1_NM, 1) [[STEP]](0,1)<1>
-  // CHECK-NEXT: visa.add (M1_NM, 2) [[STEP]](0,2)<1>
-  // CHECK-NEXT: visa.add (M1_NM, 4) [[STEP]](0,4)<1>
-  // CHECK-NEXT: visa.add (M1_NM, 8) [[STEP]](0,8)<1>
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[BYTES:%\w+]](0,0)<1> 0x706050403020100:q
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[BYTES]](0,1)<1> 0xf0e0d0c0b0a0908:q
+  // CHECK-NEXT: visa.mov (M1_NM, 16) [[STEP:%\w+]](0,0)<1> [[BYTES]]_b(0,0)<1;1,0>
   // CHECK-NEXT: visa.add (M1_NM, 16) [[Y:%\w+]](0,0)<1> [[X]](0,0)<1;1,0> [[STEP]](0,0)<1;1,0>
   // CHECK-NEXT: visa.mul (M1_NM, 16) [[Z:%\w+]](0,0)<1> [[Y]](0,0)<1;1,0> [[STEP]](0,0)<1;1,0>
   gpu.func @late(%x: vector<16xi32>) kernel {
@@ -23,7 +22,8 @@ gpu.module @m {
 
   // A loop that needs them does not move them in each iteration.
   // CHECK-LABEL: gpu.func @loop(
-  // CHECK: visa.mov (M1_NM, 1) [[NUMBERS:%\w+]](0,0)<1> 0x3f800000:f
+  // CHECK: visa.mov (M1_NM, 1) [[NUMBERS:%\w+]]_q(0,0)<1> 0x400000003f800000:q
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[NUMBERS]]_q(0,1)<1> 0x80000000:q
   // CHECK: visa.label For1
   // CHECK-NEXT: visa.mul (M1_NM, 4) {{.*}} [[NUMBERS]](0,0)<1;1,0>
   gpu.func @loop(%x: vector<4xf32>) kernel {
@@ -56,6 +56,35 @@ gpu.module @m {
       %b = arith.muli %x, %numbers : vector<2xi32>
       scf.yield %b : vector<2xi32>
     }
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @forms(
+  gpu.func @forms(%d: vector<16xi32>, %w: vector<4xi16>, %u: vector<8xui32>, %three: vector<3xi32>) kernel {
+    // Additions follow the first two.
+    // CHECK: visa.mov (M1_NM, 1) [[FIRST:%\w+]]_q(0,0)<1> 0x182b8fffffc18:q
+    // CHECK-NEXT: visa.add (M1_NM, 2) [[FIRST]](0,2)<1> [[FIRST]](0,0)<1;1,0> 0x30d40:d
+    // CHECK-NEXT: visa.add (M1_NM, 4) [[FIRST]](0,4)<1> [[FIRST]](0,0)<1;1,0> 0x61a80:d
+    // CHECK-NEXT: visa.add (M1_NM, 8) [[FIRST]](0,8)<1> [[FIRST]](0,0)<1;1,0> 0xc3500:d
+    %far = arith.constant dense<[-1000, 99000, 199000, 299000, 399000, 499000, 599000, 699000,
+                                 799000, 899000, 999000, 1099000, 1199000, 1299000, 1399000, 1499000]> : vector<16xi32>
+    %a = arith.addi %d, %far : vector<16xi32>
+    // CHECK: visa.mov (M1_NM, 1) [[WORDS:%\w+]]_q(0,0)<1> -9223372015379742720:q
+    // CHECK-NEXT: visa.add (M1_NM, 4) {{.*}} [[WORDS]](0,0)<1;1,0>
+    %words = arith.constant dense<[0, 3, 5, -32768]> : vector<4xi16>
+    %b = arith.addi %w, %words : vector<4xi16>
+    // Words of 16 bits are sign-extended.
+    // CHECK: visa.mov (M1_NM, 1) [[V:%\w+]](0,0)<1> 0x7fff00ff00800000:q
+    // CHECK-NEXT: visa.mov (M1_NM, 1) [[V]](0,1)<1> 0x12c00078000ffff:q
+    // CHECK-NEXT: visa.mov (M1_NM, 8) {{.*}} [[V]]_w(0,0)<1;1,0>
+    %mixed = arith.constant dense<[0, 128, 255, 32767, -1, -32768, 7, 300]> : vector<8xi32>
+    %u0 = vector.bitcast %u : vector<8xui32> to vector<8xi32>
+    %c = arith.addi %u0, %mixed : vector<8xi32>
+    // Equal ones take one instruction, and three no more than as many.
+    // CHECK: visa.mov (M1_NM, 2) [[THREE:%\w+]](0,0)<1> 0x7:d
+    // CHECK-NEXT: visa.mov (M1_NM, 1) [[THREE]](0,2)<1> 0x9:d
+    %sevens = arith.constant dense<[7, 7, 9]> : vector<3xi32>
+    %e = arith.addi %three, %sevens : vector<3xi32>
     gpu.return
   }
 }

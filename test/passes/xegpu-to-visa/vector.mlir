@@ -91,10 +91,8 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: gpu.func @masks(
-  // CHECK: visa.mov (M1_NM, 1) [[V0:%\w+]](0,0)<1> 0x0:d
-  // CHECK-NEXT: visa.add (M1_NM, 1) [[V0]](0,1)<1> [[V0]](0,0)<0;1,0> 0x1:d
-  // CHECK-NEXT: visa.add (M1_NM, 2) [[V0]](0,2)<1> [[V0]](0,0)<1;1,0> 0x2:d
-  // CHECK-NEXT: visa.add (M1_NM, 4) [[V0]](0,4)<1> [[V0]](0,0)<1;1,0> 0x4:d
+  // CHECK: visa.mov (M1_NM, 1) [[BYTES:%\w+]](0,0)<1> 0x706050403020100:q
+  // CHECK-NEXT: visa.mov (M1_NM, 8) [[V0:%\w+]](0,0)<1> [[BYTES]]_b(0,0)<1;1,0>
   // CHECK-NEXT: visa.add (M1_NM, 8) [[V0]](0,8)<1> [[V0]](0,0)<1;1,0> 0x8:d
   // CHECK-NEXT: visa.add (M1_NM, 16) [[V0]](1,0)<1> [[V0]](0,0)<1;1,0> 0x10:d
   // CHECK-NEXT: visa.cmp.lt (M1_NM, 16) [[P0:%\w+]] [[V0]](0,0)<1;1,0> %in0(0,0)<0;1,0>
