@@ -96,7 +96,7 @@ def test_what_is_not_a_pass_imports_from_none():
 
 
 IR_ORDER = (
-    "bindings builtin combining calls cursor decoded dense diagnostics printf folding numbers slices source mixed",
+    "bindings builtin combining calls cursor decoded dense diagnostics printf numbers folding slices source mixed",
     "bodies expected constraints codecs definition type_reader fields operation",
     "assembly generic reader printer formatting verifier irdl context docs module passes",
 )

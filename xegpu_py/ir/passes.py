@@ -38,6 +38,8 @@ _DOES_NOT_CONVERGE = "int-range-optimizations"
 `MaterializeKnownConstantValues`). What it has rewritten by then is valid."""
 _LOWERS_FUNCTIONS = re.compile(r"\bmath\b|^convert-to-")
 """Upstream's passes that lower functions of `math`, which must not be hidden from them."""
+_CANONICALIZES = re.compile(r"canonicalize|^inline$|pipeline")
+"""Upstream's passes that may run the canonicalization patterns of `arith`. Others may not know rounding modes."""
 
 _IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func({}))")
 
@@ -429,8 +431,9 @@ def _children(op: ir.Operation, anchor: str) -> Iterator[ir.Operation]:
                     yield child.operation
 
 
-def _prepare_for_folding(root: ir.Operation, hides: bool) -> bool:
-    """Rewrite what upstream's folders get wrong. Returns whether `show` has to bring something back."""
+def _prepare_for_folding(root: ir.Operation, name: str) -> bool:
+    """Rewrite what a pass of upstream's folds wrongly. Returns whether `show` has to bring something back."""
+    hides = not _LOWERS_FUNCTIONS.search(name)
     slices: list[ir.Operation] = []
     functions: list[ir.Operation] = []
     comparisons: list[ir.Operation] = []
@@ -462,7 +465,7 @@ def _prepare_for_folding(root: ir.Operation, hides: bool) -> bool:
     cut_misread_slices(slices)
     decide(comparisons)
     keep_truncations(casts)
-    if not (hides and converts_integers):
+    if not (converts_integers and _CANONICALIZES.search(name)):
         roundings = []
     return hide(functions, views, roundings)
 
@@ -480,7 +483,7 @@ def run_upstream(step: Step, op: ir.Operation) -> None:
         reason = " ".join(str(e).split()).replace("MLIR Textual PassPipeline Parser:1:1: error: ", "")
         raise DiagnosticError([Diagnostic("error", f"pass '{step}': {reason}", position_of(op.location))]) from None
     manager.enable_verifier(False)
-    hidden = step.name not in _NEVER_FOLD and _prepare_for_folding(op, not _LOWERS_FUNCTIONS.search(step.name))
+    hidden = step.name not in _NEVER_FOLD and _prepare_for_folding(op, step.name)
     try:
         with suppress(ir.MLIRError) if step.name == _DOES_NOT_CONVERGE else nullcontext():
             manager.run(op)
