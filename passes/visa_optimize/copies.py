@@ -107,8 +107,8 @@ class Copies:
         plain = (value.vstride, value.width, value.hstride)
         strides = (found.vstride, found.width, found.hstride)
         repeats = found.hstride == 0 or (found.vstride == 0 and found.hstride == 1)
-        # The finalizer may insert a copy for a strided region.
-        return found if strides == plain or strides == (1, 1, 0) or repeats else None
+        # The finalizer may insert a copy for a region of rows: for a move no more than it replaces.
+        return found if strides == plain or strides == (1, 1, 0) or repeats or inst.name == "mov" else None
 
     def _wraps(self, inst: Instruction, slot: OperandSpec, value: Region) -> bool:
         dst = inst.values.get("dst")

@@ -26,6 +26,36 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // The original of a copy of rows is read by a move, which takes the copy's place, but not by arithmetic, for which the
+  // finalizer may insert a copy again.
+  // CHECK-LABEL: gpu.func @rows
+  // CHECK: visa.mov (M1_NM, 16) %n(0,0)<1> %b_ub(0,0)<1;4,4>
+  // CHECK-NEXT: visa.mov (M1_NM, 16) %t(0,0)<1> %x(0,0)<1;4,4>
+  // CHECK-NEXT: visa.add (M1_NM, 16) %s(0,0)<1> %t(0,0)<1;1,0> 0x1:d
+  gpu.func @rows() kernel {
+    %a = visa.decl "a", uq x 1, align = qword
+    %b = visa.decl "b", b x 64, align = GRF
+    %c = visa.decl "c", b x 16, align = GRF
+    %n = visa.decl "n", ud x 16, align = GRF
+    %s = visa.decl "s", d x 16, align = GRF
+    %t = visa.decl "t", d x 16, align = GRF
+    %x = visa.decl "x", d x 32, align = GRF
+    %b_ub = visa.decl "b_ub", ub x 64, align = GRF, alias = %b
+    %c_ub = visa.decl "c_ub", ub x 16, align = GRF, alias = %c
+    %b_ud = visa.decl "b_ud", ud x 16, align = GRF, alias = %b
+    visa.input %a, offset = 64, size = 8
+    visa.lsc_load.ugm (M1_NM, 1) %b_ud[0]:d32x16t flat[%a[0]]:a64
+    visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32x32t flat[%a[0]+64]:a64
+    visa.mov (M1_NM, 16) %c(0,0)<1> %b(0,0)<1;4,4>
+    visa.mov (M1_NM, 16) %n(0,0)<1> %c_ub(0,0)<1;1,0>
+    visa.mov (M1_NM, 16) %t(0,0)<1> %x(0,0)<1;4,4>
+    visa.add (M1_NM, 16) %s(0,0)<1> %t(0,0)<1;1,0> 0x1:d
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %n[0]:d32x16t
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %s[0]:d32x16t
+    visa.ret (M1, 1)
+    gpu.return
+  }
+
   // A message sends the original of a copy, of any type.
   // CHECK-LABEL: gpu.func @messages
   // CHECK-NOT: visa.mov
