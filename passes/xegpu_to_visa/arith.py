@@ -58,17 +58,19 @@ def constant(low: Lowering, op: ir.Operation) -> None:
     if element == "i1":
         low.set(op, KnownMask(str(attribute).split(" ")[0] in ("true", "1", "-1"), count))
     elif is_float(element):
-        low.set(op, const(_float_value(attribute, element, name), name, count))
+        low.set(op, _float_constant(attribute, element, name, count))
     else:
         low.set(op, const(ir.IntegerAttr(attribute).value, name, count))
 
 
-def _float_value(attribute: ir.Attribute, element: str, name: str) -> float | int:
-    """The number; for types that vISA holds as bytes, its bits."""
+def _float_constant(attribute: ir.Attribute, element: str, name: str, count: int = 1) -> Const:
+    """A number as one of vISA's type `name`, which may hold its bits as bytes. A NaN keeps its bits."""
     value = float(ir.FloatAttr(attribute).value)
+    if value != value and element != "tf32" and (text := str(attribute)).startswith("0x"):
+        return Const(int(text.split()[0], 16), name, count)
     if TYPES[name].is_float:
-        return value
-    return int(np.array(value).astype(FLOATS[element].dtype).view(np.uint8))
+        return const(value, name, count)
+    return const(int(np.array(value).astype(FLOATS[element].dtype).view(np.uint8)), name, count)
 
 
 def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:
@@ -83,7 +85,7 @@ def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:
 
 def _dense(attribute: ir.DenseElementsAttr, element: str, name: str) -> Dense:
     if is_float(element):
-        values = [const(_float_value(v, element, name), name) for v in dense_elements(attribute)]
+        values = [_float_constant(v, element, name) for v in dense_elements(attribute)]
     else:
         values = [const(v, name) for v in integer_elements(ir.DenseIntElementsAttr(attribute))]
     return Dense(tuple(values))

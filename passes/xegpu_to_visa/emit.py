@@ -328,11 +328,12 @@ class Emitter(Struct):
             into: the registers of the result; by default new ones.
         """
         result = into or self.reg(type_name, count)
-        if name == "mov":
-            # vISA has no bf immediates; f constants convert exactly.
-            sources = tuple(
-                Const(s.bits << 16, "f", s.count) if isinstance(s, Const) and s.type == "bf" else s for s in sources
-            )
+        if name == "mov" and isinstance(number := sources[0], Const) and number.type == "bf":
+            # vISA has no bf immediates; f constants convert exactly, except NaNs.
+            if result.type == "bf" and number.bits & 0x7FFF > 0x7F80 and not modifiers:
+                self.apply("mov", "uw", count, Const(number.bits, "uw"), into=self.as_type(result, "uw"))
+                return result
+            sources = (Const(number.bits << 16, "f", number.count),)
         signs = [*modifiers, *[""] * (len(sources) - len(modifiers))]
         operands = [self._number(s) if m else s for s, m in zip(sources, signs)]
         for start, lanes in self.chunks(count, [result, *operands], most):

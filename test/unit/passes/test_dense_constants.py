@@ -1,9 +1,12 @@
 """Vectors of constants in registers: each way to store them gives the same bits, and the finalizer accepts it."""
 
+import re
+
 import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.finalizer import available, finalize
 
@@ -18,7 +21,15 @@ INTEGERS = {
     "odd": [1, 2, 4, 8, 16],
     "equal": [5, 5, 5, 6, 6, 6, 6, 7],
 }
-FLOATS = [0x7FC00001, 0x80000000, 0, 0x3F800000, 0xFF800000, 0xFFC12345, 1, 0x3F800000]
+FLOATS = {
+    "f64": (0x7FF0000000000001, 0xFFF8000000012345, 0x8000000000000000, 0x3FF0000000000000, 0xFFF0000000000000, 1),
+    "f32": (0x7F800001, 0xFFC12345, 0x80000000, 0x3F800000, 0xFF800000, 1, 0x7FC00001, 0x3F800000),
+    "f16": (0x7C01, 0xFE55, 0x8000, 0x3C00, 0xFC00, 1, 0x7E01, 0x3C00),
+    "bf16": (0x7F81, 0xFFC5, 0x8000, 0x3F80, 0xFF80, 1, 0x7FC1, 0x3F80),
+    "f8E5M2": (0x7D, 0xFE, 0x80, 0x3C, 0xFC, 1, 0x7F, 0x3C),
+    "f8E4M3FN": (0x7F, 0xFF, 0x80, 0x38, 0x7E, 1, 0x3F, 0x38),
+}
+"""Bit patterns of numbers and NaNs, of which the first one is signalling if there are such."""
 
 
 def _text(element, values):
@@ -46,10 +57,17 @@ def test_integers(case, element):
     np.testing.assert_array_equal(found, values)
 
 
-def test_floats():
-    found = np.zeros(len(FLOATS), np.float32)
-    xegpu_py.compile(_text("f32", [f"{n:#010x}" for n in FLOATS]), target="pvc", engine="both", cache="off")(found)
-    assert found.view(np.uint32).tolist() == FLOATS
+@pytest.mark.parametrize("engine", ["both", "reference"])
+@pytest.mark.parametrize("element", FLOATS)
+def test_floats(element, engine):
+    """NaNs keep their bits, in vectors of equal numbers too."""
+    patterns = FLOATS[element]
+    bits = int(re.match(r"b?f(\d+)", element)[1])
+    for values in (patterns, patterns[:1] * 8, patterns[1:2] * 8):
+        found = np.zeros(len(values), f"u{bits // 8}")
+        text = _text(element, [f"{n:#0{2 + bits // 4}x}" for n in values])
+        xegpu_py.compile(text, target="pvc", engine=engine, cache="off")(found.view(DTYPES[element]))
+        assert found.tolist() == list(values)
 
 
 @pytest.mark.skipif(not available(), reason="the finalizer is not installed")
