@@ -77,9 +77,9 @@ class XeGPUToVisaPipeline(Pipeline):
           --int-range-optimizations --canonicalize='top-down=false' --cse --xegpu-dce
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
-    `max-bytes`, `max-index` and `max-grid` are those of xegpu-strength-reduce and xegpu-to-visa, `unaligned` and
-    `max-bytes` are those of xegpu-legalize. `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of
-    that name is lowered.
+    `max-bytes`, `max-index` and `max-grid` are those of xegpu-simt-to-vc, xegpu-strength-reduce and xegpu-to-visa,
+    `unaligned` and `max-bytes` are those of xegpu-legalize. `optimize=false` leaves visa-optimize out. With `kernel`
+    only the kernel of that name is lowered.
     """
 
     target: str = ""
@@ -96,7 +96,7 @@ class XeGPUToVisaPipeline(Pipeline):
         common = {"target": self.target, "kernel": self.kernel}
         limits = {"max_bytes": self.max_bytes, "max_index": self.max_index, "max_grid": self.max_grid}
         passes = [
-            *(step(name, kernel=self.kernel) for name in _ABOVE),
+            *(step(name, kernel=self.kernel, **limits) for name in _ABOVE),
             _CLEAN,
             step("xegpu-strength-reduce", **common, **limits),
             step("xegpu-legalize", unaligned=self.unaligned, max_bytes=self.max_bytes, **common),

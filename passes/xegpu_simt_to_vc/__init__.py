@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.passes.common.kernels import DEFAULT_SIZE, SUBGROUP_SIZE, SUBGROUP_SIZES, chosen_kernels
+from xegpu_py.passes.common.kernels import DEFAULT_SIZE, GRID_LIMIT, SUBGROUP_SIZE, SUBGROUP_SIZES, chosen_kernels
 from xegpu_py.passes.common.values import is_desc
 
 from xegpu_py.ir.passes import Pass, register_pass
@@ -48,10 +48,16 @@ class XeGPUSimtToVc(Pass):
           }
           gpu.return
         }
+
+    `max-bytes`, `max-index` and `max-grid` are those of xegpu-to-visa: a loop whose counter may wrap around in its last
+    step within these limits takes one more op in each iteration.
     """
 
     subgroup_size: int = 0
     kernel: str = ""
+    max_bytes: int = 0
+    max_index: int = 0
+    max_grid: int = GRID_LIMIT
 
     def run(self, op: ir.Operation) -> None:
         if self.subgroup_size not in (0, *SUBGROUP_SIZES):
@@ -61,9 +67,11 @@ class XeGPUSimtToVc(Pass):
             if lanes:
                 # The patterns are imported on demand, because most kernels are not kernels of work items.
                 from xegpu_py.passes.common.fragments import Placements
+                from xegpu_py.passes.common.ranges import Limits
                 from xegpu_py.passes.xegpu_simt_to_vc.lanes import widen_kernel
 
-                widen_kernel(func, lanes, Placements(func), because)
+                limits = Limits(self.max_bytes, self.max_index, self.max_grid, lanes=lanes)
+                widen_kernel(func, lanes, Placements(func), because, limits)
 
     def _lanes(self, func: ir.Operation) -> tuple[int, ir.Operation]:
         """Work items of a subgroup, 0 if the kernel is not one of work items; and the op that determines this."""

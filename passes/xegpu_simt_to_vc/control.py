@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import binary, compare, constant, create, index_type
-from xegpu_py.passes.common.values import constant_of
+from xegpu_py.passes.common.ranges import bits_of, full
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
 _PURE = ("arith.", "math.", "index.", "vector.extract", "vector.insert", "vector.broadcast", "vector.shape_cast")
@@ -63,6 +63,16 @@ def _loop(
     return list(done.results)
 
 
+def _may_wrap(w: Widener, op: ir.Operation) -> bool:
+    """Whether the last addition of a step to the counter of an `scf.for` may wrap around."""
+    assert w.ranges
+    bounds = [w.ranges.of(v) for v in list(op.operands)[:3]]
+    (_, most), step = bounds[1:]
+    if "unsignedCmp" in op.attributes and min(low for low, _ in bounds) < 0:
+        return step != (1, 1)
+    return most - 1 + step[1] > full(bits_of(str(op.operands[0].type)))[1]
+
+
 @pattern("scf.for")
 def for_(w: Widener, op: ir.Operation) -> None:
     """A loop with varying bounds runs while any lane has iterations left."""
@@ -75,6 +85,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
     outer = w.mask
 
     order = "ult" if "unsignedCmp" in op.attributes else "slt"
+    wraps = _may_wrap(w, op)
 
     def before(state: Sequence[ir.Value]) -> tuple[ir.Value, Sequence[ir.Value]]:
         return w.any(state[1]), state
@@ -85,11 +96,11 @@ def for_(w: Widener, op: ir.Operation) -> None:
         w.mask = lanes
         yields = [w.wide(v) for v in w.inline(body)]
         following = binary("addi", at, by)
-        if isinstance(counter.type, ir.IndexType) or constant_of(step) == 1:
-            more = compare(order, following, last)
-        else:
-            # The counter may wrap around: test whether an iteration is left before the addition.
+        if wraps:
+            # Test whether an iteration is left before the addition.
             more = compare("ugt", binary("subi", last, at), by)
+        else:
+            more = compare(order, following, last)
         return [following, both(more, lanes), *(w.choose(lanes, n, o) for n, o in zip(yields, values))]
 
     state = [first, both(compare(order, first, last), outer), *(w.wide(v) for v in inits)]

@@ -11,6 +11,7 @@ from xegpu_py.passes.common.elements import check_elements
 from xegpu_py.passes.common.expansions import combine_subgroups, kind_of
 from xegpu_py.passes.common.fragments import Order, Placements
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, WORK_ITEMS
+from xegpu_py.passes.common.ranges import Limits
 from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import lane_of_broadcast
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
@@ -39,11 +40,12 @@ def _plus(scalar: ir.Value, vector: ir.Value) -> ir.Value:
     return build.add(build.broadcast(scalar, vector.type), vector)
 
 
-def widen_kernel(func: ir.Operation, count: int, placements: Placements, because: ir.Operation) -> None:
+def widen_kernel(func: ir.Operation, count: int, placements: Placements, because: ir.Operation, limits: Limits) -> None:
     """Rewrite a `gpu.func` for subgroups of `count` work items.
 
     Args:
         because: the op that identifies it as a kernel of work items.
+        limits: the limits of its launches.
 
     Raises:
         DiagnosticError: at the op that cannot be rewritten.
@@ -53,7 +55,8 @@ def widen_kernel(func: ir.Operation, count: int, placements: Placements, because
         emit_error(func, message, "run xegpu-lift-cf first, which converts branches to scf ops")
     check_elements(walk(func))
     size = func.attributes.get("known_block_size")
-    w = Widener(func, count, placements, because, tuple(size) if isinstance(size, ir.DenseI32ArrayAttr) else None)
+    block_size = tuple(size) if isinstance(size, ir.DenseI32ArrayAttr) else None
+    w = Widener(func, count, placements, because, block_size, limits)
     block = func.regions[0].blocks[0]
     with func.location, ir.InsertionPoint.at_block_begin(block):
         func.attributes[WORK_ITEMS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), count)

@@ -14,6 +14,7 @@ from xegpu_py.passes.common.control_flow import STRUCTURED
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.fragments import Placement, Placements, natural, unmapped
 from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.ranges import Limits, Ranges
 from xegpu_py.passes.common.values import attributes_of, element_of, shape_of, splat_of
 from xegpu_py.passes.xegpu_simt_to_vc.known import Known
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
@@ -21,6 +22,7 @@ from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
 from xegpu_py.ir.builtin import enumerator
 from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
+from xegpu_py.ir.verifier import walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,7 @@ class Widener(Conversion):
         diverged: the op that may make lanes inactive.
         block_size: work items of a workgroup, if the kernel has them as an attribute.
         known: the numbers of lanes that are known at compile time.
+        ranges: the ranges of its integers before the conversion, if a loop diverges.
     """
 
     patterns = pattern
@@ -74,10 +77,13 @@ class Widener(Conversion):
         placements: Placements,
         because: ir.Operation,
         block_size: tuple[int, ...] | None,
+        limits: Limits,
     ) -> None:
         super().__init__()
         self.lanes, self.placements, self.because, self.block_size = lanes, placements, because, block_size
         self.uniformity = Uniformity(func, lanes)
+        diverges = any(op.name == "scf.for" and self.uniformity.diverges(op) for op in walk(func))
+        self.ranges = Ranges(func, limits) if diverges else None
         self.held: dict[ir.Value, Held] = {}
         self.mask: ir.Value | None = None
         self.diverged: ir.Operation | None = None

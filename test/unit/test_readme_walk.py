@@ -17,6 +17,7 @@ LISTING = {"PYTEST_ADDOPTS": "--collect-only -q", "LIT_OPTS": "--show-tests"}
 """Lets `make test`, which contains this test, install its requirements and list its tests without running them."""
 
 
+@pytest.mark.timeout(0)
 @pytest.mark.skipif("README_WALK" not in os.environ, reason="README_WALK=1 runs it")
 def test_readme_from_the_first_command_to_the_last(tmp_path):
     clone = tmp_path / "xegpu-py"

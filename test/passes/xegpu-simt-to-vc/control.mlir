@@ -1,4 +1,5 @@
 // RUN: xegpu-opt %s --xegpu-simt-to-vc --canonicalize --cse | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-simt-to-vc=max-index=65536 --canonicalize --cse | FileCheck %s --check-prefix=MAX
 
 gpu.module @k {
   // A divergent loop runs while any lane is active; lanes that have left it keep their values.
@@ -26,6 +27,44 @@ gpu.module @k {
       scf.yield %z : f32
     }
     memref.store %s, %m[%lane] : memref<?xf32>
+    gpu.return
+  }
+
+  // A counter that may wrap around in the last addition is compared before it, within any limits of launches.
+  // CHECK-LABEL: gpu.func @unsigned_for
+  // CHECK: %[[LAST:.+]] = arith.index_cast %{{.+}} : vector<16xi32> to vector<16xindex>
+  // CHECK: scf.while
+  // CHECK: ^bb0(%[[AT:.+]]: vector<16xindex>, %[[ON:.+]]: vector<16xi1>):
+  // CHECK: arith.addi %[[AT]], %[[STEP:.+]] : vector<16xindex>
+  // CHECK: %[[LEFT:.+]] = arith.subi %[[LAST]], %[[AT]] : vector<16xindex>
+  // CHECK: arith.cmpi ugt, %[[LEFT]], %[[STEP]] : vector<16xindex>
+  gpu.func @unsigned_for(%m: memref<64xi32>)
+      kernel attributes {xegpu.subgroup_size = 16 : i32, known_block_size = array<i32: 16, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c8 = arith.constant 8 : index
+    %lane = gpu.lane_id
+    %end = memref.load %m[%lane] : memref<64xi32>
+    %last = arith.index_cast %end : i32 to index
+    scf.for unsigned %i = %c0 to %last step %c8 {
+      memref.store %end, %m[%i] : memref<64xi32>
+    }
+    gpu.return
+  }
+
+  // MAX-LABEL: gpu.func @index_for
+  // MAX: %[[MORE:.+]] = arith.addi
+  // MAX: arith.cmpi slt, %[[MORE]], %{{.+}} : vector<16xindex>
+  // CHECK-LABEL: gpu.func @index_for
+  // CHECK: %[[LEFT:.+]] = arith.subi
+  // CHECK: arith.cmpi ugt, %[[LEFT]], %{{.+}} : vector<16xindex>
+  gpu.func @index_for(%m: memref<64xf32>, %n: index)
+      kernel attributes {xegpu.subgroup_size = 16 : i32, known_block_size = array<i32: 16, 1, 1>} {
+    %c16 = arith.constant 16 : index
+    %x = arith.constant 1.0 : f32
+    %lane = gpu.lane_id
+    scf.for %i = %lane to %n step %c16 {
+      memref.store %x, %m[%i] : memref<64xf32>
+    }
     gpu.return
   }
 
