@@ -3,13 +3,16 @@
 import gc
 import os
 
+os.environ["XEGPU_PY_CACHE"] = "off"
+# Read when numpy is imported: by default each worker's idle BLAS threads spin on the processors of the others.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from effort import examples
 from hypothesis import settings
 
 from xegpu_py.engines.jit import engine
 
-os.environ["XEGPU_PY_CACHE"] = "off"
 # As the tools do: looking for cycles among many objects that live on takes an eighth of the time.
 gc.set_threshold(100_000)
 # A loaded machine may take any time for an example.
@@ -18,6 +21,11 @@ settings.load_profile("untimed")
 
 OPTIMIZED = ("engines", "test_random_programs.py", "test_random_functions.py")
 """Folders and files of tests for which all code is optimized. Elsewhere brief kernels of few threads run quick code."""
+
+
+def pytest_collection_finish():
+    # Modules and collected tests live until the end.
+    gc.freeze()
 
 
 def pytest_addoption(parser):
