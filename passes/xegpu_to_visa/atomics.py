@@ -29,7 +29,7 @@ from xegpu_py.visa.spec import DataShape
 @pattern("xegpu.atomic_rmw")
 def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     """Update each lane's element; the result is its old value."""
-    desc, addresses = lanes_of(low, op)
+    desc, addresses, plus = lanes_of(low, op)
     lanes, chunk = desc.lanes, desc.chunk
     view, emit = op.opview, low.emit
     kind = view.kind.name
@@ -48,7 +48,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     used = any(True for _ in op.results[0].uses)
     for first in range(chunk):
         for lane, count, guard in guards(low, op, lanes, MASK_LANES if operation == "icas" else 32):
-            place = Place(addresses, lane, first * size, shape, desc.in_slm)
+            place = Place(addresses, lane, plus + first * size, shape, desc.in_slm)
             start = first * lanes + lane
             if loops:
                 part = value.part(start, count)

@@ -210,7 +210,7 @@ def _line_address(low: Lowering, tdesc: ir.Value) -> tuple[Reg, int]:
     """The address of a one-dimensional block: one in a register, and the bytes that its messages add to it."""
     desc, block, op = TensorDesc.of(tdesc), _block(low, tdesc), defining_op(tdesc)
     maker = op.opview if op is not None else None
-    index = low.sum_of(maker.offsets[0] if isinstance(maker, CreateNdTdescOp) else block.offsets[0])
+    index = low.term_of(maker.offsets[0] if isinstance(maker, CreateNdTdescOp) else block.offsets[0])
     strides = block.strides or (low.index(1),)
     return low.element_address(block.base, [index], strides, max(bit_width(desc.element) // 8, 1), desc.in_slm)
 

@@ -9,13 +9,13 @@ from typing import Any, overload
 
 from mlir import ir
 from msgspec.structs import replace
-from xegpu_py.dialects.xegpu import Mode
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.elements import byte_memref, memref_bits
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.ranges import Bounds, Limits, Ranges, full, within
 from xegpu_py.passes.common.registers import INDEX, register_type, shape_and_element
-from xegpu_py.passes.common.values import defining_op, shape_of
+from xegpu_py.passes.common.values import constant_of, defining_op, shape_of
 from xegpu_py.passes.xegpu_to_visa.emit import ALIGNMENTS, Emitter, const
 from xegpu_py.passes.xegpu_to_visa.values import (
     NARROW,
@@ -43,14 +43,14 @@ from xegpu_py.visa.program import PRINT_BUFFER, Input
 FIRST_INPUT = 64
 """Offset of a kernel's first argument in a thread's payload in bytes: after r0 on every target."""
 
-_MOST_OFFSET = 1 << 18
+MOST_OFFSET = 1 << 18
 """Constants in bytes below this are added to addresses by messages, which also add those of their own parts."""
 
 _PLACES = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "grid_dim"}
 """The names of the dwords of implicit inputs."""
 
-Sum = tuple[Numbers, int]
-"""An index as the sum of an index and a constant."""
+Term = tuple[Numbers, int, int]
+"""An index as the product of an index and a constant, plus a constant."""
 
 Pattern = Callable[["Lowering", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(
@@ -426,13 +426,13 @@ class Lowering(PatternDriver):
             if offset.value == 0:
                 return base
             return self.emit.common("add", "uq", 1, base, const(offset.value * size, INDEX))
-        return self.emit.common("add", "uq", 1, base, self.scaled(offset, size))
+        return self.emit.common("add", "uq", 1, base, self.scaled_lanes(offset, size))
 
     def scaled(self, offsets: Numbers, size: int) -> Numbers:
         """Offsets in elements of `size` bytes as 64-bit offsets in bytes, or as they are if that is the same."""
         return self.product(offsets, const(size, NARROW), offsets.count) if size > 1 else offsets
 
-    def scaled_lanes(self, offsets: Reg, size: int) -> Numbers:
+    def scaled_lanes(self, offsets: Numbers, size: int) -> Numbers:
         """The offsets of lanes in bytes; in 32 bits, if their bounds allow."""
         low, high = bounds_of(offsets)
         if offsets.type != INDEX and low >= 0 and high * size < 1 << 32 and size.bit_count() == 1 < size:
@@ -488,7 +488,7 @@ class Lowering(PatternDriver):
         return replace(into, bounds=None if saturates else bounds)
 
     def element_address(
-        self, base: Numbers, indices: Iterable[Sum], strides: Iterable[Numbers], size: int, slm: bool
+        self, base: Numbers, indices: Iterable[Term], strides: Iterable[Numbers], size: int, slm: bool
     ) -> tuple[Reg, int]:
         """The address of an element of `size` bytes: one in a register, and the bytes that its messages add to it.
 
@@ -496,18 +496,24 @@ class Lowering(PatternDriver):
             indices: its index in each dimension; they may begin with the offset of a memref, whose stride is 1.
             strides: the stride of each dimension, in elements.
         """
-        total: Numbers = self.index(0)
         constant = 0
-        for (index, step), stride in zip(indices, strides):
+        terms: list[tuple[Numbers, Numbers]] = []
+        for (index, factor, step), stride in zip(indices, strides):
             if isinstance(stride, Const):
                 constant += step * stride.value
+                stride = self.index(factor * stride.value)
             else:
-                index = self.add(index, self.index(step))
+                index = self.add(self.multiply(index, self.index(factor)), self.index(step))
+            if index != self.index(0):
+                terms.append((index, stride))
+        products, constant, size = self._in_bytes(terms, constant, size, slm)
+        total: Numbers = self.index(0)
+        for index, stride in products:
             total = self.add(total, self.multiply(index, stride))
         low, high = bounds_of(total)
         # Addresses in shared local memory have 32 bits: an index beyond them must not wrap around.
         wraps = slm and index_type((min(low, low + constant), max(high, high + constant))) != NARROW
-        if wraps or abs(constant * size) >= _MOST_OFFSET:
+        if wraps or abs(constant * size) >= MOST_OFFSET:
             total, constant = self.add(total, self.index(constant)), 0
         plus = constant * size
         if isinstance(base, Const):
@@ -515,7 +521,31 @@ class Lowering(PatternDriver):
         at = self.local_address if slm else self.address
         return self.emit.in_registers(at(base, total, size)), plus
 
-    def sum_of(self, index: ir.Value | int | Numbers, depth: int = 4) -> Sum:
+    def _in_bytes(
+        self, terms: Sequence[tuple[Numbers, Numbers]], constant: int, size: int, slm: bool
+    ) -> tuple[Sequence[tuple[Numbers, Numbers]], int, int]:
+        """A sum of products and a constant, and the bytes of their unit: 1, if that takes an instruction less."""
+        scaled = [(index, self.index(s.value * size)) for index, s in terms if isinstance(s, Const) and s.value != 1]
+        if len(scaled) < len(terms) or not scaled:
+            return terms, constant, size
+        corners = [[bound * s.value for bound in bounds_of(index)] for index, s in scaled]
+        bounds = sum(map(min, corners)) + constant * size, sum(map(max, corners)) + constant * size
+        # A product that wraps around would be a place in shared local memory, where offsets beyond 32 bits saturate.
+        return (terms, constant, size) if slm and not within(bounds, full(64)) else (scaled, constant * size, 1)
+
+    def term_of(self, index: ir.Value | int | Numbers) -> Term:
+        """An index as the product of an index and a constant, plus a constant."""
+        op = defining_op(index) if isinstance(index, ir.Value) and _only_places(index) else None
+        second = self.numbers(op.operands[1]) if op is not None and op.name in ("arith.addi", "arith.muli") else None
+        if op is not None and isinstance(second, Const):
+            rest, factor, constant = self.term_of(op.operands[0])
+            if op.name == "arith.addi":
+                return rest, factor, constant + second.value
+            return rest, factor * second.value, constant * second.value
+        rest, constant = self.sum_of(index)
+        return rest, 1, constant
+
+    def sum_of(self, index: ir.Value | int | Numbers, depth: int = 4) -> tuple[Numbers, int]:
         """An index as the sum of an index and a constant, which is looked for in expressions up to a depth."""
         if isinstance(index, (int, Const)):
             return self.index(0), index if isinstance(index, int) else index.value
@@ -568,6 +598,21 @@ class Lowering(PatternDriver):
     def index_list(self, values: Sequence[Any]) -> list[Numbers]:
         """Indices that are SSA values or integers."""
         return [self.index(v) if isinstance(v, int) else self.numbers(v) for v in values]
+
+
+def _only_places(value: ir.Value) -> bool:
+    """Whether all uses of an index, and of its sums with constants, are places of single elements and of lines."""
+    for use in value.uses:
+        op = use.owner
+        if op.name == "arith.addi":
+            if constant_of(op.operands[1]) is None or not _only_places(op.results[0]):
+                return False
+        elif op.name == "xegpu.create_nd_tdesc":
+            if len(TensorDesc.of(op.results[0]).shape) > 1:
+                return False
+        elif op.name not in ("memref.load", "memref.store"):
+            return False
+    return True
 
 
 _Part = Reg | Const | Mask | KnownMask

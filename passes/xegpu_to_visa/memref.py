@@ -34,8 +34,8 @@ def flat(low: Lowering, mem: Memory, indices: Sequence[Numbers]) -> Numbers:
 
 def address_of(low: Lowering, mem: Memory, indices: Iterable[ir.Value]) -> tuple[Reg, int]:
     """The address of an element: one in a register, and the bytes that its messages add to it."""
-    sums, strides = map(low.sum_of, (mem.offset, *indices)), (low.index(1), *mem.strides)
-    return low.element_address(mem.base, sums, strides, element_bytes(mem.element), mem.slm)
+    terms, strides = map(low.term_of, (mem.offset, *indices)), (low.index(1), *mem.strides)
+    return low.element_address(mem.base, terms, strides, element_bytes(mem.element), mem.slm)
 
 
 def _shape_of(size: int) -> DataShape:

@@ -9,14 +9,17 @@ from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.messages import caches_of, chunk_messages
 from xegpu_py.passes.common.registers import element_bytes, register_type
+from xegpu_py.passes.common.values import defining_op, splat_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
+from xegpu_py.passes.xegpu_to_visa.lower import MOST_OFFSET, Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Lanes, Memory, Numbers, Reg
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Guard, Raw
 from xegpu_py.visa.spec import DataShape, payload_lanes
+
+_ACCESSES = ("xegpu.load_gather", "xegpu.store_scatter", "xegpu.prefetch", "xegpu.atomic_rmw")
 
 
 def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: bool) -> Reg:
@@ -39,15 +42,41 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     if isinstance(source, Memory):
         at = low.local_address if source.slm else low.address
         base = at(source.base, source.offset, element_bytes(source.element))
-    first, offsets = low.split_uniform(view.offsets)
     size = bit_width(desc.element) // 8
+    varying, constant = _split_constant(low, view.tdesc, desc, size)
+    first, offsets = low.split_uniform(varying)
+    if not desc.in_slm:
+        # Not added by messages: finalizers add their constants to the 64-bit addresses of all lanes.
+        first, constant = low.add(first, low.index(constant)), 0
     assert isinstance(base, (Reg, Const))
     if isinstance(source, (Reg, Const)):
         base = low.emit.in_registers(source, "ud" if desc.in_slm else "uq")
     base = (low.local_address if desc.in_slm else low.address)(base, first, size)
     key = ("lanes", base, offsets, size, desc.in_slm)
     lanes = low.emit.once(key, lambda: _lane_addresses(low, base, offsets, size, desc.in_slm), hoists=False)
-    low.set(op, Lanes(lanes))
+    low.set(op, Lanes(lanes, constant * size))
+
+
+def _split_constant(low: Lowering, tdesc: ir.Value, desc: TensorDesc, size: int) -> tuple[ir.Value, int]:
+    """The offsets of a descriptor as the sum of others and a constant of all lanes, where that takes no more ops."""
+    source, sums = tdesc.owner.operands[:2]
+    offsets, constant = sums, 0
+    while (op := defining_op(offsets)) is not None and op.name == "arith.addi":
+        more = splat_of(op.operands[1])
+        if more is None:
+            break
+        offsets, constant = op.operands[0], constant + ir.IntegerAttr(more).value
+    if desc.in_slm:
+        # Messages add the constant. The descriptor must have no other use, and addresses must not wrap around.
+        least, most = (n * size for n in low.ranges.of(offsets))
+        plus = constant * size
+        splits = all(use.owner.name in _ACCESSES for use in tdesc.uses)
+        splits = splits and least >= 0 and max(most, most + plus) < 1 << 30 and abs(plus) < MOST_OFFSET
+    else:
+        # The sums are scaled once for all arrays.
+        makers = [use.owner for use in sums.uses]
+        splits = size > 1 and all(o.name == "xegpu.create_tdesc" and o.operands[0] == source for o in makers)
+    return (offsets, constant) if splits else (sums, 0)
 
 
 @pattern("xegpu.update_offset")
@@ -65,16 +94,16 @@ def update_offset(low: Lowering, op: ir.Operation) -> None:
         moved = low.local_sum(lanes.addresses, low.local_bytes(deltas, size), into)
     else:
         moved = low.emit.apply("add", name, deltas.count, lanes.addresses, low.scaled(deltas, size), into=into)
-    low.set(op, Lanes(moved))
+    low.set(op, Lanes(moved, lanes.plus))
 
 
-def lanes_of(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg]:
-    """The type of an op's descriptor, and its addresses."""
+def lanes_of(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg, int]:
+    """The type of an op's descriptor, its addresses, and the bytes that messages add to these."""
     low.require_vc(op)
     desc = TensorDesc.of(op.opview.tdesc)
     found = low.value(op.opview.tdesc)
     assert isinstance(found, Lanes)
-    return desc, found.addresses
+    return desc, found.addresses, found.plus
 
 
 def guards(low: Lowering, op: ir.Operation, lanes: int, most: int = 32) -> list[tuple[int, int, Guard | None]]:
@@ -117,7 +146,7 @@ def _messages(
         them, if they are not, its lanes and the numbers that belong there; whether the messages are guarded; and for
         each message its operand and a function that emits it.
     """
-    desc, addresses = lanes_of(low, op)
+    desc, addresses, plus = lanes_of(low, op)
     lanes, size = desc.lanes, numbers.format.bytes
     each = guards(low, op, lanes)
     for first, shape in chunk_messages(desc.chunk, size):
@@ -133,14 +162,14 @@ def _messages(
             for at, some, guard in parts:
                 send = partial(low.emit.message, data=shape, addresses=addresses.part(at, some), slm=desc.in_slm)
                 operand = low.emit.raw(held.part(at - lane, some))
-                sends.append((operand, partial(send, lanes=some, offset=first * size, guard=guard)))
+                sends.append((operand, partial(send, lanes=some, offset=plus + first * size, guard=guard)))
             yield held, rows, parts[0][2] is not None, sends
 
 
 @pattern("xegpu.load_gather")
 def load_gather(low: Lowering, op: ir.Operation) -> None:
     """Gathers. Elements narrower than 32 bits are packed afterwards. The chunk is the outer dimension."""
-    desc, _ = lanes_of(low, op)
+    desc = TensorDesc.of(op.opview.tdesc)
     emit, name = low.emit, register_type(desc.element)
     result = emit.whole(name, desc.lanes * desc.chunk)
     size = TYPES[name].bytes
@@ -170,7 +199,7 @@ def store_scatter(low: Lowering, op: ir.Operation) -> None:
 @pattern("xegpu.prefetch")
 def prefetch(low: Lowering, op: ir.Operation) -> None:
     """Gathers without a destination."""
-    desc, addresses = lanes_of(low, op)
+    desc, addresses, _ = lanes_of(low, op)
     lanes, chunk = desc.lanes, desc.chunk
     if desc.in_slm:
         return

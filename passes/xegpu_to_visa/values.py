@@ -150,9 +150,15 @@ class Block(Struct, frozen=True, gc=False):
 
 
 class Lanes(Struct, frozen=True, gc=False):
-    """A descriptor of scattered elements (`xegpu.create_tdesc`): each lane's address, uq or for SLM ud."""
+    """A descriptor of scattered elements (`xegpu.create_tdesc`).
+
+    Attributes:
+        addresses: each lane's, uq or for SLM ud.
+        plus: bytes that messages add to them; 0 if control flow merges the descriptor with others.
+    """
 
     addresses: Reg
+    plus: int = 0
 
 
 class Memory(Struct, frozen=True, gc=False):

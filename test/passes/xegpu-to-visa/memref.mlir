@@ -4,13 +4,13 @@
 // that may exceed 32 bits has 64.
 
 gpu.module @m {
-  // Static strides are folded into one offset, and constants into the messages; dynamic strides are inputs.
+  // Static strides are folded into one offset, in bytes if no index has stride 1, and constants into the messages;
+  // dynamic strides are inputs.
   // The address of one element begins at a register, and other variables may share the rest of it.
   // CHECK-LABEL: gpu.func @static(
   // CHECK-COUNT-2: visa.decl "{{v[0-9]+}}", uq x 1, align = GRF
   // CHECK-NOT: uq x 8
-  // CHECK: visa.mul (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x20:d
-  // CHECK-NEXT: visa.shl (M1_NM, 1) [[V2:%\w+]](0,0)<1> [[V0]](0,0)<0;1,0> 0x2:uw
+  // CHECK: visa.mul (M1_NM, 1) [[V2:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x80:d
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V3:%\w+]](0,0)<1> %in0(0,0)<0;1,0> [[V2]](0,0)<0;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[AT:%\w+]](0,0)<1> [[V3]](0,0)<0;1,0>
   // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V4:%\w+]][0]:d32x1t flat[[[AT]][0]+0xc]:a64
