@@ -217,9 +217,12 @@ def in_color(stream: TextIO) -> bool:
 
 
 def print_diagnostics(diagnostics: Sequence[Diagnostic], sources: Sequence[Lines]) -> None:
-    """Print diagnostics with their source lines to standard error."""
-    for d in diagnostics:
-        print(d.render(sources, in_color(sys.stderr)), file=sys.stderr)
+    """Print diagnostics with their source lines to standard error, after what standard output has so far."""
+    try:
+        sys.stdout.flush()
+    finally:
+        for d in diagnostics:
+            print(d.render(sources, in_color(sys.stderr)), file=sys.stderr)
 
 
 def _highlighted(text: str) -> str:
@@ -301,11 +304,12 @@ def main(run: Callable[[Sequence[str]], int]) -> None:
             sys.exit(f"error: argument {word!a} is not valid UTF-8")
     warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
     try:
-        status = run(sys.argv[1:])
-        sys.stdout.flush()
-    except DiagnosticError as e:
-        print_diagnostics(e.diagnostics, e.sources)
-        status = 1
+        try:
+            status = run(sys.argv[1:])
+            sys.stdout.flush()
+        except DiagnosticError as e:
+            print_diagnostics(e.diagnostics, e.sources)
+            status = 1
     except OSError as e:
         # A reader that closes the pipe, as `head` does, needs no more output.
         if not isinstance(e, BrokenPipeError):

@@ -4,6 +4,8 @@ import gc
 import os
 
 os.environ["XEGPU_PY_CACHE"] = "off"
+# By default standard output is written later than standard error, unless a tool sees to their order.
+os.environ.pop("PYTHONUNBUFFERED", None)
 # Read when numpy is imported: by default each worker's idle BLAS threads spin on the processors of the others.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
