@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any, Literal
 
 from mlir import ir
@@ -21,7 +21,6 @@ from xegpu_py.upstream.rebuilding import (
     PREFIX,
     cast,
     element_of,
-    extents_of,
     is_true,
     mixed,
     put_hints,
@@ -29,6 +28,7 @@ from xegpu_py.upstream.rebuilding import (
     vector_type,
 )
 from xegpu_py.upstream.subgroup import SubgroupImport, is_static, line
+from xegpu_py.upstream.tensors import metadata_of
 from xegpu_py.upstream.types import TensorDesc
 
 Use = Literal["plain", "packed", "transposed"]
@@ -246,8 +246,9 @@ class LaneImport(SubgroupImport):
             source = known
         if ir.MemRefType(source.type).rank == 1:
             return source, None
-        size = reduce(multiply, extents_of(source), 1)
-        return reinterpret_cast(source, 0, [size], [1]), None
+        start, extents, strides = metadata_of(source)
+        size = add(1, *(multiply(stride, add(n, -1)) for n, stride in zip(extents, strides)))
+        return reinterpret_cast(source, start, [size], [1]), None
 
     def masked(
         self, mask: ir.Value, kinds: Sequence[ir.Type], body: Callable[[], Sequence[ir.Value]]

@@ -10,8 +10,18 @@ from mlir.dialects import arith, memref
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.passes.common.builders import i64_array, index, make, reinterpret_cast, strided_metadata
+from xegpu_py.passes.common.builders import Index, i64_array, index, make, reinterpret_cast, strided_metadata
 from xegpu_py.upstream.rebuilding import mixed
+
+
+def metadata_of(source: ir.Value) -> tuple[Index, list[Index], list[Index]]:
+    """The offset, extents and strides of a memref, in elements; those that its type does not have are computed."""
+    kind = ir.MemRefType(source.type)
+    steps, offset = kind.get_strides_and_offset()
+    numbers: list[Index] = [offset, *kind.shape, *steps]
+    if DYNAMIC in numbers:
+        numbers = [v if n == DYNAMIC else n for n, v in zip(numbers, strided_metadata(source))]
+    return numbers[0], numbers[1 : 1 + kind.rank], numbers[1 + kind.rank :]
 
 
 def tensor_of(source: ir.Value, shape: list[Any], strides: list[Any]) -> tuple[ir.Value, list[Any], list[Any]]:
@@ -20,11 +30,7 @@ def tensor_of(source: ir.Value, shape: list[Any], strides: list[Any]) -> tuple[i
     if not isinstance(source.type, ir.MemRefType):
         return source, shape, strides
     kind = ir.MemRefType(source.type)
-    steps, offset = kind.get_strides_and_offset()
-    numbers: list[Any] = [offset, *kind.shape, *steps]
-    if DYNAMIC in numbers:
-        numbers = [v if n == DYNAMIC else n for n, v in zip(numbers, strided_metadata(source))]
-    start, extents, found = numbers[0], numbers[1 : 1 + kind.rank], numbers[1 + kind.rank :]
+    start, extents, found = metadata_of(source)
     place = memref.extract_aligned_pointer_as_index(source)
     if start != 0 or not isinstance(start, int):
         bits = bit_width(str(kind.element_type))
@@ -41,7 +47,8 @@ def as_row(source: ir.Value) -> ir.Value:
     if strides[0] != 1:
         return source
     sizes = [memref.dim(source, index(0))] if size == DYNAMIC else []
-    layout = ir.StridedLayoutAttr.get(offset, [size, 1])
+    # MLIR expands a memref without a layout to one without a layout.
+    layout = ir.StridedLayoutAttr.get(offset, [size, 1]) if offset else None
     result = ir.MemRefType.get([1, size], kind.element_type, layout, kind.memory_space)
     return expanded(source, result, *sizes)
 

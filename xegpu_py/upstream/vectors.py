@@ -70,10 +70,16 @@ class VectorImport(SubgroupImport):
         return cast(value, matrix(self.shapes[value], split))
 
     def put(self, value: ir.Value, old: ir.Value) -> ir.Value:
-        """A matrix in the shape of the value that it replaces, whose shape and split it gets."""
-        shape, split = self.shapes[old], self.splits[old]
+        """A matrix in place of a vector of upstream's, whose shape and split it gets.
+
+        A value has one shape. A vector of another shape with the same elements, such as a cast's operand, is another
+        value; if both are the same matrix, a cast to its own type distinguishes them until the kernel is rebuilt.
+        """
+        known = shape, split = self.shapes[old], self.splits[old]
         made = cast(value, matrix(shape, split))
-        self.shapes[made], self.splits[made] = shape, split
+        if made in self.shapes and (self.shapes[made], self.splits[made]) != known:
+            made = vector.shape_cast(made.type, made)
+        self.shapes[made], self.splits[made] = known
         return made
 
     def whole(self, op: ir.Operation) -> list[ir.Value]:

@@ -17,8 +17,11 @@ from mlir.dialects import arith, vector
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK
+from xegpu_py.dialects.xetile.agreement import given_map, wanted_maps
+from xegpu_py.dialects.xetile.agreement import subgroups_of as subgroups_of_maps
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
+from xegpu_py.ir.operation import Operation
 from xegpu_py.passes.common.builders import (
     Index,
     add,
@@ -123,6 +126,9 @@ class WorkgroupImport(VectorImport):
             value.set_type(vector_type(matrix(shape, self.splits[value]), element_of(value)))
 
     def finish(self) -> None:
+        for op in parts(self.func):
+            if op.name == "vector.shape_cast" and op.operands[0].type == op.results[0].type:
+                op.results[0].replace_all_uses_with(op.operands[0])
         for op in reversed([op for op in parts(self.func) if op.name.startswith(_PURE)]):
             if all(next(iter(r.uses), None) is None for r in op.results):
                 op.erase()
@@ -130,12 +136,26 @@ class WorkgroupImport(VectorImport):
             del self.func.attributes[threads.KNOWN]
         threads.mark_workgroup(self.func)
         self._have_map()
+        self._convert()
+
+    def _convert(self) -> None:
+        """Convert values to the maps that their users have, where these are others than those that they are made in."""
+        for op in parts(self.func):
+            if not isinstance(op.opview, Operation):
+                continue
+            for _, value, wanted in list(wanted_maps(op.opview)):
+                given = given_map(value)
+                if given is None or given == wanted:
+                    continue
+                with ir.InsertionPoint(op), op.location:
+                    made = xetile.ConvertLayoutOp(value, wanted, result=value.type, wg_map_source=given).result
+                for number, operand in enumerate(op.operands):
+                    if operand == value:
+                        op.operands[number] = made
 
     def _have_map(self) -> None:
         """Make sure that at least one map defines the number of subgroups."""
-        from xegpu_py.dialects.xetile.agreement import subgroups_of as known
-
-        if known(self.func) is not None:
+        if subgroups_of_maps(self.func) is not None:
             return
         for op in parts(self.func):
             for value in op.results:
@@ -153,15 +173,15 @@ class WorkgroupImport(VectorImport):
             text = str(view.tdesc.type)
             desc = TensorDesc.decode(text) if text.startswith(TensorDesc.mnemonic()) else None
             given = layout_of(desc.layout) if desc and desc.layout != "unit" else None
-        found = map_of(given, self.shapes[value], self.splits[value], self.subgroups) if given is not None else None
+        shape, split = self.shapes[value], self.splits[value]
+        if view.operation.name in _ACCESSES:
+            # The rows of the value may be others than those of the tile, which are rows of memory.
+            split = len(shape) - 1
+        found = map_of(given, shape, split, self.subgroups) if given is not None else None
         if found is None and not self.has_products and (self.loads_need_maps or "store" in view.operation.name):
             # Some op must have a map; a product's map is inferred from the factors.
-            return self.even(value)
+            return even_map(matrix(shape, split), self.subgroups)
         return found
-
-    def even(self, value: ir.Value) -> WgMap:
-        """A map of a vector that gives each subgroup the same number of elements."""
-        return even_map(matrix(self.shapes[value], self.splits[value]), self.subgroups)
 
     # Blocks.
 
@@ -423,7 +443,7 @@ class WorkgroupImport(VectorImport):
             refuse(view, "at workgroup level it takes offsets, and no scattered descriptor")
         wg_map = None if self.has_products else self.map_for(view, view.value)
         if wg_map is None and self.subgroups == 1:
-            wg_map = self.even(view.value)
+            wg_map = even_map(matrix(self.shapes[view.value], self.splits[view.value]), self.subgroups)
         tile = self.scattered_tile(view.tdesc, view.value, view.offsets, wg_map)
         mask = None if is_true(view.mask) else view.mask
         return [self.put(xetile.AtomicRmwOp(view.kind, view.value, tile, mask).result, view.result)]

@@ -1,5 +1,7 @@
 """Random kernels of workgroups compute the same as numpy with any layouts."""
 
+import itertools
+
 import numpy as np
 import pytest
 from effort import examples
@@ -120,6 +122,145 @@ def test_batches_need_neither_gathers_nor_shared_memory():
     assert (c == 1 + a.astype(np.float32) @ b.astype(np.float32)).all()
     assert "block2d" in k.asm
     assert not any(message in k.asm for message in ("lsc_load.", "lsc_store.", ".slm"))
+
+
+def of_matrix(body, columns=32):
+    """The result of a kernel of a matrix %v that computes the matrix %r."""
+    layout = "#xegpu.layout<sg_layout = [4, 1], sg_data = [8, 32]>"
+    kind, desc = f"vector<32x{columns}xf32>", f"!xegpu.tensor_desc<32x{columns}xf32>"
+    text = f"""
+gpu.module @kernels {{
+  gpu.func @k(%a: memref<32x{columns}xf32>, %o: memref<32x{columns}xf32>) kernel {{
+    %d = xegpu.create_nd_tdesc %a : memref<32x{columns}xf32> -> {desc}
+    %v = xegpu.load_nd %d[0, 0] : {desc} -> {kind}
+{body}
+    %e = xegpu.create_nd_tdesc %o : memref<32x{columns}xf32> -> {desc}
+    xegpu.store_nd %r, %e[0, 0] <{{layout = {layout}}}> : {kind}, {desc}
+    gpu.return
+  }}
+}}"""
+    a = np.random.default_rng(3).integers(-9, 10, (32, columns)).astype(np.float32)
+    out = np.zeros_like(a)
+    xegpu_py.compile(text, engine="both", cache="off")(a, out)
+    return a, out
+
+
+CAST = "vector.shape_cast %v : vector<32x32xf32> to vector<1x32x32xf32>"
+WIDER = "vector.broadcast %v : vector<32x32xf32> to vector<1x32x32xf32>"
+
+
+@pytest.mark.parametrize("other", ["", CAST, WIDER])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_cast_leaves_its_operand_as_it_is(other, first):
+    """A vector has its own shape also if one with the same elements has another, before and after it is used."""
+    used = ["%r = vector.transpose %v, [1, 0] : vector<32x32xf32> to vector<32x32xf32>"]
+    made = [f"%u = {other}"] if other else []
+    a, out = of_matrix("\n".join(made + used if first else used + made))
+    np.testing.assert_array_equal(out, a.T)
+
+
+@pytest.mark.parametrize("cast", [CAST, WIDER])
+def test_casts_and_what_they_cast_in_one_op(cast):
+    body = f"""
+    %u = {cast}
+    %t = vector.transpose %v, [1, 0] : vector<32x32xf32> to vector<32x32xf32>
+    %w = vector.transpose %u, [0, 2, 1] : vector<1x32x32xf32> to vector<1x32x32xf32>
+    %x = vector.transpose %u, [1, 0, 2] : vector<1x32x32xf32> to vector<32x1x32xf32>
+    %y = vector.shape_cast %x : vector<32x1x32xf32> to vector<32x32xf32>
+    %z = vector.shape_cast %w : vector<1x32x32xf32> to vector<32x32xf32>
+    %s = arith.subf %z, %t : vector<32x32xf32>
+    %r = arith.addf %s, %y : vector<32x32xf32>"""
+    a, out = of_matrix(body)
+    np.testing.assert_array_equal(out, a)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_rows_and_columns_of_one_vector(swapped):
+    column = "%cc = vector.broadcast %c : vector<32x1xf32> to vector<32x32xf32>"
+    row = "%rr = vector.broadcast %s : vector<32xf32> to vector<32x32xf32>"
+    wide = [row, column] if swapped else [column, row]
+    body = "\n".join([
+        "%z = arith.constant dense<0.0> : vector<32xf32>",
+        "%s = vector.multi_reduction <add>, %v, %z [1] : vector<32x32xf32> to vector<32xf32>",
+        "%c = vector.shape_cast %s : vector<32xf32> to vector<32x1xf32>",
+        *wide,
+        "%r = arith.subf %cc, %rr : vector<32x32xf32>",
+    ])  # fmt: skip
+    a, out = of_matrix(body)
+    np.testing.assert_array_equal(out, a.sum(1)[:, None] - a.sum(1))
+
+
+def test_a_reduction_after_a_cast_reduces_what_was_cast():
+    body = """
+    %u = vector.shape_cast %v : vector<32x32xf32> to vector<2x16x32xf32>
+    %z = arith.constant dense<0.0> : vector<32xf32>
+    %s = vector.multi_reduction <add>, %v, %z [0] : vector<32x32xf32> to vector<32xf32>
+    %r = vector.broadcast %s : vector<32xf32> to vector<32x32xf32>"""
+    a, out = of_matrix(body)
+    np.testing.assert_array_equal(out, np.broadcast_to(a.sum(0), a.shape))
+
+
+def test_a_reduction_of_the_first_of_three_dimensions_is_stored_as_a_matrix():
+    body = """
+    %b = vector.broadcast %v : vector<32x32xf32> to vector<4x32x32xf32>
+    %z = arith.constant dense<1.0> : vector<32x32xf32>
+    %r = vector.multi_reduction <add>, %b, %z [0] : vector<4x32x32xf32> to vector<32x32xf32>"""
+    a, out = of_matrix(body)
+    np.testing.assert_array_equal(out, 4 * a + 1)
+
+
+LAYOUTS = ["sg_layout = [4, 1], sg_data = [8, 32]", "sg_layout = [1, 4], sg_data = [32, 8]", "sg_layout = [2, 2]"]
+
+
+@pytest.mark.parametrize("loaded, stored", list(itertools.permutations(LAYOUTS, 2)))
+@pytest.mark.parametrize("said", [True, False])
+def test_values_are_stored_in_another_layout_than_they_are_loaded_in(loaded, stored, said):
+    """With and without convert_layout, also if a value is stored in both layouts."""
+    kind = "vector<32x32xf32>"
+    a_desc, o_desc = (f"!xegpu.tensor_desc<32x32xf32, #xegpu.layout<{x}>>" for x in (loaded, stored))
+    text = f"""
+#l = #xegpu.layout<{loaded}>
+#m = #xegpu.layout<{stored}>
+gpu.module @kernels {{
+  gpu.func @k(%a: memref<32x32xf32>, %o: memref<32x32xf32>, %p: memref<32x32xf32>) kernel {{
+    %d = xegpu.create_nd_tdesc %a : memref<32x32xf32> -> {a_desc}
+    %v = xegpu.load_nd %d[0, 0] <{{layout = #l}}> : {a_desc} -> {kind}
+    %w = {"xegpu.convert_layout %v <{input_layout = #l, target_layout = #m}>" if said else "arith.negf %v"} : {kind}
+    %e = xegpu.create_nd_tdesc %o : memref<32x32xf32> -> {o_desc}
+    xegpu.store_nd %v, %e[0, 0] <{{layout = #m}}> : {kind}, {o_desc}
+    %f = xegpu.create_nd_tdesc %p : memref<32x32xf32> -> {a_desc}
+    xegpu.store_nd %w, %f[0, 0] <{{layout = #l}}> : {kind}, {a_desc}
+    gpu.return
+  }}
+}}"""
+    a = np.random.default_rng(3).integers(-9, 10, (32, 32)).astype(np.float32)
+    o, p = np.zeros_like(a), np.zeros_like(a)
+    xegpu_py.compile(text, engine="both", cache="off")(a, o, p)
+    np.testing.assert_array_equal(o, a)
+    np.testing.assert_array_equal(p, a if said else -a)
+
+
+@pytest.mark.parametrize("memory", ["memref<128xf32>", "memref<?xf32>", "memref<128xf32, strided<[1], offset: 64>>"])
+def test_blocks_of_one_dimension(memory):
+    desc, first = "!xegpu.tensor_desc<128xf32>", 64 if "offset" in memory else 0
+    argument = "memref<256xf32>" if first else "memref<128xf32>"
+    given = ", shape : [128], strides : [1]" if "?" in memory else ""
+    cast = f"subview %a[{first}] [128] [1]" if first else "cast %a"
+    text = f"""
+gpu.module @kernels {{
+  gpu.func @k(%a: {argument}, %o: memref<128xf32>) kernel {{
+    %s = memref.{cast} : {argument} to {memory}
+    %d = xegpu.create_nd_tdesc %s{given} : {memory} -> {desc}
+    %v = xegpu.load_nd %d[0] : {desc} -> vector<128xf32>
+    %w = arith.addf %v, %v : vector<128xf32>
+    %e = xegpu.create_nd_tdesc %o : memref<128xf32> -> {desc}
+    xegpu.store_nd %w, %e[0] <{{layout = #xegpu.layout<sg_layout = [2], sg_data = [64]>}}> : vector<128xf32>, {desc}
+    gpu.return
+  }}
+}}"""
+    a, o = np.arange(256 if first else 128, dtype=np.float32), np.zeros(128, np.float32)
+    xegpu_py.compile(text, engine="both", cache="off")(a, o)
+    np.testing.assert_array_equal(o, 2 * a[first : first + 128])
 
 
 @pytest.mark.parametrize(
