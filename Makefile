@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 TYPECHECK := build/typecheck
 LLVM21 := .venv-llvm21
 
-.PHONY: demo test test-llvm21 sweep lint fuzz bench docs site clean
+.PHONY: demo test test-bare test-llvm21 sweep lint fuzz bench docs site clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -14,6 +14,11 @@ demo: $(VENV)/.installed
 # Both suites run even if the first fails, so that one run shows everything.
 test: $(VENV)/.installed
 	$(BIN)/lit -s --order=smart --show-unsupported test; lit=$$?; $(BIN)/pytest -q -n auto --dist worksteal && exit $$lit
+
+# The tests of documents, tools and the site without the programs of others, as on most machines: nothing shown needs them.
+test-bare: $(VENV)/.installed
+	XEGPU_PY_ORACLES=off $(BIN)/lit -s test/dialects test/tools test/upstream test/visa
+	XEGPU_PY_ORACLES=off $(BIN)/pytest -q -n auto --dist worksteal test/unit/test_*.py test/unit/editor
 
 # The same on the bindings of LLVM 21.1, in an environment of its own: what reads, lowers and runs IR.
 test-llvm21: $(LLVM21)/.installed

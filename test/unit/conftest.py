@@ -13,6 +13,7 @@ import pytest
 from effort import examples
 from hypothesis import settings
 
+from xegpu_py import oracles
 from xegpu_py.engines.jit import engine
 
 # As the tools do: looking for cycles among many objects that live on takes an eighth of the time.
@@ -32,6 +33,13 @@ def pytest_collection_finish():
 
 def pytest_addoption(parser):
     parser.addoption("--save-screenshots", action="store_true", help="update docs/site/screenshots")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("needs"):
+        if not oracles.find(*mark.args):
+            pytest.skip(f"needs {mark.args[0]}")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from markdown import ROOT
 
+from xegpu_py import oracles
+
 TOOLS = Path(sys.executable).parent
 
 
@@ -102,6 +104,19 @@ def test_the_report_for_bugs_names_what_matters():
     assert {"xegpu-py", "Python", "MLIR bindings", "native code", "cache", "engines", "targets"} <= set(found)
     assert "mlir" in found["MLIR bindings"].lower() and "LLVM" in found["native code"]
     assert any(name.startswith("GenX_IR") for name in found)
+
+
+def test_one_variable_hides_the_programs_of_others(monkeypatch, tmp_path):
+    for name in oracles.ORACLES:
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv(oracles.VARIABLE, raising=False)
+    assert all(oracles.find(name) for name in oracles.ORACLES)
+    monkeypatch.setenv(oracles.VARIABLE, "off")
+    assert not any(oracles.find(name) for name in oracles.ORACLES)
+    report = subprocess.run([sys.executable, "-m", "xegpu_py"], capture_output=True, text=True, check=True).stdout
+    assert report.count("): not found") == len(oracles.ORACLES)
 
 
 def in_shell(line, **environment):

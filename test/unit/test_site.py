@@ -3,7 +3,6 @@
 import contextlib
 import http.server
 import json
-import shutil
 import subprocess
 import sys
 import threading
@@ -12,11 +11,12 @@ from pathlib import Path
 import pytest
 from markdown import ROOT
 
+from xegpu_py import oracles
+
 pytest.importorskip("mkdocs")
 SCREENSHOTS = ROOT / "docs" / "site" / "screenshots"
 PAGES = ("", "tile-language/", "dpas-layout/", "dialects/xegpu/", "generated/passes/", "generated/api/", "performance/")
 WIDTHS = {"wide": 1280, "narrow": 400}
-CHROMIUM = shutil.which("chromium")
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +77,12 @@ def served(folder: Path):
 def browser():
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        found = playwright.chromium.launch(executable_path=oracles.find("chromium"), args=["--no-sandbox"])
         yield found
         found.close()
 
 
-@pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium")
+@pytest.mark.needs("chromium")
 def test_pages_in_a_browser(site, browser, tmp_path, request):
     """No page is wider than the window, all pictures load, and no request fails.
 
@@ -111,7 +111,7 @@ def test_pages_in_a_browser(site, browser, tmp_path, request):
     assert failed == []
 
 
-@pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium")
+@pytest.mark.needs("chromium")
 def test_search_finds_dpas(site, browser):
     with served(site) as address:
         page = browser.new_page(viewport={"width": 1280, "height": 900})

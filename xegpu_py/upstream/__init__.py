@@ -15,7 +15,7 @@ from xegpu_py.ir.source import Source
 from xegpu_py.upstream.export import export_upstream
 from xegpu_py.upstream.importer import rebuild
 from xegpu_py.upstream.reading import Level, looks_upstream
-from xegpu_py.upstream.via import lower_by_upstream, mlir_opt
+from xegpu_py.upstream.via import lower_by_upstream
 from xegpu_py.upstream.xevm import looks_xevm
 
 
@@ -53,4 +53,4 @@ def import_upstream(
     return rebuild(source, level=level, verify=verify, context=context)
 
 
-__all__ = ["export_upstream", "import_upstream", "looks_upstream", "looks_xevm", "lower_by_upstream", "mlir_opt"]
+__all__ = ["export_upstream", "import_upstream", "looks_upstream", "looks_xevm", "lower_by_upstream"]

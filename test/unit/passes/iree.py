@@ -2,12 +2,9 @@
 
 import re
 import subprocess
-import sys
-from pathlib import Path
 
 import xegpu_py
-
-IREE_OPT = Path(sys.executable).with_name("iree-opt")
+from xegpu_py import oracles
 
 _PIPELINE = "builtin.module(func.func({}))"
 # iree-opt's MLIR is newer than ours, and spells these attributes in another way.
@@ -21,7 +18,8 @@ _NEWER = (
 
 def opt(text, *flags):
     """The output of iree-opt for a text; None if it rejects the text."""
-    ran = subprocess.run([IREE_OPT, "-", *flags], input=text, capture_output=True, text=True, timeout=120)
+    command = [oracles.find("iree-opt"), "-", *flags]
+    ran = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
     return ran.stdout if ran.returncode == 0 else None
 
 
@@ -49,5 +47,5 @@ def distributed(program):
 def remarks(text):
     """What IREE's analysis says of the layouts of a function."""
     pipeline = _PIPELINE.format("iree-codegen-test-vector-layout-analysis")
-    command = [IREE_OPT, "-", f"--pass-pipeline={pipeline}", "-o", "/dev/null"]
+    command = [oracles.find("iree-opt"), "-", f"--pass-pipeline={pipeline}", "-o", "/dev/null"]
     return subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=True).stderr

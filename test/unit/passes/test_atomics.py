@@ -5,7 +5,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py.runtime.arguments import DTYPES
-from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.finalizer import finalize
 
 INTEGERS = ("addi", "muli", "maxs", "mins", "maxu", "minu", "andi", "ori", "xori", "assign")
 FLOATS = ("addf", "mulf", "maximumf", "minimumf", "maxnumf", "minnumf", "assign")
@@ -208,7 +208,7 @@ def test_updates_by_a_region(target, element):
     assert sorted(found[:3]) == read
 
 
-@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize(("target", "platform"), [("pvc", "PVC"), ("dg2", "DG2")])
 @pytest.mark.parametrize("space", ["", "slm"])
 def test_the_finalizer_accepts_updates_of_bytes(target, platform, space):

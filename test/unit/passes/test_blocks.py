@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
-from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.finalizer import finalize
 
 from .blocks import accesses
 
@@ -124,7 +124,7 @@ def test_an_array_that_begins_anywhere():
     np.testing.assert_array_equal(out[:, :16], whole[6:14, 11:27])
 
 
-@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("target", ["pvc", "pvcxt", "dg2"])
 @settings(max_examples=examples(8), suppress_health_check=[HealthCheck.filter_too_much])
 @given(access=accesses(aligned=False))

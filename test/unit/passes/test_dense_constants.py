@@ -8,7 +8,7 @@ import pytest
 import xegpu_py
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import TARGETS
-from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.finalizer import finalize
 
 RANDOM = np.random.default_rng(7)
 INTEGERS = {
@@ -70,7 +70,7 @@ def test_floats(element, engine):
         assert found.tolist() == list(values)
 
 
-@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("target", [name for name, target in TARGETS.items() if target.platform])
 def test_the_finalizer_accepts_them(target):
     for element in ("i8", "i16", "i32", "i64"):

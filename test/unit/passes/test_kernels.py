@@ -16,7 +16,7 @@ from xegpu_py.numerics import srnd
 from xegpu_py.numerics.rounding import fma_f32
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import TARGETS
-from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.finalizer import finalize
 from xegpu_py.visa.operands import Region
 
 from .gemms import Gemm
@@ -204,7 +204,7 @@ def test_kernel(name):
         np.testing.assert_array_equal(out, np.asarray(case.expected, out.dtype))
 
 
-@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("name", CASES)
 def test_kernel_assembles(name):
     case = CASES[name]
@@ -256,7 +256,7 @@ def test_gemm(gemm):
     np.testing.assert_array_equal(c, expected)
 
 
-@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("gemm", GEMMS, ids=str)
 def test_gemms_do_not_spill(gemm):
     grf = 256 if gemm.rows * gemm.columns > 32 * 32 else 128

@@ -16,7 +16,7 @@ from xegpu_py.engines.access import data_places
 from xegpu_py.ir.source import Source
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
-from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.finalizer import finalize
 from xegpu_py.visa.memory import holds_payload
 from xegpu_py.visa.operands import Address
 from xegpu_py.visa.spec import DataShape, payload_lanes
@@ -24,7 +24,6 @@ from xegpu_py.visa.spec import DataShape, payload_lanes
 from .blocks import Access, accesses
 
 ALL = ("pvc", "pvcxt", "dg2", "bmg", "cri")
-needs_finalizer = pytest.mark.skipif(not available(), reason="the finalizer is not installed")
 
 SCALARS = """
 gpu.module @m {
@@ -147,7 +146,7 @@ def test_messages_in_place_of_blocks(access, target):
     assert not [statement for statement, _, held in messages if not held]
 
 
-@needs_finalizer
+@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("target", ["dg2", "pvc"])
 def test_the_finalizer_reads_addresses_where_they_are(target):
     text = SCALARS.replace("f64", "f32") if target == "dg2" else SCALARS
@@ -158,7 +157,7 @@ def test_the_finalizer_reads_addresses_where_they_are(target):
         assert declared[1] == "0", statement
 
 
-@needs_finalizer
+@pytest.mark.needs("GenX_IR")
 def test_addresses_do_not_end_at_the_last_register():
     """The finalizer crashed: two lanes' addresses had one register of 32 bytes, of which a message reads two."""
     access = Access(
@@ -192,7 +191,7 @@ HEADER = """.version 3.8
 """
 
 
-@needs_finalizer
+@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("target", ["dg2", "pvc"])
 def test_messages_of_few_lanes_take_the_registers_that_the_finalizer_encodes(target):
     """Each element of all lanes begins at a register: the second one's depends on the least lanes of a message."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import xegpu_py
 from xegpu_py.runtime.arguments import DTYPES
-from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.finalizer import finalize
 
 from .gemms import Gemm
 from .single import exp, fma
@@ -215,7 +215,7 @@ def test_gemm_of_fragments(gemm):
     assert loop.count("dpas") == 1 and "mov" not in loop, loop
 
 
-@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("path", sorted(KERNELS.glob("*.mlir")), ids=lambda p: p.stem)
 def test_assembles(path):
     native = finalize(xegpu_py.compile(path, target="pvc").asm, "PVC")

@@ -11,7 +11,7 @@ from xegpu_py.passes.vector_distribute.moves import MOST_ROUNDS
 
 import xegpu_py
 
-from .iree import IREE_OPT, distributed
+from .iree import distributed
 from .lanes import Workgroup
 from .layout_programs import (
     OWN,
@@ -98,7 +98,7 @@ PEER = dict.fromkeys(SHARED, examples(8)) | dict.fromkeys(
 )
 
 
-@pytest.mark.skipif(not IREE_OPT.exists(), reason="iree-opt is not installed")
+@pytest.mark.needs("iree-opt")
 @pytest.mark.parametrize(("kind", "cases"), PEER.items(), ids=lambda x: getattr(x, "__name__", str(x)))
 def test_lanes_compute_what_they_do_by_iree_opt(kind, cases):
     compared = 0

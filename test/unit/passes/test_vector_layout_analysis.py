@@ -11,7 +11,7 @@ import xegpu_py
 from xegpu_py.ir.diagnostics import position_of
 from xegpu_py.layout import NestedLayout
 
-from .iree import IREE_OPT, remarks
+from .iree import remarks
 from .layout_programs import SHARED, make
 
 _REMARK = re.compile(r":(\d+):\d+: remark: layout of result #(\d+) is (#iree_vector_ext.nested_layout<[^>]*>)")
@@ -32,7 +32,7 @@ def found_by_us(text):
     return found
 
 
-@pytest.mark.skipif(not IREE_OPT.exists(), reason="iree-opt is not installed")
+@pytest.mark.needs("iree-opt")
 @pytest.mark.parametrize("kind", SHARED, ids=lambda kind: kind.__name__)
 def test_layouts_are_those_of_iree_opt(kind):
     compared = 0

@@ -26,7 +26,7 @@ from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.allocate import allocate
-from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.finalizer import finalize
 from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
 from xegpu_py.visa.program import Input, Instruction, Program
 from xegpu_py.visa.spec import DataShape
@@ -161,7 +161,7 @@ def test_loops_cost_more():
     assert cost("For1:\n (W) mov r1 r2 // $1\n(W&f0.0) jmpi For1\nret\njmpi Done\nDone:\n") == 22
 
 
-@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.target == "pvc"])
 def test_native_code_does_not_grow(name: str) -> None:
     costs = []

@@ -9,7 +9,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py.numerics.rounding import fma_f32
-from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.finalizer import finalize
 
 FOLDER = Path(__file__).parents[2] / "run"
 BF16 = ml_dtypes.bfloat16
@@ -165,7 +165,7 @@ def test_kernel_that_loads_ahead_leaves_the_same_bits(name):
     assert loads[0] < loads[1]
 
 
-@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_assembles_without_spills(name):
     kernel = xegpu_py.compile(file_of(name), target="pvc", registers=256)

