@@ -46,13 +46,14 @@ def kernels(lenient: bool = False) -> Iterator[tuple[str, xegpu_py.CompiledKerne
     """
     for name, text in texts():
         try:
-            yield from _kernels_of(name, text)
+            yield from kernels_of(name, text)
         except DiagnosticError:
             if not lenient:
                 raise
 
 
-def _kernels_of(name: str, text: str) -> Iterator[tuple[str, xegpu_py.CompiledKernel]]:
+def kernels_of(name: str, text: str) -> Iterator[tuple[str, xegpu_py.CompiledKernel]]:
+    """The kernels of a module, with their titles; see `kernels`."""
     module = xegpu_py.parse(text)
     found = visa.kernels(module.operation)
     for func in found:
