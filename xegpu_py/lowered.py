@@ -27,7 +27,7 @@ from xegpu_py.signature import SMALL, Parameter, parameters_of
 from xegpu_py.surfaces import Surface, surfaces_of
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
-from xegpu_py.visa.allocate import allocate
+from xegpu_py.visa.allocate import placed
 from xegpu_py.visa.program import Program, chosen
 from xegpu_py.visa.verify import verify
 
@@ -210,7 +210,7 @@ def lowered_or_kept(
     # Verification and register allocation are needed for each launch, so their results are stored with the program.
     target = target_of(options.target)
     if not verify(made.program, target):
-        allocate(made.program, target, options.registers)
+        placed(made.program, target, options.registers)
         kept.put(key, pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
     return made
 

@@ -1,4 +1,4 @@
-"""Random vISA programs with aliased registers, branches and divergent lanes, for interpreter and JIT."""
+"""Random vISA programs with aliased or unwritten registers, branches and divergent lanes, for both engines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .program import Program
 def program(r: Random) -> Program:
     """A random vISA program."""
     target = r.choice(["pvcxt", "pvcxt", "pvc", "dg2", "any"])
-    mixture = Mixture(r, TARGETS[target], lanes_part=r.random() < 0.5)
+    mixture = Mixture(r, TARGETS[target], lanes_part=r.random() < 0.5, partly=r.random() < 0.3)
     made = mixture.program(r.randint(1, 25), r.randint(0, 2))
     size = sum(root.bytes for root in mixture.roots)
     words = [

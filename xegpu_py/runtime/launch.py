@@ -24,7 +24,7 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import DeviceMemory
 from xegpu_py.runtime.progress import Progress
 from xegpu_py.target import Target
-from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, allocate
+from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, placed
 from xegpu_py.visa.flow import flow_of
 from xegpu_py.visa.program import PRINT_BUFFER, Dim, Program, place_in
 
@@ -153,7 +153,7 @@ class Launcher(Struct, dict=True):
     progress: bool = True
 
     def __post_init__(self) -> None:
-        self.allocation = allocate(self.program, self.target, self.registers)
+        self.allocation = placed(self.program, self.target, self.registers)
         predicates = {p: i for i, p in enumerate(self.program.predicates)}
         self._layout = Layout(self.target, self.allocation, predicates, self.watch, self.races)
 

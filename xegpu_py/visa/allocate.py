@@ -8,16 +8,19 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.target import Target
-from xegpu_py.visa.liveness import live_ranges
+from xegpu_py.visa.liveness import live_ranges, maybe_unwritten
 from xegpu_py.visa.operands import Variable, align_bytes
 from xegpu_py.visa.program import NOWHERE, Program, kept_analysis
 
 HEADER_BYTES = 32
 """Bytes of a thread's header in r0."""
+
+_APART = 128
+"""A multiple of all alignments of variables, in bytes."""
 
 
 class Allocation(Struct, frozen=True):
@@ -93,6 +96,21 @@ def allocate(program: Program, target: Target, registers: int | None = None) -> 
     size = -(-used // target.grf_bytes) * target.grf_bytes
     where = program.instructions[peak].where if program.instructions else NOWHERE
     return Allocation(offsets, size, target.grf_bytes, count, pressure, peak, beyond, where)
+
+
+@kept_analysis
+def placed(program: Program, target: Target, registers: int | None = None) -> Allocation:
+    """The allocation that engines use: variables that may be read unwritten have their own registers, behind all others.
+
+    These registers are zero at first and no other variable changes them, so that unwritten bytes read as zero in every
+    engine, and it is known which bytes a variable has written. The pressure and `beyond` are those of `allocate`.
+    """
+    found = allocate(program, target, registers)
+    offsets, at = dict(found.offsets), found.bytes
+    for var in maybe_unwritten(program, target):
+        offsets[var] = at = -(-at // _APART) * _APART
+        at += var.bytes
+    return structs.replace(found, offsets=offsets, bytes=-(-at // target.grf_bytes) * target.grf_bytes)
 
 
 class _Gaps:

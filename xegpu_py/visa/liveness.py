@@ -14,7 +14,6 @@ from xegpu_py.visa.operands import BUILTINS, Predicate, Variable
 from xegpu_py.visa.program import Instruction, Program, analysis
 
 
-@analysis
 def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, int]]:
     """The first and last instruction, by index, between which each variable that is not an alias needs its registers.
 
@@ -22,6 +21,16 @@ def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, i
     overwritten. A variable's range spans all places at which one of its bytes is live, or accessed. Inputs are
     written before the first instruction.
     """
+    return _intervals(program, target)[0]
+
+
+def maybe_unwritten(program: Program, target: Target) -> list[Variable]:
+    """The variables, none of them an alias or an input, of which a byte may be read before it is written."""
+    return _intervals(program, target)[1]
+
+
+@analysis
+def _intervals(program: Program, target: Target) -> tuple[dict[Variable, tuple[int, int]], list[Variable]]:
     flow = flow_of(program)
     found = [list(_changes(program.instructions, target, block, flow.divergent)) for block in flow.blocks]
     ranges = _ranges_of_accesses(found)
@@ -29,12 +38,16 @@ def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, i
     for var in given:
         ranges[var] = (0, ranges.get(var, (0, 0))[1])
     cuts = _Cuts(found)
+    unwritten = []
     for var, summaries in _across_blocks([_summary(changes, cuts) for changes in found], given).items():
         first, last = ranges[var]
-        for at in _Lives(flow, summaries).places(var in given):
+        lives = _Lives(flow, summaries)
+        for at in lives.places(var in given):
             first, last = min(first, at), max(last, at)
         ranges[var] = (first, last)
-    return ranges
+        if lives.enter and var not in given:
+            unwritten.append(var)
+    return ranges, unwritten
 
 
 # What a block does to the bytes of variables.
@@ -143,6 +156,11 @@ class _Lives:
                 wanted_last[before] = wanted_last.get(before, 0) | new
                 summary = self._summaries.get(before)
                 todo.append((before, new & ~summary.killed if summary else new))
+
+    @property
+    def enter(self) -> bool:
+        """Whether a piece may be read before the program has written it."""
+        return bool(self._wanted_first.get(0))
 
     def places(self, given: bool) -> Iterator[int]:
         """First and last instructions of blocks where pieces are wanted that may have been written.

@@ -559,6 +559,24 @@ Lower:
         assert found and found[0] == f"'mov' reads byte 0 of '{name}', which was never written"
 
 
+SHARED_REGISTERS = """\
+    mov (M1_NM, 16) S(0,0)<1> 7:ud
+    lsc_store.ugm (M1_NM, 1) flat[Out]:a64 S:d32x16t
+    mov (M1_NM, 8) T(0,1)<1> 1:ud
+    lsc_store.ugm (M1_NM, 1) flat[Out]:a64 T:d32x16t
+    ret (M1, 1)
+"""
+
+
+def test_what_another_variable_left_in_a_register_is_unwritten() -> None:
+    """S is not read any more where T begins, so that T can have the registers of S. The rest of T reads as zero."""
+    found = unwritten(SHARED_REGISTERS)
+    assert found and found[0] == "'lsc_store' reads byte 0 of 'T', which was never written"
+    out = np.zeros(64, np.uint32)
+    kernel(SHARED_REGISTERS, engine=ENGINE[0])(out)
+    assert out[:16].tolist() == [0] + [1] * 8 + [0] * 7
+
+
 # Too few registers.
 
 

@@ -52,11 +52,13 @@ class Mixture:
 
     Attributes:
         lanes_part: whether control flow is by goto, else by jmp.
+        partly: whether some variables are not read from memory first, so that their bytes may be read unwritten.
     """
 
     rng: random.Random
     target: Target = TARGETS["pvcxt"]
     lanes_part: bool = False
+    partly: bool = False
     body: list[Instruction] = field(default_factory=list)
     hidden: list[Predicate] = field(default_factory=list)
 
@@ -79,7 +81,8 @@ class Mixture:
     def program(self, statements: int, depth: int = 2) -> Program:
         """The kernel. It takes the variables' first contents, where they go in the end, and scratch memory."""
         for n, root in enumerate(self.roots):
-            self.message("lsc_load", "In", n * root.bytes, root)
+            if not self.partly or self.rng.random() < 0.6:
+                self.message("lsc_load", "In", n * root.bytes, root)
         for predicate in self.predicates:
             self.emit("setp", predicate.count, dst=Flag(predicate), src0=self.source("ud", 1, constant=False))
         self.statements(statements, depth)
@@ -194,7 +197,9 @@ class Mixture:
             name = rng.choice(("mov", "mov", "add", "mul", "mad", "max", "add"))
             count = {"mov": 1, "mad": 3}.get(name, 2)
             sources = {f"src{n}": self.source(type_name, exec_size) for n in range(count)}
-            inst = Instruction(name, {"dst": Destination(var), **sources}, exec_size, "M1_NM")
+            # The rest of a variable that is written in part may lie where another variable was before.
+            size = exec_size // 2 if self.partly and exec_size > 1 and rng.random() < 0.3 else exec_size
+            inst = Instruction(name, {"dst": Destination(var), **sources}, size, "M1_NM")
         if instruction_problem(inst, self.target) is None:
             self.body.append(inst)
             self.variables.append(var)
