@@ -200,7 +200,7 @@ class CompiledKernel:
         try:
             version.stats = self.stats = version.kernel.run(prepared)
         except DiagnosticError as e:
-            e.diagnostics = [_with_remedy(d) for d in e.diagnostics]
+            e.diagnostics = [_with_remedy(d, arguments) for d in e.diagnostics]
             raise
         finally:
             held.write_back()
@@ -280,8 +280,17 @@ def _block(given: int | Sequence[int] | None, default: tuple[int, ...], subgroup
     return given
 
 
-def _with_remedy(fault: Diagnostic) -> Diagnostic:
-    """Add a note with the fix to a fault at a surface that 2D block messages cannot address."""
+def _with_remedy(fault: Diagnostic, arguments: Sequence[Any]) -> Diagnostic:
+    """Add a note with the fix to a fault at a surface that 2D block messages cannot address, or behind an array that
+    repeats its elements."""
+    repeated = [i for i, a in enumerate(arguments) if isinstance(a, np.ndarray) and a.size and 0 in a.strides]
+    if "over the end of" in fault.message and repeated:
+        note = (
+            f"argument {repeated[0]} has shape {arguments[repeated[0]].shape} and strides "
+            f"{arguments[repeated[0]].strides}: a stride of 0 repeats elements, so it has less memory than its shape "
+            "says; numpy.ascontiguousarray makes a copy that has all of it"
+        )
+        return structs.replace(fault, notes=(*fault.notes, Diagnostic("note", note, fault.position)))
     if "accesses a surface whose" not in fault.message:
         return fault
     text = (

@@ -262,6 +262,8 @@ def _by_value(item: Input, argument: Any, title: str) -> bytes:
         array = np.asarray(argument)
     except ValueError:
         raise TypeError(f"{what}, but got {argument!r}") from None
+    if array.dtype == bool and not _is_pointer(item):
+        array = array.astype(np.uint8)
     if array.dtype == fmt.dtype and array.size == count:
         return array.tobytes()
     fits = np.issubdtype(array.dtype, np.integer) or (fmt.is_float and np.issubdtype(array.dtype, np.floating))

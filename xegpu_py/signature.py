@@ -107,13 +107,17 @@ class Parameter(Struct, frozen=True):
             if not argument.flags.c_contiguous:
                 raise ValueError(f"{title} must lie in memory in row-major order; numpy.ascontiguousarray makes it so")
             return found
+        if argument.size and any(s % argument.itemsize for s in argument.strides):
+            raise ValueError(
+                f"{title} cannot be an array of strides {argument.strides} bytes, which are no multiples of its "
+                f"elements' {argument.itemsize}; numpy.ascontiguousarray makes a copy"
+            )
         own = [s // argument.itemsize for s in argument.strides]
         each = 8 // element_bits(self.element) if self.is_packed else 1
         strides = [n if n is None or i == len(own) - 1 else n // each for i, n in enumerate(self.strides)]
         # numpy gives empty arrays strides of 0.
         fits = not argument.size or all(
-            (want in (None, have) or size == 1) and not s % argument.itemsize
-            for want, have, size, s in zip(strides, own, argument.shape, argument.strides)
+            want in (None, have) or size == 1 for want, have, size in zip(strides, own, argument.shape)
         )
         if not fits:
             raise ValueError(f"{title} cannot be an array of strides {tuple(own)} elements")

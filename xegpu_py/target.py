@@ -75,6 +75,8 @@ class Block2DLimits(Struct, frozen=True, eq=False):
                 return f"has {what} of {found} bytes, but 2D block messages have at most {self.most_extent}"
         if width is not None and pitch is not None and pitch < width:
             return f"has a pitch of {pitch} bytes, less than its rows' {width}"
+        if rows == 0:
+            return "has no rows, but 2D block messages need 1"
         if rows is not None and rows > self.most_extent:
             return f"has {rows} rows, but 2D block messages have at most {self.most_extent}"
         if start is not None and start % self.base_alignment:

@@ -216,20 +216,56 @@ def test_read_only_arrays():
     assert not y.any()
 
 
+ROW = np.lib.stride_tricks.as_strided(np.zeros(8, np.int16), (4, 8), (1 << 62, 2))
+"""An array of a stride that no memory has."""
+
+
 @pytest.mark.parametrize(
     ("array", "message"),
     [
+        (
+            np.ndarray((4, 8), np.int16, bytes(100), 0, (17, 2)),
+            "cannot be an array of strides (17, 2) bytes, which are",
+        ),
+        (ROW, f"has strides of ({1 << 62}, 2) bytes, which reach beyond"),
         (np.zeros((8, 4), np.int16).T, "cannot be an array of strides (1, 4) elements"),
         (np.zeros((8, 8), np.int16)[::-2], "has a negative stride"),
         (np.zeros((4, 16), np.int16)[:, ::2], "cannot be an array of strides (16, 2) elements"),
     ],
-    ids=["transposed", "reversed", "every second"],
+    ids=["no multiples", "beyond memory", "transposed", "reversed", "every second"],
 )
 def test_strides_that_do_not_fit(array, message):
     fill = xegpu_py.compile(TEXT, "fill")
     who = "argument 0 of kernel 'fill', a memref<4x8xi16, strided<[?, 1], offset: ?>>,"
     with pytest.raises(ValueError, match=re.escape(f"{who} {message}")):
         fill(array, np.int16(1))
+
+
+def test_masked_arrays_are_refused():
+    array = np.ma.zeros((4, 8), np.int16)
+    with pytest.raises(TypeError, match="argument 0 .*, must be an array without a mask, but got a masked array"):
+        xegpu_py.compile(TEXT, "fill")(array, np.int16(1))
+    with pytest.raises(TypeError, match="argument 0, .*, must be an array without a mask, but got a masked array"):
+        xegpu_py.compile(TEXT, "fill", engine="reference")(array, np.int16(1))
+
+
+def test_accesses_behind_an_array_that_repeats_its_elements():
+    """The kernel computes the pitch from the shape."""
+    text = """gpu.module @m {
+      gpu.func @second(%from: memref<?x8xi16, strided<[?, 1]>>, %to: memref<1xi16>) kernel {
+        %c0 = arith.constant 0 : index
+        %c8 = arith.constant 8 : index
+        %flat = memref.reinterpret_cast %from to offset: [0], sizes: [16], strides: [1]
+          : memref<?x8xi16, strided<[?, 1]>> to memref<16xi16, strided<[1]>>
+        %x = memref.load %flat[%c8] : memref<16xi16, strided<[1]>>
+        memref.store %x, %to[%c0] : memref<1xi16>
+        gpu.return
+      }
+    }"""
+    kernel = xegpu_py.compile(text)
+    kernel(np.zeros((2, 8), np.int16), np.zeros(1, np.int16))
+    with pytest.raises(xegpu_py.DiagnosticError, match="argument 0 has shape .2, 8. and strides .0, 2.: a stride of 0"):
+        kernel(np.broadcast_to(np.zeros(8, np.int16), (2, 8)), np.zeros(1, np.int16))
 
 
 @pytest.mark.parametrize("engine", ["both", "reference"])

@@ -11,6 +11,7 @@ import numpy as np
 
 from xegpu_py.language import types
 from xegpu_py.language.types import DType, dtype_of
+from xegpu_py.numerics.arrays import check_numbers, is_masked
 from xegpu_py.runtime.dlpack import from_dlpack
 from xegpu_py.target import Block2DLimits
 
@@ -146,6 +147,7 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
             raise TypeError(
                 f"argument '{parameter.name}' of kernel '{kernel}' must be a number of {wanted}, but got an array"
             )
+        check_numbers(given, f"argument '{parameter.name}' of kernel '{kernel}'")
         try:
             return _array_type(given, limits)
         except ValueError as e:
@@ -184,10 +186,6 @@ def is_reversed(array: Any) -> bool:
 def _array_type(array: np.ndarray[Any, Any], limits: Block2DLimits | None) -> ArrayType:
     if is_reversed(array):
         raise Reversed
-    if not array.dtype.isnative:
-        raise ValueError(
-            f"{array.dtype} has the other byte order; astype({array.dtype.name!r}) makes a copy in this one"
-        )
     dtype, shape = dtype_of(array.dtype), (None,) * array.ndim
     aligned = limits is None or limits.array_problem(array) is None
     if array.flags.c_contiguous:
@@ -203,6 +201,9 @@ def as_argument(given: Any) -> Any:
         TypeError: if an array is not in the host's memory.
     """
     if isinstance(given, (np.generic, int, float, str, tuple, type, type(None))):
+        return given
+    if is_masked(given):
+        # `argument_type` refuses it by its name; asarray would drop the mask.
         return given
     if hasattr(given, "__array_interface__"):
         given = np.asarray(given)

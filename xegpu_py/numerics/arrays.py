@@ -14,18 +14,44 @@ Span = tuple[int, int]
 """The address of a first byte, and that after the last byte."""
 
 
+def is_masked(given: object) -> bool:
+    """Whether an object is an array of numpy.ma or another subclass of numpy's arrays with a mask."""
+    return isinstance(given, np.ndarray) and type(given) is not np.ndarray and hasattr(given, "mask")
+
+
+def check_numbers(array: np.ndarray[Any, Any], title: str) -> None:
+    """Check that an array is one of plain numbers, as kernels access it.
+
+    Raises:
+        TypeError: if it has a mask, which kernels would ignore, or elements that are no numbers in native byte order.
+    """
+    dtype = array.dtype
+    if is_masked(array):
+        raise TypeError(f"{title} must be an array without a mask, but got a masked array; pass its data or filled()")
+    if not dtype.isnative and dtype.kind in "iufc":
+        raise TypeError(
+            f"{title} must be an array of numbers in native byte order, but got an array of {dtype}; "
+            f"astype({dtype.name!r}) makes a copy in native byte order"
+        )
+    if dtype.hasobject or dtype.fields or dtype.kind in "SUMm" or not dtype.isnative:
+        raise TypeError(f"{title} must be an array of numbers in native byte order, but got an array of {dtype}")
+
+
 def span_of(array: np.ndarray[Any, Any]) -> Span:
     """The bytes between the first and the last element of an array.
 
     Raises:
-        ValueError: if it has a negative stride.
+        ValueError: if it has a negative stride, or spans more than the host's memory.
     """
     start = int(array.ctypes.data)
     if array.size == 0:
         return start, start
     if any(s < 0 for s in array.strides):
         raise ValueError("has a negative stride; use numpy.ascontiguousarray")
-    return start, start + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize
+    end = start + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize
+    if end >= 1 << 63:
+        raise ValueError(f"has strides of {array.strides} bytes, which reach beyond the host's memory")
+    return start, end
 
 
 def memory_between(start: int, end: int) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from mlir import ir
 from mlir.execution_engine import ExecutionEngine
 
+from xegpu_py.numerics.arrays import check_numbers
 from xegpu_py.numerics.formats import Array
 from xegpu_py.programs.device import Device
 from xegpu_py.programs.functions import Function, Host
@@ -110,6 +111,7 @@ def _given(kind: ir.Type, value: Any, title: str) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype != ELEMENTS.get(element):
         got = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise TypeError(f"{title} must be a numpy array of {ELEMENTS.get(element, element)}, but got {got}")
+    check_numbers(value, title)
     found = MemRef.of(value)
     inner = found.descriptor()
     if isinstance(kind, ir.UnrankedMemRefType):

@@ -14,6 +14,7 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.passes import Step, run_upstream
 from xegpu_py.ir.verifier import kernels, walk
+from xegpu_py.numerics.arrays import check_numbers
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.narrow import PackedArrays, packed_shape
 from xegpu_py.reference.elements import element_of, kind_of
@@ -219,6 +220,7 @@ def _from_innermost(numbers: Sequence[int]) -> list[tuple[int, int]]:
 def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, Any]:
     if not isinstance(argument, np.ndarray):
         raise TypeError(f"{title} must be a numpy array, but got {type(argument).__name__}")
+    check_numbers(argument, title)
     element = element_of(str(kind.element_type))
     if element.is_float and not element.shares_bytes:
         fits = argument.dtype == element.dtype

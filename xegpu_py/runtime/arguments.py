@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,9 +59,13 @@ def _load(text: str) -> Array:
     name, colon, path = text.partition(":")
     dtype = DTYPES.get(name) if colon else None
     try:
-        with Path(path if dtype is not None else text).open("rb") as file:
+        with Path(path if dtype is not None else text).open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             array: Array = np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, SyntaxError, EOFError):
+    except OSError:
+        raise
+    except Exception:
+        # numpy evaluates the header as a Python literal: its errors are of any kind, from tokens to memory.
         raise ValueError(f"argument '{text}': the file is not an array in numpy's format") from None
     # numpy's files store arrays of ml_dtypes' types as untyped bytes.
     if dtype is not None and array.dtype != dtype:

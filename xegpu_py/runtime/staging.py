@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.numerics.arrays import memory_between, overlapping, span_of
+from xegpu_py.numerics.arrays import check_numbers, memory_between, overlapping, span_of
 from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory, copy_sparse
 
 
@@ -44,12 +44,10 @@ class Staged:
             packed: whether the kernel accesses the elements of a strided array as contiguous, in row-major order.
 
         Raises:
-            TypeError: if its elements are not numbers in native byte order.
+            TypeError: if it has a mask, or its elements are not numbers in native byte order.
             ValueError: if it has a negative stride.
         """
-        dtype = array.dtype
-        if dtype.hasobject or dtype.fields or dtype.kind in "SUMm" or not dtype.isnative:
-            raise TypeError(f"{title} must be an array of numbers in native byte order, but got an array of {dtype}")
+        check_numbers(array, title)
         if packed and not array.flags.c_contiguous:
             buffer = self._memory.allocate(name, array.nbytes)
             self._memory.bytes_of(buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)

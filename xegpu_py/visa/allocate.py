@@ -100,7 +100,7 @@ def allocate(program: Program, target: Target, registers: int | None = None) -> 
 
 @kept_analysis
 def placed(program: Program, target: Target, registers: int | None = None) -> Allocation:
-    """The allocation that engines use: variables that may be read unwritten have their own registers, behind all others.
+    """The allocation of engines: variables that may be read unwritten have registers of their own, behind all others.
 
     These registers are zero at first and no other variable changes them, so that unwritten bytes read as zero in every
     engine, and it is known which bytes a variable has written. The pressure and `beyond` are those of `allocate`.

@@ -70,6 +70,13 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_named_pipe_is_no_entry(tmp_path: Path) -> None:
+    """Opening it would wait for a writer."""
+    os.mkfifo(tmp_path / "key.native", 0o600)
+    assert Cache(tmp_path).get("key") is None
+
+
 def test_processes_that_compile_the_same_at_once(tmp_path: Path, compilations: list[str]) -> None:
     """Both leave one whole entry, which another process then reads."""
     (tmp_path / "seven.visaasm").write_text(TEXT)

@@ -75,7 +75,26 @@ def test_files(tmp_path: Path) -> None:
         parse_argument(str(tmp_path / "missing.npy"))
 
 
-@pytest.mark.parametrize("content", [b"", b"no numpy file", b"\x93NUMPY\x01\x00\x76\x00{'descr'", b"PK\x03\x04"])
+def header(text: str) -> bytes:
+    """A file with this header, and no data."""
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+SHAPED = "{{'descr': '<f4', 'fortran_order': False, 'shape': {}}}\n".format
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no numpy file",
+        b"\x93NUMPY\x01\x00\x76\x00{'descr'",
+        b"PK\x03\x04",
+        *map(header, ("{" * 100, "{[]: 1}", "(" * 9000, "{'descr': '<f4', 'f,ortran_order': False, 'shape': (2,}")),
+        *map(header, map(SHAPED, ("(1 << 40,)", "(1099511627776,)", f"({1 << 64},)", "(True,)", "(-1,)", "(2,)"))),
+    ],
+)
+@pytest.mark.filterwarnings("error")
 def test_files_that_are_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.npy"
     path.write_bytes(content)

@@ -134,7 +134,9 @@ SHIFT = "argument 'Shift' must be 2 integers of type w"
         (2, [1.0, 2.0], ValueError, FACTOR + "2 of them"),
         (3, (0.5, 1.0), TypeError, SHIFT + ", but got tuple"),
         (3, np.ones(2, np.float16), TypeError, SHIFT + ", but got float16"),
-        (3, True, TypeError, SHIFT + ", but got bool"),
+        (0, True, TypeError, POINTER + "bool"),
+        (0, np.ma.zeros(3), TypeError, "argument 'In' must be an array without a mask, but got a masked array"),
+        (3, True, ValueError, SHIFT + ", but got 1 of them"),
         (3, 1, ValueError, SHIFT + ", but got 1 of them"),
         (3, (1, 2, 3), ValueError, SHIFT + ", but got 3 of them"),
         (3, ((1, 2), (3,)), TypeError, SHIFT + ", but got ((1, 2), (3,))"),
@@ -146,6 +148,15 @@ def test_arguments_that_do_not_fit(index: int, value: object, error: type[Except
     arguments = (*GOOD[:index], value, *GOOD[index + 1 :])
     with pytest.raises(error, match=re.escape(message)):
         KERNEL(*arguments)
+
+
+@pytest.mark.parametrize("one", [True, np.bool_(True), np.array(True), np.int64(1), 1.0])
+def test_truth_values_are_numbers(one: object) -> None:
+    x, y = source(), source()
+    KERNEL(x, y, 1, (0, 1), grid=2)
+    want = y.copy()
+    KERNEL(x, y, one, (False, np.bool_(True)), grid=2)
+    np.testing.assert_array_equal(y, want)
 
 
 @pytest.mark.parametrize("count", [0, 3, 5])

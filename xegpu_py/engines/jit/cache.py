@@ -26,6 +26,7 @@ OFF = "off"
 LIMIT = 256 << 20
 """The largest size of a folder's entries of one kind together, in bytes."""
 
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 _MAGIC = b"xegpu-py cache 3\n"
 _STALE = 3600.0
 """The age in seconds from which a temporary file is considered to belong to a process that was killed."""
@@ -91,7 +92,8 @@ class Cache(Struct, frozen=True):
         """The data of a key; None if there is no entry, or it is damaged or writable by other users."""
         path = self._path(key)
         try:
-            with path.open("rb") as file:
+            # Opening a named pipe would wait for a writer.
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NONBLOCK)) as file:
                 about = os.fstat(file.fileno())
                 if not (_own(about) and stat.S_ISREG(about.st_mode)):
                     return None
