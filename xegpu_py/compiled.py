@@ -301,6 +301,20 @@ def _with_remedy(fault: Diagnostic, arguments: Sequence[Any]) -> Diagnostic:
     return structs.replace(fault, notes=(*fault.notes, Diagnostic("note", text, fault.position)))
 
 
+def refuse_checks(engine: str, check: Sequence[str]) -> None:
+    """Reject the checks that an evaluator of values cannot make: all but `memory`, which it always makes.
+
+    Raises:
+        ValueError: if there is another check.
+    """
+    others = [name for name in check if name != "memory"]
+    if others:
+        raise ValueError(
+            f"engine '{engine}' does not support the check{'s' * (len(others) > 1)} {', '.join(others)}: it has "
+            "neither registers nor concurrent threads; the engines of vISA make these checks"
+        )
+
+
 class ReferenceKernel:
     """A kernel that is not lowered: `xegpu_py.reference` evaluates its module op by op.
 
@@ -385,8 +399,8 @@ def compile(
 ) -> CompiledKernel | ReferenceKernel:
     """Lower a kernel of XeTile or XeGPU to vISA.
 
-    With `engine="reference"` the kernel is not lowered, but evaluated at its own level. `model` is then the only other
-    option.
+    With `engine="reference"` the kernel is not lowered, but evaluated at its own level. Of the other options only
+    `model` then has an effect, and `check` is refused.
 
     Args:
         module: a module, its text, the path of a file with its text, or a `ModuleSource`. The module is not changed.
@@ -404,10 +418,12 @@ def compile(
             compiles the kernel again.
 
     Raises:
-        ValueError: if there is no such kernel or target.
+        ValueError: if there is no such kernel or target, or the engine does not make these checks.
         DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
     """
     target_of(target)
+    if engine == "reference":
+        refuse_checks(engine, check)
     text = module if isinstance(module, ModuleSource) else text_of(module)
     if engine == "reference":
         found = text.read()

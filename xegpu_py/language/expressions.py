@@ -559,8 +559,9 @@ class Expressions(ABC):
 
     def _callable(self, given: Any) -> Any:
         """A function that the language can call: a function of the user is compiled at each call."""
-        compiled = isinstance(given, Closure) or hasattr(given, "__kernel_function__")
-        if compiled or (isinstance(given, FunctionType) and is_users(given)):
+        compiled = isinstance(given, (Closure, functools.partial)) or hasattr(given, "__kernel_function__")
+        function = given.__func__ if isinstance(given, MethodType) else given
+        if compiled or (isinstance(function, FunctionType) and is_users(function)):
             return lambda *args: self._call(given, list(args), {})
         return given
 

@@ -46,6 +46,29 @@ class BuildState(threading.local):
     def __init__(self) -> None:
         self._kernels: list[tuple[mlir.Context, Evaluation | None, Target]] = []
         self._handles: list[list[list[weakref.ref[Handle]]]] = []
+        self._elementwise = ""
+
+    @contextmanager
+    def elementwise(self, caller: str) -> Iterator[None]:
+        """Call a function that works on each element, for which a function of the language gives it whole values.
+
+        Args:
+            caller: the function of the language, for the error message.
+        """
+        outer, self._elementwise = self._elementwise, caller
+        try:
+            yield
+        finally:
+            self._elementwise = outer
+
+    def check_together(self, what: str) -> None:
+        """Check that an operation on several elements of a value is not in a function that works on each element.
+
+        Raises:
+            TypeError: if it is.
+        """
+        if self._elementwise:
+            raise TypeError(f"the function of {self._elementwise} works on each element: it cannot {what}")
 
     def enter(self, evaluation: Evaluation | None = None, target: str = DEFAULT) -> None:
         """Begin a kernel in the current context.

@@ -21,7 +21,7 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py import build
-from xegpu_py.compiled import CompiledKernel, compile
+from xegpu_py.compiled import CompiledKernel, compile, refuse_checks
 from xegpu_py.ir.context import Context, current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module
@@ -231,6 +231,7 @@ class TileKernel:
             return Statistics(0, executed, Counter(), launcher.allocation)
         if runs is not None:
             return runs(*arguments, grid=grid, block=block)
+        refuse_checks(EAGER, self.options.get("check", ()))
         given = functools.partial(_given, self.arguments)
         types = [kind.mlir for kind in kinds.values()]
         model = self.options.get("model", "fma")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xegpu_py.language import types
+from xegpu_py.language.debug import device_assert
 from xegpu_py.language.functions import where
 from xegpu_py.language.held import axis_of
 from xegpu_py.language.shapes import alternating, concatenate
@@ -124,7 +125,7 @@ def flip(value: Any, dim: int | None = None) -> Value:
 def gather(src: Any, index: Any, axis: int) -> Value:
     """The elements of `src` at the indices `index` along a dimension, as numpy's `take_along_axis`.
 
-    An out-of-bounds index gives zero.
+    As an access of memory, an out-of-bounds index stops the run with an error at this line.
 
     Args:
         src: the elements.
@@ -142,10 +143,16 @@ def gather(src: Any, index: Any, axis: int) -> Value:
     if places.ndim != given.ndim or any(a != b for d, (a, b) in enumerate(zip(given.shape, places.shape)) if d != dim):
         raise ValueError(f"gather from {given.describe()} along axis {axis} cannot take indices {places.describe()}")
     # Lanes cannot index registers: each row is compared with all indices.
-    wanted = (places.to(types.int32) if places.dtype.bits < 32 else places).with_first(dim)
+    places = places.to(types.int32) if places.dtype.bits < 32 else places
+    extent = given.shape[dim]
+    inside = places < extent
+    device_assert(
+        inside & (places >= 0) if places.dtype.is_signed else inside, f"gather: an index is not 0 to {extent - 1}"
+    )
+    wanted = places.with_first(dim)
     rows = given.with_first(dim)
     found = constant(given.dtype, 0, wanted.shape)
-    for k in range(given.shape[dim]):
+    for k in range(extent):
         found = where(wanted == k, rows.rows([k]).broadcast(wanted.shape), found)
     return found.from_first(places.shape, dim)
 

@@ -106,24 +106,56 @@ class Operators(Shapes):
 
     __truediv__, __rtruediv__ = _operator(_divided), _operator(_divided, True)
 
-    def _integers(self, other: Any, sign: str, swapped: bool, hint: str) -> tuple[Self, Self]:
+    def _integers(self, other: Any, sign: str, swapped: bool) -> tuple[Self, Self]:
         a, b = self._both(other)
-        if a.dtype.is_float or (a.dtype.kind == "bool" and not hint):
-            raise TypeError(f"'{sign}' needs integers, not {a.dtype}{f'; {hint}' if hint and a.dtype.is_float else ''}")
-        if a.dtype.kind == "bool" and hint:
+        if a.dtype.is_float or a.dtype.kind == "bool":
+            raise TypeError(f"'{sign}' needs integers, not {a.dtype}")
+        return (b, a) if swapped else (a, b)
+
+    def _dividend(self, other: Any, sign: str, swapped: bool) -> tuple[Self, Self]:
+        """The operands of `//` and `%`."""
+        a, b = self._both(other)
+        if a.dtype.kind == "bool":
             a, b = a.to(types.int32), b.to(types.int32)
-        if hint and not swapped and isinstance(other, int) and not other:
+        if a.dtype.is_integer and not swapped and isinstance(other, (int, np.integer)) and not other:
             raise ZeroDivisionError(f"'{sign}' by zero")
         return (b, a) if swapped else (a, b)
 
+    def _own_rule(self, given: Any) -> tuple[Self | None, Self]:
+        """Where this divisor is 0 or -1, for which arith's divisions are undefined; and the divisor with 1 there.
+
+        Args:
+            given: the operand that became this divisor. For a number nothing is undefined unless it is -1.
+        """
+        if isinstance(given, (int, np.integer)) and given != -1:
+            return None, self
+        if not self.dtype.is_signed:
+            special = self.equals(0)
+        else:
+            # One comparison finds both: -1 and 0 become 0 and 1.
+            after = self._op("arith.addi", self._number(1))
+            special = self._made(arith.cmpi(arith.CmpIPredicate.ule, after.ir, self._number(1).ir), types.bool_)
+        return special, special._selected(self._number(1), self)
+
     def _floordiv(self, other: Any, swapped: bool = False) -> Self:
-        a, b = self._integers(other, "//", swapped, "floor(a / b) rounds a quotient down")
-        return a._op("arith.floordivsi" if a.dtype.is_signed else "arith.divui", b)
+        a, b = self._dividend(other, "//", swapped)
+        if a.dtype.is_float:
+            return a._divmod(b)[0]
+        special, divisor = b._own_rule(None if swapped else other)
+        found = a._op("arith.floordivsi" if a.dtype.is_signed else "arith.divui", divisor)
+        if special is None:
+            return found
+        # By 0 this is 0. By -1 it is -a, which wraps around.
+        return special._selected((0 - a) & b if a.dtype.is_signed else b, found)
 
     __floordiv__, __rfloordiv__ = _operator(_floordiv), _operator(_floordiv, True)
 
     def _modulo(self, other: Any, swapped: bool = False) -> Self:
-        a, b = self._integers(other, "%", swapped, "a - b * floor(a / b) is the remainder of a quotient rounded down")
+        a, b = self._dividend(other, "%", swapped)
+        if a.dtype.is_float:
+            return a._divmod(b)[1]
+        # The remainder of a division by 1 is that by 0 and by -1: 0.
+        _, b = b._own_rule(None if swapped else other)
         if not a.dtype.is_signed:
             return a._op("arith.remui", b)
         # Python's remainder has the divisor's sign, arith's the dividend's.
@@ -133,8 +165,29 @@ class Operators(Shapes):
 
     __mod__, __rmod__ = _operator(_modulo), _operator(_modulo, True)
 
-    def __pow__(self, other: Any) -> Self:
-        if isinstance(other, int) and not isinstance(other, bool) and 0 < other <= 64:
+    def _divmod(self, other: Self) -> tuple[Self, Self]:
+        """The quotient rounded down and the remainder of floating-point values, by the algorithm of numpy and CPython.
+
+        Narrow types compute in float32.
+        """
+        if self.dtype.bits < 32 or self.dtype.is_narrow:
+            wide = self.to(types.float32)._divmod(other.to(types.float32))
+            return wide[0].to(self.dtype), wide[1].to(self.dtype)
+        zero = self._number(0.0)
+        rest = self._op("arith.remf", other)
+        quotient = (self - rest) / other
+        above = rest.differs(0) & ((rest < 0) ^ (other < 0))
+        rest = above._selected(rest + other, rest)
+        rest = rest.equals(0)._selected(zero._op("math.copysign", other), rest)
+        quotient = above._selected(quotient - 1, quotient)
+        down = quotient._op("math.floor")
+        down = ((quotient - down) > 0.5)._selected(down + 1, down)
+        exact = self / other
+        down = quotient.equals(0)._selected(zero._op("math.copysign", exact), down)
+        return other.equals(0)._selected(exact, down), rest
+
+    def _power(self, other: Any, swapped: bool = False) -> Self:
+        if isinstance(other, int) and not isinstance(other, bool) and 0 < other <= 64 and not swapped:
             found, square, rest = None, self, other
             while rest:
                 if rest & 1:
@@ -146,7 +199,9 @@ class Operators(Shapes):
         a, b = self._both(other)
         if not a.dtype.is_float:
             raise TypeError("'**' needs floating-point values, or a constant exponent of 1 to 64")
-        return a._op("math.powf", b)
+        return (b if swapped else a)._op("math.powf", a if swapped else b)
+
+    __pow__, __rpow__ = _operator(_power), _operator(_power, True)
 
     def _bits(self, other: Any, sign: str, name: str) -> Self:
         a, b = self._both(other)
@@ -162,7 +217,7 @@ class Operators(Shapes):
     __xor__ = __rxor__ = _operator(_bits, "^", "xori")
 
     def _shift(self, other: Any, sign: str, swapped: bool = False) -> Self:
-        a, b = self._integers(other, sign, swapped, "")
+        a, b = self._integers(other, sign, swapped)
         count = b if swapped else other
         if isinstance(count, int) and not 0 <= count < a.dtype.bits:
             raise ValueError(f"cannot shift {a.dtype} by {count} bits")

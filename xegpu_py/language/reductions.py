@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from xegpu_py.dialects import xetile
 from xegpu_py.language import types
 from xegpu_py.language.conversions import Conversions
-from xegpu_py.language.held import around, axis_of
+from xegpu_py.language.held import BUILDING, around, axis_of
 from xegpu_py.language.shapes import Shapes
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class Reductions(Conversions):
 
     def _combined(self, kind: str, dim: int, group: int | None) -> Self:
         """Reduce one dimension and keep it."""
+        BUILDING.check_together("combine elements")
         if self.dtype.is_narrow:
             return self.to(types.float32)._combined(kind, dim, group).to(self.dtype)
         before, extent, after = around(self.shape, dim)

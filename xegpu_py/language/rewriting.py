@@ -51,6 +51,8 @@ class Meaning:
             return self.function(inner)
         if function is range:
             return Loop
+        if isinstance(function, functools.partial):
+            return functools.partial(self.called(function.func), *function.args, **function.keywords)
         if getattr(function, "__takes_functions__", False):
             return functools.partial(self._with_functions, function)
         if isinstance(function, (BuiltinFunctionType, type)):
@@ -70,7 +72,7 @@ class Meaning:
         """Call a function of the language with the rewritten forms of the functions among its arguments."""
 
         def meant(given: Any) -> Any:
-            return self.called(given) if isinstance(given, FunctionType) else given
+            return self.called(given) if callable(given) and not isinstance(given, type) else given
 
         return function(*map(meant, args), **{name: meant(given) for name, given in keywords.items()})
 
@@ -148,7 +150,9 @@ class _Counted:
         for bound in (loop.start, loop.stop, loop.step):
             if isinstance(bound, float) or (isinstance(bound, Value) and (bound.shape or not bound.dtype.is_integer)):
                 raise TypeError(f"'range' needs integers, not {bound!r}")
-        self._range = range(int(loop.start), int(loop.stop), int(loop.step))
+        start, stop, step = (int(bound) for bound in (loop.start, loop.stop, loop.step))
+        # A step of 0 that is known only at run time gives no iteration, as in a compiled kernel.
+        self._range = range(start, stop, step) if step else range(0)
 
     def __iter__(self) -> Iterator[Value]:
         return (constant(types.index, number) for number in self._range)

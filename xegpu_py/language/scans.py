@@ -13,7 +13,7 @@ import numpy as np
 
 from xegpu_py.language import types
 from xegpu_py.language.functions import arange, where
-from xegpu_py.language.held import axis_of
+from xegpu_py.language.held import BUILDING, axis_of
 from xegpu_py.language.math import maximum, minimum
 from xegpu_py.language.reductions import axes_of, reduced_shape
 from xegpu_py.language.shapes import concatenate
@@ -37,11 +37,17 @@ def _tuple_of(given: Any) -> tuple[Values, bool]:
 
 
 def _combined(combine: Combine, a: Values, b: Values, name: str) -> Values:
-    """Combine both sides; the results are converted to the types and shapes of the operands."""
-    made = combine(*a, *b)
+    """Combine both sides; the results are converted to the types of the operands, and numbers to values."""
+    with BUILDING.elementwise(name):
+        made = combine(*a, *b)
     found = tuple(made) if isinstance(made, (tuple, list)) else (made,)
     if len(found) != len(a):
         raise TypeError(f"{name}: the function takes {2 * len(a)} values and must return {len(a)}, not {len(found)}")
+    for v in found:
+        if isinstance(v, Value) and v.shape not in ((), a[0].shape):
+            raise TypeError(
+                f"{name}: the function of {a[0].describe()} returns {v.describe()}, which is not elementwise"
+            )
     return tuple(value_of(v).to(x.dtype).broadcast(x.shape) for v, x in zip(found, a))
 
 
@@ -391,4 +397,5 @@ def map_elementwise(function: Combine, *values: Any, pack: int = 1) -> Any:
         raise ValueError("map_elementwise calls its function for all elements at once: pack must be 1")
     given = [value_of(v) for v in values]
     shape = np.broadcast_shapes(*(v.shape for v in given))
-    return function(*(v.broadcast(shape) for v in given))
+    with BUILDING.elementwise("map_elementwise"):
+        return function(*(v.broadcast(shape) for v in given))

@@ -15,7 +15,7 @@ import numpy as np
 from mlir.dialects import vector
 
 from xegpu_py.dialects import xetile
-from xegpu_py.language.held import Elements, around, axis_of, matrix_shape, static_extent
+from xegpu_py.language.held import BUILDING, Elements, around, axis_of, matrix_shape, static_extent
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -143,6 +143,7 @@ class Shapes(Elements):
         groups = _groups([d for d in order if self.shape[d] > 1], [d for d, n in enumerate(self.shape) if n > 1])
         if len(groups) < 2:
             return self.reshape(shape)
+        BUILDING.check_together("move elements")
         ranked = sorted(range(len(groups)), key=lambda g: groups[g][0])
         extents = [math.prod(self.shape[d] for d in groups[g]) for g in ranked]
         places = [ranked.index(g) for g in range(len(groups))]
@@ -164,6 +165,7 @@ class Shapes(Elements):
 
     def rows(self, places: Sequence[int]) -> Self:
         """The elements of a line, or the rows of a matrix, at constant indices, which may repeat."""
+        BUILDING.check_together("select elements")
         assert 1 <= self.ndim <= 2
         count, first = len(places), places[0]
         shape = (count, *self.shape[1:])
@@ -206,6 +208,7 @@ class Shapes(Elements):
 
     def along(self, axis: int, places: Sequence[int]) -> Self:
         """The elements at constant indices along a dimension."""
+        BUILDING.check_together("select elements")
         before, extent, after = around(self.shape, axis)
         shape = (*self.shape[:axis], len(places), *self.shape[axis + 1 :])
         first, count = places[0], len(places)

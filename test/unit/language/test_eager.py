@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import pdb
 import threading
@@ -281,3 +282,100 @@ def test_float_sums_have_the_same_bits(dtype, first):
         for out, engine in ((eager, "eager"), (compiled, "both")):
             sums.with_options(engine=engine)(x, out, M=m, N=n, MAP=found_by)
         assert eager.tobytes() == compiled.tobytes() and eager.any()
+
+
+def gathered(X, INDEX, OUT):
+    found = xl.gather(X.tile((1, 16), at=(0, 0)).load(), INDEX.tile((1, 16), at=(0, 0)).load(), 1)
+    OUT.tile((1, 16), at=(0, 0)).store(found)
+
+
+@pytest.mark.parametrize("engine", ["eager", "reference", "both"])
+@pytest.mark.parametrize(("place", "dtype"), [(15, U8), (16, I32), (-1, I64), (255, U8), (-1, I8)])
+def test_gathers_stay_within_their_elements(engine, place, dtype):
+    x, out, index = np.arange(16, dtype=F32)[None], np.zeros((1, 16), F32), np.full((1, 16), place, dtype)
+    kernel = xegpu_py.jit(gathered, engine=engine)
+    if place == 15:
+        kernel(x, index, out)
+        assert (out == 15).all()
+        return
+    with pytest.raises(DiagnosticError, match="gather: an index is not 0 to 15") as caught:
+        kernel(x, index, out)
+    assert "found = xl.gather(" in str(caught.value)
+
+
+def steps(OUT, step):
+    """The iterations of three loops with a step that is known only at run time."""
+    count = [0, 0, 0]
+    for _ in range(0, 10, step):
+        count[0] += 1
+    for _ in range(10, 0, step):
+        count[1] += 1
+    for _ in xl.range(0, 10, step):
+        count[2] += 1
+        if count[2] > 3:
+            break
+    for k in xl.static_range(3):
+        OUT[k] = count[k]
+
+
+@pytest.mark.parametrize(("step", "wanted"), [(4, [3, 0, 3]), (-4, [0, 3, 0]), (2, [5, 0, 4]), (0, [0, 0, 0])])
+def test_a_step_of_0_gives_no_iteration(step, wanted):
+    (out,) = on_all(steps, lambda kernel, out: kernel(out, step), [np.zeros(3, I64)])
+    assert out.tolist() == wanted
+
+
+def divided(X, D, OUT, d, n: xl.uint32):
+    i = xl.arange(0, 16)
+    x, y = xl.load(X + i), xl.load(D + i)
+    OUT.tile((1, 16), at=(0, 0)).store((x // y)[None, :])
+    OUT.tile((1, 16), at=(1, 0)).store((x % y)[None, :])
+    OUT.tile((1, 16), at=(2, 0)).store((x // d)[None, :])
+    OUT.tile((1, 16), at=(3, 0)).store((x % d)[None, :])
+    OUT[4, 0], OUT[4, 1], OUT[4, 2], OUT[4, 3] = 7 // d, -7 % d, 7 // n, 7 % n
+
+
+@pytest.mark.parametrize("dtype", [I8, np.int16, I32, I64])
+@pytest.mark.parametrize("divisor", [0, -1])
+def test_divisions_that_hardware_leaves_undefined(dtype, divisor):
+    low = np.iinfo(dtype).min
+    x, y = np.full(16, low, dtype), np.array([0, -1] * 8, dtype)
+    (out,) = on_all(divided, lambda kernel, out: kernel(x, y, out, divisor, 0), [np.zeros((5, 16), I64)])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(out[:2], [x // y, x % y])
+        wide = x.astype(np.promote_types(dtype, I32))
+        np.testing.assert_array_equal(out[2:4], [wide // wide.dtype.type(divisor), wide * 0])
+    assert out[4, :4].tolist() == [7 * divisor, 0, 0, 0]
+
+
+@xegpu_py.jit
+def greater(a, b):
+    if a.dtype == xl.float32:
+        return xl.where(a > b, a, b)
+    return b
+
+
+def with_greater(X, OUT):
+    x = X.tile((4, 16), at=(0, 0)).load()
+    scan = xl.associative_scan(x, 1, greater)
+    OUT.tile((4, 16), at=(0, 0)).store(xl.map_elementwise(functools.partial(greater, 3.0 + 0 * x), scan))
+    OUT.tile((4, 1), at=(4, 0)).store(xl.reduce(x, 1, combine_fn=greater))
+
+
+def test_kernels_are_functions_of_scans():
+    x = np.random.default_rng(0).permutation(64).reshape(4, 16).astype(F32)
+    (out,) = on_all(with_greater, lambda kernel, out: kernel(x, out), [np.zeros((8, 16), F32)])
+    np.testing.assert_array_equal(out[:4], np.maximum(np.maximum.accumulate(x, 1), 3))
+    np.testing.assert_array_equal(out[4:, 0], x.max(1))
+
+
+@pytest.mark.parametrize("engine", ["eager", "reference"])
+def test_checks_that_an_evaluator_cannot_make_are_refused(engine):
+    x, y = np.ones((1, 4), F32), np.zeros((1, 4), F32)
+
+    def double(X, Y):
+        Y.tile((1, 4), at=(0, 0)).store(X.tile((1, 4), at=(0, 0)).load() * 2)
+
+    xegpu_py.jit(double, engine=engine, check=["memory"])(x, y)
+    assert (y == 2).all()
+    with pytest.raises(ValueError, match=f"engine '{engine}' does not support the checks uninit, races"):
+        xegpu_py.jit(double, engine=engine, check=["uninit", "races"])(x, y)

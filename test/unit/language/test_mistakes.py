@@ -60,7 +60,7 @@ BODIES = [
     ("x = x.sum(axis=1) #!", 5, "axis 1 is out of bounds"),
     ("x = x.sum(axis=0.5) #!", 5, "an axis is an integer that is known at compile time, not 0.5"),
     ("x = x & 3 #!", 5, "'&' needs integers or truth values, not float32"),
-    ("x = x // 2 #!", 5, "'//' needs integers, not float32"),
+    ("x = x << 2 #!", 5, "'<<' needs integers, not float32"),
     ("x = x.to(xl.int8) + 300 #!", 5, "300 does not fit int8"),
     ("x = x + 'a' #!", 5, r"cannot combine float32\[64\] and 'a'"),
     ("x = x @ x #!", 5, "'@' multiplies matrices, but the left operand is float32"),

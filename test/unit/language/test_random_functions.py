@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import random
+import warnings
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -19,7 +20,8 @@ import xegpu_py.language as xl
 LANES = 16
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 FLOATS = ("float16", "bfloat16", "float32")
-TYPES = {name: np.dtype(getattr(ml_dtypes, name, None) or name) for name in (*INTEGERS, *FLOATS)}
+REAL = (*FLOATS, "float64")
+TYPES = {name: np.dtype(getattr(ml_dtypes, name, None) or name) for name in (*INTEGERS, "uint64", *REAL)}
 
 
 class Value:
@@ -30,7 +32,7 @@ class Value:
 
     @property
     def real(self) -> bool:
-        return self.held.dtype.name in FLOATS
+        return self.held.dtype.name in REAL
 
     def to(self, dtype: np.dtype) -> Value:
         with np.errstate(all="ignore"):
@@ -41,8 +43,10 @@ class Value:
             common = common_type(self, other)
         else:
             common = np.dtype(np.float32) if isinstance(other, float) and not self.real else self.held.dtype
-        if division and common.name not in FLOATS:
+        if division and common.name not in REAL:
             common = np.dtype(np.float32)
+        if isinstance(other, int) and other < 0 and common.kind == "u":
+            raise OverflowError(f"{other} does not fit {common}")
         with np.errstate(all="ignore"):
             held = other.held if isinstance(other, Value) else np.asarray(other)
             return self.held.astype(common), held.astype(common)
@@ -50,8 +54,20 @@ class Value:
     def _made(self, name: str, other: Any, reflected: bool = False, division: bool = False) -> Value:
         a, b = self._both(other, division)
         a, b = (b, a) if reflected else (a, b)
+        dtype = None if name in COMPARISONS.values() else a.dtype
+        if dtype and a.dtype.name in FLOATS:
+            # Quotients and remainders of narrow numbers are rounded once.
+            a, b = a.astype(np.float32), b.astype(np.float32)
+        elif name.endswith("_shift"):
+            # Numbers are shifted in at least 32 bits, by the lowest 5 or 6 bits of the count.
+            bits = max(a.dtype.itemsize * 8, 32)
+            a = a.astype(f"{a.dtype.kind}{bits // 8}")
+            b = (b.astype(a.dtype) & a.dtype.type(bits - 1)).astype(a.dtype)
         with np.errstate(all="ignore"):
-            return Value(getattr(np, name)(a, b).astype(None if name in COMPARISONS.values() else a.dtype))
+            return Value(getattr(np, name)(a, b).astype(dtype))
+
+    def __abs__(self) -> Value:
+        return Value(np.abs(self.held))
 
     def __bool__(self) -> bool:
         return bool(self.held)
@@ -286,3 +302,86 @@ def run(seed: int, folder: Path) -> None:
 @pytest.mark.parametrize("seed", range(examples(4)))
 def test_engines_and_numpy_agree(seed: int, tmp_path: Path) -> None:
     run(seed, tmp_path)
+
+
+# All operators, on special values of random types.
+
+PAIRS = 64
+
+
+def extremum(name: str, a: Value, b: Value) -> Value:
+    """The lesser or greater of two values, where -0 is less than 0."""
+    x, y = a._both(b)
+    equal = np.where(np.signbit(x) == (name == "minimum"), x, y)
+    return Value(np.where(x == y, equal, a._made(name, b).held))
+
+
+EXTREMA = {"min": lambda a, b: extremum("minimum", a, b), "max": lambda a, b: extremum("maximum", a, b)}
+
+BINARY = ("+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>", "<", "<=", ">", ">=", "==", "!=")
+UNARY = ("-x", "~x", "abs(x)", "x // 3", "x % 3", "3 // x", "3 % x", "x // -1", "x % -1", "x << 3", "x >> 3", "x * 0.1")
+FUNCTIONS = ("min(x, y)", "max(x, y)", "xl.where(x > y, x, y)")
+
+
+def special(r: random.Random, name: str) -> np.ndarray:
+    """Numbers of a type at which operators have rules of their own."""
+    if name in REAL:
+        least, great = (float(getattr(ml_dtypes.finfo(TYPES[name]), n)) for n in ("smallest_subnormal", "max"))
+        near = [0.0, -0.0, 1, -1, 0.1, -2.5, 3, 7.5, least, -least, great, -great, np.inf, -np.inf, np.nan, 65536]
+        with np.errstate(all="ignore"):
+            return np.array(r.choices(near, k=PAIRS)).astype(TYPES[name])[None]
+    info = np.iinfo(name)
+    near = [
+        info.min,
+        info.max,
+        info.min + 1,
+        info.max - 1,
+        0,
+        0,
+        1,
+        max(info.min, -1),
+        max(info.min, -7),
+        7,
+        31,
+        32,
+        63,
+    ]
+    return np.array(r.choices(near, k=PAIRS), dtype=object).astype(name)[None]
+
+
+def run_operators(seed: int, folder: Path) -> None:
+    """Compare the engines and numpy on all operators of special values of two random types."""
+    r = random.Random(seed)
+    names = [r.choice([*TYPES]), r.choice([*TYPES])]
+    if "uint64" in names and any(n.startswith("int") for n in names):
+        names = ["uint64", "uint64"]
+    a, b = (special(r, name) for name in names)
+    expressions = [*(f"x {sign} y" for sign in BINARY), *UNARY, *FUNCTIONS]
+    wanted = {}
+    for expression in expressions:
+        try:
+            wanted[expression] = eval(expression, {"x": Value(a), "y": Value(b), "xl": MODEL, **EXTREMA}).held
+        except (TypeError, OverflowError):
+            # The operands have no such operator.
+            continue
+    outputs = [f"O{i}" for i in range(len(wanted))]
+    lines = [f"def kernel(A, B, {', '.join(outputs)}):"]
+    lines += [f"    {n.lower()} = {m}.tile((1, {PAIRS}), at=(0, 0)).load()" for n, m in (("X", "A"), ("Y", "B"))]
+    lines += [f"    {o}.tile((1, {PAIRS}), at=(0, 0)).store({e})" for o, e in zip(outputs, wanted)]
+    for engine in ("eager", "reference", "both"):
+        found = [np.zeros(w.shape, np.uint8 if w.dtype == bool else w.dtype) for w in wanted.values()]
+        kernel = imported("\n".join([*lines, ""]), folder, {"xl": xl})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            xegpu_py.jit(kernel, engine=engine)(a, b, *found)
+        for (expression, mine), theirs in zip(wanted.items(), found):
+            same = mine == theirs
+            if Value(mine).real:
+                same = (same & (np.signbit(mine) == np.signbit(theirs))) | (np.isnan(mine) & np.isnan(theirs))
+            shown = f"{a[~same][:3]}, {b[~same][:3]}: {theirs[~same][:3]} instead of {mine[~same][:3]}"
+            assert same.all(), f"{expression} of {names} by {engine}, {shown}"
+
+
+@pytest.mark.parametrize("seed", range(examples(6)))
+def test_operators_of_special_values(seed: int, tmp_path: Path) -> None:
+    run_operators(seed, tmp_path)

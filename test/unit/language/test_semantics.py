@@ -163,7 +163,6 @@ def sums_tiles(v):
 
 # Illegal code, and the error messages.
 REFUSED = {
-    "float floor division": (lambda v: v.to(F32) // 1.0, "'//' needs integers, not float32"),
     "float and": (lambda v: v.to(F32) & 3, "'&' needs integers or truth values, not float32"),
     "float or": (lambda v: v.to(F32) | v.to(F32), "'|' needs integers or truth values, not float32"),
     "number that does not fit": (lambda v: v.to(I8) + 300, "300 does not fit int8"),
