@@ -22,7 +22,6 @@ from xegpu_py.dialects.xegpu.registers import WIDE_FLOATS
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, TdescAttr, TensorDesc
 from xegpu_py.dialects.xetile.types import Tile, TileAttr
 
-import xegpu_py
 from xegpu_py.ir.builtin import bit_width, is_float
 from xegpu_py.ir.codecs import BoolCodec, NumberCodec, WordCodec
 from xegpu_py.ir.definition import EnumCodec
@@ -109,7 +108,7 @@ def cells(program: Program) -> set[str]:
     """The cells that a program reaches, as `row | element`."""
     if program.is_assembly:
         return set()
-    return set(_cells(xegpu_py.parse(program.text, verify=False)))
+    return set(_cells(program.module(verify=False)))
 
 
 def _cells(module: Any) -> Iterator[str]:

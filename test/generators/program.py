@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import xegpu_py
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.arguments import parse_argument
+from xegpu_py.upstream import import_upstream
 
 from . import hosted
 
@@ -30,6 +31,8 @@ class Program:
         arguments: its arguments, as words of `xegpu-run`.
         passes: a pipeline that runs before the module is compiled, but not before the reference evaluates it.
         host: whether it consists of MLIR's own ops, so that MLIR's lowering to LLVM runs it too.
+        upstream: the level of a program in upstream's XeGPU; empty for others.
+        expected: the arrays after the run as numpy computes them; empty if it does not.
     """
 
     text: str
@@ -41,6 +44,8 @@ class Program:
     model: str = "fma"
     passes: str = ""
     host: bool = False
+    upstream: Any = ""
+    expected: tuple[Any, ...] = field(default=(), compare=False)
 
     @property
     def is_assembly(self) -> bool:
@@ -50,6 +55,12 @@ class Program:
     def arrays(self) -> list[Any]:
         """New copies of the arguments."""
         return [parse_argument(word) for word in self.arguments]
+
+    def module(self, verify: bool = True) -> Any:
+        """The program in our dialects."""
+        if self.upstream:
+            return import_upstream(self.text, level=self.upstream, verify=verify)
+        return xegpu_py.parse(self.text, verify=verify)
 
     def launched(self, **options: Any) -> list[Any]:
         """Compile and run the program. Returns its arguments after the run.
@@ -63,7 +74,7 @@ class Program:
         if self.is_assembly:
             Kernel.from_assembly(self.text, **options)(*arguments, grid=self.grid, block=self.block)
             return arguments
-        module = xegpu_py.parse(self.text)
+        module = self.module()
         if self.passes:
             xegpu_py.run_pipeline(module, f"builtin.module({self.passes})")
         xegpu_py.compile(module, **options)(*arguments, grid=self.grid, block=self.block)
@@ -78,7 +89,7 @@ class Program:
         from xegpu_py import reference
 
         arguments = self.arrays()
-        module = xegpu_py.parse(self.text)
+        module = self.module()
         with module.context:
             reference.run(module, None, arguments, grid=self.grid, block=self.block, model=self.model)
         return arguments
@@ -97,6 +108,7 @@ class Program:
         words += [f"--target {self.target}"] if self.target != "pvcxt" else []
         words += [f"--registers {self.registers}"] if self.registers else []
         words += [f"--model {self.model}"] if self.model != "fma" else []
+        words += [f"--import-upstream --level {self.upstream}"] if self.upstream else []
         words += [f"--engine {engine}"] if engine else []
         return "xegpu-run " + " ".join(words)
 
@@ -186,11 +198,13 @@ def check(program: Program, evaluators: Sequence[str] = ("reference",)) -> str:
             return limit
         raise Failure(f"{error}") from error
     runs: dict[str, Callable[[], list[Any]]] = {
+        "numpy": lambda: list(program.expected),
         "reference": program.evaluated,
         "plain": lambda: program.launched(engine="interpreter", optimize=False),
         "host": program.hosted,
     }
-    for name in (*evaluators, *(["host"] if program.host else [])):
+    further = [name for name, given in (("numpy", program.expected), ("host", program.host)) if given]
+    for name in (*evaluators, *further):
         if program.is_assembly:
             continue
         try:

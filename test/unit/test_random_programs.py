@@ -21,7 +21,7 @@ import xegpu_py
 from xegpu_py.ir.source import Source
 from xegpu_py.visa import assembly
 
-SHARE = {"xetile": 4, "xegpu_vc": 12, "xegpu_simt": 12, "nested": 4, "visa": 12, "host": 8}
+SHARE = {"xetile": 4, "xegpu_vc": 12, "xegpu_simt": 12, "nested": 4, "visa": 12, "host": 8, "upstream": 20}
 """Programs of each level."""
 
 
