@@ -1,7 +1,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-TYPECHECK := build/typecheck
 LLVM21 := .venv-llvm21
 
 .PHONY: demo test test-bare test-llvm21 sweep lint fuzz bench docs site clean
@@ -30,13 +29,10 @@ test-llvm21: $(LLVM21)/.installed
 sweep: $(VENV)/.installed
 	SWEEP=1 $(BIN)/pytest -q -n auto --dist worksteal
 
-# mypy does not follow setuptools' package-dir mapping, so it gets the package as it is installed.
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	rm -rf $(TYPECHECK) && mkdir -p $(TYPECHECK)/xegpu_py
-	ln -s $(CURDIR)/xegpu_py/* $(CURDIR)/dialects $(CURDIR)/passes $(CURDIR)/tools $(TYPECHECK)/xegpu_py
-	cd $(TYPECHECK) && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --strict -p xegpu_py
+	$(BIN)/mypy --strict -p xegpu_py
 
 # Random programs at every level, for so many seconds on all processors; docs/testing.md says more.
 SECONDS := 600

@@ -37,7 +37,8 @@ def installed(checkout: Path, folder: Path) -> Path:
     package = folder / "xegpu_py"
     shutil.copytree(checkout / "xegpu_py", package)
     for name in MAPPED:
-        shutil.copytree(checkout / name, package / name)
+        # Older checkouts have no links to them in the package.
+        shutil.copytree(checkout / name, package / name, dirs_exist_ok=True)
     compileall.compile_dir(package, quiet=1)
     return folder
 

@@ -117,10 +117,7 @@ def search(level: str, seconds: float, first: int) -> dict[str, object]:
 def planted(mistake: Mistake, copy: Path) -> None:
     """Copy the package, and plant a mistake in the copy."""
     package = copy / "xegpu_py"
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "xegpu_py", package, ignore=ignored)
-    for folder in ("dialects", "passes", "tools"):
-        shutil.copytree(ROOT / folder, package / folder, ignore=ignored)
+    shutil.copytree(ROOT / "xegpu_py", package, ignore=shutil.ignore_patterns("__pycache__"))
     path = package / mistake.file
     text = path.read_text()
     if text.count(mistake.old) != 1:
