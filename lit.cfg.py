@@ -1,6 +1,5 @@
 """lit configuration: `lit test` runs every test below test/ that has RUN lines."""
 
-import importlib.util
 import os
 import sys
 
@@ -28,10 +27,6 @@ config.substitutions += [
     ("%examples", os.path.join(os.path.dirname(__file__), "examples")),
     ("FileCheck", "filecheck"),
 ]
-
-# The dialect irdl is in the Python bindings since LLVM 22. Some of MLIR's messages differ in older versions.
-if importlib.util.find_spec("mlir._mlir_libs._mlirDialectsIRDL"):
-    config.available_features.add("llvm-22")
 
 for name in oracles.ORACLES:
     if path := oracles.find(name):

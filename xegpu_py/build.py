@@ -23,7 +23,7 @@ import mlir.dialects
 from mlir import ir
 from mlir.dialects import gpu
 
-from xegpu_py.ir.bindings import kernel_attribute, loc_tracebacks, tracebacks_leave_out
+from xegpu_py.ir.bindings import tracebacks_leave_out
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
@@ -45,7 +45,7 @@ def module(context: Context | None = None) -> Iterator[Module]:
     Raises:
         DiagnosticError: at the end of the block, if the module is not valid. Positions are those of Python code.
     """
-    with context or Context(), ir.Location.unknown(), loc_tracebacks():
+    with context or Context(), ir.Location.unknown(), ir.loc_tracebacks():
         made = Module(ir.Module.create())
         with ir.InsertionPoint(made.body):
             yield made
@@ -77,7 +77,7 @@ def kernel(name: str, *types: ir.Type | str) -> Iterator[tuple[ir.Value, ...]]:
     attributes: dict[str, ir.Attribute] = {
         "sym_name": ir.StringAttr.get(name),
         "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [])),
-        kernel_attribute(): ir.UnitAttr.get(),
+        gpu.GPUFuncOp.KERNEL_ATTR_NAME: ir.UnitAttr.get(),
     }
     func = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
     entry = func.regions[0].blocks.append(*inputs)

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar
 
-from xegpu_py.ir.bindings import AtomicRMWKind
+from mlir.dialects.arith import AtomicRMWKind
+
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.codecs import Scope, TypeText, register_int_enum
 from xegpu_py.ir.cursor import Cursor

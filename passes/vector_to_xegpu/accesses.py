@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.types import LANES
@@ -18,7 +19,6 @@ from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.passes.vector_to_xegpu import pattern
 
-from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.passes import Pass
 
 Order = npt.NDArray[np.int64]

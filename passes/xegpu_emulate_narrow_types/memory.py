@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index
 from xegpu_py.passes.common.divisors import divisor
 from xegpu_py.passes.common.elements import memref_bits
 from xegpu_py.passes.common.values import attributes_of, constant_of, shape_of
 from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, bits_of, extended, masked, pattern
-
-from xegpu_py.ir.bindings import AtomicRMWKind
 
 _UNKNOWN = ir.ShapedType.get_dynamic_size()
 

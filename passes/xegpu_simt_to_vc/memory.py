@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES
@@ -16,7 +17,7 @@ from xegpu_py.passes.common.ops import clone
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 
-from xegpu_py.ir.bindings import AtomicRMWKind, blocks_in
+from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.verifier import walk
 
 

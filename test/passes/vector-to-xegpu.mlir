@@ -1,7 +1,5 @@
 // RUN: xegpu-opt %s --vector-to-xegpu --canonicalize --cse | FileCheck %s
 // RUN: xegpu-opt %s --vector-to-xegpu | xegpu-opt | FileCheck %s --check-prefix=AGAIN
-// With LLVM 21, MLIR's own passes leave other ops.
-// REQUIRES: llvm-22
 // AGAIN: gpu.module @k
 
 gpu.module @k {

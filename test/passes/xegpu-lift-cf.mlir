@@ -1,7 +1,5 @@
 // RUN: xegpu-opt %s --xegpu-lift-cf | FileCheck %s
 // RUN: xegpu-opt %s --xegpu-lift-cf='kernel=other' | FileCheck %s --check-prefix=OTHER
-// With LLVM 21, MLIR's own passes leave other ops.
-// REQUIRES: llvm-22
 
 // A loop with a condition, in a kernel.
 

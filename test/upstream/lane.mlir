@@ -1,4 +1,3 @@
-// REQUIRES: llvm-22
 // RUN: xegpu-opt %s --import-upstream | FileCheck %s
 // RUN: xegpu-opt %s --import-upstream | xegpu-opt --xegpu-to-visa-pipeline=target=pvc -o /dev/null
 

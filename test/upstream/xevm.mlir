@@ -1,4 +1,3 @@
-// REQUIRES: llvm-22
 // RUN: xegpu-opt %s --import-upstream | FileCheck %s
 
 gpu.module @kernels [#xevm.target] {

@@ -1,8 +1,6 @@
 // Generic form: an attribute for how each operand is accessed, with % for the variable.
 
 // RUN: xegpu-opt %s --mlir-print-op-generic | FileCheck %s
-// LLVM 21 has another name for the sizes of an IRDL op's operand groups.
-// REQUIRES: llvm-22
 
 gpu.module @kernels {
   gpu.func @generic() kernel {

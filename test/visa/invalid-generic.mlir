@@ -1,8 +1,6 @@
 // Operand groups of ops in generic form: what the verifier refuses.
 
 // RUN: xegpu-opt %s --split-input-file --verify-diagnostics
-// LLVM 21 has another name for the sizes of an IRDL op's operand groups.
-// REQUIRES: llvm-22
 
 gpu.module @kernels {
   gpu.func @access_without_operand() kernel {

@@ -21,11 +21,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.codecs import AttributeCodec, Scope, UnitCodec
 from xegpu_py.ir.cursor import Cursor, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.ir.fields import STATIC, OpSpec, ParsedOp, ValueField
+from xegpu_py.ir.fields import SEGMENTS, STATIC, OpSpec, ParsedOp, ValueField
 from xegpu_py.ir.operation import Operation, Reading, ReadOperand, Syntax
 
 _ELEMENTS = re.compile(r"\s*(?:`([^`]*)`|(type|flat)\(\$(\w+)\)|(attr-dict|prop-dict)|\$(\w+)|(\()|(\)\?)|(\^))")

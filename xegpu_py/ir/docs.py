@@ -11,11 +11,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.codecs import AttributeCodec
 from xegpu_py.ir.context import DIALECTS, dialects
 from xegpu_py.ir.definition import DYNAMIC, Attr, Dialect, EnumCodec, Type
-from xegpu_py.ir.fields import STATIC, ValueField
+from xegpu_py.ir.fields import SEGMENTS, STATIC, ValueField
 from xegpu_py.ir.operation import Operation, Syntax
 
 _LINE = 120

@@ -18,6 +18,9 @@ Arity = Literal["single", "optional", "variadic"]
 
 STATIC = "static_"
 
+SEGMENTS = {"operand": "operandSegmentSizes", "result": "resultSegmentSizes"}
+"""The attributes with the sizes of operand and result groups."""
+
 _ABSENT = object()
 
 

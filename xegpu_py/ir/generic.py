@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 
-from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.codecs import Scope
 from xegpu_py.ir.cursor import Cursor, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.ir.fields import STATIC, ParsedOp
+from xegpu_py.ir.fields import SEGMENTS, STATIC, ParsedOp
 from xegpu_py.ir.operation import Operation, ReadOperand
 
 _NUMBER = re.compile(r"-?\d+")
@@ -79,7 +78,7 @@ def _entry(op: type[Operation], cursor: Cursor, scope: Scope, parsed: ParsedOp) 
         return None
     text = scope.resolve(scope.read_attribute(cursor)) if has_value else None
     numbers = [int(n) for n in _NUMBER.findall((text or "").partition(":")[2])]
-    if key in (SEGMENTS["operand"], "operandSegmentSizes"):
+    if key == SEGMENTS["operand"]:
         return numbers
     name = STATIC + key.removeprefix(_CONSTANT).removeprefix(STATIC)
     if name.removeprefix(STATIC) in op.spec.index_lists and key != name.removeprefix(STATIC):

@@ -12,11 +12,11 @@ from mlir import ir
 from msgspec import Struct
 
 from xegpu_py.ir import definition as d
-from xegpu_py.ir.bindings import SEGMENTS, name_segments, register_operation
+from xegpu_py.ir.bindings import register_operation
 from xegpu_py.ir.codecs import Scope
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.decoded import Decoded
-from xegpu_py.ir.fields import STATIC, AttributeField, OpSpec, ParsedOp, ValueField, spec_of
+from xegpu_py.ir.fields import SEGMENTS, STATIC, AttributeField, OpSpec, ParsedOp, ValueField, spec_of
 from xegpu_py.ir.type_reader import parse_type
 
 _PLAIN_VECTOR = re.compile(r"vector<(?:\d+x)+(?:index|i\d+|b?f\d+)>\Z")
@@ -340,7 +340,6 @@ def _make_init(cls: type[Operation], signature: _Signature) -> Callable[..., Non
             loc=given["loc"],
             ip=given["ip"],
         )
-        name_segments(given["self"].operation)
 
     __init__.__doc__ = f"Build `{cls.OPERATION_NAME}`."
     return __init__

@@ -7,11 +7,11 @@ from typing import Any
 from mlir import ir
 
 from xegpu_py.ir.assembly import unknown_attribute
-from xegpu_py.ir.bindings import SEGMENTS, is_kernel
+from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.definition import DYNAMIC, Dialect
 from xegpu_py.ir.diagnostics import Diagnostic, op_error
-from xegpu_py.ir.fields import STATIC
+from xegpu_py.ir.fields import SEGMENTS, STATIC
 from xegpu_py.ir.operation import Operation, VerifyError, group_sizes
 
 FUNCTIONS = ("func.func", "gpu.func")

@@ -18,7 +18,6 @@ from mlir import ir as mlir
 from msgspec import structs
 
 from xegpu_py import build
-from xegpu_py.ir.bindings import invalidate, loc_tracebacks
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.language.held import BUILDING
@@ -234,7 +233,7 @@ class _Team:
             self._paused.release()
 
     def _subgroup(self, subgroup: Subgroup) -> None:
-        with self._context, mlir.Location.unknown(), loc_tracebacks():
+        with self._context, mlir.Location.unknown(), mlir.loc_tracebacks():
             scratch = _Scratch(self._name, self._types)
             pause = self._never if self._alone else lambda barrier: self._pause(subgroup.number, barrier)
             session = Session(subgroup, scratch, pause)
@@ -245,7 +244,6 @@ class _Team:
                     session.built()
             finally:
                 BUILDING.leave()
-                invalidate(scratch.module)
 
     def _never(self, barrier: Barrier | None) -> None:
         if barrier is not None:

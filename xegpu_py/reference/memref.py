@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
 
-from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.elements import Element, element_of
 from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup

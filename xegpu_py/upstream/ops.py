@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
 
-from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.codecs import Unit
 from xegpu_py.ir.constraints import MemRef, OneOf, TypeConstraint, Vector

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith
 
-from xegpu_py.ir.bindings import has_subgroup_broadcast
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import index
 from xegpu_py.passes.common.values import constant_of, defining_op
@@ -161,13 +160,7 @@ def share_divided(ops: Sequence[ir.Operation]) -> None:
 
 
 def of_first_lane(value: ir.Value) -> ir.Value:
-    """The first active lane's value. With LLVM 21 it is that of lane 0, since there is no `gpu.subgroup_broadcast`."""
-    if not has_subgroup_broadcast():
-        if isinstance(value.type, ir.IndexType):
-            shared = of_first_lane(arith.index_cast(build.integer_type(64), value))
-            return arith.index_cast(value.type, shared)
-        first, width = (build.constant(build.integer_type(32), n) for n in (0, LANES))
-        return build.shuffled(value, first, "idx", width)
+    """The first active lane's value."""
     kind = ir.Attribute.parse("#gpu<broadcast first_active_lane>")
     return build.make("gpu.subgroup_broadcast", value.type, value, broadcast_type=kind)
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
+from mlir.dialects.arith import AtomicRMWKind
+
 from xegpu_py.dialects.xegpu import CacheHint, FenceScope, LaneShuffleMode, MemoryScope
-from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import by
 from xegpu_py.ir.codecs import IntArrayCodec, Scope, TypeText, register_int_enum
 from xegpu_py.ir.cursor import Cursor

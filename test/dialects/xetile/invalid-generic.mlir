@@ -1,6 +1,4 @@
 // RUN: xegpu-opt --split-input-file --verify-diagnostics %s
-// LLVM 21 has another name for the sizes of an IRDL op's operand groups.
-// REQUIRES: llvm-22
 
 func.func @f(%A: memref<64x64xf16>) {
   // expected-error @below {{'xetile.init_tile' op requires both 'shape' and 'strides', or neither}}

@@ -1,8 +1,6 @@
 // Ops that only rearrange registers are distributed level by level: batches, outers, elements.
 
 // RUN: xegpu-opt %s --vector-distribute --canonicalize | FileCheck %s
-// With LLVM 21, MLIR's own passes leave other ops.
-// REQUIRES: llvm-22
 
 #l = #iree_vector_ext.nested_layout<subgroup_tile = [2, 1], batch_tile = [1, 2], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [1, 2], subgroup_strides = [1, 0], thread_strides = [4, 1]>
 #r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>

@@ -1,4 +1,3 @@
-// REQUIRES: llvm-22
 // RUN: xegpu-opt %s --xegpu-simt-to-vc --canonicalize --cse | FileCheck %s
 
 gpu.module @k {

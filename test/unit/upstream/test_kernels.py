@@ -5,7 +5,6 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from mlir.dialects import gpu
 
 import xegpu_py
 from xegpu_py.ir import reader
@@ -120,7 +119,6 @@ LANE_PRODUCT = """
     xegpu.store_nd %r, %dc[%row, 0] : vector<8xf32>, !xegpu.tensor_desc<8x16xf32>"""
 
 
-@pytest.mark.skipif(not hasattr(gpu, "SubgroupBroadcastOp"), reason="gpu.subgroup_broadcast is new in LLVM 22")
 @pytest.mark.parametrize("packing", ["", "<{packed}>"])
 def test_lanes_hold_columns_of_blocks(packing):
     arguments = "%a: memref<32x16xf16>, %b: memref<16x16xf16>, %t: memref<16x32xf32>, %c: memref<32x16xf32>"

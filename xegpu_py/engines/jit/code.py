@@ -525,5 +525,5 @@ class Code:
 
 
 def _unaligned(kind: str, pointer: Value) -> str:
-    """The pointer of an unaligned masked access: the alignment is an operand before LLVM 22, then an attribute."""
-    return f"{kind} align 1 {pointer.name}" if major_version() >= 22 else f"{kind} {pointer.name}, i32 1"
+    """The pointer of an unaligned masked access."""
+    return f"{kind} align 1 {pointer.name}"

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from mlir import ir
+from mlir.dialects import gpu
 from mlir.passmanager import PassManager
 
-from xegpu_py.ir.bindings import kernel_attribute
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.builders import integer_type, make
@@ -147,7 +147,7 @@ def _as_gpu_func(
     attributes: dict[str, ir.Attribute] = {
         "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
         "sym_name": func.attributes["sym_name"],
-        kernel_attribute(): ir.UnitAttr.get(),
+        gpu.GPUFuncOp.KERNEL_ATTR_NAME: ir.UnitAttr.get(),
         SUBGROUP_SIZE: ir.IntegerAttr.get(integer_type(32), LANES),
         **{n: func.attributes[n] for n in _KEPT if n in func.attributes},
     }

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
 
-from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import bit_width, vector_of
 from xegpu_py.passes.common.builders import (
     atomic_update,
