@@ -13,9 +13,9 @@ from pathlib import Path
 from mlir import ir
 from support import gemm_text
 from support.gemm_kernel import BITS, GemmKernel
-from xegpu_py.dialects import visa
 
 import xegpu_py
+from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Program

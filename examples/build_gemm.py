@@ -6,10 +6,10 @@ rows of B at a time. Upstream's builders and ours are used together.
 
 from mlir.dialects import arith, gpu, scf
 from mlir.extras import types as T
-from xegpu_py.dialects import xegpu
-from xegpu_py.dialects.xegpu import TensorDesc
 
 from xegpu_py import build
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import TensorDesc
 
 
 def main():

@@ -3,9 +3,8 @@
 import dataclasses
 from dataclasses import dataclass
 
-from xegpu_py.passes.common.kernels import CLEAN, GRID_LIMIT
-
 from xegpu_py.ir.passes import Pipeline, register_pass, step
+from xegpu_py.passes.common.kernels import CLEAN, GRID_LIMIT
 
 
 @register_pass("xetile-to-xegpu-pipeline")

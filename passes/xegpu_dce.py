@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.passes.common.values import is_used
 
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.values import is_used
 
 
 @register_pass("xegpu-dce")

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
+
+from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.common.calls import Functions, calls
 from xegpu_py.passes.common.kernels import chosen_kernels
 from xegpu_py.passes.common.ops import clone, replace_op
-
-from xegpu_py.ir.passes import Pass, register_pass
 
 
 @register_pass("xegpu-inline")

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from mlir import ir
 from mlir.dialects import scf
-from xegpu_py.passes.common.kernels import chosen_kernels
-from xegpu_py.passes.common.ops import replace_op
 
 from xegpu_py.ir.passes import Pass, Step, register_pass, run_upstream
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.kernels import chosen_kernels
+from xegpu_py.passes.common.ops import replace_op
 
 _PARALLEL = ("scf.forall", "scf.parallel")
 _COPY = "memref.copy"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xegpu_py.tools import driver
-
 from xegpu_py.bisection import bisect
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.module import parse_source
 from xegpu_py.runtime.arguments import FORMS
+from xegpu_py.tools import driver
 
 
 def argument_parser() -> driver.Parser:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlir import ir
-from xegpu_py.tools import driver
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.context import DIALECTS, UPSTREAM, Context, dialects
@@ -31,6 +30,7 @@ from xegpu_py.ir.passes import (
     step_problem,
 )
 from xegpu_py.ir.source import Source
+from xegpu_py.tools import driver
 
 LEVELS = ("subgroup", "lane", "workgroup")
 """The levels of upstream's kernels."""

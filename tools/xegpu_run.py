@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from xegpu_py.tools import driver
 
 from xegpu_py.compiled import compile as compile_kernel
 from xegpu_py.ir.context import Context
@@ -21,6 +20,7 @@ from xegpu_py.programs.program import read
 from xegpu_py.runtime.arguments import FORMS
 from xegpu_py.runtime.launch import ENGINES, Grid, Statistics
 from xegpu_py.runtime.trace import Tracer, statistics_table, summary
+from xegpu_py.tools import driver
 from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Program
 

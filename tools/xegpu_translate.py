@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.dialects import visa
-from xegpu_py.tools import driver
 
+from xegpu_py.dialects import visa
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.ir.module import Module, parse_source
@@ -15,6 +14,7 @@ from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import DEFAULT, TARGETS, target
+from xegpu_py.tools import driver
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
 from xegpu_py.visa.program import chosen

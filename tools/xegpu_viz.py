@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from html import escape
 
 from xegpu_py.dialects import iree_vector_ext, xegpu
-from xegpu_py.tools import driver
-
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import position_of
 from xegpu_py.ir.module import parse_source
@@ -16,6 +14,7 @@ from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.layout import LayoutError, NestedLayout, from_maps, from_sg_map, from_wg_map
 from xegpu_py.layout.pictures import layout_picture
+from xegpu_py.tools import driver
 from xegpu_py.visa.pictures import dpas_picture
 
 _DPAS = re.compile(r"dpas\.(\w+)\.(\w+)\.(\d+)\.(\d+)\Z")

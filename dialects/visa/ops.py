@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from mlir import ir
+
 from xegpu_py.dialects.visa.syntax import (
     ACCESS,
     CONTROLS,
@@ -18,7 +19,6 @@ from xegpu_py.dialects.visa.syntax import (
     attribute_codec,
     instruction_of,
 )
-
 from xegpu_py.ir.codecs import NumberCodec, WordCodec
 from xegpu_py.ir.definition import Attribute, Dialect, Operand, Result, Type, default
 from xegpu_py.ir.operation import Operation, ParsedOp, group_sizes

@@ -1,6 +1,7 @@
 """Ops on n-dimensional blocks."""
 
 from mlir import ir
+
 from xegpu_py.dialects.xegpu.checks import (
     Address,
     check_descriptor_memref,
@@ -12,7 +13,6 @@ from xegpu_py.dialects.xegpu.checks import (
 from xegpu_py.dialects.xegpu.interfaces import BlockAccess, DescriptorMaker, DescriptorUpdate, Hinted, Prefetch
 from xegpu_py.dialects.xegpu.shapes import block_shapes, check_fragments, loaded_shapes
 from xegpu_py.dialects.xegpu.types import MemoryScope, Mode, TensorDesc, XeGPU
-
 from xegpu_py.ir.builtin import strides_of, vector_text
 from xegpu_py.ir.constraints import MemRef, Vector
 from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result, default

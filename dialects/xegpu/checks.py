@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects.xegpu.interfaces import Hinted
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, MemoryScope, Mode, TensorDesc
-
 from xegpu_py.ir.builtin import is_float, vector_of, vector_text
 from xegpu_py.ir.constraints import OneOf
 

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from mlir import ir
-from xegpu_py.dialects.xegpu.types import CacheHint, Mode
 
+from xegpu_py.dialects.xegpu.types import CacheHint, Mode
 from xegpu_py.ir.definition import Attribute, Interface
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from xegpu_py.dialects.xegpu.interfaces import MatrixProduct
 from xegpu_py.dialects.xegpu.shapes import packed, vnni_factor
 from xegpu_py.dialects.xegpu.types import Mode, XeGPU
-
 from xegpu_py.ir.builtin import bit_width, by, is_integer, vector_of, vector_text
 from xegpu_py.ir.constraints import Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result, default

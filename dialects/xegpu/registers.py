@@ -3,7 +3,6 @@
 from enum import Enum
 
 from xegpu_py.dialects.xegpu.types import XeGPU
-
 from xegpu_py.ir.builtin import bit_width, by, vector_of
 from xegpu_py.ir.constraints import Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result, enum_attr

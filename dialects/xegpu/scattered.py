@@ -4,6 +4,7 @@ from typing import Any
 
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
+
 from xegpu_py.dialects.xegpu.checks import (
     Address,
     check_descriptor_memref,
@@ -17,7 +18,6 @@ from xegpu_py.dialects.xegpu.checks import (
 from xegpu_py.dialects.xegpu.interfaces import DescriptorMaker, DescriptorUpdate, Hinted, Prefetch, ScatteredAccess
 from xegpu_py.dialects.xegpu.shapes import scattered_value_shape
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, MemoryScope, Mode, TensorDesc, XeGPU
-
 from xegpu_py.ir.builtin import by, signedness, vector_of, vector_text
 from xegpu_py.ir.constraints import MaskVector, MemRef, OffsetVector, Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result, default

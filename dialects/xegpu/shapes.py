@@ -1,7 +1,6 @@
 """The shapes of the vectors that XeGPU ops load, store and multiply."""
 
 from xegpu_py.dialects.xegpu.types import Mode, TensorDesc
-
 from xegpu_py.ir.operation import VerifyError
 
 

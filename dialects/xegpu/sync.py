@@ -4,7 +4,6 @@ from typing import ClassVar
 
 from xegpu_py.dialects.xegpu.checks import Byte
 from xegpu_py.dialects.xegpu.types import FenceScope, Hint, MemoryKind, NBarrier, XeGPU
-
 from xegpu_py.ir.constraints import Index
 from xegpu_py.ir.definition import Attribute, Operand, Result, default
 from xegpu_py.ir.operation import Operation

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects.xetile.compute import (
     BroadcastOp,
     ConvertLayoutOp,
@@ -17,7 +18,6 @@ from xegpu_py.dialects.xetile.compute import (
 from xegpu_py.dialects.xetile.scattered import AtomicRmwOp, LoadOp, StoreOp
 from xegpu_py.dialects.xetile.tiles import LoadTileOp, StoreTileOp
 from xegpu_py.dialects.xetile.types import Tile, WgMap, XeTile
-
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.diagnostics import Diagnostic, op_error, position_of
 from xegpu_py.ir.operation import Operation

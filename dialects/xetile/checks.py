@@ -5,7 +5,6 @@ from typing import Any
 
 from xegpu_py.dialects.xegpu.checks import check_hints, check_value
 from xegpu_py.dialects.xetile.types import Tile, WgMap
-
 from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of, vector_text
 from xegpu_py.ir.codecs import AttributeCodec
 from xegpu_py.ir.constraints import Emitter

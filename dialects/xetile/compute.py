@@ -5,7 +5,6 @@ from typing import Any
 from xegpu_py.dialects.xegpu.matrix import FACTORS, SCALE, SCALE_BLOCK, accumulators, scaled_accumulators
 from xegpu_py.dialects.xetile.checks import check_map
 from xegpu_py.dialects.xetile.types import ReductionKind, WgMap, XeTile
-
 from xegpu_py.ir.builtin import by, is_float, vector_of, vector_text
 from xegpu_py.ir.constraints import Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result

@@ -1,13 +1,13 @@
 """Ops on scattered tiles, whose elements have addresses of their own."""
 
 from mlir.dialects.arith import AtomicRMWKind
+
 from xegpu_py.dialects.xegpu.checks import check_update, check_value
 from xegpu_py.dialects.xegpu.interfaces import Hinted
 from xegpu_py.dialects.xetile.checks import check_access, check_mask
 from xegpu_py.dialects.xetile.interfaces import TileLoad, TileStore
 from xegpu_py.dialects.xetile.tiles import LoadTileOp, Padding
 from xegpu_py.dialects.xetile.types import Tile, XeTile
-
 from xegpu_py.ir.constraints import MaskVector, Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result
 from xegpu_py.ir.operation import Operation

@@ -3,12 +3,12 @@
 from typing import Annotated
 
 from mlir import ir
+
 from xegpu_py.dialects.xegpu.checks import Address, check_hints, check_memref
 from xegpu_py.dialects.xegpu.interfaces import Hinted
 from xegpu_py.dialects.xetile.checks import NumberCodec, check_access
 from xegpu_py.dialects.xetile.interfaces import TileAccess, TileLoad, TileStore
 from xegpu_py.dialects.xetile.types import SHARED, Tile, XeTile
-
 from xegpu_py.ir.builtin import strides_of, vector_of, vector_text
 from xegpu_py.ir.constraints import MemRef, OffsetVector, Vector
 from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result, default

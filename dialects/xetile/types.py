@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from xegpu_py.dialects import xegpu
-
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.codecs import Scope, TypeText
 from xegpu_py.ir.combining import CombiningKind

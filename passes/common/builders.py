@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
-from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, shape_of
 
 from xegpu_py.ir.builtin import strides_of
 from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, shape_of
 
 PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 """The predicates of arith.cmpi and index.cmp, by their numbers."""

@@ -12,11 +12,11 @@ from itertools import zip_longest
 from typing import Any, ClassVar, NoReturn
 
 from mlir import ir
+
+from xegpu_py.ir.diagnostics import Diagnostic, emit_error
 from xegpu_py.passes.common.control_flow import FIXED_OPERANDS, STRUCTURED, successor_operands
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import attributes_of, is_used
-
-from xegpu_py.ir.diagnostics import Diagnostic, emit_error
 
 
 class PatternDriver:

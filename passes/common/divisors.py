@@ -9,10 +9,10 @@ import math
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc, UpdateNdOffsetOp
 from xegpu_py.passes.common.control_flow import sources
 from xegpu_py.passes.common.values import constant_of
-
 from xegpu_py.target import Block2DLimits
 
 _UNKNOWN = 1

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mlir import ir
-from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.passes.common.builders import index_type, integer_type, make, with_element
-from xegpu_py.passes.common.values import element_of, is_desc
 
+from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.builders import index_type, integer_type, make, with_element
+from xegpu_py.passes.common.values import element_of, is_desc
 
 _ACCESSES = (
     "memref.load", "memref.store", "memref.atomic_rmw", "memref.generic_atomic_rmw", "xegpu.create_nd_tdesc",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mlir import ir
-from xegpu_py.passes.common.builders import create, index, index_type, make, with_element
-from xegpu_py.passes.common.values import element_of
 
 from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.numbers import rounding_problem
 from xegpu_py.numerics.formats import E8M0
+from xegpu_py.passes.common.builders import create, index, index_type, make, with_element
+from xegpu_py.passes.common.values import element_of
 from xegpu_py.target import TARGETS
 
 SCALING = ("arith.scaling_extf", "arith.scaling_truncf")

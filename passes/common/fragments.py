@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from mlir import ir
 from msgspec import Struct
+
 from xegpu_py.dialects.xegpu import Mode, SgMap, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import MatrixProduct
 from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.control_flow import carried
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import is_desc, is_elementwise, shape_of
-
-from xegpu_py.ir.verifier import walk
 
 Order = npt.NDArray[np.int64]
 

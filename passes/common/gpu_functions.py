@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mlir import ir
-from xegpu_py.dialects import visa
-from xegpu_py.passes.common.calls import Functions
 
+from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.passes.common.calls import Functions
 from xegpu_py.target import Target, target
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from xegpu_py.dialects.xegpu import CacheHint, TensorDesc
-
 from xegpu_py.ir.builtin import bit_width, is_integer, signedness
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import FLOATS

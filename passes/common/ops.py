@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mlir import ir
-from xegpu_py.passes.common.values import defining_op
 
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.values import defining_op
 
 _COMPUTE = ("arith.", "math.", "index.", "ub.", "vector.")
 """Upstream dialects whose ops compute or access memory."""

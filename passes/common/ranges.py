@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mlir import ir
 from msgspec import Struct, structs
-from xegpu_py.passes.common.control_flow import yielded
-from xegpu_py.passes.common.kernels import GRID_LIMIT, work_items
-from xegpu_py.passes.common.registers import shape_and_element
 
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import bit_width, enumerator, is_integer
 from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.dense import integer_elements
+from xegpu_py.passes.common.control_flow import yielded
+from xegpu_py.passes.common.kernels import GRID_LIMIT, work_items
+from xegpu_py.passes.common.registers import shape_and_element
 from xegpu_py.target import Target
 
 Bounds = tuple[int, int]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mlir import ir
-from xegpu_py.passes.common.values import element_of, shape_of
 
 from xegpu_py.ir.builtin import bit_width, signedness
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.numerics.formats import FLOATS, TYPES
+from xegpu_py.passes.common.values import element_of, shape_of
 
 _INTEGERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 

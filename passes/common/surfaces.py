@@ -8,14 +8,14 @@ from typing import Any
 
 from mlir import ir
 from msgspec import Struct
-from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.passes.common.divisors import divisor, power_of_two
-from xegpu_py.passes.common.values import constant_of, defining_op
 
+from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import strides_of
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.passes.common.divisors import divisor, power_of_two
+from xegpu_py.passes.common.values import constant_of, defining_op
 from xegpu_py.target import Block2DLimits, Target
 
 UNALIGNED = "xegpu.unaligned"

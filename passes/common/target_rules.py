@@ -12,9 +12,17 @@ from typing import Any
 
 from mlir import ir
 from msgspec import Struct
+
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
+from xegpu_py.ir.builtin import bit_width, is_float
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, op_error
+from xegpu_py.ir.numbers import rounding_problem
+from xegpu_py.ir.verifier import walk
+from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
+from xegpu_py.numerics.dpas import types_problem
+from xegpu_py.numerics.formats import BF8, HF8, TYPES
 from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.common.messages import (
     READ,
@@ -33,14 +41,6 @@ from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.registers import register_type, shape_and_element
 from xegpu_py.passes.common.surfaces import stride_problem, surface_problem, tensor_of
 from xegpu_py.passes.common.values import constant_of
-
-from xegpu_py.ir.builtin import bit_width, is_float
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, op_error
-from xegpu_py.ir.numbers import rounding_problem
-from xegpu_py.ir.verifier import walk
-from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
-from xegpu_py.numerics.dpas import types_problem
-from xegpu_py.numerics.formats import BF8, HF8, TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Raw, Variable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mlir import ir
+
 from xegpu_py.passes.common.values import segments
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
 from xegpu_py.passes.common.builders import shape_cast, transpose

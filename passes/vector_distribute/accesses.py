@@ -7,6 +7,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from mlir import ir
+
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.layout import NestedLayout
 from xegpu_py.passes.common.builders import (
     Index,
     add,
@@ -22,9 +25,6 @@ from xegpu_py.passes.common.builders import (
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
-
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.layout import NestedLayout
 
 
 def _positions(layout: NestedLayout) -> Iterator[tuple[list[int], list[int]]]:

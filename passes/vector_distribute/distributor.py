@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects import iree_vector_ext
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.layout import NestedLayout
 from xegpu_py.passes.common.builders import Index, add, binary, index, index_type, like, make, multiply
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
@@ -15,9 +18,6 @@ from xegpu_py.passes.common.layouts.flow import Layouts, analyze
 from xegpu_py.passes.common.layouts.relations import relation
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import element_of
-
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.layout import NestedLayout
 
 Pattern = Callable[["Distributor", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
+
+from xegpu_py.layout import NestedLayout
+from xegpu_py.layout.ids import Ints
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor
 from xegpu_py.passes.vector_distribute.moves import Moves
-
-from xegpu_py.layout import NestedLayout
-from xegpu_py.layout.ids import Ints
 
 
 def shuffled(d: Distributor, value: ir.Value, mode: str, offset: ir.Value) -> ir.Value:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from mlir import ir
+
+from xegpu_py.ir.combining import CombiningKind
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.passes.common.builders import constant, like, make, select
 from xegpu_py.passes.common.control_flow import masked_op, yielded
 from xegpu_py.passes.common.layouts.relations import masked_over
@@ -11,9 +14,6 @@ from xegpu_py.passes.vector_distribute.accesses import transfer
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.reductions import contracted, multi_reduced, reduced
 from xegpu_py.passes.vector_distribute.shapes import spread, transposed
-
-from xegpu_py.ir.combining import CombiningKind
-from xegpu_py.ir.diagnostics import emit_error
 
 
 @pattern("vector.mask")

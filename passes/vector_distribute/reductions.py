@@ -7,6 +7,10 @@ import math
 from collections.abc import Sequence
 
 from mlir import ir
+
+from xegpu_py.ir.combining import CombiningKind
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.layout import NestedLayout
 from xegpu_py.passes.common.builders import (
     Index,
     add,
@@ -24,10 +28,6 @@ from xegpu_py.passes.common.values import attributes_of, element_of, integers, s
 from xegpu_py.passes.vector_distribute.accesses import scalars_through_memory, through_memory
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.lanes import shuffled
-
-from xegpu_py.ir.combining import CombiningKind
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.layout import NestedLayout
 
 
 class Reduction:

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
+
+from xegpu_py.ir.dense import dense_elements
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.layout import LayoutError, NestedLayout, reshape
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.layouts.relations import relation
 from xegpu_py.passes.common.values import element_of, integers, shape_of
@@ -14,10 +18,6 @@ from xegpu_py.passes.vector_distribute.accesses import through_memory
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.lanes import constant_part, moved
 from xegpu_py.passes.vector_distribute.moves import moves
-
-from xegpu_py.ir.dense import dense_elements
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.layout import LayoutError, NestedLayout, reshape
 
 
 @pattern("arith.constant", "ub.poison")

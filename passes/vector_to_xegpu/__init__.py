@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
-from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, chosen_kernels
-from xegpu_py.passes.common.ops import replace_op
-from xegpu_py.passes.common.patterns import PatternSet
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, chosen_kernels
+from xegpu_py.passes.common.ops import replace_op
+from xegpu_py.passes.common.patterns import PatternSet
 
 Pattern = Callable[[Pass, ir.Operation], Any]
 pattern: PatternSet[Pattern] = PatternSet(__package__, {"accesses": "vector memref.atomic_rmw"})

@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.types import LANES
+from xegpu_py.ir.passes import Pass
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.elements import message_element, no_messages, with_index, without_index
 from xegpu_py.passes.common.messages import pieces
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.passes.vector_to_xegpu import pattern
-
-from xegpu_py.ir.passes import Pass
 
 Order = npt.NDArray[np.int64]
 

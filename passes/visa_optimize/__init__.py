@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlir import ir
-from xegpu_py.passes.common.kernels import registers_of
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import BodyPass, register_pass
+from xegpu_py.passes.common.kernels import registers_of
 
 if TYPE_CHECKING:
     from xegpu_py.target import Target

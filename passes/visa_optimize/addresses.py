@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.visa_optimize.constants import converted
 from xegpu_py.passes.visa_optimize.facts import Facts, Source
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
-
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root
 from xegpu_py.visa.memory import holds_payload

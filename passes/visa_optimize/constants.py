@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.passes.visa_optimize.facts import Facts, tested_bits
 from xegpu_py.passes.visa_optimize.places import bytes_of
-
-from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Flag, Immediate, Region

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec.structs import replace
-from xegpu_py.passes.visa_optimize.facts import Facts, Source, tested_bits
-from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
 
 from xegpu_py.numerics.formats import TYPES
+from xegpu_py.passes.visa_optimize.facts import Facts, Source, tested_bits
+from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root
 from xegpu_py.visa.instructions import INSTRUCTIONS

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from msgspec import Struct
+
 from xegpu_py.passes.visa_optimize.copies import is_copy
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of
-
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import effects, span_bits
 from xegpu_py.visa.flow import Flow, flow_of

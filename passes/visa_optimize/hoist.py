@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from xegpu_py.passes.visa_optimize.facts import writes
 
+from xegpu_py.passes.visa_optimize.facts import writes
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root, effects
 from xegpu_py.visa.flow import Flow, flow_of

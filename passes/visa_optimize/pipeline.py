@@ -10,7 +10,6 @@ from xegpu_py.passes.visa_optimize.forward import forward_results
 from xegpu_py.passes.visa_optimize.hoist import has_loops, hoist
 from xegpu_py.passes.visa_optimize.schedule import schedule_loads
 from xegpu_py.passes.visa_optimize.values import rewrite_values
-
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import allocate
 from xegpu_py.visa.program import Program

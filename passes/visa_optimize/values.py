@@ -11,7 +11,6 @@ from xegpu_py.passes.visa_optimize.constants import Constants
 from xegpu_py.passes.visa_optimize.copies import Copies, copied_elements, is_copy
 from xegpu_py.passes.visa_optimize.facts import Facts
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of
-
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root, effects
 from xegpu_py.visa.flow import Flow, flow_of

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.passes.common.kernels import chosen_kernels
 
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.common.kernels import chosen_kernels
 
 
 @register_pass("xegpu-emulate-narrow-types")

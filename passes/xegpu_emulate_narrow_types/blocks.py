@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from mlir import ir
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.ir.diagnostics import remark
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index, add, index, known, make, vector_type
 from xegpu_py.passes.common.elements import desc_bits
@@ -17,8 +19,6 @@ from xegpu_py.passes.common.transforms import plain_shape, transformed
 from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, pattern
 from xegpu_py.passes.xegpu_emulate_narrow_types.memory import bytes_before, joined, place_in_byte
-
-from xegpu_py.ir.diagnostics import remark
 
 
 def _numbers(e: Emulation, values: Any) -> list[Index]:

@@ -11,18 +11,18 @@ from dataclasses import replace
 
 import numpy as np
 from mlir import ir
+
 from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.ir.dense import dense_elements
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.verifier import walk
+from xegpu_py.numerics.formats import E2M1, Array
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.divisors import column_divisor
 from xegpu_py.passes.common.elements import byte_memref, desc_bits, memref_bits, narrow_bits
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import defining_op, element_of, shape_of
-
-from xegpu_py.ir.dense import dense_elements
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.verifier import walk
-from xegpu_py.numerics.formats import E2M1, Array
 
 Pattern = Callable[["Emulation", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
+
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index
 from xegpu_py.passes.common.divisors import divisor

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
+
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import constant as number
 from xegpu_py.passes.common.builders import integer_type, make, shape_cast, with_element
@@ -18,8 +20,6 @@ from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import (
     dense_bytes,
     pattern,
 )
-
-from xegpu_py.ir.combining import CombiningKind
 
 _SIGNS: dict[str, tuple[bool | None, bool | None]] = {
     **dict.fromkeys(("arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"), (None, None)),

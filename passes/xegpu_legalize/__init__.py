@@ -52,11 +52,10 @@ class XeGPULegalize(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # Imported here to keep the start of the tools fast.
+        from xegpu_py.ir.verifier import walk
         from xegpu_py.passes.common.gpu_functions import functions
         from xegpu_py.passes.common.kernels import is_marked
         from xegpu_py.passes.xegpu_legalize.planning import split_function
-
-        from xegpu_py.ir.verifier import walk
 
         for func, gpu in functions(op, self.target, self.kernel):
             ops = walk(func)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.builders import poison, shape_cast, transpose, vector_type

@@ -8,8 +8,10 @@ from typing import Any
 
 from mlir import ir
 from msgspec import Struct
+
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.interfaces import MemoryAccess
+from xegpu_py.ir.operation import implements
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index
 from xegpu_py.passes.common.conversion import Conversion
@@ -21,8 +23,6 @@ from xegpu_py.passes.xegpu_legalize.layouts import access_of, layout_of
 from xegpu_py.passes.xegpu_legalize.plan import VIEWS, Access, Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, types_of
 from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
-
-from xegpu_py.ir.operation import implements
 
 Pattern = Callable[["Legalization", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(

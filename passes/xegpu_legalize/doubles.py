@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlir import ir
+
 from xegpu_py.passes.common.builders import binary, compare, constant, integer_type, make, select, with_element, zero
 from xegpu_py.passes.common.values import element_of
 from xegpu_py.passes.xegpu_legalize.forms import Forms, form

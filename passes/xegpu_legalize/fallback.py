@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 from mlir import ir
 from msgspec import Struct, field
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import TdescAttr, TensorDesc
+from xegpu_py.ir.diagnostics import remark
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index, known
 from xegpu_py.passes.common.messages import hints_of
@@ -24,8 +26,6 @@ from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Box, grid, segments, si
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization
 from xegpu_py.passes.xegpu_legalize.plan import Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Place
-
-from xegpu_py.ir.diagnostics import remark
 from xegpu_py.target import Target
 
 _T = TypeVar("_T")

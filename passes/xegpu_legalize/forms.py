@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.ir.diagnostics import remark
 from xegpu_py.passes.common.builders import if_, index_type, like, make, shape_cast, with_shape
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.divisors import transposes_in_message
@@ -19,8 +21,6 @@ from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.transforms import plain_shape, transformed
 from xegpu_py.passes.common.values import is_desc, shape_of
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
-
-from xegpu_py.ir.diagnostics import remark
 from xegpu_py.target import Target
 
 Form = Callable[["Forms", ir.Operation], None]

@@ -7,17 +7,17 @@ from typing import Any
 
 from mlir import ir
 from msgspec import Struct
+
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import BlockAccess, Prefetch
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.operation import implements
 from xegpu_py.passes.common.messages import atomic_message_of, block_problem, lanes_problem
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import Shape, segments, starts
 from xegpu_py.passes.xegpu_legalize.plan import Access, Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Pieces, Transform
-
-from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.operation import implements
 from xegpu_py.target import Block2DLimits, Target
 from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.spec import BlockShape

@@ -9,18 +9,18 @@ from typing import Any
 
 from mlir import ir
 from msgspec import Struct
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT, SCALE_BLOCK
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.numerics.block_scaled import ROWS
 from xegpu_py.passes.common.builders import with_shape
 from xegpu_py.passes.common.messages import dpas_step, precision_of, scaled_problem
 from xegpu_py.passes.common.registers import shape_and_element
 from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
-
-from xegpu_py.ir.builtin import bit_width
-from xegpu_py.numerics.block_scaled import ROWS
 from xegpu_py.target import Target
 
 SCALED = "xegpu.dpas_mx"

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from mlir import ir
 from mlir.dialects import scf
-from xegpu_py.passes.common import builders as build
-from xegpu_py.passes.common.expansions import SCALING, expand_scaling, require_nearest
-from xegpu_py.passes.common.values import bits_of, constant_of, element_of, shape_of, splat_of
-from xegpu_py.passes.xegpu_legalize.forms import Forms, form
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.numerics.expansions import EXPANSIONS, Number
 from xegpu_py.numerics.formats import E8M0, FLOATS, Format
+from xegpu_py.passes.common import builders as build
+from xegpu_py.passes.common.expansions import SCALING, expand_scaling, require_nearest
+from xegpu_py.passes.common.values import bits_of, constant_of, element_of, shape_of, splat_of
+from xegpu_py.passes.xegpu_legalize.forms import Forms, form
 
 _WIDE = {"bf16": "f32", "tf32": "f32", "f8E5M2": "f16", "f8E4M3FN": "f16"}
 """Formats without arithmetic, and the wider format in which it is computed."""

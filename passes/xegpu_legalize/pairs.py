@@ -8,17 +8,17 @@ from typing import Any
 
 from mlir import ir
 from msgspec import Struct, field
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.builders import extract, extract_slice, with_shape
 from xegpu_py.passes.common.control_flow import terminator, yielded
 from xegpu_py.passes.common.messages import block_load, block_problem, hints_of
 from xegpu_py.passes.common.ops import only_reads
 from xegpu_py.passes.common.values import attributes_of, constant_of, defining_op, is_used, shape_of
 from xegpu_py.passes.xegpu_legalize.shapes import is_line
-
-from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 _ROUNDS = 2

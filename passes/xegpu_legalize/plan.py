@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from mlir import ir
 from msgspec import Struct, field
+
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, segments
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Transform
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
-
 from xegpu_py.target import Target
 
 MADE = ("arith.constant", "vector.broadcast", "vector.splat", "vector.step", "vector.create_mask")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.interfaces import (
     BlockAccess,
@@ -15,6 +16,9 @@ from xegpu_py.dialects.xegpu.interfaces import (
     MatrixProduct,
     MemoryAccess,
 )
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.operation import implements
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.control_flow import carried
 from xegpu_py.passes.common.elements import check_elements
 from xegpu_py.passes.common.values import defining_op, integers, is_desc, is_elementwise, shape_of
@@ -44,10 +48,6 @@ from xegpu_py.passes.xegpu_legalize.plan import (
 )
 from xegpu_py.passes.xegpu_legalize.shapes import Place, Transform
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces, find_surfaces
-
-from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.operation import implements
-from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 

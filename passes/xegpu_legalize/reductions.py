@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 
 from mlir import ir
+
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.passes.common.builders import extract, integer_type, like
 from xegpu_py.passes.common.values import element_of, integers, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
 from xegpu_py.passes.xegpu_legalize.plan import REDUCED_GRFS, bytes_of
-
-from xegpu_py.ir.combining import CombiningKind
 
 
 def halves(count: int) -> bool:

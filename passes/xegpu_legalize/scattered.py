@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.values import shape_of

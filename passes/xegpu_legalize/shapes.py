@@ -9,10 +9,10 @@ from typing import Any
 
 from mlir import ir
 from msgspec import Struct
+
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.messages import block_load, block_problem, line_pieces
 from xegpu_py.passes.xegpu_legalize.boxes import segments, starts
-
 from xegpu_py.target import Block2DLimits, Target
 from xegpu_py.visa.spec import BlockShape
 

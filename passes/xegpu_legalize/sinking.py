@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from mlir import ir
+
 from xegpu_py.dialects.xegpu.interfaces import Prefetch
+from xegpu_py.ir.operation import implements
 from xegpu_py.passes.common.ops import only_reads
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.passes.xegpu_legalize.plan import VIEWS
-
-from xegpu_py.ir.operation import implements
 
 Slab = tuple[ir.Operation, list[ir.Value]]
 """The first of the products of a slab, and the factors of all."""

@@ -8,8 +8,12 @@ from typing import Any
 
 from mlir import ir
 from msgspec import Struct, field
+
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import DescriptorUpdate
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.operation import implements
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.control_flow import carried
 from xegpu_py.passes.common.divisors import column_divisor
 from xegpu_py.passes.common.surfaces import (
@@ -23,10 +27,6 @@ from xegpu_py.passes.common.surfaces import (
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import block_of, is_desc
 from xegpu_py.passes.xegpu_legalize.shapes import Place
-
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.operation import implements
-from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 

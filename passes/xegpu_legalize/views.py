@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mlir import ir
+
 from xegpu_py.passes.common.builders import broadcast, constant, like, make, shape_cast, with_shape
 from xegpu_py.passes.common.values import integers, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from mlir import ir
 from mlir.dialects import arith, scf
 from msgspec import Struct
+
 from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import Prefetch
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.kernels import MARK
 from xegpu_py.passes.common.ops import WRITES, clone_with_operands, only_reads, replace_op
 from xegpu_py.passes.common.values import bits_of, element_of, is_vector, shape_of
-
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 _VIEWS = ("vector.extract", "vector.extract_strided_slice", "vector.shape_cast", "vector.bitcast")

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.passes.common.kernels import DEFAULT_SIZE, GRID_LIMIT, SUBGROUP_SIZE, SUBGROUP_SIZES, chosen_kernels
-from xegpu_py.passes.common.values import is_desc
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.kernels import DEFAULT_SIZE, GRID_LIMIT, SUBGROUP_SIZE, SUBGROUP_SIZES, chosen_kernels
+from xegpu_py.passes.common.values import is_desc
 
 
 @register_pass("xegpu-simt-to-vc")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 
 from mlir import ir
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.matrix import SCALE_BLOCK
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.passes.common.builders import create, extract_slice, shape_cast, transpose, vector_type
 from xegpu_py.passes.common.fragments import Placement, loaded, mapped, of_registers, stored, unmapped
 from xegpu_py.passes.common.values import attributes_of, element_of, is_desc, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener, pattern
-
-from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.diagnostics import Diagnostic, position_of
 
 
 def _check(w: Widener, op: ir.Operation) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlir import ir
+
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import binary, compare, constant, create, index_type
 from xegpu_py.passes.common.ranges import bits_of, full

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
-from xegpu_py.passes.common.fragments import Order
 
 from xegpu_py.ir.dense import integer_elements
+from xegpu_py.passes.common.fragments import Order
 
 _Op = Callable[..., npt.NDArray[Any]]
 

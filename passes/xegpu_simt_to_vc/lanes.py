@@ -5,6 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
+
+from xegpu_py.ir.builtin import enumerator
+from xegpu_py.ir.calls import PRINT, TEXT, called
+from xegpu_py.ir.combining import CombiningKind
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.printf import check_format
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import binary, create
 from xegpu_py.passes.common.elements import check_elements
@@ -15,13 +22,6 @@ from xegpu_py.passes.common.ranges import Limits
 from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import lane_of_broadcast
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
-
-from xegpu_py.ir.builtin import enumerator
-from xegpu_py.ir.calls import PRINT, TEXT, called
-from xegpu_py.ir.combining import CombiningKind
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.printf import check_format
-from xegpu_py.ir.verifier import walk
 
 
 def _dim(w: Widener, op: str, name: str) -> ir.Value:

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES
+from xegpu_py.ir.bindings import blocks_in
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.elements import message_element, no_messages, with_index, without_index
 from xegpu_py.passes.common.messages import pieces
 from xegpu_py.passes.common.ops import clone
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
-
-from xegpu_py.ir.bindings import blocks_in
-from xegpu_py.ir.verifier import walk
 
 
 def offsets(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], added: Sequence[int] = ()) -> ir.Value:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mlir import ir
-from xegpu_py.passes.common.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, yielded
-from xegpu_py.passes.common.fragments import mapped
-from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.ir.builtin import enumerator
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, yielded
+from xegpu_py.passes.common.fragments import mapped
+from xegpu_py.passes.common.values import constant_of
 
 _SOURCES = frozenset(
     (

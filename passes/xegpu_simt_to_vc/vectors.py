@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 from mlir import ir
+
 from xegpu_py.dialects.xegpu import LaneShuffleMode
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.fragments import Order, Placement
 from xegpu_py.passes.common.values import bits_of, element_of, integers, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.known import positions
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
-
-from xegpu_py.ir.combining import CombiningKind
 
 
 @pattern("vector.shape_cast")

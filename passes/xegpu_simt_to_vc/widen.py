@@ -8,6 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
+
+from xegpu_py.ir.builtin import enumerator
+from xegpu_py.ir.combining import CombiningKind
+from xegpu_py.ir.diagnostics import Diagnostic, position_of
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import PREDICATES
 from xegpu_py.passes.common.control_flow import STRUCTURED
@@ -18,11 +23,6 @@ from xegpu_py.passes.common.ranges import Limits, Ranges
 from xegpu_py.passes.common.values import attributes_of, element_of, shape_of, splat_of
 from xegpu_py.passes.xegpu_simt_to_vc.known import Known
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
-
-from xegpu_py.ir.builtin import enumerator
-from xegpu_py.ir.combining import CombiningKind
-from xegpu_py.ir.diagnostics import Diagnostic, position_of
-from xegpu_py.ir.verifier import walk
 
 
 @dataclass(frozen=True, eq=False)

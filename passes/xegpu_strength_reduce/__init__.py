@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.passes.common.kernels import GRID_LIMIT
 
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.common.kernels import GRID_LIMIT
 
 
 @register_pass("xegpu-strength-reduce")
@@ -46,11 +46,10 @@ class XeGPUStrengthReduce(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # Imported here to keep the start of the tools fast.
+        from xegpu_py.ir.verifier import walk
         from xegpu_py.passes.common.gpu_functions import target_for
         from xegpu_py.passes.common.kernels import chosen_kernels
         from xegpu_py.passes.common.ranges import Limits
-
-        from xegpu_py.ir.verifier import walk
 
         limits = Limits(self.max_bytes, self.max_index, self.max_grid)
         for func in chosen_kernels(op, self.kernel):

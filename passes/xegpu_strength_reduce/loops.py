@@ -7,15 +7,15 @@ from typing import Any, TypeAlias
 
 from mlir import ir
 from msgspec import Struct
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import CreateNdTdescOp, UpdateNdOffsetOp
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index, known
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.ranges import Limits, Ranges, full, limits_of, within
 from xegpu_py.passes.common.values import attributes_of, block_of, defining_op, is_desc, is_used
-
-from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.passes.common.kernels import GRID_LIMIT
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import BodyPass, register_pass
+from xegpu_py.passes.common.kernels import GRID_LIMIT
 
 
 @register_pass("xegpu-to-visa")

@@ -8,6 +8,11 @@ from functools import cache
 
 import numpy as np
 from mlir import ir
+
+from xegpu_py.ir.builtin import enumerator, is_float
+from xegpu_py.ir.combining import CombiningKind
+from xegpu_py.ir.dense import dense_elements, integer_elements
+from xegpu_py.numerics.formats import FLOATS, TYPES
 from xegpu_py.passes.common.builders import FLOAT_PREDICATES, PREDICATES
 from xegpu_py.passes.common.ranges import within
 from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
@@ -27,11 +32,6 @@ from xegpu_py.passes.xegpu_to_visa.values import (
 )
 from xegpu_py.passes.xegpu_to_visa.wide import combiner, high_product, low_half, product
 from xegpu_py.passes.xegpu_to_visa.wide import divide as divide_integers
-
-from xegpu_py.ir.builtin import enumerator, is_float
-from xegpu_py.ir.combining import CombiningKind
-from xegpu_py.ir.dense import dense_elements, integer_elements
-from xegpu_py.numerics.formats import FLOATS, TYPES
 from xegpu_py.visa.operands import Flag, Immediate
 
 

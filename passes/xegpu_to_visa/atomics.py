@@ -6,6 +6,11 @@ from collections.abc import Callable
 
 from mlir import ir
 from msgspec import Struct
+
+from xegpu_py.ir.builtin import is_float
+from xegpu_py.ir.combining import CombiningKind
+from xegpu_py.ir.diagnostics import remark
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.messages import atomic_message_of, atomic_shape
 from xegpu_py.passes.common.registers import register_type, unsigned
@@ -17,11 +22,6 @@ from xegpu_py.passes.xegpu_to_visa.scattered import guards, in_place, lanes_of, 
 from xegpu_py.passes.xegpu_to_visa.scf import assign
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, KnownMask, Mask, Reg
 from xegpu_py.passes.xegpu_to_visa.wide import Combine, combiner
-
-from xegpu_py.ir.builtin import is_float
-from xegpu_py.ir.combining import CombiningKind
-from xegpu_py.ir.diagnostics import remark
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Guard, Raw
 from xegpu_py.visa.spec import DataShape
 

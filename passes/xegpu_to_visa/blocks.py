@@ -7,7 +7,10 @@ from typing import Any
 
 from mlir import ir
 from msgspec.structs import replace
+
 from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.common.messages import block_load, caches_of
 from xegpu_py.passes.common.ranges import join
 from xegpu_py.passes.common.registers import element_bytes, register_type, shape_and_element, unsigned
@@ -27,9 +30,6 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     bounds_of,
     index_type,
 )
-
-from xegpu_py.ir.builtin import bit_width
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Immediate, Raw, Region
 from xegpu_py.visa.spec import BlockShape
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 from mlir import ir
+
+from xegpu_py.ir.calls import INLINE, PRINT, TEXT
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.common.calls import Functions
 from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.common.values import element_of, shape_of
@@ -13,9 +16,6 @@ from xegpu_py.passes.xegpu_to_visa.checks import print_record
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Numbers, Reg
-
-from xegpu_py.ir.calls import INLINE, PRINT, TEXT
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 INTRINSICS: dict[str, Pattern] = {}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mlir import ir
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.numerics.formats import HF, HF8, TF32, TYPES
 from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import bf_as_f, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Numbers, Reg
-
-from xegpu_py.ir.builtin import bit_width
-from xegpu_py.numerics.formats import HF, HF8, TF32, TYPES
 
 
 def _convert(low: Lowering, op: ir.Operation, source: Numbers) -> None:

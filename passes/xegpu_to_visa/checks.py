@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from mlir import ir
 from msgspec import Struct
+
+from xegpu_py.ir.printf import check_format
 from xegpu_py.passes.common.messages import atomic_shape
 from xegpu_py.passes.common.registers import shape_and_element, unsigned
 from xegpu_py.passes.xegpu_to_visa.emit import const
@@ -14,8 +16,6 @@ from xegpu_py.passes.xegpu_to_visa.gpu import THREAD_WORD
 from xegpu_py.passes.xegpu_to_visa.lines import store_line
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, KnownMask, Mask, Numbers, Reg
-
-from xegpu_py.ir.printf import check_format
 from xegpu_py.visa.operands import BUILTINS, Guard, Raw
 from xegpu_py.visa.printing import HEADER_WORDS, STOPS, text_bytes, text_words
 from xegpu_py.visa.spec import DataShape

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.xegpu_to_visa.emit import COPY, Emitter
 from xegpu_py.passes.xegpu_to_visa.values import Reg
-
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.flow import Flow

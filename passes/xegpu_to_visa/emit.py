@@ -8,11 +8,11 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 from msgspec import Struct, field
-from xegpu_py.passes.common.registers import unsigned
-from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, KnownMask, Mask, Numbers, Reg
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import TYPES
+from xegpu_py.passes.common.registers import unsigned
+from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, KnownMask, Mask, Numbers, Reg
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import (
     Address,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mlir import ir
 from msgspec.structs import replace
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.values import NARROW, Reg, index_type
 
 from xegpu_py.ir.builtin import enumerator
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
+from xegpu_py.passes.xegpu_to_visa.values import NARROW, Reg, index_type
 from xegpu_py.visa.operands import BUILTINS
 
 THREAD_WORD = 2

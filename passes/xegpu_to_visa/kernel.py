@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from mlir import ir
+
+from xegpu_py.ir.calls import is_print
+from xegpu_py.ir.diagnostics import error_at, position_of
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.kernels import symbol_of, work_items
 from xegpu_py.passes.common.ranges import Limits, Ranges, limits_of
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering
-
-from xegpu_py.ir.calls import is_print
-from xegpu_py.ir.diagnostics import error_at, position_of
-from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import named_by
 from xegpu_py.visa.operands import Variable

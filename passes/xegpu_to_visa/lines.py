@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.common.messages import line_pieces
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering
 from xegpu_py.passes.xegpu_to_visa.values import Reg
-
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Guard, Raw
 
 

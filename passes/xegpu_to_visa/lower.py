@@ -9,7 +9,10 @@ from typing import Any, overload
 
 from mlir import ir
 from msgspec.structs import replace
+
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.ir.diagnostics import Position, position_of
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.elements import byte_memref, memref_bits
 from xegpu_py.passes.common.patterns import PatternSet
@@ -33,9 +36,6 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     clamp,
     index_type,
 )
-
-from xegpu_py.ir.diagnostics import Position, position_of
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import PRINT_BUFFER, Input

@@ -6,15 +6,15 @@ from functools import partial
 from typing import Any
 
 from mlir import ir
+
+from xegpu_py.numerics.expansions import ALGORITHMS, Number
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.common.registers import INDEX, unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, on_pattern, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Reg
 from xegpu_py.passes.xegpu_to_visa.wide import half, with_sign
-
-from xegpu_py.numerics.expansions import ALGORITHMS, Number
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 from mlir import ir
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.numerics.block_scaled import DEPTH, SCALE_GROUP
 from xegpu_py.passes.common.messages import precision_of
 from xegpu_py.passes.common.registers import register_type, shape_and_element
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, Reg
 from xegpu_py.passes.xegpu_to_visa.vector import gather
-
-from xegpu_py.ir.builtin import bit_width
-from xegpu_py.numerics.block_scaled import DEPTH, SCALE_GROUP
 from xegpu_py.visa.operands import Raw, Vector
 from xegpu_py.visa.program import Instruction
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from mlir import ir
+
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.passes.common.elements import byte_memref, memref_bits
 from xegpu_py.passes.common.registers import element_bytes, register_type
@@ -13,7 +14,6 @@ from xegpu_py.passes.common.values import element_of, segments
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, Memory, Numbers, Reg
-
 from xegpu_py.visa.spec import DataShape
 
 

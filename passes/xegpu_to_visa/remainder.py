@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from mlir import ir
 from msgspec import Struct
+
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import result_of
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
@@ -11,8 +13,6 @@ from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.scf import assign
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, Mask, Reg
 from xegpu_py.passes.xegpu_to_visa.wide import divide, with_sign
-
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Guard
 
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from mlir import ir
+
 from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.common.messages import caches_of, chunk_messages
 from xegpu_py.passes.common.registers import element_bytes, register_type
 from xegpu_py.passes.common.values import defining_op, splat_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import MOST_OFFSET, Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Lanes, Memory, Numbers, Reg
-
-from xegpu_py.ir.builtin import bit_width
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Guard, Raw
 from xegpu_py.visa.spec import DataShape, payload_lanes
 

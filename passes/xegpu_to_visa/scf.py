@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
+
 from xegpu_py.dialects.xegpu.interfaces import DescriptorUpdate
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.registers import INDEX, unsigned
@@ -21,7 +22,6 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Value,
     bounds_of,
 )
-
 from xegpu_py.visa.operands import Flag, Guard, Predicate, Variable
 
 

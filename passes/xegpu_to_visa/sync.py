@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mlir import ir
+
 from xegpu_py.dialects.xegpu.types import FenceScope, MemoryKind
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern

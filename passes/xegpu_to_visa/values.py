@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from msgspec import Struct
-from xegpu_py.passes.common.ranges import Bounds, full, within
-from xegpu_py.passes.common.registers import INDEX
 
 from xegpu_py.numerics.formats import TYPES, Format
+from xegpu_py.passes.common.ranges import Bounds, full, within
+from xegpu_py.passes.common.registers import INDEX
 from xegpu_py.visa.operands import Predicate, Variable
 
 NARROW = "d"

@@ -9,6 +9,9 @@ from functools import partial
 
 import numpy as np
 from mlir import ir
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.passes.common.registers import INDEX, shape_and_element
 from xegpu_py.passes.common.values import integers, shape_of
 from xegpu_py.passes.xegpu_to_visa.arith import dense, from_numbers, iota, result_of
@@ -27,9 +30,6 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     is_handle,
 )
 from xegpu_py.passes.xegpu_to_visa.wide import Combine, combiner
-
-from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.visa.operands import Destination, Flag, Predicate, Region
 
 Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]

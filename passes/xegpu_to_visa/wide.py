@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
-from xegpu_py.passes.common.registers import unsigned
-from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
-from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, bounds_of
 
 from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.numerics.formats import TYPES
+from xegpu_py.passes.common.registers import unsigned
+from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
+from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, bounds_of
 from xegpu_py.visa.operands import Destination, Region
 
 _SCALE_64 = 0x5F7FFFF0

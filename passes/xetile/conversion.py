@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.passes.common.builders import poison, select
 from xegpu_py.passes.common.conversion import Conversion

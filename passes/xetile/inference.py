@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlir import ir
+
 from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, TileMmaOp, WgMap
 from xegpu_py.dialects.xetile.interfaces import TileAccess
+from xegpu_py.ir.bindings import blocks_in
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.control_flow import STRUCTURED, Use, forwarded
 from xegpu_py.passes.common.values import is_used, is_vector, shape_of
 from xegpu_py.passes.xetile.conversion import is_tile
 from xegpu_py.passes.xetile.layouts import Layouts, check_counts, factors
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat
-
-from xegpu_py.ir.bindings import blocks_in
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.operation import Operation
-from xegpu_py.ir.verifier import walk
 
 
 def infer(func: ir.Operation) -> None:

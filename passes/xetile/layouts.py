@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects.xetile import (
     AtomicRmwOp,
     BroadcastOp,
@@ -22,15 +23,14 @@ from xegpu_py.dialects.xetile import (
 from xegpu_py.dialects.xetile.agreement import attached_map, given_map, subgroups_of
 from xegpu_py.dialects.xetile.compute import subgroups
 from xegpu_py.dialects.xetile.interfaces import TileLoad, TileStore
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.verifier import walk
+from xegpu_py.layout.tiles import dealing_problem
 from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import is_vector, shape_of
 from xegpu_py.passes.xetile.conversion import is_tile
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_tile_choice
-
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.verifier import walk
-from xegpu_py.layout.tiles import dealing_problem
 
 LANES = 16
 """The least number of columns of a subgroup's part if the number of columns can be chosen."""

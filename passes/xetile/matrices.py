@@ -8,10 +8,10 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import arith, memref
 from msgspec import Struct
-from xegpu_py.dialects.xetile import InitTileOp
-from xegpu_py.passes.common.builders import Index, add, index, known, multiply, reinterpret_cast
 
+from xegpu_py.dialects.xetile import InitTileOp
 from xegpu_py.ir.builtin import bit_width, strides_of
+from xegpu_py.passes.common.builders import Index, add, index, known, multiply, reinterpret_cast
 
 _NEVER_NEGATIVE = ("gpu.", "memref.dim")
 _KEEP_SIGN = ("arith.addi", "arith.muli", "arith.divui", "arith.remui", "arith.maxsi", "arith.index_cast")

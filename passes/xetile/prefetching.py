@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from mlir import ir
+
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
 from xegpu_py.passes.common.builders import add, index, known, multiply
 from xegpu_py.passes.common.control_flow import yielded
@@ -13,7 +14,6 @@ from xegpu_py.passes.common.ops import clone_with_operands
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import block_of, defining_op
 from xegpu_py.passes.xetile.conversion import TileConversion, is_tile
-
 from xegpu_py.target import Block2DLimits, Target
 
 

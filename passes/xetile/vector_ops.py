@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlir import ir
+
 from xegpu_py.dialects.xetile import BroadcastOp, ReductionOp, TransposeOp
 from xegpu_py.dialects.xetile.agreement import attached_map
+from xegpu_py.ir.combining import CombiningKind
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.builders import broadcast, extract, shape_cast, with_shape
 from xegpu_py.passes.common.ops import replace_op
 from xegpu_py.passes.common.values import is_used, is_vector, shape_of
 from xegpu_py.passes.xetile.vectors import is_splat, splat_of
-
-from xegpu_py.ir.combining import CombiningKind
-from xegpu_py.ir.verifier import walk
 
 
 def use_tile_ops(func: ir.Operation) -> None:

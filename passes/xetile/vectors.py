@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mlir import ir
+
 from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, TileMmaOp, UpdateTileOffsetOp
+from xegpu_py.ir.calls import is_intrinsic, recalled
 from xegpu_py.passes.common import values
 from xegpu_py.passes.common.builders import constant, create, with_shape
 from xegpu_py.passes.common.control_flow import carried
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import attributes_of, has_one_shape, is_vector
-
-from xegpu_py.ir.calls import is_intrinsic, recalled
 
 
 def is_elementwise(op: ir.Operation) -> bool:

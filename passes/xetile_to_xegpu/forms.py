@@ -7,6 +7,7 @@ from typing import Any
 
 from mlir import ir
 from msgspec import Struct, field
+
 from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
 from xegpu_py.dialects.xegpu.types import LANES
@@ -20,13 +21,12 @@ from xegpu_py.dialects.xetile import (
     UpdateTileOffsetOp,
 )
 from xegpu_py.dialects.xetile.interfaces import TileAccess
-from xegpu_py.passes.common.messages import pieces
-from xegpu_py.passes.xetile.matrices import is_negative
-from xegpu_py.passes.xetile.vectors import value_classes
-
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.numbers import number_of
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.messages import pieces
+from xegpu_py.passes.xetile.matrices import is_negative
+from xegpu_py.passes.xetile.vectors import value_classes
 
 _TILE_LANES = 16
 """The lanes of a descriptor of a scattered tile; the descriptor is live as long as the tile."""

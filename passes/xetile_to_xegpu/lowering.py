@@ -8,10 +8,13 @@ from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith, vector
+
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
 from xegpu_py.dialects.xegpu.types import LANES
 from xegpu_py.dialects.xetile import InitTileOp, Tile, TileMmaOp
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.numbers import number_of
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index
 from xegpu_py.passes.common.messages import hints_of
@@ -23,9 +26,6 @@ from xegpu_py.passes.xetile.conversion import Pattern, TileConversion, is_tile
 from xegpu_py.passes.xetile.matrices import Matrix, matrix_of
 from xegpu_py.passes.xetile_to_xegpu import reductions
 from xegpu_py.passes.xetile_to_xegpu.forms import Forms, TileForm, is_padded, scattered_desc, scattered_lanes
-
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.numbers import number_of
 
 VC: dict[str, Any] = {"mode": "vc"}
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects.xetile.compute import reduced_block
+from xegpu_py.ir.combining import CombiningKind
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import constant, extract_slice, i64_array, make, shape_cast, with_shape
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
-
-from xegpu_py.ir.combining import CombiningKind
 
 
 def reduce(view: Any, value: ir.Value) -> ir.Value:

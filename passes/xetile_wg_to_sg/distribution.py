@@ -7,6 +7,7 @@ from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith, vector
+
 from xegpu_py.dialects.xegpu.matrix import SCALE_BLOCK
 from xegpu_py.dialects.xetile import (
     AtomicRmwOp,
@@ -21,6 +22,9 @@ from xegpu_py.dialects.xetile import (
 )
 from xegpu_py.dialects.xetile.agreement import MAP
 from xegpu_py.dialects.xetile.compute import subgroups
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.layout import WgTiles
+from xegpu_py.layout.tiles import dealing_problem
 from xegpu_py.passes.common.builders import Index, add, compare, create, if_, index, integer_array, like, with_shape
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
@@ -30,10 +34,6 @@ from xegpu_py.passes.xetile.layouts import ACROSS, Layouts, across, bitcast_map,
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, resized, splat_of
 from xegpu_py.passes.xetile_wg_to_sg.exchange import Subgroup
-
-from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.layout import WgTiles
-from xegpu_py.layout.tiles import dealing_problem
 from xegpu_py.target import Target
 
 pattern: PatternSet[Pattern] = PatternSet()

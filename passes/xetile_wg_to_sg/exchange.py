@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from mlir import ir
 from mlir.dialects import arith, gpu, memref
+
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
 from xegpu_py.dialects.xetile.types import SHARED
+from xegpu_py.layout import WgTiles
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index, make
 from xegpu_py.passes.common.control_flow import STRUCTURED
 from xegpu_py.passes.common.values import bits_of, element_of
-
-from xegpu_py.layout import WgTiles
 
 
 def _in_memory(element: ir.Type) -> ir.Type:

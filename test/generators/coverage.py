@@ -16,12 +16,12 @@ from random import Random
 from typing import Any
 
 from mlir import ir
+
 from xegpu_py.dialects import iree_vector_ext, xegpu, xetile
 from xegpu_py.dialects.xegpu.matrix import accumulators
 from xegpu_py.dialects.xegpu.registers import WIDE_FLOATS
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, TdescAttr, TensorDesc
 from xegpu_py.dialects.xetile.types import Tile, TileAttr
-
 from xegpu_py.ir.builtin import bit_width, is_float
 from xegpu_py.ir.codecs import BoolCodec, NumberCodec, WordCodec
 from xegpu_py.ir.definition import EnumCodec

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, LANES
-
 from xegpu_py.ir.builtin import bit_width, by, vector_text
 
 from . import elementwise, vectors

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from random import Random
 
-from xegpu_py.dialects.xegpu.matrix import accumulators
-
 from passes import work_items
+from xegpu_py.dialects.xegpu.matrix import accumulators
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 
 from . import elementwise, xegpu_vc

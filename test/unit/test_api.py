@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from mlir import ir
-from xegpu_py.dialects import xegpu
-from xegpu_py.dialects.xegpu import TensorDesc
 
 import xegpu_py
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.ir.verifier import walk
 
 GEMM = Path(__file__).parents[2] / "examples/gemm.mlir"

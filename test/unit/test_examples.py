@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from xegpu_py.dialects import xegpu
-from xegpu_py.tools import xegpu_opt
 
 from xegpu_py import DiagnosticError, build
+from xegpu_py.dialects import xegpu
+from xegpu_py.tools import xegpu_opt
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -15,9 +15,9 @@ from generators.mistakes import MISTAKES, ROOT, Mistake
 from generators.program import Failure, Program, check
 from generators.strategies import LEVELS, generator, programs
 from hypothesis import HealthCheck, Phase, find, given, settings
-from xegpu_py.dialects import visa
 
 import xegpu_py
+from xegpu_py.dialects import visa
 from xegpu_py.ir.source import Source
 from xegpu_py.visa import assembly
 

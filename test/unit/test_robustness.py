@@ -11,8 +11,8 @@ import pytest
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from xegpu_py.dialects import visa
 
+from xegpu_py.dialects import visa
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import parse_source

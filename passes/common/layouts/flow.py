@@ -6,7 +6,11 @@ import heapq
 from collections.abc import Iterator
 
 from mlir import ir
+
 from xegpu_py.dialects import iree_vector_ext
+from xegpu_py.ir import verifier
+from xegpu_py.ir.verifier import walk
+from xegpu_py.layout import LayoutError, NestedLayout, reshape
 from xegpu_py.passes.common.control_flow import forwarded, terminator
 from xegpu_py.passes.common.layouts import LAYOUTS
 from xegpu_py.passes.common.layouts.relations import (
@@ -18,10 +22,6 @@ from xegpu_py.passes.common.layouts.relations import (
     relation,
 )
 from xegpu_py.passes.common.values import is_vector, shape_of
-
-from xegpu_py.ir import verifier
-from xegpu_py.ir.verifier import walk
-from xegpu_py.layout import LayoutError, NestedLayout, reshape
 
 Layouts = dict[ir.Value, NestedLayout]
 

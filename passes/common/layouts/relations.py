@@ -12,12 +12,12 @@ from functools import lru_cache
 
 from mlir import ir
 from msgspec import Struct
+
+from xegpu_py.layout import LayoutError, NestedLayout
 from xegpu_py.passes.common.control_flow import masked_op
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import integers, is_vector, shape_of
-
-from xegpu_py.layout import LayoutError, NestedLayout
 
 Dim = tuple[int, ...]
 """A layout of one dimension: the five tiles, and both strides."""

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from markdown import ROOT
 from mlir import ir
 from visa.programs import STRAIGHT, program_of, random_instruction, random_program
-from xegpu_py.dialects import visa
 
 from xegpu_py import build, run_pipeline
+from xegpu_py.dialects import visa
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError, Position
 from xegpu_py.ir.module import parse_source

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
+
+from xegpu_py import DiagnosticError, parse
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import (
     CacheHint,
@@ -19,8 +21,6 @@ from xegpu_py.dialects.xegpu import (
     TdescAttr,
     TensorDesc,
 )
-
-from xegpu_py import DiagnosticError, parse
 
 SG_MAP = "#xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>"
 ARGUMENTS = {

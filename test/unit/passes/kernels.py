@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xegpu_py.dialects import visa
 
 import xegpu_py
+from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.arguments import DTYPES

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from xegpu_py.dialects import visa
-from xegpu_py.dialects.visa import programs
-from xegpu_py.passes.visa_optimize import VisaOptimize
 
 import xegpu_py
 from xegpu_py import compile, parse, run_pipeline
+from xegpu_py.dialects import visa
+from xegpu_py.dialects.visa import programs
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.passes import Runner, parse_pipeline
+from xegpu_py.passes.visa_optimize import VisaOptimize
 from xegpu_py.visa.program import Program
 
 TEXT = """gpu.module @kernels {

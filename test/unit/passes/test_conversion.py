@@ -6,16 +6,16 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from mlir import ir
-from xegpu_py.passes.common.builders import extract_slice, insert_slice, like, make, number_attribute, with_shape
-from xegpu_py.passes.common.control_flow import STRUCTURED, sources
-from xegpu_py.passes.common.conversion import Conversion
-from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import element_of, shape_of
 
 import xegpu_py
 from xegpu_py import reference
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.builders import extract_slice, insert_slice, like, make, number_attribute, with_shape
+from xegpu_py.passes.common.control_flow import STRUCTURED, sources
+from xegpu_py.passes.common.conversion import Conversion
+from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.values import element_of, shape_of
 
 pattern: PatternSet[Callable[["Halves", ir.Operation], None]] = PatternSet()
 

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from xegpu_py.dialects import visa
-from xegpu_py.passes.pipelines import XeGPUToVisaPipeline
 
 import xegpu_py
+from xegpu_py.dialects import visa
+from xegpu_py.passes.pipelines import XeGPUToVisaPipeline
 
 from .test_kernels import CASES, FOLDER, GEMMS
 

@@ -9,9 +9,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from xegpu_py.dialects import visa
 
 import xegpu_py
+from xegpu_py.dialects import visa
 from xegpu_py.numerics import srnd
 from xegpu_py.numerics.rounding import fma_f32
 from xegpu_py.runtime.arguments import DTYPES

@@ -5,10 +5,10 @@ import pytest
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xegpu_py.dialects import visa
 
 import xegpu_py
 from xegpu_py import reference
+from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.arguments import DTYPES
 

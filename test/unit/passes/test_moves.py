@@ -4,9 +4,9 @@ import numpy as np
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xegpu_py.passes.vector_distribute.moves import MOST_ROUNDS, moves, planned
 
 from xegpu_py.layout import NestedLayout
+from xegpu_py.passes.vector_distribute.moves import MOST_ROUNDS, moves, planned
 
 
 def check(how, have, want):

@@ -4,9 +4,9 @@ import importlib
 import pkgutil
 
 import pytest
-from xegpu_py.passes.common.patterns import PatternSet
 
 from xegpu_py import passes
+from xegpu_py.passes.common.patterns import PatternSet
 
 MODULES = [m.name for m in pkgutil.walk_packages(passes.__path__, f"{passes.__name__}.")]
 SETS = {

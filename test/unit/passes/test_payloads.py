@@ -9,11 +9,11 @@ import pytest
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from xegpu_py.passes.visa_optimize.forward import forward_results
 
 import xegpu_py
 from xegpu_py.engines.access import data_places
 from xegpu_py.ir.source import Source
+from xegpu_py.passes.visa_optimize.forward import forward_results
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import finalize

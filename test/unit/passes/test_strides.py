@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from xegpu_py.dialects import visa
 
 import xegpu_py
 from xegpu_py.compiled import CompiledKernel
+from xegpu_py.dialects import visa
 from xegpu_py.lowered import found_in
 
 MATRIX, LINE, CUBE = (

@@ -4,6 +4,7 @@ import random
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from xegpu_py.passes.common.layouts.flow import Sweeps
 
 

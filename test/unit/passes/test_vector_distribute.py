@@ -7,9 +7,9 @@ import pytest
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xegpu_py.passes.vector_distribute.moves import MOST_ROUNDS
 
 import xegpu_py
+from xegpu_py.passes.vector_distribute.moves import MOST_ROUNDS
 
 from .iree import distributed
 from .lanes import Workgroup

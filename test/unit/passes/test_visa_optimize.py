@@ -14,15 +14,15 @@ from engines.structured import SIZES, kernel, lanes_of, statements, thread_numbe
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from visa.mixtures import REGISTERS, SCRATCH, Mixture
+
+import xegpu_py
+from xegpu_py.kernel import Kernel
 from xegpu_py.passes.visa_optimize import VisaOptimize
 from xegpu_py.passes.visa_optimize.dead import remove_dead_code
 from xegpu_py.passes.visa_optimize.forward import forward_results
 from xegpu_py.passes.visa_optimize.hoist import hoist
 from xegpu_py.passes.visa_optimize.schedule import schedule_loads
 from xegpu_py.passes.visa_optimize.values import rewrite_values
-
-import xegpu_py
-from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.allocate import allocate

@@ -7,13 +7,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 from mlir import ir
-from xegpu_py.tools import xegpu_bisect
 
 import xegpu_py
 from xegpu_py.bisection import bisect, ulps_apart
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
 from xegpu_py.runtime.arguments import parse_argument
+from xegpu_py.tools import xegpu_bisect
 
 HALVE = """
 gpu.module @kernels {

@@ -16,11 +16,11 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from xegpu_py.tools import xegpu_run
 
 import xegpu_py
 from xegpu_py import reference
 from xegpu_py.runtime.arguments import parse_argument
+from xegpu_py.tools import xegpu_run
 
 RUN = Path(__file__).parents[2] / "run"
 FILES = sorted(RUN.rglob("*.mlir"))
