@@ -109,8 +109,8 @@ class Parameter(Struct, frozen=True):
             return found
         if argument.size and any(s % argument.itemsize for s in argument.strides):
             raise ValueError(
-                f"{title} cannot be an array of strides {argument.strides} bytes, which are no multiples of its "
-                f"elements' {argument.itemsize}; numpy.ascontiguousarray makes a copy"
+                f"{title} cannot be an array of strides {argument.strides} bytes, which are not multiples of "
+                f"{argument.itemsize}, the size of its elements; numpy.ascontiguousarray makes a copy"
             )
         own = [s // argument.itemsize for s in argument.strides]
         each = 8 // element_bits(self.element) if self.is_packed else 1
