@@ -25,6 +25,7 @@ sweep: $(VENV)/.installed
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python test/prose.py
 	$(BIN)/mypy --strict -p xegpu_py
 
 # Random programs at every level, for so many seconds on all processors; docs/testing.md says more.

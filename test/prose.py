@@ -1,0 +1,126 @@
+"""`python test/prose.py`: the findings in pages, docstrings, messages and comments, one a line; exit status 1 if any.
+
+- Words for which CONTRIBUTING.md has standard terms.
+- Terms of the glossary that a page uses and does not link to it.
+- Links that lead nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+AVOIDED = {
+    r"\bmanners?\b": "behaves like",
+    r"\brooms?\b(?! for)": "module, folder",
+    r"\bwhat of\b": "a noun: 'out-of-bounds elements'",
+    r"\b(?:next|last|first|each|a|some|this|of) turns?\b(?! of)": "iteration",
+    r"\bturned\b(?! (?:off|on|into|to)\b|:)": "transposed",
+    r"\bneutral element": "identity",
+    r"\b(?:dealt|deals?|dealing) out\b": "distribute",
+    r"\bparted\b": "divergent",
+    r"\bstoreys?\b": "layer",
+    r"\b(?:in|by) turns\b": "alternating, alternately",
+    r"\b(?:go|goes|gone|went|going) round\b": "wraps around, round robin",
+    r"\bdoes no harm\b": "equals rounding once",
+    r"\bwhoever\b|\bwho owns what\b": "a noun: 'the owner', 'the caller'",
+    r"\banew\b": "again",
+    r"\b(?:taken|take|takes) apart\b": "split",
+    r"\blanes part\b|\bparting\b": "diverge",
+    r"\bmend(?:s|ed|ing)?\b": "correct, fix",
+    r"\bas it stands\b": "unchanged",
+    r"\b(?:is|are|be) no multiples?\b": "is not a multiple",
+}
+"""Patterns that are not used, each with a replacement."""
+
+TERMS = {
+    "2D (?:block )?messages?": "2d-block-message", "DPAS(?!\\.md)": "dpas", "GRFs?": "grf", "IGC": "igc",
+    "SIMT mode": "simt-mode",
+    "SLM|shared local memory": "slm", "VC mode": "vc-mode", "VNNI": "vnni-layout", "finalizer": "finalizer",
+    "hardware threads?": "hardware-thread", "named barriers?": "named-barrier", "repeat count": "repeat-count",
+    "systolic (?:depth|stages?)": "systolic-depth", "work items?": "work-item", "workgroups?": "workgroup",
+    "subgroups?": "subgroup", "lanes?": "simd-lane", "pitch(?:es)?": "pitch", "divergent": "divergent",
+    "XVEs?": "eu-xve", "vISA": "visa",
+}  # fmt: skip
+"""Terms of the glossary, with their anchors there."""
+
+WORDS = re.compile("|".join(f"(?P<n{i}>{pattern})" for i, pattern in enumerate(AVOIDED)), re.IGNORECASE)
+SOURCES = ("xegpu_py", "dialects", "passes", "tools", "test/unit", "test/generators", "benchmarks", "examples")
+LIT_TESTS = ("test/dialects", "test/passes", "test/run", "test/tools", "test/upstream", "test/visa")
+TOKENS = (tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", None))
+COMMENT = re.compile(r"(?m)^[^\S\n]*(?://|#)(?! ?[A-Z0-9-]+:)(.*)")
+
+Finding = tuple[int, str]
+"""A line, and what is wrong in it."""
+
+
+def words(text: str, line: int = 1) -> Iterator[Finding]:
+    """The avoided words of a text that begins at a line."""
+    for m in WORDS.finditer(text):
+        instead = [*AVOIDED.values()][int(m.lastgroup[1:])]
+        yield line + text.count("\n", 0, m.start()), f"'{m[0]}': {instead}"
+
+
+def terms(page: str) -> Iterator[Finding]:
+    """The terms of a page that are nowhere linked to the glossary."""
+    prose = re.sub(r"(?ms)^```.*?^```$|^(?:#|    |!\[|- \[).*?$", "", page)
+    prose = re.sub(r"`[^`]*`|\[[^\]]*\]\([^)]*\)", "", prose)
+    for term, anchor in TERMS.items():
+        found = re.search(rf"(?<![\w-])(?:{term})(?![\w-])", prose)
+        if found and f"glossary.md#{anchor})" not in page:
+            yield 1, f"'{found[0]}' is not linked to glossary.md#{anchor}"
+
+
+def links(page: str, folder: Path) -> Iterator[Finding]:
+    """The links of a page to files that do not exist. In code, `kernel[grid](x)` is a call."""
+    prose = re.sub(r"(?ms)^```.*?^```$|`[^`\n]*`", lambda m: "\n" * m[0].count("\n"), page)
+    for m in re.finditer(r"\]\(([^)#]+)\)", prose):
+        if "://" not in m[1] and not (folder / m[1]).exists():
+            yield 1 + prose.count("\n", 0, m.start()), f"'{m[1]}' does not exist"
+
+
+def in_page(path: Path) -> Iterator[Finding]:
+    """The findings in a Markdown page."""
+    page = path.read_text()
+    yield from links(page, path.parent)
+    if path.name not in ("CHANGELOG.md", "SECURITY.md"):
+        yield from words(page)
+    if path.parent in (ROOT / "docs", ROOT / "docs/tutorial") and path.name != "glossary.md":
+        yield from terms(page)
+
+
+def in_source(path: Path) -> Iterator[Finding]:
+    """The findings in strings and comments of Python code."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type in TOKENS:
+                yield from words(token.string, token.start[0])
+
+
+def in_lit_test(path: Path) -> Iterator[Finding]:
+    """The findings in comments of a lit test."""
+    text = path.read_text()
+    for m in COMMENT.finditer(text):
+        yield from words(m[1], 1 + text.count("\n", 0, m.start()))
+
+
+def findings() -> Iterator[str]:
+    """All findings, as `file:line: what`."""
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    sources = [f for top in SOURCES for f in (ROOT / top).rglob("*.py")]
+    tests = [f for top in LIT_TESTS for f in (ROOT / top).rglob("*") if f.suffix in (".mlir", ".visaasm", ".test")]
+    for paths, find in ((pages, in_page), (sources, in_source), (tests, in_lit_test)):
+        assert len(paths) > 20
+        for path in sorted(paths):
+            yield from (f"{path.relative_to(ROOT)}:{line}: {what}" for line, what in find(path))
+
+
+if __name__ == "__main__":
+    found = [*findings()]
+    print(*found, sep="\n", end="\n" * bool(found))
+    sys.exit(bool(found))
