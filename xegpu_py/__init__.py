@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from xegpu_py.bisection import Bisection, bisect
     from xegpu_py.compiled import CompiledKernel, compile
     from xegpu_py.kernel import Kernel
-    from xegpu_py.language import Config, Constexpr, autotune, cdiv, function, heuristics, jit
+    from xegpu_py.language import Config, Constexpr, autotune, cdiv, function, heuristics, jit, next_power_of_2, testing
     from xegpu_py.programs import Program, load_program
     from xegpu_py.runtime.memory import zeros_aligned
     from xegpu_py.upstream import import_upstream
@@ -50,9 +50,11 @@ __all__ = [
     "import_upstream",
     "jit",
     "load_program",
+    "next_power_of_2",
     "parse",
     "register_pass",
     "run_pipeline",
+    "testing",
     "zeros_aligned",
 ]
 
@@ -71,6 +73,8 @@ _MODULES = {
     "function": "language",
     "import_upstream": "upstream",
     "jit": "language",
+    "next_power_of_2": "language",
+    "testing": "language",
     "Program": "programs",
     "load_program": "programs",
     "zeros_aligned": "runtime.memory",

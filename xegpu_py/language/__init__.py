@@ -36,6 +36,7 @@ from xegpu_py.language.atomics import atomic_store as atomic_store
 from xegpu_py.language.atomics import atomic_xchg as atomic_xchg
 from xegpu_py.language.atomics import atomic_xor as atomic_xor
 from xegpu_py.language.blocks import TensorDescriptor as TensorDescriptor
+from xegpu_py.language.blocks import advance as advance
 from xegpu_py.language.blocks import load_tensor_descriptor as load_tensor_descriptor
 from xegpu_py.language.blocks import make_block_ptr as make_block_ptr
 from xegpu_py.language.blocks import make_tensor_descriptor as make_tensor_descriptor
@@ -90,6 +91,7 @@ from xegpu_py.language.math import log2 as log2
 from xegpu_py.language.math import maximum as maximum
 from xegpu_py.language.math import minimum as minimum
 from xegpu_py.language.math import mul as mul
+from xegpu_py.language.math import next_power_of_2 as next_power_of_2
 from xegpu_py.language.math import rsqrt as rsqrt
 from xegpu_py.language.math import sigmoid as sigmoid
 from xegpu_py.language.math import sin as sin
@@ -161,6 +163,7 @@ from xegpu_py.language.tuning import Heuristics as Heuristics
 from xegpu_py.language.tuning import Trial as Trial
 from xegpu_py.language.tuning import autotune as autotune
 from xegpu_py.language.tuning import heuristics as heuristics
+from xegpu_py.language.tuning import testing as testing
 from xegpu_py.language.types import DType as DType
 from xegpu_py.language.types import bfloat16 as bfloat16
 from xegpu_py.language.types import bool_ as bool_

@@ -17,7 +17,13 @@ from xegpu_py.target import Block2DLimits
 
 
 class Constexpr:
-    """Annotates a parameter of a kernel that is known at compile time: `BLOCK: Constexpr`."""
+    """Annotates a parameter of a kernel that is known at compile time: `BLOCK: Constexpr`.
+
+    `Constexpr(3)` is 3, for Triton's global variables: `BLOCK = constexpr(64)`.
+    """
+
+    def __new__(cls, value: Any) -> Any:
+        return value
 
 
 @dataclass(frozen=True)
@@ -120,12 +126,15 @@ def is_passed(kind: ArgumentType) -> TypeGuard[ArrayType | ScalarType]:
     return isinstance(kind, ArrayType) or (isinstance(kind, ScalarType) and kind.number is None)
 
 
-def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimits | None, kernel: str) -> ArgumentType:
+def argument_type(
+    parameter: inspect.Parameter, given: Any, limits: Block2DLimits | None, kernel: str, specialized: bool = True
+) -> ArgumentType:
     """The type for which a kernel is compiled, of an argument that `as_argument` gives.
 
     Args:
         limits: the limits of 2D block messages, if the target has these messages.
         kernel: the kernel's name, for error messages.
+        specialized: whether the kernel is compiled for the integer 1.
 
     Raises:
         TypeError: if it is neither an array nor a number, or an array with other elements or a negative stride.
@@ -165,7 +174,10 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
             return ScalarType(dtype)
         if isinstance(given, (int, np.integer)):
             # A stride that is known to be 1 makes tiles of adjacent elements.
-            return ScalarType(types.int32 if types.int32.holds(given) else types.int64, 1 if given == 1 else None)
+            fitting = [t for t in (types.int32, types.int64, types.uint64) if t.holds(given)]
+            if not fitting:
+                raise OverflowError(f"argument '{parameter.name}': no integer type holds {given}")
+            return ScalarType(fitting[0], 1 if given == 1 and specialized else None)
         return ScalarType(types.of_scalar(given))
     if callable(given):
         return Known(given)

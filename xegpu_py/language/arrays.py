@@ -44,6 +44,11 @@ class Array:
         self._strides = None if strides is None else tuple(strides)
 
     @property
+    def type(self) -> DType:
+        """The type of the elements, for Triton's `pointer.type.element_ty`."""
+        return self.dtype
+
+    @property
     def _type(self) -> mlir.MemRefType:
         return mlir.MemRefType(self.ir.type)
 
@@ -285,6 +290,8 @@ class Pointers:
     def dtype(self) -> DType:
         """The type of the elements."""
         return self.array.dtype
+
+    type = dtype
 
     def __add__(self, more: Value | int) -> Pointers:
         return Pointers(self.array, self.indices + more)

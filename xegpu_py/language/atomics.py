@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xegpu_py.language.arrays import Pointers
-from xegpu_py.language.memory import is_block, load, scattered_of, store
+from xegpu_py.language.memory import is_block, load, pointed, scattered_of, store
 from xegpu_py.language.synchronization import fence
 from xegpu_py.language.tiles import ATOMICS
 from xegpu_py.language.values import Value
@@ -26,6 +26,7 @@ def _updated(
     operation: str, pointer: Any, value: Any, mask: Any, expected: Any, sem: str | None, scope: str | None
 ) -> Value:
     _check("op", ("acquire", "release", "acq_rel", "relaxed"), sem, scope)
+    pointer = pointed(pointer)
     if is_block(pointer, mask):
         return pointer.atomic(operation, value, expected)
     found = scattered_of(pointer, "atomic ops update tiles and pointers").atomic(operation, value, mask, expected)

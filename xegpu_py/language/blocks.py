@@ -7,6 +7,7 @@ from typing import Any
 
 from xegpu_py.language.arrays import Array
 from xegpu_py.language.memory import load, store
+from xegpu_py.language.tiles import Block, assignable
 from xegpu_py.language.types import DType
 from xegpu_py.language.values import Value
 
@@ -32,7 +33,20 @@ def make_block_ptr(
     Raises:
         ValueError: if the numbers of dimensions do not fit.
     """
-    return base.view(shape, strides).tile(block_shape, at=offsets)
+    return assignable(base.view(shape, strides).tile(block_shape, at=offsets))
+
+
+def advance(base: Any, offsets: Sequence[int | Value]) -> Any:
+    """A tile that is moved by these numbers of elements, one for each of its dimensions; `base` itself does not move.
+
+    Raises:
+        TypeError: if it is no tile of one or two dimensions.
+    """
+    if not isinstance(base, Block) or len(base.shape) != len(offsets):
+        raise TypeError(f"advance moves a tile by a number for each dimension, but got {base!r} and {offsets!r}")
+    moved = assignable(base.copy())
+    moved.advance(*offsets)
+    return moved
 
 
 class TensorDescriptor:

@@ -216,12 +216,22 @@ class TileKernel:
         """The kernel's text at each level, made on demand; see `Listings`."""
         return Listings(self.compiled)
 
-    def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None) -> Any:
-        """Run the kernel; see `CompiledKernel`. `block` follows from the kernel's maps."""
+    def __call__(
+        self,
+        *arguments: Any,
+        grid: int | Sequence[int] = 1,
+        block: int | Sequence[int] | None = None,
+        counted: bool = False,
+    ) -> Any:
+        """Run the kernel; see `CompiledKernel`. `block` follows from the kernel's maps.
+
+        Args:
+            counted: whether a kernel that Python runs is compiled after all, since its instructions are counted.
+        """
         kinds = _passed(self.arguments)
         if len(arguments) == len(kinds):
             arguments = tuple(kind.argument(given) for kind, given in zip(kinds.values(), arguments))
-        runs = None if is_eager(self.options.get("engine")) else self.compiled
+        runs = self.compiled if counted or not is_eager(self.options.get("engine")) else None
         if _is_empty(grid):
             # As in Triton, a grid without workgroups launches nothing.
             if not isinstance(runs, CompiledKernel):
@@ -329,11 +339,23 @@ def tile_kernel(*arguments: tuple[Any, Sequence[int | None]], **options: Any) ->
     return make
 
 
-_OF_TRITON = {
-    "num_warps": "; the size of a workgroup follows from the maps of the kernel",
-    "num_stages": "; loops say it: range(..., num_stages=2)",
-}
-"""Triton's launch options that do not exist here, with a hint for the error message."""
+LAUNCH_HINTS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+"""Triton's launch options. `num_stages` of 2 and more is the option `load_ahead`; the others have no effect, since the
+size of a workgroup follows from the maps of the kernel."""
+
+_JIT_HINTS = ("noinline", "debug", "version", "repr", "launch_metadata", "do_not_specialize_on_alignment")
+"""Triton's options of `jit` without effect: functions are always inlined, and assertions always checked."""
+
+
+def check_hints(hints: Mapping[str, Any]) -> None:
+    """Check Triton's launch options.
+
+    Raises:
+        ValueError: if one is not a positive integer.
+    """
+    for name, given in hints.items():
+        if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+            raise ValueError(f"'{name}' must be a positive integer, but got {given!r}")
 
 
 class Kernel:
@@ -360,12 +382,14 @@ class Kernel:
 
     def __init__(self, function: FunctionType, **options: Any) -> None:
         if isinstance(function, Kernel):
-            function, options = function._function, {**function._options, **options}
+            unspecialized = {"do_not_specialize": sorted(function._unspecialized)}
+            function, options = function._function, {**function._options, **unspecialized, **options}
         function = getattr(function, "__func__", function)
         if not isinstance(function, FunctionType):
             raise TypeError(f"jit makes kernels of Python functions, not of {function!r}")
         functools.update_wrapper(self, function)
-        self._function, self._options = function, options
+        self._options = {name: value for name, value in options.items() if name not in _JIT_HINTS}
+        self._function, unspecialized = function, self._options.get("do_not_specialize") or ()
         self.versions: dict[tuple[ArgumentType, ...], TileKernel] = {}
         try:
             self._signature = inspect.signature(function, eval_str=True)
@@ -377,6 +401,9 @@ class Kernel:
                     f"kernel '{self.__name__}' takes '{parameter}', but kernels have a fixed number of arguments"
                 )
         self.__signature__ = self._signature
+        names = list(self._signature.parameters)
+        self._options.pop("do_not_specialize", None)
+        self._unspecialized = frozenset(n if isinstance(n, str) else names[n] for n in unspecialized)
 
     @property
     def __kernel_function__(self) -> FunctionType:
@@ -391,13 +418,15 @@ class Kernel:
         try:
             bound = self._signature.bind(*arguments, **keywords)
         except TypeError as e:
-            hint = next((h for name, h in _OF_TRITON.items() if name in keywords), "")
-            raise TypeError(f"{self.__name__}(): {e}{hint}") from None
+            raise TypeError(f"{self.__name__}(): {e}") from None
         bound.apply_defaults()
         values = {name: as_argument(value) for name, value in bound.arguments.items()}
         limits = target_of(self._options.get("target", DEFAULT)).block2d
         parameters = self._signature.parameters
-        kinds = {name: argument_type(parameters[name], value, limits, self.__name__) for name, value in values.items()}
+        kinds = {
+            name: argument_type(parameters[name], value, limits, self.__name__, name not in self._unspecialized)
+            for name, value in values.items()
+        }
         key = tuple(kinds.values())
         version = self.versions.get(key)
         if version is None or not version.uses.is_same():
@@ -419,7 +448,12 @@ class Kernel:
 
     def with_options(self, **options: Any) -> Kernel:
         """The same kernel with other options of `xegpu_py.compile`."""
-        return Kernel(self._function, **{**self._options, **options})
+        own = {**self._options, "do_not_specialize": sorted(self._unspecialized)}
+        return Kernel(self._function, **{**own, **options})
+
+    @functools.cached_property
+    def _ahead(self) -> Kernel:
+        return self.with_options(load_ahead=True)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Kernel:
         # A kernel in a class is like a static method. `__get__` also makes `help` show a function.
@@ -436,7 +470,16 @@ class Kernel:
     def __call__(
         self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any
     ) -> Any:
-        """Run the kernel, compiled for these arguments if it is not; see `CompiledKernel`."""
+        """Run the kernel, compiled for these arguments if it is not; see `CompiledKernel`.
+
+        Triton's `LAUNCH_HINTS` may be given too.
+        """
+        own = self._signature.parameters
+        hints = {name: keywords.pop(name) for name in LAUNCH_HINTS if name in keywords and name not in own}
+        if hints:
+            check_hints(hints)
+            if hints.get("num_stages", 1) > 1 and "load_ahead" not in self._options:
+                return self._ahead(*arguments, grid=grid, block=block, **keywords)
         try:
             version, passed, values = self.bind(*arguments, **keywords)
         except Reversed:
@@ -497,7 +540,9 @@ def jit(function: FunctionType | None = None, **options: Any) -> Any:
     """Make a kernel of a Python function, compiled for the arguments that it is called with; see `Kernel`.
 
     Args:
-        options: of `xegpu_py.compile`, such as `target` and `engine`.
+        options: of `xegpu_py.compile`, such as `target` and `engine`; and Triton's: `do_not_specialize` lists
+            parameters, by name or number, for whose value 1 no version of its own is compiled. Triton's `noinline`,
+            `debug`, `version`, `repr` and `launch_metadata` have no effect.
     """
     if function is None:
         return functools.partial(Kernel, **options)

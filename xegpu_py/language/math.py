@@ -12,12 +12,23 @@ from collections.abc import Callable
 from typing import Any
 
 from xegpu_py.language import types
+from xegpu_py.language.held import static_extent
 from xegpu_py.language.values import Product, Value, both, value_of
 
 
 def cdiv(a: Any, b: Any) -> Any:
     """The quotient rounded up, of numbers and of values."""
     return -(-a // b) if not isinstance(a, Value) else (a + (b - 1)) // b
+
+
+def next_power_of_2(n: int) -> int:
+    """The least power of two that is not less than a number, which is known at compile time.
+
+    Raises:
+        TypeError: if it is known only at run time, or no integer.
+    """
+    count = static_extent(n, "the number of next_power_of_2")
+    return 1 << max(count - 1, 0).bit_length()
 
 
 def _unary(name: str, title: str) -> Callable[[Any], Value]:

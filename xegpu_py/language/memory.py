@@ -28,7 +28,7 @@ def load(
     """The elements of a tile, or the elements that pointers point to.
 
     Args:
-        pointer: a tile, or pointers.
+        pointer: a tile, or pointers; an array points to its first element.
         mask: where to read; a tile takes none, as its array bounds it.
         other: what masked and out-of-bounds elements are, by default zero: a number, or with pointers also a value.
         boundary_check: Triton's, without effect: a tile never reads out of bounds.
@@ -42,6 +42,7 @@ def load(
     _check_hints(hints)
     if padding_option not in _PADDINGS:
         raise ValueError(f"padding_option is 'zero' or 'nan', not {padding_option!r}")
+    pointer = pointed(pointer)
     if is_block(pointer, mask):
         return pointer.load(_PADDINGS[padding_option] if other is None else other)
     found = scattered_of(pointer, _LOADED).load(mask, other)
@@ -52,7 +53,7 @@ def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Sequence[i
     """Store to a tile, or to the elements that pointers point to.
 
     Args:
-        pointer: a tile, or pointers.
+        pointer: a tile, or pointers; an array points to its first element.
         value: what to store.
         mask: where to write; a tile takes none, as its array bounds it.
         boundary_check: Triton's, without effect: a tile never writes out of bounds.
@@ -62,9 +63,15 @@ def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Sequence[i
         TypeError: if a tile is given a mask.
     """
     _check_hints(hints)
+    pointer = pointed(pointer)
     if is_block(pointer, mask):
         return pointer.store(value)
     return scattered_of(pointer, _LOADED).store(value, mask)
+
+
+def pointed(given: Any) -> Any:
+    """What a load or store accesses: of an array its first element, as of a pointer in Triton."""
+    return Pointers(given, 0) if isinstance(given, Array) else given
 
 
 def is_block(given: Any, mask: Any) -> TypeGuard[Block]:
@@ -91,8 +98,7 @@ def scattered_of(given: Any, rule: str) -> Scattered:
         return given.place()
     if isinstance(given, Scattered):
         return given
-    hint = "; an array has tiles (array.tile) and pointers (array + indices)" if isinstance(given, Array) else ""
-    raise TypeError(f"{rule}, not {given!r}{hint}")
+    raise TypeError(f"{rule}, not {given!r}")
 
 
 _HINTS = ("cache_modifier", "eviction_policy", "volatile")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -103,7 +104,7 @@ class StridedTile(Block):
         """
         self.shape, self.dtype = tuple(shape), dtype
         self._at, self._bounds, self._lead, self._block = elements, tuple(bounds), tuple(at[:-2]), block
-        self.positions = tuple(Position(value_of(n, types.index).to(types.index).ir) for n in at[-2:])
+        self.positions = self.handles = tuple(Position(value_of(n, types.index).to(types.index).ir) for n in at[-2:])
 
     def _elements(self) -> tuple[Scattered, Value]:
         """The elements, and which of them are within bounds."""
@@ -134,6 +135,11 @@ class StridedTile(Block):
         place, inside = self._elements()
         compared = None if expected is None else self._matrix(expected)
         return place.atomic(operation, self._matrix(value), inside, compared).reshape(self.shape)
+
+    def copy(self) -> StridedTile:
+        made = copy.copy(self)
+        made.positions = made.handles = tuple(Position(position.ir) for position in self.positions)
+        return made
 
     def advance(self, *by: int | Value, **named: int | Value) -> None:
         """Move the tile, in place: by `rows` and `columns`, or a 1D tile `by` elements.

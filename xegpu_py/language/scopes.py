@@ -19,7 +19,7 @@ from xegpu_py.language.arguments import identity
 from xegpu_py.language.arrays import Array, Pointers
 from xegpu_py.language.held import Handle
 from xegpu_py.language.source import Code
-from xegpu_py.language.tiles import Block
+from xegpu_py.language.tiles import Block, assignable
 from xegpu_py.language.types import DType
 from xegpu_py.language.values import Product, Value, constant, value_of
 
@@ -254,6 +254,18 @@ class Tree:
             self._shapes.append(found.indices.shape)
             self._fixed.append(found.array)
             return lambda new: Pointers(found.array, found.indices.with_ir(next(new)))
+        if isinstance(found, Block) and found.assignable:
+            self.values += [handle.ir for handle in found.handles]
+            self._shapes += [()] * len(found.handles)
+            self._fixed += [type(found), found.shape, found.dtype]
+
+            def moved(new: Iterator[mlir.Value]) -> Block:
+                made = assignable(found.copy())
+                for handle in made.handles:
+                    handle.ir = next(new)
+                return made
+
+            return moved
         if isinstance(found, (tuple, list)):
             self._fixed += [type(found), len(found)]
             parts = [self._take(x) for x in found]

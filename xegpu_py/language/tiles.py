@@ -50,10 +50,14 @@ class Block(ABC):
     Attributes:
         shape: the shape of the loaded value.
         dtype: the type of the elements.
+        assignable: whether loops and branches carry it as a variable that they assign, as those of Triton's `advance`.
+        handles: what moves as the tile moves.
     """
 
     shape: Any
     dtype: DType
+    assignable = False
+    handles: Sequence[Handle] = ()
 
     @abstractmethod
     def load(self, padding: Number | None = None) -> Value:
@@ -73,6 +77,14 @@ class Block(ABC):
             expected: what memory must hold for the exchange (`cmp` of `atomic_cas`).
         """
 
+    @abstractmethod
+    def advance(self, *by: Any, **named: Any) -> None:
+        """Move the tile, in place."""
+
+    @abstractmethod
+    def copy(self) -> Block:
+        """Another tile of the same elements, which moves on its own."""
+
     def add(self, value: Any) -> None:
         """Add a value to memory atomically."""
         self.atomic("add", value)
@@ -82,6 +94,12 @@ class Block(ABC):
 
     def __repr__(self) -> str:
         return f"<tile of {self.dtype}{list(self.shape)}>"
+
+
+def assignable(tile: Block) -> Block:
+    """The tile, which loops and branches carry as a variable that they assign."""
+    tile.assignable = True
+    return tile
 
 
 class Place(Handle):
@@ -155,6 +173,13 @@ class Tile(Place, Block):
         xetile.prefetch_tile(self.ir)
         BUILDING.built()
 
+    @property
+    def handles(self) -> tuple[Handle, ...]:  # type: ignore[override]
+        return (self,)
+
+    def copy(self) -> Tile:
+        return type(self)(self.ir, self.dtype)
+
     def advance(self, rows: int | Value = 0, columns: int | Value = 0) -> None:
         """Move the tile, in place."""
         self.ir = xetile.update_tile_offset(self.ir, [as_index(rows), as_index(columns)])
@@ -189,6 +214,7 @@ class TileStack(Block):
 
     def __init__(self, shape: Sequence[int], tiles: Sequence[Tile], inside: Sequence[Value | bool]) -> None:
         self.shape, self.tiles, self.inside = tuple(shape), tuple(tiles), tuple(inside)
+        self.handles = self.tiles
         self.dtype = tiles[0].dtype
 
     def load(self, padding: Number | None = None) -> Value:
@@ -236,6 +262,9 @@ class TileStack(Block):
     def prefetch(self) -> None:
         for tile in self.tiles:
             tile.prefetch()
+
+    def copy(self) -> TileStack:
+        return TileStack(self.shape, [tile.copy() for tile in self.tiles], self.inside)
 
     def advance(self, rows: int | Value = 0, columns: int | Value = 0) -> None:
         """Move the tile along its last two dimensions, in place."""

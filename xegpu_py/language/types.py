@@ -61,6 +61,26 @@ class DType:
         return uint8 if self.kind == "bool" else self
 
     @property
+    def element_ty(self) -> DType:
+        """The type itself: Triton's name for the type to which the pointers of this type point."""
+        return self
+
+    scalar = element_ty
+
+    @property
+    def primitive_bitwidth(self) -> int:
+        """The number of bits, by Triton's name."""
+        return self.bits
+
+    def is_floating(self) -> bool:
+        """Whether it is a floating-point type, by Triton's name."""
+        return self.is_float
+
+    def is_int(self) -> bool:
+        """Whether it is an integer type or bool, by Triton's name."""
+        return not self.is_float
+
+    @property
     def limits(self) -> tuple[int, int]:
         """The least and the greatest number of an integer type."""
         if self.kind == "bool":

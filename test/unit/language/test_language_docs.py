@@ -9,8 +9,8 @@ from markdown import ROOT
 import xegpu_py.language as xl
 
 PAGE = (ROOT / "docs" / "tile-language.md").read_text()
-NAMES_OF_TRITON = 146
-"""Names that `triton.language` of Triton 3.9.0 lists in `__all__`."""
+NAMES_OF_TRITON = 147
+"""Names that `triton.language` of Triton 3.9.0 lists in `__all__`, and `advance` of earlier ones."""
 
 
 def rows() -> list[tuple[list[str], str]]:

@@ -435,8 +435,8 @@ def test_mistakes_in_calls():
     x = np.zeros(16, np.int32)
     with pytest.raises(TypeError, match=r"times\(\): missing a required argument: 'Y'"):
         times(x, FACTOR=2)
-    with pytest.raises(TypeError, match=r"times\(\): got .* 'num_warps'; the size of a workgroup follows"):
-        times[1](x, x, FACTOR=2, num_warps=4)
+    with pytest.raises(ValueError, match="'num_warps' must be a positive integer, but got 0"):
+        times[1](x, x, FACTOR=2, num_warps=0)
     with pytest.raises(TypeError, match="argument 'FACTOR' of kernel 'times' must be hashable, unlike list"):
         times(x, x, FACTOR=[2])
     with pytest.raises(
@@ -608,3 +608,125 @@ def test_registers_over_the_limit(strict):
         needs_many(x, y)
         needs_many(x, y)
     assert len(found) == 1
+
+
+# Idioms of Triton's files.
+
+SIXTEEN = xl.constexpr(16)
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_idioms_of_pointers(engine):
+    def kernel(X, OUT, n, great):
+        four: xl.constexpr = 4
+        first = xl.load(X).to(X.dtype.element_ty)
+        xl.store(OUT, first + n.to(xl.uint64) + xl.next_power_of_2(SIXTEEN - 3) + four)
+        xl.atomic_add(OUT, 1)
+        assert X.type.element_ty.primitive_bitwidth == 64 and X.dtype.is_int() and not X.dtype.is_floating()
+        xl.store(OUT + 1, (xl.zeros((1,), xl.uint64) + great) >> 60)
+
+    x, out = np.array([1, 2], np.uint64), np.zeros(2, np.uint64)
+    made = xegpu_py.jit(kernel, engine=engine, do_not_specialize=["n"], debug=True, noinline=True)
+    made[(1,)](x, out, np.uint64(1), 2**63 + 2**61, num_warps=4, num_stages=3, num_ctas=1)
+    assert out.tolist() == [1 + 1 + 16 + 4 + 1, 10]
+    made[(1,)](x, out, np.uint64(3), 2**63)
+    assert len(made.versions) == 1, "n is not specialized"
+    with pytest.raises(OverflowError, match="argument 'great': no integer type holds"):
+        made(x, out, 1, 2**64)
+
+
+def moved(A, OUT, K, STRIDES: Constexpr):
+    first = xl.make_block_ptr(A, shape=(8, 64), strides=STRIDES, offsets=(0, 0), block_shape=(8, 16), order=(1, 0))
+    pointer, total = first, xl.zeros((8, 16), xl.float32)
+    for k in range(0, K, 16):
+        total += xl.load(pointer)
+        # The first one stays where it is.
+        pointer = xl.advance(pointer, (0, 16)) if k < 32 else xl.advance(first, (0, 0))
+    xl.store(OUT.tile((8, 16), at=(0, 0)), total + 100 * xl.load(first))
+
+
+@pytest.mark.parametrize("engine", ["eager", "reference", "both"])
+@pytest.mark.parametrize("strides", [(64, 1), (128, 2), (1, 8)])
+def test_advance_gives_another_tile(engine, strides):
+    memory = np.arange(8 * 128, dtype=F32)
+    view = np.lib.stride_tricks.as_strided(memory, (8, 64), [4 * s for s in strides])
+    out = np.zeros((8, 16), F32)
+    xegpu_py.jit(moved, engine=engine)(memory, out, 64, STRIDES=strides)
+    parts = view.reshape(8, 4, 16)
+    np.testing.assert_array_equal(out, parts[:, 0] * 100 + parts[:, :3].sum(1) + parts[:, 0])
+
+
+@pytest.mark.parametrize("engine", ["eager", "jit"])
+@pytest.mark.parametrize("objective", ["executed", "time", "size"])
+def test_options_of_tritons_autotune(engine, objective):
+    hooks, pruned = [], []
+
+    def early(configs, named, **keywords):
+        pruned.append((named["n"], keywords["n"]))
+        return configs[1:]
+
+    def model(BLOCK, n, num_warps, **others):
+        return -BLOCK
+
+    @xegpu_py.autotune(
+        [Config({"BLOCK": n}, num_warps=4, num_stages=3, pre_hook=hooks.append) for n in (16, 32, 64)],
+        key=["n"],
+        prune_configs_by={"early_config_prune": early, "perf_model": model, "top_k": 1},
+        reset_to_zero=["Y"],
+        restore_value=["X"],
+        post_hook=hooks.append,
+        warmup=1,
+        rep=1,
+        objective=objective,
+    )
+    @xegpu_py.jit(engine=engine)
+    def accumulate(X, Y, n, BLOCK: Constexpr, num_warps: Constexpr):
+        i = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
+        xl.device_assert((xl.load(Y + i, mask=i < n) == 0) & (num_warps == 4))
+        xl.atomic_add(Y + i, xl.load(X + i, mask=i < n), mask=i < n)
+
+    x, y = np.arange(100, dtype=F32), np.zeros(100, F32)
+    accumulate[lambda a: xl.cdiv(100, a["BLOCK"])](x, y, 100)
+    np.testing.assert_array_equal(x, y)
+    ((config, _),) = next(iter(accumulate.costs.values()))
+    assert config.all_kwargs() == {"BLOCK": 64, "num_warps": 4, "num_stages": 3}
+    assert pruned == [(100, 100)] and len(hooks) % 2 == 0
+    assert hooks[-1]["Y"] is y and all(given["Y"] is not y for given in hooks[:-2])
+
+
+def test_each_failure_of_tuning_is_listed():
+    def kernel(X, BLOCK: Constexpr):
+        xl.static_assert(BLOCK > 3, "too small")
+        X[0] = nothing  # noqa: F821
+
+    configs = [Config({"BLOCK": n}, num_warps=n) for n in (2, 4)]
+    with pytest.raises(xegpu_py.DiagnosticError) as caught:
+        xegpu_py.autotune(configs, objective="size")(xegpu_py.jit(kernel))(np.zeros(1, F32))
+    assert [d.message for d in caught.value.diagnostics] == [
+        "all configurations of kernel 'kernel' failed",
+        "Config(BLOCK=2, num_warps=2): static assertion failed: too small",
+        "Config(BLOCK=4, num_warps=4): name 'nothing' is not defined",
+    ]
+    for wrong, message in (
+        ({"configs": [{"BLOCK": 3}]}, "autotune of kernel 'kernel' takes Configs, but got {'BLOCK': 3}"),
+        (
+            {"configs": [Config({"BLOK": 3})]},
+            r"Config\(BLOK=3\) names 'BLOK', but kernel 'kernel' has no such parameter",
+        ),
+        ({"configs": configs, "key": ["n"]}, "autotune names 'n', but kernel 'kernel' has no such parameter"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            xegpu_py.autotune(**wrong)(xegpu_py.jit(kernel))
+    with pytest.raises(ValueError, match="'prune_configs_by' has .*, not early"):
+        xegpu_py.autotune(configs, prune_configs_by={"early": None})
+
+
+def test_times_of_functions():
+    calls = []
+    assert xegpu_py.testing.do_bench(lambda: calls.append(1), warmup=0, rep=0, return_mode="min") > 0
+    assert len(calls) == 3
+    low, high = xegpu_py.testing.do_bench(lambda: None, 1, 1, quantiles=[0.1, 0.9])
+    assert 0 < low <= high
+    with pytest.raises(ValueError, match="'return_mode' must be one of min, max, mean, median, all"):
+        xegpu_py.testing.do_bench(lambda: None, return_mode="most")
+    assert [xegpu_py.next_power_of_2(n) for n in (1, 2, 3, 16, 100)] == [1, 2, 4, 16, 128]
