@@ -94,6 +94,19 @@ class Program:
             reference.run(module, None, arguments, grid=self.grid, block=self.block, model=self.model)
         return arguments
 
+    def by_upstream(self) -> list[Any]:
+        """Run the program as upstream's own passes lower it, in stock mlir-opt. Returns its arguments after the run.
+
+        Raises:
+            DiagnosticError: if they do not lower it.
+        """
+        arguments = self.arrays()
+        module = import_upstream(self.text, level=self.upstream, via="upstream")
+        lanes = 1 if self.upstream == "lane" else 16
+        options = {"target": self.target, "engine": "interpreter", "cache": "off"}
+        xegpu_py.compile(module, **options)(*arguments, grid=self.grid, block=(self.block[0] * lanes,))
+        return arguments
+
     def hosted(self) -> list[Any]:
         """Run the program as MLIR lowers it to LLVM. Returns its arguments after the run."""
         arguments = self.arrays()
@@ -181,8 +194,8 @@ def check(program: Program, evaluators: Sequence[str] = ("reference",)) -> str:
     """Compare the interpreter with the JIT and with further evaluators.
 
     Args:
-        evaluators: of "reference" and "plain" (the interpreter, without visa-optimize). A program of MLIR's own ops is
-            also compared with MLIR's lowering to LLVM ("host").
+        evaluators: of "reference", "plain" (the interpreter, without visa-optimize) and "upstream" (the passes of stock
+            mlir-opt). A program of MLIR's own ops is also compared with MLIR's lowering to LLVM ("host").
 
     Returns:
         "ran", or why the program was refused, if a target may refuse it.
@@ -202,6 +215,7 @@ def check(program: Program, evaluators: Sequence[str] = ("reference",)) -> str:
         "reference": program.evaluated,
         "plain": lambda: program.launched(engine="interpreter", optimize=False),
         "host": program.hosted,
+        "upstream": program.by_upstream,
     }
     further = [name for name, given in (("numpy", program.expected), ("host", program.host)) if given]
     for name in (*evaluators, *further):
@@ -210,6 +224,9 @@ def check(program: Program, evaluators: Sequence[str] = ("reference",)) -> str:
         try:
             wanted = runs[name]()
         except DiagnosticError as error:
+            if name == "upstream":
+                # Upstream's passes do not lower every program that means something.
+                continue
             raise Failure(f"{name}: {error}") from error
         any_nan = name == "host" or (name == "reference" and FOLDED.search(program.text) is not None)
         unlike = difference(wanted, found, (name, "the engines"), any_nan)

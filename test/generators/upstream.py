@@ -29,21 +29,22 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Value:
-    """An SSA value and what it is in numpy: int64 or float64. At lane level the first dimension is the lane."""
+    """An SSA value and what it is in numpy: int64 or float64. At lane level the array has one more dimension first: lanes."""
 
     name: str
     element: str
     array: Array
+    of_lanes: bool = False
 
     @property
     def shape(self) -> Shape:
-        """The shape of the array."""
-        return tuple(self.array.shape)
+        """The shape of the vector; () for a number of a lane."""
+        return tuple(self.array.shape[self.of_lanes :])
 
     @property
     def type(self) -> str:
-        """MLIR's type at workgroup and subgroup level."""
-        return vector_text(self.shape, self.element)
+        """MLIR's type."""
+        return typed(self.shape, self.element)
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,11 @@ class Source:
     array: Array
     lead: tuple[str, ...] = ()
     """Offsets of outer dimensions."""
+
+
+def typed(shape: Sequence[int], element: str) -> str:
+    """The type of a vector, or of a number if there are no dimensions."""
+    return vector_text(shape, element) if len(shape) else element
 
 
 def by(shape: Sequence[int]) -> str:
@@ -112,7 +118,7 @@ class Kernel:
 
     def keep(self, text: str, element: str, array: Array) -> Value:
         """An op whose result later ops may use."""
-        value = Value(self.emit(text), element, array)
+        value = Value(self.emit(text), element, array, self.level == "lane")
         self.values.append(value)
         return value
 
@@ -406,9 +412,87 @@ class Kernel:
         if left:
             self.keep(text, value.element, found)
         else:
-            number, shape = self.emit(text), self.shape(2)
-            wide = vector_text(shape, value.element)
-            self.keep(f"vector.broadcast {number} : {to} to {wide}", value.element, np.full(shape, found))
+            self.splat(text, value.element, found)
+
+    def part(self) -> None:
+        """A slice of a vector, which may be put into another place, or what is at an index of outer dimensions."""
+        value = self.pick()
+        if value is None:
+            return
+        if self.r.random() < 0.4:
+            depth = self.r.randrange(1, len(value.shape) + 1)
+            at = [self.r.randrange(n) for n in value.shape[:depth]]
+            left = value.array[tuple(at)]
+            text = f"vector.extract {value.name}{at} : "
+            if left.shape:
+                self.keep(f"{text}{vector_text(left.shape, value.element)} from {value.type}", value.element, left)
+            else:
+                self.splat(f"{text}{value.element} from {value.type}", value.element, left)
+            return
+        sizes = [self.r.choice([n, max(n // 2, 1)]) for n in value.shape]
+        at = [self.r.choice([0, n - size]) for n, size in zip(value.shape, sizes)]
+        ones = [1] * len(sizes)
+        array = value.array[tuple(slice(a, a + n) for a, n in zip(at, sizes))]
+        kind = vector_text(sizes, value.element)
+        pair = f"{{offsets = {at}, sizes = {sizes}, strides = {ones}}}"
+        made = self.keep(
+            f"vector.extract_strided_slice {value.name} {pair} : {value.type} to {kind}", value.element, array
+        )
+        if self.r.random() < 0.3:
+            there = [self.r.choice([0, n - size]) for n, size in zip(value.shape, sizes)]
+            array = value.array.copy()
+            array[tuple(slice(a, a + n) for a, n in zip(there, sizes))] = made.array
+            pair = f"{{offsets = {there}, strides = {ones}}}"
+            text = f"vector.insert_strided_slice {made.name}, {value.name} {pair} : {kind} into {value.type}"
+            self.keep(text, value.element, array)
+
+    def splat(self, text: str, element: str, number: Any) -> None:
+        """An op that gives a number, which becomes a vector."""
+        name, shape = self.emit(text), self.shape(2)
+        wide = vector_text(shape, element)
+        self.keep(f"vector.broadcast {name} : {element} to {wide}", element, np.full(shape, number))
+
+    def choice(self) -> None:
+        """The larger of two vectors by a comparison and a selection."""
+        a = self.pick()
+        b = a and self.pick(lambda v: v.shape == a.shape and v.element == a.element)
+        if a is None or b is None:
+            return
+        op = "arith.cmpf olt" if is_float(a.element) else "arith.cmpi slt"
+        less = self.emit(f"{op}, {a.name}, {b.name} : {a.type}")
+        kinds = f"{typed(a.shape, 'i1')}, {a.type}"
+        array = np.where(a.array < b.array, b.array, a.array)
+        self.keep(f"arith.select {less}, {b.name}, {a.name} : {kinds}", a.element, array)
+
+    def widened(self) -> None:
+        """A vector with elements of another type."""
+        value = self.pick()
+        if value is None:
+            return
+        wide = {"i8": "i32", "i16": "i32", "f16": "f32", "bf16": "f32", "i32": "f32", "f32": "i32"}[value.element]
+        op = {"i8": "extsi", "i16": "extsi", "i32": "sitofp", "f32": "fptosi"}.get(value.element, "extf")
+        array = value.array.astype(float if is_float(wide) else np.int64)
+        if wrapped(array, wide) is not None and np.abs(array).max() < 1 << 24:
+            to = typed(value.shape, wide)
+            self.keep(f"arith.{op} {value.name} : {value.type} to {to}", wide, array)
+
+    def update(self) -> None:
+        """Atomic updates of an element each, and the elements before."""
+        value = self.pick(lambda v: v.element in ("i32", "f32") and v.array.size <= 1024)
+        if value is None:
+            return
+        name, kind, array = self.argument((value.array.size,), value.element)
+        (line, at), (mask, held) = self.places(value.shape), self.mask(value.shape)
+        before = numbers(array)[at]
+        after = wrapped(before + value.array, value.element)
+        if after is None:
+            return
+        array[at[held]] = after[held]
+        i, i1 = (vector_text(value.shape, e) for e in ("index", "i1"))
+        op = f"xegpu.atomic_rmw add{'f' if is_float(value.element) else 'i'} {name}[{line}], {mask}, {value.name}"
+        found = self.emit(f"{op} : {kind}, {i}, {i1}, {value.type} -> {value.type}")
+        text = f"arith.select {mask}, {found}, {value.name} : {i1}, {value.type}"
+        self.keep(text, value.element, np.where(held, before, value.array))
 
     def constant(self) -> None:
         """A vector of one number, or of several."""
@@ -448,7 +532,7 @@ class Kernel:
         self.do(f"  %y = arith.add{suffix} %x, {added.name} : {value.type}")
         self.do(f"  scf.yield %y : {value.type}")
         self.do("}")
-        self.values.append(Value(result, value.element, array))
+        self.values.append(Value(result, value.element, array, value.of_lanes))
 
     def product(self) -> None:
         """A product of two matrices, plus one."""
@@ -482,7 +566,8 @@ class Kernel:
             self.r.choice(loads)()
             return
         others = [self.arithmetic, self.cast, self.broadcast, self.transpose, self.reduction, self.convert, self.loop]
-        self.r.choice([*loads, *others, *others, *others, self.matrix, self.product])()
+        others += [self.part, self.choice, self.widened]
+        self.r.choice([*loads, *others, *others, *others, self.matrix, self.product, self.update])()
 
     def program(self) -> Program:
         """The program: its ops, and stores of the last value and some others."""
@@ -503,6 +588,272 @@ class Kernel:
         return Program(text, words, block=(block,), upstream=self.level, expected=tuple(self.expected))
 
 
+class Lanes(Kernel):
+    """A kernel of lanes under construction: a subgroup has as many."""
+
+    def __init__(self, r: Random) -> None:
+        super().__init__(r, "lane")
+        self.lane = self.emit(r.choice(["gpu.lane_id", "gpu.thread_id x"]))
+
+    def properties(self, shape: Shape, likely: float = 0.5) -> str:
+        """Lanes have no layouts."""
+        return ""
+
+    def block(self, element: str) -> tuple[Shape, str]:
+        """The shape of a block, and how it is loaded: each lane has columns of what is loaded."""
+        way = self.r.choice(["plain", "packed", "transposed"])
+        rows = self.r.choice([2, 4, 8, 16, 32])
+        if way == "transposed" and bit_width(element) == 32:
+            return (LANES, self.r.choice([1, 2, 4, 8])), way
+        if way == "packed" and bit_width(element) < 32:
+            return (max(rows, 32 // bit_width(element)), LANES), way
+        # Of 16 columns of bytes LLVM 22.1.8 gives a lane others than LLVM's main branch (docs/upstream.md).
+        return (rows, LANES * (2 if bit_width(element) == 8 else 1)), "plain"
+
+    def fragments(self, array: Array, way: str) -> Array:
+        """The elements that each lane has of a block."""
+        if way == "transposed":
+            return array
+        side = array.shape[1] // LANES
+        return array.reshape(-1, LANES, side).transpose(1, 0, 2).reshape(LANES, -1)
+
+    def descriptor(self, source: Source, shape: Shape, element: str) -> tuple[str, str]:
+        kind = f"!xegpu.tensor_desc<{by(shape)}x{element}>"
+        return self.emit(f"xegpu.create_nd_tdesc {source.name}{source.given} : {source.type} -> {kind}"), kind
+
+    def load(self) -> None:
+        """The fragments of a block, which may reach over the edges of its memory."""
+        element = self.r.choice(ELEMENTS)
+        shape, way = self.block(element)
+        extent = (shape[0] * self.r.choice([1, 2]), shape[1] * self.r.choice([4, 8]))
+        extent = (extent[0], max(extent[1], 64))
+        offsets = [self.r.choice([0, e - n, e - n // 2]) for n, e in zip(shape, extent)]
+        offsets[1] -= offsets[1] % (4 * 8 // bit_width(element) or 1)
+        source = self.source(extent, element)
+        desc, kind = self.descriptor(source, shape, element)
+        padded = np.pad(numbers(source.array), [(0, n) for n in shape])
+        held = self.fragments(padded[tuple(slice(o, o + n) for o, n in zip(offsets, shape))], way)
+        more = {"plain": "", "packed": " <{packed}>", "transposed": " <{transpose = array<i64: 1, 0>}>"}[way]
+        to = vector_text(held.shape[1:], element)
+        self.keep(f"xegpu.load_nd {desc}{self.at(source, offsets)}{more} : {kind} -> {to}", element, held)
+
+    def numbered(self, count: int) -> tuple[str, Array]:
+        """An offset of each lane, so far from the others' that it is that of `count` elements."""
+        backwards = self.r.random() < 0.4
+        line, at = self.lane, np.arange(LANES)
+        if backwards:
+            line, at = self.emit(f"arith.subi {self.emit('arith.constant 15 : index')}, {line} : index"), at[::-1]
+        if count > 1:
+            line = self.emit(f"arith.muli {line}, {self.emit(f'arith.constant {count} : index')} : index")
+        return line, at * count
+
+    def lanes_mask(self) -> tuple[str, Array]:
+        """A mask of each lane."""
+        if self.r.random() < 0.5:
+            return self.emit("arith.constant true"), np.ones(LANES, bool)
+        limit = self.r.randrange(LANES + 1)
+        bound = self.emit(f"arith.constant {limit} : index")
+        return self.emit(f"arith.cmpi ult, {self.lane}, {bound} : index"), np.arange(LANES) < limit
+
+    def line(self, count: int, element: str, fill: str) -> tuple[str, str, Array]:
+        """Memory that lanes access by one offset: one dimension, a view, or an address."""
+        way = self.r.choice(["whole", "view", "rows", "address"])
+        if way == "view":
+            name, kind, array = self.argument((count + 8,), element, fill)
+            to = f"memref<{count}x{element}, strided<[1], offset: 8>>"
+            return self.emit(f"memref.subview {name}[8] [{count}] [1] : {kind} to {to}"), to, array[8:]
+        if way == "rows":
+            name, kind, array = self.argument((3, count), element, fill)
+            to = f"memref<2x{count}x{element}, strided<[{count}, 1], offset: {count}>>"
+            return self.emit(f"memref.subview {name}[1, 0] [2, {count}] [1, 1] : {kind} to {to}"), to, array[1]
+        name, kind, array = self.argument((count,), element, fill)
+        if way == "address":
+            place = self.emit(f"memref.extract_aligned_pointer_as_index {name} : {kind} -> index")
+            return self.emit(f"arith.index_cast {place} : index to i64"), "i64", array
+        return name, kind, array
+
+    def gather(self) -> None:
+        """Elements at an offset of each lane; zeros in lanes that are masked off."""
+        element, count = self.r.choice(ELEMENTS), self.r.choice([1, 1, 2, 4, 8])
+        name, kind, array = self.line(LANES * count, element, "small")
+        (at, first), (mask, held) = self.numbered(count), self.lanes_mask()
+        shape = (count,) if count > 1 else ()
+        found = numbers(array)[first[:, None] + np.arange(count)].reshape(LANES, *shape)
+        found = np.where(held.reshape(LANES, *[1] * len(shape)), found, 0)
+        chunk = f" <{{chunk_size = {count} : i64}}>" if count > 1 else ""
+        text = f"xegpu.load {name}[{at}], {mask}{chunk} : {kind}, index, i1 -> {typed(shape, element)}"
+        if held.all():
+            self.keep(text, element, found)
+            return
+        loaded, to = self.emit(text), typed(shape, element)
+        zero = f"0{'.0' if is_float(element) else ''}"
+        none = self.emit(f"arith.constant {f'dense<{zero}>' if shape else zero} : {to}")
+        self.keep(f"arith.select {mask}, {loaded}, {none} : {to}", element, found)
+
+    def store(self, value: Value) -> None:
+        """Store the fragments of a block, or elements at an offset of each lane."""
+        count = math.prod(value.shape)
+        side = 2 if bit_width(value.element) == 8 else 1
+        if (
+            len(value.shape) == 1
+            and count in (2, 4, 8, 16)
+            and self.r.random() < 0.6
+            and count % side == 0
+            and count // side <= 8
+        ):
+            shape = (count // side, LANES * side)
+            extent = (shape[0] * self.r.choice([1, 2]), 128)
+            row, column = self.r.choice([0, extent[0] - shape[0]]), self.r.choice([0, 32, 128 - shape[1]])
+            source = self.source(extent, value.element, "zeros")
+            desc, kind = self.descriptor(source, shape, value.element)
+            block = value.array.reshape(LANES, -1, side).transpose(1, 0, 2).reshape(shape)
+            source.array[row : row + shape[0], column : column + shape[1]] = block
+            self.do(f"xegpu.store_nd {value.name}, {desc}{self.at(source, [row, column])} : {value.type}, {kind}")
+            return
+        name = value.name
+        if len(value.shape) > 1:
+            name = self.emit(f"vector.shape_cast {name} : {value.type} to {vector_text((count,), value.element)}")
+        memory, kind, array = self.line(LANES * count, value.element, "zeros")
+        (at, first), (mask, held) = self.numbered(count), self.lanes_mask()
+        array[(first[:, None] + np.arange(count))[held]] = value.array.reshape(LANES, count)[held]
+        chunk = f" <{{chunk_size = {count} : i64}}>" if count > 1 else ""
+        to = typed((count,) if value.shape else (), value.element)
+        if value.shape and count == 1:
+            name, to = self.emit(f"vector.extract {name}[0] : {value.element} from {to}"), value.element
+        self.do(f"xegpu.store {name}, {memory}[{at}], {mask}{chunk} : {to}, {kind}, index, i1")
+
+    def matrix(self) -> None:
+        """Numbers of lanes by way of a row or column of a matrix in shared local memory."""
+        value = self.pick(lambda v: v.shape == () or len(v.shape) == 1)
+        if value is None:
+            return
+        count = math.prod(value.shape)
+        size = LANES * count * bit_width(value.element) // 8
+        buffer = self.emit(f"memref.alloca() : memref<{size}xi8, 3>")
+        # A lane's vector lies side by side in memory.
+        placed = self.r.choice(["", f", #xegpu.mem_layout<stride = [1, {LANES}]>"]) if count == 1 else ""
+        kind = f"!xegpu.mem_desc<{LANES}x{count}x{value.element}{placed}>"
+        desc = self.emit(f"xegpu.create_mem_desc {buffer} : memref<{size}xi8, 3> -> {kind}")
+        self.do(f"xegpu.store_matrix {value.name}, {desc}[{self.lane}, 0] : {value.type}, {kind}, index")
+        self.do("gpu.barrier")
+        at, rows = self.numbered(1)
+        text = f"xegpu.load_matrix {desc}[{at}, 0] : {kind}, index -> {value.type}"
+        self.keep(text, value.element, value.array[rows])
+
+    def cast(self) -> None:
+        """A lane's elements in another shape."""
+        value = self.pick(lambda v: len(v.shape) > 0)
+        if value is None:
+            return
+        count = math.prod(value.shape)
+        if len(value.shape) == 1 and count % 2 == 0:
+            shape: Shape = self.r.choice([(count // 2, 2), (2, count // 2), (count, 1)])
+        else:
+            shape = (count,)
+        text = f"vector.shape_cast {value.name} : {value.type} to {vector_text(shape, value.element)}"
+        self.keep(text, value.element, value.array.reshape(LANES, *shape))
+
+    def transpose(self) -> None:
+        """A lane's elements in another order."""
+        value = self.pick(lambda v: len(v.shape) == 2)
+        if value is not None:
+            array = value.array.transpose(0, 2, 1)
+            to = vector_text(array.shape[1:], value.element)
+            self.keep(f"vector.transpose {value.name}, [1, 0] : {value.type} to {to}", value.element, array)
+
+    def broadcast(self) -> None:
+        """A lane's number, repeated."""
+        value = self.pick(lambda v: v.shape == ())
+        if value is not None:
+            count = self.r.choice([2, 4, 8])
+            array = np.repeat(value.array[:, None], count, 1)
+            to = vector_text((count,), value.element)
+            self.keep(f"vector.broadcast {value.name} : {value.type} to {to}", value.element, array)
+
+    def part(self) -> None:
+        """One of a lane's elements, or half of them."""
+        value = self.pick(lambda v: len(v.shape) == 1)
+        if value is None:
+            return
+        count = value.shape[0]
+        at = self.r.randrange(count)
+        if self.r.random() < 0.5 or count == 1:
+            text = f"vector.extract {value.name}[{at}] : {value.element} from {value.type}"
+            self.keep(text, value.element, value.array[:, at])
+            return
+        size = count // 2
+        at = self.r.choice([0, count - size])
+        pair = f"{{offsets = [{at}], sizes = [{size}], strides = [1]}}"
+        text = (
+            f"vector.extract_strided_slice {value.name} {pair} : {value.type} to {vector_text((size,), value.element)}"
+        )
+        self.keep(text, value.element, value.array[:, at : at + size])
+
+    def reduction(self) -> None:
+        """The sum of a lane's elements."""
+        value = self.pick(lambda v: len(v.shape) == 1)
+        if value is None:
+            return
+        array = wrapped(value.array.sum(1) + 0, value.element)
+        if array is None or wrapped(np.abs(value.array).sum(1), value.element) is None or not array.all():
+            return
+        self.keep(f"vector.reduction <add>, {value.name} : {value.type} into {value.element}", value.element, array)
+
+    def constant(self) -> None:
+        """Numbers that lanes compute of their own number."""
+        number = self.emit(f"arith.index_cast {self.lane} : index to i32")
+        self.keep(f"arith.muli {number}, {number} : i32", "i32", np.arange(LANES) ** 2)
+
+    def update(self) -> None:
+        """An atomic update of an element of each lane."""
+        value = self.pick(lambda v: v.shape == () and v.element in ("i32", "f32"))
+        if value is None:
+            return
+        name, kind, array = self.line(LANES, value.element, "small")
+        (at, first), (mask, held) = self.numbered(1), self.lanes_mask()
+        after = wrapped(numbers(array)[first] + value.array, value.element)
+        if after is None or kind == "i64":
+            return
+        array[first[held]] = after[held]
+        op = f"xegpu.atomic_rmw add{'f' if is_float(value.element) else 'i'} {name}[{at}], {mask}, {value.name}"
+        self.emit(f"{op} : {kind}, index, i1, {value.type} -> {value.type}")
+
+    def convert(self) -> None:
+        """Nothing: lanes have no layouts."""
+
+    def product(self) -> None:
+        """The product of fragments."""
+        element, out = self.r.choice([("f16", "f32"), ("bf16", "f32"), ("i8", "i32")])
+        depth, rows = 256 // bit_width(element), self.r.choice([1, 2, 4, 8])
+        arrays, names = [], []
+        for shape, way in (((rows, depth), "plain"), ((depth, LANES), "packed")):
+            name, kind, array = self.argument((shape[0], 64), element)
+            source = Source(name, kind, "", array)
+            desc, kind = self.descriptor(source, shape, element)
+            held = self.fragments(numbers(array)[:, : shape[1]], way)
+            to = vector_text(held.shape[1:], element)
+            how = " <{packed}>" if way == "packed" else ""
+            names.append((self.emit(f"xegpu.load_nd {desc}[0, 0]{how} : {kind} -> {to}"), to))
+            arrays.append(numbers(array)[:, : shape[1]])
+        to = vector_text((rows,), out)
+        acc = self.pick(
+            lambda v: (
+                v.shape == (rows,)
+                and v.element == out
+                and np.abs(v.array).min() > 0
+                and np.abs(v.array).max() < 1 << 20
+            )
+        )
+        array = self.fragments(arrays[0] @ arrays[1], "plain") + (acc.array if acc else 0)
+        (a, a_type), (b, b_type) = names
+        types = f"{a_type}, {b_type}{', ' + to if acc else ''} -> {to}"
+        self.keep(f"xegpu.dpas {a}, {b}{', ' + acc.name if acc else ''} : {types}", out, array)
+
+    def finished(self, block: int) -> Program:
+        return super().finished(LANES)
+
+
 def program(r: Random) -> Program:
     """A random program."""
-    return Kernel(r, r.choice(["workgroup", "subgroup"])).program()
+    level = r.choice(["workgroup", "subgroup", "lane"])
+    return (Lanes(r) if level == "lane" else Kernel(r, level)).program()

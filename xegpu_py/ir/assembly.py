@@ -468,6 +468,9 @@ def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable
         cursor.pos = start
         try:
             parsed = fmt.read(op, Reading(cursor, scope, operand()))
+            if cursor.at("->"):
+                # A form without the results' types fits the beginning of one with them.
+                raise cursor.expected(f"the end of {op.OPERATION_NAME}")
         except SyntaxFault as fault:
             if worst is None or fault.offset > worst.offset:
                 worst = fault

@@ -451,7 +451,8 @@ class ConvertLayoutOp(Operation, dialect=UpstreamXeGPU, name="convert_layout"):
 
     effects = frozenset()
     same_type = ("result", "source")
-    assembly_format = "$source prop-dict attr-dict `:` type($source) (`->` type($result)^)?"
+    assembly_format = "$source prop-dict attr-dict `:` type($source)"
+    also_reads = ("$source prop-dict attr-dict `:` type($source) `->` type($result)",)
 
 
 class CreateMemDescOp(Operation, dialect=UpstreamXeGPU, name="create_mem_desc"):

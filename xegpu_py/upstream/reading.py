@@ -24,7 +24,8 @@ Level = Literal["subgroup", "lane", "workgroup"]
 
 _MARKS = re.compile(
     r"#xegpu\.(?:layout|slice|block_tdesc_attr|scatter_tdesc_attr|mem_layout|range)\b|!xegpu\.mem_desc\b"
-    r"|\bxegpu\.(?:load_nd|prefetch_nd|load)\s+%[\w#]+\s*\[|\bxegpu\.\w+ [^\n:]*<\{|\bVectorComputeFunctionINTEL\b"
+    r"|\bxegpu\.(?:(?:load_nd|prefetch_nd|load|atomic_rmw\s+\w+)|(?:store_nd|store)\s+%[\w#]+\s*,)\s+%[\w#]+\s*\["
+    r"|\bxegpu\.\w+ [^\n:]*<\{|\bVectorComputeFunctionINTEL\b"
     r'|"xegpu\.\w+"\([^\n:]*<\{'
 )
 

@@ -8,7 +8,10 @@ import pytest
 
 import xegpu_py
 from xegpu_py.ir import reader
-from xegpu_py.upstream import import_upstream, looks_upstream
+from xegpu_py.ir.context import Context
+from xegpu_py.ir.source import Source
+from xegpu_py.upstream import import_upstream, looks_upstream, via
+from xegpu_py.upstream.reading import read_upstream
 
 
 def run(text, *arrays, level=None, **launch):
@@ -336,3 +339,30 @@ def test_lanes_access_views_of_two_dimensions_from_their_first_element_on(kind):
     expected = np.zeros_like(o)
     expected[4, 8:24] = 2 * a[4, 8:24]
     np.testing.assert_array_equal(o, expected)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "xegpu.store %v, %a[%x], %true : f32, memref<16xf32>, index, i1",
+        "%o = xegpu.atomic_rmw addf %a[%x], %true, %v : memref<16xf32>, index, i1, f32 -> f32",
+        "xegpu.store_nd %w, %d[0, 0] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>",
+    ],
+)
+def test_a_text_whose_only_access_is_a_write_is_recognized(op):
+    assert looks_upstream(kernel("%a: memref<16xf32>", f"    {op}"))
+
+
+def test_conversions_of_layouts_are_printed_as_mlir_opt_reads_them():
+    """The main branch's result type is read, and not printed."""
+    layout = "#xegpu.layout<lane_layout = [1, 16], lane_data = [1, 1]>"
+    kind, desc = "vector<8x16xf32>", "!xegpu.tensor_desc<8x16xf32>"
+    converted = f"xegpu.convert_layout %v <{{input_layout = {layout}, target_layout = {layout}}}> : {kind}"
+    for more in ("", f" -> {kind}"):
+        body = f"""
+    %d = xegpu.create_nd_tdesc %a : memref<8x16xf32> -> {desc}
+    %v = xegpu.load_nd %d[0, 0] : {desc} -> {kind}
+    %w = {converted}{more}
+    xegpu.store_nd %w, %d[0, 0] : {kind}, {desc}"""
+        source = Source(kernel("%a: memref<8x16xf32>", body), "<string>")
+        assert via._printed(read_upstream(source, Context(())).outline).count(f"> : {kind}\n") == 1
