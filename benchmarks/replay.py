@@ -311,11 +311,10 @@ def _called(main: Callable[[], object], words: list[str], given: str) -> tuple[s
     return streams[1].buffer.getvalue().decode(), streams[2].buffer.getvalue().decode()
 
 
-LEVELS = ("xetile", "xegpu_vc", "xegpu_simt", "nested", "visa", "host")
-
-
 def tasks(programs: int) -> Iterator[tuple[Any, ...]]:
     """Functions above with their arguments, those that take long first."""
+    from generators.strategies import LEVELS
+
     yield (suite,)
     # Pages of dialects show signatures.
     for path in sorted({*ROOT.glob("docs/**/*.md"), ROOT / "README.md"} - {*ROOT.glob("docs/dialects/*")}):
