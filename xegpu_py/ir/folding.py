@@ -1,9 +1,23 @@
-"""Functions that upstream folds with the host's C library, whose bits are not those of docs/numerics.md.
+"""What upstream's passes would fold to other bits than those of docs/numerics.md, and how it is kept from them.
+
+`prepare` changes the IR before a pass of upstream's runs, and `show` brings back what it has hidden. A hidden op is a
+`builtin.unrealized_conversion_cast` with the op's name and attributes. The cast has no side effects either, and so is
+still moved, shared and removed. `test_folding.py` compares constants with numbers known at run time for all ops.
 
 MLIR's folders compute `math.exp` and similar functions of constants by the host's `expf`: a result depends on the
-machine that compiles, and differs from what an engine computes. While a pass of upstream's runs, ops whose operands may
-become constants are therefore hidden: each is a `builtin.unrealized_conversion_cast` with the op's name and attributes.
-The cast has no side effects either, and so is still moved, shared and removed.
+machine that compiles, and differs from what an engine computes. Such functions are hidden if their operands may become
+constants.
+
+Folders keep sign and payload of a constant NaN, and give NaN for `arith.maxnumf` of a number and a signaling NaN. Where
+a constant may be another NaN than the canonical one, all arithmetic of floats on constants is hidden.
+
+A shift of a constant by the width or more becomes zero, or minus one. The lowest bits of the distance, which alone
+count by our rules, are therefore written as such.
+
+`math.ipowi` of i1 constants ends the process (`IPowIOp::fold` of MathOps.cpp).
+
+A loop `scf.for` with constant bounds whose difference is not a number of their type is taken for one without
+iterations, and removed (`constantTripCount` of StaticValueUtils.cpp). The lower bound is hidden.
 
 Comparisons by the predicates `true` and `false` are replaced by constants: where a converted integer is compared with a
 constant, MLIR 22's canonicalization has no case for them and ends the process (`CmpFIntToFPConst` of ArithOps.cpp).
@@ -23,32 +37,56 @@ MLIR does not always find out which dimensions a `memref.subview` drops, and the
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterable
+
 from mlir import ir
 from mlir.dialects import arith
 
-from xegpu_py.ir.numbers import NEAREST, ROUNDING, rounding_mode
+from xegpu_py.ir.builtin import is_float
+from xegpu_py.ir.numbers import NEAREST, ROUNDING, number_attribute, rounding_mode
+from xegpu_py.ir.slices import cut_misread_slices, is_slice
 
 _EXACT = frozenset(
     f"math.{name}"
-    for name in ("absf", "absi", "ceil", "copysign", "ctlz", "ctpop", "cttz", "floor", "fma", "ipowi", "isfinite",
-                 "isinf", "isnan", "isnormal", "round", "roundeven", "sqrt", "trunc")
+    for name in ("absf", "absi", "ceil", "clampf", "copysign", "ctlz", "ctpop", "cttz", "floor", "fma", "ipowi",
+                 "isfinite", "isinf", "isnan", "isnormal", "round", "roundeven", "sqrt", "trunc")
 )  # fmt: skip
 """Functions whose results are exact or rounded once, by folders too."""
+_KEEPS_NAN = (
+    "arith.addf", "arith.divf", "arith.extf", "arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf",
+    "arith.mulf", "arith.remf", "arith.scaling_extf", "arith.scaling_truncf", "arith.sitofp", "arith.subf",
+    "arith.truncf", "math.ceil", "math.clampf", "math.floor", "math.fma", "math.round", "math.roundeven", "math.sqrt",
+    "math.trunc",
+)  # fmt: skip
+"""Ops that give the canonical NaN, but may fold to another one."""
+_CHANGES_NAN = ("arith.negf", "arith.bitcast", "math.copysign", "vector.bitcast")
+"""Ops that may make another NaN of the canonical one, or of an integer."""
+_SHIFTS = ("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")
+_CASTS = ("arith.index_cast", "arith.index_castui")
+_VIEW, _LOOP, _CONSTANT, _TRUNCATION = "memref.subview", "scf.for", "arith.constant", "arith.truncf"
+_FROM_INTEGERS = ("arith.sitofp", "arith.uitofp")
+_WATCHED = frozenset(
+    (*_KEEPS_NAN, *_CHANGES_NAN, *_SHIFTS, *_CASTS, *_FROM_INTEGERS, "arith.cmpf", _VIEW, _LOOP, _CONSTANT)
+)
 _NAME = "xegpu_py.hidden"
 _CAST = "builtin.unrealized_conversion_cast"
-_ONE_OPERAND = ("vector.broadcast", "vector.splat", "vector.shape_cast", "vector.transpose", "vector.extract")
-
-
-def is_inexact(name: str) -> bool:
-    """Whether upstream's folder of an op may give other bits than the op's definition."""
-    return name.startswith("math.") and name not in _EXACT
+_ONE_OPERAND = ("vector.broadcast", "vector.splat", "vector.shape_cast", "vector.transpose", "vector.extract",
+                "arith.extsi", "arith.extui", "arith.trunci", "arith.bitcast", "vector.bitcast", *_CASTS)  # fmt: skip
+_NEVER_FOLD = ("cse", "symbol-dce", "strip-debuginfo")
+"""Upstream's passes that are known to fold no ops."""
+_LOWERS = re.compile(r"\b(?:arith|index|math)\b|^convert-")
+"""Upstream's passes that lower arithmetic, which must not be hidden from them."""
+_CANONICALIZES = re.compile(r"canonicalize|^inline$|pipeline")
+"""Upstream's passes that may run the canonicalization patterns of ops. Others may not know rounding modes."""
 
 
 _ALWAYS = {0: False, 15: True}
 """The predicates of `arith.cmpf` that do not depend on the operands, and what they give."""
 
 
-def decide(comparisons: list[ir.Operation]) -> None:
+def _decide(comparisons: list[ir.Operation]) -> None:
     """Replace ops `arith.cmpf` whose predicate is `true` or `false` by constants."""
     for op in comparisons:
         always = _ALWAYS.get(ir.IntegerAttr(op.attributes["predicate"]).value)
@@ -62,19 +100,11 @@ def decide(comparisons: list[ir.Operation]) -> None:
         op.erase()
 
 
-_CASTS = ("arith.index_cast", "arith.index_castui")
-
-
-def is_index_cast(name: str) -> bool:
-    """Whether an op casts between indices and integers."""
-    return name in _CASTS
-
-
-def keep_truncations(casts: list[ir.Operation]) -> None:
+def _keep_truncations(casts: list[ir.Operation]) -> None:
     """Write casts of indices to integers of less than 64 bits so that casts back do not cancel them.
 
     Args:
-        casts: the ops for which `is_index_cast` holds.
+        casts: ops that cast between indices and integers.
     """
     back: dict[ir.Type, set[str]] = {}
     narrowing = []
@@ -137,30 +167,35 @@ class _Constants:
 
     def _of(self, value: ir.Value) -> bool | list[ir.Value]:
         """Whether folding may replace a value; or a list of values, all of which must be replaceable for this."""
-        element = value.type.element_type if isinstance(value.type, ir.VectorType) else value.type
-        if isinstance(element, (ir.IntegerType, ir.IndexType)):
-            # Of integers, x - x and the like are constants, and so are those whose range is one number.
-            return True
         owner = value.owner
         if isinstance(owner, ir.Block):
             # Arguments of loops may become constants; those of functions do not.
             return owner.owner.operation.name not in ("gpu.func", "func.func")
         name = owner.name
+        if name in _ONE_OPERAND:
+            return [owner.operands[0]]
+        if name.startswith(("xegpu.load", "xegpu.dpas", "xetile.load", "xetile.tile_mma", "memref.load",
+                            "vector.load", "vector.transfer_read")):  # fmt: skip
+            return False
+        if isinstance(_element(value), (ir.IntegerType, ir.IndexType)):
+            # Of integers, x - x and the like are constants, and so are those whose range is one number.
+            return True
         if name == _CAST and _NAME in owner.attributes:
             return False
         if name.startswith(("arith.", "math.")) and name not in ("arith.select", "arith.constant"):
             return list(owner.operands)
-        if name in _ONE_OPERAND:
-            return [owner.operands[0]]
-        return not name.startswith(("xegpu.load", "xegpu.dpas", "xetile.load", "xetile.tile_mma", "memref.load",
-                                    "vector.load", "vector.transfer_read", "gpu."))  # fmt: skip
+        return not name.startswith("gpu.")
+
+    def all_may_be(self, op: ir.Operation) -> bool:
+        """Whether folding may replace all operands of an op by constants."""
+        return all(self.may_be(v) for v in op.operands)
 
 
 def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
     return {name: op.attributes[name] for name in op.attributes}
 
 
-def drops_dimensions(op: ir.Operation) -> bool:
+def _drops_dimensions(op: ir.Operation) -> bool:
     """Whether an op `memref.subview` drops dimensions of which upstream may not find out which ones they are."""
     if ir.MemRefType(op.operands[0].type).rank == ir.MemRefType(op.results[0].type).rank:
         return False
@@ -168,32 +203,137 @@ def drops_dimensions(op: ir.Operation) -> bool:
     return bool(sizes + strides)
 
 
-def hide(functions: list[ir.Operation], views: list[ir.Operation], roundings: list[ir.Operation]) -> bool:
-    """Hide views, and functions whose operands may become constants, and name rounding modes.
-
-    Args:
-        functions: ops for which `is_inexact` holds, in their order.
-        views: ops `memref.subview` for which `drops_dimensions` holds.
-        roundings: ops `arith.truncf`.
+def prepare(root: ir.Operation, name: str) -> bool:
+    """Rewrite what the pass `name` of upstream's would fold wrongly in `root`.
 
     Returns:
         Whether something was changed that `show` changes back.
     """
+    if name in _NEVER_FOLD:
+        return False
+    found: dict[str, list[ir.Operation]] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        name = op.name
+        if name in _WATCHED or name.startswith("math.") or is_slice(name):
+            found.setdefault(name, []).append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+
+    def of(names: Iterable[str]) -> list[ir.Operation]:
+        return [op for name in names for op in found.get(name, ())]
+
+    cut_misread_slices([op for name in found if is_slice(name) for op in found[name]])
+    _decide(of(["arith.cmpf"]))
+    _keep_truncations(of(_CASTS))
+    canonicalizes, constants = bool(_CANONICALIZES.search(name)), _Constants()
+    roundings = of([_TRUNCATION]) if canonicalizes and not found.keys().isdisjoint(_FROM_INTEGERS) else []
     for op in roundings:
         if ROUNDING not in op.attributes:
             op.attributes[ROUNDING] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), NEAREST)
-    constants = _Constants()
-    hidden = views + [op for op in functions if all(constants.may_be(v) for v in op.operands)]
+    hidden = [op for op in of([_VIEW]) if _drops_dimensions(op)]
+    if not _LOWERS.search(name):
+        folded = [name for name in found if name.startswith("math.") and name not in _EXACT]
+        if any(_may_be_nan(op, constants) for op in of((_CONSTANT, *_CHANGES_NAN, *_KEEPS_NAN))):
+            folded += _KEEPS_NAN
+        hidden += [op for op in of(folded) if constants.all_may_be(op)]
+        hidden += [op for op in of(["math.ipowi"]) if _width(op.results[0]) == 1]
+    bounds = [op for op in of([_LOOP]) if _has_wide_bounds(op, constants)] if canonicalizes else []
+    shifts = [op for op in of(_SHIFTS) if not _is_short_shift(op) and constants.all_may_be(op)]
+    for op in shifts:
+        _mask_distance(op)
     for op in hidden:
         _hide(op)
-    return bool(hidden or roundings)
+    for op in bounds:
+        _hide_value(op, 0)
+    return bool(hidden or roundings or bounds or shifts)
+
+
+def _element(value: ir.Value) -> ir.Type:
+    return value.type.element_type if isinstance(value.type, ir.VectorType) else value.type
+
+
+def _width(value: ir.Value) -> int:
+    element = _element(value)
+    return 64 if isinstance(element, ir.IndexType) else ir.IntegerType(element).width
+
+
+_SMALL = ("f4E", "f6E", "f8E")
+"""Formats of which some have no infinities, but NaNs with a sign, or NaNs that the bindings call infinite."""
+
+
+def _may_be_nan(op: ir.Operation, constants: _Constants) -> bool:
+    """Whether an op is a NaN other than the canonical one, or may fold to one without an operand that is one."""
+    kind = str(_element(op.results[0]))
+    if not is_float(kind):
+        return False
+    # Formats of 8 bits and less have no infinities, but NaNs with a sign, or NaNs that the bindings call infinite.
+    if op.name != _CONSTANT:
+        is_small = kind[1] in "468" or (op.name == "arith.extf" and str(_element(op.operands[0]))[1] in "468")
+        return (is_small or op.name in _CHANGES_NAN) and constants.all_may_be(op)
+    value = op.attributes["value"]
+    if isinstance(value, ir.DenseElementsAttr):
+        if not value.is_splat:
+            return True
+        value = value.get_splat_value()
+    number = ir.FloatAttr(value).value
+    return math.isnan(number) or (kind.startswith(_SMALL) and math.isinf(number))
+
+
+def _integers(value: ir.Value) -> list[int] | None:
+    """The numbers of an integer constant; None if the value is none."""
+    if isinstance(value.owner, ir.Block) or value.owner.name not in (_CONSTANT, "index.constant"):
+        return None
+    held = value.owner.attributes["value"]
+    if not isinstance(held, ir.DenseElementsAttr):
+        return [ir.IntegerAttr(held).value]
+    return [ir.IntegerAttr(held.get_splat_value()).value] if held.is_splat else [int(n) for n in held]
+
+
+def _is_short_shift(op: ir.Operation) -> bool:
+    """Whether the distance of a shift is a constant less than the width; with others, shifts of i1 are undefined."""
+    distances, width = _integers(op.operands[1]), _width(op.results[0])
+    return width == 1 or (distances is not None and all(0 <= n < width for n in distances))
+
+
+def _mask_distance(op: ir.Operation) -> None:
+    """Let the distance of a shift be its lowest bits, which are all that count."""
+    value = op.operands[1]
+    with op.location, ir.InsertionPoint(op):
+        mask = arith.constant(value.type, number_attribute(value.type, 63 if _width(value) == 64 else 31))
+        held = {_NAME: ir.UnitAttr.get()}
+        op.operands[1] = ir.Operation.create("arith.andi", [value.type], [value, mask], held).result
+
+
+def _has_wide_bounds(loop: ir.Operation, constants: _Constants) -> bool:
+    """Whether the bounds of a loop may become constants whose difference is no number of their type."""
+    if "unsignedCmp" in loop.attributes:
+        return False
+    first, last = (_integers(v) for v in list(loop.operands)[:2])
+    if first is None:
+        return constants.may_be(loop.operands[0]) and constants.may_be(loop.operands[1])
+    if first[0] >= 0:
+        return False
+    if last is None:
+        return constants.may_be(loop.operands[1])
+    return last[0] - first[0] >= 1 << _width(loop.operands[0]) - 1
+
+
+def _hide_value(op: ir.Operation, index: int) -> None:
+    """Let an operand of an op be one of which upstream knows nothing."""
+    value = op.operands[index]
+    with op.location, ir.InsertionPoint(op):
+        # A cast between equal types folds.
+        held = {_NAME: ir.UnitAttr.get()}
+        op.operands[index] = ir.Operation.create(_CAST, [value.type], [value, value], held).result
 
 
 def _hide(op: ir.Operation) -> None:
     kinds = [r.type for r in op.results]
     operands = list(op.operands)
-    # A cast between equal types folds.
-    operands += operands[:1] if [v.type for v in operands] == kinds else []
+    # A cast to the types of its operands folds, and so does one that undoes another. One of more operands does not.
+    operands += operands[:1] * (len(kinds) + 1 - len(operands))
     held = {_NAME: ir.StringAttr.get(f"{len(op.operands)} {op.name}")}
     held |= _attributes(op)
     with op.location, ir.InsertionPoint(op):
@@ -208,7 +348,7 @@ def show(root: ir.Operation) -> None:
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == _CAST and _NAME in op.attributes:
+        if op.name in (_CAST, "arith.andi") and _NAME in op.attributes:
             found.append(op)
         elif op.name == "arith.truncf" and rounding_mode(op) == NEAREST and ROUNDING in op.attributes:
             del op.attributes[ROUNDING]
@@ -217,7 +357,12 @@ def show(root: ir.Operation) -> None:
     root.walk(visit)
     for cast in found:
         held = _attributes(cast)
-        count, name = ir.StringAttr(held.pop(_NAME)).value.split()
+        what = held.pop(_NAME)
+        if isinstance(what, ir.UnitAttr):
+            cast.results[0].replace_all_uses_with(cast.operands[0])
+            cast.erase()
+            continue
+        count, name = ir.StringAttr(what).value.split()
         with cast.location, ir.InsertionPoint(cast):
             op = ir.Operation.create(name, [r.type for r in cast.results], list(cast.operands)[: int(count)], held)
         for old, new in zip(cast.results, op.results):

@@ -22,25 +22,17 @@ from msgspec import Struct, field, structs
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, emit_error, position_of
-from xegpu_py.ir.folding import decide, drops_dimensions, hide, is_index_cast, is_inexact, keep_truncations, show
+from xegpu_py.ir.folding import prepare, show
 from xegpu_py.ir.module import Module, from_mlir, problems
-from xegpu_py.ir.slices import cut_misread_slices, is_slice
 from xegpu_py.ir.source import Source
 
 ROOT = "builtin.module"
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _FOR_UPSTREAM_XEGPU = re.compile(r"xegpu|to-xevm-pipeline")
-_NEVER_FOLD = ("cse", "symbol-dce", "strip-debuginfo")
-"""Upstream's passes that are known to fold no ops."""
 _DOES_NOT_CONVERGE = "int-range-optimizations"
 """A pass that fails after its last iteration where a known number has a type without constants, such as ui32 (MLIR 22's
 `MaterializeKnownConstantValues`). What it has rewritten by then is valid."""
-_LOWERS_FUNCTIONS = re.compile(r"\bmath\b|^convert-to-")
-"""Upstream's passes that lower functions of `math`, which must not be hidden from them."""
-_CANONICALIZES = re.compile(r"canonicalize|^inline$|pipeline")
-"""Upstream's passes that may run the canonicalization patterns of `arith`. Others may not know rounding modes."""
-
 _IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func({}))")
 
 
@@ -431,45 +423,6 @@ def _children(op: ir.Operation, anchor: str) -> Iterator[ir.Operation]:
                     yield child.operation
 
 
-def _prepare_for_folding(root: ir.Operation, name: str) -> bool:
-    """Rewrite what a pass of upstream's folds wrongly. Returns whether `show` has to bring something back."""
-    hides = not _LOWERS_FUNCTIONS.search(name)
-    slices: list[ir.Operation] = []
-    functions: list[ir.Operation] = []
-    comparisons: list[ir.Operation] = []
-    casts: list[ir.Operation] = []
-    views: list[ir.Operation] = []
-    roundings: list[ir.Operation] = []
-    converts_integers = False
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal converts_integers
-        name = op.name
-        if is_slice(name):
-            slices.append(op)
-        elif name == "arith.cmpf":
-            comparisons.append(op)
-        elif is_index_cast(name):
-            casts.append(op)
-        elif name == "memref.subview" and drops_dimensions(op):
-            views.append(op)
-        elif hides and is_inexact(name):
-            functions.append(op)
-        elif name == "arith.truncf":
-            roundings.append(op)
-        elif name in ("arith.sitofp", "arith.uitofp"):
-            converts_integers = True
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit)
-    cut_misread_slices(slices)
-    decide(comparisons)
-    keep_truncations(casts)
-    if not (converts_integers and _CANONICALIZES.search(name)):
-        roundings = []
-    return hide(functions, views, roundings)
-
-
 def run_upstream(step: Step, op: ir.Operation) -> None:
     """Run a pass of upstream's on an op, and on what is in it.
 
@@ -483,7 +436,7 @@ def run_upstream(step: Step, op: ir.Operation) -> None:
         reason = " ".join(str(e).split()).replace("MLIR Textual PassPipeline Parser:1:1: error: ", "")
         raise DiagnosticError([Diagnostic("error", f"pass '{step}': {reason}", position_of(op.location))]) from None
     manager.enable_verifier(False)
-    hidden = step.name not in _NEVER_FOLD and _prepare_for_folding(op, step.name)
+    hidden = prepare(op, step.name)
     try:
         with suppress(ir.MLIRError) if step.name == _DOES_NOT_CONVERGE else nullcontext():
             manager.run(op)

@@ -1,7 +1,13 @@
-"""Functions of constants have the bits of docs/numerics.md, not those of the host's C library."""
+"""Constants have the bits of docs/numerics.md, not those of MLIR's folders and of the host's C library."""
 
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import ml_dtypes
 import numpy as np
 import pytest
+from xegpu_py.passes.xegpu_to_visa import lower
 
 import xegpu_py
 from xegpu_py import reference
@@ -160,3 +166,251 @@ def test_long_chains_of_ops():
     module = xegpu_py.parse(kernel(body, 1))
     xegpu_py.run_pipeline(module, "builtin.module(canonicalize)")
     assert str(module).count("math.exp ") == 1
+
+
+# Constants against numbers that are known at run time only, for every op on numbers and every type.
+
+FLOATS = {"f64": (11, 52), "f32": (8, 23), "f16": (5, 10), "bf16": (8, 7), "f8E5M2": (5, 2), "f8E4M3FN": (4, 3)}
+INTEGERS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}
+WIDTHS = {**INTEGERS, **{name: 1 + exponent + mantissa for name, (exponent, mantissa) in FLOATS.items()}}
+DTYPES = {
+    "f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
+    "f8E5M2": ml_dtypes.float8_e5m2, "f8E4M3FN": ml_dtypes.float8_e4m3fn, "index": np.int64,
+}  # fmt: skip
+FUNCTIONS = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1",
+    "log", "log10", "log1p", "log2", "sin", "sinh", "tan", "tanh",
+)  # fmt: skip
+"""Functions that f64 lacks."""
+DIVISIONS = ("ceildivs", "ceildivsi", "ceildivu", "ceildivui", "divs", "divsi", "divu", "divui", "floordivs",
+             "floordivsi", "rems", "remsi", "remu", "remui")  # fmt: skip
+
+
+def special(kind: str) -> list[int]:
+    """The bits of numbers at which rules change: limits, zeros, subnormal numbers, NaNs of each sign, quiet or not."""
+    width = WIDTHS[kind]
+    if kind in INTEGERS:
+        low = 1 << width - 1
+        return sorted({0, 1, 2 % (2 * low), width % (2 * low), low - 1, low, 2 * low - 1, (2 * low - 7) % (2 * low)})
+    mantissa = FLOATS[kind][1]
+    top, one = (1 << width - 1) - (1 << mantissa), (1 << FLOATS[kind][0] - 1) - 1 << mantissa
+    half = 1 << mantissa - 1
+    positive = [0, 1, one, one + 3 * half, top - 1, top, top | 1, top | half | 1]
+    return positive + [n | 1 << width - 1 for n in (0, one, top, top | half)]
+
+
+@dataclass
+class Case:
+    """An op on vectors, of all tuples of special numbers.
+
+    Attributes:
+        text: the op, with `$0` for the first operand, `<0>` for its type, and `<r0>` for the type of the first result.
+    """
+
+    text: str
+    operands: list[str]
+    results: list[str]
+
+    @property
+    def name(self) -> str:
+        return self.text.split()[0]
+
+    @property
+    def given(self) -> list[np.ndarray]:
+        """The bits of the operands; without the operands of which the result is undefined."""
+        choices = [special(kind) for kind in self.operands]
+        if len(choices) == 3 or self.name in ("arith.remf", "math.atan2", "math.powf"):
+            choices = [numbers[::3] for numbers in choices]
+        pairs = list(itertools.product(*choices))
+        width = WIDTHS[self.operands[0]]
+        what = self.name.partition(".")[2]
+        if what in DIVISIONS:
+            pairs = [(a, b) for a, b in pairs if b and not (b + 1 == 1 << width and a == 1 << width - 1)]
+        elif what == "ipowi":
+            pairs = [(a, b) for a, b in pairs if a]
+        elif what.startswith("sh") and width == 1:
+            pairs = [(a, b) for a, b in pairs if not b]
+        return [np.array(bits, f"u{max(WIDTHS[kind], 8) // 8}") for bits, kind in zip(zip(*pairs), self.operands)]
+
+
+def cases_of(kind: str) -> Iterator[Case]:
+    """The ops whose first operand has this type."""
+
+    def case(name: str, operands: int | list[str] = 2, result: str = kind, tail: str | None = None) -> Case:
+        kinds = [kind] * operands if isinstance(operands, int) else operands
+        uses = ", ".join(f"${i}" for i in range(len(kinds)))
+        return Case(f"{name} {uses} : {tail or '<0>'}", kinds, [result])
+
+    to = "<0> to <r0>"
+    others = [other for other in WIDTHS if other != kind]
+    if kind in FLOATS:
+        for name in ("addf", "divf", "maximumf", "maxnumf", "minimumf", "minnumf", "mulf", "remf", "subf"):
+            yield case(f"arith.{name}")
+        yield case("arith.negf", 1)
+        exact = ("absf", "ceil", "floor", "round", "roundeven", "rsqrt", "sqrt", "trunc")
+        yield from (case(f"math.{name}", 1) for name in exact + FUNCTIONS * (kind != "f64"))
+        yield from (case(f"math.{name}", 1, "i1") for name in ("isfinite", "isinf", "isnan", "isnormal"))
+        yield from (case(f"math.{name}") for name in ("copysign", *("atan2", "powf") * (kind != "f64")))
+        yield from (
+            case(f"arith.cmpf {name},", 2, "i1") for name in ("oeq", "ogt", "one", "ord", "true", "ueq", "ult", "uno")
+        )
+        yield from (case(name, 3) for name in ("math.fma", "vector.fma"))
+        yield Case("math.clampf $0 to [$1, $2] : <0>", [kind] * 3, [kind])
+        if kind != "f64":
+            yield case("math.fpowi", [kind, "i32"], tail="<0>, <1>")
+            yield Case("math.sincos $0 : <0>", [kind], [kind, kind])
+        for other in others:
+            if other in FLOATS and WIDTHS[other] != WIDTHS[kind]:
+                yield case("arith.extf" if WIDTHS[other] > WIDTHS[kind] else "arith.truncf", [kind], other, to)
+            elif other in INTEGERS and other not in ("i1", "index"):
+                yield from (case(f"arith.{name}", [kind], other, to) for name in ("fptosi", "fptoui"))
+        yield case("arith.bitcast", [kind], f"i{WIDTHS[kind]}", to)
+        yield case("vector.bitcast", [kind], f"i{WIDTHS[kind]}", to)
+    else:
+        for name in ("addi", "andi", "maxsi", "maxui", "minsi", "minui", "muli", "ori", "subi", "xori", "shli", "shrsi",
+                     "shrui", "ceildivsi", "ceildivui", "divsi", "divui", "floordivsi", "remsi", "remui"):  # fmt: skip
+            yield case(f"arith.{name}")
+        yield Case("arith.addui_extended $0, $1 : <0>, <r1>", [kind] * 2, [kind, "i1"])
+        yield from (
+            Case(f"arith.{n} $0, $1 : <0>", [kind] * 2, [kind] * 2) for n in ("mulsi_extended", "mului_extended")
+        )
+        yield from (case(f"arith.cmpi {name},", 2, "i1") for name in ("eq", "ne", "sge", "slt", "uge", "ult"))
+        if kind not in ("i1", "index"):
+            yield from (case(f"math.{name}", 1) for name in ("absi", "ctlz", "ctpop", "cttz"))
+            yield case("math.ipowi")
+            for other in FLOATS:
+                yield from (case(f"arith.{name}", [kind], other, to) for name in ("sitofp", "uitofp"))
+                if WIDTHS[other] == WIDTHS[kind]:
+                    yield from (case(f"{name}.bitcast", [kind], other, to) for name in ("arith", "vector"))
+        for other in others:
+            if other in INTEGERS and "index" in (kind, other):
+                yield from (case(f"arith.{name}", [kind], other, to) for name in ("index_cast", "index_castui"))
+            elif other in INTEGERS:
+                wider = WIDTHS[other] > WIDTHS[kind]
+                yield from (
+                    case(f"arith.{name}", [kind], other, to) for name in (("extsi", "extui") if wider else ("trunci",))
+                )
+    yield Case("arith.select $0, $1, $2 : <0>, <1>", ["i1", kind, kind], [kind])
+
+
+def written(bits: np.ndarray, kind: str) -> str:
+    """The elements of a constant."""
+    width = WIDTHS[kind]
+    if kind in FLOATS:
+        return ", ".join(f"0x{n:0{width // 4}X}" for n in bits.tolist())
+    numbers = [n - (1 << width) if n >> width - 1 else n for n in bits.tolist()]
+    return ", ".join(map(str, numbers)) if kind != "i1" else ", ".join("true" if n else "false" for n in numbers)
+
+
+def outcomes(cases: list[Case], *, constant: bool, engine: str) -> list[np.ndarray]:
+    """The bits of what each op makes of operands that are constants, or else arguments."""
+    parameters, lines, arrays, made = [], [], [], []
+
+    def parameter(name: str, kind: str, bits: np.ndarray) -> str:
+        held = f"memref<{len(bits)}x{'i8' if kind == 'i1' else kind}>"
+        parameters.append(f"{name}: {held}")
+        arrays.append(bits.view(DTYPES.get(kind, f"i{bits.itemsize}")))
+        return f"{name}[%c0] : {held}, {held.replace('memref', 'vector')}"
+
+    for i, case in enumerate(cases):
+        text, given = case.text, case.given
+        n = len(given[0])
+        for j, (kind, bits) in enumerate(zip(case.operands, given)):
+            name, vector = f"%x{i}_{j}", f"vector<{n}x{kind}>"
+            text = text.replace(f"${j}", name).replace(f"<{j}>", vector)
+            if constant:
+                lines.append(f"{name} = arith.constant dense<[{written(bits, kind)}]> : {vector}")
+            elif kind == "i1":
+                lines.append(f"{name}b = vector.load {parameter(f'%a{i}_{j}', kind, bits)}")
+                lines.append(f"{name} = arith.trunci {name}b : vector<{n}xi8> to {vector}")
+            else:
+                lines.append(f"{name} = vector.load {parameter(f'%a{i}_{j}', kind, bits)}")
+        results = [f"%r{i}_{j}" for j in range(len(case.results))]
+        for j, kind in enumerate(case.results):
+            text = text.replace(f"<r{j}>", f"vector<{n}x{kind}>")
+        lines.append(f"{', '.join(results)} = {text}")
+        for name, kind in zip(results, case.results):
+            made.append(np.zeros(n, f"u{max(WIDTHS[kind], 8) // 8}"))
+            if kind == "i1":
+                lines.append(f"{name}b = arith.extui {name} : vector<{n}xi1> to vector<{n}xi8>")
+            value = f"{name}b" if kind == "i1" else name
+            lines.append(f"vector.store {value}, {parameter(f'%o{name[2:]}', kind, made[-1])}")
+    body = "\n    ".join(["%c0 = arith.constant 0 : index", *lines])
+    text = f"gpu.module @m {{ gpu.func @k({', '.join(parameters)}) kernel {{\n    {body}\n    gpu.return }} }}"
+    if engine == "reference":
+        reference.run(xegpu_py.parse(text), "k", arrays)
+    else:
+        xegpu_py.compile(text, engine=engine, cache="off")(*arrays)
+    return made
+
+
+@pytest.mark.parametrize("kind", WIDTHS)
+def test_constants_and_arguments_give_the_same(kind):
+    """Each op on constants gives the bits on the engines that the reference gives of arguments, which nothing folds."""
+    cases = list(cases_of(kind))
+    wanted = outcomes(cases, constant=False, engine="reference")
+    names = [f"{case.text} of {case.operands}" for case in cases for _ in case.results]
+    found = outcomes(cases, constant=True, engine="both")
+    for name, a, b in zip(names, found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b, name)
+
+
+def test_all_ops_on_numbers_are_compared():
+    """An op that kernels accept is compared, or is none on numbers."""
+    lower.pattern.load()
+    names = {case.name for kind in WIDTHS for case in cases_of(kind)}
+    accepted = {name for name in lower.pattern if name.startswith(("arith.", "math."))}
+    assert accepted - names == {"arith.constant"}
+
+
+@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize("kind", ["i8", "i64"])
+def test_loops_of_wide_constant_bounds(kind, computed):
+    """MLIR removes a loop whose bounds differ by more than their type holds."""
+    low = 1 << WIDTHS[kind] - 1
+    bounds = [-low, 1 - low, -1, 0, 1, low - 28, low - 1]
+    pairs = list(itertools.product(bounds, bounds))
+    step = low - 28
+    lines = [f"%s = arith.constant {step} : {kind}", "%z = arith.constant 0.0 : f32", "%one = arith.constant 1.0 : f32"]
+    lines += [f"%two = arith.constant 2 : {kind}"] if computed else []
+    for i, (first, last) in enumerate(pairs):
+        begin = f"%a{i} = arith.constant {first} : {kind}"
+        if computed:
+            begin = f"%h{i} = arith.constant {first - 2} : {kind}\n    %a{i} = arith.addi %h{i}, %two : {kind}"
+            begin = begin.replace(str(first - 2), str((first - 2 + low) % (2 * low) - low), 1)
+        lines.append(f"""{begin}
+    %b{i} = arith.constant {last} : {kind}
+    %r{i} = scf.for %k{i} = %a{i} to %b{i} step %s iter_args(%x{i} = %z) -> (f32) : {kind} {{
+      %y{i} = arith.addf %x{i}, %one : f32
+      scf.yield %y{i} : f32
+    }}
+    %at{i} = arith.constant {i} : index
+    memref.store %r{i}, %out[%at{i}, %c0] : memref<{len(pairs)}x4xf32>""")
+    found = run(kernel("\n    ".join(lines), len(pairs)), len(pairs))
+    assert found[:, 0].tolist() == [len(range(first, last, step)) for first, last in pairs]
+
+
+def test_powers_of_truth_values():
+    """MLIR's folder of `math.ipowi` ends the process on constants of i1."""
+    module = xegpu_py.parse("""
+    func.func @f() -> i1 {
+      %true = arith.constant true
+      %x = math.ipowi %true, %true : i1
+      return %x : i1
+    }""")
+    xegpu_py.run_pipeline(module, "builtin.module(canonicalize,sccp,int-range-optimizations)")
+    assert "math.ipowi" in str(module)
+
+
+def test_hidden_conversions_that_undo_each_other():
+    """A cast that undoes another one would be replaced by what that one casts."""
+    module = xegpu_py.parse("""
+    func.func @f(%i: i32) -> f32 {
+      %n = arith.subi %i, %i : i32
+      %x = arith.bitcast %n : i32 to f32
+      %y = arith.truncf %x : f32 to f16
+      %z = arith.extf %y : f16 to f32
+      return %z : f32
+    }""")
+    xegpu_py.run_pipeline(module, "builtin.module(int-range-optimizations)")
+    assert "arith.extf" in str(module)
