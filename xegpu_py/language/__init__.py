@@ -86,6 +86,7 @@ from xegpu_py.language.math import exp2 as exp2
 from xegpu_py.language.math import fdiv as fdiv
 from xegpu_py.language.math import floor as floor
 from xegpu_py.language.math import fma as fma
+from xegpu_py.language.math import libdevice as libdevice
 from xegpu_py.language.math import log as log
 from xegpu_py.language.math import log2 as log2
 from xegpu_py.language.math import maximum as maximum

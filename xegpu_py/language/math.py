@@ -9,9 +9,11 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from xegpu_py.language import types
+from xegpu_py.language.functions import where
 from xegpu_py.language.held import static_extent
 from xegpu_py.language.values import Product, Value, both, value_of
 
@@ -216,3 +218,108 @@ def _several(values: tuple[Any, ...], name: str) -> Any:
     if len(values) == 1 and not isinstance(values[0], (tuple, list)):
         raise TypeError(f"{name}() compares several values or those in a list; the elements of one value have {name}()")
     return values[0] if len(values) == 1 else values
+
+
+# Functions of Triton's `libdevice` that are not functions of the language itself.
+
+
+def _binary(name: str, title: str) -> Callable[[Any, Any], Value]:
+    def apply(x: Any, y: Any) -> Value:
+        one, other = both(x, y)
+        if not one.dtype.is_float:
+            one, other = one.to(types.float32), other.to(types.float32)
+        return one._op(name, other)
+
+    apply.__doc__ = f"{title}; float32 of integers."
+    return apply
+
+
+def _counting(name: str, title: str) -> Callable[[Any], Value]:
+    def apply(value: Any) -> Value:
+        given = value_of(value)
+        if not given.dtype.is_integer:
+            raise TypeError(f"{name} needs integers, not {given.dtype}")
+        return given._op(f"math.{name}").to(types.int32)
+
+    apply.__doc__ = f"{title} of each element, int32."
+    return apply
+
+
+def _test(test: Callable[[Value], Value], title: str) -> Callable[[Any], Value]:
+    def apply(value: Any) -> Value:
+        given = value_of(value)
+        return test(given if given.dtype.is_float else given.to(types.float32))
+
+    apply.__doc__ = f"Where an element is {title}, bool."
+    return apply
+
+
+def _converted(dtype: types.DType, rounding: str) -> Callable[[Any], Value]:
+    def apply(value: Any) -> Value:
+        return value_of(value).to(dtype, rounding)
+
+    apply.__doc__ = f"The numbers in {dtype}, rounded {rounding}."
+    return apply
+
+
+def _ffs(value: Any) -> Value:
+    """The number of the lowest bit that is set, from 1 on, or 0 if none is: int32."""
+    given = value_of(value)
+    return where(given.equals(0), 0, _counting("cttz", "")(given) + 1)
+
+
+def _negative(value: Value) -> Value:
+    return value.bitcast(types.integer_of(value.dtype.bits, signed=True)) < 0
+
+
+_EXPANDED = {
+    "acos": "arc cosine",
+    "asin": "arc sine",
+    "atan": "arc tangent",
+    "acosh": "inverse hyperbolic cosine",
+    "asinh": "inverse hyperbolic sine",
+    "atanh": "inverse hyperbolic tangent",
+    "cbrt": "cube root",
+    "cosh": "hyperbolic cosine",
+    "sinh": "hyperbolic sine",
+    "erfc": "complementary error function",
+    "expm1": "exponential less 1",
+    "log10": "logarithm to base 10",
+    "log1p": "logarithm of 1 and the number",
+    "trunc": "number without its fraction",
+    "round": "nearest whole number, ties away from zero,",
+}
+_ROUNDINGS = {"rn": "nearest", "rz": "zero", "ru": "up", "rd": "down"}
+
+libdevice: Any = SimpleNamespace(
+    **{name: _unary(name, f"The {title}") for name, title in _EXPANDED.items()},
+    **{f.__name__: f for f in (ceil, cos, erf, exp, exp2, floor, fma, log, log2, rsqrt, sin, sqrt, tan, tanh, div_rn)},
+    **{f"float2int_{how}": _converted(types.int32, name) for how, name in _ROUNDINGS.items()},
+    **{f"float2uint_{how}": _converted(types.uint32, name) for how, name in _ROUNDINGS.items()},
+    abs=abs_,
+    fabs=abs_,
+    sqrt_rn=sqrt_rn,
+    rint=round_,
+    nearbyint=round_,
+    atan2=_binary("math.atan2", "The angle of the point (y, x), whose first argument is y"),
+    copysign=_binary("math.copysign", "The size of the first number with the sign of the second"),
+    fmod=_binary("arith.remf", "The remainder, with the sign of the first number"),
+    fmin=functools.partial(minimum, propagate_nan=PropagateNan.NONE),
+    fmax=functools.partial(maximum, propagate_nan=PropagateNan.NONE),
+    pow=_binary("math.powf", "The first number to the power of the second"),
+    exp10=lambda value: _binary("math.powf", "")(10.0, value),
+    isnan=_test(lambda x: x.differs(x), "NaN"),
+    isinf=_test(lambda x: abs(x).equals(float("inf")), "infinite"),
+    isfinited=_test(lambda x: abs(x) < float("inf"), "finite"),
+    finitef=_test(lambda x: abs(x) < float("inf"), "finite"),
+    signbit=_test(_negative, "negative, also -0 and NaN with a sign"),
+    popc=_counting("ctpop", "The number of bits that are set"),
+    clz=_counting("ctlz", "The number of leading bits that are not set"),
+    ffs=_ffs,
+    umulhi=umulhi,
+    float_as_int=lambda value: value_of(value).bitcast(types.int32),
+    int_as_float=lambda value: value_of(value).bitcast(types.float32),
+    int2float_rn=lambda value: value_of(value).to(types.float32),
+    saturatef=lambda value: where(libdevice.isnan(value), 0.0, clamp(value, 0.0, 1.0)),
+)
+"""The functions of Triton's `libdevice`; docs/numerics.md has their errors."""

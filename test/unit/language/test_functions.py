@@ -423,6 +423,86 @@ REFUSED = {
 }
 
 
+SMALL = np.array([[0, 1, -1, 2, 12, -8, 2**31 - 1, -(2**31)]], I32)
+# Functions of libdevice: numbers, the function in float64, and the error in units in the last place of float32.
+SIZES = np.array([[-4.5, -1.0, -0.75, -1e-3, -0.0, 0.0, 1e-6, 0.25, 0.5, 0.9, 1.0, 1.5, 2.5, 7.0, 19.5, 60.0]], F32)
+PROPER, ABOVE = np.clip(SIZES, -0.99, 0.99), np.abs(SIZES) + F32(1)
+LIBDEVICE = {
+    **{n: (PROPER, getattr(np, f"arc{n[1:]}"), 4) for n in ("acos", "asin", "atan", "atanh")},
+    **{
+        n: (SIZES, getattr(np, n), 4)
+        for n in ("cbrt", "cosh", "sinh", "expm1", "exp2", "exp", "sin", "cos", "tan", "tanh")
+    },
+    **{n: (ABOVE, getattr(np, n), 4) for n in ("log10", "log1p", "log", "log2", "sqrt")},
+    **{n: (SIZES, getattr(np, n), 0) for n in ("trunc", "rint", "floor", "ceil", "fabs", "isnan", "isinf", "signbit")},
+    "asinh": (SIZES, np.arcsinh, 4),
+    "acosh": (ABOVE, np.arccosh, 4),
+    "erfc": (SIZES, np.vectorize(math.erfc), 6),
+    "erf": (np.abs(SIZES) + F32(0.5), np.vectorize(math.erf), 4),
+    "rsqrt": (ABOVE, lambda x: 1 / np.sqrt(x), 1),
+    "exp10": (PROPER, lambda x: 10**x, 16),
+    "nearbyint": (SIZES, np.rint, 0),
+    "round": (SIZES, lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x), 0),
+    "isfinited": (SIZES, np.isfinite, 0),
+    "finitef": (SIZES, np.isfinite, 0),
+    "saturatef": (SIZES, lambda x: np.clip(x, 0, 1), 0),
+    "atan2": (SIZES, lambda x: np.arctan2(x, x[:, ::-1]), 4),
+    "copysign": (SIZES, lambda x: np.copysign(x, x[:, ::-1]), 0),
+    "fmod": (ABOVE, lambda x: np.fmod(x, x[:, ::-1]), 0),
+    "fmin": (SIZES, lambda x: np.fmin(x, x[:, ::-1]), 0),
+    "fmax": (SIZES, lambda x: np.fmax(x, x[:, ::-1]), 0),
+    "pow": (ABOVE[:, :12], lambda x: x ** x[:, ::-1], 64),
+    "popc": (SMALL, np.vectorize(lambda n: (int(n) & 0xFFFFFFFF).bit_count()), 0),
+    "clz": (SMALL, np.vectorize(lambda n: 32 - (int(n) & 0xFFFFFFFF).bit_length()), 0),
+    "ffs": (SMALL, np.vectorize(lambda n: (int(n) & -int(n)).bit_length()), 0),
+    "float2int_rd": (SIZES, np.floor, 0),
+    "float2int_rn": (SIZES, np.rint, 0),
+}
+
+
+PAIRED = ("atan2", "copysign", "fmod", "fmin", "fmax", "pow")
+
+
+@pytest.mark.parametrize("engine", ["reference", "both"])
+@pytest.mark.parametrize(
+    "given", [PROPER, SIZES, ABOVE, ABOVE[:, :12], SMALL], ids=["1", "all", "above", "few", "bits"]
+)
+def test_libdevice(given, engine):
+    names = [name for name, (x, _, _) in LIBDEVICE.items() if x.shape == given.shape and (x == given).all()]
+    assert names
+    with np.errstate(all="ignore"):
+        exact = [LIBDEVICE[name][1](given.astype(np.float64) if given.dtype == F32 else given) for name in names]
+    kinds = [
+        bool if e.dtype == bool else I32 if given.dtype == I32 or "2int" in n else F32 for n, e in zip(names, exact)
+    ]
+    wanted = [e.astype(kind) for e, kind in zip(exact, kinds)]
+
+    def functions(x):
+        apply = {name: getattr(xl.libdevice, name) for name in names}
+        return tuple(f(x, xl.flip(x)) if name in PAIRED else f(x) for name, f in apply.items())
+
+    for name, found, want in zip(names, computed(functions, [given], wanted, engine=engine), wanted):
+        bound = LIBDEVICE[name][2] * np.spacing(np.abs(want)) if want.dtype == F32 else 0
+        assert (np.abs(found.astype(np.float64) - want) <= bound).all(), f"{name}: {found} instead of {want}"
+
+
+def test_special_numbers_of_libdevice():
+    x = np.array([[np.nan, np.inf, -np.inf, -0.0, 1.0, -2.0]], F32)
+    d = xl.libdevice
+    check(
+        lambda v: (d.isnan(v), d.isinf(v), d.finitef(v), d.signbit(v), d.saturatef(v), d.float_as_int(v)),
+        [x],
+        (
+            np.isnan(x),
+            np.isinf(x),
+            np.isfinite(x),
+            np.signbit(x),
+            np.clip(np.nan_to_num(x), 0, 1) + F32(0),
+            x.view(I32),
+        ),
+    )
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name):
     function, message = REFUSED[name]
