@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 import pytest
-from xegpu_py.passes.xegpu_to_visa import lower
 
 import xegpu_py
 from xegpu_py import reference
+from xegpu_py.passes.xegpu_to_visa import lower
 
 UNARY = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "erf", "tan", "asinh", "cbrt")
 STORE = """%x{i} = {x}
