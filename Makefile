@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
 .PHONY: demo test test-bare sweep lint fuzz bench docs site clean
 
@@ -44,19 +45,22 @@ docs: $(VENV)/.installed
 site: $(VENV)/.site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-# Compiled ahead, since with PYTHONDONTWRITEBYTECODE set every start of a tool would compile all it imports.
+# An environment without pip is one that venv could not finish, for example without Debian's python3-venv: it is finished as
+# soon as it can be. No package is editable for pip before 21.3. Compiled ahead, since with PYTHONDONTWRITEBYTECODE set every start of a tool would compile all it imports.
+NEW_ENOUGH := 'import sys; sys.version_info >= (3, 10) or sys.exit("error: needs Python 3.10: make PYTHON=python3.12")'
 $(VENV)/.installed: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[test,dev]'
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || { $(PYTHON) -c $(NEW_ENOUGH) && $(PYTHON) -m venv $(VENV); }
+	$(PIP) 'pip>=21.3'
+	$(PIP) -e '.[test,dev]'
 	$(BIN)/python -m compileall -q xegpu_py dialects passes tools
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.installed
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[bench]'
+	$(PIP) -e '.[bench]'
 	touch $@
 
 $(VENV)/.site: $(VENV)/.installed
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[site]'
+	$(PIP) -e '.[site]'
 	touch $@
 
 clean:
