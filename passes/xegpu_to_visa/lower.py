@@ -94,6 +94,7 @@ class Lowering(PatternDriver):
         self.values: dict[ir.Value, Value] = {}
         self.slm_bytes = self.barriers = 0
         self._implicit: dict[str, Reg] = {}
+        self._places: dict[ir.Value, bool] = {}
         self._prints: Reg | None = None
         self._payload = FIRST_INPUT
         self._last: tuple[ir.Location, Position] | None = None
@@ -535,7 +536,7 @@ class Lowering(PatternDriver):
 
     def term_of(self, index: ir.Value | int | Numbers) -> Term:
         """An index as the product of an index and a constant, plus a constant."""
-        op = defining_op(index) if isinstance(index, ir.Value) and _only_places(index) else None
+        op = defining_op(index) if isinstance(index, ir.Value) and self._only_places(index) else None
         second = self.numbers(op.operands[1]) if op is not None and op.name in ("arith.addi", "arith.muli") else None
         if op is not None and isinstance(second, Const):
             rest, factor, constant = self.term_of(op.operands[0])
@@ -544,6 +545,21 @@ class Lowering(PatternDriver):
             return rest, factor * second.value, constant * second.value
         rest, constant = self.sum_of(index)
         return rest, 1, constant
+
+    def _only_places(self, value: ir.Value) -> bool:
+        """Whether all uses of an index, and of its sums with constants, are places of single elements and of lines."""
+        found = self._places.get(value)
+        if found is None:
+            found = self._places[value] = all(map(self._is_place, value.uses))
+        return found
+
+    def _is_place(self, use: ir.OpOperand) -> bool:
+        op = use.owner
+        if op.name == "arith.addi":
+            return constant_of(op.operands[1]) is not None and self._only_places(op.results[0])
+        if op.name == "xegpu.create_nd_tdesc":
+            return len(TensorDesc.of(op.results[0]).shape) <= 1
+        return op.name in ("memref.load", "memref.store")
 
     def sum_of(self, index: ir.Value | int | Numbers, depth: int = 4) -> tuple[Numbers, int]:
         """An index as the sum of an index and a constant, which is looked for in expressions up to a depth."""
@@ -598,21 +614,6 @@ class Lowering(PatternDriver):
     def index_list(self, values: Sequence[Any]) -> list[Numbers]:
         """Indices that are SSA values or integers."""
         return [self.index(v) if isinstance(v, int) else self.numbers(v) for v in values]
-
-
-def _only_places(value: ir.Value) -> bool:
-    """Whether all uses of an index, and of its sums with constants, are places of single elements and of lines."""
-    for use in value.uses:
-        op = use.owner
-        if op.name == "arith.addi":
-            if constant_of(op.operands[1]) is None or not _only_places(op.results[0]):
-                return False
-        elif op.name == "xegpu.create_nd_tdesc":
-            if len(TensorDesc.of(op.results[0]).shape) > 1:
-                return False
-        elif op.name not in ("memref.load", "memref.store"):
-            return False
-    return True
 
 
 _Part = Reg | Const | Mask | KnownMask

@@ -15,8 +15,9 @@ inserts that do not overlap the slice. MLIR 22 (`foldExtractStridedOpFromInsertC
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
+from math import prod
 
 from mlir import ir
 from mlir.dialects import arith, vector
@@ -48,12 +49,45 @@ def _meet(a: Box, b: Box) -> bool:
     return all(x < y + m and y < x + n for (x, n), (y, m) in zip(a, b))
 
 
+class _Boxes(Struct):
+    """Boxes in an order, and those of the first ones that meet another box.
+
+    Attributes:
+        grids: the first number of each box, by logarithms of its sizes, and the cell of a grid with cells of these sizes.
+        count: the number of boxes.
+        before: boxes that come before these, and how many of the first of them do.
+    """
+
+    grids: dict[tuple[int, ...], dict[tuple[int, ...], dict[Box, int]]] = field(default_factory=dict)
+    count: int = 0
+    before: tuple[_Boxes, int] | None = None
+
+    def add(self, box: Box) -> None:
+        """Add a box at the end."""
+        logs = tuple(size.bit_length() for _, size in box)
+        cell = tuple(at >> log for (at, _), log in zip(box, logs))
+        self.grids.setdefault(logs, {}).setdefault(cell, {}).setdefault(box, self.count)
+        self.count += 1
+
+    def meeting(self, box: Box, count: int) -> Iterator[Box]:
+        """Those of the first `count` boxes, and of the boxes before them, that meet a box."""
+        for logs, grid in self.grids.items():
+            edges = [(at - (1 << log), at + size - 1, log) for (at, size), log in zip(box, logs)]
+            ranges = [range(low >> log, (high >> log) + 1) for low, high, log in edges]
+            for cell in product(*ranges) if prod(map(len, ranges)) < len(grid) else grid:
+                found = grid.get(cell, {})
+                yield from (other for other, number in found.items() if number < count and _meet(box, other))
+        if self.before:
+            yield from self.before[0].meeting(box, self.before[1])
+
+
 class _Function(Struct):
     """The slices of a function."""
 
     extracts: list[ir.Operation] = field(default_factory=list)
     inserts: list[ir.Operation] = field(default_factory=list)
-    boxes: dict[ir.Type, dict[Box, None]] = field(default_factory=dict)
+    boxes: dict[ir.Type, _Boxes] = field(default_factory=dict)
+    chains: dict[ir.Value, tuple[_Boxes, int, ir.Value]] = field(default_factory=dict)
     decoded: dict[ir.Attribute, list[int]] = field(default_factory=dict)
 
     def note(self, op: ir.Operation) -> None:
@@ -81,6 +115,23 @@ class _Function(Struct):
         shape = ir.VectorType(op.operands[0].type).shape
         return tuple(zip(offsets, [1] * (len(offsets) - len(shape)) + shape))
 
+    def _chain(self, value: ir.Value) -> tuple[_Boxes, int, ir.Value]:
+        """The boxes of the inserts that make a value, their number, and the value that the first of them changes.
+
+        A chain is walked once, not once for each slice of it and of the values that it changes.
+        """
+        links: list[ir.Value] = []
+        while value not in self.chains and not isinstance(value.owner, ir.Block) and value.owner.name == _INSERT:
+            links.append(value)
+            value = value.owner.operands[1]
+        boxes, count, source = self.chains.get(value) or (_Boxes(), 0, value)
+        if links and count < boxes.count:
+            boxes, count = _Boxes(before=(boxes, count)), 0
+        for link in reversed(links):
+            boxes.add(self._inserted(link.owner.operation))
+            self.chains[link] = boxes, boxes.count, source
+        return boxes, boxes.count if links else count, source
+
     def cuts(self, op: ir.Operation) -> list[list[int]]:
         """Where to cut an extracted slice, in each dimension.
 
@@ -88,17 +139,14 @@ class _Function(Struct):
         as a block argument, all inserts that make vectors of its type do.
         """
         box = self.extracted(op)
-        inserts: list[Box] = []
-        source = op.operands[0]
-        while not isinstance(source.owner, ir.Block) and source.owner.name == _INSERT:
-            inserts.append(self._inserted(source.owner.operation))
-            source = source.owner.operands[1]
+        boxes, count, source = self._chain(op.operands[0])
+        starts = [[at for at, _ in insert] for insert in boxes.meeting(box, count)]
         if isinstance(source.owner, ir.Block) or not source.owner.name.startswith(_NEVER_FOLDED):
             while self.inserts:
                 insert = self.inserts.pop()
-                self.boxes.setdefault(insert.results[0].type, {})[self._inserted(insert)] = None
-            inserts += self.boxes.get(op.operands[0].type, {})
-        starts = [[at for at, _ in insert] for insert in inserts if _meet(box, insert)]
+                self.boxes.setdefault(insert.results[0].type, _Boxes()).add(self._inserted(insert))
+            if every := self.boxes.get(op.operands[0].type):
+                starts += [[at for at, _ in insert] for insert in every.meeting(box, every.count)]
         return [
             sorted({at[dim] for at in starts if first < at[dim] < first + size})
             for dim, (first, size) in enumerate(box)
