@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 Shape = tuple[int, ...]
 Box = tuple[tuple[int, int], ...]
@@ -41,9 +43,10 @@ def joined(pieces: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def starts(pieces: Sequence[int]) -> list[int]:
+@lru_cache(maxsize=1024)
+def starts(pieces: tuple[int, ...]) -> tuple[int, ...]:
     """The first positions of consecutive pieces of these sizes."""
-    return [0, *itertools.accumulate(pieces)][:-1]
+    return (0, *itertools.accumulate(pieces[:-1]))
 
 
 def grid(bounds: Bounds) -> Iterator[Box]:
@@ -56,8 +59,8 @@ def touched(bounds: Bounds, box: Box) -> list[range]:
     """Along each dimension, the segments that a box overlaps."""
     found = []
     for pieces, (first, count) in zip(bounds, box):
-        hit = [i for i, s in enumerate(starts(pieces)) if s < first + count and first < s + pieces[i]]
-        found.append(range(hit[0], hit[-1] + 1))
+        places = starts(pieces)
+        found.append(range(bisect_right(places, first) - 1, bisect_left(places, first + count)))
     return found
 
 

@@ -256,7 +256,7 @@ class Legalization(Conversion):
         return self._assembled(value, tiles, box, lines, firsts)
 
     def _assembled(
-        self, value: ir.Value, tiles: Tiles, box: Box, lines: list[range], firsts: list[list[int]]
+        self, value: ir.Value, tiles: Tiles, box: Box, lines: list[range], firsts: Sequence[Sequence[int]]
     ) -> ir.Value:
         """Insert pieces into one vector."""
         result = build.poison(build.with_shape(value.type, boxes.sizes(box)))

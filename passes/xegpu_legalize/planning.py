@@ -283,7 +283,7 @@ def _is_in_pieces(plan: Plan, op: ir.Operation) -> bool:
         return True
     splits = plan.splits.get(plan.vectors.find(source), ())
     taken = zip(splits, integers(op.attributes["offsets"]), shape_of(op.results[0]))
-    return any(first < c < first + size for positions, first, size in taken for c in positions)
+    return any(not positions.isdisjoint(range(first + 1, first + size)) for positions, first, size in taken)
 
 
 def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) -> None:

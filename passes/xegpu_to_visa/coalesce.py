@@ -32,17 +32,18 @@ def coalesce(
     tracked = {v: n for n, v in enumerate(dict.fromkeys(v for pair in pairs for v in pair))}
     if not tracked:
         return {}
-    interferes = _interference(instructions, target, tracked)
+    # The variables that are live at writes of each one and of those that share its registers, and all of these.
+    live = _live_at_writes(instructions, target, tracked)
+    members = [1 << n for n in range(len(tracked))]
     merged: UnionFind[Variable] = UnionFind()
     for to, source in pairs:
         a, b = merged.find(to), merged.find(source)
-        if a == b or {a, b} & fixed or interferes[tracked[a]] >> tracked[b] & 1:
+        n, m = tracked[a], tracked[b]
+        if a == b or {a, b} & fixed or live[n] & members[m] or live[m] & members[n]:
             continue
         merged.join((a, b))
-        n, m = tracked[a], tracked[b]
-        interferes[n] |= interferes[m]
-        for other in _bits(interferes[m]):
-            interferes[other] |= 1 << n
+        live[n] |= live[m]
+        members[n] |= members[m]
     return {v: merged.find(v) for v in tracked if merged.find(v) != v}
 
 
@@ -89,7 +90,7 @@ def _first_writes(uses: list[tuple[int, int, int]]) -> list[tuple[int, int, int]
     return found
 
 
-def _interference(instructions: Sequence[Instruction], target: Target, tracked: dict[Variable, int]) -> list[int]:
+def _live_at_writes(instructions: Sequence[Instruction], target: Target, tracked: dict[Variable, int]) -> list[int]:
     """For each tracked variable, the bit mask of the variables that are live at one of its writes."""
     uses = _first_writes([_uses(i, target, tracked) for i in instructions])
     # Copies do not affect control flow.
@@ -108,7 +109,7 @@ def _interference(instructions: Sequence[Instruction], target: Target, tracked: 
             if live != live_in[n]:
                 live_in[n] = live
                 changed = True
-    interferes = [0] * len(tracked)
+    found = [0] * len(tracked)
     for block, successors in zip(flow.blocks, flow.successors):
         live = 0
         for successor in successors:
@@ -117,18 +118,10 @@ def _interference(instructions: Sequence[Instruction], target: Target, tracked: 
             reads, writes, whole = uses[at]
             inst = instructions[at]
             others = live & ~reads if inst.name == COPY else live
-            _note(interferes, writes, others | (writes & ~whole))
+            for number in _bits(writes):
+                found[number] |= others | (writes & ~whole)
             live = (live & ~whole) | reads
-    return interferes
-
-
-def _note(interferes: list[int], writes: int, live: int) -> None:
-    for number in _bits(writes):
-        # Only new interferences: the bits of the known ones are already set.
-        others = live & ~(1 << number) & ~interferes[number]
-        interferes[number] |= others
-        for other in _bits(others):
-            interferes[other] |= 1 << number
+    return found
 
 
 def _bits(mask: int) -> Iterator[int]:

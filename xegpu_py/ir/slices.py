@@ -53,7 +53,7 @@ class _Boxes(Struct):
     """Boxes in an order, and those of the first ones that meet another box.
 
     Attributes:
-        grids: the first number of each box, by logarithms of its sizes, and the cell of a grid with cells of these sizes.
+        grids: the first number of each box, by logarithms of its sizes and by the cell of a grid of that width.
         count: the number of boxes.
         before: boxes that come before these, and how many of the first of them do.
     """

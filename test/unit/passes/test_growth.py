@@ -1,0 +1,171 @@
+"""The steps of a compilation are proportional to the program: a kernel twice as large takes twice as many.
+
+Steps are lines of Python that are executed, so that the figures do not depend on the machine.
+"""
+
+import sys
+from collections import Counter
+
+import pytest
+import xegpu_py.dialects
+import xegpu_py.passes
+
+import xegpu_py
+from xegpu_py.engines.jit.host import native_host
+from xegpu_py.engines.jit.kernel import functions_of_program
+
+FOLDERS = tuple(p for m in (xegpu_py, xegpu_py.dialects, xegpu_py.passes) for p in m.__path__)
+
+FACTOR = 2.6
+"""How many times as many steps a function may take for twice the program; n log n is less, n squared is 4."""
+
+FEWEST = 1000
+"""Functions with fewer steps are not compared."""
+
+
+def pointers(n):
+    """A subgroup adds n elements, with masks: gathers of runs and pieces of vectors."""
+    tile = f"!xetile.tile<{n}xf32, #xetile.tile_attr<scattered = true>>"
+    return f"""gpu.module @m {{
+      gpu.func @k(%A: memref<?xf32>, %B: memref<?xf32>, %bound: index) kernel {{
+        %x = gpu.block_id x
+        %size = arith.constant {n} : index
+        %first = arith.muli %x, %size : index
+        %step = vector.step : vector<{n}xindex>
+        %base = vector.broadcast %first : index to vector<{n}xindex>
+        %i = arith.addi %base, %step : vector<{n}xindex>
+        %bounds = vector.broadcast %bound : index to vector<{n}xindex>
+        %m = arith.cmpi slt, %i, %bounds : vector<{n}xindex>
+        %a = xetile.init_tile %A, %i : memref<?xf32>, vector<{n}xindex> -> {tile}
+        %b = xetile.init_tile %B, %i : memref<?xf32>, vector<{n}xindex> -> {tile}
+        %u = xetile.load %a, %m {{padding = 0.0 : f32}} : {tile}, vector<{n}xi1> -> vector<{n}xf32>
+        %v = xetile.load %b, %m {{padding = 0.0 : f32}} : {tile}, vector<{n}xi1> -> vector<{n}xf32>
+        %s = arith.addf %u, %v : vector<{n}xf32>
+        xetile.store %s, %b, %m : vector<{n}xf32>, {tile}, vector<{n}xi1>
+        gpu.return
+      }}
+    }}"""
+
+
+def product(n):
+    """A subgroup multiplies n x 64 by 64 x 32 in a loop."""
+    a, b, c = f"{n}x64xf16", "64x32xf16", f"{n}x32xf32"
+    return f"""gpu.module @m {{
+      gpu.func @k(%A: memref<{n}x512xf16>, %B: memref<512x32xf16>, %C: memref<{c}>) kernel {{
+        %c0 = arith.constant 0 : index
+        %c64 = arith.constant 64 : index
+        %c512 = arith.constant 512 : index
+        %zero = arith.constant dense<0.0> : vector<{c}>
+        %a0 = xetile.init_tile %A[0, 0] : memref<{n}x512xf16> -> !xetile.tile<{a}>
+        %b0 = xetile.init_tile %B[0, 0] : memref<512x32xf16> -> !xetile.tile<{b}>
+        %r:3 = scf.for %k = %c0 to %c512 step %c64 iter_args(%sum = %zero, %a = %a0, %b = %b0)
+            -> (vector<{c}>, !xetile.tile<{a}>, !xetile.tile<{b}>) {{
+          %x = xetile.load_tile %a : !xetile.tile<{a}> -> vector<{a}>
+          %y = xetile.load_tile %b : !xetile.tile<{b}> -> vector<{b}>
+          %s = xetile.tile_mma %x, %y, %sum : vector<{a}>, vector<{b}>, vector<{c}> -> vector<{c}>
+          %an = xetile.update_tile_offset %a, [%c0, %c64] : !xetile.tile<{a}>
+          %bn = xetile.update_tile_offset %b, [%c64, %c0] : !xetile.tile<{b}>
+          scf.yield %s, %an, %bn : vector<{c}>, !xetile.tile<{a}>, !xetile.tile<{b}>
+        }}
+        %c = xetile.init_tile %C[0, 0] : memref<{c}> -> !xetile.tile<{c}>
+        xetile.store_tile %r#0, %c : vector<{c}>, !xetile.tile<{c}>
+        gpu.return
+      }}
+    }}"""
+
+
+def transposed(n):
+    """A subgroup stores a function of n x 32 elements transposed: moves of elements, and pieces in both orders."""
+    t, u = f"{n}x32xf32", f"32x{n}xf32"
+    return f"""gpu.module @m {{
+      gpu.func @k(%A: memref<{t}>, %B: memref<{u}>) kernel {{
+        %a = xetile.init_tile %A[0, 0] : memref<{t}> -> !xetile.tile<{t}>
+        %b = xetile.init_tile %B[0, 0] : memref<{u}> -> !xetile.tile<{u}>
+        %x = xetile.load_tile %a : !xetile.tile<{t}> -> vector<{t}>
+        %e = math.exp %x : vector<{t}>
+        %z = vector.transpose %e, [1, 0] : vector<{t}> to vector<{u}>
+        xetile.store_tile %z, %b : vector<{u}>, !xetile.tile<{u}>
+        gpu.return
+      }}
+    }}"""
+
+
+def places(n):
+    """Elements at n places that are sums of one index and constants."""
+    lines = (
+        f"%c{i} = arith.constant {3 * i} : index\n%p{i} = arith.addi %first, %c{i} : index\n"
+        f"%v{i} = memref.load %A[%p{i}] : memref<?xf32>\nmemref.store %v{i}, %B[%p{i}] : memref<?xf32>"
+        for i in range(n)
+    )
+    return f"""gpu.module @m {{
+      gpu.func @k(%A: memref<?xf32>, %B: memref<?xf32>) kernel {{
+        %x = gpu.block_id x
+        %size = arith.constant 4096 : index
+        %first = arith.muli %x, %size : index
+        {chr(10).join(lines)}
+        gpu.return
+      }}
+    }}"""
+
+
+def branches(n):
+    """n branches, each after the other."""
+    lines = (
+        f"%c{i} = arith.constant {i} : index\n%t{i} = arith.cmpi slt, %bound, %c{i} : index\n"
+        f"%v{i + 1} = scf.if %t{i} -> vector<16xf32> {{\n%w{i} = arith.addf %v{i}, %u : vector<16xf32>\n"
+        f"scf.yield %w{i} : vector<16xf32>\n}} else {{\n%w{i} = arith.mulf %v{i}, %u : vector<16xf32>\n"
+        f"scf.yield %w{i} : vector<16xf32>\n}}"
+        for i in range(n)
+    )
+    return f"""gpu.module @m {{
+      gpu.func @k(%A: memref<16xf32>, %bound: index) kernel {{
+        %zero = arith.constant 0 : index
+        %u = vector.load %A[%zero] : memref<16xf32>, vector<16xf32>
+        %v0 = arith.addf %u, %u : vector<16xf32>
+        {chr(10).join(lines)}
+        vector.store %v{n}, %A[%zero] : memref<16xf32>, vector<16xf32>
+        gpu.return
+      }}
+    }}"""
+
+
+def compiled(text):
+    """Compile a kernel, and write its native code."""
+    own = xegpu_py.compile(xegpu_py.parse(text), cache="off").kernel.launcher._interpreter
+    functions_of_program(own.program, own.layout, own.model, native_host(), False, False)
+
+
+def steps(text):
+    """The steps of each function of this project in such a compilation."""
+    counts = Counter()
+
+    def enter(frame, event, arg):
+        code = frame.f_code
+        if not code.co_filename.startswith(FOLDERS):
+            return None
+
+        def line(frame, event, arg):
+            counts[code.co_filename, code.co_qualname if hasattr(code, "co_qualname") else code.co_name] += 1
+            return line
+
+        return line
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        compiled(text)
+    finally:
+        sys.settrace(before)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n"), [(pointers, 512), (product, 256), (transposed, 32), (places, 48), (branches, 24)]
+)
+def test_steps_grow_with_the_kernel(kernel, n):
+    compiled(kernel(2 * n))  # What is imported and decoded once does not count.
+    compiled(kernel(n))
+    small, large = steps(kernel(n)), steps(kernel(2 * n))
+    found = {f"{'/'.join(k[0].split('/')[-2:])} {k[1]}": v / max(small[k], 1) for k, v in large.items() if v > FEWEST}
+    assert found
+    assert not {name: ratio for name, ratio in found.items() if ratio > FACTOR}
