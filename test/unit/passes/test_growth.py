@@ -7,14 +7,12 @@ import sys
 from collections import Counter
 
 import pytest
-import xegpu_py.dialects
-import xegpu_py.passes
 
 import xegpu_py
 from xegpu_py.engines.jit.host import native_host
 from xegpu_py.engines.jit.kernel import functions_of_program
 
-FOLDERS = tuple(p for m in (xegpu_py, xegpu_py.dialects, xegpu_py.passes) for p in m.__path__)
+PACKAGE = tuple(xegpu_py.__path__)
 
 FACTOR = 2.6
 """How many times as many steps a function may take for twice the program; n log n is less, n squared is 4."""
@@ -141,7 +139,7 @@ def steps(text):
 
     def enter(frame, event, arg):
         code = frame.f_code
-        if not code.co_filename.startswith(FOLDERS):
+        if not code.co_filename.startswith(PACKAGE):
             return None
 
         def line(frame, event, arg):
