@@ -88,7 +88,8 @@ def argument_parser() -> driver.Parser:
         default=[],
         choices=CHECKS,
         help="check for memory (out-of-bounds accesses, always on), uninit (reads of registers that were never "
-        "written) or races (unordered accesses of two threads to one byte); may be given several times",
+        "written), races (unordered accesses of two threads to one byte) or bounds (2D blocks that are not within "
+        "their surface); may be given several times",
     )
     add(
         "--engine",
@@ -204,7 +205,7 @@ def run(argv: Sequence[str]) -> int:
     args = parser.parse_intermixed_args(parser.normalized(argv))
     if args.trace and args.engine not in (None, "interpreter"):
         parser.error(f"only the interpreter can trace, not --engine={args.engine}")
-    if args.engine == REFERENCE and (args.stats or {"uninit", "races"} & set(args.check)):
+    if args.engine == REFERENCE and (args.stats or {"uninit", "races", "bounds"} & set(args.check)):
         parser.error(f"--{'stats' if args.stats else 'check'} needs a lowered kernel; --engine=reference lowers none")
     source = parser.read(args.file)
     args.imported = args.via or args.import_upstream

@@ -23,9 +23,10 @@ from xegpu_py.target import target as target_of
 from xegpu_py.visa.program import Input, Program, chosen, extent
 from xegpu_py.visa.verify import verify
 
-CHECKS = ("memory", "uninit", "races")
+CHECKS = ("memory", "uninit", "races", "bounds")
 """The checks of a running kernel. `memory` finds accesses outside of allocations; both engines always check them.
 `uninit` finds reads of registers that were never written. `races` finds unordered accesses of one byte by two threads.
+`bounds` finds loads and stores of 2D blocks that are not within their surface, whose other elements read as zero.
 """
 
 
@@ -111,7 +112,7 @@ class Kernel:
         issues = verify(program, gpu)
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
-        watch, races = (name in checks for name in ("uninit", "races"))
+        watch, races, bounds = (name in checks for name in CHECKS[1:])
         named = engine or ("interpreter" if watch else default_engine())
         self.launcher = Launcher(
             program,
@@ -119,6 +120,7 @@ class Kernel:
             model,
             watch,
             races,
+            bounds,
             registers,
             engine=named,
             threads=threads,

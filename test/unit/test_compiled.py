@@ -366,3 +366,68 @@ def test_extents_that_the_kernel_says() -> None:
         kernel(out, grid=2, block=4)
     with pytest.raises(ValueError, match=re.escape("'grid' must be (2, 1, 1), as known_grid_size says")):
         kernel(out, grid=(1, 2), block=2)
+
+
+PRODUCT = """gpu.module @m {
+  gpu.func @product(%A: memref<?x?xf16>, %B: memref<?x?xf16>, %C: memref<32x64xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    %c1 = arith.constant 1 : index
+    %m = memref.dim %A, %c0 : memref<?x?xf16>
+    %k = memref.dim %A, %c1 : memref<?x?xf16>
+    %kb = memref.dim %B, %c0 : memref<?x?xf16>
+    %n = memref.dim %B, %c1 : memref<?x?xf16>
+    %zero = arith.constant dense<0.0> : vector<32x64xf32>
+    %sum = scf.for %i = %c0 to %k step %c16 iter_args(%acc = %zero) -> vector<32x64xf32> {
+      %a = xegpu.create_nd_tdesc %A[%c0, %i], [%m, %k], [%k, %c1] {mode = vc}
+        : memref<?x?xf16> -> !xegpu.tensor_desc<32x16xf16>
+      %b = xegpu.create_nd_tdesc %B[%i, %c0], [%kb, %n], [%n, %c1] {mode = vc}
+        : memref<?x?xf16> -> !xegpu.tensor_desc<16x64xf16>
+      %x = xegpu.load_nd %a {mode = vc, vnni_axis = 1} : !xegpu.tensor_desc<32x16xf16> -> vector<32x8x2xf16>
+      %y = xegpu.load_nd %b {mode = vc, vnni_axis = 0} : !xegpu.tensor_desc<16x64xf16> -> vector<8x64x2xf16>
+      %r = xegpu.dpas %x, %y, %acc {mode = vc}
+        : vector<32x8x2xf16>, vector<8x64x2xf16>, vector<32x64xf32> -> vector<32x64xf32>
+      scf.yield %r : vector<32x64xf32>
+    }
+    %c = xegpu.create_nd_tdesc %C[%c0, %c0] {mode = vc}
+      : memref<32x64xf32> -> !xegpu.tensor_desc<32x64xf32>
+    xegpu.store_nd %sum, %c {mode = vc} : vector<32x64xf32>, !xegpu.tensor_desc<32x64xf32>
+    gpu.return
+  }
+}"""
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize(
+    ("a", "b", "block", "line", "what"),
+    [
+        ((32, 64), (64, 64), 1, None, ""),
+        ((32, 64), (48, 64), 1, "%y = ", "rows 48 to 63 of 48"),
+        ((24, 64), (64, 64), 1, "%x = ", "rows 0 to 31 of 24"),
+        ((32, 64), (64, 96), 1, None, ""),
+        ((32, 64), (64, 48), 2, "%y = ", "columns 32 to 63 of 48"),
+    ],
+)
+def test_blocks_beyond_their_surface(engine, a, b, block, line, what):
+    """Also where threads share what they load, and where several blocks are loaded as one."""
+    arrays = np.ones(a, np.float16), np.ones(b, np.float16), np.zeros((32, 64), np.float32)
+    options = {"engine": engine, "registers": 256}
+    xegpu_py.compile(PRODUCT, **options)(*arrays, block=block)
+    kernel = xegpu_py.compile(PRODUCT, check="bounds", **options)
+    if line is None:
+        kernel(*arrays, block=block)
+        return
+    with pytest.raises(xegpu_py.DiagnosticError, match="reads a block of .* beyond its surface") as e:
+        kernel(*arrays, block=block)
+    (found,) = e.value.diagnostics
+    assert found.message.endswith(what)
+    assert line in PRODUCT.splitlines()[found.position.line - 1]
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_stores_of_blocks_beyond_their_surface(engine):
+    x, y = np.ones((4, 32), np.float32), np.zeros((4, 24), np.float32)
+    xegpu_py.compile(TEXT, "scale", engine=engine, check="bounds")(x, 2.0, np.zeros((4, 16), np.float32), grid=4)
+    xegpu_py.compile(TEXT, "scale", engine=engine)(x, 2.0, y, grid=5)
+    with pytest.raises(xegpu_py.DiagnosticError, match="beyond its surface.*rows 4 to 4 of 4"):
+        xegpu_py.compile(TEXT, "scale", engine=engine, check="bounds")(x, 2.0, y, grid=5)

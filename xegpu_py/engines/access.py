@@ -51,6 +51,7 @@ class Layout(Struct, frozen=True):
         predicates: index of each predicate in a batch's flags.
         watch: whether reads of unwritten registers are looked for.
         races: whether races are looked for.
+        bounds: whether 2D blocks that are not within their surface are errors.
     """
 
     target: Target
@@ -58,6 +59,7 @@ class Layout(Struct, frozen=True):
     predicates: Mapping[Predicate, int]
     watch: bool = False
     races: bool = False
+    bounds: bool = False
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""

@@ -132,6 +132,7 @@ class Launcher(Struct, dict=True):
         model: the rounding model of dpas.
         watch: whether to check for reads of registers that were never written.
         races: whether to check for races.
+        bounds: whether 2D blocks that are not within their surface are errors.
         registers: registers of a thread; None for the target's usual number.
         observer: called for each executed instruction; the interpreter only.
         engine: "jit", "interpreter", or "both", which runs the interpreter and then the JIT, and compares all memory.
@@ -145,6 +146,7 @@ class Launcher(Struct, dict=True):
     model: Model = "fma"
     watch: bool = False
     races: bool = False
+    bounds: bool = False
     registers: int | None = None
     observer: Observer | None = None
     engine: Engine = "jit"
@@ -155,7 +157,7 @@ class Launcher(Struct, dict=True):
     def __post_init__(self) -> None:
         self.allocation = placed(self.program, self.target, self.registers)
         predicates = {p: i for i, p in enumerate(self.program.predicates)}
-        self._layout = Layout(self.target, self.allocation, predicates, self.watch, self.races)
+        self._layout = Layout(self.target, self.allocation, predicates, self.watch, self.races, self.bounds)
 
     @cached_property
     def _interpreter(self) -> Interpreter:

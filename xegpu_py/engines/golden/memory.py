@@ -149,7 +149,7 @@ class _Surfaces:
     """The surfaces of a 2D block message, one for each thread, and the positions in memory of its elements."""
 
     def __init__(self, inst: Instruction, layout: Layout, mask: Mask) -> None:
-        self.inst, self.mask = inst, mask
+        self.inst, self.mask, self.strict = inst, mask, layout.bounds
         self.block: BlockShape = inst["block"]
         self.limits = layout.target.block2d
         self.reads = {n: _scalar(inst, n, layout) for n in ("base", "width", "height", "pitch", "x", "y")}
@@ -166,7 +166,8 @@ class _Surfaces:
         """Offsets of the elements in memory, int64[threads, elements], and which of them lie in the surface.
 
         Raises:
-            AccessFault: if a surface is not legal, or not within one allocation.
+            AccessFault: if a surface is not legal, or not within one allocation; with the check `bounds` also if a
+                block is not within its surface.
         """
         value = {
             n: np.broadcast_to(r(batch, rows), (count_of(batch, rows), 1))[thread, 0] for n, r in self.reads.items()
@@ -185,10 +186,29 @@ class _Surfaces:
         inside: Array = ((x >= 0) & ((x + 1) * size <= width)) & ((y >= 0) & (y < height))
         places: Array = (base + y * pitch) + x * size
         if not inside.all():
+            if self.strict:
+                first = int(np.argmin(inside.reshape(len(thread), -1).all(axis=1)))
+                where = [int(n.reshape(len(thread), -1)[first, 0]) for n in (y, x, height, width, base)]
+                raise AccessFault(int(thread[first]), self._beyond(batch, verb, *where))
             places[~inside] = 0
         batch.traffic["ugm", INSTRUCTIONS[self.inst.name].category] += int(inside.sum()) * size
         elements = len(thread), self.element_x.size * self.element_y.size
         return places.reshape(elements), inside.reshape(elements)
+
+    def _beyond(self, batch: Batch, verb: str, y: int, x: int, rows: int, width: int, base: int) -> str:
+        """What is wrong with a block at row `y` and column `x` of a surface of `rows` rows and `width` bytes."""
+        block, columns = self.block, width // (self.block.size // 8)
+        beyond = []
+        for what, at, size, count in (
+            ("row", y, block.height, rows),
+            ("column", x, block.count * block.width, columns),
+        ):
+            if at < 0 or at + size > count:
+                beyond.append(f"{what}s {at} to {at + size - 1} of {count}")
+        return (
+            f"{verb} a block of {block.height} x {block.count * block.width} elements of {block.size} bits beyond its "
+            f"surface, which begins at {batch.memory.place(base)}: {' and '.join(beyond)}"
+        )
 
     def note(self, batch: Batch, rows: Array, places: Array, inside: Array, values: Array | None = None) -> None:
         """Report accesses by threads `rows` to the race detector; `values` are what in-bounds stores write.

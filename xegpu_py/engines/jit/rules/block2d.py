@@ -82,8 +82,8 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 
 def count_beside(emitter: Emitter, run: Sequence[Instruction]) -> int:
-    """How many of some loads make one panel, if their blocks lie side by side."""
-    return emitter.matrices.beside(run) if emitter.matrices else 1
+    """How many of some loads make one panel, if their blocks lie side by side; 1 if each must be checked for itself."""
+    return emitter.matrices.beside(run) if emitter.matrices and not emitter.layout.bounds else 1
 
 
 def emit_beside(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
@@ -232,6 +232,8 @@ class _Block:
     ) -> None:
         """Run one action if the block lies in its surface, and another if it does not; both end their blocks.
 
+        With the check `bounds` the message fails if the block does not lie in its surface.
+
         They get a pointer to the block's first element, and how many elements are moved, whose bytes are counted.
         """
         code, shape = self.code, self.shape
@@ -250,6 +252,9 @@ class _Block:
         self._note(category, pointer, _Inside(zero, code.const(across, "i64"), zero, code.const(shape.height, "i64")))
         whole(pointer, elements)
         code.begin(slow)
+        if self.emitter.layout.bounds:
+            code.ret(code.const(0, code.result))
+            return
 
         def bounds(start: Value, end: Value, most: int) -> tuple[Value, Value]:
             limit = code.const(most, "i64")
