@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -126,8 +127,48 @@ def is_passed(kind: ArgumentType) -> TypeGuard[ArrayType | ScalarType]:
     return isinstance(kind, ArrayType) or (isinstance(kind, ScalarType) and kind.number is None)
 
 
+def flattened(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments, the elements of tuples of arrays by the names `X[0]`, `X[1]`, ...; `nested` is the inverse."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if isinstance(value, tuple) and has_arrays(value):
+            found |= flattened({f"{name}[{i}]": as_argument(one) for i, one in enumerate(value)})
+        else:
+            found[name] = value
+    return found
+
+
+def nested(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments, with a tuple for names `X[0]`, `X[1]`, ..."""
+    made: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in found.items():
+        outer, opened, inner = name.partition("[")
+        if not opened:
+            made[name] = value
+            continue
+        number, _, rest = inner.partition("]")
+        made.setdefault(outer, None)
+        parts.setdefault(outer, {})[number + rest] = value
+    return made | {outer: tuple(nested(elements).values()) for outer, elements in parts.items()}
+
+
+def has_arrays(given: Any) -> bool:
+    """Whether a tuple contains arrays."""
+    if isinstance(given, tuple):
+        return any(map(has_arrays, given))
+    if isinstance(given, (np.generic, type)):
+        return False
+    return hasattr(given, "__array_interface__") or hasattr(given, "__dlpack__")
+
+
 def argument_type(
-    parameter: inspect.Parameter, given: Any, limits: Block2DLimits | None, kernel: str, specialized: bool = True
+    parameter: inspect.Parameter,
+    given: Any,
+    limits: Block2DLimits | None,
+    kernel: str,
+    specialized: bool = True,
+    name: str = "",
 ) -> ArgumentType:
     """The type for which a kernel is compiled, of an argument that `as_argument` gives.
 
@@ -135,54 +176,53 @@ def argument_type(
         limits: the limits of 2D block messages, if the target has these messages.
         kernel: the kernel's name, for error messages.
         specialized: whether the kernel is compiled for the integer 1.
+        name: the argument's name, if it is not the parameter's: that of an element of a tuple.
 
     Raises:
         TypeError: if it is neither an array nor a number, or an array with other elements or a negative stride.
         OverflowError: if it does not fit the type with which the parameter is annotated.
     """
-    wanted = parameter.annotation
+    wanted, name = parameter.annotation, name or parameter.name
     if wanted is Constexpr or isinstance(given, (bool, str, tuple, type(None), DType)):
         known = Known(given)
         try:
             hash(known)
         except TypeError:
             raise TypeError(
-                f"argument '{parameter.name}' of kernel '{kernel}' must be hashable, unlike {type(given).__name__}: "
+                f"argument '{name}' of kernel '{kernel}' must be hashable, unlike {type(given).__name__}: "
                 "it is known at compile time"
             ) from None
         return known
     if isinstance(given, np.ndarray) and given.ndim:
         if isinstance(wanted, DType):
-            raise TypeError(
-                f"argument '{parameter.name}' of kernel '{kernel}' must be a number of {wanted}, but got an array"
-            )
-        check_numbers(given, f"argument '{parameter.name}' of kernel '{kernel}'")
+            raise TypeError(f"argument '{name}' of kernel '{kernel}' must be a number of {wanted}, but got an array")
+        check_numbers(given, f"argument '{name}' of kernel '{kernel}'")
         try:
             return _array_type(given, limits)
         except ValueError as e:
             hint = "; pack it in uint8, which unpack_int4 reads" if given.dtype.name.endswith("int4") else ""
-            raise TypeError(f"argument '{parameter.name}' of kernel '{kernel}': {e}{hint}") from None
+            raise TypeError(f"argument '{name}' of kernel '{kernel}': {e}{hint}") from None
     if isinstance(given, (int, float, np.generic)):
         if wanted not in (inspect.Parameter.empty, int, float):
             try:
                 dtype = dtype_of(wanted)
             except ValueError as e:
-                what = f"parameter '{parameter.name}' of kernel '{kernel}'"
+                what = f"parameter '{name}' of kernel '{kernel}'"
                 raise TypeError(f"{what} is annotated {wanted!r}, which is neither Constexpr nor a type: {e}") from None
             if not dtype.holds(given.item() if isinstance(given, np.generic) else given):
-                raise OverflowError(f"argument '{parameter.name}': {given} does not fit {dtype}")
+                raise OverflowError(f"argument '{name}': {given} does not fit {dtype}")
             return ScalarType(dtype)
         if isinstance(given, (int, np.integer)):
             # A stride that is known to be 1 makes tiles of adjacent elements.
             fitting = [t for t in (types.int32, types.int64, types.uint64) if t.holds(given)]
             if not fitting:
-                raise OverflowError(f"argument '{parameter.name}': no integer type holds {given}")
+                raise OverflowError(f"argument '{name}': no integer type holds {given}")
             return ScalarType(fitting[0], 1 if given == 1 and specialized else None)
         return ScalarType(types.of_scalar(given))
     if callable(given):
         return Known(given)
     raise TypeError(
-        f"argument '{parameter.name}' of kernel '{kernel}' must be an array or a number, but got {type(given).__name__}"
+        f"argument '{name}' of kernel '{kernel}' must be an array or a number, but got {type(given).__name__}"
     )
 
 

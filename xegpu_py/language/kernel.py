@@ -34,8 +34,10 @@ from xegpu_py.language.arguments import (
     ScalarType,
     argument_type,
     as_argument,
+    flattened,
     is_passed,
     is_reversed,
+    nested,
 )
 from xegpu_py.language.arrays import Array
 from xegpu_py.language.compiler import Compiler
@@ -134,7 +136,7 @@ def _given(arguments: Mapping[str, ArgumentType], values: Iterable[mlir.Value]) 
             given[name] = Value.constant(kind.dtype, kind.number)
     for (name, kind), value in zip(_passed(arguments).items(), values):
         given[name] = (Array if isinstance(kind, ArrayType) else Value)(value, kind.dtype)
-    return given
+    return nested({name: given[name] for name in arguments})
 
 
 def _passed(arguments: Mapping[str, ArgumentType]) -> dict[str, ArrayType | ScalarType]:
@@ -390,7 +392,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         self._options = {name: value for name, value in options.items() if name not in _JIT_HINTS}
         self._function, unspecialized = function, self._options.get("do_not_specialize") or ()
-        self.versions: dict[tuple[ArgumentType, ...], TileKernel] = {}
+        self.versions: dict[tuple[Any, ...], TileKernel] = {}
         try:
             self._signature = inspect.signature(function, eval_str=True)
         except (NameError, TypeError):
@@ -421,18 +423,25 @@ class Kernel:
             raise TypeError(f"{self.__name__}(): {e}") from None
         bound.apply_defaults()
         values = {name: as_argument(value) for name, value in bound.arguments.items()}
+        flat = flattened(values)
+        for name, value in flat.items():
+            if name not in values and is_reversed(value):
+                raise TypeError(
+                    f"argument '{name}' of kernel '{self.__name__}' must not have a negative stride in a tuple"
+                )
         limits = target_of(self._options.get("target", DEFAULT)).block2d
         parameters = self._signature.parameters
         kinds = {
-            name: argument_type(parameters[name], value, limits, self.__name__, name not in self._unspecialized)
-            for name, value in values.items()
+            name: argument_type(parameters[of], value, limits, self.__name__, of not in self._unspecialized, name)
+            for name, value in flat.items()
+            for of in (name.partition("[")[0],)
         }
-        key = tuple(kinds.values())
+        key: tuple[Any, ...] = tuple(kinds.items()) if len(flat) > len(values) else tuple(kinds.values())
         version = self.versions.get(key)
         if version is None or not version.uses.is_same():
             # The kernel is new, or something that it refers to has changed.
             version = self.versions[key] = TileKernel(self._function, kinds, self._options)
-        passed = [values[name] for name, kind in kinds.items() if is_passed(kind)]
+        passed = [flat[name] for name, kind in kinds.items() if is_passed(kind)]
         return version, passed, values
 
     def bound(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from xegpu_py.compiled import CompiledKernel
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.language.arguments import is_reversed
+from xegpu_py.language.arguments import has_arrays, is_reversed
 from xegpu_py.language.kernel import LAUNCH_HINTS, Kernel, check_hints
 from xegpu_py.language.source import code_of
 from xegpu_py.numerics.arrays import copy_of
@@ -365,8 +365,16 @@ class Autotuner(Tunable):
     def _trial(self, config: Config, given: dict[str, Any], grid: Any, block: Any) -> Trial:
         kernel: Any = self._variant(config)
         full = kernel.completed(**{**given, **self._values(config)})
-        arrays = {id(v): _copied(v) for v in full.values() if isinstance(v, np.ndarray)}
-        copies = {name: arrays.get(id(value), value) for name, value in full.items()}
+        arrays: dict[int, Any] = {}
+
+        def copied(value: Any) -> Any:
+            if isinstance(value, tuple) and has_arrays(value):
+                return tuple(map(copied, value))
+            if not isinstance(value, np.ndarray):
+                return value
+            return arrays.setdefault(id(value), np.ascontiguousarray(value) if is_reversed(value) else copy_of(value))
+
+        copies = {name: copied(value) for name, value in full.items()}
 
         def reset() -> None:
             for name in self._zeroed:
@@ -395,10 +403,6 @@ class Autotuner(Tunable):
 
     def __repr__(self) -> str:
         return f"<{len(self.configs)} configs of {self._kernel!r}>"
-
-
-def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.ascontiguousarray(array) if is_reversed(array) else copy_of(array)
 
 
 def _hashable(value: Any) -> Any:
