@@ -464,3 +464,73 @@ def test_engines() -> None:
         assert kernel.launcher.engine == chosen
         kernel(np.zeros(8, np.int32), np.zeros(8, np.int32), block=4)
     assert Kernel.from_assembly(text_of([]), check=("races", "uninit")).launcher.engine == "interpreter"
+
+
+NEIGHBOURS = """gpu.module @m {
+  gpu.func @neighbours(%A: memref<32x16xf16>, %I: memref<16x16xf16>, %C: memref<64x16xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %c8 = arith.constant 8 : index
+    %c32 = arith.constant 32 : index
+    %zero = arith.constant dense<0.0> : vector<8x16xf32>
+    %id = gpu.thread_id x
+    %row = arith.muli %id, %c8 : index
+    %n = arith.addi %id, %c1 : index
+    %next = arith.andi %n, %c3 : index
+    %other = arith.muli %next, %c8 : index
+    %number = arith.index_cast %id : index to i32
+    %value = arith.sitofp %number : i32 to f16
+    %two = arith.constant 2.0 : f16
+    %new = arith.addf %value, %two : f16
+    %block = vector.broadcast %new : f16 to vector<8x16xf16>
+    %i = xegpu.create_nd_tdesc %I[%c0, %c0] {mode = vc} : memref<16x16xf16> -> !xegpu.tensor_desc<16x16xf16>
+    %unit = xegpu.load_nd %i {mode = vc, vnni_axis = 0} : !xegpu.tensor_desc<16x16xf16> -> vector<8x16x2xf16>
+    %from = xegpu.create_nd_tdesc %A[%other, %c0] {mode = vc} : memref<32x16xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %to = xegpu.create_nd_tdesc %A[%row, %c0] {mode = vc} : memref<32x16xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %x = xegpu.load_nd %from {mode = vc, vnni_axis = 1} : !xegpu.tensor_desc<8x16xf16> -> vector<8x8x2xf16>
+    SYNC
+    xegpu.store_nd %block, %to {mode = vc} : vector<8x16xf16>, !xegpu.tensor_desc<8x16xf16>
+    SYNC
+    %y = xegpu.load_nd %from {mode = vc, vnni_axis = 1} : !xegpu.tensor_desc<8x16xf16> -> vector<8x8x2xf16>
+    %first = xegpu.dpas %x, %unit, %zero {mode = vc}
+      : vector<8x8x2xf16>, vector<8x16x2xf16>, vector<8x16xf32> -> vector<8x16xf32>
+    %second = xegpu.dpas %y, %unit, %zero {mode = vc}
+      : vector<8x8x2xf16>, vector<8x16x2xf16>, vector<8x16xf32> -> vector<8x16xf32>
+    %lower = arith.addi %row, %c32 : index
+    %c = xegpu.create_nd_tdesc %C[%row, %c0] {mode = vc} : memref<64x16xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %d = xegpu.create_nd_tdesc %C[%lower, %c0] {mode = vc} : memref<64x16xf32> -> !xegpu.tensor_desc<8x16xf32>
+    xegpu.store_nd %first, %c {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    xegpu.store_nd %second, %d {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}"""
+"""Each thread reads the block of the next one, writes its own, and reads that of the next one again."""
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("groups", [1, 8])
+def test_what_docs_say_of_unordered_accesses(engine: str, groups: int) -> None:
+    """A racing read sees one of the values that its place has had; without races there is one result.
+
+    The loads are those of products, for which the JIT keeps blocks that it has loaded.
+    """
+    new = np.arange(2, 6, dtype=np.float32).repeat(8)[:, None]
+    for sync in ("", "xegpu.fence {memory_kind = global, scope = workgroup}\n    gpu.barrier"):
+        a, c = np.ones((32, 16), np.float16), np.zeros((64, 16), np.float32)
+        text = NEIGHBOURS.replace("SYNC", sync)
+        options = {"engine": engine, "cache": "off"}
+        xegpu_py.compile(text, **options)(a, np.eye(16, dtype=np.float16), c, grid=groups if not sync else 1, block=4)
+        assert (a == new).all()
+        seen = c.reshape(2, 32, 16)
+        if sync:
+            assert (seen[0] == 1).all()
+            assert (seen[1] == np.roll(new, -8, 0)).all()
+        assert ((seen == 1) | (seen == np.roll(new, -8, 0))).all()
+        check = xegpu_py.compile(text, check="races", **options)
+        arguments = np.ones((32, 16), np.float16), np.eye(16, dtype=np.float16), c
+        if sync:
+            check(*arguments, block=4)
+        else:
+            with pytest.raises(DiagnosticError, match="and nothing orders the two"):
+                check(*arguments, block=4)

@@ -6,8 +6,8 @@ a new panel overwrites the oldest. A table has two entries for each hash of a ke
 
 A panel is valid until the worker accesses memory in another way. Stores of blocks to allocations from which no panel
 was loaded are the exception: they leave panels valid. So a thread loads the current data if it has stored to memory
-itself, or if a barrier, an atomic or a load orders it after the store of another thread. Without such an order any
-value is correct.
+itself, or if a barrier, a fence or an atomic orders it after the store of another thread. Without such an order the two
+race, and the panel has a value that the place had, which the memory model of docs/visa.md allows.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def prepared(
     key = ""
     if own is not None and cache is not None:
         machine = host.machine
-        what = (layout.target.name, layout.allocation.registers, layout.watch, layout.races, layout.bounds)
-        what = (*what, model, divergent, keep)
+        checks = (layout.watch, layout.races, layout.bounds)
+        what = (layout.target.name, layout.allocation.registers, *checks, model, divergent, keep)
         key = digest("plan", package_state(), versions(), own, repr(what), repr(machine), repr(sorted(host.features)))
         plan = _read(cache.get(key))
         code = thread_code(plan.code, None, host, cache, alone=alone) if plan else None
