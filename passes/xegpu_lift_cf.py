@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.passes import Pass, Step, register_pass, run_upstream
 from xegpu_py.ir.verifier import functions, walk
 
@@ -62,7 +63,10 @@ def lift(func: ir.Operation) -> None:
     """
     region = func.regions[0]
     arguments = [a.type for a in region.blocks[0].arguments]
-    results = next([v.type for v in o.operands] for o in walk(func) if o.name == _RETURNS[func.name])
+    returns = [o for o in walk(func) if o.name == _RETURNS[func.name]]
+    if not returns:
+        emit_error(func, f"never ends: no block ends with '{_RETURNS[func.name].removeprefix('func.')}'")
+    results = [v.type for v in returns[0].operands]
     with ir.InsertionPoint(func), func.location:
         kind = ir.TypeAttr.get(ir.FunctionType.get(arguments, results))
         attributes = {"sym_name": func.attributes["sym_name"], "function_type": kind}

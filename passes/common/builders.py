@@ -149,8 +149,8 @@ def known(number: Index) -> Index:
 
 
 def index(number: Index) -> ir.Value:
-    """An index as a value."""
-    return constant(index_type(), number) if isinstance(number, int) else number
+    """An index as a value; numbers of more than 64 bits wrap around, as sums of values do."""
+    return constant(index_type(), (number + (1 << 63)) % (1 << 64) - (1 << 63)) if isinstance(number, int) else number
 
 
 def index_vector(numbers: Sequence[int]) -> ir.Value:

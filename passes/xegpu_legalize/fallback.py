@@ -123,7 +123,7 @@ def _line(
         if len(known) == 2 * len(tensor.extents):
             first, rest = tensor.start, at
             count = 1 + sum((n - 1) * s for n, s in zip(known, known[len(tensor.extents) :]))
-    if not isinstance(source, ir.MemRefType) or not isinstance(first, int) or first < 0:
+    if not isinstance(source, ir.MemRefType) or not isinstance(first, int) or not 0 <= first < 1 << 63:
         return _address(low, tensor, at, desc), 0
     return build.reinterpret_cast(tensor.source, first, [count], [1]), rest
 

@@ -178,7 +178,10 @@ def dim(low: Lowering, op: ir.Operation) -> None:
     index = low.numbers(op.operands[1])
     if not isinstance(index, Const):
         low.fail("requires a constant dimension")
-    low.set(op, memory(low, op.operands[0]).shape[index.value])
+    shape = memory(low, op.operands[0]).shape
+    if not 0 <= index.value < len(shape):
+        low.fail(f"dimension {index.value} is out of range for a memref of rank {len(shape)}")
+    low.set(op, shape[index.value])
 
 
 @pattern("memref.extract_aligned_pointer_as_index")

@@ -7,15 +7,18 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import xegpu_py
 from xegpu_py.dialects import visa
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import parse_source
+from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.source import MAX_NESTING, Source, decode_utf8
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
@@ -246,6 +249,67 @@ def test_numbers_of_many_digits() -> None:
     with pytest.raises(DiagnosticError, match="k.visaasm:2:10: error: number must not have more than 1000 digits"):
         assembly.read(Source(f'.kernel "k"\n    add ({digits})\n', "k.visaasm"))
     assert check(f'func.func private @f() attributes {{test.x = "{digits}"}} // {digits}\n')
+
+
+@pytest.mark.parametrize("text", ["array<index: 1>", "array<index>", "array < // x\n index : 1>", "array<!t: 1>"])
+def test_arrays_of_indices(text: str) -> None:
+    """MLIR's reader ends the process on them."""
+    with pytest.raises(DiagnosticError, match="m.mlir:2:14: error: elements of 'array' must be"):
+        parse(f'!t = index\n"t.a"() {{x = {text}}} : () -> ()')
+    assert check('"t.a"() {x = array<i64: 1>, y = "array<index: 1>"} : () -> () // array<index: 1>')
+
+
+@pytest.mark.parametrize(
+    ("first", "twice"),
+    [("#a0 = [1 : i32]", "#a{} = [#a{}, #a{}]"), ("!a0 = tuple<i1, i1>", "!a{} = tuple<!a{},\n !a{}>")],
+)
+def test_aliases_that_double(first: str, twice: str) -> None:
+    lines = [first, *(twice.format(i + 1, i, i) for i in range(30))]
+    start = time.process_time()
+    with pytest.raises(DiagnosticError, match=r"m.mlir:\d+:1: error: alias '.a\d+' has more than 1000000 characters"):
+        parse("\n".join(lines))
+    assert check("\n".join(lines[:8]))
+    assert time.process_time() - start < 10
+
+
+KERNEL = "gpu.module @m {{ gpu.func @k(%a: memref<?xi8>, %n: index, %o: memref<8xindex>) kernel {{\n{}\n}} }}"
+STORE = "%c0 = arith.constant 0 : index memref.store %r, %o[%c0] : memref<8xindex> gpu.return"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            f"%d = arith.constant -1 : index %r = memref.dim %a, %d : memref<?xi8> {STORE}",
+            "dimension -1 is out of range",
+        ),
+        (f"%d = arith.constant 4 : index %r = memref.dim %a, %d : memref<?xi8> {STORE}", "dimension 4 is out of range"),
+        (
+            "%d = arith.constant 5 : index %e = arith.addi %d, %d : index "
+            f"%r = memref.dim %a, %e : memref<?xi8> {STORE}",
+            "dimension 10 is out of range for a memref of rank 1",
+        ),
+        (f"%r = affine.apply affine_map<(d0) -> (d0 floordiv 0)>(%n) {STORE}", "division by non-positive value"),
+        ("cf.br ^a\n^a:\ncf.br ^a", "never ends: no block ends with 'gpu.return'"),
+    ],
+)
+def test_ops_on_which_passes_of_upstream_end_the_process(body: str, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=f"m.mlir:[12]:.*error: .*{message}"):
+        run_pipeline(parse(KERNEL.format(body)), "builtin.module(lower-affine,xetile-to-visa-pipeline)")
+
+
+@pytest.mark.parametrize("offset", [2**63 - 1, 2**62])
+def test_offsets_that_exceed_64_bits(offset: int) -> None:
+    tile = "!xetile.tile<8x16xi8>"
+    text = f"""gpu.module @m {{ gpu.func @k(%a: memref<8x16xi8>, %b: memref<8x16xi8>) kernel {{
+      %s = xetile.init_tile %a[0, 0] : memref<8x16xi8> -> {tile}
+      %x = xetile.load_tile %s : {tile} -> vector<8x16xi8>
+      %d = xetile.init_tile %b[0, {offset}] : memref<8x16xi8> -> {tile}
+      xetile.store_tile %x, %d : vector<8x16xi8>, {tile}
+      gpu.return }} }}"""
+    a, b = np.ones((8, 16), np.int8), np.zeros((8, 16), np.int8)
+    xegpu_py.compile(text, engine="both", cache="off")(a, b)
+    assert not b.any()
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "// only a comment", "module {\r\n}\r\n"])

@@ -32,7 +32,8 @@ ArithCanonicalization.td), with other results, unless the `arith.truncf` names i
 pass of upstream's runs.
 
 MLIR does not always find out which dimensions a `memref.subview` drops, and then ends the process
-(`SubViewOp::getDroppedDims` of MemRefOps.cpp). Such views with dynamic sizes or strides are hidden as well.
+(`SubViewOp::getDroppedDims` of MemRefOps.cpp). Such views with dynamic sizes or strides are hidden as well. So are ops
+`memref.dim`, unless their dimension is known to exist: it ends the process for others.
 """
 
 from __future__ import annotations
@@ -65,10 +66,22 @@ _CHANGES_NAN = ("arith.negf", "arith.bitcast", "math.copysign", "vector.bitcast"
 """Ops that may make another NaN of the canonical one, or of an integer."""
 _SHIFTS = ("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")
 _CASTS = ("arith.index_cast", "arith.index_castui")
-_VIEW, _LOOP, _CONSTANT, _TRUNCATION = "memref.subview", "scf.for", "arith.constant", "arith.truncf"
+_VIEW, _DIM, _LOOP = "memref.subview", "memref.dim", "scf.for"
+_CONSTANT, _TRUNCATION = "arith.constant", "arith.truncf"
 _FROM_INTEGERS = ("arith.sitofp", "arith.uitofp")
 _WATCHED = frozenset(
-    (*_KEEPS_NAN, *_CHANGES_NAN, *_SHIFTS, *_CASTS, *_FROM_INTEGERS, "arith.cmpf", _VIEW, _LOOP, _CONSTANT)
+    (
+        *_KEEPS_NAN,
+        *_CHANGES_NAN,
+        *_SHIFTS,
+        *_CASTS,
+        *_FROM_INTEGERS,
+        "arith.cmpf",
+        "memref.dim",
+        _VIEW,
+        _LOOP,
+        _CONSTANT,
+    )
 )
 _NAME = "xegpu_py.hidden"
 _CAST = "builtin.unrealized_conversion_cast"
@@ -233,6 +246,7 @@ def prepare(root: ir.Operation, name: str) -> bool:
         if ROUNDING not in op.attributes:
             op.attributes[ROUNDING] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), NEAREST)
     hidden = [op for op in of([_VIEW]) if _drops_dimensions(op)]
+    hidden += [op for op in of([_DIM]) if not _is_in_rank(op)]
     if not _LOWERS.search(name):
         folded = [name for name in found if name.startswith("math.") and name not in _EXACT]
         if any(_may_be_nan(op, constants) for op in of((_CONSTANT, *_CHANGES_NAN, *_KEEPS_NAN))):
@@ -318,6 +332,12 @@ def _has_wide_bounds(loop: ir.Operation, constants: _Constants) -> bool:
     if last is None:
         return constants.may_be(loop.operands[1])
     return last[0] - first[0] >= 1 << _width(loop.operands[0]) - 1
+
+
+def _is_in_rank(op: ir.Operation) -> bool:
+    """Whether an op `memref.dim` has a constant number of a dimension that there is."""
+    kind, number = op.operands[0].type, _integers(op.operands[1])
+    return number is not None and isinstance(kind, ir.MemRefType) and 0 <= number[0] < kind.rank
 
 
 def _hide_value(op: ir.Operation, index: int) -> None:

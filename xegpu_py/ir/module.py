@@ -186,6 +186,8 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
     context = context or current()
     source.check_nesting()
     source.check_numbers()
+    source.check_arrays()
+    source.check_aliases()
     context.load_met(source.text)
     while True:
         rewritten = Reader(source, context.own).rewrite()
@@ -251,6 +253,11 @@ def from_mlir(error: mlir.MLIRError, context: Context, rewritten: Rewritten | No
     """The diagnostics of an MLIR error, at positions in the user's text and in dialect syntax."""
     printer = Printer(context.own)
     return [_from_mlir(d, printer, rewritten) for d in error.error_diagnostics]
+
+
+def from_diagnostic(info: Any, context: Context) -> Diagnostic:
+    """A diagnostic that MLIR reports, in dialect syntax."""
+    return _from_mlir(info, Printer(context.own), None)
 
 
 def _from_mlir(info: Any, printer: Printer, rewritten: Rewritten | None) -> Diagnostic:

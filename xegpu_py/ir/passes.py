@@ -23,7 +23,7 @@ from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, emit_error, position_of
 from xegpu_py.ir.folding import prepare, show
-from xegpu_py.ir.module import Module, from_mlir, problems
+from xegpu_py.ir.module import Module, from_diagnostic, problems
 from xegpu_py.ir.source import Source
 
 ROOT = "builtin.module"
@@ -437,12 +437,26 @@ def run_upstream(step: Step, op: ir.Operation) -> None:
         raise DiagnosticError([Diagnostic("error", f"pass '{step}': {reason}", position_of(op.location))]) from None
     manager.enable_verifier(False)
     hidden = prepare(op, step.name)
+    reported: list[Diagnostic] = []
+
+    def note(d: Any) -> bool:
+        if d.severity == ir.DiagnosticSeverity.ERROR:
+            reported.append(from_diagnostic(d, op.context))
+            return True
+        return False
+
+    # The bindings collect errors themselves, and end the process if a pass reports some but succeeds.
+    handler, collects = op.context.attach_diagnostic_handler(note), op.context.emit_error_diagnostics
+    op.context.emit_error_diagnostics = True
     try:
         with suppress(ir.MLIRError) if step.name == _DOES_NOT_CONVERGE else nullcontext():
             manager.run(op)
         if hidden:
             show(op)
-    except ir.MLIRError as e:
-        found = from_mlir(e, op.context)
-        where = position_of(op.location)
-        raise DiagnosticError(found or [Diagnostic("error", f"pass '{step}' failed", where)]) from None
+    except ir.MLIRError:
+        reported = reported or [Diagnostic("error", f"pass '{step}' failed", position_of(op.location))]
+    finally:
+        handler.detach()
+        op.context.emit_error_diagnostics = collects
+    if reported and step.name != _DOES_NOT_CONVERGE:
+        raise DiagnosticError(reported)

@@ -18,10 +18,16 @@ MAX_NESTING = 256
 MAX_DIGITS = 1000
 """Most digits of a number that is read. Python refuses to convert a few thousand."""
 
+MAX_ALIAS = 1_000_000
+"""Most characters of an alias whose own aliases are written out. Each can double the one before it."""
+
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
 _ZEROS = str.maketrans("123456789", "0" * 9)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
 _OPAQUE = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"')
+_ARRAY_OF_INDICES = re.compile(r"(?<![\w.$!#@%])array\s*<\s*(?:index\b|!)")
+_ALIAS = re.compile(r"^[ \t]*([#!][A-Za-z_][\w$.-]*)[ \t]*=", re.MULTILINE)
+_ALIAS_USE = re.compile(r"[#!][A-Za-z_][\w$.-]*")
 _SEPARATOR = re.compile(r"^[ \t]*// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
 _DEPTH_STEP = np.zeros(256, np.int8)
 _DEPTH_STEP[[ord(c) for c in "([{<"]] = 1
@@ -90,9 +96,8 @@ class Source(Struct, frozen=True, dict=True):
         brackets = self.text.encode("latin-1", "replace").replace(b"->", b"").translate(None, _NO_BRACKETS)
         if _depths(np.frombuffer(brackets, np.uint8)).max(initial=0) <= MAX_NESTING:
             return
-        bare = _OPAQUE.sub(lambda m: " " * len(m[0]), self.text)
         # One byte a character, so that an index into the result is an offset into the text.
-        depths = _depths(np.frombuffer(bare.replace("->", "  ").encode("latin-1", "replace"), np.uint8))
+        depths = _depths(np.frombuffer(self._bare.replace("->", "  ").encode("latin-1", "replace"), np.uint8))
         if depths.max(initial=0) > MAX_NESTING:
             offset = int(np.argmax(depths > MAX_NESTING))
             raise self.error(offset, f"brackets are nested deeper than {MAX_NESTING}")
@@ -105,9 +110,45 @@ class Source(Struct, frozen=True, dict=True):
         """
         if "0" * (MAX_DIGITS + 1) not in self.text.translate(_ZEROS):
             return
-        found = _LONG_NUMBER.search(_OPAQUE.sub(lambda m: " " * len(m[0]), self.text))
+        found = _LONG_NUMBER.search(self._bare)
         if found:
             raise self.error(found.start(), f"number must not have more than {MAX_DIGITS} digits")
+
+    def check_arrays(self) -> None:
+        """Refuse `array<index: 1>`, on which MLIR 22 ends the process, and aliases as types of such elements.
+
+        Raises:
+            DiagnosticError: at the first one.
+        """
+        found = "array" in self.text and _ARRAY_OF_INDICES.search(self._bare)
+        if found:
+            note = "write array<i64: ...>, or another type out, not as an alias"
+            raise self.error(found.start(), "elements of 'array' must be integers or floats of known width", note)
+
+    def check_aliases(self) -> None:
+        """Refuse aliases that are longer than `MAX_ALIAS` with all aliases in them written out.
+
+        Raises:
+            DiagnosticError: at the first one.
+        """
+        sizes: dict[str, int] = {}
+        for m in _ALIAS.finditer(self.text):
+            end, depth = m.end(), 0
+            while end < len(self.text):
+                start, end = end, (self.text.find("\n", end) + 1 or len(self.text))
+                line = self.text[start:end].replace("->", "")
+                depth += sum(map(line.count, "([{<")) - sum(map(line.count, ")]}>"))
+                if depth <= 0:
+                    break
+            body = self.text[m.end() : end]
+            sizes[m[1]] = len(body) + sum(sizes.get(name, 0) for name in _ALIAS_USE.findall(body))
+            if sizes[m[1]] > MAX_ALIAS:
+                raise self.error(m.start(1), f"alias '{m[1]}' has more than {MAX_ALIAS} characters when written out")
+
+    @property
+    def _bare(self) -> str:
+        """The text with blanks for comments and strings."""
+        return _OPAQUE.sub(lambda m: " " * len(m[0]), self.text)
 
 
 def _depths(codes: np.ndarray) -> np.ndarray:
