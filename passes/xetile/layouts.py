@@ -68,7 +68,8 @@ class Layouts:
             ):
                 self._propagate()
         # Other vectors without a known map are whole in each subgroup, and so are tiles that only store such vectors.
-        for op in self._ops:
+        # Splats are the last: their users determine their maps, except those that work on whole vectors of any rank.
+        for op in sorted(self._ops, key=is_splat):
             given = _unsaid(op)
             if (
                 count
@@ -241,7 +242,7 @@ def _unsaid(op: ir.Operation) -> ir.Value | None:
     """The value of an op that needs a map, although no other op may determine it."""
     if isinstance(op.opview, TileStore) and not op.results:
         return op.opview.tile
-    if op.name in STRUCTURED or len(op.results) != 1 or is_splat(op):
+    if op.name in STRUCTURED or len(op.results) != 1:
         return None
     (result,) = op.results
     return result if is_vector(result) and len(shape_of(result)) <= 2 else None

@@ -209,6 +209,18 @@ def test_a_reduction_of_the_first_of_three_dimensions_is_stored_as_a_matrix():
     np.testing.assert_array_equal(out, 4 * a + 1)
 
 
+def test_constants_that_only_whole_vectors_are_made_of_need_no_layout():
+    body = """
+    %c = arith.constant dense<2.0> : vector<2x16x32xf32>
+    %t = vector.transpose %c, [1, 0, 2] : vector<2x16x32xf32> to vector<16x2x32xf32>
+    %w = vector.extract %t[3] : vector<2x32xf32> from vector<16x2x32xf32>
+    %x = vector.extract %w[0] : vector<32xf32> from vector<2x32xf32>
+    %y = vector.broadcast %x : vector<32xf32> to vector<32x32xf32>
+    %r = arith.addf %v, %y : vector<32x32xf32>"""
+    a, out = of_matrix(body)
+    np.testing.assert_array_equal(out, a + 2)
+
+
 LAYOUTS = ["sg_layout = [4, 1], sg_data = [8, 32]", "sg_layout = [1, 4], sg_data = [32, 8]", "sg_layout = [2, 2]"]
 
 
