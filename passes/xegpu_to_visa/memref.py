@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from mlir import ir
 
 from xegpu_py.dialects.xegpu.checks import is_slm
+from xegpu_py.ir.builtin import keeps_bits
 from xegpu_py.passes.common.elements import byte_memref, memref_bits
 from xegpu_py.passes.common.registers import element_bytes, register_type
 from xegpu_py.passes.common.values import element_of, segments
@@ -148,6 +149,7 @@ def at_address(low: Lowering, op: ir.Operation) -> None:
 
     - From an i64 address to a memref; dynamic extents are unlimited.
     - From f32 to tf32, which have the same representation in registers.
+    - Between integers of one width with another sign, and memrefs of such: the bits stay the same.
     - From an argument with elements of 2 or 4 bits to the memref of bytes that it is passed as.
     """
     result = op.results[0]
@@ -156,6 +158,14 @@ def at_address(low: Lowering, op: ir.Operation) -> None:
         return
     if len(op.operands) == 1 and memref_bits(op.operands[0].type):
         low.set(op, memory(low, op.operands[0]))
+        return
+    if len(op.operands) == 1 and keeps_bits(op.operands[0].type, result.type):
+        if isinstance(result.type, ir.MemRefType):
+            mem = memory(low, op.operands[0])
+            element = str(result.type.element_type)
+            low.set(op, Memory(mem.base, mem.offset, mem.shape, mem.strides, element, mem.slm))
+        else:
+            low.set(op, low.emit.as_type(low.numbers(op.operands[0]), register_type(str(element_of(result)))))
         return
     if len(op.operands) != 1 or not isinstance(result.type, ir.MemRefType):
         low.fail("is supported only to convert an address to a memref, or f32 to tf32", "use one operand of type i64")

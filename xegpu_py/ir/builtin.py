@@ -42,6 +42,17 @@ def is_float(element: str) -> bool:
     return element in _NAMED_FLOATS or _FLOAT.fullmatch(element) is not None
 
 
+def keeps_bits(a: ir.Type, b: ir.Type) -> bool:
+    """Whether types, of numbers, vectors or memrefs, have integers of one width, whatever their signs."""
+    of = (ir.VectorType, ir.MemRefType)
+    pair = [kind.element_type if isinstance(kind, of) else kind for kind in (a, b)]
+    return (
+        isinstance(a, ir.MemRefType) == isinstance(b, ir.MemRefType)
+        and all(isinstance(e, ir.IntegerType) for e in pair)
+        and pair[0].width == pair[1].width
+    )
+
+
 def signedness(element: str) -> str:
     """`s`, `u`, or nothing for a signless integer."""
     m = _INTEGER.fullmatch(element)

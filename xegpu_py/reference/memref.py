@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
+from xegpu_py.ir.builtin import keeps_bits
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.elements import Element, element_of
 from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup
@@ -184,9 +186,13 @@ def cast(node: Node, *memrefs: MemRef) -> Any:
 def at_address(lane: Lane, node: Node, address: Any) -> Any:
     """The memref at an address, a 64-bit integer; or f32 numbers as tf32, whose lowest bits dpas ignores.
 
-    Or the bytes of a memref whose elements share them.
+    Or the bytes of a memref whose elements share them; or integers of another sign, alone or in a memref.
     """
     result = node.op.results[0].type
+    if keeps_bits(node.op.operands[0].type, result):
+        if not isinstance(result, ir.MemRefType):
+            return address
+        return replace(address, element=element_of(str(result.element_type)))
     if str(result).rstrip(">").endswith("tf32"):
         return address
     if isinstance(address, MemRef) and address.element.shares_bytes and isinstance(result, ir.MemRefType):

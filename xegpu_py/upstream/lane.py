@@ -13,7 +13,18 @@ from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width, by
-from xegpu_py.passes.common.builders import add, if_, index, make, multiply, reinterpret_cast, transpose, zero
+from xegpu_py.passes.common.builders import (
+    add,
+    extract,
+    extract_at,
+    if_,
+    index,
+    make,
+    multiply,
+    reinterpret_cast,
+    transpose,
+    zero,
+)
 from xegpu_py.passes.common.values import defining_op, shape_of
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.rebuilding import (
@@ -22,9 +33,11 @@ from xegpu_py.upstream.rebuilding import (
     cast,
     element_of,
     is_true,
+    long_address,
     mixed,
     put_hints,
     refuse,
+    signless,
     vector_type,
 )
 from xegpu_py.upstream.subgroup import SubgroupImport, is_static, line
@@ -227,10 +240,10 @@ class LaneImport(SubgroupImport):
             if made is None or made.operation.name not in (PREFIX + "create_tdesc", PREFIX + "update_offset"):
                 refuse(view, "its descriptor is not made where it can be seen")
             if made.operation.name == PREFIX + "create_tdesc":
-                return self.moved_on(self.line_of(view, made.source), _number(made.offsets))
+                return self.moved_on(self.line_of(view, made.source), _own(made.offsets))
             memory, start = self.place(view, made.tdesc)
-            return memory, arith.addi(start, _number(made.offsets))
-        return self.moved_on(self.line_of(view, source), _number(view.offsets))
+            return memory, arith.addi(start, _own(made.offsets))
+        return self.moved_on(self.line_of(view, source), _own(view.offsets))
 
     def moved_on(self, line: tuple[ir.Value, ir.Value | None], offset: ir.Value) -> tuple[ir.Value, ir.Value]:
         """A memref, and an offset from where a line of elements begins in it."""
@@ -254,7 +267,7 @@ class LaneImport(SubgroupImport):
         self, mask: ir.Value, kinds: Sequence[ir.Type], body: Callable[[], Sequence[ir.Value]]
     ) -> list[ir.Value]:
         """The results of an action that a lane does only if its mask is set; otherwise zeros."""
-        flag = _number(mask)
+        flag = _own(mask)
         if is_true(flag):
             return list(body())
         return if_(flag, kinds, body, (lambda: [zero(k) for k in kinds]) if kinds else None)
@@ -285,13 +298,26 @@ class LaneImport(SubgroupImport):
 
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
         memory, start = self.place(view, view.tdesc)
-        (value,) = _elements(view.value)
+        found = _elements(view.value)
+        if len(found) != 1:
+            refuse(view, f"a lane updates one element, not {len(found)}")
+        # The op of memref has signless integers; the kind says how they are compared.
+        kind = ir.MemRefType(memory.type)
+        number = found[0].type
+        signed = isinstance(number, ir.IntegerType) and not number.is_signless
+        value = signless(found[0]) if signed else found[0]
+        if signed:
+            other = ir.MemRefType.get(kind.shape, value.type, kind.layout, kind.memory_space)
+            memory = make("builtin.unrealized_conversion_cast", other, memory)
 
         def body() -> list[ir.Value]:
             made = memref.AtomicRMWOp(kind=view.kind, value=value, memref=memory, indices=[start])
             return [made.result]
 
-        return [_together(self.masked(view.mask, [value.type], body), view.result.type)]
+        (old,) = self.masked(view.mask, [value.type], body)
+        if signed:
+            old = make("builtin.unrealized_conversion_cast", number, old)
+        return [_together([old], view.result.type)]
 
     def matrix_places(self, view: Any, value: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
         """The buffer of a matrix, and the positions of a lane's elements of the block that an op accesses."""
@@ -358,10 +384,7 @@ def _memref_at(address: ir.Value) -> ir.Value | None:
 
 def _memory_at(view: Any, address: ir.Value) -> tuple[ir.Value, ir.Value]:
     """All of global memory as elements of what an op accesses, and the number of the one at an address."""
-    if str(address.type) != "i64":
-        refuse(
-            view, f"its address is of type {address.type}", "at lane level pass a memref, or an address that is an i64"
-        )
+    address = signless(long_address(address))
     element = element_of(view.value)
     kind = ir.Type.parse(f"memref<?x{element}>")
     i64 = ir.IntegerType.get_signless(64)
@@ -370,9 +393,13 @@ def _memory_at(view: Any, address: ir.Value) -> tuple[ir.Value, ir.Value]:
     return memory, arith.index_cast(ir.IndexType.get(), place)
 
 
-def _number(value: ir.Value) -> ir.Value:
-    """The single number of a lane's vector of one element."""
-    return value if not shape_of(value) else vector.extract(cast(value, (1,)), [], [0])
+def _own(value: ir.Value) -> ir.Value:
+    """The number of a lane: the single one that it has, or its own of a vector of all lanes."""
+    count = math.prod(shape_of(value))
+    if not shape_of(value):
+        return value
+    line = cast(value, (count,))
+    return extract(line, [0]) if count == 1 else extract_at(line, make("gpu.lane_id", ir.IndexType.get()))
 
 
 def _elements(value: ir.Value) -> list[ir.Value]:

@@ -203,11 +203,11 @@ class CreateTdescOp(Operation, dialect=UpstreamXeGPU, name="create_tdesc"):
         desc = TensorDesc.of(self.tdesc)
         if not desc.scatter:
             self.fail(f"makes scattered descriptors, not {desc}")
-        if shape_of(self.offsets) != desc.shape[:1]:
-            self.fail(f"needs one offset for each of {desc.shape[0]} lanes, but got {self.offsets.type}")
         chunk = desc.scatter.chunk_size
-        if desc.shape[1:] != ((chunk,) if chunk > 1 else ()):
+        if chunk > 1 and desc.shape[-1] != chunk:
             self.fail(f"a chunk_size of {chunk} does not fit a descriptor of {by(desc.shape)}")
+        if shape_of(self.offsets) != desc.lanes:
+            self.fail(f"needs one offset for each of {by(desc.lanes)} lanes, but got {self.offsets.type}")
 
 
 class UpdateOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_offset"):
@@ -276,7 +276,7 @@ def _check_scattered(op: Any) -> None:
         desc = TensorDesc.of(op.source)
         if not desc.scatter:
             op.fail(f"needs a scattered descriptor, but got {desc}")
-        lanes: tuple[int, ...] = desc.shape[:1]
+        lanes: tuple[int, ...] = desc.lanes
         expected = desc.shape
     else:
         lanes = shape_of(op.offsets)
@@ -285,7 +285,9 @@ def _check_scattered(op: Any) -> None:
         op.fail(f"has offsets for {by(lanes) or 'one lane'}, but a mask of {op.mask.type}")
     found = shape_of(op.value)
     squeezed = [tuple(n for n in s if n != 1) for s in (found, expected)]
-    if found != expected and squeezed[0] != squeezed[1]:
+    # Of a descriptor of several lanes, a lane's value is its own chunk.
+    fragment = is_desc and tuple(n for n in expected[len(lanes) :] if n != 1) == squeezed[0]
+    if found != expected and squeezed[0] != squeezed[1] and not fragment:
         op.fail(f"accesses {by(expected) or 'one element'}, but has a value of {op.value.type}")
 
 

@@ -147,7 +147,9 @@ class SubgroupImport:
         """Our descriptor for one of upstream's."""
         scope = ours.MemoryScope(scope_of(desc))
         if desc.scatter:
-            return ours.TensorDesc(desc.shape, desc.element, ours.TdescAttr(memory_scope=scope, scattered=True))
+            # Ours have one dimension of lanes.
+            shape = (math.prod(desc.lanes), *desc.shape[len(desc.lanes) :])
+            return ours.TensorDesc(shape, desc.element, ours.TdescAttr(memory_scope=scope, scattered=True))
         attr = block_attr(desc)
         return ours.TensorDesc(
             desc.shape,
@@ -287,12 +289,16 @@ class SubgroupImport:
         desc = self.our_desc(TensorDesc.of(view.tdesc))
         return [
             ours.CreateTdescOp(
-                view.source, view.offsets, mode=VC, chunk_size_per_lane=desc.chunk, tdesc=desc.to_ir()
+                long_address(view.source),
+                line(view.offsets),
+                mode=VC,
+                chunk_size_per_lane=desc.chunk,
+                tdesc=desc.to_ir(),
             ).tdesc
         ]
 
     def on_update_offset(self, view: Any) -> list[ir.Value]:
-        return [ours.UpdateOffsetOp(view.tdesc, view.offsets, mode=VC, result=view.tdesc.type).result]
+        return [ours.UpdateOffsetOp(view.tdesc, line(view.offsets), mode=VC, result=view.tdesc.type).result]
 
     def scattered(self, view: Any, source: ir.Value) -> list[tuple[ir.Value, ir.Value, tuple[int, int]]]:
         """The descriptors by which a gather or scatter is done, with their masks, and the lanes that each has."""

@@ -248,6 +248,11 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
         return ScatterTdescAttr.decode(self.encoding) if is_one else None
 
     @property
+    def lanes(self) -> tuple[int, ...]:
+        """The lanes of a scattered descriptor: its dimensions without that of chunks."""
+        return self.shape[:-1] if self.scatter and self.scatter.chunk_size > 1 else self.shape
+
+    @property
     def block(self) -> BlockTdescAttr | None:
         """The attribute of a block's descriptor; the default if it has none, and None if it is scattered."""
         if self.encoding == "unit":

@@ -366,3 +366,81 @@ def test_conversions_of_layouts_are_printed_as_mlir_opt_reads_them():
     xegpu.store_nd %w, %d[0, 0] : {kind}, {desc}"""
         source = Source(kernel("%a: memref<8x16xf32>", body), "<string>")
         assert via._printed(read_upstream(source, Context(())).outline).count(f"> : {kind}\n") == 1
+
+
+@pytest.mark.parametrize("engine", ["both", "reference"])
+@pytest.mark.parametrize("level", ["subgroup", "workgroup", "lane"])
+def test_unsigned_numbers_are_updated(level, engine):
+    """The result is unsigned too, and so is a comparison of the largest numbers."""
+    many = level != "lane"
+    types = {e: f"vector<16x{e}>" if many else e for e in ("index", "i1", "ui64")}
+    i, i1, ui64 = types.values()
+    memory = "memref<16xui64>"
+    body = f"""
+    %o = {"vector.step : vector<16xindex>" if many else "gpu.lane_id"}
+    %m = arith.constant {"dense<true> : vector<16xi1>" if many else "true"}
+    %v = xegpu.load %b[%o], %m : {memory}, {i}, {i1} -> {ui64}
+    %r = xegpu.atomic_rmw maxu %a[%o], %m, %v : {memory}, {i}, {i1}, {ui64} -> {ui64}
+    xegpu.store %r, %c[%o], %m : {ui64}, {memory}, {i}, {i1}"""
+    text = kernel(", ".join(f"%{x}: {memory}" for x in "abc"), body)
+    a, b, c = np.arange(16, dtype=np.uint64), np.full(16, 2**63 + 1, np.uint64), np.zeros(16, np.uint64)
+    b[8:] = 3
+    kwargs = {"block": 1 if many else 16}
+    xegpu_py.compile(import_upstream(text, level=level), engine=engine)(a, b, c, **kwargs)
+    np.testing.assert_array_equal(c, np.arange(16))
+    np.testing.assert_array_equal(a, np.maximum(np.arange(16, dtype=np.uint64), b))
+
+
+def test_a_lane_has_its_own_chunk_of_a_descriptor_of_all_lanes():
+    """And its own element of the mask."""
+    desc = "!xegpu.tensor_desc<16x4xf32, #xegpu.scatter_tdesc_attr<chunk_size = 4 : i64>>"
+    body = f"""
+    %s = vector.step : vector<16xindex>
+    %c4 = arith.constant dense<4> : vector<16xindex>
+    %at = arith.muli %s, %c4 : vector<16xindex>
+    %all = arith.constant dense<true> : vector<16xi1>
+    %c9 = arith.constant dense<9> : vector<16xindex>
+    %some = arith.cmpi ult, %s, %c9 : vector<16xindex>
+    %d = xegpu.create_tdesc %a, %at : memref<128xf32>, vector<16xindex> -> {desc}
+    %v = xegpu.load %d, %all : {desc}, vector<16xi1> -> vector<4xf32>
+    %w = arith.addf %v, %v : vector<4xf32>
+    %e = xegpu.create_tdesc %o, %at : memref<128xf32>, vector<16xindex> -> {desc}
+    %f = xegpu.update_offset %e, %c4 : {desc}, vector<16xindex>
+    xegpu.store %w, %f, %some : vector<4xf32>, {desc}, vector<16xi1>"""
+    a, o = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    run(kernel("%a: memref<128xf32>, %o: memref<128xf32>", body), a, o, level="lane", block=16)
+    expected = np.zeros(128, np.float32)
+    expected[4:40] = 2 * a[:36]
+    np.testing.assert_array_equal(o, expected)
+
+
+def test_descriptors_with_offsets_of_two_dimensions():
+    desc = "!xegpu.tensor_desc<2x4xf32, #xegpu.scatter_tdesc_attr<>>"
+    body = f"""
+    %at = arith.constant dense<[[0, 1, 2, 3], [4, 5, 6, 9]]> : vector<2x4xindex>
+    %m = arith.constant dense<[[1, 1, 0, 1], [1, 1, 1, 1]]> : vector<2x4xi1>
+    %d = xegpu.create_tdesc %a, %at : memref<64xf32>, vector<2x4xindex> -> {desc}
+    %v = xegpu.load %d, %m : {desc}, vector<2x4xi1> -> vector<2x4xf32>
+    %e = xegpu.create_tdesc %o, %at : memref<64xf32>, vector<2x4xindex> -> {desc}
+    %f = xegpu.update_offset %e, %at : {desc}, vector<2x4xindex>
+    xegpu.store %v, %f, %m : vector<2x4xf32>, {desc}, vector<2x4xi1>"""
+    a, o = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    run(kernel("%a: memref<64xf32>, %o: memref<64xf32>", body), a, o, level="subgroup")
+    expected = np.zeros(64, np.float32)
+    at = np.array([0, 1, 3, 4, 5, 6, 9])
+    expected[2 * at] = a[at]
+    np.testing.assert_array_equal(o, expected)
+
+
+def test_lanes_access_unsigned_addresses():
+    body = """
+    %x = gpu.lane_id
+    %true = arith.constant true
+    %p = memref.extract_aligned_pointer_as_index %a : memref<16xi32> -> index
+    %i = arith.index_cast %p : index to i64
+    %q = builtin.unrealized_conversion_cast %i : i64 to ui64
+    %v = xegpu.load %q[%x], %true : ui64, index, i1 -> i32
+    %r = xegpu.atomic_rmw addi %q[%x], %true, %v : ui64, index, i1, i32 -> i32"""
+    a = np.arange(16, dtype=np.int32)
+    run(kernel("%a: memref<16xi32>", body), a, level="lane", block=16)
+    np.testing.assert_array_equal(a, 2 * np.arange(16))
