@@ -19,7 +19,7 @@ test-bare: $(VENV)/.installed
 	XEGPU_PY_ORACLES=off $(BIN)/lit -s test/dialects test/tools test/upstream test/visa
 	XEGPU_PY_ORACLES=off $(BIN)/pytest -q -n auto --dist worksteal test/unit/test_*.py test/unit/editor
 
-# All tests, with all random cases of those that draw them: `make test` draws two fifths.
+# All tests, with all random cases of those that draw them: `make test` draws a quarter.
 sweep: $(VENV)/.installed
 	SWEEP=1 $(BIN)/pytest -q -n auto --dist worksteal
 

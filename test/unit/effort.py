@@ -1,8 +1,8 @@
-"""How many random cases tests draw: two fifths of the declared number in `make test`, all in `make sweep`."""
+"""How many random cases tests draw: a quarter of the declared number in `make test`, all in `make sweep`."""
 
 import os
 
-SHARE = 1.0 if os.environ.get("SWEEP") else 0.4
+SHARE = 1.0 if os.environ.get("SWEEP") else 0.25
 
 
 def examples(number: int) -> int:
