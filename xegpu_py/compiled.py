@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -34,7 +35,7 @@ from xegpu_py.numerics.narrow import PackedArrays
 from xegpu_py.passes.common.surfaces import UNIT_STRIDES
 from xegpu_py.runtime.launch import Engine, Statistics
 from xegpu_py.signature import beyond, unaligned_arrays
-from xegpu_py.surfaces import unaligned_surfaces
+from xegpu_py.surfaces import unaligned_surfaces, unlike_products
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.program import Dim, extent
@@ -232,6 +233,9 @@ class CompiledKernel:
         version = self.version_for(arguments, grid)
         if version is not self:
             return version._prepared(arguments, grid, block, held)
+        unlike = unlike_products(self._lowered.products, arguments)
+        if unlike:
+            warnings.warn(unlike, stacklevel=3)
         # If there are other versions, the right one has been chosen already.
         more = beyond(parameters, arguments, grid, self._lowered.limits) if self._again is None else None
         if more:
