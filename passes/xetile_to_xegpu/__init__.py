@@ -32,13 +32,16 @@ class XeTileToXeGPU(Pass):
         %b = xegpu.load_nd %t {mode = vc, vnni_axis = 0} : !xegpu.tensor_desc<32x64xbf16> -> vector<16x64x2xbf16>
         %d = xegpu.dpas %c, %a, %b {mode = vc} : vector<32x64xf32>, vector<32x32xbf16>, vector<16x64x2xbf16> -> ...
 
-    `target` is accepted for compatibility and has no effect.
+    `target` determines how many registers a thread has; much larger vectors are refused.
     """
 
     target: str = ""
 
     def run(self, op: ir.Operation) -> None:
         # The patterns are imported here to keep the start of the tools fast.
+        from xegpu_py.ir.verifier import walk
+        from xegpu_py.passes.common.gpu_functions import target_for
+        from xegpu_py.passes.common.target_rules import require_registers
         from xegpu_py.passes.xetile.kernels import kernels
         from xegpu_py.passes.xetile.layouts import has_maps
         from xegpu_py.passes.xetile_to_xegpu.lowering import Lowering
@@ -46,4 +49,5 @@ class XeTileToXeGPU(Pass):
         for func in kernels(op):
             if has_maps(func):
                 self.fail(func, "distributes tiles over subgroups", "run xetile-wg-to-sg first")
+            require_registers(walk(func), target_for(func, self.target))
             Lowering(func).run()
