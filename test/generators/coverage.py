@@ -29,6 +29,7 @@ from xegpu_py.ir.fields import AttributeField
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 
+from . import upstream
 from .body import NARROW, NUMBERS, STORED
 from .program import Program
 
@@ -94,6 +95,7 @@ def rows() -> tuple[str, ...]:
             kind = cls.parameters()[field.name]
             values = values_of(kind, field.name)
             found += [f"{head} {field.name} = {v}" for v in (*values, *(["none"] if field.default is None else []))]
+    found += [f"upstream {level} {op}" for level, ops in upstream.WRITTEN.items() for op in ops]
     return tuple(found)
 
 
@@ -108,7 +110,18 @@ def cells(program: Program) -> set[str]:
     """The cells that a program reaches, as `row | element`."""
     if program.is_assembly:
         return set()
+    if program.upstream:
+        return set(_upstream_cells(program))
     return set(_cells(program.module(verify=False)))
+
+
+def _upstream_cells(program: Program) -> Iterator[str]:
+    """An op of a level, and each element in its types."""
+    for line in program.text.splitlines():
+        op = re.search(r"\b(?:xegpu|vector)\.\w+", line)
+        if op is not None and op[0] in upstream.WRITTEN[program.upstream]:
+            for element in dict.fromkeys(re.findall(r"(?:x|\b)(b?f\d+|i\d+)\b", line[op.end() :])):
+                yield f"upstream {program.upstream} {op[0]} | {element}"
 
 
 def _cells(module: Any) -> Iterator[str]:
@@ -163,6 +176,9 @@ _READS = r"(xegpu\.(load_nd|prefetch_nd|load_gather|prefetch)|xetile\.(load_tile
 _WRITES = r"(xegpu\.(store_nd|store_scatter)|xetile\.(store_tile|store))"
 
 IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
+    ("upstream ", lambda e: e not in upstream.ELEMENTS, "numpy computes the programs of upstream's dialect in others"),
+    (r"upstream \w+ xegpu\.dpas", lambda e: e not in sum(upstream.PRODUCTS, ()), "no product has it"),
+    (r"upstream \w+ xegpu\.atomic_rmw", lambda e: e not in ("i32", "f32"), "updates are of 32 bits"),
     (
         r"xegpu\.(alloc_nbarrier|(?:init|create)_nbarrier|nbarrier_\w+|fence|compile_hint)\b",
         lambda e: e != NONE,
@@ -229,6 +245,8 @@ _LEVELS = {"xetile": "xetile", "xegpu": "xegpu_vc", "iree_vector_ext": "nested"}
 def level_of(cell: str) -> str:
     """The generator that reaches a cell."""
     row = cell.rpartition(" | ")[0]
+    if row.startswith("upstream "):
+        return "upstream"
     simt = row.endswith("mode = simt") or (row.endswith("map = given") and row.startswith("!xegpu."))
     return "xegpu_simt" if simt else _LEVELS[row.lstrip("!").partition(".")[0]]
 
