@@ -39,9 +39,6 @@ class XeTileToXeGPU(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # The patterns are imported here to keep the start of the tools fast.
-        from xegpu_py.ir.verifier import walk
-        from xegpu_py.passes.common.gpu_functions import target_for
-        from xegpu_py.passes.common.target_rules import require_registers
         from xegpu_py.passes.xetile.kernels import kernels
         from xegpu_py.passes.xetile.layouts import has_maps
         from xegpu_py.passes.xetile_to_xegpu.lowering import Lowering
@@ -49,5 +46,4 @@ class XeTileToXeGPU(Pass):
         for func in kernels(op):
             if has_maps(func):
                 self.fail(func, "distributes tiles over subgroups", "run xetile-wg-to-sg first")
-            require_registers(walk(func), target_for(func, self.target))
-            Lowering(func).run()
+            Lowering(func, self.target).run()
