@@ -207,7 +207,7 @@ def main() -> int:
     parser.add_argument("--task", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     os.environ["XEGPU_PY_CACHE"] = "off"
-    evaluators = () if args.no_reference else ("reference",)
+    evaluators = () if args.no_reference else ("reference", "upstream")
     if args.task:
         level, number = args.task[0], int(args.task[1])
         report = work(level, number, args.seconds, args.out / f"{level}-{number}.current", evaluators)
