@@ -46,6 +46,12 @@ def same(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, *((v,) for v in made.results))
 
 
+@pattern("memref.prefetch")
+def prefetch(e: Emulation, op: ir.Operation) -> None:
+    """Remove the op, which is a hint."""
+    e.replace(op)
+
+
 @pattern("memref.expand_shape")
 def expand_shape(e: Emulation, op: ir.Operation) -> None:
     """Divide the innermost extent by the number of elements in a byte."""

@@ -246,6 +246,11 @@ def view(w: Widener, op: ir.Operation) -> None:
     w.keep(op)
 
 
+@pattern("memref.prefetch")
+def prefetch(w: Widener, op: ir.Operation) -> None:
+    """Removed: a prefetch of an element is a hint."""
+
+
 @pattern("builtin.unrealized_conversion_cast")
 def conversion(w: Widener, op: ir.Operation) -> None:
     """A memref at an address is uniform; numbers cast from f32 to tf32 may vary."""

@@ -235,9 +235,9 @@ def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
     )
 
 
-@pattern("memref.dealloc")
+@pattern("memref.dealloc", "memref.prefetch")
 def dealloc(low: Lowering, op: ir.Operation) -> None:
-    """Emits nothing: shared local memory is freed at the end of the workgroup."""
+    """Emits nothing: shared local memory is freed at the end of the workgroup, and a prefetch is a hint."""
 
 
 @pattern("memref.view")

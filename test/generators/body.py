@@ -47,9 +47,17 @@ def most_exact(element: str) -> int:
     return (1 << (bit_width(element) - (signedness(element) != "u"))) - 1
 
 
+def fitting(number: int, element: str) -> int:
+    """A number that an element of less than a byte represents, by its lowest bits."""
+    if element not in ("i1", *NARROW):
+        return number
+    half = 1 << (bit_width(element) - 1)
+    return number & 1 if half == 1 else (number + half) % (2 * half) - half
+
+
 def filled(count: int, element: str) -> int:
     """At least so many elements that fill bytes."""
-    each = max(8 // bit_width(element), 1)
+    each = 8 // bit_width(element) if element in NARROW else 1
     return -(-count // each) * each
 
 
@@ -60,7 +68,7 @@ def twin(element: str) -> str:
 
 def dtype_of(element: str) -> str:
     """The names of an element's arrays in words of xegpu-run."""
-    return "f32" if element == "tf32" else element.removeprefix("s")
+    return {"tf32": "f32", "index": "i64"}.get(element, element.removeprefix("s"))
 
 
 @dataclass(frozen=True)
@@ -168,11 +176,13 @@ class Body:
 
     def scalar(self, number: int, element: str = "i32") -> Value:
         """A constant number."""
+        number = fitting(number, element)
         text = f"{number}.0" if is_float(element) else str(number)
         return self.op(f"arith.constant {text} : {element}", (), element, abs(number))
 
     def splat(self, number: int | str, shape: tuple[int, ...], element: str) -> Value:
         """A constant whose elements are all the same; a number as text may be a bit pattern."""
+        number = fitting(number, element) if isinstance(number, int) else number
         text = str(number)
         if isinstance(number, int) and is_float(element):
             text = f"{number}.0"

@@ -1,7 +1,8 @@
 """The coverage table of random programs: each op and attribute value of the dialects, by element type.
 
-Rows and columns are read from the dialects' declarations. Cells that no program can reach are in `IMPOSSIBLE`, with the
-reason.
+Rows and columns are read from the dialects' declarations. A second table has MLIR's own ops, which are those that the
+reference evaluates, and their forms, in kernels of threads and of work items. Cells that no program can reach are in
+`IMPOSSIBLE`, with the reason.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
 from random import Random
@@ -17,6 +18,7 @@ from typing import Any
 
 from mlir import ir
 
+import xegpu_py
 from xegpu_py.dialects import iree_vector_ext, xegpu, xetile
 from xegpu_py.dialects.xegpu.matrix import accumulators
 from xegpu_py.dialects.xegpu.registers import WIDE_FLOATS
@@ -28,9 +30,10 @@ from xegpu_py.ir.definition import EnumCodec
 from xegpu_py.ir.fields import AttributeField
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
+from xegpu_py.reference.program import RULES
 
-from . import upstream
-from .body import NARROW, NUMBERS, STORED
+from .body import FLOATS, NARROW, NUMBERS, STORED
+from .core import CONTRACTIONS, dimensions
 from .program import Program
 
 DIALECTS = (xegpu.XeGPU, xetile.XeTile, iree_vector_ext.IreeVectorExt)
@@ -38,6 +41,8 @@ ELEMENTS = (*NUMBERS, *STORED, *NARROW)
 """The columns: elements of memory of which generators write programs."""
 NONE = "-"
 """The column of ops that have no element."""
+MODES = ("vc", "simt")
+"""The columns of MLIR's own ops: kernels of threads, and of work items."""
 
 _DOMAINS: dict[str, tuple[int, ...]] = {
     "vnni_axis": (0, 1),
@@ -48,6 +53,7 @@ _DOMAINS: dict[str, tuple[int, ...]] = {
 }
 """The values of attributes that are declared as any integer."""
 
+_OURS = ("xegpu.", "xetile.", "iree_vector_ext.", "builtin.")
 _SETTINGS = {"!xegpu.tensor_desc": TdescAttr, "!xetile.tile": TileAttr}
 
 
@@ -95,8 +101,31 @@ def rows() -> tuple[str, ...]:
             kind = cls.parameters()[field.name]
             values = values_of(kind, field.name)
             found += [f"{head} {field.name} = {v}" for v in (*values, *(["none"] if field.default is None else []))]
-    found += [f"upstream {level} {op}" for level, ops in upstream.WRITTEN.items() for op in ops]
-    return tuple(found)
+    found += [f"arith.constant NaN = {name}" for name in NANS]
+    return (*found, *(f"xegpu.create_nd_tdesc source = {name}" for name in SOURCES))
+
+
+_AFFINE = ("apply", "for", "if", "load", "max", "min", "parallel", "store", "vector_load", "vector_store")
+_TRANSFERS = ("of no dimension", "out of bounds", "masked", "in vector.mask", "transposed", "broadcast")
+SOURCES = ("subview", "strided memref", "rank 4")
+"""What blocks are parts of, besides arguments and addresses."""
+LOOPS = ("index", "i8", "i16", "i32", "i64")
+
+
+@lru_cache(maxsize=1)
+def own_rows() -> tuple[str, ...]:
+    """The rows of the second table: MLIR's own ops, and forms of them."""
+    names = {f"affine.{name}" for name in _AFFINE} | {name for name in RULES if not name.startswith(_OURS)}
+    with xegpu_py.parse("module {}").context as context:
+        # Ops of other versions of MLIR are not read.
+        found = sorted(name for name in names if context.is_registered_operation(name))
+    found += [f"arith on {e}" for e in (*NUMBERS, *NARROW, "i1", "index")]
+    found += [f"scf.for of {e} whose bounds are far apart" for e in LOOPS]
+    found += [f"vector.transfer_{way} {how}" for way in ("read", "write") for how in _TRANSFERS]
+    found += [f"vector.contract {form}" for form in CONTRACTIONS]
+    found += [f"{name} of {n} dimensions" for name in ("grid", "block") for n in (1, 2, 3)]
+    found += [f"fragments of {n} lanes" for n in (8, 16, 32)]
+    return (*found, "lanes without access read as zero")
 
 
 def _field_values(name: str, field: AttributeField) -> tuple[str, ...]:
@@ -110,27 +139,92 @@ def cells(program: Program) -> set[str]:
     """The cells that a program reaches, as `row | element`."""
     if program.is_assembly:
         return set()
-    if program.upstream:
-        return set(_upstream_cells(program))
-    return set(_cells(program.module(verify=False)))
+    module = program.module(verify=False)
+    mode = "simt" if "xegpu.subgroup_size" in program.text else "vc"
+    return {*_cells(module), *(f"{row} | {mode}" for row in _own_cells(module, program))}
 
 
-def _upstream_cells(program: Program) -> Iterator[str]:
-    """An op of a level, and each element in its types."""
-    for line in program.text.splitlines():
-        op = re.search(r"\b(?:xegpu|vector)\.\w+", line)
-        if op is not None and op[0] in upstream.WRITTEN[program.upstream]:
-            for element in dict.fromkeys(re.findall(r"(?:x|\b)(b?f\d+|i\d+)\b", line[op.end() :])):
-                yield f"upstream {program.upstream} {op[0]} | {element}"
+def _own_cells(module: Any, program: Program) -> Iterator[str]:
+    known = own_rows()
+    numbers = [int(w.partition(":")[2]) if re.fullmatch(r"i\d+:-?\d+", w) else None for w in program.arguments]
+    for name, size in (("grid", program.grid), ("block", program.block)):
+        yield f"{name} of {max((i + 1 for i, n in enumerate(size) if n > 1), default=1)} dimensions"
+    for rows_, columns in re.findall(r"wi_layout = \[(\d+), (\d+)\]", program.text):
+        yield f"fragments of {int(rows_) * int(columns)} lanes"
+    for op in walk(module.operation):
+        name = op.name
+        if name in known:
+            yield name
+        if name.startswith("arith.") and op.operands:
+            yield f"arith on {_element(str(op.operands[0].type))}"
+        elif name == "scf.for":
+            low, high = (_number(v, numbers) for v in list(op.operands)[:2])
+            kind = str(op.operands[0].type)
+            bits = 64 if kind == "index" else bit_width(kind)
+            if low is not None and high is not None and abs(high - low) >= 1 << (bits - 1):
+                yield f"scf.for of {kind} whose bounds are far apart"
+        elif name in ("vector.transfer_read", "vector.transfer_write"):
+            yield from (f"{name} {how}" for how in _forms_of_transfer(op))
+        elif name == "vector.contract":
+            maps = [[e.position for e in m.value.results] for m in ir.ArrayAttr(op.attributes["indexing_maps"])]
+            yield from (f"{name} {form}" for form in CONTRACTIONS if dimensions(form) == maps)
+        elif name == "xegpu.load_gather" and any(use.owner.name != "arith.select" for use in op.results[0].uses):
+            yield "lanes without access read as zero"
+
+
+def _number(value: ir.Value, arguments: Sequence[int | None]) -> int | None:
+    """The number that a value is: a constant, or an argument of the kernel."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return arguments[ir.BlockArgument(value).arg_number] if owner.owner.name == "gpu.func" else None
+    return ir.IntegerAttr(owner.attributes["value"]).value if owner.name == "arith.constant" else None
+
+
+def _forms_of_transfer(op: ir.Operation) -> Iterator[str]:
+    results = op.attributes["permutation_map"].value.results
+    dims = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in results]
+    known = [d for d in dims if d is not None]
+    *_, masked = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    yield from (
+        ["of no dimension"] * (not dims) + ["transposed"] * (known != sorted(known)) + ["broadcast"] * (None in dims)
+    )
+    yield from ["masked"] * masked + ["in vector.mask"] * (op.parent.name == "vector.mask")
+    if any(not ir.BoolAttr(b).value for b in ir.ArrayAttr(op.attributes["in_bounds"])):
+        yield "out of bounds"
+
+
+def nan_of(element: str, bits: int) -> str | None:
+    """Which NaN other than the canonical one a bit pattern is."""
+    mantissa = {"f8E5M2": 2, "f8E4M3FN": 3, "bf16": 7, "f16": 10, "f32": 23, "f64": 52}[element]
+    sign, rest = bits >> bit_width(element) - 1, bits & (1 << bit_width(element) - 1) - 1
+    infinity = (1 << bit_width(element) - 1) - (1 << mantissa)
+    if element == "f8E4M3FN":
+        return "negative" if sign and rest == 0x7F else None
+    if rest <= infinity:
+        return None
+    if not rest & 1 << mantissa - 1:
+        return "signaling"
+    return "payload" if rest & (1 << mantissa - 1) - 1 else "negative" if sign else None
+
+
+NANS = ("negative", "signaling", "payload")
+"""NaNs that are not the canonical one."""
 
 
 def _cells(module: Any) -> Iterator[str]:
     for op in walk(module.operation):
         view = op.opview
+        if op.name == "arith.constant" and (
+            nan := re.search(r"0x(\w+).* : (?:vector<.*x)?(\w+)>?$", str(op.attributes["value"]))
+        ):
+            kind = nan_of(nan[2], int(nan[1], 16)) if nan[2] in FLOATS else None
+            yield from [f"arith.constant NaN = {kind} | {nan[2]}"] * bool(kind)
         if not isinstance(view, Operation) or view.dialect_class not in DIALECTS:
             continue
         element = element_of(op)
         found = [op.name]
+        if op.name == "xegpu.create_nd_tdesc":
+            found += [f"{op.name} source = {kind}" for kind in _sources(op.operands[0])]
         for name, field in view.spec.attributes.items():
             if _field_values(name, field):
                 found.append(f"{op.name} {name} = {value_text(field.codec, name, getattr(view, name))}")
@@ -141,6 +235,20 @@ def _cells(module: Any) -> Iterator[str]:
                 for field in fields(cls):
                     text = value_text(cls.parameters()[field.name], field.name, getattr(attr, field.name))
                     yield f"{head} {field.name} = {text} | {element}"
+
+
+def _sources(value: ir.Value) -> Iterator[str]:
+    """What a block is a part of."""
+    if "strided<" in str(value.type):
+        yield "strided memref"
+    while str(value.type).startswith("memref<"):
+        if ir.MemRefType(value.type).rank >= 4:
+            yield "rank 4"
+        if isinstance(value.owner, ir.Block) or not value.owner.operands:
+            return
+        if value.owner.name == "memref.subview":
+            yield "subview"
+        value = value.owner.operands[0]
 
 
 def element_of(op: ir.Operation) -> str:
@@ -161,7 +269,7 @@ def _element(kind: str) -> str:
         return TensorDesc.decode(kind).element
     if kind.startswith("!xetile.tile"):
         return Tile.decode(kind).element
-    return kind.removeprefix("vector<").removesuffix(">").rpartition("x")[2]
+    return re.sub(r"^(\d+x)*", "", kind.removeprefix("vector<").removesuffix(">"))
 
 
 def _multiplied(element: str) -> bool:
@@ -176,9 +284,15 @@ _READS = r"(xegpu\.(load_nd|prefetch_nd|load_gather|prefetch)|xetile\.(load_tile
 _WRITES = r"(xegpu\.(store_nd|store_scatter)|xetile\.(store_tile|store))"
 
 IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
-    ("upstream ", lambda e: e not in upstream.ELEMENTS, "numpy computes the programs of upstream's dialect in others"),
-    (r"upstream \w+ xegpu\.dpas", lambda e: e not in sum(upstream.PRODUCTS, ()), "no product has it"),
-    (r"upstream \w+ xegpu\.atomic_rmw", lambda e: e not in ("i32", "f32"), "updates are of 32 bits"),
+    (r"vector\.scalable", lambda e: True, "Xe GPUs have no scalable vectors"),
+    (r"gpu\.printf|cf\.assert", lambda e: True, "what is printed is not compared"),
+    (r"vector\.transfer_write broadcast", lambda e: True, "a write has each element once"),
+    (r"gpu\.(shuffle|rotate|subgroup_(reduce|broadcast))", lambda e: e == "vc", "a thread is a subgroup of its own"),
+    (r"fragments", lambda e: e == "vc", "are parts of work items"),
+    (r"lanes without", lambda e: e == "simt", "the RFC has gathers in VC mode only"),
+    (r"arith\.constant NaN", lambda e: e not in FLOATS, "integers have none"),
+    (r"arith\.constant NaN = (signaling|payload)", lambda e: e == "f8E4M3FN", "the format has two NaNs"),
+    (r"xegpu\.create_nd_tdesc source", lambda e: e in NARROW, "views of such elements are kept simple"),
     (
         r"xegpu\.(alloc_nbarrier|(?:init|create)_nbarrier|nbarrier_\w+|fence|compile_hint)\b",
         lambda e: e != NONE,
@@ -234,8 +348,14 @@ def impossible(row: str, element: str) -> str | None:
 
 def missing(found: Counter[str]) -> list[str]:
     """The cells that were not reached though they can be."""
-    every = (f"{row} | {element}" for row in rows() for element in (*ELEMENTS, NONE) if not impossible(row, element))
-    return [cell for cell in every if not found[cell]]
+    tables = ((rows(), (*ELEMENTS, NONE)), (own_rows(), MODES))
+    return [
+        f"{row} | {column}"
+        for table_rows, columns in tables
+        for row in table_rows
+        for column in columns
+        if not impossible(row, column) and not found[f"{row} | {column}"]
+    ]
 
 
 _LEVELS = {"xetile": "xetile", "xegpu": "xegpu_vc", "iree_vector_ext": "nested"}
@@ -244,9 +364,10 @@ _LEVELS = {"xetile": "xetile", "xegpu": "xegpu_vc", "iree_vector_ext": "nested"}
 
 def level_of(cell: str) -> str:
     """The generator that reaches a cell."""
-    row = cell.rpartition(" | ")[0]
-    if row.startswith("upstream "):
-        return "upstream"
+    row, _, column = cell.rpartition(" | ")
+    if column in MODES or row.startswith("arith."):
+        kernel = "xegpu_vc" if column == "vc" else "xegpu_simt"
+        return kernel if row.startswith(("fragments", "lanes without")) else "core"
     simt = row.endswith("mode = simt") or (row.endswith("map = given") and row.startswith("!xegpu."))
     return "xegpu_simt" if simt else _LEVELS[row.lstrip("!").partition(".")[0]]
 
@@ -265,21 +386,22 @@ def survey(r: Random, rounds: int, length: int) -> Counter[str]:
             break
         for level, element in sorted(wanted):
             module = importlib.import_module(f"{__package__}.{level}")
-            found.update(cells(module.tour(r, None if element == NONE else element, length)))
+            found.update(cells(module.tour(r, element if element in ELEMENTS or level == "core" else None, length)))
     return found
 
 
 def table(found: Counter[str]) -> str:
     """How often each cell was reached; `.` where it cannot be, and 0 where it could."""
-    columns = (*ELEMENTS, NONE)
-    width = max(map(len, rows()))
-    lines = [" " * width + "".join(f"{e.replace('f8E', 'E'):>7}" for e in columns)]
-    for row in rows():
-        counts = []
-        for element in columns:
-            count = found[f"{row} | {element}"]
-            counts.append("." if not count and impossible(row, element) else str(count))
-        lines.append(f"{row:{width}}" + "".join(f"{c:>7}" for c in counts))
+    width = max(map(len, (*rows(), *own_rows())))
+    lines = []
+    for table_rows, columns in ((rows(), (*ELEMENTS, NONE)), (own_rows(), MODES)):
+        lines.append(" " * width + "".join(f"{e.replace('f8E', 'E'):>7}" for e in columns))
+        for row in table_rows:
+            counts = []
+            for column in columns:
+                count = found[f"{row} | {column}"]
+                counts.append("." if not count and impossible(row, column) else str(count))
+            lines.append(f"{row:{width}}" + "".join(f"{c:>7}" for c in counts))
     reached = sum(1 for cell in found if found[cell])
     lines.append(f"{reached} cells reached, {len(missing(found))} missing")
     return "\n".join(lines)

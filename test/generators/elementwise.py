@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xegpu_py.ir.builtin import bit_width, is_float
+from xegpu_py.ir.builtin import bit_width, is_float, vector_text
 
 from .body import NUMBERS, SIGNLESS, Body, Value, most_exact
 
@@ -19,14 +19,21 @@ INTEGER_CONDITIONS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt
 FLOAT_CONDITIONS = (
     "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true", "false",
 )  # fmt: skip
+# The canonical NaN, infinities, the least and greatest numbers; NaNs: negative, signaling, with a payload.
 SPECIAL = {
-    "f16": ("0x7E00", "0x7C00", "0xFC00", "0x0001", "0x8000", "0x7BFF"),
-    "bf16": ("0x7FC0", "0x7F80", "0xFF80", "0x0001", "0x8000", "0x7F7F"),
-    "f32": ("0x7FC00000", "0x7F800000", "0xFF800000", "0x00000001", "0x80000000", "0x7F7FFFFF"),
-    "f64": ("0x7FF8000000000000", "0x7FF0000000000000", "0x0000000000000001", "0x8000000000000000"),
-    "f8E5M2": ("0x7E", "0x7C", "0x01", "0x80", "0x7B"),
-    "f8E4M3FN": ("0x7F", "0x01", "0x80", "0x7E"),
-}
+    "f16": ("0x7E00", "0x7C00", "0xFC00", "0x0001", "0x8000", "0x7BFF", "0xFE00", "0x7C01", "0x7E2A"),
+    "bf16": ("0x7FC0", "0x7F80", "0xFF80", "0x0001", "0x8000", "0x7F7F", "0xFFC0", "0x7F81", "0x7FEA"),
+    "f32": (
+        "0x7FC00000", "0x7F800000", "0xFF800000", "0x00000001", "0x80000000", "0x7F7FFFFF", "0xFFC00000", "0xFF800001",
+        "0x7FC12345",
+    ),
+    "f64": (
+        "0x7FF8000000000000", "0x7FF0000000000000", "0x0000000000000001", "0x8000000000000000", "0xFFF8000000000000",
+        "0x7FF0000000000001", "0xFFF8000012345678",
+    ),
+    "f8E5M2": ("0x7E", "0x7C", "0x01", "0x80", "0x7B", "0xFE", "0x7D", "0x7F"),
+    "f8E4M3FN": ("0x7F", "0x01", "0x80", "0x7E", "0xFF"),
+}  # fmt: skip
 
 
 def constant(b: Body, shape: tuple[int, ...], element: str) -> Value:
@@ -105,7 +112,7 @@ def extended(b: Body, x: Value) -> Value:
 
 def division(b: Body, x: Value) -> Value:
     """A quotient or rest, by an odd number: of 1 to 63, or any that is not -1, with which the least number overflows."""
-    mask = b.r.choice([0x3F, -3])
+    mask = b.r.choice([0x3F, -3]) if bit_width(x.element) > 6 else -3
     odd = binary(b, "andi", other(b, x), b.splat(mask, x.shape, x.element))
     odd = binary(b, "ori", odd, b.splat(1, x.shape, x.element))
     return binary(b, b.r.choice(DIVISIONS), x, odd)
@@ -162,7 +169,8 @@ def mask(b: Body, shape: tuple[int, ...]) -> Value:
     """Truth values of a shape."""
     x = b.pick(lambda v: v.shape == shape and v.element in NUMBERS)
     if x is None:
-        return b.op(f"arith.constant {'dense<true>' if shape else 'true'} : {Value('', shape, 'i1').type}", shape, "i1")
+        text = f"dense<true> : {vector_text(shape, 'i1')}" if shape else "true"
+        return b.op(f"arith.constant {text}", shape, "i1")
     found = compare(b, x, other(b, x))
     if b.r.random() < 0.2:
         more = compare(b, x, other(b, x))

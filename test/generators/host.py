@@ -27,7 +27,7 @@ from random import Random
 from xegpu_py.ir.builtin import bit_width, is_float, vector_text
 
 from . import elementwise, vectors
-from .body import SIGNLESS, Value, twin
+from .body import NARROW, SIGNLESS, Value, filled, twin
 from .program import Program
 from .xegpu_control import Control
 
@@ -65,14 +65,17 @@ class Rows:
 class Kernel(Control):
     """A kernel in which each thread, or each work item, computes with its own rows of memory."""
 
+    elements: tuple[str, ...] = ELEMENTS
+    wraps = False
+
     def __init__(self, r: Random, target: str, grid: int, block: int, items: bool) -> None:
         super().__init__(r, target, grid, block)
         self.items = items
         self.classes = ("isnan", "isfinite")
         self.rows: list[Rows] = []
         self.keep(Value(self.tid, (), "index"))
-        for element in r.sample(ELEMENTS, r.randint(1, 3)):
-            columns = r.choice([1, 5, 8, 17, 32])
+        for element in r.sample([e for e in self.elements if e != "i1"], r.randint(1, 3)):
+            columns = filled(r.choice([1, 5, 8, 17, 32]), element)
             dims = [str(n) if r.random() < 0.5 else "?" for n in (self.threads, columns)]
             kind = f"memref<{'x'.join(dims)}x{element}>"
             name = self.argument(kind, self.data(element, (self.threads, columns)))
@@ -180,9 +183,12 @@ class Kernel(Control):
             return self.dynamic(self.r.randint(0, most))
         return self.op(f"arith.remui {x.name}, {self.index(most + 1)} : index", (), "index").name
 
-    def view(self) -> Rows:
-        """Some columns of rows, with static or dynamic bounds; the type may be without them."""
-        rows = self.r.choice([rows for rows in self.rows if rows.whole])
+    def view(self) -> None:
+        """Some columns of rows as further rows, with static or dynamic bounds; the type may be without them."""
+        fits = [rows for rows in self.rows if rows.whole and rows.element not in NARROW]
+        if not fits:
+            return
+        rows = self.r.choice(fits)
         # Views are those of a subgroup.
         first, alone = self.r.randrange(rows.columns), not self.items and self.r.random() < 0.6
         step = self.r.choice([1, 1, 2])
@@ -201,7 +207,7 @@ class Kernel(Control):
         ).name
         if self.r.random() < 0.3:
             self.keep(self.op(f"memref.dim {found}, {self.index(len(dims) - 1)} : {made}", (), "index"))
-        return Rows(found, made, rows.element, columns, whole=not alone, unit=False)
+        self.rows.append(Rows(found, made, rows.element, columns, whole=not alone, unit=False))
 
     def at(self, rows: Rows, count: int = 1) -> str:
         """Rows and the place of so many elements in this thread's row."""
@@ -219,7 +225,7 @@ class Kernel(Control):
             return self.op(f"memref.load {self.at(rows)} : {rows.type}", (), rows.element)
         count = self.line_of(rows)
         at, kind = self.at(rows, count), vector_text((count,), rows.element)
-        if self.r.random() < 0.7:
+        if self.r.random() < 0.7 or rows.element in NARROW:
             return self.op(f"vector.load {at} : {rows.type}, {kind}", (count,), rows.element)
         mask, other = elementwise.mask(self, (count,)), self.of_shape((count,), rows.element)
         types = f"{rows.type}, {mask.type}, {kind} into {kind}"
@@ -231,7 +237,7 @@ class Kernel(Control):
         if rows.unit and self.r.random() < 0.5:
             count = self.line_of(rows)
             x, at = self.of_shape((count,), rows.element), self.at(rows, count)
-            if self.r.random() < 0.7:
+            if self.r.random() < 0.7 or rows.element in NARROW:
                 self.line(f"vector.store {x.name}, {at} : {rows.type}, {x.type}")
             else:
                 mask = elementwise.mask(self, (count,))
@@ -247,6 +253,8 @@ class Kernel(Control):
             x = self.op(f"arith.extui {x.name} : {x.type} to {x.typed('i8')}", x.shape, "i8")
         if x.element == "index":
             x = self.op(f"arith.index_cast {x.name} : {x.type} to {x.typed('i64')}", x.shape, "i64")
+        if x.element in NARROW:
+            x = self.op(f"arith.extsi {x.name} : {x.type} to {x.typed('i8')}", x.shape, "i8")
         kind = f"memref<?x{x.size}x{x.element}>"
         name = self.argument(kind, f"zeros:{x.element}:{self.threads}x{x.size}")
         if not x.shape:
@@ -318,7 +326,7 @@ class Kernel(Control):
             "reshape": (4 if shaped else 0, lambda: self.reshaped(self.r.choice(shaped))),
             "load": (3, lambda: self.keep(self.load())),
             "save": (3, self.save),
-            "view": (1, lambda: self.rows.append(self.view())),
+            "view": (1, self.view),
             "branch": (2 if depth else 0, lambda: self.branch(depth)),
             "counted": (3 if depth else 0, lambda: self.counted(depth)),
             "turning": (1 if depth else 0, lambda: self.turning(depth)),
@@ -342,5 +350,11 @@ def program(r: Random) -> Program:
         b.store(x)
     attributes = f"xegpu.subgroup_size = {lanes} : i32" if lanes else ""
     return Program(
-        b.text(attributes=attributes), b.words(), (grid,), (block,), target, r.choice([None, None, 256]), host=True
+        b.text(attributes=attributes),
+        b.words(),
+        b.grid_size,
+        b.block_size,
+        target,
+        r.choice([None, None, 256]),
+        host=True,
     )

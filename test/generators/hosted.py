@@ -22,18 +22,34 @@ PIPELINE = (
 )
 
 _KERNEL = re.compile(r"gpu\.func @\w+\((.*?)\) kernel.*?\{\n(.*)    gpu\.return\n", re.DOTALL)
-_NUMBERS = ("thread_id", "block_id", "block_dim", "global_id")
+_NUMBERS = ("thread_id", "block_id", "block_dim", "grid_dim", "global_id")
 
 
-def program(text: str, grid: int, block: int) -> str:
+def program(text: str, grid: tuple[int, ...], block: tuple[int, ...]) -> str:
     """A kernel as a function `body` of a work item, which a function `main` calls for all of them."""
     found = _KERNEL.search(text)
     assert found is not None
-    arguments, body = found[1], re.sub(r"gpu\.(\w+) x\n", r"arith.addi %\1, %zero : index\n", found[2])
+    arguments, body = found[1], re.sub(r"gpu\.(\w+) ([xyz])\n", r"arith.addi %\1_\2, %zero : index\n", found[2])
     names = [argument.partition(":")[0] for argument in arguments.split(", %")]
     names = ", ".join("%" + name.lstrip("%") for name in names if name)
     types = ", ".join(re.findall(r"%\w+: (.*?)(?=, %|$)", arguments))
-    numbers = ", ".join(f"%{name}: index" for name in _NUMBERS)
+    ids = [f"{name}_{dim}" for name in _NUMBERS for dim in "xyz"]
+    numbers = ", ".join(f"%{name}: index" for name in ids)
+    sizes = {"grid_dim": (*grid, 1, 1)[:3], "block_dim": (*block, 1, 1)[:3]}
+    constants = [
+        f"%{name}_{dim} = arith.constant {n} : index" for name, size in sizes.items() for dim, n in zip("xyz", size)
+    ]
+    loops = [
+        f"scf.for %{name}_{dim} = %c0 to %{size}_{dim} step %c1 {{"
+        for name, size in (("block_id", "grid_dim"), ("thread_id", "block_dim"))
+        for dim in "zyx"
+    ]
+    places = [
+        f"%first_{d} = arith.muli %block_id_{d}, %block_dim_{d} : index\n"
+        f"%global_id_{d} = arith.addi %first_{d}, %thread_id_{d} : index"
+        for d in "xyz"
+    ]
+    lines = "\n".join([*constants, *loops, *places])
     return f"""
 func.func private @body({numbers}, {arguments}) attributes {{no_inline}} {{
   %zero = arith.constant 0 : index
@@ -42,21 +58,15 @@ func.func private @body({numbers}, {arguments}) attributes {{no_inline}} {{
 func.func @main({arguments}) attributes {{llvm.emit_c_interface}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %grid = arith.constant {grid} : index
-  %block = arith.constant {block} : index
-  scf.for %b = %c0 to %grid step %c1 {{
-    scf.for %t = %c0 to %block step %c1 {{
-      %first = arith.muli %b, %block : index
-      %id = arith.addi %first, %t : index
-      func.call @body(%t, %b, %block, %id, {names}) : ({"index, " * len(_NUMBERS)}{types}) -> ()
-    }}
-  }}
+  {lines}
+  func.call @body({", ".join(f"%{n}" for n in ids)}, {names}) : ({"index, " * len(ids)}{types}) -> ()
+  {"}" * len(loops)}
   return
 }}
 """
 
 
-def run(text: str, arguments: Sequence[Any], grid: int, block: int) -> None:
+def run(text: str, arguments: Sequence[Any], grid: tuple[int, ...], block: tuple[int, ...]) -> None:
     """Run a kernel without shared local memory on arrays and numbers, which it changes in place."""
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(program(text, grid, block))

@@ -110,7 +110,7 @@ class Program:
     def hosted(self) -> list[Any]:
         """Run the program as MLIR lowers it to LLVM. Returns its arguments after the run."""
         arguments = self.arrays()
-        hosted.run(self.text, arguments, self.grid[0], self.block[0])
+        hosted.run(self.text, arguments, self.grid, self.block)
         return arguments
 
     def command(self, file: str = "%s", engine: str = "") -> str:

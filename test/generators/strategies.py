@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from .program import Program
 
-LEVELS = ("xetile", "xegpu_vc", "xegpu_simt", "nested", "visa", "host", "upstream")
+LEVELS = ("xetile", "xegpu_vc", "xegpu_simt", "nested", "visa", "host", "core", "upstream")
 """The levels, each a module of this package with a function `program`."""
 
 

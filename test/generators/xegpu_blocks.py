@@ -11,9 +11,18 @@ from xegpu_py.target import TARGETS
 
 from . import vectors
 from .body import NARROW, NUMBERS, STORED, Body, Value, attributes, dtype_of, filled
+from .views import view
 
 ROWS = (1, 2, 3, 4, 5, 8, 16, 17, 32)
 COLUMNS = (1, 2, 3, 4, 5, 8, 16, 24, 32, 64)
+
+
+def spread(r: Random, count: int) -> tuple[int, ...]:
+    """A grid or block of so many, mostly of one dimension."""
+    if r.random() >= 0.25:
+        return (count,)
+    factor = r.choice([n for n in (1, 2, 3, 4, 5, 8) if count % n == 0])
+    return r.choice([(1, count), (factor, count // factor), (1, 1, count), (factor, 1, count // factor)])
 
 
 @dataclass(frozen=True)
@@ -50,16 +59,30 @@ class Blocks(Body):
     def __init__(self, r: Random, target: str, grid: int, block: int) -> None:
         super().__init__(r, target)
         self.gpu, self.threads, self.grid, self.block = TARGETS[target], grid * block, grid, block
+        self.grid_size, self.block_size = spread(r, grid), spread(r, block)
         self.tid, self.local = self._ids()
         self.inputs: list[Matrix] = []
         self.ragged = 0.15
 
     def _ids(self) -> tuple[str, str]:
-        x, size, group = (self.op(f"gpu.{op} x", (), "index").name for op in ("thread_id", "block_dim", "block_id"))
-        if self.r.random() < 0.3:
+        x = self.number("thread_id", self.block_size)
+        if len(self.grid_size) == len(self.block_size) == 1 and self.r.random() < 0.3:
             return self.op("gpu.global_id x", (), "index").name, x
+        group = self.number("block_id", self.grid_size)
+        size = self.index(self.block) if len(self.block_size) > 1 else self.op("gpu.block_dim x", (), "index").name
         first = self.op(f"arith.muli {group}, {size} : index", (), "index").name
         return self.op(f"arith.addi {first}, {x} : index", (), "index").name, x
+
+    def number(self, op: str, size: tuple[int, ...]) -> str:
+        """The number of a work item or workgroup, x fastest."""
+        found = ""
+        for dim, extent in list(zip("xyz", size))[::-1]:
+            at = self.op(f"gpu.{op} {dim}", (), "index").name
+            if found:
+                rest = self.op(f"arith.muli {found}, {self.index(extent)} : index", (), "index").name
+                at = self.op(f"arith.addi {at}, {rest} : index", (), "index").name
+            found = at
+        return found
 
     def row_of_thread(self, rows: int, at: int) -> str:
         """The index of a thread's rows, `at` rows further on."""
@@ -77,6 +100,10 @@ class Blocks(Body):
         small = small or word.startswith("small")
         how = self.r.random()
         dims = [str(n) if how < 0.5 or self.r.random() < 0.3 else "?" for n in shape]
+        plain = element in NARROW
+        if self.r.random() < 0.15 and not plain and not zeros and self.ragged:
+            of = view(self, element, shape, small=small, known=True)
+            return Matrix(of.name, of.type, shape, element, small=small)
         kind = f"memref<{'x'.join([*dims, element])}>"
         name = self.argument(kind, word)
         strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
@@ -84,7 +111,7 @@ class Blocks(Body):
         # An extent or stride that a value says is taken to be one that messages can serve.
         written = self.place if row % 16 == 0 and row >= 64 else str
         # Blocks of narrow elements at any column are stored to memrefs as they are.
-        plain = element in NARROW and store
+        plain &= store
         if how < 0.8 or plain:
             given = ""
             if self.r.random() < 0.1 and len(shape) > 1 and not plain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.builtin import bit_width, is_float
 
 from . import elementwise
 from .body import NUMBERS, Value
@@ -15,7 +15,17 @@ LOOP_STEPS = 3
 
 
 class Control(Products):
-    """Control flow."""
+    """Control flow, and what work items do.
+
+    Attributes:
+        lanes: work items of a subgroup; 0 in kernels of threads.
+        lane: the index of a work item in its subgroup.
+        wraps: whether the counter of a loop may exceed its type when the loop ends.
+    """
+
+    wraps = True
+    lanes = 0
+    lane = ""
 
     def statement(self, depth: int) -> None:
         """Any statement."""
@@ -129,6 +139,9 @@ class Control(Products):
             low -= self.r.choice([0, 0, 0, 5]) if not order else 0
             if self.r.random() < 0.2:
                 low += 1 << self.r.choice([31, 32, 40])
+            elif self.r.random() < 0.1 and not order:
+                far = [-(1 << 62) - low, (1 << 62) + low, (1 << 62) - 3]
+                return "index", order, [self.index_at(n) for n in far]
             found = [self.index_at(n) if abs(n) > 9 else self.dynamic(n) for n in (low, low + step * trips, step)]
             if self.r.random() < 0.3:
                 by = self.op(f"arith.remui {self.tid}, {self.index(3)} : index", (), "index").name
@@ -142,6 +155,13 @@ class Control(Products):
         high = min(last, low + step * trips + self.r.randint(0, step - 1))
         if self.r.random() < 0.2:
             low, high = high, low
+        elif self.r.random() < 0.5:
+            # The distance is not a number of the type.
+            low, trips = first, self.r.randint(2, 3)
+            step = (last - first) // trips - self.r.randint(0, 3)
+            high = low + step * trips - self.r.randint(0, 3)
+            if self.wraps and self.r.random() < 0.5:
+                high = last
         numbers = [n - 2 * most - 2 if n > most else n for n in (low, high, step)]
         return (
             kind,
@@ -157,6 +177,70 @@ class Control(Products):
         if self.r.random() < 0.5:
             return self.argument("index", f"i64:{number}")
         return self.index(number)
+
+    # Work items
+
+    def within(self, limit: int) -> str:
+        """An index below a power of two that depends on a value."""
+        x = self.pick(lambda v: not v.shape and v.element == "i32")
+        if x is None or self.r.random() < 0.3:
+            return self.op(f"arith.remui {self.tid}, {self.index(limit)} : index", (), "index").name
+        small = elementwise.binary(self, "andi", x, self.scalar(limit - 1))
+        return self.op(f"arith.index_cast {small.name} : i32 to index", (), "index").name
+
+    def count(self) -> None:
+        """memref.atomic_rmw, whose order does not matter."""
+        kind, element = self.r.choice([("addi", "i32"), ("addi", "i64"), ("maxu", "i32"), ("mins", "i32"), ("ori", "i32"), ("andi", "i64"),
+                                       ("maximumf", "f32"), ("minimumf", "f32")])  # fmt: skip
+        memref = f"memref<8x{element}>"
+        name = self.argument(memref, self.data(element, (8,)))
+        x = self.pick(lambda v: not v.shape and v.element == element) or self.scalar(self.r.randint(-4, 4), element)
+        if self.r.random() < 0.3 and kind in ("addi", "ori", "andi"):
+            old = f"%old{self.names}"
+            self.op(
+                f"memref.generic_atomic_rmw {name}[{self.within(8)}] : {memref} {{ ^bb0({old}: {element}): "
+                f"%new = arith.{kind} {old}, {x.name} : {element} memref.atomic_yield %new : {element} }}",
+                (),
+                element,
+            )
+            return
+        self.op(
+            f"memref.atomic_rmw {kind} {x.name}, {name}[{self.within(8)}] : ({element}, {memref}) -> {element}",
+            (),
+            element,
+        )
+
+    def tell(self, x: Value) -> Value:
+        """A shuffle, or a reduction of a subgroup; often of numbers that differ among lanes."""
+        if self.r.random() < 0.4:
+            x = self.op(f"arith.index_cast {self.lane} : index to i32", (), "i32", self.lanes)
+        if x.element not in ("i32", "f32", "i64", "f16", "i16"):
+            return x
+        if self.r.random() < 0.4:
+            kinds = ["maxsi", "minui", "add", "xor"] if not is_float(x.element) else ["maximumf", "minimumf", "maxnumf"]
+            return self.op(
+                f"gpu.subgroup_reduce {self.r.choice(kinds)} {x.name} : ({x.type}) -> {x.type}", (), x.element
+            )
+        if self.r.random() < 0.4 and self.lanes > 1:
+            width, at = self.r.choice([n for n in (4, 8, 16) if n <= self.lanes]), self.r.randrange(4)
+            if self.r.random() < 0.5:
+                ways = ("first_active_lane", f"specific_lane {self.scalar(at).name}")
+                return self.op(f"gpu.subgroup_broadcast {x.name}, {self.r.choice(ways)} : {x.type}", (), x.element)
+            turned, valid = Value(self.name(), (), x.element), Value(self.name(), (), "i1")
+            self.line(f"{turned.name}, {valid.name} = gpu.rotate {x.name}, {at}, {width} : {x.type}")
+            return self.op(f"arith.select {valid.name}, {turned.name}, {x.name} : {x.type}", (), x.element)
+        width = self.r.choice([n for n in (4, 8, 16, 32) if n <= self.lanes])
+        mode = self.r.choice(["xor", "up", "down", "idx"])
+        at = self.scalar(self.r.randrange(width))
+        if self.r.random() < 0.3:
+            y = self.pick(lambda v: not v.shape and v.element == "i32")
+            if y is not None:
+                at = elementwise.binary(self, "andi", y, self.scalar(width - 1))
+        size = self.scalar(width)
+        found, valid = Value(self.name(), (), x.element), Value(self.name(), (), "i1")
+        self.line(f"{found.name}, {valid.name} = gpu.shuffle {mode} {x.name}, {at.name}, {size.name} : {x.type}")
+        # The result of lanes outside of their segment is undefined.
+        return self.op(f"arith.select {valid.name}, {found.name}, {x.name} : {x.type}", (), x.element)
 
     def walking(self) -> Desc | None:
         """A descriptor that a loop may move anywhere: its block may reach over the edges."""

@@ -8,7 +8,7 @@ from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, LANES
 from xegpu_py.ir.builtin import bit_width, by, vector_text
 
 from . import elementwise, vectors
-from .body import FLOATS, NUMBERS, SIGNLESS, STORED, Value, attributes, most_exact, twin
+from .body import FLOATS, NARROW, NUMBERS, SIGNLESS, STORED, Value, attributes, most_exact, twin
 from .xegpu_blocks import Blocks, Desc
 
 _UNSIGNED = ("ui8", "ui16", "ui32", "ui64")
@@ -158,9 +158,11 @@ class Scattered(Blocks):
         return self.chosen(found, mask, lanes)
 
     def chosen(self, x: Value, mask: str, lanes: int) -> Value:
-        """The value where the mask is set, and a number elsewhere, because lanes without access are undefined."""
+        """The value; often a number in its place where the mask is not set, which reads as zero."""
         if x.element not in NUMBERS:
             x = self.bits(x)
+        if self.r.random() < 0.4:
+            return x
         wide = mask
         if len(x.shape) == 2:
             wide = self.op(f"vector.broadcast {mask} : vector<{lanes}xi1> to {x.typed('i1')}", x.shape, "i1").name
@@ -185,7 +187,7 @@ class Scattered(Blocks):
         found = self.pick(lambda v: v.shape == shape and v.element == element and (v.exact is not None or not exact))
         if found and self.r.random() < 0.8:
             return found
-        whole = element if element in (*NUMBERS, "tf32") else twin(element)
+        whole = element if element in (*NUMBERS, *NARROW, "tf32", "index") else twin(element)
         size, most = math.prod(shape), min(most_exact(whole), 4)
         line = self.table([self.r.randint(-most, most) for _ in range(size)], whole)
         found = self.op(f"vector.shape_cast {line.name} : {line.type} to {vector_text(shape, whole)}", shape, whole, 4)

@@ -14,7 +14,6 @@ from .body import NARROW, NUMBERS, STORED, Value, attributes
 from .program import Program
 
 SCALARS = ("i32", "i16", "i64", "i8", "f32", "f16", "bf16", "f64")
-LAYOUTS = ((1, 16), (2, 8), (4, 4), (8, 2), (16, 1))
 HOW = ("plain", "plain", "vnni0", "vnni1", "transpose", "array")
 """Transforms of a fragment that is loaded."""
 
@@ -49,7 +48,7 @@ class Items(xegpu_vc.Kernel):
             "while": 1 if depth and scalars else 0,
             "switch": 1 if depth and scalars else 0,
             "tell": 6 if top and self.whole and scalars else 0,
-            "fragment": 3 if top and self.whole and self.lanes == 16 else 0,
+            "fragment": 3 if top and self.whole else 0,
             "dpas": 1 if top and self.whole and self.lanes == 16 else 0,
             "exchange": 1 if top and self.whole else 0,
         }
@@ -100,14 +99,6 @@ class Items(xegpu_vc.Kernel):
 
     # Memory of items
 
-    def within(self, limit: int) -> str:
-        """An index below a power of two that depends on a value."""
-        x = self.pick(lambda v: not v.shape and v.element == "i32")
-        if x is None or self.r.random() < 0.3:
-            return self.op(f"arith.remui {self.tid}, {self.index(limit)} : index", (), "index").name
-        small = elementwise.binary(self, "andi", x, self.scalar(limit - 1))
-        return self.op(f"arith.index_cast {small.name} : i32 to index", (), "index").name
-
     def element(self) -> Value:
         """A number from any place of an array."""
         element = self.r.choice(SCALARS)
@@ -132,53 +123,7 @@ class Items(xegpu_vc.Kernel):
             one = self.op(f"vector.extract {x.name}[{n}] : {x.element} from {x.type}", (), x.element)
             self.line(f"memref.store {one.name}, {name}[{self.tid}, {self.index(n)}] : {kind}")
 
-    def count(self) -> None:
-        """memref.atomic_rmw, whose order does not matter."""
-        kind, element = self.r.choice([("addi", "i32"), ("addi", "i64"), ("maxu", "i32"), ("mins", "i32"), ("ori", "i32"), ("andi", "i64"),
-                                       ("maximumf", "f32"), ("minimumf", "f32")])  # fmt: skip
-        memref = f"memref<8x{element}>"
-        name = self.argument(memref, self.data(element, (8,)))
-        x = self.pick(lambda v: not v.shape and v.element == element) or self.scalar(self.r.randint(-4, 4), element)
-        if self.r.random() < 0.3 and kind in ("addi", "ori", "andi"):
-            old = f"%old{self.names}"
-            self.op(
-                f"memref.generic_atomic_rmw {name}[{self.within(8)}] : {memref} {{ ^bb0({old}: {element}): "
-                f"%new = arith.{kind} {old}, {x.name} : {element} memref.atomic_yield %new : {element} }}",
-                (),
-                element,
-            )
-            return
-        self.op(
-            f"memref.atomic_rmw {kind} {x.name}, {name}[{self.within(8)}] : ({element}, {memref}) -> {element}",
-            (),
-            element,
-        )
-
     # Subgroups
-
-    def tell(self, x: Value) -> Value:
-        """A shuffle, or a reduction of a subgroup; often of numbers that differ among lanes."""
-        if self.r.random() < 0.4:
-            x = self.op(f"arith.index_cast {self.lane} : index to i32", (), "i32", self.lanes)
-        if x.element not in ("i32", "f32", "i64", "f16", "i16"):
-            return x
-        if self.r.random() < 0.4:
-            kinds = ["maxsi", "minui", "add", "xor"] if not is_float(x.element) else ["maximumf", "minimumf", "maxnumf"]
-            return self.op(
-                f"gpu.subgroup_reduce {self.r.choice(kinds)} {x.name} : ({x.type}) -> {x.type}", (), x.element
-            )
-        width = self.r.choice([n for n in (4, 8, 16, 32) if n <= self.lanes])
-        mode = self.r.choice(["xor", "up", "down", "idx"])
-        at = self.scalar(self.r.randrange(width))
-        if self.r.random() < 0.3:
-            y = self.pick(lambda v: not v.shape and v.element == "i32")
-            if y is not None:
-                at = elementwise.binary(self, "andi", y, self.scalar(width - 1))
-        size = self.scalar(width)
-        found, valid = Value(self.name(), (), x.element), Value(self.name(), (), "i1")
-        self.line(f"{found.name}, {valid.name} = gpu.shuffle {mode} {x.name}, {at.name}, {size.name} : {x.type}")
-        # The result of lanes outside of their segment is undefined.
-        return self.op(f"arith.select {valid.name}, {found.name}, {x.name} : {x.type}", (), x.element)
 
     def exchange_items(self) -> Value:
         """Numbers that items exchange through shared local memory."""
@@ -197,11 +142,8 @@ class Items(xegpu_vc.Kernel):
 
     def group_row(self, rows: int) -> str:
         """Where a subgroup's rows begin."""
-        ids = (
-            self.op(f"gpu.{op}", (), "index").name
-            for op in ("block_id x", "num_subgroups : index", "subgroup_id : index")
-        )
-        group, count, own = ids
+        group = self.number("block_id", self.grid_size)
+        count, own = (self.op(f"gpu.{op} : index", (), "index").name for op in ("num_subgroups", "subgroup_id"))
         first = self.op(f"arith.muli {group}, {count} : index", (), "index").name
         number = self.op(f"arith.addi {first}, {own} : index", (), "index").name
         return self.op(f"arith.muli {number}, {self.index(rows)} : index", (), "index").name
@@ -236,7 +178,8 @@ class Items(xegpu_vc.Kernel):
         element = self.element_of([*NUMBERS, *STORED, *NARROW])
         bits = bit_width(element)
         factor = max(32 // bits, 1)
-        layout = self.r.choice(LAYOUTS)
+        rows = self.r.choice([n for n in (1, 2, 4, 8, 16) if n <= self.lanes])
+        layout = rows, self.lanes // rows
         # Work items have whole bytes of narrow elements, which they move alone.
         each = max(8 // bits, 1)
         how = self.r.choice(["plain", "plain", "array"] if each > 1 else HOW)
@@ -372,22 +315,26 @@ def fragments(r: Random) -> Program:
     b.statements(r.randint(2, 7), 2)
     for x in [v for v in b.values if v.element in NUMBERS][-3:]:
         b.store(x)
-    return Program(b.text(attributes=f"xegpu.subgroup_size = {lanes} : i32"), b.words(), (grid,), (items,), target)
+    return Program(
+        b.text(attributes=f"xegpu.subgroup_size = {lanes} : i32"), b.words(), b.grid_size, b.block_size, target
+    )
 
 
 def tour(r: Random, element: str | None = None, length: int | None = None) -> Program:
     """A kernel of fragments of one element."""
-    target = r.choice(["pvcxt", "pvc", "any"])
-    b = Items(r, target, r.choice([1, 2]), r.choice([16, 32]), 16)
+    target, lanes = r.choice(["pvcxt", "pvc", "any"]), r.choice([16, 16, 8, 32])
+    b = Items(r, target, r.choice([1, 2]), r.choice([1, 2]) * lanes, lanes)
     b.only, b.plain_hints = element or r.choice([*NUMBERS, *STORED, *NARROW]), 0.3
     for _ in range(length or r.randint(2, 4)):
-        found = b.fragments_dpas() if r.random() < 0.3 else b.fragment()
+        found = b.fragments_dpas() if lanes == 16 and r.random() < 0.3 else b.fragment()
         if found is not None and r.random() < 0.3:
             found = b.shuffled(found)
         # A tour of a given length is not run.
         if found is not None and length is None:
             b.store(found)
-    return Program(b.text(attributes="xegpu.subgroup_size = 16 : i32"), b.words(), (b.grid,), (b.block,), target)
+    return Program(
+        b.text(attributes=f"xegpu.subgroup_size = {lanes} : i32"), b.words(), b.grid_size, b.block_size, target
+    )
 
 
 def scalars(r: Random) -> Program:

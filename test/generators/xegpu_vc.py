@@ -224,7 +224,7 @@ def tour(r: Random, element: str | None = None, length: int | None = None) -> Pr
         # A tour of a given length is not run.
         if made is not None and (length is None or r.random() < 0.5):
             b.store(made)
-    return Program(b.text(), b.words(), (grid,), (block,), target)
+    return Program(b.text(), b.words(), b.grid_size, b.block_size, target)
 
 
 def program(r: Random) -> Program:
@@ -254,4 +254,4 @@ def program(r: Random) -> Program:
         b.store(x)
     registers = r.choice([None, None, 256])
     model = r.choice(["fma", "fma", "stage", "exact"])
-    return Program(b.text(), b.words(), (grid,), (block,), target, registers, model)
+    return Program(b.text(), b.words(), b.grid_size, b.block_size, target, registers, model)

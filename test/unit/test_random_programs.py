@@ -21,7 +21,7 @@ from xegpu_py.dialects import visa
 from xegpu_py.ir.source import Source
 from xegpu_py.visa import assembly
 
-SHARE = {"xetile": 4, "xegpu_vc": 12, "xegpu_simt": 12, "nested": 4, "visa": 12, "host": 8, "upstream": 20}
+SHARE = {"xetile": 4, "xegpu_vc": 12, "xegpu_simt": 12, "nested": 4, "visa": 12, "host": 8, "core": 12, "upstream": 20}
 """Programs of each level."""
 
 
@@ -40,7 +40,7 @@ def test_all_evaluators_agree(level: str) -> None:
     run()
 
 
-@pytest.mark.parametrize("level", ["xetile", "xegpu_vc", "xegpu_simt", "host"])
+@pytest.mark.parametrize("level", ["xetile", "xegpu_vc", "xegpu_simt", "host", "core"])
 def test_assembly_reads_back(level: str) -> None:
     """The assembly of lowered programs has their instructions, variables and inputs, and is printed as it was."""
     for seed in range(3):
