@@ -121,7 +121,7 @@ class Program:
         words += [f"--target {self.target}"] if self.target != "pvcxt" else []
         words += [f"--registers {self.registers}"] if self.registers else []
         words += [f"--model {self.model}"] if self.model != "fma" else []
-        words += [f"--import-upstream --level {self.upstream}"] if self.upstream else []
+        words += ["--import-upstream"] if self.upstream else []
         words += [f"--engine {engine}"] if engine else []
         return "xegpu-run " + " ".join(words)
 
