@@ -20,8 +20,8 @@ class XeTileToXeGPUPipeline(Pipeline):
 
         xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --xegpu-dce --xetile-infer-layout
           --xetile-prefetch='target=pvcxt distance=2' --xetile-wg-to-sg='target=pvcxt' CLEAN
-          --xetile-to-xegpu CLEAN --xegpu-dce --xegpu-legalize='target=pvcxt load-ahead=true' CLEAN --xegpu-dce
-          --xegpu-load-ahead='target=pvcxt grf=256' CLEAN --xegpu-dce
+          --xetile-to-xegpu='target=pvcxt' CLEAN --xegpu-dce --xegpu-legalize='target=pvcxt load-ahead=true' CLEAN
+          --xegpu-dce --xegpu-load-ahead='target=pvcxt grf=256' CLEAN --xegpu-dce
 
     where CLEAN is --canonicalize='top-down=false' --cse.
 
@@ -37,6 +37,7 @@ class XeTileToXeGPUPipeline(Pipeline):
     def steps(self) -> str:
         target, marked = self.target, not self.load_ahead
         prefetch = step("xetile-prefetch", target=target, distance=self.prefetch_distance)
+        lower = step("xetile-to-xegpu", target=target)
         ahead = [
             step("xegpu-legalize", target=target, load_ahead=True, marked=marked),
             step("xegpu-load-ahead", target=target, grf=self.grf, marked=marked),
@@ -44,7 +45,7 @@ class XeTileToXeGPUPipeline(Pipeline):
         steps = [
             "xegpu-lift-cf,xegpu-inline,xegpu-lower-loops,xegpu-dce,xetile-infer-layout",
             *([prefetch] if self.prefetch_distance else []),
-            f"{step('xetile-wg-to-sg', target=target)},{CLEAN},xetile-to-xegpu,{CLEAN},xegpu-dce",
+            f"{step('xetile-wg-to-sg', target=target)},{CLEAN},{lower},{CLEAN},xegpu-dce",
             *(ahead if marked else [f"{pass_},{CLEAN},xegpu-dce" for pass_ in ahead]),
         ]
         return ",".join(steps)

@@ -1,4 +1,4 @@
-"""`xegpu-inline`: kernels have what they call in them."""
+"""`xegpu-inline`: kernels have what they call in them, and the constants of tables that they read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.calls import Functions, calls
 from xegpu_py.passes.common.kernels import chosen_kernels
 from xegpu_py.passes.common.ops import clone, replace_op
@@ -18,7 +20,7 @@ class XeGPUInline(Pass):
 
     Kernels have no stack, so that no function may call itself, and each function is one block: see `xegpu-lift-cf`.
     Functions that are only declared are left to the passes that know them. With `kernel` only calls in that kernel are
-    replaced. The functions themselves stay.
+    replaced. The functions themselves stay. A load of a constant `memref.global` becomes an element of a vector.
 
         func.func @square(%x: vector<16xf32>) -> vector<16xf32> {
           %r = arith.mulf %x, %x : vector<16xf32>
@@ -40,6 +42,31 @@ class XeGPUInline(Pass):
             functions = Functions(func)
             for call in calls(func):
                 self._inline(call, functions, ())
+            for found in walk(func):
+                if found.name == "memref.get_global":
+                    self._read_table(found, functions)
+
+    def _read_table(self, op: ir.Operation, functions: Functions) -> None:
+        """Make loads of a constant table elements of a vector: kernels have no memory for constants."""
+        table = functions.named(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
+        kind = ir.MemRefType(op.results[0].type)
+        value = next((attr for name, attr in table.attributes.items() if name == "initial_value"), None)
+        if "constant" not in table.attributes or not isinstance(value, ir.DenseElementsAttr):
+            self.fail(op, "refers to memory that is no constant with a value", "pass the memref as an argument")
+        for use in list(op.results[0].uses):
+            load = use.owner.operation
+            if load.name != "memref.load":
+                self.fail(op, f"is a constant table that '{load.name}' uses", "kernels can only load its elements")
+            with ir.InsertionPoint(load), load.location:
+                vector = build.vector_type(kind.shape, kind.element_type)
+                numbers = ir.Attribute.parse(f"{str(value).rpartition(' : ')[0]} : {vector}")
+                whole = build.flat(build.make("arith.constant", vector, value=numbers))
+                at: build.Index = 0
+                for extent, index in zip(kind.shape, list(load.operands)[1:]):
+                    at = build.add(build.multiply(at, extent), index)
+                element = build.extract_at(whole, build.index(at))
+            replace_op(load, element)
+        op.erase()
 
     def _inline(self, call: ir.Operation, functions: Functions, around: Sequence[ir.Operation]) -> None:
         callee = functions.called(call)

@@ -1,19 +1,22 @@
 """Common code of the command-line programs: LLVM's flag syntax, input, output, split files, diagnostics, colour."""
 
 import argparse
+import ctypes
 import gc
 import os
 import re
 import shutil
+import signal
 import sys
 import textwrap
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn, TextIO
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines, watch_steps
 from xegpu_py.ir.expected import mismatches
 from xegpu_py.ir.source import Source, decode_utf8
 
@@ -291,6 +294,42 @@ def _open_missing_streams() -> None:
             setattr(sys, name, open(os.open(os.devnull, flags), mode))  # noqa: SIM115
 
 
+_CRASHES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
+
+
+def _continue_in_child() -> None:
+    """Return in a fork of this process. This one waits for it, ends as it does, and reports if MLIR has ended it.
+
+    What MLIR does not expect ends the process. Signals sent to this process are passed on.
+    """
+    step = watch_steps()
+    child = os.fork()
+    if child == 0:
+        if sys.platform == "linux":
+            # Its number is PR_SET_PDEATHSIG: the child does not outlive this process.
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        return
+
+    def interrupted(*_: object) -> None:
+        # A terminal interrupts both processes, another process only this one.
+        time.sleep(0.1)
+        os.kill(child, signal.SIGINT)
+
+    signal.signal(signal.SIGINT, interrupted)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: os.kill(child, number))
+    _, status = os.waitpid(child, 0)
+    if not os.WIFSIGNALED(status):
+        os._exit(os.waitstatus_to_exitcode(status))
+    ended = signal.Signals(os.WTERMSIG(status))
+    if ended in _CRASHES:
+        doing = step[:].rstrip(b"\0").decode(errors="replace") or "error: the process was ended"
+        os.write(2, f"{doing} ({ended.name})\n".encode())
+        os._exit(1)
+    signal.signal(ended, signal.SIG_DFL)
+    os.kill(os.getpid(), ended)
+
+
 def main(run: Callable[[Sequence[str]], int]) -> None:
     """Run a tool with the process's arguments, and exit."""
     # Nearly all objects of a tool live until its end, so that frequent garbage collection finds nothing.
@@ -299,6 +338,7 @@ def main(run: Callable[[Sequence[str]], int]) -> None:
         # In a locale of another encoding. Arguments, file names and output are UTF-8, as in LLVM's tools.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     _open_missing_streams()
+    _continue_in_child()
     for word in sys.argv[1:]:
         if word != os.fsencode(word).decode(errors="replace"):
             sys.exit(f"error: argument {word!a} is not valid UTF-8")

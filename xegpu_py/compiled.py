@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -34,7 +35,7 @@ from xegpu_py.numerics.narrow import PackedArrays
 from xegpu_py.passes.common.surfaces import UNIT_STRIDES
 from xegpu_py.runtime.launch import Engine, Statistics
 from xegpu_py.signature import beyond, unaligned_arrays
-from xegpu_py.surfaces import unaligned_surfaces
+from xegpu_py.surfaces import unaligned_surfaces, unlike_products
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.program import Dim, extent
@@ -58,6 +59,7 @@ class CompiledKernel:
         kernel: the vISA kernel that runs.
         remarks: the remarks of the lowering about code that is correct but slow; see `version_for`.
         stats: statistics of the last call; None before the first call.
+        names: the user's names of the arguments, for error messages; empty if they have none.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class CompiledKernel:
         self.name, self.remarks = lowered.name, lowered.remarks
         self.kernel = Kernel(lowered.program, source=lowered.source, **options)
         self.stats: Statistics | None = None
+        self.names: Sequence[str] = ()
         # The last call's key, version and arguments, if a call with the same key need not prepare them again.
         self._last: tuple[tuple[object, ...], CompiledKernel, Prepared] | None = None
 
@@ -151,7 +154,15 @@ class CompiledKernel:
         strided = self._strided(arguments)
         if unaligned == set(self._unaligned) and not large and not strided:
             return self
-        return self._again(tuple(sorted(unaligned)), large, strided)
+        found = self._again(tuple(sorted(unaligned)), large, strided)
+        found.names = self.names
+        return found
+
+    def _title(self, argument: int) -> str:
+        """An argument in error messages."""
+        if self.names:
+            return f"argument '{self.names[argument]}' of kernel '{self.name}'"
+        return f"argument {argument} of kernel '{self.name}', {_article(self._lowered.parameters[argument].type)},"
 
     def _strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:
         """The numbers of the arguments whose innermost stride is assumed to be 1, but is not."""
@@ -200,7 +211,7 @@ class CompiledKernel:
         try:
             version.stats = self.stats = version.kernel.run(prepared)
         except DiagnosticError as e:
-            e.diagnostics = [_with_remedy(d, arguments) for d in e.diagnostics]
+            e.diagnostics = [_with_names(_with_remedy(d, arguments), self.names) for d in e.diagnostics]
             raise
         finally:
             held.write_back()
@@ -232,6 +243,9 @@ class CompiledKernel:
         version = self.version_for(arguments, grid)
         if version is not self:
             return version._prepared(arguments, grid, block, held)
+        unlike = unlike_products(self._lowered.products, arguments)
+        if unlike:
+            warnings.warn(unlike, stacklevel=3)
         # If there are other versions, the right one has been chosen already.
         more = beyond(parameters, arguments, grid, self._lowered.limits) if self._again is None else None
         if more:
@@ -239,14 +253,14 @@ class CompiledKernel:
         for i in self._strided(arguments):
             step = arguments[i].strides[-1] // arguments[i].itemsize
             raise ValueError(
-                f"{self._place(i)}argument {i} of kernel '{self.name}', {_article(parameters[i].type)}, has an "
+                f"{self._place(i)}{self._title(i)} has an "
                 f"innermost stride of {step} elements, but the kernel's {UNIT_STRIDES} says 1; numpy.ascontiguousarray "
                 "makes it 1, and without that attribute xegpu-legalize gathers the array's elements"
             )
         values: dict[str, Any] = {}
         titles: dict[str, str] = {}
         for i, (parameter, argument) in enumerate(zip(parameters, arguments)):
-            title = f"argument {i} of kernel '{self.name}', {_article(parameter.type)},"
+            title = self._title(i)
             found = parameter.inputs(i, argument, title)
             values |= found
             titles |= dict.fromkeys(found, title)
@@ -258,7 +272,7 @@ class CompiledKernel:
         if not any(p.is_packed for p in self._lowered.parameters):
             return arguments
         return [
-            held.pack(a, p.element, f"argument {i} of kernel '{self.name}', {_article(p.type)},") if p.is_packed else a
+            held.pack(a, p.element, self._title(i)) if p.is_packed else a
             for i, (p, a) in enumerate(zip(self._lowered.parameters, arguments))
         ]
 
@@ -278,6 +292,18 @@ def _block(given: int | Sequence[int] | None, default: tuple[int, ...], subgroup
     if subgroups and math.prod(extent(given, "block")) != subgroups:
         raise ValueError(f"'block' must be {subgroups} subgroups, as the kernel's maps say, but got {given}")
     return given
+
+
+def _with_names(found: Diagnostic, names: Sequence[str]) -> Diagnostic:
+    """A diagnostic in which memory has the user's names of the arguments instead of 'in0', 'in1', ..."""
+    if not names:
+        return found
+
+    def named(match: re.Match[str]) -> str:
+        return f"'{names[int(match[1])]}'" if int(match[1]) < len(names) else match[0]
+
+    notes = tuple(_with_names(note, names) for note in found.notes)
+    return structs.replace(found, message=re.sub(r"'in(\d+)'", named, found.message), notes=notes)
 
 
 def _with_remedy(fault: Diagnostic, arguments: Sequence[Any]) -> Diagnostic:
@@ -323,6 +349,7 @@ class ReferenceKernel:
         types: the MLIR types of the kernel's arguments.
         subgroups: the number of subgroups of a workgroup if the kernel's maps define it; otherwise None.
         block: see `CompiledKernel.block`.
+        names: see `CompiledKernel.names`.
     """
 
     def __init__(self, module: Module, name: str, model: Model) -> None:
@@ -331,6 +358,7 @@ class ReferenceKernel:
         from xegpu_py import reference
 
         self._module, self._model, self._reference = module, model, reference
+        self.names: Sequence[str] = ()
         self.name = name
         func = reference.kernel_of(module, name)
         self.types = reference.types_of(func)
@@ -343,7 +371,9 @@ class ReferenceKernel:
     ) -> None:
         """Evaluate the kernel. Arguments and errors are those of `CompiledKernel.__call__`."""
         block = _block(block, self.block, self.subgroups)
-        self._reference.run(self._module, self.name, arguments, grid=grid, block=block, model=self._model)
+        self._reference.run(
+            self._module, self.name, arguments, grid=grid, block=block, model=self._model, names=self.names
+        )
 
 
 @overload

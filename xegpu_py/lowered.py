@@ -24,7 +24,7 @@ from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.surfaces import UNIT_STRIDES, unaligned_arguments
 from xegpu_py.signature import SMALL, Parameter, parameters_of
-from xegpu_py.surfaces import Surface, surfaces_of
+from xegpu_py.surfaces import Product, Surface, products_of, surfaces_of
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import placed
@@ -43,6 +43,7 @@ class Lowered(Struct):
         unit_strides: the numbers of the arguments whose innermost stride must be 1 although their types allow others.
         places: the position of each argument in the kernel's text.
         surfaces: the 2D surfaces whose extents or strides are computed from arguments.
+        products: the products of matrices, whose inner sizes a call compares.
         known: the extents of grid and block that the kernel fixes, by "grid" and "block".
         subgroups: the number of subgroups of a workgroup if the kernel's maps define it; otherwise None.
         remarks: the remarks of the lowering about code that is correct but slow.
@@ -60,6 +61,7 @@ class Lowered(Struct):
     source: Source | None = None
     levels: dict[str, Module] = field(default_factory=dict)
     surfaces: tuple[Surface, ...] = ()
+    products: tuple[Product, ...] = ()
     unit_strides: tuple[int, ...] = ()
     places: tuple[Position, ...] = ()
 
@@ -162,7 +164,8 @@ def lower(module: Module, name: str, options: Options) -> Lowered:
     runner.run(parse_pipeline(steps[-1]), lowered)
     found = found_in(lowered, visa.kernel_named(lowered.outline, name))
     found.subgroups, found.remarks = subgroups_of(module, name) if len(steps) > 1 else None, tuple(remarks)
-    found.surfaces = surfaces_of(visa.kernel_named(module.operation, name))
+    kernel = visa.kernel_named(module.operation, name)
+    found.surfaces, found.products = surfaces_of(kernel), products_of(kernel)
     found.levels = levels | {"visa": lowered}
     return found
 

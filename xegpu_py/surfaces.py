@@ -10,6 +10,7 @@ from mlir import ir as mlir
 from msgspec import Struct
 
 from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.ir.diagnostics import position_of
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.surfaces import argument_of
 from xegpu_py.passes.common.values import constant_of, defining_op
@@ -78,6 +79,90 @@ def surfaces_of(func: mlir.Operation) -> tuple[Surface, ...]:
         if size:
             found[Surface(argument, size, *map(expression_of, (columns, rows, pitch)))] = None
     return tuple(found)
+
+
+class Product(Struct, frozen=True):
+    """A product of matrices that are loaded from surfaces.
+
+    Attributes:
+        where: the product's place in the source.
+        columns, rows: the inner sizes of its surfaces: columns of the left one, and rows of the right one.
+    """
+
+    where: str
+    columns: Expression
+    rows: Expression
+
+
+_PRODUCTS = {"xegpu.dpas": ("lhs", "rhs"), "xetile.tile_mma": ("a", "b")}
+_LOADS = ("xegpu.load_nd", "xetile.load_tile")
+_PARTS = ("vector.shape_cast", "vector.extract", "vector.extract_strided_slice")
+_UPDATES = ("xegpu.update_nd_offset", "xetile.update_tile_offset")
+
+
+def products_of(func: mlir.Operation) -> tuple[Product, ...]:
+    """The products of a kernel whose operands are loaded from row-major surfaces, and not transposed or converted."""
+    # One for each pair of sizes: calls compare them.
+    found: dict[tuple[Expression, Expression], Product] = {}
+    for op in walk(func):
+        if op.name in _PRODUCTS:
+            left, right = (_surface_of(getattr(op.opview, name)) for name in _PRODUCTS[op.name])
+            if left and right and left[1] is not None and right[0] is not None and left[1] != right[0]:
+                found.setdefault((left[1], right[0]), Product(str(position_of(op.location)), left[1], right[0]))
+    return tuple(found.values())
+
+
+def _surface_of(value: mlir.Value) -> tuple[Expression | None, Expression | None] | None:
+    """The rows and columns of the surface from which a matrix is loaded; None if it is not known."""
+    element = str(mlir.VectorType(value.type).element_type)
+    for _ in range(_DEPTH):
+        op = defining_op(value)
+        if op is None:
+            argument = mlir.BlockArgument(value)
+            loop = argument.owner.owner
+            if loop is None or loop.operation.name != "scf.for" or not argument.arg_number:
+                return None
+            value = loop.operation.operands[2 + argument.arg_number]
+        elif op.name in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
+            return _rows_and_columns(op.opview, element)
+        elif op.name in (*_PARTS, *_UPDATES) or (op.name in _LOADS and "transpose" not in op.attributes):
+            value = op.operands[0]
+        else:
+            return None
+    return None
+
+
+def _rows_and_columns(view: Any, element: str) -> tuple[Expression | None, Expression | None] | None:
+    shape, strides = _extents(view)
+    kind = view.source.type
+    if not isinstance(kind, mlir.MemRefType) or str(kind.element_type) != element:
+        return None
+    if not shape:
+        steps, unknown = kind.get_strides_and_offset()[0], mlir.ShapedType.get_dynamic_size()
+        array = expression_of(view.source, 0)
+        if len(steps) < 2 or steps[-1] != 1 or (unknown in kind.shape[-2:] and not isinstance(array, tuple)):
+            return None
+        number, first = array[1] if isinstance(array, tuple) else -1, len(steps) - 2
+        rows, columns = (n if n != unknown else ("extent", number, first + d) for d, n in enumerate(kind.shape[-2:]))
+        return rows, columns
+    if len(shape) < 2 or constant_of(strides[-1]) != 1:
+        return None
+    return expression_of(shape[-2]), expression_of(shape[-1])
+
+
+def unlike_products(products: Sequence[Product], arguments: Sequence[Any]) -> str | None:
+    """A warning of a product whose inner sizes do not fit in a call; None if there is none.
+
+    Sizes of which one is a multiple of the other are not reported: matrices that are stacked in one array have them.
+    """
+    for product in products:
+        columns, rows = evaluated(product.columns, arguments), evaluated(product.rows, arguments)
+        if columns and rows and max(columns, rows) % min(columns, rows):
+            return (
+                f"{product.where}: the left matrix is loaded from rows of {columns} elements, but the right one from "
+                f"{rows} rows; out-of-bounds elements are zero, and check='bounds' finds the first load of them"
+            )
+    return None
 
 
 def _extents(view: Any) -> tuple[list[mlir.Value | int], list[mlir.Value | int]]:

@@ -29,8 +29,12 @@ class Functions:
 
     def called(self, call: ir.Operation) -> ir.Operation:
         """The function that a call names."""
-        function: ir.Operation = self._symbols[ir.FlatSymbolRefAttr(call.attributes["callee"]).value].operation
-        return function
+        return self.named(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+
+    def named(self, name: str) -> ir.Operation:
+        """The op of the module that defines a symbol."""
+        found: ir.Operation = self._symbols[name].operation
+        return found
 
     def reached(self, op: ir.Operation) -> Iterator[ir.Operation]:
         """The functions with bodies that an op calls directly or indirectly, each once."""

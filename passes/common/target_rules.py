@@ -17,7 +17,7 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.ir.builtin import bit_width, is_float
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, op_error
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, emit_error, op_error
 from xegpu_py.ir.numbers import rounding_problem
 from xegpu_py.ir.verifier import walk
 from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
@@ -57,8 +57,43 @@ _NARROW = ("bf16", "tf32")
 SLM_ALIGNMENT = 64
 """The alignment in bytes of buffers in shared local memory."""
 
+MOST_REGISTER_FILES = 256
+"""A value may be this many times as large as the registers of a thread.
+
+Kernels that do not fit run nevertheless, with a warning, but the lowering of larger values takes minutes.
+"""
+
+_WHOLE = ("scf.for", "scf.while", "scf.if", "xetile.load", "xetile.tile_mma", "xegpu.load", "xegpu.dpas", "vector.load")
+"""Prefixes of the names of ops whose results are in registers at once, unless only parts of them are used."""
+
+_BY_PARTS = ("vector.extract", "xetile.tile_mma", "xegpu.dpas")
+"""Prefixes of the names of ops that need only parts of their operands at a time: slices and products."""
+
 REWRITTEN_OF_F64 = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.rsqrt")
 """Functions without f64 instructions on any target, which `xegpu-legalize` expands to arithmetic."""
+
+
+def require_registers(ops: Iterable[ir.Operation], target: Target) -> None:
+    """Check that the vectors of a subgroup are not so large that the lowering takes minutes.
+
+    Raises:
+        DiagnosticError: at the first op with a vector that is `MOST_REGISTER_FILES` times larger than the registers.
+    """
+    count = max(target.grf_counts)
+    size = count * target.grf_bytes
+    for op in ops:
+        if not op.name.startswith(_WHOLE):
+            continue
+        for result in op.results:
+            shape, element = shape_and_element(result.type)
+            used = math.prod(shape) * (32 if element == "index" else bit_width(element)) // 8 if shape else 0
+            if used > MOST_REGISTER_FILES * size and not all(u.owner.name.startswith(_BY_PARTS) for u in result.uses):
+                emit_error(
+                    op,
+                    f"makes a {result.type} of {used:,} bytes, but a thread has {size:,} bytes of registers, "
+                    f"{count} of {target.grf_bytes} bytes",
+                    "divide the tile among subgroups by a map, or compute it in smaller tiles",
+                )
 
 
 def element_problem(element: str) -> Problem:

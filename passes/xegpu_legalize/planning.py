@@ -21,6 +21,7 @@ from xegpu_py.ir.operation import implements
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.control_flow import carried
 from xegpu_py.passes.common.elements import check_elements
+from xegpu_py.passes.common.target_rules import require_registers
 from xegpu_py.passes.common.values import defining_op, integers, is_desc, is_elementwise, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
@@ -341,6 +342,7 @@ def split_function(
     if len(func.regions[0].blocks) != 1:
         return
     check_elements(ops)
+    require_registers(ops, target)
     if branch_among_descriptors(ops):
         ops = walk(func)
     if combine_subgroups_through_memory(ops):

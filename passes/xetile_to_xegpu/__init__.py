@@ -32,7 +32,7 @@ class XeTileToXeGPU(Pass):
         %b = xegpu.load_nd %t {mode = vc, vnni_axis = 0} : !xegpu.tensor_desc<32x64xbf16> -> vector<16x64x2xbf16>
         %d = xegpu.dpas %c, %a, %b {mode = vc} : vector<32x64xf32>, vector<32x32xbf16>, vector<16x64x2xbf16> -> ...
 
-    `target` is accepted for compatibility and has no effect.
+    `target` determines how many registers a thread has; much larger vectors are refused.
     """
 
     target: str = ""
@@ -46,4 +46,4 @@ class XeTileToXeGPU(Pass):
         for func in kernels(op):
             if has_maps(func):
                 self.fail(func, "distributes tiles over subgroups", "run xetile-wg-to-sg first")
-            Lowering(func).run()
+            Lowering(func, self.target).run()

@@ -15,11 +15,14 @@ from xegpu_py.dialects.xegpu.types import LANES
 from xegpu_py.dialects.xetile import InitTileOp, Tile, TileMmaOp
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.numbers import number_of
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import Index
+from xegpu_py.passes.common.gpu_functions import target_for
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.surfaces import UNALIGNED, unaligned_arguments
+from xegpu_py.passes.common.target_rules import require_registers
 from xegpu_py.passes.common.transforms import vnni_packed
 from xegpu_py.passes.common.values import bits_of, defining_op, element_of, shape_of
 from xegpu_py.passes.xetile.conversion import Pattern, TileConversion, is_tile
@@ -44,8 +47,9 @@ class Lowering(TileConversion):
 
     patterns = pattern
 
-    def __init__(self, func: ir.Operation) -> None:
+    def __init__(self, func: ir.Operation, target: str) -> None:
         super().__init__(func)
+        require_registers(walk(func), target_for(func, target))
         for argument in func.regions[0].blocks[0].arguments:
             if is_tile(argument):
                 emit_error(func, f"has an argument of type {Tile.of(argument)}", "create the tile in the kernel")

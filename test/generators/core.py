@@ -190,6 +190,14 @@ class Core(host.Kernel):
         other = self.op(f"ub.poison : {x.type}", x.shape, x.element)
         return self.op(f"arith.select {true.name}, {x.name}, {other.name} : {x.type}", x.shape, x.element)
 
+    def table_element(self) -> Value:
+        """An element of a constant global."""
+        name, kind = f"table{len(self.module)}", "memref<4xi32>"
+        numbers = [self.r.randint(-9, 99) for _ in range(4)]
+        self.module.append(f'  memref.global "private" constant @{name} : {kind} = dense<{numbers}>\n')
+        of = self.op(f"memref.get_global @{name} : {kind}", (), "memref")
+        return self.op(f"memref.load {of.name}[{self.masked_index(3).name}] : {kind}", (), "i32")
+
     def pointer(self) -> Value:
         """An element by its address."""
         element = self.r.choice(NUMBERS)
@@ -591,7 +599,8 @@ class Core(host.Kernel):
     def parts(self, depth: int) -> dict[str, Callable[[], object]]:
         """The statements that `host.py` does not have."""
         made = (self.scan, self.to_elements, self.sincos, self.zero_dim, self.contract, self.mask, self.transfer_read,
-                *[self.indices] * 4, *[self.function] * 2, self.scaled, self.poison, self.pointer)  # fmt: skip
+                *[self.indices] * 4, *[self.function] * 2, self.scaled, self.poison, self.pointer,
+                self.table_element)  # fmt: skip
         done = (self.transfer_write, self.scattered, self.facts, self.copy, self.count)
         found: dict[str, Callable[[], object]] = {f.__name__: lambda f=f: self.keep(f()) for f in made}  # type: ignore[misc]
         found |= {f.__name__: f for f in done}

@@ -32,6 +32,7 @@ from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 from xegpu_py.reference.program import RULES
 
+from . import upstream
 from .body import FLOATS, NARROW, NUMBERS, STORED
 from .core import CONTRACTIONS, dimensions
 from .program import Program
@@ -101,6 +102,7 @@ def rows() -> tuple[str, ...]:
             kind = cls.parameters()[field.name]
             values = values_of(kind, field.name)
             found += [f"{head} {field.name} = {v}" for v in (*values, *(["none"] if field.default is None else []))]
+    found += [f"upstream {level} {op}" for level, ops in upstream.WRITTEN.items() for op in ops]
     found += [f"arith.constant NaN = {name}" for name in NANS]
     return (*found, *(f"xegpu.create_nd_tdesc source = {name}" for name in SOURCES))
 
@@ -139,6 +141,8 @@ def cells(program: Program) -> set[str]:
     """The cells that a program reaches, as `row | element`."""
     if program.is_assembly:
         return set()
+    if program.upstream:
+        return set(_upstream_cells(program))
     module = program.module(verify=False)
     mode = "simt" if "xegpu.subgroup_size" in program.text else "vc"
     return {*_cells(module), *(f"{row} | {mode}" for row in _own_cells(module, program))}
@@ -209,6 +213,15 @@ def nan_of(element: str, bits: int) -> str | None:
 
 NANS = ("negative", "signaling", "payload")
 """NaNs that are not the canonical one."""
+
+
+def _upstream_cells(program: Program) -> Iterator[str]:
+    """An op of a level, and each element in its types."""
+    for line in program.text.splitlines():
+        op = re.search(r"\b(?:xegpu|vector)\.\w+", line)
+        if op is not None and op[0] in upstream.WRITTEN[program.upstream]:
+            for element in dict.fromkeys(re.findall(r"(?:x|\b)(b?f\d+|i\d+)\b", line[op.end() :])):
+                yield f"upstream {program.upstream} {op[0]} | {element}"
 
 
 def _cells(module: Any) -> Iterator[str]:
@@ -293,6 +306,9 @@ IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
     (r"arith\.constant NaN", lambda e: e not in FLOATS, "integers have none"),
     (r"arith\.constant NaN = (signaling|payload)", lambda e: e == "f8E4M3FN", "the format has two NaNs"),
     (r"xegpu\.create_nd_tdesc source", lambda e: e in NARROW, "views of such elements are kept simple"),
+    ("upstream ", lambda e: e not in upstream.ELEMENTS, "numpy computes the programs of upstream's dialect in others"),
+    (r"upstream \w+ xegpu\.dpas", lambda e: e not in sum(upstream.PRODUCTS, ()), "no product has it"),
+    (r"upstream \w+ xegpu\.atomic_rmw", lambda e: e not in ("i32", "f32"), "updates are of 32 bits"),
     (
         r"xegpu\.(alloc_nbarrier|(?:init|create)_nbarrier|nbarrier_\w+|fence|compile_hint)\b",
         lambda e: e != NONE,
@@ -365,6 +381,8 @@ _LEVELS = {"xetile": "xetile", "xegpu": "xegpu_vc", "iree_vector_ext": "nested"}
 def level_of(cell: str) -> str:
     """The generator that reaches a cell."""
     row, _, column = cell.rpartition(" | ")
+    if row.startswith("upstream "):
+        return "upstream"
     if column in MODES or row.startswith("arith."):
         kernel = "xegpu_vc" if column == "vc" else "xegpu_simt"
         return kernel if row.startswith(("fragments", "lanes without")) else "core"

@@ -23,6 +23,15 @@ from .program import Program
 ELEMENTS = ("i32", "f32", "f16", "i16", "bf16", "i8")
 LANES = 16
 
+_BOTH = ("xegpu.create_nd_tdesc", "xegpu.load_nd", "xegpu.store_nd", "xegpu.load", "xegpu.store", "xegpu.atomic_rmw",
+         "xegpu.dpas", "xegpu.load_matrix", "xegpu.store_matrix", "vector.shape_cast", "vector.broadcast",
+         "vector.transpose", "vector.extract", "vector.extract_strided_slice")  # fmt: skip
+_WHOLE = (*_BOTH, "xegpu.convert_layout", "vector.multi_reduction", "vector.insert_strided_slice")
+WRITTEN = {"workgroup": _WHOLE, "subgroup": _WHOLE, "lane": _BOTH}
+"""The ops that programs of a level have, which are rows of the coverage table."""
+
+PRODUCTS = (("f16", "f32"), ("bf16", "f32"), ("i8", "i32"))
+
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, Any]
 
@@ -103,6 +112,7 @@ class Kernel:
         self.values: list[Value] = []
         self.subgroups = r.choice([1, 2, 4]) if level == "workgroup" else 1
         self.names = 0
+        self.elements: tuple[str, ...] = ELEMENTS
 
     # Text.
 
@@ -208,7 +218,7 @@ class Kernel:
 
     def load(self) -> None:
         """A block, which may reach over the edges of its memory."""
-        element, shape = self.r.choice(ELEMENTS), self.shape()
+        element, shape = self.r.choice(self.elements), self.shape()
         extent = tuple(n * self.r.choice([1, 1, 2]) for n in shape)
         offsets = [self.r.choice([0, n // 2, e - n]) for n, e in zip(shape, extent)]
         if len(shape) == 1:
@@ -268,7 +278,7 @@ class Kernel:
 
     def gather(self) -> None:
         """Elements at an offset each; those that are masked off become zero by a selection."""
-        element, shape = self.r.choice(ELEMENTS), self.shape()
+        element, shape = self.r.choice(self.elements), self.shape()
         name, kind, array = self.argument((math.prod(shape),), element)
         (line, at), (mask, held) = self.places(shape), self.mask(shape)
         types = f"{kind}, {vector_text(shape, 'index')}, {vector_text(shape, 'i1')} -> {vector_text(shape, element)}"
@@ -496,7 +506,7 @@ class Kernel:
 
     def constant(self) -> None:
         """A vector of one number, or of several."""
-        element, shape = self.r.choice(ELEMENTS), self.shape()
+        element, shape = self.r.choice(self.elements), self.shape()
         suffix = ".0" if is_float(element) else ""
         number = self.r.randrange(-3, 4)
         kind = np.float64 if suffix else np.int64
@@ -536,7 +546,10 @@ class Kernel:
 
     def product(self) -> None:
         """A product of two matrices, plus one."""
-        element, out = self.r.choice([("f16", "f32"), ("bf16", "f32"), ("i8", "i32")])
+        pairs = [p for p in PRODUCTS if not set(p).isdisjoint(self.elements)]
+        if not pairs:
+            return
+        element, out = self.r.choice(pairs)
         m, n, k = (8, 16, 256 // bit_width(element)) if self.level == "subgroup" else (32, 32, 32)
         factors = []
         for shape in ((m, k), (k, n)):
@@ -569,10 +582,12 @@ class Kernel:
         others += [self.part, self.choice, self.widened]
         self.r.choice([*loads, *others, *others, *others, self.matrix, self.product, self.update])()
 
-    def program(self) -> Program:
+    def program(self, length: int | None = None) -> Program:
         """The program: its ops, and stores of the last value and some others."""
-        for _ in range(self.r.choice([1, 3, 6, 10, 14])):
+        for _ in range(length or self.r.choice([1, 3, 6, 10, 14])):
             self.statement()
+        while not self.values:
+            self.load()
         self.store(self.values[-1])
         for value in self.values[:-1]:
             if self.r.random() < 0.2:
@@ -623,7 +638,7 @@ class Lanes(Kernel):
 
     def load(self) -> None:
         """The fragments of a block, which may reach over the edges of its memory."""
-        element = self.r.choice(ELEMENTS)
+        element = self.r.choice(self.elements)
         shape, way = self.block(element)
         extent = (shape[0] * self.r.choice([1, 2]), shape[1] * self.r.choice([4, 8]))
         extent = (extent[0], max(extent[1], 64))
@@ -674,7 +689,7 @@ class Lanes(Kernel):
 
     def gather(self) -> None:
         """Elements at an offset of each lane; zeros in lanes that are masked off."""
-        element, count = self.r.choice(ELEMENTS), self.r.choice([1, 1, 2, 4, 8])
+        element, count = self.r.choice(self.elements), self.r.choice([1, 1, 2, 4, 8])
         name, kind, array = self.line(LANES * count, element, "small")
         (at, first), (mask, held) = self.numbered(count), self.lanes_mask()
         shape = (count,) if count > 1 else ()
@@ -823,7 +838,10 @@ class Lanes(Kernel):
 
     def product(self) -> None:
         """The product of fragments."""
-        element, out = self.r.choice([("f16", "f32"), ("bf16", "f32"), ("i8", "i32")])
+        pairs = [p for p in PRODUCTS if not set(p).isdisjoint(self.elements)]
+        if not pairs:
+            return
+        element, out = self.r.choice(pairs)
         depth, rows = 256 // bit_width(element), self.r.choice([1, 2, 4, 8])
         arrays, names = [], []
         for shape, way in (((rows, depth), "plain"), ((depth, LANES), "packed")):
@@ -855,5 +873,16 @@ class Lanes(Kernel):
 
 def program(r: Random) -> Program:
     """A random program."""
+    return _kernel(r).program()
+
+
+def _kernel(r: Random) -> Kernel:
     level = r.choice(["workgroup", "subgroup", "lane"])
-    return (Lanes(r) if level == "lane" else Kernel(r, level)).program()
+    return Lanes(r) if level == "lane" else Kernel(r, level)
+
+
+def tour(r: Random, element: str, length: int) -> Program:
+    """A program of an element's ops."""
+    kernel = _kernel(r)
+    kernel.elements = (element,)
+    return kernel.program(length)

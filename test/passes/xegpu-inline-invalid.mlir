@@ -30,3 +30,30 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  memref.global "private" @state : memref<8xf32>
+  gpu.func @reads(%o: memref<16xf32>, %i: index) kernel {
+    // expected-error @below {{'memref.get_global' op refers to memory that is no constant with a value}}
+    // expected-note @below {{pass the memref as an argument}}
+    %t = memref.get_global @state : memref<8xf32>
+    %g = memref.load %t[%i] : memref<8xf32>
+    memref.store %g, %o[%i] : memref<16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  memref.global "private" constant @table : memref<8xf32> = dense<2.0>
+  gpu.func @views(%o: memref<16xf32>, %i: index) kernel {
+    // expected-error @below {{'memref.get_global' op is a constant table that 'memref.subview' uses}}
+    // expected-note @below {{kernels can only load its elements}}
+    %t = memref.get_global @table : memref<8xf32>
+    %s = memref.subview %t[2] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 2>>
+    gpu.return
+  }
+}

@@ -397,6 +397,7 @@ PRODUCT = """gpu.module @m {
 }"""
 
 
+@pytest.mark.filterwarnings("ignore:.* the left matrix")
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 @pytest.mark.parametrize(
     ("a", "b", "block", "line", "what"),
@@ -431,3 +432,19 @@ def test_stores_of_blocks_beyond_their_surface(engine):
     xegpu_py.compile(TEXT, "scale", engine=engine)(x, 2.0, y, grid=5)
     with pytest.raises(xegpu_py.DiagnosticError, match="beyond its surface.*rows 4 to 4 of 4"):
         xegpu_py.compile(TEXT, "scale", engine=engine, check="bounds")(x, 2.0, y, grid=5)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rows", ["%kb", "%c48"])
+def test_a_warning_of_inner_sizes_that_differ(rows):
+    text = PRODUCT.replace("[%kb, %n]", f"[{rows}, %n]").replace(
+        "%c16 =", "%c48 = arith.constant 48 : index\n    %c16 ="
+    )
+    kernel = xegpu_py.compile(text)
+    a, c = np.ones((32, 64), np.float16), np.zeros((32, 64), np.float32)
+    with pytest.warns(UserWarning, match="<string>:.*: the left matrix is loaded from rows of 64 .* from 48 rows"):
+        kernel(a, np.ones((48, 64), np.float16), c)
+    kernel(a[:, :48].copy(), np.ones((48, 64), np.float16), c)
+    if rows == "%kb":
+        # Several matrices in one array.
+        kernel(a, np.ones((128, 64), np.float16), c)

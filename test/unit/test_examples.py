@@ -19,23 +19,17 @@ def test_opens(path, capsys):
     assert not capsys.readouterr().err
 
 
+SHOWN = {"demo.py": ["== vISA assembly", "equal in every bit to the f32 model, one rounding a product: True"]}
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda p: p.name)
-def test_runs(path):
+def test_runs(path, capsys):
     ran = subprocess.run([sys.executable, path], capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
-
-
-def test_the_demonstration_is_right():
-    ran = subprocess.run([sys.executable, EXAMPLES / "demo.py"], capture_output=True, text=True)
-    assert "equal in every bit to the f32 model, one rounding a product: True" in ran.stdout
-    assert "== vISA assembly" in ran.stdout
-
-
-def test_built_gemm_equals_written_gemm(capsys):
-    assert xegpu_opt.run([str(EXAMPLES / "gemm.mlir")]) == 0
-    written = capsys.readouterr().out
-    built = subprocess.run([sys.executable, EXAMPLES / "build_gemm.py"], capture_output=True, text=True).stdout
-    assert built == written
+    assert all(text in ran.stdout for text in SHOWN.get(path.name, ()))
+    if path.name == "build_gemm.py":
+        assert xegpu_opt.run([str(EXAMPLES / "gemm.mlir")]) == 0
+        assert ran.stdout == capsys.readouterr().out, "the built GEMM is the written one"
 
 
 def test_every_op_has_a_building_function():

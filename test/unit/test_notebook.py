@@ -27,7 +27,7 @@ def test_tour_shows_what_it_says(outputs):
     assert "xegpu.dpas" in blocks[0].data["text/html"]
     assert "lsc_load_block2d" in program[0].data["text/html"]
     assert lanes[0].data["image/svg+xml"].startswith("<svg") and subgroups[0].data["image/svg+xml"].startswith("<svg")
-    assert "over the end of 'in0'" in mistake[0].text and "xl.load(X + i)" in mistake[0].text
+    assert "over the end of 'X'" in mistake[0].text and "xl.load(X + i)" in mistake[0].text
 
 
 def test_representations_are_coloured_and_escaped():

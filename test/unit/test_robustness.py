@@ -1,7 +1,9 @@
 """Bad input gives a located diagnostic: never another exception, a hang or a crash."""
 
 import faulthandler
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 import xegpu_py
 from xegpu_py.dialects import visa
+from xegpu_py.editor import document
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import parse_source
@@ -340,3 +343,56 @@ def test_files_that_cannot_be_read(path: str, tmp_path: Path) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith(f"xegpu-opt: error: cannot open input file '{path}'")
     assert done.stderr.count("\n") == 1
+
+
+ABORT = """
+import os, sys
+from xegpu_py.ir import diagnostics
+from xegpu_py.tools import driver
+
+def run(argv):
+    diagnostics.enter("pass 'x' of MLIR", diagnostics.Position("m.mlir", 3, 5))
+    if argv:
+        os.kill(os.getpid(), int(argv[0]))
+    return 7
+
+driver.main(run)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "error"),
+    [
+        (signal.SIGABRT, 1, "m.mlir:3:5: error: pass 'x' of MLIR ended the process (SIGABRT)\n"),
+        (signal.SIGSEGV, 1, "m.mlir:3:5: error: pass 'x' of MLIR ended the process (SIGSEGV)\n"),
+        (signal.SIGTERM, -signal.SIGTERM, ""),
+        (None, 7, ""),
+    ],
+)
+def test_tools_whose_process_is_ended(number: int | None, status: int, error: str) -> None:
+    words = [] if number is None else [str(int(number))]
+    done = subprocess.run([sys.executable, "-c", ABORT, *words], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", error)
+
+
+def test_signals_to_tools_reach_their_child() -> None:
+    code = """import time
+from xegpu_py.tools import driver
+driver.main(lambda _: print("up", flush=True) or time.sleep(60))
+"""
+    for number, status in ((signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)):
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as running:
+            assert running.stdout and running.stdout.readline() == "up\n"
+            running.send_signal(number)
+            assert running.wait(20) == status
+
+
+def test_documents_on_which_mlir_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The language server shows an error, and lives on."""
+    monkeypatch.setattr(document, "_survives", lambda _: os.abort())
+    made = document.Document.of(GEMM, "m.mlir")
+    assert [d.message for d in made.diagnostics] == ["MLIR cannot process this text, and ends the process (SIGABRT)"]
+    monkeypatch.undo()
+    monkeypatch.setattr(document, "run_pipeline", lambda *_: os.abort())
+    with pytest.raises(DiagnosticError, match="ends the process \\(SIGABRT\\)"):
+        document.Document.of(GEMM, "m.mlir").lowered(0)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
+import pickle
 import re
+import signal
 from abc import ABC, abstractmethod
 from bisect import bisect_right
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from typing import Any, TypeVar
 
 from mlir import ir
 
@@ -32,10 +37,55 @@ from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.verify import verify
 
+T = TypeVar("T")
+
 _WORD = re.compile(r"[%@^!#]?[\w$][\w$.-]*")
 _DICTIONARY = re.compile(r"(?P<op>[a-z_]\w*\.\w+)[^\n{}]*\{(?P<inside>[^{}]*)\Z")
 _PARAMETERS = re.compile(r"(?P<name>[!#]?\w+(?:\.\w+)?)<(?P<inside>[^<>]*)\Z")
 _KEY = re.compile(r"(\w+)\s*=\s*[\w.#]*\Z")
+
+
+def in_child(work: Callable[[], T], source: Source) -> T:
+    """The result of a function that is called in a fork of this process, since MLIR may end the process.
+
+    Args:
+        work: a function whose result can be pickled.
+        source: the text that it reads.
+
+    Raises:
+        DiagnosticError: if the function does, or the fork is ended.
+        ValueError: if the function does.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        silent = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(silent, stream)
+        result: tuple[Any, ...]
+        try:
+            result = "made", work()
+        except DiagnosticError as e:
+            result = "diagnostics", e.diagnostics
+        except BaseException as e:
+            result = "error", str(e)
+        with os.fdopen(writing, "wb") as pipe:
+            pickle.dump(result, pipe)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        data = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        message = f"MLIR cannot process this text, and ends the process ({signal.Signals(os.WTERMSIG(status)).name})"
+        raise source.error(0, message)
+    kind, found = pickle.loads(data)
+    if kind == "diagnostics":
+        raise DiagnosticError(found, [source])
+    if kind == "error":
+        raise ValueError(found)
+    made: T = found
+    return made
 
 
 @dataclass(frozen=True)
@@ -150,6 +200,7 @@ class MlirDocument(Document):
         # A file for --split-input-file contains several modules.
         for piece in self.source.split():
             try:
+                in_child(partial(_survives, piece), piece)
                 module = parse_source(piece, context=Context(), verify=False)
                 module.verify()
             except DiagnosticError as e:
@@ -241,9 +292,11 @@ class MlirDocument(Document):
         passes = ["xetile-infer-layout"] * ("xetile." in text) + ["vector-layout-analysis"] * ("to_layout" in text)
         if not passes or self.diagnostics:
             return {}
+        pipeline = f"builtin.module({','.join(passes)})"
         module = parse_source(self.source, context=Context())
         try:
-            run_pipeline(module, f"builtin.module({','.join(passes)})")
+            in_child(lambda: run_pipeline(module, pipeline), self.source)
+            run_pipeline(module, pipeline)
         except DiagnosticError:
             return {}
         self._kept = module
@@ -296,12 +349,15 @@ class MlirDocument(Document):
         try:
             made = formatted(self.source, tuple(_by_name().values()))
             # Keep the text if formatting would change its meaning.
-            same = self.diagnostics or _meaning(made) == _meaning(text)
+            same = bool(self.diagnostics) or in_child(lambda: _meaning(made) == _meaning(text), self.source)
         except DiagnosticError:
             return text
         return made if same else text
 
     def lowered(self, offset: int) -> str:
+        return in_child(lambda: self._lowered(offset), self.source)
+
+    def _lowered(self, offset: int) -> str:
         at = self.source.position(offset).line
         module = parse_source(self.source, context=Context())
         kernels = [(position_of(func.location).line, visa.name_of(func)) for func in visa.kernels(module.operation)]
@@ -315,6 +371,12 @@ class MlirDocument(Document):
             run_pipeline(module, f"builtin.module({level}-to-visa-pipeline{{kernel={name}}})")
             func = visa.kernel_named(module.operation, name)
         return assembly.write([visa.program_of(func)], lines=True)
+
+
+def _survives(source: Source) -> None:
+    """Read and verify a text; with diagnostics, if it has mistakes."""
+    with suppress(DiagnosticError):
+        parse_source(source, context=Context())
 
 
 def _meaning(text: str) -> list[str]:

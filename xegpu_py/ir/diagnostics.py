@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,6 +32,23 @@ class Position(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+
+_step: mmap.mmap | None = None
+
+
+def watch_steps() -> mmap.mmap:
+    """Memory that is shared with forks of this process, and holds the error if MLIR ends one of them."""
+    global _step
+    _step = mmap.mmap(-1, 1024)
+    return _step
+
+
+def enter(what: str, where: Position) -> None:
+    """Note what MLIR is about to do; see `watch_steps`."""
+    if _step is not None:
+        text = f"{where}: error: {what} ended the process".encode()[: len(_step)]
+        _step[:] = text.ljust(len(_step), b"\0")
 
 
 class Lines(Protocol):

@@ -246,13 +246,13 @@ def prepare(root: ir.Operation, name: str) -> bool:
         if ROUNDING not in op.attributes:
             op.attributes[ROUNDING] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), NEAREST)
     hidden = [op for op in of([_VIEW]) if _drops_dimensions(op)]
+    hidden += [op for op in of(["math.ipowi"]) if _width(op.results[0]) == 1]
     hidden += [op for op in of([_DIM]) if not _is_in_rank(op)]
     if not _LOWERS.search(name):
         folded = [name for name in found if name.startswith("math.") and name not in _EXACT]
         if any(_may_be_nan(op, constants) for op in of((_CONSTANT, *_CHANGES_NAN, *_KEEPS_NAN))):
             folded += _KEEPS_NAN
         hidden += [op for op in of(folded) if constants.all_may_be(op)]
-        hidden += [op for op in of(["math.ipowi"]) if _width(op.results[0]) == 1]
     bounds = [op for op in of([_LOOP]) if _has_wide_bounds(op, constants)] if canonicalizes else []
     shifts = [op for op in of(_SHIFTS) if not _is_short_shift(op) and constants.all_may_be(op)]
     for op in shifts:

@@ -11,7 +11,7 @@ from mlir import ir as mlir
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.context import Context, current
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, enter, position_of
 from xegpu_py.ir.mixed import with_cast
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader, Rewritten
@@ -191,6 +191,7 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
     context.load_met(source.text)
     while True:
         rewritten = Reader(source, context.own).rewrite()
+        enter("MLIR's reader", source.position(0))
         try:
             with context:
                 module = mlir.Module.parse(rewritten.text)

@@ -21,7 +21,7 @@ from msgspec import Struct, field, structs
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, emit_error, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, emit_error, enter, position_of
 from xegpu_py.ir.folding import prepare, show
 from xegpu_py.ir.module import Module, from_diagnostic, problems
 from xegpu_py.ir.source import Source
@@ -436,6 +436,7 @@ def run_upstream(step: Step, op: ir.Operation) -> None:
         reason = " ".join(str(e).split()).replace("MLIR Textual PassPipeline Parser:1:1: error: ", "")
         raise DiagnosticError([Diagnostic("error", f"pass '{step}': {reason}", position_of(op.location))]) from None
     manager.enable_verifier(False)
+    enter(f"pass '{step}' of MLIR", position_of(op.location))
     hidden = prepare(op, step.name)
     reported: list[Diagnostic] = []
 

@@ -48,6 +48,7 @@ def run(
     block: int | Sequence[int] | None = None,
     model: Model = "fma",
     target: str = DEFAULT,
+    names: Sequence[str] = (),
 ) -> None:
     """Run a kernel's function over a grid; arrays are changed in place.
 
@@ -57,6 +58,7 @@ def run(
         block: subgroups of a workgroup. A kernel with maps still runs once for each workgroup.
         model: how dpas rounds.
         target: the GPU for which the kernel is built.
+        names: the names of the arguments, for error messages.
 
     Raises:
         TypeError, ValueError: if an argument does not fit.
@@ -74,7 +76,7 @@ def run(
 
     try:
         with Context() as context, mlir.Location.unknown(), np.errstate(all="ignore"):
-            values = bind([mlir.Type.parse(t) for t in types], arguments, memory)
+            values = bind([mlir.Type.parse(t) for t in types], arguments, memory, names=names)
             scratch = _Scratch(function.__name__, types)
             launch = Launch(Function(scratch.func), size, own, 1, 1, False, model, values, memory, built_apart=True)
             for number in range(math.prod(size)):

@@ -83,6 +83,11 @@ class BuildState(threading.local):
         self._kernels.append((mlir.Context.current, evaluation, target_of(target)))
         self._handles.append([[]])
 
+    @property
+    def is_active(self) -> bool:
+        """Whether this thread is building a kernel."""
+        return bool(self._kernels)
+
     def leave(self) -> None:
         """End the innermost kernel."""
         self._kernels.pop()

@@ -52,6 +52,7 @@ from xegpu_py.runtime.launch import Statistics
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.program import extent
 
 VARIABLE = "XEGPU_PY_INTERPRET"
 """The environment variable that selects the eager engine for all kernels."""
@@ -209,6 +210,7 @@ class TileKernel:
     def compiled(self) -> CompiledKernel:
         """The kernel lowered to vISA with its own options, by default for 256 registers a thread."""
         found = self.compile(registers=self.options.get("registers", REGISTERS))
+        found.names = [*_passed(self.arguments)]
         if isinstance(found, CompiledKernel):
             _warn_of_pressure(found)
         return found
@@ -247,9 +249,8 @@ class TileKernel:
         given = functools.partial(_given, self.arguments)
         types = [kind.mlir for kind in kinds.values()]
         model = self.options.get("model", "fma")
-        return eager.run(
-            self.function, types, arguments, given, grid=grid, block=block, model=model, target=self._target
-        )
+        launch = {"grid": grid, "block": block, "model": model, "target": self._target, "names": [*kinds]}
+        return eager.run(self.function, types, arguments, given, **launch)
 
     def __str__(self) -> str:
         return str(self.module)
@@ -349,6 +350,9 @@ _JIT_HINTS = ("noinline", "debug", "version", "repr", "launch_metadata", "do_not
 """Triton's options of `jit` without effect: functions are always inlined, and assertions always checked."""
 
 
+_OPTIONS = frozenset(inspect.signature(compile).parameters) - {"module", "kernel"}
+
+
 def check_hints(hints: Mapping[str, Any]) -> None:
     """Check Triton's launch options.
 
@@ -392,6 +396,9 @@ class Kernel:
         functools.update_wrapper(self, function)
         self._options = {name: value for name, value in options.items() if name not in _JIT_HINTS}
         self._function, unspecialized = function, self._options.get("do_not_specialize") or ()
+        for name in self._options:
+            if name != "do_not_specialize" and name not in _OPTIONS:
+                raise TypeError(f"jit() got an unexpected keyword argument '{name}'")
         self.versions: dict[tuple[Any, ...], TileKernel] = {}
         try:
             self._signature = inspect.signature(function, eval_str=True)
@@ -420,7 +427,8 @@ class Kernel:
         try:
             bound = self._signature.bind(*arguments, **keywords)
         except TypeError as e:
-            raise TypeError(f"{self.__name__}(): {e}") from None
+            hint = "; 'jit' makes no methods: a kernel gets no object" if "self" in self._signature.parameters else ""
+            raise TypeError(f"{self.__name__}(): {e}{hint}") from None
         bound.apply_defaults()
         values = {name: as_argument(value) for name, value in bound.arguments.items()}
         flat = flattened(values)
@@ -473,7 +481,15 @@ class Kernel:
         return str(self.__qualname__)
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        """The kernel with a grid: a number, a tuple, or a function that computes one from the arguments by name."""
+        """The kernel with a grid: a number, a tuple, or a function that computes one from the arguments by name.
+
+        Raises:
+            TypeError: in a kernel.
+        """
+        if BUILDING.is_active:
+            raise TypeError(
+                f"kernel '{self.__name__}' cannot be launched in a kernel; a call without a grid inlines its function"
+            )
         return functools.partial(self, grid=grid)
 
     def __call__(
@@ -498,12 +514,17 @@ class Kernel:
             # The caller's line is the place of the mistake.
             raise e.with_traceback(None) from None
         size = grid(values) if callable(grid) else grid
+        try:
+            for given, what in ((1 if _is_empty(size) else size, "grid"), (1 if block is None else block, "block")):
+                extent(given, what)
+        except (TypeError, ValueError) as e:
+            raise e.with_traceback(None) from None
         if is_eager(self._options.get("engine")):
             return version(*passed, grid=size, block=block)
         try:
             return version(*passed, grid=size, block=block)
-        except DiagnosticError as e:
-            # A diagnostic has the place of the mistake in the kernel.
+        except (DiagnosticError, TypeError, ValueError, OverflowError) as e:
+            # A diagnostic has the place of the mistake in the kernel; the place of the others is the caller's line.
             raise e.with_traceback(None) from None
 
     def compile(self, *arguments: Any, **keywords: Any) -> CompiledKernel:

@@ -31,10 +31,16 @@ def constant(node: Node) -> Array:
 def _constant(node: Node) -> Array:
     element, shape = node.element, node.shape
     raw = node.op.attributes["value"]
-    if isinstance(raw, ir.DenseElementsAttr) and not raw.is_splat:
-        return np.array([_number(a, element) for a in decoded(raw)], element.dtype).reshape(shape)
-    single = raw.get_splat_value() if isinstance(raw, ir.DenseElementsAttr) else raw
-    return np.full(shape, _number(single, element), element.dtype)
+    if isinstance(raw, ir.DenseElementsAttr):
+        return dense_numbers(raw, element).reshape(shape)
+    return np.full(shape, _number(raw, element), element.dtype)
+
+
+def dense_numbers(attr: ir.DenseElementsAttr, element: Element) -> Array:
+    """The numbers of a dense constant, in one dimension."""
+    if attr.is_splat:
+        return np.full(len(attr), _number(attr.get_splat_value(), element), element.dtype)
+    return np.array([_number(a, element) for a in decoded(attr)], element.dtype)
 
 
 def _number(attribute: ir.Attribute, element: Element) -> Any:

@@ -47,6 +47,7 @@ def run(
     model: Model = "fma",
     groups: Iterable[int] | None = None,
     watch: tuple[int, range] | None = None,
+    names: Sequence[str] = (),
 ) -> list[tuple[ir.Operation, str]]:
     """Evaluate a kernel at its level; arrays are changed in place.
 
@@ -61,6 +62,7 @@ def run(
         block: number of subgroups in a workgroup, or of work items if the kernel is in SIMT mode, likewise.
         model: rounding model of dpas (docs/numerics.md).
         groups: the numbers of the workgroups to run, x fastest; by default all.
+        names: the user's names of the arguments, for error messages.
         watch: the number of an array argument, and the range of its bytes to watch, relative to its first element.
 
     Returns:
@@ -81,7 +83,7 @@ def run(
         if known is not None and tuple(ir.DenseI32ArrayAttr(known)) != given:
             raise ValueError(f"'{what}' must be {tuple(known)}, as known_{what}_size says, but got {given}")
     held = PackedArrays()
-    values = bind(types_of(func), arguments, memory, held)
+    values = bind(types_of(func), arguments, memory, held, names)
     if watch is not None:
         number, places = watch
         memory.watched = range(values[number].address + places.start, values[number].address + places.stop)
@@ -174,12 +176,17 @@ def lanes_of(func: ir.Operation) -> int:
 
 
 def bind(
-    types: Sequence[ir.Type], arguments: Sequence[Any], memory: Memory, held: PackedArrays | None = None
+    types: Sequence[ir.Type],
+    arguments: Sequence[Any],
+    memory: Memory,
+    held: PackedArrays | None = None,
+    names: Sequence[str] = (),
 ) -> list[Any]:
     """The kernel's values for arguments; arrays become allocations in place.
 
     Args:
         held: packs arrays of 2- and 4-bit elements.
+        names: the user's names of the arguments, for error messages.
 
     Raises:
         TypeError, ValueError: if one does not match its type; the message names it.
@@ -188,12 +195,13 @@ def bind(
         listed = ", ".join(f"{i}: {t}" for i, t in enumerate(types))
         raise TypeError(f"the kernel takes {len(types)} arguments ({listed}), but got {len(arguments)}")
     held = held or PackedArrays()
+    titles = [f"argument '{n}'" for n in names] or [f"argument {i}, a {kind}," for i, kind in enumerate(types)]
     arguments = [
-        held.pack(a, str(kind.element_type), f"argument {i}, a {kind},") if isinstance(kind, ir.MemRefType) else a
+        held.pack(a, str(kind.element_type), titles[i]) if isinstance(kind, ir.MemRefType) else a
         for i, (kind, a) in enumerate(zip(types, arguments))
     ]
     arrays = [
-        (f"in{i}", _array(a, kind, f"argument {i}, a {kind},"))
+        (names[i] if names else f"in{i}", _array(a, kind, titles[i]))
         for i, (kind, a) in enumerate(zip(types, arguments))
         if isinstance(kind, ir.MemRefType)
     ]
@@ -209,7 +217,7 @@ def bind(
                 shape = tuple(kind.shape)
             found.append(MemRef(memory, next(addresses), 0, shape, strides, element))
         else:
-            found.append(_number(argument, str(kind), f"argument {i}, a {kind},"))
+            found.append(_number(argument, str(kind), titles[i]))
     return found
 
 

@@ -61,7 +61,7 @@ class Launch:
     def callee(self, node: Node, name: str) -> Function | None:
         """The function that a call names; None if it has no body."""
         if name not in self.functions:
-            found = _symbol(node.op, name)
+            found = symbol(node.op, name)
             self.functions[name] = Function(found) if len(found.regions[0].blocks) else None
         return self.functions[name]
 
@@ -71,7 +71,8 @@ class Launch:
         return math.prod(self.block)
 
 
-def _symbol(op: ir.Operation, name: str) -> ir.Operation:
+def symbol(op: ir.Operation, name: str) -> ir.Operation:
+    """The op that defines a symbol in the module around an op."""
     module = op.parent.operation
     while module.name not in ("gpu.module", "builtin.module"):
         module = module.parent.operation

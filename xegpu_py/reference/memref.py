@@ -17,8 +17,9 @@ from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.ir.builtin import keeps_bits
 from xegpu_py.numerics.formats import Array
+from xegpu_py.reference.arith import dense_numbers
 from xegpu_py.reference.elements import Element, element_of
-from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup
+from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup, symbol
 from xegpu_py.reference.memory import Fault, Memory, MemRef, allocated, row_major
 from xegpu_py.reference.program import DYNAMIC, Node, controls, evaluates, evaluates_in, mixed
 from xegpu_py.reference.vector import COMBINING_KINDS, combine
@@ -262,6 +263,19 @@ def is_shared(kind: ir.MemRefType) -> bool:
     """Whether a memref is in shared local memory: memory space 3, or gpu's workgroup space."""
     space = str(kind.memory_space) if kind.memory_space is not None else ""
     return space.split(" ")[0] == "3" or space == "#gpu.address_space<workgroup>"
+
+
+@evaluates_in("memref.get_global")
+def get_global(lane: Lane, node: Node) -> MemRef:
+    """A table of constants."""
+    kind = ir.MemRefType(node.op.results[0].type)
+    table = symbol(node.op, ir.FlatSymbolRefAttr(node.op.attributes["name"]).value).attributes
+    if "constant" not in table or not isinstance(table["initial_value"], ir.DenseElementsAttr):
+        raise Fault("refers to memory that is no constant with a value", "pass the memref as an argument")
+    made = allocated(Memory("constants"), kind, "constants")
+    for place, number in zip(np.ndindex(*kind.shape), dense_numbers(table["initial_value"], made.element)):
+        made.store(np.asarray(number), place)
+    return made
 
 
 @evaluates_in("memref.alloc", "memref.alloca")

@@ -513,7 +513,7 @@ NEIGHBOURS = """gpu.module @m {
 def test_what_docs_say_of_unordered_accesses(engine: str, groups: int) -> None:
     """A racing read sees one of the values that its place has had; without races there is one result.
 
-    The loads are those of products, for which the JIT keeps blocks that it has loaded.
+    No panel is made of these loads; `test_jit_panels` has stores of other threads behind panels.
     """
     new = np.arange(2, 6, dtype=np.float32).repeat(8)[:, None]
     for sync in ("", "xegpu.fence {memory_kind = global, scope = workgroup}\n    gpu.barrier"):

@@ -151,3 +151,62 @@ def test_mistakes_in_calls_show_the_callers_line(engine, call, message):
 def test_wrong_grids(engine, grid):
     with pytest.raises((TypeError, ValueError), match="'grid' must be one to three positive integers"):
         scaled.with_options(engine=engine)[grid](LINE, LINE, 1.0, N=64)
+
+
+class Holder:
+    @xegpu_py.jit
+    def method(self, X):
+        X[0] = 1
+
+
+@xegpu_py.jit
+def launching(X):
+    scaled[1](X, X, 1.0, 64)
+
+
+def far(X, Y):
+    xl.store(Y + xl.arange(0, 64), xl.load(X + xl.arange(0, 64)))
+
+
+@pytest.mark.parametrize("engine", ["eager", "reference", "jit", "interpreter"])
+def test_errors_name_the_arguments(engine):
+    kernel, read_only = xegpu_py.jit(far, engine=engine), LINE.copy()
+    read_only.flags.writeable = False
+    for x, y, message in (
+        (LINE[:60], np.zeros(64, np.float32), "over the end of 'X', which has 240 bytes"),
+        (LINE, np.zeros(60, np.float32), "over the end of 'Y', which has 240 bytes"),
+        (LINE + 1, read_only, "(argument 'Y' of kernel 'far' is|writes to 'Y', which is) read-only"),
+    ):
+        with pytest.raises((ValueError, xegpu_py.DiagnosticError), match=message) as caught:
+            kernel(x, y)
+        assert "in0" not in str(caught.value) and "in1" not in str(caught.value)
+
+
+@pytest.mark.parametrize("engine", ["eager", "jit"])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda k: k[0.5](LINE, LINE, 1.0, 64), "'grid' must be one to three positive integers, but got 0.5"),
+        (lambda k: k[-1](LINE, LINE, 1.0, 64), "'grid' must be one to three positive integers of 32 bits, but got -1"),
+        (lambda k: k(LINE, LINE, 1.0, 64, block=0), "'block' must be one to three positive integers of 32 bits"),
+        (lambda k: Holder().method(LINE), "method.*missing a required argument: 'X'; 'jit' makes no methods"),
+    ],
+)
+def test_mistakes_in_launches_show_the_callers_line(engine, call, message):
+    with pytest.raises((TypeError, ValueError), match=message) as caught:
+        call(scaled.with_options(engine=engine))
+    assert [entry.name for entry in caught.traceback][1:] == ["<lambda>", "__call__"]
+
+
+@pytest.mark.parametrize("engine", ["eager", "jit"])
+def test_mistakes_of_kernels(engine):
+    with pytest.raises((TypeError, xegpu_py.DiagnosticError), match="'scaled' cannot be launched in a kernel; a call"):
+        launching.with_options(engine=engine)(LINE)
+    with pytest.raises(TypeError, match=r"jit\(\) got an unexpected keyword argument 'stages'"):
+        xegpu_py.jit(far, engine=engine, stages=3)
+    if engine == "jit":
+        x = np.zeros(80, np.float32)
+        with pytest.raises(
+            ValueError, match="argument 'Y' of kernel 'far' overlaps argument 'X' of kernel 'far'; give"
+        ):
+            xegpu_py.jit(far)(x[:64], x[8:72])
