@@ -196,7 +196,9 @@ class Core(host.Kernel):
         numbers = [self.r.randint(-9, 99) for _ in range(4)]
         self.module.append(f'  memref.global "private" constant @{name} : {kind} = dense<{numbers}>\n')
         of = self.op(f"memref.get_global @{name} : {kind}", (), "memref")
-        return self.op(f"memref.load {of.name}[{self.masked_index(3).name}] : {kind}", (), "i32")
+        # Threads know the place, which is one in a vector.
+        at = self.masked_index(3).name if self.items else self.index(self.r.randrange(4))
+        return self.op(f"memref.load {of.name}[{at}] : {kind}", (), "i32")
 
     def pointer(self) -> Value:
         """An element by its address."""
