@@ -38,7 +38,7 @@ bench: $(VENV)/.bench
 	for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done
 
 docs: $(VENV)/.installed
-	$(BIN)/python -m xegpu_py.ir.docs docs/dialects
+	$(BIN)/python -m xegpu_py.ir.reference_pages docs/dialects
 	$(BIN)/python docs/site/pictures.py docs
 
 # The documentation site, in build/site. NO_MKDOCS_2_WARNING silences an announcement of the theme's authors.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.diagnostics import Source
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import allocate

@@ -30,7 +30,7 @@ from support.processes import missing
 
 import xegpu_py
 from xegpu_py.engines.jit.host import chosen_host
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 from xegpu_py.runtime.launch import ENGINES
 
 CLOCK = clock(sys.argv)

@@ -10,7 +10,7 @@ import argparse
 import time
 
 from xegpu_py import import_upstream
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.module import walk
 
 LIMIT = 100e-6
 HEAD = "gpu.module @m {\n  gpu.func @k(%a: memref<64x64xf16>, %b: memref<64x64xf32>) kernel {\n"

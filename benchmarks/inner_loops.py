@@ -15,10 +15,10 @@ from pathlib import Path
 
 from support.fma_peak import loop
 
+from xegpu_py.engines.jit.dpas_functions import Shape, multiplier
 from xegpu_py.engines.jit.host import KNOWN, Host, host_named
 from xegpu_py.engines.jit.llvm import compiled
-from xegpu_py.engines.jit.native import _LEVEL, _PASSES
-from xegpu_py.engines.jit.products import Shape, multiplier
+from xegpu_py.engines.jit.native_code import _LEVEL, _PASSES
 
 ITERATIONS = 200
 CPUS = ("neoverse-n1", "apple-m1", "haswell", "znver3", "skylake-avx512", "sapphirerapids")

@@ -9,7 +9,7 @@ import numpy as np
 from support.calls import median_seconds
 
 from xegpu_py import Kernel
-from xegpu_py.numerics.fma import fma_f32
+from xegpu_py.numerics.rounding import fma_f32
 
 GEMM = Path(__file__).parents[1] / "examples" / "gemm.visaasm"
 ROWS, COLUMNS = 32, 64

@@ -10,8 +10,8 @@ from support import gemm_text
 import xegpu_py
 from xegpu_py.engines.jit.engine import Jit
 from xegpu_py.engines.jit.host import native_host
-from xegpu_py.engines.jit.kernel import functions_of_program
-from xegpu_py.engines.jit.native import driver
+from xegpu_py.engines.jit.native_code import driver
+from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.kernel import Kernel
 
 LENGTHS = (500, 2_000, 8_000)

@@ -67,8 +67,8 @@ def digest(data: str | bytes) -> str:
 def native_texts(kernel: Any) -> dict[str, str]:
     """The LLVM IR of a kernel for each of `HOSTS`. No public name gives it: this alone follows moves of modules."""
     from xegpu_py.engines.jit.host import host_named
-    from xegpu_py.engines.jit.kernel import functions_of_program
-    from xegpu_py.visa.flow import flow_of
+    from xegpu_py.engines.jit.thread_function import functions_of_program
+    from xegpu_py.visa.dataflow import flow_of
 
     launcher = kernel.launcher
     program, layout, divergent = kernel.program, launcher._layout, flow_of(kernel.program).divergent

@@ -8,20 +8,20 @@ import numpy as np
 from support.calls import median_seconds
 
 import xegpu_py
-from xegpu_py import build
+from xegpu_py import language
 
 N = 1024
 BF16 = ml_dtypes.bfloat16
-MAP = build.WgMap(sg_layout=(8, 4), sg_data=(32, 64))
+MAP = language.WgMap(sg_layout=(8, 4), sg_data=(32, 64))
 
 
-def gemm() -> build.TileKernel:
-    @build.tile_kernel((BF16, (N, N)), (BF16, (N, N)), (np.float32, (N, N)))
+def gemm() -> language.TileKernel:
+    @language.tile_kernel((BF16, (N, N)), (BF16, (N, N)), (np.float32, (N, N)))
     def kernel(A, B, C):
-        m, n = build.block_id("x") * 256, build.block_id("y") * 256
+        m, n = language.block_id("x") * 256, language.block_id("y") * 256
         a, b = A.tile((256, 32), at=(m, 0)), B.tile((32, 256), at=(0, n))
-        c = build.zeros((256, 256), map=MAP)
-        for _ in build.range_(0, N, 32):
+        c = language.zeros((256, 256), map=MAP)
+        for _ in language.range_(0, N, 32):
             c += a.load() @ b.load()
             a.advance(columns=32)
             b.advance(rows=32)

@@ -2,10 +2,8 @@
 
 from dataclasses import astuple, dataclass
 
-from xegpu_py.ir.builtin import vector_of
-from xegpu_py.ir.codecs import Scope
-from xegpu_py.ir.constraints import Vector
-from xegpu_py.ir.cursor import Cursor
+from xegpu_py.ir.builtin import Vector, vector_of
+from xegpu_py.ir.codecs import Cursor, Scope
 from xegpu_py.ir.definition import Attr, Attribute, Dialect, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.layout import LayoutError, NestedLayout

@@ -7,7 +7,7 @@ import numpy as np
 
 import xegpu_py
 from xegpu_py.numerics.rounding import fma_f32
-from xegpu_py.runtime.trace import statistics_table
+from xegpu_py.runtime.launch import statistics_table
 from xegpu_py.visa.finalizer import available, finalize
 
 SIZE = 512

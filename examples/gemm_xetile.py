@@ -3,19 +3,19 @@
 import ml_dtypes
 import numpy as np
 
-from xegpu_py import build
+from xegpu_py import language
 
 BF16, F32 = ml_dtypes.bfloat16, np.float32
-MAP = build.WgMap(sg_layout=(8, 4), sg_data=(32, 64))
+MAP = language.WgMap(sg_layout=(8, 4), sg_data=(32, 64))
 
 
-@build.tile_kernel((BF16, (None, None)), (BF16, (None, None)), (F32, (None, None)))
+@language.tile_kernel((BF16, (None, None)), (BF16, (None, None)), (F32, (None, None)))
 def gemm(A, B, C):
-    m, n = build.block_id("x") * 256, build.block_id("y") * 256
+    m, n = language.block_id("x") * 256, language.block_id("y") * 256
     a = A.tile((256, 32), at=(m, 0))
     b = B.tile((32, 256), at=(0, n))
-    c = build.zeros((256, 256), F32, map=MAP)
-    for k in build.range_(0, A.shape[1], 32):
+    c = language.zeros((256, 256), F32, map=MAP)
+    for k in language.range_(0, A.shape[1], 32):
         c += a.load() @ b.load()
         a.advance(columns=32)
         b.advance(rows=32)

@@ -1,13 +1,25 @@
-"""The passes. Each module registers one, a file or, where that grew long, a folder with its parts; `pipelines` several.
+"""The passes, one file each; importing this package registers them, and the pipelines.
 
-What several passes share is in `common`, and what those of XeTile share in `xetile`; no pass imports from another one.
+What passes share is in `rewriting` (how IR is changed) and `facts` (what is known of it); no pass imports another.
 """
 
-import importlib
-import pkgutil
-
-
-def load() -> None:
-    """Import the modules of all passes, which register them."""
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
+from xegpu_py.passes import (  # noqa: F401
+    pipelines,
+    plain_kernels,
+    vector_distribute,
+    vector_lower_contract,
+    vector_to_xegpu,
+    visa_allocate,
+    visa_optimize,
+    xegpu_cut,
+    xegpu_emulate_narrow_types,
+    xegpu_load_ahead,
+    xegpu_simt_to_vc,
+    xegpu_strength_reduce,
+    xegpu_to_visa,
+    xetile_infer_layout,
+    xetile_prefetch,
+    xetile_to_xegpu,
+    xetile_wg_to_sg,
+)
+from xegpu_py.passes.facts import target_rules, vector_layouts  # noqa: F401

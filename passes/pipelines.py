@@ -4,7 +4,8 @@ import dataclasses
 from dataclasses import dataclass
 
 from xegpu_py.ir.passes import Pipeline, register_pass, step
-from xegpu_py.passes.common.kernels import CLEAN, GRID_LIMIT
+from xegpu_py.passes.facts.value_facts import CLEAN
+from xegpu_py.target import GRID_LIMIT
 
 
 @register_pass("xetile-to-xegpu-pipeline")
@@ -52,6 +53,7 @@ class XeTileToXeGPUPipeline(Pipeline):
 
 
 _CLEAN = f"{CLEAN},xegpu-dce"
+
 _ABOVE = (
     "xegpu-lift-cf", "xegpu-inline", "xegpu-lower-loops", "vector-lower-contract", "xegpu-emulate-narrow-types",
     "xegpu-simt-to-vc", "vector-to-xegpu",

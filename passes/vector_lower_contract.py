@@ -8,16 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from mlir import ir
 
-from xegpu_py.ir.combining import CombiningKind
+from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.ir.verifier import walk
-from xegpu_py.passes.common import builders as build
-from xegpu_py.passes.common.control_flow import masked_op, yielded
-from xegpu_py.passes.common.kernels import chosen_kernels
-from xegpu_py.passes.common.ops import replace_op
-from xegpu_py.passes.common.transfers import Transfer
-from xegpu_py.passes.common.values import attributes_of, element_of, integers, shape_of
+from xegpu_py.passes.facts.value_facts import attributes_of, chosen_kernels, element_of, integers, shape_of
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import replace_op
+from xegpu_py.passes.rewriting.memory_access import Transfer
+from xegpu_py.passes.rewriting.rewriter import masked_op, yielded
 
 _PRODUCTS = ("vector.contract", "vector.outerproduct")
 

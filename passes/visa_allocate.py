@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from xegpu_py.ir.bodies import Bodies
+from xegpu_py.dialects import visa
+from xegpu_py.ir.module import Bodies
 from xegpu_py.ir.passes import BodyPass, register_pass
-from xegpu_py.passes.common.kernels import registers_of
+from xegpu_py.passes.facts.value_facts import registers_of
+from xegpu_py.visa.allocate import allocate
 
 
 @register_pass("visa-allocate")
@@ -31,8 +33,6 @@ class VisaAllocate(BodyPass):
 
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
         # Loaded when it is needed, since tools start without it.
-        from xegpu_py.dialects import visa
-        from xegpu_py.visa.allocate import allocate
 
         for func in visa.kernels(op):
             if not visa.is_lowered(func, bodies):

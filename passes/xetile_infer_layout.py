@@ -1,10 +1,30 @@
 """`xetile-infer-layout`: the maps that were left out."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlir import ir
 
+from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, TileMmaOp, WgMap
+from xegpu_py.dialects.xetile.types import TileAccess
+from xegpu_py.ir.bindings import blocks_in
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.module import walk
+from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.facts.tile_maps import (
+    Layouts,
+    check_counts,
+    factors,
+    has_maps,
+    is_elementwise,
+    is_splat,
+    use_tile_ops,
+)
+from xegpu_py.passes.facts.value_facts import is_used, is_vector, shape_of, tile_kernels
+from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Use, forwarded, is_tile
 
 
 @register_pass("xetile-infer-layout")
@@ -30,10 +50,115 @@ class XeTileInferLayout(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # The helpers are imported here to keep the start of the tools fast.
-        from xegpu_py.passes.xetile.inference import infer
-        from xegpu_py.passes.xetile.kernels import kernels
-        from xegpu_py.passes.xetile.layouts import has_maps
 
-        for func in kernels(op):
+        for func in tile_kernels(op):
             if has_maps(func):
                 infer(func)
+
+
+# Writes inferred maps into a kernel, and inserts the conversions that give all operands these maps.
+
+
+def infer(func: ir.Operation) -> None:
+    """Give each tile and vector of a kernel its map.
+
+    Raises:
+        DiagnosticError: at the op that defines a value whose map cannot be derived.
+    """
+    use_tile_ops(func)
+    _separate_splats(func)
+    layouts = Layouts(func)
+    check_counts(func, layouts, complete=False)
+    ops = walk(func)
+    for op in ops:
+        _convert(op, layouts)
+    for op in ops:
+        for value in (*op.results, *(a for block in blocks_in(op) for a in block.arguments)):
+            if is_tile(value) or is_vector(value):
+                _settle(op, value, layouts.get(value))
+    kind = ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value)
+    given = [a.type for a in func.regions[0].blocks[0].arguments]
+    func.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(given, kind.results))
+
+
+def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
+    if wg_map is not None:
+        _write(op, value, wg_map)
+    elif is_vector(value) and len(shape_of(value)) > 2:
+        # Each subgroup has the whole vector.
+        return
+    elif is_used(value) or not is_splat(op):
+        what = "a tile's" if is_tile(value) else "the vector's"
+        emit_error(
+            op,
+            f"cannot infer {what} map, which assigns elements to subgroups",
+            "set a wg_map on a tile or on xetile.tile_mma, or 'map' on the op",
+        )
+
+
+def _convert(op: ir.Operation, layouts: Layouts) -> None:
+    """Convert each operand to the map that the op needs."""
+    if op.name in STRUCTURED:
+        for uses, values in forwarded(op):
+            for use in uses:
+                _convert_passed(op, use, layouts.get(values[0]), layouts)
+        return
+    wanted: list[tuple[ir.Value, WgMap | None]] = []
+    if isinstance(op.opview, Operation):
+        wanted = list(layouts.wanted(op))
+    elif is_elementwise(op):
+        known = next((layouts.get(v) for v in op.results if is_vector(v)), None)
+        wanted = [(value, known) for value in op.operands if is_vector(value)]
+    # An op may use a value several times, each time with another map; the numbers are in the order of the operands.
+    numbers: dict[ir.Value, Iterator[int]] = {}
+    for value, _ in wanted:
+        numbers.setdefault(value, iter([i for i, v in enumerate(op.operands) if v == value]))
+    for value, wg_map in wanted:
+        _insert_conversion(op, next(numbers[value]), wg_map, layouts)
+
+
+def _convert_passed(op: ir.Operation, use: Use, wg_map: WgMap | None, layouts: Layouts) -> None:
+    """Convert a value that control flow forwards to the map that the value has afterwards."""
+    user, number = use
+    value = user.operands[number]
+    if is_tile(value) and layouts.get(value) != wg_map:
+        emit_error(
+            op,
+            f"merges tiles with different maps, {layouts.get(value)} and {wg_map}",
+            "set the same wg_map on both; vectors stored to them are converted",
+        )
+    _insert_conversion(user, number, wg_map, layouts)
+
+
+def _write(op: ir.Operation, value: ir.Value, wg_map: WgMap) -> None:
+    if is_tile(value):
+        value.set_type(Tile.of(value).with_map(wg_map).to_ir())
+    elif isinstance(op.opview, TileMmaOp):
+        for name, found in zip("abc", (*factors(wg_map, op.opview), wg_map)):
+            if found is not None:
+                op.attributes[f"wg_map_{name}"] = found.to_ir()
+    elif isinstance(op.opview, ConvertLayoutOp):
+        op.attributes["wg_map_result"] = wg_map.to_ir()
+    elif op.name not in STRUCTURED and not isinstance(op.opview, TileAccess):
+        op.attributes["map"] = wg_map.to_ir()
+
+
+def _separate_splats(func: ir.Operation) -> None:
+    """Clone a splat for each of its uses, so that each clone can have the map that its use needs."""
+    for op in walk(func):
+        if len(op.results) == 1 and is_splat(op) and "map" not in op.attributes:
+            for use in list(op.results[0].uses)[1:]:
+                with ir.InsertionPoint(op):
+                    made = op.clone()
+                use.owner.operands[use.operand_number] = made.results[0]
+
+
+def _insert_conversion(user: ir.Operation, number: int, wg_map: WgMap | None, layouts: Layouts) -> None:
+    """Convert an operand to a map if it has another one."""
+    value = user.operands[number]
+    if wg_map is None or layouts.get(value) in (None, wg_map):
+        return
+    with ir.InsertionPoint(user), user.location:
+        made = ConvertLayoutOp(value, wg_map, result=value.type, wg_map_source=layouts.get(value))
+    layouts.put(made.result, wg_map)
+    user.operands[number] = made.result

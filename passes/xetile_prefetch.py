@@ -1,10 +1,19 @@
 """`xetile-prefetch`: loops prefetch the tiles that they load some iterations later."""
 
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
 
+from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.facts.value_facts import block_of, defining_op, target_for, tile_kernels
+from xegpu_py.passes.rewriting.builders import add, clone_with_operands, index, known, multiply
+from xegpu_py.passes.rewriting.rewriter import PatternSet, TileConversion, is_tile, yielded
+from xegpu_py.target import Block2DLimits, Target
 
 
 @register_pass("xetile-prefetch")
@@ -41,11 +50,127 @@ class XeTilePrefetch(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # The helpers are imported here to keep the start of the tools fast.
-        from xegpu_py.passes.common.gpu_functions import target_for
-        from xegpu_py.passes.xetile.kernels import kernels
-        from xegpu_py.passes.xetile.prefetching import Prefetching
 
         if self.distance < 1:
             self.fail(op, f"cannot prefetch {self.distance} iterations ahead: distance must be at least 1")
-        for func in kernels(op):
+        for func in tile_kernels(op):
             Prefetching(func, self.distance, target_for(func, self.target)).run()
+
+
+# Inserts prefetches of the tiles that loops load.
+
+
+class Prefetching(TileConversion):
+    """Adds prefetches to the loops of a kernel."""
+
+    patterns = PatternSet()
+
+    def __init__(self, func: ir.Operation, distance: int, target: Target) -> None:
+        super().__init__(func)
+        self._distance = distance
+        self._limits = target.block2d or Block2DLimits()
+        self._moves: dict[ir.Value, list[ir.Operation]] = {}
+        self._made: dict[ir.Value, list[ir.Operation]] = {}
+
+    def extra_inits(self, loop: ir.Operation) -> list[ir.Value]:
+        """The first tiles that the loop prefetches. Tiles of earlier iterations are prefetched before the loop."""
+        body = loop.regions[0].blocks[0]
+        counter, *arguments = body.arguments
+        moves = self._moves[counter] = []
+        begun = []
+        for init, argument, last in zip(list(loop.operands)[3:], arguments, yielded(body)):
+            if not is_tile(argument) or Tile.of(argument).attr.memory_space:
+                continue
+            move = defining_op(last)
+            loaded = any(isinstance(u.owner.opview, LoadTileOp) for u in argument.uses)
+            if move is None or not isinstance(move.opview, UpdateTileOffsetOp) or not loaded:
+                continue
+            if move.operands[0] != argument or any(block_of(v) == body for v in list(move.operands)[1:]):
+                continue
+            moves.append(move)
+            begun.append(self._begin(init, move))
+        inits = [o.operation for o in body.operations if isinstance(o.opview, InitTileOp)]
+        made = self._made[counter] = [op for op in inits if _is_followed(op, counter)]
+        lower, _, step = list(loop.operands)[:3]
+        for op in made:
+            for iteration in range(self._distance):
+                self._make(op, {counter: index(add(lower, multiply(known(step), iteration)))})
+        return begun
+
+    def before_last(self, op: ir.Operation) -> None:
+        """Prefetch the tiles that a later iteration of the enclosing loop will make."""
+        loop, arguments = op.parent.operation, op.block.arguments
+        made = self._made.get(arguments[0], ()) if loop.name == "scf.for" else ()
+        with ir.InsertionPoint(op), op.location:
+            for init in made:
+                by = multiply(known(loop.operands[2]), self._distance)
+                self._make(init, {arguments[0]: index(add(arguments[0], by))})
+
+    def extra_yields(self, loop: ir.Operation, carried: Sequence[ir.Value]) -> list[ir.Value]:
+        counter = loop.regions[0].blocks[0].arguments[0]
+        return [self._step(tile, move) for tile, move in zip(carried, self._moves[counter])]
+
+    def _make(self, op: ir.Operation, stands: dict[ir.Value, ir.Value]) -> None:
+        """Make the tile of another iteration, and prefetch it."""
+        made = clone_with_operands(op, stands)
+        tile = Tile.of(made.results[0])
+        if tile.wg_map:
+            made.results[0].set_type(tile.with_map(spread(tile, tile.wg_map, self._limits)).to_ir())
+        PrefetchTileOp(made.results[0], l1_hint="cached", l3_hint="cached")
+
+    def _begin(self, init: ir.Value, move: ir.Operation) -> ir.Value:
+        """The tile that the loop prefetches first; the earlier tiles are prefetched here."""
+        tile = init
+        wg_map = Tile.of(tile).wg_map
+        maker = defining_op(tile)
+        if wg_map and maker is not None and isinstance(maker.opview, InitTileOp):
+            own = maker.clone()
+            own.results[0].set_type(Tile.of(tile).with_map(spread(Tile.of(tile), wg_map, self._limits)).to_ir())
+            tile = own.results[0]
+        for _ in range(self._distance):
+            tile = self._step(tile, move)
+        return tile
+
+    def _step(self, tile: ir.Value, move: ir.Operation) -> ir.Value:
+        PrefetchTileOp(tile, l1_hint="cached", l3_hint="cached")
+        made: ir.Value = UpdateTileOffsetOp(tile, move.opview.offsets, result=tile.type).result
+        return made
+
+
+def _is_followed(op: ir.Operation, counter: ir.Value) -> bool:
+    """Whether a tile that is made in the loop is loaded at a position that depends on the loop's counter."""
+    tile = Tile.of(op.results[0])
+    loaded = any(isinstance(u.owner.opview, LoadTileOp) for u in op.results[0].uses)
+    moving = any(block_of(v) == counter.owner for v in op.operands)
+    in_global = not tile.scattered and not tile.attr.memory_space
+    return in_global and loaded and moving and all(_is_counted(v, counter) for v in op.operands)
+
+
+def _is_counted(given: ir.Value, counter: ir.Value) -> bool:
+    """Whether a value is defined outside of the loop, or computed by arithmetic on the loop's counter."""
+    if given == counter or block_of(given) != counter.owner:
+        return True
+    op = defining_op(given)
+    return op is not None and op.name.startswith("arith.") and all(_is_counted(v, counter) for v in op.operands)
+
+
+def spread(tile: Tile, wg_map: WgMap, limits: Block2DLimits) -> WgMap:
+    """The map by which the same number of subgroups prefetch a tile, each another part, of one message if possible."""
+    rows, line = limits.load_height, limits.row_bytes
+    count = math.prod(wg_map.sg_layout)
+    best, best_cost = wg_map, None
+    for down in (d for d in range(1, count + 1) if count % d == 0):
+        data = []
+        for size, layout in zip(tile.shape, (down, count // down)):
+            data.append(size // layout if size % layout == 0 else size)
+        found = WgMap((down, count // down), tuple(data))
+        if found.problem_for(tile.shape):
+            continue
+        messages = -(-data[0] // rows) * -(-data[1] * tile.bits // 8 // line)
+        wasted = data[0] * data[1] * count - tile.shape[0] * tile.shape[1]
+        # Narrow parts share cache lines.
+        narrow = max(line - data[1] * tile.bits // 8, 0)
+        cost = (messages, wasted, narrow)
+        if best_cost is None or cost < best_cost:
+            best, best_cost = found, cost
+    return best

@@ -16,13 +16,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn, TextIO
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines, watch_steps
-from xegpu_py.ir.expected import mismatches
-from xegpu_py.ir.source import Source, decode_utf8
+from xegpu_py.drawing import MlirLexer, VisaLexer
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines, Source, decode_utf8, mismatches, watch_steps
+from xegpu_py.numerics.dpas import MODELS
+from xegpu_py.runtime.host_arrays import parse_argument
+from xegpu_py.target import DEFAULT, TARGETS
 
 SEPARATOR = "// -----\n"
 
 _SINGLE_DASH = re.compile(r"-[a-z][\w-]+(?:=.*)?\Z", re.DOTALL)
+
 _BOOLEAN = re.compile(r"(--[\w-]+)=(true|false)\Z")
 
 _COLOR: ContextVar[str] = ContextVar("color", default="auto")
@@ -81,8 +84,6 @@ class Parser(argparse.ArgumentParser):
 
     def add_launch_arguments(self) -> None:
         """Add the arguments of tools that run a kernel."""
-        from xegpu_py.numerics.dpas import MODELS
-        from xegpu_py.target import DEFAULT, TARGETS
 
         add = self.add_argument
         add("file", metavar="FILE", help="the kernel, in MLIR or, for xegpu-run, vISA assembly; '-' for standard input")
@@ -154,7 +155,6 @@ class Parser(argparse.ArgumentParser):
 
     def kernel_arguments(self, words: Sequence[str]) -> list[Any]:
         """A kernel's arguments, as the command line gives them."""
-        from xegpu_py.runtime.arguments import parse_argument
 
         try:
             return [parse_argument(word) for word in words]
@@ -231,8 +231,6 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], sources: Sequence[Lines
 def _highlighted(text: str) -> str:
     from pygments import highlight
     from pygments.formatters import TerminalFormatter
-
-    from xegpu_py.lexers import MlirLexer, VisaLexer
 
     lexer = VisaLexer if text.lstrip().startswith(".version") else MlirLexer
     shown: str = highlight(text, lexer(stripnl=False, ensurenl=False), TerminalFormatter())

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xegpu_py.bisection import bisect
-from xegpu_py.ir.context import Context
-from xegpu_py.ir.module import parse_source
-from xegpu_py.runtime.arguments import FORMS
+from xegpu_py.ir.module import Context, parse_source
+from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.tools import driver
 
 

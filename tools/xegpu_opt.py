@@ -11,11 +11,8 @@ from typing import Any
 
 from mlir import ir
 
-from xegpu_py.ir.bodies import Bodies
-from xegpu_py.ir.context import DIALECTS, UPSTREAM, Context, dialects
-from xegpu_py.ir.diagnostics import Diagnostic
-from xegpu_py.ir.irdl import dump
-from xegpu_py.ir.module import Module, parse_source, print_op
+from xegpu_py.ir.diagnostics import Diagnostic, Source
+from xegpu_py.ir.module import DIALECTS, UPSTREAM, Bodies, Context, Module, dialects, dump, parse_source, print_op
 from xegpu_py.ir.passes import (
     ROOT,
     Listener,
@@ -29,8 +26,8 @@ from xegpu_py.ir.passes import (
     registered,
     step_problem,
 )
-from xegpu_py.ir.source import Source
 from xegpu_py.tools import driver
+from xegpu_py.upstream import export_upstream, import_upstream
 
 LEVELS = ("subgroup", "lane", "workgroup")
 """The levels of upstream's kernels."""
@@ -242,7 +239,6 @@ class _Session:
         try:
             if self.args.import_upstream or self.args.via:
                 # Imported only when needed: it imports passes, and most runs of the tool do not read upstream's text.
-                from xegpu_py.upstream import import_upstream
 
                 return import_upstream(source, level=self.args.level, via=self.args.via)
             return parse_source(source, context=context)
@@ -255,8 +251,6 @@ class _Session:
         self.timer.add("Ops of vISA", time.perf_counter() - start)
         start = time.perf_counter()
         if self.args.export_upstream:
-            from xegpu_py.upstream import export_upstream
-
             return export_upstream(module)
         text = module.text(
             generic=self.args.mlir_print_op_generic,

@@ -11,15 +11,13 @@ from typing import Any, Literal
 import numpy as np
 
 from xegpu_py.compiled import compile as compile_kernel
-from xegpu_py.ir.context import Context
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.diagnostics import Source
+from xegpu_py.ir.module import Context
 from xegpu_py.kernel import CHECKS, Kernel, choose
-from xegpu_py.programs.process import Job
-from xegpu_py.programs.process import run as run_job
-from xegpu_py.programs.program import read
-from xegpu_py.runtime.arguments import FORMS
-from xegpu_py.runtime.launch import ENGINES, Grid, Statistics
-from xegpu_py.runtime.trace import Tracer, statistics_table, summary
+from xegpu_py.programs.load import Job, read
+from xegpu_py.programs.load import run as run_job
+from xegpu_py.runtime.host_arrays import FORMS
+from xegpu_py.runtime.launch import ENGINES, Grid, Statistics, Tracer, statistics_table, summary
 from xegpu_py.tools import driver
 from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Program

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from mlir import ir
 
 from xegpu_py.dialects import visa
-from xegpu_py.ir.context import Context
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
-from xegpu_py.ir.module import Module, parse_source
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, position_of
+from xegpu_py.ir.module import Context, Module, parse_source, walk
 from xegpu_py.ir.passes import run_pipeline
-from xegpu_py.ir.source import Source
-from xegpu_py.ir.verifier import walk
 from xegpu_py.target import DEFAULT, TARGETS, target
 from xegpu_py.tools import driver
 from xegpu_py.visa import assembly

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from html import escape
 
 from xegpu_py.dialects import iree_vector_ext, xegpu
-from xegpu_py.ir.context import Context
-from xegpu_py.ir.diagnostics import position_of
-from xegpu_py.ir.module import parse_source
-from xegpu_py.ir.source import Source
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.diagnostics import Source, position_of
+from xegpu_py.ir.module import Context, parse_source, walk
 from xegpu_py.layout import LayoutError, NestedLayout, from_maps, from_sg_map, from_wg_map
-from xegpu_py.layout.pictures import layout_picture
+from xegpu_py.layout.nested import layout_picture
+from xegpu_py.layout.pictures import dpas_picture
 from xegpu_py.tools import driver
-from xegpu_py.visa.pictures import dpas_picture
 
 _DPAS = re.compile(r"dpas\.(\w+)\.(\w+)\.(\d+)\.(\d+)\Z")
+
 _MAP = re.compile(r"#(?:xegpu\.|xetile\.)?(sg_map|wg_map)<(.*)>\Z", re.DOTALL)
+
 _ENTRY = re.compile(r"(\w+)\s*=\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
+
 _PARAMETERS = {"sg_map": ("wi_layout", "wi_data"), "wg_map": ("sg_layout", "sg_data")}
 
 _EPILOG = """\

@@ -12,10 +12,9 @@ For example:
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from xegpu_py import passes
-from xegpu_py.ir.context import Context
+from xegpu_py import passes  # noqa: F401  (registers them)
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.module import Module, parse
+from xegpu_py.ir.module import Context, Module, parse
 from xegpu_py.ir.passes import Pass, collector_paused, register_pass, run_pipeline
 
 if TYPE_CHECKING:
@@ -24,10 +23,8 @@ if TYPE_CHECKING:
     from xegpu_py.kernel import Kernel
     from xegpu_py.language import Config, Constexpr, autotune, cdiv, function, heuristics, jit, next_power_of_2, testing
     from xegpu_py.programs import Program, load_program
-    from xegpu_py.runtime.memory import zeros_aligned
+    from xegpu_py.runtime.device_memory import zeros_aligned
     from xegpu_py.upstream import import_upstream
-
-passes.load()
 
 __all__ = [
     "Bisection",
@@ -58,7 +55,6 @@ __all__ = [
     "zeros_aligned",
 ]
 
-
 _MODULES = {
     "Kernel": "kernel",
     "Bisection": "bisection",
@@ -77,7 +73,7 @@ _MODULES = {
     "testing": "language",
     "Program": "programs",
     "load_program": "programs",
-    "zeros_aligned": "runtime.memory",
+    "zeros_aligned": "runtime.device_memory",
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import packages_distributions, version
 
 from xegpu_py import oracles
-from xegpu_py.engines.jit.cache import folder_of
+from xegpu_py.cache import folder_of
 from xegpu_py.engines.jit.host import chosen_host
 from xegpu_py.runtime.launch import ENGINES
 from xegpu_py.target import TARGETS

@@ -18,23 +18,27 @@ from mlir import ir as mlir
 from xegpu_py import reference
 from xegpu_py.compiled import CompiledKernel
 from xegpu_py.dialects import visa
-from xegpu_py.engines.batch import Batch
+from xegpu_py.engines.operands import Batch
 from xegpu_py.ir.diagnostics import DiagnosticError, position_of
 from xegpu_py.ir.module import Module, parse, print_op
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
 from xegpu_py.lowered import Options, chosen_kernel, copied, found_in, mark_unaligned, pipelines
-from xegpu_py.numerics.arrays import copy_of
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
-from xegpu_py.runtime.memory import BASE
-from xegpu_py.signature import beyond, parameters_of, unaligned_arrays
+from xegpu_py.runtime.device_memory import BASE
+from xegpu_py.runtime.executable import beyond, parameters_of, unaligned_arrays
+from xegpu_py.runtime.host_arrays import copy_of
 from xegpu_py.target import DEFAULT
 from xegpu_py.visa.assembly import write_statement
 
 _MARK = "bisect.mark"
+
 _MARKED = re.compile(rf"(, )?{_MARK} = \d+ : i64(, )?")
+
 _MOST_OPS = 24
+
 _COLUMNS = 160
+
 _AROUND = 8
 
 

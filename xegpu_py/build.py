@@ -6,29 +6,25 @@ with build.module() as module, build.gpu_module("kernels"):
         xegpu.prefetch_nd(block, mode="vc")
 print(module)
 
-Kernels of XeTile are written as Python functions: this module also has all names of `xegpu_py.language`.
+Kernels of XeTile are written as Python functions, in `xegpu_py.language`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import mlir.dialects
 from mlir import ir
 from mlir.dialects import gpu
 
 from xegpu_py.ir.bindings import tracebacks_leave_out
-from xegpu_py.ir.context import Context
-from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.module import Module
-from xegpu_py.ir.source import Source
-from xegpu_py.ir.type_reader import parse_type
+from xegpu_py.ir.definition import parse_type
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
+from xegpu_py.ir.module import Context, Module
 
 # An op's location is the code that called the builder, not a line of the builder itself.
 for _path in (*mlir.dialects.__path__, str(Path(__file__).parent), contextlib.__file__):
@@ -84,16 +80,3 @@ def kernel(name: str, *types: ir.Type | str) -> Iterator[tuple[ir.Value, ...]]:
     with ir.InsertionPoint(entry):
         yield tuple(entry.arguments)
         gpu.return_([])
-
-
-def __getattr__(name: str) -> Any:
-    # Imported only when needed: it imports the engines and the dialect xetile, which builders of XeGPU do not need.
-    if not name.startswith("_"):
-        found = getattr(importlib.import_module("xegpu_py.language"), name, None)
-        if found is not None:
-            return found
-    raise AttributeError(f"module 'xegpu_py.build' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *importlib.import_module("xegpu_py.language").__all__})

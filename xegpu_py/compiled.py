@@ -15,9 +15,11 @@ import numpy as np
 from mlir import ir as mlir
 from msgspec import structs
 
-from xegpu_py.ir.context import Context
+from xegpu_py import reference
+from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
+from xegpu_py.drawing import html
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.module import Module
+from xegpu_py.ir.module import Context, Module
 from xegpu_py.ir.passes import collector_paused
 from xegpu_py.kernel import Kernel, Prepared
 from xegpu_py.lowered import (
@@ -31,13 +33,12 @@ from xegpu_py.lowered import (
     text_of,
 )
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.numerics.narrow import PackedArrays
-from xegpu_py.passes.common.surfaces import UNIT_STRIDES
+from xegpu_py.runtime.executable import beyond, unaligned_arrays, unaligned_surfaces, unlike_products
+from xegpu_py.runtime.host_arrays import PackedArrays
 from xegpu_py.runtime.launch import Engine, Statistics
-from xegpu_py.signature import beyond, unaligned_arrays
-from xegpu_py.surfaces import unaligned_surfaces, unlike_products
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
+from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Dim, extent
 
 _SSA_NAME = re.compile(r"%[\w$.-]+")
@@ -104,7 +105,6 @@ class CompiledKernel:
         return self._lowered.levels or (self._relower().levels if self._relower else {})
 
     def _repr_html_(self) -> str:
-        from xegpu_py.lexers import html
 
         return html(self.asm)
 
@@ -112,7 +112,6 @@ class CompiledKernel:
     def asm(self) -> str:
         """vISA assembly, with comments that give the line of the module that each instruction comes from."""
         # Imported only here: most kernels are not printed.
-        from xegpu_py.visa import assembly
 
         return assembly.write([self.kernel.program], lines=True)
 
@@ -355,7 +354,6 @@ class ReferenceKernel:
     def __init__(self, module: Module, name: str, model: Model) -> None:
         """Make a kernel of a module; see `compile`."""
         # Lowered kernels do not need the evaluator, and importing it takes as long as lowering a small kernel.
-        from xegpu_py import reference
 
         self._module, self._model, self._reference = module, model, reference
         self.names: Sequence[str] = ()

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from xegpu_py.engines.faults import RuntimeFault
 from xegpu_py.engines.jit.llvm import LLVMError
-from xegpu_py.engines.memory import RuntimeFault
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
-from xegpu_py.ir.source import Source, decode_utf8
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, decode_utf8
 from xegpu_py.numerics.dpas import MODELS, Model
+from xegpu_py.runtime.device_memory import DeviceMemory, HostMemory
+from xegpu_py.runtime.host_arrays import Staged
 from xegpu_py.runtime.launch import ENGINES, Engine, EngineMismatch, Grid, Launcher, Statistics, default_engine
-from xegpu_py.runtime.memory import DeviceMemory, HostMemory
-from xegpu_py.runtime.staging import Staged
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
+from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Input, Program, chosen, extent
 from xegpu_py.visa.verify import verify
 
@@ -146,7 +146,6 @@ class Kernel:
         """
         source = Source(text, file)
         # Imported only for assembly, which kernels of MLIR are not.
-        from xegpu_py.visa import assembly
 
         return cls(choose(assembly.read(source), name), source=source, **options)
 

@@ -14,19 +14,18 @@ from mlir import ir as mlir
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from xegpu_py.dialects import visa
-from xegpu_py.engines.jit.cache import Cache, digest, folder_of, package_state
-from xegpu_py.engines.jit.native import versions
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
-from xegpu_py.ir.module import Module, parse_source, source_of
+from xegpu_py.cache import Cache, digest, folder_of, package_state
+from xegpu_py.dialects import visa, xetile
+from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
+from xegpu_py.engines.jit.native_code import versions
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, position_of
+from xegpu_py.ir.module import Module, parse_source, source_of, walk
 from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
-from xegpu_py.ir.source import Source
-from xegpu_py.ir.verifier import walk
-from xegpu_py.passes.common.surfaces import UNIT_STRIDES, unaligned_arguments
-from xegpu_py.signature import SMALL, Parameter, parameters_of
-from xegpu_py.surfaces import Product, Surface, products_of, surfaces_of
+from xegpu_py.passes.facts.surfaces import products_of, surfaces_of, unaligned_arguments
+from xegpu_py.runtime.executable import SMALL, Parameter, Product, Surface, parameters_of
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
+from xegpu_py.upstream import import_upstream, looks_upstream, looks_xevm
 from xegpu_py.visa.allocate import placed
 from xegpu_py.visa.program import Program, chosen
 from xegpu_py.visa.verify import verify
@@ -108,7 +107,6 @@ def _read(source: Source) -> Module:
         if "xegpu." not in source.text:
             raise
         # Imported only when needed, because most texts are in our dialects.
-        from xegpu_py.upstream import import_upstream, looks_upstream
 
         try:
             return import_upstream(source)
@@ -120,7 +118,6 @@ def _read(source: Source) -> Module:
 
 def _imported_xevm(source: Source) -> Module | None:
     """Import a module with kernels in `xevm` or `llvm`; None for any other module."""
-    from xegpu_py.upstream import import_upstream, looks_xevm
 
     return import_upstream(source) if looks_xevm(source.text) else None
 
@@ -288,7 +285,6 @@ def subgroups_of(module: Module, name: str) -> int | None:
     func = visa.kernel_named(module.operation, name)
     if not any(op.name.startswith("xetile.") for op in walk(func)):
         return None
-    from xegpu_py.dialects import xetile
 
     found: int | None = xetile.subgroups_of(func)
     return found

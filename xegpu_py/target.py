@@ -227,3 +227,7 @@ def target(name: str = DEFAULT) -> Target:
     if found is None:
         raise ValueError(f"unknown target '{name}'; there are {', '.join(TARGETS)}")
     return found
+
+
+GRID_LIMIT = 1 << 20
+"""Workgroups in each dimension of a launch, unless a kernel is lowered for more."""

@@ -13,7 +13,6 @@ from xegpu_py.dialects.visa.programs import (
     KernelBody,
     is_lowered,
     kernel_named,
-    kernels,
     module_of,
     name_of,
     program_of,
@@ -23,11 +22,10 @@ from xegpu_py.dialects.visa.programs import (
     target_of,
     verify,
 )
+from xegpu_py.ir.module import kernels
 
 if TYPE_CHECKING:
     from xegpu_py.dialects.visa.ops import OPS, BuiltinOp, DeclOp, DeclPredOp, InputOp, InstructionOp, Pred, Var, Visa
-
-    DIALECT = Visa
 
 
 def __getattr__(name: str) -> Any:

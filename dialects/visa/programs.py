@@ -12,31 +12,34 @@ from typing import Any
 from mlir import ir
 from msgspec import Struct
 
-from xegpu_py.ir.assembly import encode
+from xegpu_py.ir.assembly_format import encode
 from xegpu_py.ir.bindings import is_kernel
-from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.codecs import StringCodec
-from xegpu_py.ir.context import Context, current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, op_error, position_of
-from xegpu_py.ir.module import Module
+from xegpu_py.ir.module import Bodies, Context, Module, current, kernels, walk
 from xegpu_py.ir.operation import Operation, ParsedOp
-from xegpu_py.ir.verifier import kernels, walk
 from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, Predicate, Variable
-from xegpu_py.visa.program import Input, Instruction, Program
+from xegpu_py.visa.program import BUILTINS, MAX_ALIASES, Input, Instruction, Predicate, Program, Variable
 from xegpu_py.visa.verify import Issue
 from xegpu_py.visa.verify import verify as program_issues
 
 KERNEL = "gpu.func"
+
 RETURN = "gpu.return"
+
 ATTRIBUTES = "visa.attributes"
+
 TARGET = "visa.target"
+
 LIMITS = "visa.limits"
+
 REGISTERS = "visa.registers"
+
 PRESSURE = "visa.pressure"
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z_]\w*")
+
 _QUOTED = re.compile(r'[^"\\\n]*')
 """Text that is legal between quotes in assembly."""
 
@@ -314,8 +317,7 @@ def _location(where: Position) -> str:
 
 
 def _kernel(program: Program) -> Iterator[str]:
-    from xegpu_py.dialects.visa.ops import OPS, InputOp
-    from xegpu_py.dialects.visa.syntax import VAR, parsed_of
+    from xegpu_py.dialects.visa.ops import OPS, VAR, InputOp, parsed_of
 
     values = (f"{k} = {_string(v) if isinstance(v, str) else f'{v} : i64'}" for k, v in program.attributes.items())
     attributes = f" attributes {{{ATTRIBUTES} = {{{', '.join(values)}}}}}" if program.attributes else ""
@@ -343,8 +345,7 @@ def _builtins(program: Program) -> list[Variable]:
 
 
 def _declaration(var: Variable | Predicate, names: dict[Any, str]) -> tuple[type[Operation], ParsedOp]:
-    from xegpu_py.dialects.visa.ops import BuiltinOp, DeclOp, DeclPredOp
-    from xegpu_py.dialects.visa.syntax import PRED, VAR
+    from xegpu_py.dialects.visa.ops import PRED, VAR, BuiltinOp, DeclOp, DeclPredOp
 
     if isinstance(var, Predicate):
         return DeclPredOp, ParsedOp({}, {"result": [PRED]}, {"var_name": var.name, "count": var.count})

@@ -3,24 +3,25 @@
 Where a docstring says "RFC" it means that document. What it leaves open, and what was chosen, is in docs/xegpu.md.
 """
 
-from xegpu_py.dialects.xegpu.block import CreateNdTdescOp, LoadNdOp, PrefetchNdOp, StoreNdOp, UpdateNdOffsetOp
-from xegpu_py.dialects.xegpu.matrix import DpasMxOp, DpasOp
-from xegpu_py.dialects.xegpu.registers import LaneShuffleMode, LaneShuffleOp, TruncfOp
-from xegpu_py.dialects.xegpu.scattered import (
-    AtomicRmwOp,
-    CreateTdescOp,
-    LoadGatherOp,
-    PrefetchOp,
-    StoreScatterOp,
-    UpdateOffsetOp,
-)
-from xegpu_py.dialects.xegpu.sync import (
+from xegpu_py.dialects.xegpu.matrix_ops import DpasMxOp, DpasOp, LaneShuffleMode, LaneShuffleOp, TruncfOp
+from xegpu_py.dialects.xegpu.memory_ops import (
     AllocNbarrierOp,
+    AtomicRmwOp,
     CompileHintOp,
+    CreateNdTdescOp,
+    CreateTdescOp,
     FenceOp,
     InitNbarrierOp,
+    LoadGatherOp,
+    LoadNdOp,
     NbarrierArriveOp,
     NbarrierWaitOp,
+    PrefetchNdOp,
+    PrefetchOp,
+    StoreNdOp,
+    StoreScatterOp,
+    UpdateNdOffsetOp,
+    UpdateOffsetOp,
 )
 from xegpu_py.dialects.xegpu.types import (
     CacheHint,

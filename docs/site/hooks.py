@@ -37,7 +37,7 @@ PUBLIC = (
     "xegpu_py.ir.diagnostics",
     "xegpu_py.visa.program",
     "xegpu_py.visa.assembly",
-    "xegpu_py.lexers",
+    "xegpu_py.drawing",
 )
 """Modules whose public names are the Python API."""
 

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from xegpu_py.layout import NestedLayout, from_sg_map, from_wg_map
-from xegpu_py.layout.pictures import layout_picture
-from xegpu_py.layout.tile_pictures import tile_picture
-from xegpu_py.visa.pictures import dpas_picture
+from xegpu_py.layout.maps import tile_picture
+from xegpu_py.layout.nested import layout_picture
+from xegpu_py.layout.pictures import dpas_picture
 
 OPERANDS = {
     "dpas-16bit": ("bf", "bf"),

@@ -1,17 +1,20 @@
 """`visa-optimize`: optimizes kernels of vISA without changing the bits they write."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 from mlir import ir
 
-from xegpu_py.ir.bodies import Bodies
+from xegpu_py.dialects import visa
+from xegpu_py.ir.module import Bodies
 from xegpu_py.ir.passes import BodyPass, register_pass
-from xegpu_py.passes.common.kernels import registers_of
-
-if TYPE_CHECKING:
-    from xegpu_py.target import Target
-    from xegpu_py.visa.program import Program
+from xegpu_py.passes.facts.value_facts import registers_of
+from xegpu_py.passes.visa_optimize.move import forward_results, has_loops, hoist, schedule_loads
+from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_values, without_unused_declarations
+from xegpu_py.target import Target
+from xegpu_py.visa.allocate import allocate
+from xegpu_py.visa.program import Program
 
 
 @register_pass("visa-optimize")
@@ -61,7 +64,6 @@ class VisaOptimize(BodyPass):
 
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
         # Imported here to keep the start of the tools fast.
-        from xegpu_py.dialects import visa
 
         for func in visa.kernels(op):
             if not visa.is_lowered(func, bodies):
@@ -73,8 +75,54 @@ class VisaOptimize(BodyPass):
             if new != program:
                 bodies.put(func, visa.KernelBody(new))
 
-    def optimize(self, program: "Program", target: "Target") -> "Program":
+    def optimize(self, program: Program, target: Target) -> Program:
         """Return the optimized kernel."""
-        from xegpu_py.passes.visa_optimize.pipeline import optimize
 
         return optimize(program, target, self)
+
+
+# The order of the optimizations, and the registers that they may use.
+
+_KEPT_FREE = 8
+"""One in this many registers is reserved for temporaries of the finalizer."""
+
+
+def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
+    """Return the optimized kernel.
+
+    Args:
+        steps: the enabled optimizations, and the registers of a thread.
+    """
+    count = steps.grf or target.grf_counts[0]
+    budget = count - count // _KEPT_FREE
+    simple = without_unused_declarations(_simplified(program, target, steps))
+    new, pressure = simple, None
+    if steps.hoist and has_loops(new):
+        pressure = _pressure(new, target)
+        if pressure < budget:
+            new = hoist(new, target, (budget - pressure) * target.grf_bytes)
+    if steps.schedule:
+        new = schedule_loads(new, target, budget * target.grf_bytes)
+    # Long live ranges may cost more than they save: retry with a smaller budget.
+    for found in (without_unused_declarations(new), simple):
+        pressure = _pressure(found, target)
+        if pressure <= budget or pressure <= _pressure(program, target):
+            return found
+    if steps.copies:
+        fewer = replace(steps, schedule=False, hoist=False, copies=False)
+        return optimize(program, target, fewer)
+    return program
+
+
+def _pressure(program: Program, target: Target) -> int:
+    return allocate(program, target).pressure
+
+
+def _simplified(program: Program, target: Target, steps: VisaOptimize) -> Program:
+    if steps.copies:
+        # Must run before copy propagation, which would replace the reads of the move's destination.
+        program = forward_results(program, target)
+    program = rewrite_values(program, target, steps)
+    if steps.dead:
+        program = remove_dead_code(program, target)
+    return forward_results(program, target) if steps.copies else program

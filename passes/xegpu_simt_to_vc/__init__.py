@@ -5,10 +5,14 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.ir.verifier import walk
-from xegpu_py.passes.common.kernels import DEFAULT_SIZE, GRID_LIMIT, SUBGROUP_SIZE, SUBGROUP_SIZES, chosen_kernels
-from xegpu_py.passes.common.values import is_desc
+from xegpu_py.passes.facts.ranges import Limits
+from xegpu_py.passes.facts.target_messages import Placements
+from xegpu_py.passes.facts.value_facts import DEFAULT_SIZE, SUBGROUP_SIZE, SUBGROUP_SIZES, chosen_kernels, is_desc
+from xegpu_py.passes.xegpu_simt_to_vc.lane_access import widen_kernel
+from xegpu_py.target import GRID_LIMIT
 
 
 @register_pass("xegpu-simt-to-vc")
@@ -66,16 +70,12 @@ class XeGPUSimtToVc(Pass):
             lanes, because = self._lanes(func)
             if lanes:
                 # The patterns are imported on demand, because most kernels are not kernels of work items.
-                from xegpu_py.passes.common.fragments import Placements
-                from xegpu_py.passes.common.ranges import Limits
-                from xegpu_py.passes.xegpu_simt_to_vc.lanes import widen_kernel
 
                 limits = Limits(self.max_bytes, self.max_index, self.max_grid, lanes=lanes)
                 widen_kernel(func, lanes, Placements(func), because, limits)
 
     def _lanes(self, func: ir.Operation) -> tuple[int, ir.Operation]:
         """Work items of a subgroup, 0 if the kernel is not one of work items; and the op that determines this."""
-        from xegpu_py.dialects.xegpu import Mode, TensorDesc
 
         given = func.attributes.get(SUBGROUP_SIZE)
         if given is not None:

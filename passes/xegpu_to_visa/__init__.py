@@ -1,12 +1,34 @@
 """`xegpu-to-visa`: lowers kernels of XeGPU and upstream dialects to vISA."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mlir import ir
 
-from xegpu_py.ir.bodies import Bodies
+from xegpu_py.dialects import visa
+from xegpu_py.ir.builtin import is_print
+from xegpu_py.ir.diagnostics import error_at, position_of
+from xegpu_py.ir.module import Bodies, walk
 from xegpu_py.ir.passes import BodyPass, register_pass
-from xegpu_py.passes.common.kernels import GRID_LIMIT
+from xegpu_py.passes.facts.ranges import Limits, Ranges, limits_of
+from xegpu_py.passes.facts.target_rules import verify
+from xegpu_py.passes.facts.value_facts import UnionFind, symbol_of, target_for, work_items
+from xegpu_py.passes.xegpu_to_visa import (  # noqa: F401  (define the rules)
+    arith,
+    casts_and_math,
+    control_and_gpu,
+    memory_messages,
+    vector,
+)
+from xegpu_py.passes.xegpu_to_visa.addresses import shared
+from xegpu_py.passes.xegpu_to_visa.emitter import COPY, Emitter, Reg
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
+from xegpu_py.target import GRID_LIMIT, Target
+from xegpu_py.visa.dataflow import Flow, accesses, named_by
+from xegpu_py.visa.program import PRINT_BUFFER, Instruction, Program, Variable
 
 
 @register_pass("xegpu-to-visa")
@@ -55,11 +77,6 @@ class XeGPUToVisa(BodyPass):
 
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
         # The rules are imported here to keep the start of the tools fast.
-        from xegpu_py.dialects import visa
-        from xegpu_py.passes.common.gpu_functions import target_for
-        from xegpu_py.passes.common.ranges import Limits
-        from xegpu_py.passes.common.target_rules import verify
-        from xegpu_py.passes.xegpu_to_visa.kernel import lower_kernel
 
         wanted = [
             f for f in visa.kernels(op) if self.kernel in ("", visa.name_of(f)) and not visa.is_lowered(f, bodies)
@@ -74,3 +91,214 @@ class XeGPUToVisa(BodyPass):
             func.attributes[visa.LIMITS] = ir.Attribute.parse(f"{{{text}}}", func.context)
             program = lower_kernel(func, gpu, Limits(self.max_bytes, self.max_index, self.max_grid))
             bodies.put(func, visa.KernelBody(program))
+
+
+# Lowers one kernel to a `visa.Program`.
+
+
+def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = None) -> Program:
+    """Lower a `gpu.func` that is a kernel.
+
+    Args:
+        limits: the limits of its launches.
+
+    Raises:
+        DiagnosticError: at the op that cannot be lowered.
+    """
+    where = position_of(func.location)
+    body = func.regions[0].blocks
+    name = symbol_of(func)
+    if len(body) != 1:
+        message = f"kernel '{name}' has unstructured control flow, which cannot be lowered"
+        raise error_at(where, message, "run xegpu-lift-cf first, which converts branches to scf ops")
+    block = body[0]
+    emit = Emitter(target, where=where)
+    limits = limits_of(func, target, limits or Limits())
+    low = Lowering(target, emit, Ranges(func, limits), limits)
+    count = len(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
+    for i, argument in enumerate(block.arguments):
+        try:
+            if i < count:
+                low.values[argument] = low.argument(i, argument)
+                continue
+
+            low.values[argument] = shared(low, ir.MemRefType(argument.type))
+        except ValueError as e:
+            raise error_at(where, str(e)) from None
+    if any(op.name in ("cf.assert", "gpu.printf") or is_print(op) for op in walk(func)):
+        # Implicit inputs follow the explicit ones.
+        low.print_buffer()
+    low.block(block)
+    emit.where = position_of(list(block.operations)[-1].location)
+    emit.emit("ret", no_mask=False)
+    fixed = frozenset(i.var for i in emit.inputs)
+    merged = coalesce(emit.instructions, target, fixed)
+    expand(emit, merged)
+    return _program(name, emit, low, merged, where, work_items(func))
+
+
+def _program(
+    name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Variable], where: Any, items: int
+) -> Program:
+    """The program after coalescing, without unused variables."""
+    renamed: dict[Any, Any] = dict(merged)
+    for var in emit.variables:
+        if var.alias and var.alias[0] in merged:
+            renamed[var] = Variable(var.name, var.type, var.count, var.align, (merged[var.alias[0]], var.alias[1]))
+    instructions = [i.renamed(renamed) for i in emit.instructions] if renamed else emit.instructions
+    used = named_by(instructions)
+    inputs = [i for i in emit.inputs if i.var in used or not (i.kind or i.var.name == PRINT_BUFFER)]
+    used.update(i.var for i in inputs)
+    all_variables = dict.fromkeys(renamed.get(v, v) for v in emit.variables)
+    variables = [v for v in all_variables if v in used]
+    variables.sort(key=lambda v: v.alias is not None)
+    attributes: dict[str, int | str] = {"Target": "cm", "SimdSize": 16 if low.target.grf_bytes == 64 else 8}
+    if items:
+        attributes = {"Target": "3d", "SimdSize": items}
+    if low.slm_bytes:
+        attributes["SLMSize"] = -(-low.slm_bytes // 1024)
+    if low.barriers:
+        attributes["NBarrierCnt"] = low.barriers
+    return Program(
+        name,
+        tuple(variables),
+        tuple(p for p in emit.predicates if p in used),
+        tuple(inputs),
+        dict(sorted(attributes.items())),
+        tuple(instructions),
+        where,
+    )
+
+
+# Coalescing: copies between variables that can share registers are removed, other copies become moves.
+
+_PLAIN = Instruction("fence_sw", {})
+
+
+def coalesce(
+    instructions: Sequence[Instruction], target: Target, fixed: frozenset[Variable]
+) -> dict[Variable, Variable]:
+    """Map variables to the variables whose registers they share, so that copies between them can be removed.
+
+    Two variables can share registers if neither is written while the other is live, except by the copy itself. A
+    result of dpas and its accumulator also share registers if possible.
+
+    Args:
+        fixed: variables that never share registers, such as inputs.
+    """
+    pairs = [(i["dst"].var, i["src0"].var) for i in instructions if i.name == COPY]
+    pairs += _sums(instructions)
+    tracked = {v: n for n, v in enumerate(dict.fromkeys(v for pair in pairs for v in pair))}
+    if not tracked:
+        return {}
+    # The variables that are live at writes of each one and of those that share its registers, and all of these.
+    live = _live_at_writes(instructions, target, tracked)
+    members = [1 << n for n in range(len(tracked))]
+    merged: UnionFind[Variable] = UnionFind()
+    for to, source in pairs:
+        a, b = merged.find(to), merged.find(source)
+        n, m = tracked[a], tracked[b]
+        if a == b or {a, b} & fixed or live[n] & members[m] or live[m] & members[n]:
+            continue
+        merged.join((a, b))
+        live[n] |= live[m]
+        members[n] |= members[m]
+    return {v: merged.find(v) for v in tracked if merged.find(v) != v}
+
+
+def _sums(instructions: Sequence[Instruction]) -> list[tuple[Variable, Variable]]:
+    """The results and accumulators of dpas: a chain of products needs only one set of registers if they share."""
+    found = []
+    for inst in instructions:
+        if inst.name in ("dpas", "bdpas") and inst["src0"].var is not None:
+            to, acc = inst["dst"], inst["src0"]
+            plain = not (to.offset or acc.offset or to.var.alias or acc.var.alias)
+            if plain and to.var != acc.var and (to.var.type, to.var.count) == (acc.var.type, acc.var.count):
+                found.append((to.var, acc.var))
+    return found
+
+
+def _uses(inst: Instruction, target: Target, tracked: dict[Variable, int]) -> tuple[int, int, int]:
+    """Bit masks of the variables that an instruction reads, writes, and writes completely."""
+    reads = writes = whole = 0
+    if inst.name == COPY:
+        return 1 << tracked[inst["src0"].var], 1 << tracked[inst["dst"].var], 1 << tracked[inst["dst"].var]
+    for access in accesses(inst, target):
+        number = tracked.get(access.var)
+        if number is None:
+            continue
+        if access.writes:
+            writes |= 1 << number
+            if access.whole and access.end - access.start >= access.var.bytes:
+                whole |= 1 << number
+        else:
+            reads |= 1 << number
+    return reads, writes, whole
+
+
+def _first_writes(uses: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """The same masks, with a variable's first write treated as a complete one.
+
+    A value is written at its definition, possibly by several instructions, and no earlier contents are read.
+    """
+    seen = 0
+    found = []
+    for reads, writes, whole in uses:
+        found.append((reads, writes, whole | (writes & ~seen)))
+        seen |= writes
+    return found
+
+
+def _live_at_writes(instructions: Sequence[Instruction], target: Target, tracked: dict[Variable, int]) -> list[int]:
+    """For each tracked variable, the bit mask of the variables that are live at one of its writes."""
+    uses = _first_writes([_uses(i, target, tracked) for i in instructions])
+    # Copies do not affect control flow.
+    flow = Flow(Program("", instructions=tuple(_PLAIN if i.name == COPY else i for i in instructions)))
+    live_in = [0] * len(flow.blocks)
+    changed = True
+    while changed:
+        changed = False
+        for n in reversed(range(len(flow.blocks))):
+            live = 0
+            for successor in flow.successors[n]:
+                live |= live_in[successor]
+            block = flow.blocks[n]
+            for reads, _, whole in reversed(uses[block.start : block.stop]):
+                live = (live & ~whole) | reads
+            if live != live_in[n]:
+                live_in[n] = live
+                changed = True
+    found = [0] * len(tracked)
+    for block, successors in zip(flow.blocks, flow.successors):
+        live = 0
+        for successor in successors:
+            live |= live_in[successor]
+        for at in reversed(block):
+            reads, writes, whole = uses[at]
+            inst = instructions[at]
+            others = live & ~reads if inst.name == COPY else live
+            for number in _bits(writes):
+                found[number] |= others | (writes & ~whole)
+            live = (live & ~whole) | reads
+    return found
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """The positions of the set bits."""
+    while mask:
+        at = mask.bit_length() - 1
+        mask ^= 1 << at
+        yield at
+
+
+def expand(emit: Emitter, merged: dict[Variable, Variable]) -> None:
+    """Remove copies within shared registers, and emit moves for the others."""
+    old, emit.instructions = emit.instructions, []
+    for inst in old:
+        if inst.name != COPY:
+            emit.instructions.append(inst)
+            continue
+        to, source = (merged.get(inst[n].var, inst[n].var) for n in ("dst", "src0"))
+        if to != source:
+            emit.where = inst.where
+            emit.apply("mov", to.type, to.count, Reg(source, 0, source.count), into=Reg(to, 0, to.count))

@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable
 
 import numpy as np
 from mlir import ir
 
-from xegpu_py.ir.builtin import enumerator, is_float
-from xegpu_py.ir.combining import CombiningKind
-from xegpu_py.ir.dense import dense_elements, integer_elements
+from xegpu_py.ir.builtin import CombiningKind, dense_elements, enumerator, integer_elements, is_float
 from xegpu_py.numerics.formats import FLOATS, TYPES
-from xegpu_py.passes.common.builders import FLOAT_PREDICATES, PREDICATES
-from xegpu_py.passes.common.ranges import within
-from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
-from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
-from xegpu_py.passes.xegpu_to_visa.scf import choose
-from xegpu_py.passes.xegpu_to_visa.values import (
+from xegpu_py.passes.facts.ranges import within
+from xegpu_py.passes.facts.value_facts import INDEX, shape_and_element, unsigned
+from xegpu_py.passes.rewriting.builders import FLOAT_PREDICATES, PREDICATES
+from xegpu_py.passes.xegpu_to_visa.emitter import (
     NARROW,
     Const,
     Dense,
     KnownMask,
     Mask,
     Numbers,
+    Pattern,
     Reg,
     bounds_of,
+    const,
     is_handle,
+    pattern,
 )
-from xegpu_py.passes.xegpu_to_visa.wide import combiner, high_product, low_half, product
-from xegpu_py.passes.xegpu_to_visa.wide import divide as divide_integers
-from xegpu_py.visa.operands import Flag, Immediate
-
-
-def result_of(low: Lowering, op: ir.Operation) -> tuple[int, str, str]:
-    """The number of elements, the MLIR element type and the vISA type of an op's result."""
-    shape, element = shape_and_element(op.results[0].type)
-    return math.prod(shape), element, "" if element == "i1" else low.type_of(op.results[0])
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
+from xegpu_py.passes.xegpu_to_visa.register_values import (
+    _sources,
+    bf_as_f,
+    choose,
+    combiner,
+    high_product,
+    low_half,
+    product,
+    result_of,
+)
+from xegpu_py.passes.xegpu_to_visa.register_values import divide as divide_integers
+from xegpu_py.visa.program import Flag, Immediate
 
 
 @pattern("arith.constant", "index.constant")
@@ -89,120 +89,6 @@ def _dense(attribute: ir.DenseElementsAttr, element: str, name: str) -> Dense:
     else:
         values = [const(v, name) for v in integer_elements(ir.DenseIntElementsAttr(attribute))]
     return Dense(tuple(values))
-
-
-@cache
-def iota(count: int) -> Dense:
-    """0, 1, 2 and so on."""
-    return Dense(tuple(const(i, NARROW) for i in range(count)))
-
-
-def dense(low: Lowering, numbers: tuple[Const, ...]) -> Reg:
-    """Registers with these constants; for 0, 1, 2 and so on the first ones of longer registers, if there are any."""
-    count, available = len(numbers), low.emit.is_available
-    if not available(("dense", numbers)) and numbers == iota(count).numbers:
-        longer = (n for n in (16, 32) if n > count and available(("dense", iota(n).numbers)))
-        numbers = iota(next(longer, count)).numbers
-
-    return low.emit.once(("dense", numbers), lambda: _stored(low, numbers)).part(0, count)
-
-
-def _stored(low: Lowering, numbers: Sequence[Const]) -> Reg:
-    """Registers with constants, by few instructions."""
-    name, result = numbers[0].type, low.emit.reg(numbers[0].type, len(numbers))
-    additions = [] if numbers[0].format.is_float else _doublings([n.value for n in numbers])
-    # Instructions by the number of constants that are stored before the first addition.
-    costs = {len(numbers): _Packed(low, numbers, result).cost}
-    for first in (1, 2, 4, 8) if additions else ():
-        if first < len(numbers):
-            packed = _Packed(low, numbers[:first], result.part(0, first))
-            costs[first] = packed.cost + sum(done >= first for done, _, _ in additions)
-    first = min(costs, key=lambda n: costs[n])
-    _Packed(low, numbers[:first], result.part(0, first)).store()
-    for done, size, by in additions:
-        if done >= first:
-            low.emit.apply("add", name, size, result.part(0, size), const(by, name), into=result.part(done, size))
-    return result
-
-
-def _doublings(values: Sequence[int]) -> list[tuple[int, int, int]]:
-    """The additions that compute integers whose second half is the first half plus a constant, recursively.
-
-    Each has the integers that are known before, those that it computes from the first of them, and the constant. Empty
-    if the integers do not have this form.
-    """
-    additions, done = [], 1
-    while done < len(values):
-        size, by = min(done, len(values) - done), values[done] - values[0]
-        if by == 0 or any(values[done + i] != values[i] + by for i in range(size)):
-            return []
-        additions.append((done, size, by))
-        done += size
-    return additions
-
-
-class _Packed:
-    """Constants that are moved to registers, several in one constant of 64 bits if this takes fewer instructions.
-
-    Attributes:
-        cost: the number of instructions.
-    """
-
-    def __init__(self, low: Lowering, numbers: Sequence[Const], into: Reg) -> None:
-        self._low, self._numbers, self._into = low, numbers, into
-        fmt = numbers[0].format
-        width, self._type = fmt.bytes, unsigned(fmt.name)
-        if not fmt.is_float:
-            width = next((n for n in (1, 2, 4) if all(-1 << 8 * n - 1 <= v.value < 1 << 8 * n - 1 for v in numbers)), 8)
-            width = min(width, fmt.bytes)
-            self._type = {1: "b", 2: "w", 4: "d", 8: "q"}[width]
-        self._width, self._narrow = width, width < fmt.bytes
-        self._each = _WORD // width
-        words = -(-len(numbers) // self._each)
-        runs = sum(i == 0 or n != numbers[i - 1] for i, n in enumerate(numbers))
-        moves = -(-len(numbers) // 32) if self._narrow else 0
-        fits = self._narrow or into.count % self._each == 0
-        self._packs = fits and fmt.bytes < _WORD and words + moves < runs
-        self.cost = words + moves if self._packs else runs
-
-    def store(self) -> None:
-        """Emit the instructions."""
-        emit, numbers, into = self._low.emit, self._numbers, self._into
-        if not self._packs:
-            from_numbers(self._low, numbers, into)
-            return
-        mask, each, bits = (1 << 8 * self._width) - 1, self._each, 8 * self._width
-        packed = [
-            Const(sum((n.bits & mask) << bits * i for i, n in enumerate(numbers[at : at + each])), "q")
-            for at in range(0, len(numbers), each)
-        ]
-        if self._narrow:
-            words = emit.reg("q", len(packed))
-            from_numbers(self._low, packed, words)
-            emit.apply("mov", into.type, into.count, emit.as_type(words, self._type).part(0, into.count), into=into)
-        else:
-            from_numbers(self._low, packed, emit.as_type(into, "q"))
-
-
-_WORD = 8
-"""Bytes of the largest constant that an instruction can have."""
-
-
-def from_numbers(low: Lowering, numbers: Sequence[Numbers], into: Reg | None = None) -> Reg:
-    """Registers with these scalars side by side."""
-    result = into or low.emit.reg(numbers[0].type, len(numbers))
-    for i, number in enumerate(numbers):
-        if i and number == numbers[i - 1]:
-            continue
-        run = 1
-        while i + run < len(numbers) and numbers[i + run] == number:
-            run += 1
-        low.emit.apply("mov", result.type, run, number, into=result.part(i, run))
-    return result
-
-
-def _sources(low: Lowering, op: ir.Operation) -> list[Numbers]:
-    return [low.operand(v) for v in op.operands]
 
 
 _TRUTH = {
@@ -321,11 +207,6 @@ def _constant_last(low: Lowering, a: Numbers, b: Numbers) -> tuple[Numbers, Numb
     if isinstance(a, Const) and isinstance(b, Const):
         a = low.emit.in_registers(a)
     return (b, a) if isinstance(a, Const) else (a, b)
-
-
-def bf_as_f(number: Const) -> Const:
-    """A bf constant as an f constant, because vISA has no bf immediates."""
-    return Const(number.bits << 16, "f", number.count)
 
 
 for _name, _instruction in {

@@ -10,14 +10,9 @@ from functools import partial
 import numpy as np
 from mlir import ir
 
-from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.combining import CombiningKind
-from xegpu_py.passes.common.registers import INDEX, shape_and_element
-from xegpu_py.passes.common.values import integers, shape_of
-from xegpu_py.passes.xegpu_to_visa.arith import dense, from_numbers, iota, result_of
-from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.values import (
+from xegpu_py.ir.builtin import CombiningKind, bit_width
+from xegpu_py.passes.facts.value_facts import INDEX, integers, shape_and_element, shape_of
+from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
     NARROW,
     Const,
@@ -27,10 +22,13 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Reg,
     Splat,
     Undefined,
+    const,
     is_handle,
+    pattern,
 )
-from xegpu_py.passes.xegpu_to_visa.wide import Combine, combiner
-from xegpu_py.visa.operands import Destination, Flag, Predicate, Region
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
+from xegpu_py.passes.xegpu_to_visa.register_values import Combine, combiner, dense, from_numbers, iota, result_of
+from xegpu_py.visa.program import Destination, Flag, Predicate, Region
 
 Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 

@@ -20,17 +20,15 @@ from mlir import ir
 
 import xegpu_py
 from xegpu_py.dialects import iree_vector_ext, xegpu, xetile
-from xegpu_py.dialects.xegpu.matrix import accumulators
-from xegpu_py.dialects.xegpu.registers import WIDE_FLOATS
+from xegpu_py.dialects.xegpu.matrix_ops import WIDE_FLOATS, accumulators
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, TdescAttr, TensorDesc
 from xegpu_py.dialects.xetile.types import Tile, TileAttr
 from xegpu_py.ir.builtin import bit_width, is_float
 from xegpu_py.ir.codecs import BoolCodec, NumberCodec, WordCodec
 from xegpu_py.ir.definition import EnumCodec
-from xegpu_py.ir.fields import AttributeField
-from xegpu_py.ir.operation import Operation
-from xegpu_py.ir.verifier import walk
-from xegpu_py.reference.program import RULES
+from xegpu_py.ir.module import walk
+from xegpu_py.ir.operation import AttributeField, Operation
+from xegpu_py.reference.machine import RULES
 
 from . import upstream
 from .body import FLOATS, NARROW, NUMBERS, STORED

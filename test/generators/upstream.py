@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from xegpu_py.ir.builtin import bit_width, is_float, vector_text
-from xegpu_py.runtime.arguments import parse_argument
+from xegpu_py.runtime.host_arrays import parse_argument
 
 from .body import dtype_of, most_exact
 from .program import Program

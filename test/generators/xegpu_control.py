@@ -226,9 +226,9 @@ class Control(Products):
             if self.r.random() < 0.5:
                 ways = ("first_active_lane", f"specific_lane {self.scalar(at).name}")
                 return self.op(f"gpu.subgroup_broadcast {x.name}, {self.r.choice(ways)} : {x.type}", (), x.element)
-            turned, valid = Value(self.name(), (), x.element), Value(self.name(), (), "i1")
-            self.line(f"{turned.name}, {valid.name} = gpu.rotate {x.name}, {at}, {width} : {x.type}")
-            return self.op(f"arith.select {valid.name}, {turned.name}, {x.name} : {x.type}", (), x.element)
+            rotated, valid = Value(self.name(), (), x.element), Value(self.name(), (), "i1")
+            self.line(f"{rotated.name}, {valid.name} = gpu.rotate {x.name}, {at}, {width} : {x.type}")
+            return self.op(f"arith.select {valid.name}, {rotated.name}, {x.name} : {x.type}", (), x.element)
         width = self.r.choice([n for n in (4, 8, 16, 32) if n <= self.lanes])
         mode = self.r.choice(["xor", "up", "down", "idx"])
         at = self.scalar(self.r.randrange(width))

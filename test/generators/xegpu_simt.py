@@ -6,7 +6,7 @@ import math
 from random import Random
 
 from passes import work_items
-from xegpu_py.dialects.xegpu.matrix import accumulators
+from xegpu_py.dialects.xegpu.matrix_ops import accumulators
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 
 from . import elementwise, xegpu_vc
@@ -327,7 +327,7 @@ def tour(r: Random, element: str | None = None, length: int | None = None) -> Pr
     b.only, b.plain_hints = element or r.choice([*NUMBERS, *STORED, *NARROW]), 0.3
     for _ in range(length or r.randint(2, 4)):
         found = b.fragments_dpas() if lanes == 16 and r.random() < 0.3 else b.fragment()
-        if found is not None and r.random() < 0.3:
+        if found is not None and r.random() < 0.5:
             found = b.shuffled(found)
         # A tour of a given length is not run.
         if found is not None and length is None:

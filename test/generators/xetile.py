@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from xegpu_py.dialects.xegpu.matrix import accumulators
+from xegpu_py.dialects.xegpu.matrix_ops import accumulators
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 from xegpu_py.layout import dealing_problem
 from xegpu_py.target import TARGETS

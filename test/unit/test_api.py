@@ -9,7 +9,7 @@ from mlir import ir
 import xegpu_py
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.module import walk
 
 GEMM = Path(__file__).parents[2] / "examples/gemm.mlir"
 KERNEL = """

@@ -7,8 +7,8 @@ import pytest
 from markdown import ROOT
 
 import xegpu_py
-from xegpu_py.ir.context import DIALECTS, dialects
-from xegpu_py.ir.docs import main, page
+from xegpu_py.ir.module import DIALECTS, dialects
+from xegpu_py.ir.reference_pages import main, page
 
 PAGES = {name: page(dialect) for name, dialect in zip(DIALECTS, dialects())}
 

@@ -15,11 +15,9 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.programs import runner_utils
-from xegpu_py.programs.functions import Host
-from xegpu_py.programs.imex_utils import multiply
-from xegpu_py.programs.loops import jam_loops
-from xegpu_py.programs.memrefs import MemRef
+from xegpu_py.programs import host_libraries
+from xegpu_py.programs.host_libraries import Host, MemRef, multiply
+from xegpu_py.programs.host_lowering import jam_loops
 
 PROGRAM = """
 module attributes {gpu.container_module} {
@@ -201,7 +199,7 @@ def test_arrays_are_printed_as_by_mlir(name, tmp_path):
         unranked = (ctypes.c_int64 * 2)(array.ndim, ctypes.addressof(inner))
         expected = _printed_by_mlir(name, unranked, tmp_path / "out")
         own, given = os.pipe()
-        runner_utils.LIBRARY[f"printMemref{name}"].body(Host(given), memref)
+        host_libraries.LIBRARY[f"printMemref{name}"].body(Host(given), memref)
         os.close(given)
         with open(own) as file:
             assert file.read() == expected

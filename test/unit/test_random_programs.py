@@ -18,8 +18,7 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 
 import xegpu_py
 from xegpu_py.dialects import visa
-from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.visa import assembly
 
 SHARE = {"xetile": 4, "xegpu_vc": 12, "xegpu_simt": 12, "nested": 4, "visa": 12, "host": 8, "core": 12, "upstream": 20}
@@ -71,7 +70,7 @@ def test_a_seed_gives_one_program(level: str) -> None:
 
 def test_every_cell_can_be_reached() -> None:
     """Some generator writes each op, attribute value and element type of the dialects."""
-    assert coverage.missing(coverage.survey(random.Random(0), rounds=60, length=30)) == []
+    assert coverage.missing(coverage.survey(random.Random(0), rounds=120, length=30)) == []
 
 
 def test_cells_that_a_program_reaches() -> None:

@@ -6,11 +6,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xegpu_py import build
+from xegpu_py import language
 
 BF16, F16, F32, I8, I32 = ml_dtypes.bfloat16, np.float16, np.float32, np.int8, np.int32
 RNG = np.random.default_rng(0)
-SQUARE, ROWS = build.WgMap((2, 2), (16, 16)), build.WgMap((4, 1), (8, 32))
+SQUARE, ROWS = language.WgMap((2, 2), (16, 16)), language.WgMap((4, 1), (8, 32))
 
 
 def whole(*shape, dtype=F32):
@@ -30,12 +30,12 @@ def softmax(x):
     return powers / powers.sum(-1, keepdims=True)
 
 
-@build.tile_kernel((F16, (None, None)), (F16, (None, None)), (F32, (32, 32)), (F32, (32, 32)))
+@language.tile_kernel((F16, (None, None)), (F16, (None, None)), (F32, (32, 32)), (F32, (32, 32)))
 def transposed(At, Bt, C, Ct):
     """A and B are given transposed: one is transposed by an op, the other by its layout. So is the result."""
     a, b = At.tile((32, 32), at=(0, 0)), Bt.T.tile((32, 32), at=(0, 0))
-    c = build.zeros((32, 32), map=SQUARE)
-    for _ in build.range_(0, At.shape[0], 32):
+    c = language.zeros((32, 32), map=SQUARE)
+    for _ in language.range_(0, At.shape[0], 32):
         c += a.load().T @ b.load()
         a.advance(rows=32)
         b.advance(rows=32)
@@ -43,71 +43,73 @@ def transposed(At, Bt, C, Ct):
     Ct.T.tile((32, 32), at=(0, 0)).store(c)
 
 
-@build.tile_kernel((BF16, (3, None, 32)), (BF16, (3, 32, 32)), (F32, (3, 32, 32)))
+@language.tile_kernel((BF16, (3, None, 32)), (BF16, (3, 32, 32)), (F32, (3, 32, 32)))
 def batch(A, Bt, C):
     """A product for each workgroup of z."""
-    z = build.block_id("z")
+    z = language.block_id("z")
     a, b = A.tile((32, 32), at=(z, 0, 0)).load(), Bt.T.tile((32, 32), at=(z, 0, 0)).load()
     C.tile((32, 32), at=(z, 0, 0), map=SQUARE).store(a @ b)
 
 
-@build.tile_kernel((BF16, (32, 64)), (BF16, (64, 32)), (F32, (32, 32)))
+@language.tile_kernel((BF16, (32, 64)), (BF16, (64, 32)), (F32, (32, 32)))
 def split_k(A, B, C):
     """Each workgroup of z has a part of K, and adds its product to the result."""
-    k = build.block_id("z") * 32
+    k = language.block_id("z") * 32
     a, b = A.tile((32, 32), at=(0, k)).load(), B.tile((32, 32), at=(k, 0)).load()
     C.tile((32, 32), at=(0, 0), map=SQUARE).add(a @ b)
 
 
-@build.tile_kernel((BF16, (None, 32)), (BF16, (32, None)), (F32, (None, None)))
+@language.tile_kernel((BF16, (None, 32)), (BF16, (32, None)), (F32, (None, None)))
 def persistent(A, B, C):
     """Three workgroups take turns at all tiles of C."""
     across = C.shape[1] // 32
-    for t in build.range_(build.block_id("x"), C.shape[0] // 32 * across, build.grid_size("x")):
+    for t in language.range_(language.block_id("x"), C.shape[0] // 32 * across, language.grid_size("x")):
         m, n = t // across * 32, t % across * 32
         a, b = A.tile((32, 32), at=(m, 0)).load(), B.tile((32, 32), at=(0, n)).load()
         C.tile((32, 32), at=(m, n), map=SQUARE).store(a @ b)
 
 
-@build.tile_kernel((BF16, (32, 32)), (F32, (32, 1)), (I8, (32, 32)), (F32, (1, 32)), (F32, (1, 32)), (BF16, (32, 32)))
+@language.tile_kernel(
+    (BF16, (32, 32)), (F32, (32, 1)), (I8, (32, 32)), (F32, (1, 32)), (F32, (1, 32)), (BF16, (32, 32))
+)
 def fused(A, scale, B, by, bias, C):
     """A is scaled and B is dequantised before the product; a bias and GELU follow."""
     a = A.tile((32, 32), at=(0, 0)).load().to(F32) * scale.tile((32, 1), at=(0, 0)).load()
     b = B.tile((32, 32), at=(0, 0)).load().to(F32) * by.tile((1, 32), at=(0, 0)).load()
-    c = build.zeros((32, 32), map=SQUARE)
+    c = language.zeros((32, 32), map=SQUARE)
     c += a.to(BF16) @ b.to(BF16)
     z = c + bias.tile((1, 32), at=(0, 0)).load()
-    C.tile((32, 32), at=(0, 0)).store((z * 0.5 * (1 + build.erf(z * 0.7071067811865476))).to(BF16))
+    C.tile((32, 32), at=(0, 0)).store((z * 0.5 * (1 + language.erf(z * 0.7071067811865476))).to(BF16))
 
 
-@build.tile_kernel(
+@language.tile_kernel(
     (F32, (None, 32)), (F32, (1, 32)), (F32, (1, 32)), (F32, (None, 32)), (F32, (None, 32)), (F32, (None, 4))
 )
 def rows(X, gamma, beta, norm, soft, sums):
     """Layer norm, softmax, and sums of eight; elements beyond the last row are padding."""
-    m = build.block_id("x") * 32
+    m = language.block_id("x") * 32
     x = X.tile((32, 32), at=(m, 0), map=ROWS).load(padding=1)
     off = x - x.sum(1) / 32
-    scaled = off * build.rsqrt((off * off).sum(1) / 32 + 1e-5)
+    scaled = off * language.rsqrt((off * off).sum(1) / 32 + 1e-5)
     norm.tile((32, 32), at=(m, 0)).store(
         scaled * gamma.tile((1, 32), at=(0, 0)).load() + beta.tile((1, 32), at=(0, 0)).load()
     )
-    powers = build.exp(x - x.max(1))
+    powers = language.exp(x - x.max(1))
     soft.tile((32, 32), at=(m, 0)).store(powers / powers.sum(1))
     sums.tile((32, 4), at=(m, 0)).store(x.sum(1, group=8))
 
 
-@build.tile_kernel((BF16, (32, 32)), (BF16, (None, 32)), (BF16, (None, 32)), (F32, (32, 32)))
+@language.tile_kernel((BF16, (32, 32)), (BF16, (None, 32)), (BF16, (None, 32)), (F32, (32, 32)))
 def attention(Q, K, V, result):
     """Flash attention, 32 keys at a time."""
     q = Q.tile((32, 32), at=(0, 0), map=ROWS).load()
     keys, values = K.tile((32, 32), at=(0, 0)), V.tile((32, 32), at=(0, 0))
-    top, total = build.full((32, 1), -1e30), build.zeros((32, 1))
-    out = build.zeros((32, 32), map=ROWS)
-    for _ in build.range_(0, K.shape[0], 32):
+    top, total = language.full((32, 1), -1e30), language.zeros((32, 1))
+    out = language.zeros((32, 32), map=ROWS)
+    for _ in language.range_(0, K.shape[0], 32):
         scores = (q @ keys.load().T) / 8
-        new = build.maximum(top, scores.max(1))
-        powers, kept = build.exp(scores - new), build.exp(top - new)
+        new = language.maximum(top, scores.max(1))
+        powers, kept = language.exp(scores - new), language.exp(top - new)
         total.assign(total * kept + powers.sum(1))
         out.assign(out * kept + powers.to(BF16) @ values.load())
         top.assign(new)
@@ -116,24 +118,24 @@ def attention(Q, K, V, result):
     result.tile((32, 32), at=(0, 0)).store(out / total)
 
 
-@build.tile_kernel((F32, (32, 32)), (F32, (32, 32)), (F32, (32, 32)))
+@language.tile_kernel((F32, (32, 32)), (F32, (32, 32)), (F32, (32, 32)))
 def exchange(X, Y, T):
     """A copy through shared local memory, and a transpose between subgroups."""
-    buffer = build.shared((32, 32))
+    buffer = language.shared((32, 32))
     buffer.tile((32, 32), at=(0, 0), map=SQUARE).store(X.tile((32, 32), at=(0, 0)).load())
-    build.barrier()
+    language.barrier()
     x = buffer.tile((32, 32), at=(0, 0), map=ROWS).load()
     Y.tile((32, 32), at=(0, 0)).store(x)
-    T.tile((32, 32), at=(0, 0), map=SQUARE).store(x.with_map(build.WgMap((1, 4), (32, 8))).T)
+    T.tile((32, 32), at=(0, 0), map=SQUARE).store(x.with_map(language.WgMap((1, 4), (32, 8))).T)
 
 
-@build.tile_kernel((I32, (None,)), (F32, (None,)), (F32, (None,)))
+@language.tile_kernel((I32, (None,)), (F32, (None,)), (F32, (None,)))
 def scattered_add(where, what, out):
     """Elements of place 0 are left out, and large ones are halved."""
-    lines = build.WgMap((4,), (16,))
-    here = build.arange(64, map=lines) + build.block_id("x").broadcast((64,)) * 64
+    lines = language.WgMap((4,), (16,))
+    here = language.arange(64, map=lines) + language.block_id("x").broadcast((64,)) * 64
     places, numbers = where.at(here, map=lines).load(), what.at(here, map=lines).load()
-    numbers = build.where(numbers > 4, numbers / 2, build.minimum(numbers, 8))
+    numbers = language.where(numbers > 4, numbers / 2, language.minimum(numbers, 8))
     out.at(places, map=lines).add(numbers, (places > 0) & (places < 1000))
 
 

@@ -6,14 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xegpu_py import DiagnosticError, build
+from xegpu_py import DiagnosticError, language
 from xegpu_py.numerics.rounding import fma_f32
 from xegpu_py.visa.finalizer import available, finalize
 
 BF16 = ml_dtypes.bfloat16
 F32 = np.float32
 RNG = np.random.default_rng(0)
-MAP = build.WgMap((8, 4), (32, 64))
+MAP = language.WgMap((8, 4), (32, 64))
 
 TYPES = {"bf16": (BF16, F32), "f16": (np.float16, F32), "tf32": ("tf32", F32), "i8": (np.int8, np.int32)}
 
@@ -21,12 +21,12 @@ TYPES = {"bf16": (BF16, F32), "f16": (np.float16, F32), "tf32": ("tf32", F32), "
 def gemm(element, step=32):
     narrow, out = TYPES[element]
 
-    @build.tile_kernel((narrow, (None, None)), (narrow, (None, None)), (out, (None, None)))
+    @language.tile_kernel((narrow, (None, None)), (narrow, (None, None)), (out, (None, None)))
     def kernel(A, B, C):
-        m, n = build.block_id("x") * 256, build.block_id("y") * 256
+        m, n = language.block_id("x") * 256, language.block_id("y") * 256
         a, b = A.tile((256, step), at=(m, 0)), B.tile((step, 256), at=(0, n))
-        c = build.zeros((256, 256), out, map=MAP)
-        for _ in build.range_(0, A.shape[1], step):
+        c = language.zeros((256, 256), out, map=MAP)
+        for _ in language.range_(0, A.shape[1], step):
             c += a.load() @ b.load()
             a.advance(columns=step)
             b.advance(rows=step)
@@ -139,11 +139,11 @@ def test_levels_of_ir():
 
 
 def test_operators():
-    @build.tile_kernel((F32, (16, 32)), (F32, (16, 32)), (F32, (32, 16)))
+    @language.tile_kernel((F32, (16, 32)), (F32, (16, 32)), (F32, (32, 16)))
     def kernel(X, Y, Z):
         x = X.tile((16, 32), at=(0, 0)).load()
         top = x.max(1)
-        powers = build.exp(x - top)
+        powers = language.exp(x - top)
         Y.tile((16, 32), at=(0, 0)).store(1 - powers / powers.sum(axis=1) * 2)
         Z.tile((32, 16), at=(0, 0)).store((-x).T + x.sum(0).T * x.sum(1).T)
 
@@ -155,13 +155,13 @@ def test_operators():
 
 
 def test_loops_carry_what_changes_and_only_that():
-    @build.tile_kernel((np.int32, (8, 64)), (np.int32, (8, 16)))
+    @language.tile_kernel((np.int32, (8, 64)), (np.int32, (8, 16)))
     def kernel(X, Y):
         tile = X.tile((8, 16), at=(0, 0))
-        total = build.zeros((8, 16), np.int32)
-        twice = build.full((8, 16), 2, np.int32)
-        for _ in build.range_(0, 2):
-            for _ in build.range_(0, 2):
+        total = language.zeros((8, 16), np.int32)
+        twice = language.full((8, 16), 2, np.int32)
+        for _ in language.range_(0, 2):
+            for _ in language.range_(0, 2):
                 total += tile.load() * twice
                 tile.advance(columns=16)
             total += 1
@@ -175,13 +175,13 @@ def test_loops_carry_what_changes_and_only_that():
 
 
 def test_conversions():
-    @build.tile_kernel((np.int8, (8, 16)), (BF16, (8, 16)), (np.int32, (8, 16)), (F32, (8, 16)))
+    @language.tile_kernel((np.int8, (8, 16)), (BF16, (8, 16)), (np.int32, (8, 16)), (F32, (8, 16)))
     def kernel(X, Y, Z, W):
         x = X.tile((8, 16), at=(0, 0)).load()
         real = x.to(F32)
         Y.tile((8, 16), at=(0, 0)).store((real / 3).to(BF16))
         Z.tile((8, 16), at=(0, 0)).store((real / 3).to(np.int32) + x.to(np.int32))
-        W.tile((8, 16), at=(0, 0)).add(build.maximum(real.to(BF16).to(F32), 0))
+        W.tile((8, 16), at=(0, 0)).add(language.maximum(real.to(BF16).to(F32), 0))
 
     x = RNG.integers(-128, 128, (8, 16)).astype(np.int8)
     y, z, w = np.zeros((8, 16), BF16), np.zeros((8, 16), np.int32), np.ones((8, 16), F32)
@@ -194,14 +194,14 @@ def test_conversions():
 
 def test_arrays_that_are_not_aligned(tmp_path):
     """A kernel gathers only those arrays of a call that 2D block messages cannot address."""
-    small = build.WgMap((2, 2), (8, 16))
+    small = language.WgMap((2, 2), (8, 16))
 
-    @build.tile_kernel((BF16, (None, None)), (BF16, (None, None)), (F32, (None, None)))
+    @language.tile_kernel((BF16, (None, None)), (BF16, (None, None)), (F32, (None, None)))
     def kernel(A, B, C):
-        m, n = build.block_id("x") * 16, build.block_id("y") * 32
+        m, n = language.block_id("x") * 16, language.block_id("y") * 32
         a, b = A.tile((16, 16), at=(m, 0)), B.tile((16, 32), at=(0, n))
-        c = build.zeros((16, 32), map=small)
-        for _ in build.range_(0, A.shape[1], 16):
+        c = language.zeros((16, 32), map=small)
+        for _ in language.range_(0, A.shape[1], 16):
             c += a.load() @ b.load()
             a.advance(columns=16)
             b.advance(rows=16)
@@ -224,7 +224,7 @@ def test_arrays_that_are_not_aligned(tmp_path):
 def test_any_number_is_padding():
     """Infinities, signed zeros, and numbers that are rounded to the tile's type."""
 
-    @build.tile_kernel((BF16, (7, 32)), (BF16, (3, 8, 16)))
+    @language.tile_kernel((BF16, (7, 32)), (BF16, (3, 8, 16)))
     def kernel(X, Y):
         tile = X.tile((8, 16), at=(0, 0))
         for i, number in enumerate((-np.inf, -0.0, 1e-5)):
@@ -237,13 +237,13 @@ def test_any_number_is_padding():
 
 
 def test_scattered_elements():
-    @build.tile_kernel((np.int32, (32,)), (F32, (100,)), (F32, (100,)))
+    @language.tile_kernel((np.int32, (32,)), (F32, (100,)), (F32, (100,)))
     def kernel(where, X, Y):
-        places = where.at(build.arange(32)).load()
+        places = where.at(language.arange(32)).load()
         some, others = places >= 40, (places < 20) | places.equals(30)
         elements = X.at(places)
         elements.advance(1)
-        elements.advance(build.arange(32))
+        elements.advance(language.arange(32))
         Y.at(places).store(elements.load(some, padding=-1.5), some | others)
 
     where = RNG.permutation(60)[:32].astype(np.int32)
@@ -258,28 +258,28 @@ def test_scattered_elements():
 
 def test_mistakes():
     with pytest.raises(RuntimeError, match="only in a function that is compiled as a kernel"):
-        build.zeros((8, 16))
+        language.zeros((8, 16))
     with pytest.raises(TypeError, match="kernel takes 1 arrays, but 2 are typed"):
-        build.tile_kernel((F32, (8, 8)), (F32, (8, 8)))(_takes_one)
+        language.tile_kernel((F32, (8, 8)), (F32, (8, 8)))(_takes_one)
     with pytest.raises(ValueError, match="no element type matches"):
-        build.tile_kernel((np.complex64, (8, 8)))(_takes_one)
+        language.tile_kernel((np.complex64, (8, 8)))(_takes_one)
     with pytest.raises(DiagnosticError, match=r"test_tiles.py:\d+:\d+: error: 0.5 does not fit int32"):
 
-        @build.tile_kernel((np.int32, (8, 16)))
+        @language.tile_kernel((np.int32, (8, 16)))
         def half(X):
             X.tile((8, 16), at=(0, 0)).store(0.5)
 
     with pytest.raises(DiagnosticError, match=r"'x' is float32\[8, 1\] before the loop and float32\[8, 32\] after"):
 
-        @build.tile_kernel((F32, (8, 32)))
+        @language.tile_kernel((F32, (8, 32)))
         def grows(X):
-            x = build.zeros((8, 1))
+            x = language.zeros((8, 1))
             for _ in range(4):
                 x += X.tile((8, 32), at=(0, 0)).load()
 
     with pytest.raises(DiagnosticError, match=r"test_tiles.py:\d+:\d+: error: a tile of 2 dimensions at 1 indices"):
 
-        @build.tile_kernel((F32, (8, 32)))
+        @language.tile_kernel((F32, (8, 32)))
         def places(X):
             X.tile((8, 16), at=(0,)).load()
 

@@ -11,8 +11,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 
-from xegpu_py.editor.document import Document
-from xegpu_py.editor.names import Definition
+from xegpu_py.editor.document import Definition, Document
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 
 SHOW_LOWERED = "xegpu.showLowered"
@@ -27,6 +26,7 @@ _SEVERITIES = {
     "remark": lsp.DiagnosticSeverity.Information,
     "note": lsp.DiagnosticSeverity.Hint,
 }
+
 _COMPLETIONS = {
     "op": lsp.CompletionItemKind.Function,
     "attribute": lsp.CompletionItemKind.Property,
@@ -34,6 +34,7 @@ _COMPLETIONS = {
     "type": lsp.CompletionItemKind.Class,
     "name": lsp.CompletionItemKind.Variable,
 }
+
 _SYMBOLS = {
     "symbol": lsp.SymbolKind.Function,
     "kernel": lsp.SymbolKind.Function,

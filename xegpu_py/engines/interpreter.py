@@ -1,34 +1,43 @@
-"""The interpreter: the golden model of how a program runs.
-
-All threads of a batch that are at the same instruction run it at once. Divergent threads and lanes are grouped by
-program counter, and the group with the lowest program counter runs first, so that it converges with the others again.
-"""
+"""The interpreter: hardware threads at the same instruction run as one numpy operation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.engines.access import Layout
-from xegpu_py.engines.arithmetic import Step
-from xegpu_py.engines.batch import ENDED, Batch, Rows
+from xegpu_py.engines.faults import AccessFault, RaceFault, RuntimeFault
 from xegpu_py.engines.golden import memory
+from xegpu_py.engines.golden.alu import Step, register_step
 from xegpu_py.engines.golden.control import CONTROL, STAY, Next
-from xegpu_py.engines.golden.registers import register_step
-from xegpu_py.engines.memory import AccessFault, RuntimeFault
-from xegpu_py.engines.races import RaceFault
-from xegpu_py.engines.watch import UnwrittenFault, watched_next, watched_step
+from xegpu_py.engines.operands import ENDED, Batch, Layout, Rows, data_places, masker, new_batch
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
+from xegpu_py.target import Target
+from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.assembly import write_statement
-from xegpu_py.visa.flow import divergent_lanes
+from xegpu_py.visa.dataflow import divergent_lanes
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Instruction, Program
-from xegpu_py.visa.spec import LANES
+from xegpu_py.visa.program import (
+    Address,
+    Destination,
+    Flag,
+    Instruction,
+    Predicate,
+    Program,
+    Region,
+    Variable,
+    first_byte,
+)
+from xegpu_py.visa.spec import LANES, BlockShape, DataShape, OperandSpec
+
+# The interpreter: the golden model of how a program runs.
+#
+# All threads of a batch that are at the same instruction run it at once. Divergent threads and lanes are grouped by
+# program counter, and the group with the lowest program counter runs first, so that it converges with the others again.
 
 _PATIENCE = 256
 """The number of runs of the threads farthest behind after which others run once; it is halved each time."""
@@ -275,3 +284,207 @@ class Interpreter(Struct, dict=True):
             notes,
             self.program.instructions[at].where,
         )
+
+
+# Constant evaluation: runs the interpreter's step of one instruction on a thread whose registers are the operands.
+
+_SLOT_BYTES = LANES * 8
+"""The size in bytes of an operand of all lanes."""
+
+_NO_MEMORY: Any = None
+"""Arithmetic does not access memory."""
+
+
+def evaluate(inst: Instruction, sources: Mapping[str, tuple[int, ...]], target: Target) -> tuple[int, ...]:
+    """The bit patterns of an arithmetic instruction's result, one for each lane; for a predicate its bits.
+
+    Args:
+        inst: the instruction; all lanes are assumed to be enabled, and the predicate to be set.
+        sources: the bit patterns of the operands that are not immediates, by name, one for each lane; for a predicate
+            the bits of the instruction's lanes, or all bits for `mov`.
+    """
+    # Operands that differ only in their position are one case.
+    values = tuple([(name, _placeless(value)) for name, value in inst.values.items()])
+    return _evaluate(inst.name, inst.exec_size, inst.saturate, values, tuple(sorted(sources.items())), target)
+
+
+def _placeless(value: Any) -> Any:
+    """An operand's class, type and modifier, without its position; an immediate or attribute itself."""
+    if isinstance(value, Region):
+        return Region, value.var.type, value.modifier
+    if isinstance(value, Destination):
+        return Destination, value.var.type
+    return (Flag, value.var.count) if isinstance(value, Flag) else value
+
+
+@lru_cache(maxsize=65536)
+def _evaluate(
+    name: str,
+    lanes: int,
+    saturate: bool,
+    values: tuple[tuple[str, Any], ...],
+    sources: tuple[tuple[str, tuple[int, ...]], ...],
+    target: Target,
+) -> tuple[int, ...]:
+    operands: dict[str, Any] = {}
+    for key, value in values:
+        match value:
+            case (kind, count) if kind is Flag:
+                operands[key] = Flag(Predicate(key, count))
+            case (kind, type_name, *modifier):
+                operands[key] = kind(Variable(key, type_name, lanes, "GRF"), **dict(zip(["modifier"], modifier)))
+            case _:
+                operands[key] = value
+    inst = Instruction(name, operands, lanes, "M1_NM", None, saturate)
+    variables = [v.var for v in inst.values.values() if isinstance(v, (Region, Destination))]
+    offsets = {var: _SLOT_BYTES * (1 + at) for at, var in enumerate(variables)}
+    flags = [v.var for v in inst.values.values() if isinstance(v, Flag)]
+    predicates = {predicate: at for at, predicate in enumerate(flags)}
+    size = _SLOT_BYTES * (1 + len(offsets))
+    layout = Layout(target, Allocation(offsets, size, target.grf_bytes, 0, 0, 0, ()), predicates)
+    batch = new_batch(1, 1, size, len(flags), 0, 0, _NO_MEMORY, divergent=False, watch=False)
+    for name, bits in sources:
+        var = inst[name].var
+        if isinstance(var, Predicate):
+            batch.flags[0, predicates[var], : len(bits)] = bits
+        else:
+            data = b"".join(b.to_bytes(var.format.bytes, "little") for b in bits)
+            batch.regs[0, offsets[var] : offsets[var] + len(data)] = np.frombuffer(data, np.uint8)
+    with np.errstate(all="ignore"):
+        register_step(inst, layout, "fma")(batch, slice(None), None)
+    result = inst["dst"].var
+    if isinstance(result, Predicate):
+        return tuple(int(b) for b in batch.flags[0, predicates[result], : inst.exec_size])
+    width = result.format.bytes
+    found = batch.regs[0, offsets[result] : offsets[result] + inst.exec_size * width].view(f"u{width}")
+    return tuple(int(b) for b in found)
+
+
+# Detection of reads of unwritten registers, lane by lane.
+
+
+class UnwrittenFault(Exception):
+    """A read of an unwritten register.
+
+    Attributes:
+        thread: index among the threads that read.
+        byte: its offset in the operand's variable.
+        var: the variable.
+    """
+
+    def __init__(self, thread: int, byte: int, var: Variable) -> None:
+        self.thread, self.byte, self.var = thread, byte, var
+        super().__init__(thread, byte, var)
+
+
+class OperandBytes(Struct, frozen=True, dict=True):
+    """Positions in the register file of an operand's bytes, [lanes, bytes]; one lane for scalar operands."""
+
+    var: Variable
+    places: Array
+
+    @cached_property
+    def span(self) -> slice:
+        """The positions from the first byte to the last."""
+        return slice(int(self.places.min()), int(self.places.max()) + 1)
+
+    @cached_property
+    def is_dense(self) -> bool:
+        """Whether the operand has all bytes of the span."""
+        return bool(np.unique(self.places).size == self.span.stop - self.span.start)
+
+
+def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
+    """The step of an instruction, which checks the bytes that it reads and marks those that it writes.
+
+    Raises:
+        UnwrittenFault: when the step runs, if a lane that acts reads unwritten bytes.
+    """
+    reads, writes = operand_bytes(inst, "read", layout), operand_bytes(inst, "write", layout)
+    mask = masker(inst, layout)
+
+    def watching(batch: Batch, rows: Rows, active: Array | None) -> None:
+        acting = mask(batch, rows, active)
+        _look(batch, rows, acting, reads, layout)
+        step(batch, rows, active)
+        assert batch.written is not None
+        for operand in writes:
+            count = len(operand.places)
+            lanes = np.ones((1, count), bool) if acting is None else _lanes(acting, count)
+            if operand.is_dense and lanes.all():
+                batch.written[rows, operand.span] = True
+            else:
+                threads = np.arange(batch.threads)[rows]
+                thread, lane = np.nonzero(np.broadcast_to(lanes, (len(threads), count)))
+                batch.written[threads[thread][:, None], operand.places[lane]] = True
+
+    return watching
+
+
+def watched_next(decide: Next, inst: Instruction, layout: Layout) -> Next:
+    """The `Next` of an instruction, which checks the registers that it reads."""
+    reads, mask = operand_bytes(inst, "read", layout), masker(inst, layout)
+
+    def watching(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
+        _look(batch, rows, mask(batch, rows, active), reads, layout)
+        return decide(batch, rows, at, active)
+
+    return watching
+
+
+def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[OperandBytes], layout: Layout) -> None:
+    for operand in reads:
+        assert batch.written is not None
+        if batch.written[rows, operand.span].all():
+            continue
+        missing = ~batch.written[rows][:, operand.places]
+        if acting is not None:
+            missing &= _lanes(acting, len(operand.places))[:, :, None]
+        if missing.any():
+            thread, lane, byte = (int(i) for i in np.argwhere(missing)[0])
+            place = int(operand.places[lane, byte])
+            raise UnwrittenFault(thread, place - layout.offset(operand.var), operand.var)
+
+
+def operand_bytes(inst: Instruction, use: str, layout: Layout) -> list[OperandBytes]:
+    """The bytes of registers that the operands of an instruction access.
+
+    Args:
+        use: "read" or "write".
+    """
+    slots = [s for s in INSTRUCTIONS[inst.name].slots if s.use == use]
+    return [b for b in (_bytes(s, inst, layout) for s in slots) if b and b.places.size]
+
+
+def _lanes(acting: Array, count: int) -> Array:
+    return np.any(acting, axis=1, keepdims=True) if count == 1 else acting
+
+
+def _bytes(slot: OperandSpec, inst: Instruction, layout: Layout) -> OperandBytes | None:
+    operand = inst[slot.name]
+    var = getattr(operand, "var", None)
+    if not isinstance(var, Variable):
+        return None
+    start, size = layout.offset(var) + first_byte(operand, layout.target.grf_bytes), var.format.bytes
+    if isinstance(operand, (Region, Destination)):
+        elements = np.array(operand.elements(1 if slot.kind == "scalar" else inst.exec_size))
+        return OperandBytes(var, start + elements[:, None] * size + np.arange(size))
+    assert slot.bytes
+    total = slot.bytes(inst, layout.target)
+    if slot.lane_bytes:
+        return OperandBytes(var, start + slot.lane_bytes(inst, layout.target))
+    if isinstance(operand, Address):
+        return OperandBytes(var, start + np.arange(total).reshape(inst.exec_size, -1))
+    if "data" in inst.values:
+        shape: DataShape = inst["data"]
+        moved = shape.register_bytes if slot.use == "write" else shape.memory_bytes
+        places = data_places(shape, inst.exec_size, layout.target.grf_bytes)[:, :, None] + np.arange(moved)
+        return OperandBytes(var, start + places.reshape(len(places), -1))
+    if "block" in inst.values and slot.use == "read":
+        # Padding of rows and the rest of the last register are not written.
+        block: BlockShape = inst["block"]
+        lines, columns, _ = block.register_shape()
+        row = np.arange(block.width * block.size // 8)
+        places = np.arange(lines)[:, None] * (columns * block.size // 8) + row
+        return OperandBytes(var, start + places.reshape(1, -1))
+    return OperandBytes(var, start + np.arange(total)[None, :])

@@ -9,8 +9,6 @@ from __future__ import annotations
 import functools
 
 from mlir import ir
-
-# The module `mlir.dialects.irdl` also defines the ops of IRDL, which takes a millisecond.
 from mlir._mlir_libs._mlirDialectsIRDL import load_dialects as load_dialects
 from mlir.dialects._ods_common import _cext
 

@@ -1,16 +1,28 @@
-"""Properties of builtin types, most of them read from the text of the type."""
+"""Upstream's types, constants, calls and formats, and the constraints on operands' types."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
+from types import UnionType
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, Union, get_args, get_origin
 
+import numpy as np
 from mlir import ir
 
+from xegpu_py.numerics.formats import FLOATS
+
+# Properties of builtin types, most of them read from the text of the type.
+
 _VECTOR = re.compile(r"vector<((?:\s*\d+\s*x)*)\s*(.*)>", re.DOTALL)
+
 _INTEGER = re.compile(r"([su]?)i(\d+)")
+
 _FLOAT = re.compile(r"b?f(\d+)(?:E\w+)?")
+
 _NAMED_FLOATS = {"tf32": 32}
 
 
@@ -93,3 +105,470 @@ def strides_of(memref: ir.MemRefType) -> list[int] | None:
         return list(memref.get_strides_and_offset()[0])
     except (ValueError, RuntimeError):
         return None
+
+
+# Attributes of numbers: of scalar types, and of vectors whose elements are all equal.
+
+ROUNDING = "roundingmode"
+"""The attribute of ops of arith that round."""
+
+NEAREST = 0
+"""Its number for rounding to nearest even, which ops without the attribute do."""
+
+_MODES = ("to nearest even", "downward", "upward", "toward zero", "to nearest, ties away from zero")
+
+
+def number_attribute(kind: ir.Type, number: float) -> ir.Attribute:
+    """A number as one of this type, rounded to nearest even; infinities and NaN are numbers of floating-point types."""
+    shaped = isinstance(kind, ir.ShapedType)
+    element = ir.ShapedType(kind).element_type if shaped else kind
+    scalar: ir.Attribute
+    scalar = ir.FloatAttr.get(element, number) if is_float(str(element)) else ir.IntegerAttr.get(element, int(number))
+    return ir.DenseElementsAttr.get_splat(kind, scalar) if shaped else scalar
+
+
+def number_of(text: str) -> float:
+    """The number that an attribute such as `1.0 : f32` or `0xFF800000 : f32` stands for.
+
+    Raises:
+        ValueError: if the text is no such attribute.
+    """
+    try:
+        found = ir.Attribute.parse(text)
+    except ir.MLIRError as e:
+        raise ValueError(f"'{text}' is not a number") from e
+    return float(ir.FloatAttr(found).value) if isinstance(found, ir.FloatAttr) else ir.IntegerAttr(found).value
+
+
+def rounding_mode(op: ir.Operation) -> int:
+    """The number of the mode by which an op rounds."""
+    return ir.IntegerAttr(op.attributes[ROUNDING]).value if ROUNDING in op.attributes else NEAREST
+
+
+def rounding_problem(op: ir.Operation) -> tuple[str, str] | None:
+    """The reason why an op of arith that rounds is not supported; None if it is."""
+    mode = rounding_mode(op)
+    if mode == NEAREST:
+        return None
+    return f"rounds {_MODES[mode]}, which is not supported", "ops without a rounding mode round to nearest even"
+
+
+# Dense constants of any element type; MLIR's Python bindings read only some types.
+
+_BUFFERED = ("f16", "f32", "f64")
+
+_READ_WIDTHS = (1, 8, 16, 32, 64)
+"""Widths of integers whose constants the bindings read."""
+
+_HEX = re.compile(r'dense<"0x([0-9A-Fa-f]*)">')
+
+_NUMBER = re.compile(r"-?[\w.][\w.+-]*")
+
+
+def integer_elements(attribute: ir.DenseIntElementsAttr) -> list[int]:
+    """The integers of a dense constant in row-major order; those of type index with a sign."""
+    numbers = [int(n) for n in attribute]
+    if not isinstance(ir.ShapedType(attribute.type).element_type, ir.IndexType):
+        return numbers
+    return [n - (1 << 64) if n >> 63 else n for n in numbers]
+
+
+def dense_elements(attribute: ir.DenseElementsAttr) -> list[ir.Attribute]:
+    """The elements of a dense constant in row-major order, each with all its bits, those of a NaN too."""
+    kind = ir.ShapedType(attribute.type)
+    element, count = kind.element_type, math.prod(kind.shape)
+    if attribute.is_splat:
+        return [attribute.get_splat_value()] * count
+    if isinstance(element, ir.IndexType) or (isinstance(element, ir.IntegerType) and element.width in _READ_WIDTHS):
+        return [ir.IntegerAttr.get(element, n) for n in integer_elements(ir.DenseIntElementsAttr(attribute))]
+    numbers: list[str]
+    if str(element) in _BUFFERED:
+        buffer: Any = attribute
+        bits = np.array(memoryview(buffer)).ravel()
+        numbers = [f"0x{int(b):0{2 * bits.itemsize}X}" for b in bits.view(f"u{bits.itemsize}")]
+    else:
+        text = str(attribute)
+        found = _HEX.match(text)
+        if found:
+            data = bytes.fromhex(found[1])
+            size = len(data) // count
+            numbers = [f"0x{data[i : i + size][::-1].hex()}" for i in range(0, len(data), size)]
+        else:
+            numbers = _NUMBER.findall(text[len("dense<") : text.rindex(">", 0, text.rindex(":"))])
+    if isinstance(element, ir.IntegerType):
+        mask, top = (1 << element.width) - 1, 0 if element.is_unsigned else 1 << element.width - 1
+        return [ir.IntegerAttr.get(element, ((int(n, 0) & mask) ^ top) - top) for n in numbers]
+    return [ir.Attribute.parse(f"{n} : {element}") for n in numbers]
+
+
+# Memoised decoding of MLIR's types and attributes.
+
+T = TypeVar("T")
+
+
+class Decoded(dict[Any, T], Generic[T]):
+    """Results of a function of types or attributes, memoised by the object: `decoded[type]`.
+
+    Looking up an object takes a fraction of printing it. Results are kept for one context at a time, since an object
+    keeps its context alive.
+    """
+
+    def __init__(self, decode: Callable[[Any], T]) -> None:
+        """Start without memoised results.
+
+        Args:
+            decode: what to do with an `ir.Type` or `ir.Attribute`. What it raises is not kept.
+        """
+        super().__init__()
+        self._decode = decode
+        self._context: Any = None
+
+    def __missing__(self, key: Any) -> T:
+        found = self._decode(key)
+        if key.context != self._context:
+            self.clear()
+            self._context = key.context
+        self[key] = found
+        return found
+
+
+# How reductions and atomic updates combine two elements.
+
+
+class CombiningKind(str, Enum):
+    """How a reduction combines elements. Values are the names of `#vector.kind`."""
+
+    ADD = "add"
+    MUL = "mul"
+    MINUI = "minui"
+    MINSI = "minsi"
+    MINNUMF = "minnumf"
+    MINIMUMF = "minimumf"
+    MAXUI = "maxui"
+    MAXSI = "maxsi"
+    MAXNUMF = "maxnumf"
+    MAXIMUMF = "maximumf"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+    @classmethod
+    def of(cls, op: ir.Operation, name: str = "kind") -> CombiningKind:
+        """The kind that an op's attribute names, such as `#vector.kind<add>` or `#gpu<all_reduce_op add>`."""
+        return cls(enumerator(op.attributes[name]))
+
+    @classmethod
+    def of_atomic(cls, kind: str) -> CombiningKind:
+        """The kind of an atomic update, by the name of one of arith's `AtomicRMWKind` other than `assign`."""
+        return _ATOMIC[kind]
+
+    @property
+    def attribute(self) -> ir.Attribute:
+        """The attribute `#vector.kind`."""
+        return ir.Attribute.parse(f"#vector.kind<{self.value}>")
+
+    def scalar_op(self, element: ir.Type) -> str:
+        """The op that combines two elements of a type, or vectors of them; "" if the kind does not support the type."""
+        is_float = isinstance(element, ir.FloatType)
+        if self in (CombiningKind.ADD, CombiningKind.MUL):
+            return f"arith.{self.value}{'f' if is_float else 'i'}"
+        if self in (CombiningKind.AND, CombiningKind.OR, CombiningKind.XOR):
+            return "" if is_float else f"arith.{self.value}i"
+        return f"arith.{self.value}" if self.value.endswith("f") == is_float else ""
+
+    def identity(self, element: ir.Type) -> ir.Attribute:
+        """The identity element: combined with any element, NaN and signed zeros included, it gives that element.
+
+        For minnumf and maxnumf, which prefer numbers, it is NaN, so that a reduction of only NaN is NaN.
+        """
+        # Imported here to keep the start of the tools fast.
+
+        if isinstance(element, ir.FloatType):
+            most = FLOATS[str(element)].greatest
+            values = {"add": -0.0, "mul": 1.0, "minimumf": most, "maximumf": -most}
+            return ir.FloatAttr.get(element, values.get(self.value, math.nan))
+        bits = 64 if isinstance(element, ir.IndexType) else ir.IntegerType(element).width
+        top = 1 << (bits - 1)
+        numbers = {"mul": 1, "and": -1, "minui": -1, "minsi": top - 1, "maxsi": -top}
+        number = numbers.get(self.value, 0)
+        # As a signed number, a single set bit is -1.
+        return ir.IntegerAttr.get(element, -(number & 1) if bits == 1 else number)
+
+    def combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Combine two numbers, or two vectors elementwise."""
+        element = a.type.element_type if isinstance(a.type, ir.VectorType) else a.type
+        return ir.Operation.create(self.scalar_op(element), [a.type], [a, b]).results[0]
+
+    def reduce(self, vector: ir.Value) -> ir.Value:
+        """Reduce the elements of a vector of one dimension."""
+        kind = {"kind": self.attribute}
+        return ir.Operation.create("vector.reduction", [vector.type.element_type], [vector], kind).results[0]
+
+
+_ATOMIC = {
+    **{f"{kind.value}{suffix}": kind for kind in (CombiningKind.ADD, CombiningKind.MUL) for suffix in "fi"},
+    **{f"{kind.value}i": kind for kind in (CombiningKind.AND, CombiningKind.OR, CombiningKind.XOR)},
+    **{kind.value.removesuffix("i"): kind for kind in CombiningKind if kind.value.startswith(("min", "max"))},
+}
+"""The kinds by name of arith's `AtomicRMWKind`: `maxs` is maxsi, `addf` and `addi` are add."""
+
+
+# Format strings of `gpu.printf`: those of C's printf, for integers and floating-point numbers.
+
+_CONVERSION = re.compile(
+    r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d*)?(?:hh|h|ll|l|j|z|t|L)?(?P<kind>[a-zA-Z%])?"
+)
+
+_INTEGERS, _FLOATS = "diouxXcp", "eEfFgGaA"
+
+
+def check_format(text: str, elements: Sequence[str]) -> None:
+    """Check that a format fits its operands.
+
+    Args:
+        text: the format.
+        elements: MLIR's types of the operands.
+
+    Raises:
+        ValueError: if it does not.
+    """
+    conversions = [m for m in _CONVERSION.finditer(text) if m["kind"] != "%"]
+    for m in conversions:
+        if m["kind"] is None or m["kind"] not in _INTEGERS + _FLOATS:
+            known = ", ".join(f"%{c}" for c in _INTEGERS + _FLOATS)
+            raise ValueError(f"'{m[0]}' is not a supported conversion; expected one of {known}")
+    if len(conversions) != len(elements):
+        raise ValueError(f"the format has {len(conversions)} conversions, but there are {len(elements)} operands")
+    for m, element in zip(conversions, elements):
+        if is_float(element) != (m["kind"] in _FLOATS):
+            wanted = "a floating-point number" if m["kind"] in _FLOATS else "an integer"
+            raise ValueError(f"'{m[0]}' requires {wanted}, but got {element}")
+
+
+def formatted(text: str, elements: Sequence[str], values: Sequence[int | float]) -> str:
+    """The text that a format makes of numbers.
+
+    Args:
+        text: a format that fits, see `check_format`.
+        elements: MLIR's types of the numbers; integers of 64 bits for `index`.
+        values: the numbers; integers may have any sign.
+    """
+    given = iter(zip(elements, values))
+    return _CONVERSION.sub(lambda m: "%" if m["kind"] == "%" else _one(m, given), text)
+
+
+def _one(match: re.Match[str], given: Iterator[tuple[str, int | float]]) -> str:
+    element, value = next(given)
+    flags, kind = match["flags"], match["kind"]
+    if kind in _FLOATS and not math.isfinite(value):
+        # Unlike Python, C pads infinities and NaNs with spaces.
+        flags = flags.replace("0", "")
+    form = f"%{flags}{match['width']}{match['precision'] or ''}"
+    if kind in _FLOATS:
+        number = float(value)
+        if kind in "aA":
+            text = number.hex()
+            return f"%{flags.replace('0', '')}{match['width']}s" % (text.upper() if kind == "A" else text)
+        return (form + kind) % number
+    bits = 64 if element == "index" else bit_width(element)
+    unsigned = int(value) & ((1 << bits) - 1)
+    if kind == "c":
+        return f"%{flags}{match['width']}s" % chr(unsigned & 0xFF)
+    if kind == "p":
+        return f"%{flags}{match['width']}s" % f"{unsigned:#x}"
+    signed = unsigned - ((unsigned >> (bits - 1)) << bits) if bits > 1 else unsigned
+    if kind in "di":
+        return (form + "d") % signed
+    # Python signs these too.
+    unsigned_flags = flags.replace("+", "").replace(" ", "")
+    return f"%{unsigned_flags}{match['width']}{match['precision'] or ''}{'d' if kind == 'u' else kind}" % unsigned
+
+
+# Calls of functions without a body, which stand for single instructions.
+
+INLINE = "visa.inline"
+"""The name of calls that are instructions of vISA."""
+
+PRINT = "visa.print"
+"""The name of calls that print for each lane of a mask, their first operand; `TEXT` is the format of the others."""
+
+TEXT = "visa.text"
+"""The attribute of a call that has the instructions, as `inline_visa` takes them, or a format."""
+
+INTRINSICS = ("llvm.genx.", f"{INLINE}.")
+"""Prefixes of the names of such functions. Their calls work element by element, and have no effect."""
+
+
+def is_intrinsic(op: ir.Operation) -> bool:
+    """Whether an op is such a call."""
+    return bool(op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value.startswith(INTRINSICS))
+
+
+def is_print(op: ir.Operation) -> bool:
+    """Whether an op is a call that prints for each lane."""
+    return bool(op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value.startswith(PRINT))
+
+
+def called(
+    name: str, result: ir.Type | None, *operands: ir.Value, attributes: Mapping[str, ir.Attribute] | None = None
+) -> Any:
+    """A call of a function without a body, which is declared for these types if it is not.
+
+    Args:
+        name: the function's name, to which a suffix for the types is added.
+        result: the type of what it gives; None if it gives nothing.
+        operands: what it takes.
+        attributes: further attributes of the call.
+    """
+    # The module registers the classes of its ops, which takes 0.6 ms.
+    from mlir.dialects import func
+
+    kinds = [v.type for v in operands]
+    results = [] if result is None else [result]
+    symbol = f"{name}.{_suffix(*results, *kinds)}"
+    table = _table()
+    with ir.Location.unknown():
+        for op in table.operations:
+            if op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
+                break
+        else:
+            with ir.InsertionPoint.at_block_begin(table):
+                func.FuncOp(symbol, (kinds, results), visibility="private")
+    made = func.CallOp(results, symbol, list(operands))
+    for key, attribute in (attributes or {}).items():
+        made.operation.attributes[key] = attribute
+    return made.results[0] if results else None
+
+
+def recalled(op: ir.Operation, operands: list[ir.Value], result: ir.Type) -> ir.Value:
+    """The call of the same function with operands of other types."""
+    symbol: str = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+    suffix = _suffix(op.results[0].type, *(v.type for v in op.operands))
+    kept = {n: op.attributes[n] for n in op.attributes if n not in ("callee", "map")}
+    found: ir.Value = called(symbol.removesuffix(f".{suffix}"), result, *operands, attributes=kept)
+    return found
+
+
+def _suffix(*kinds: ir.Type) -> str:
+    return "_".join("".join(c for c in str(kind) if c.isalnum()) for kind in kinds)
+
+
+def _table() -> ir.Block:
+    """The body of the module around the current insertion point."""
+    owner: Any = ir.InsertionPoint.current.block.owner
+    while owner.operation.name not in ("gpu.module", "builtin.module"):
+        owner = owner.operation.parent
+    block: ir.Block = owner.operation.regions[0].blocks[0]
+    return block
+
+
+# Constraints on the types of operands and results.
+
+
+class Emitter(Protocol):
+    """Collects IRDL constraint operations."""
+
+    def constraint(self, text: str) -> str:
+        """Add the constraint operation `text`; the name of its SSA value."""
+
+    def any_of(self, names: list[str]) -> str:
+        """The value of a constraint that any of the constraints `names` satisfies."""
+
+
+class TypeConstraint:
+    """A set of types; this one is the set of all types.
+
+    Attributes:
+        summary: what to call a type of the set, for diagnostics and reference pages.
+        fixed: the one type of the set in MLIR's own spelling, where there is just one.
+    """
+
+    summary: ClassVar[str] = "any type"
+    fixed: ClassVar[str | None] = None
+    _pattern: ClassVar[str] = r".*"
+    _irdl: ClassVar[str] = "irdl.any"
+
+    @classmethod
+    def accepts(cls, text: str) -> bool:
+        """Whether the type of this spelling (MLIR's own) is in the set."""
+        return re.fullmatch(cls._pattern, text, re.DOTALL) is not None
+
+    @classmethod
+    def irdl(cls, emitter: Emitter) -> str:
+        """Emit an IRDL constraint that holds the set, or the smallest larger set that IRDL can express."""
+        return emitter.constraint(cls._irdl)
+
+
+class OneOf(TypeConstraint):
+    """One of some types without parameters, by their `names`."""
+
+    names: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def accepts(cls, text: str) -> bool:
+        return text in cls.names
+
+    @classmethod
+    def irdl(cls, emitter: Emitter) -> str:
+        return emitter.any_of([emitter.constraint(f"irdl.is {name}") for name in cls.names])
+
+
+class Vector(TypeConstraint):
+    """Vectors of fixed size."""
+
+    summary = "vector"
+    _pattern = r"vector<[^\[\]]*>"
+    _irdl = 'irdl.base "!builtin.vector"'
+
+
+class MaskVector(Vector):
+    """Vectors of i1."""
+
+    summary = "vector of i1"
+    _pattern = r"vector<(?:\s*\d+\s*x)+\s*i1\s*>"
+
+
+class OffsetVector(Vector):
+    """Vectors of index or integer."""
+
+    summary = "vector of index or integer"
+    _pattern = r"vector<(?:\s*\d+\s*x)+\s*(?:index|[su]?i\d+)\s*>"
+
+
+class MemRef(TypeConstraint):
+    """Ranked memory references."""
+
+    summary = "memref"
+    _pattern = r"memref<.*>"
+    _irdl = 'irdl.base "!builtin.memref"'
+
+
+class Integer(TypeConstraint):
+    """Integers of any width and sign."""
+
+    summary = "integer"
+    _pattern = r"[su]?i\d+"
+    _irdl = 'irdl.base "!builtin.integer"'
+
+
+class Index(TypeConstraint):
+    """The type `index`."""
+
+    summary = "index"
+    fixed = "index"
+    _pattern = r"index"
+    _irdl = "irdl.is index"
+
+
+def alternatives(annotation: Any) -> tuple[type[TypeConstraint], ...]:
+    """The constraints of an annotation `A | B`, of a single one, or of `Any`.
+
+    Raises:
+        TypeError: if something else than constraints stands there.
+    """
+    members = get_args(annotation) if get_origin(annotation) in (UnionType, Union) else (annotation,)
+    found = tuple(TypeConstraint if m is Any else m for m in members)
+    for m in found:
+        if not (isinstance(m, type) and issubclass(m, TypeConstraint)):
+            raise TypeError(f"{m!r} is not a type constraint")
+    return found

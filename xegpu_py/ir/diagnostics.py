@@ -1,24 +1,208 @@
-"""Diagnostics in MLIR's form: `file:line:col: severity: message`, the source line, and a caret."""
+"""Diagnostics: places in a text, how a mistake is reported, and which ones a test expects."""
 
 from __future__ import annotations
 
 import mmap
+import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Literal, NoReturn, Protocol
 
+import numpy as np
 from mlir import ir
 from msgspec import Struct
 from msgspec.structs import replace
 
 from xegpu_py.ir.bindings import narrowed
 
+# Source text: positions, lines, and the limits under which MLIR's parser is safe.
+
+MAX_NESTING = 256
+"""Deepest bracket nesting that is read. MLIR's parser and passes recurse, and overflow the stack at a few thousand."""
+
+MAX_DIGITS = 1000
+"""Most digits of a number that is read. Python refuses to convert a few thousand."""
+
+MAX_ALIAS = 1_000_000
+"""Most characters of an alias whose own aliases are written out. Each can double the one before it."""
+
+_LONG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
+
+_ZEROS = str.maketrans("123456789", "0" * 9)
+
+_NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
+
+_OPAQUE = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"')
+
+_ARRAY_OF_INDICES = re.compile(r"(?<![\w.$!#@%])array\s*<\s*(?:index\b|!)")
+
+_ALIAS = re.compile(r"^[ \t]*([#!][A-Za-z_][\w$.-]*)[ \t]*=", re.MULTILINE)
+
+_ALIAS_USE = re.compile(r"[#!][A-Za-z_][\w$.-]*")
+
+_SEPARATOR = re.compile(r"^[ \t]*// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
+
+_DEPTH_STEP = np.zeros(256, np.int8)
+
+_DEPTH_STEP[[ord(c) for c in "([{<"]] = 1
+
+_DEPTH_STEP[[ord(c) for c in ")]}>"]] = -1
+
+
+class Source(Struct, frozen=True, dict=True):
+    """A piece of a text file: its text, the file's name, and the file's line on which the piece starts."""
+
+    text: str
+    name: str
+    first_line: int = 1
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """Offset of the first character of each line."""
+        return [0, *(m.end() for m in re.finditer("\n", self.text))]
+
+    def position(self, offset: int) -> Position:
+        """The file position of the character at `offset`."""
+        line = bisect_right(self.line_starts, offset) - 1
+        return Position(self.name, line + self.first_line, offset - self.line_starts[line] + 1)
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of column `column` (from 1) of line `line` of this piece (from 1)."""
+        if not 1 <= line <= len(self.line_starts):
+            return len(self.text)
+        return min(self.line_starts[line - 1] + max(column, 1) - 1, len(self.text))
+
+    def line_of(self, offset: int) -> int:
+        """The line of this piece (from 1) of the character at `offset`."""
+        return bisect_right(self.line_starts, offset)
+
+    def line(self, number: int) -> str | None:
+        """The text of the file's line `number`, None where the piece does not hold it."""
+        index = number - self.first_line
+        if not 0 <= index < len(self.line_starts):
+            return None
+        start = self.line_starts[index]
+        end = self.text.find("\n", start)
+        return self.text[start : end if end >= 0 else len(self.text)]
+
+    def error(self, offset: int, message: str, *notes: str) -> DiagnosticError:
+        """A located error, to be raised by the caller."""
+        where = self.position(offset)
+        attached = tuple(Diagnostic("note", note, where) for note in notes)
+        return DiagnosticError([Diagnostic("error", message, where, attached)], [self])
+
+    def split(self) -> Iterator[Source]:
+        """The pieces between `// -----` lines, as mlir-opt's --split-input-file makes them."""
+        start = 0
+        for m in _SEPARATOR.finditer(self.text):
+            yield self._piece(start, m.start())
+            start = m.end()
+        yield self._piece(start, len(self.text))
+
+    def _piece(self, start: int, end: int) -> Source:
+        return Source(self.text[start:end], self.name, self.first_line + self.text.count("\n", 0, start))
+
+    def check_nesting(self) -> None:
+        """Refuse text nested deeper than `MAX_NESTING`.
+
+        Raises:
+            DiagnosticError: at the first bracket that is too deep.
+        """
+        brackets = self.text.encode("latin-1", "replace").replace(b"->", b"").translate(None, _NO_BRACKETS)
+        if _depths(np.frombuffer(brackets, np.uint8)).max(initial=0) <= MAX_NESTING:
+            return
+        # One byte a character, so that an index into the result is an offset into the text.
+        depths = _depths(np.frombuffer(self._bare.replace("->", "  ").encode("latin-1", "replace"), np.uint8))
+        if depths.max(initial=0) > MAX_NESTING:
+            offset = int(np.argmax(depths > MAX_NESTING))
+            raise self.error(offset, f"brackets are nested deeper than {MAX_NESTING}")
+
+    def check_numbers(self) -> None:
+        """Refuse numbers of more than `MAX_DIGITS` digits.
+
+        Raises:
+            DiagnosticError: at the first one.
+        """
+        if "0" * (MAX_DIGITS + 1) not in self.text.translate(_ZEROS):
+            return
+        found = _LONG_NUMBER.search(self._bare)
+        if found:
+            raise self.error(found.start(), f"number must not have more than {MAX_DIGITS} digits")
+
+    def check_arrays(self) -> None:
+        """Refuse `array<index: 1>`, on which MLIR 22 ends the process, and aliases as types of such elements.
+
+        Raises:
+            DiagnosticError: at the first one.
+        """
+        found = "array" in self.text and _ARRAY_OF_INDICES.search(self._bare)
+        if found:
+            note = "write array<i64: ...>, or another type out, not as an alias"
+            raise self.error(found.start(), "elements of 'array' must be integers or floats of known width", note)
+
+    def check_aliases(self) -> None:
+        """Refuse aliases that are longer than `MAX_ALIAS` with all aliases in them written out.
+
+        Raises:
+            DiagnosticError: at the first one.
+        """
+        sizes: dict[str, int] = {}
+        for m in _ALIAS.finditer(self.text):
+            end, depth = m.end(), 0
+            while end < len(self.text):
+                start, end = end, (self.text.find("\n", end) + 1 or len(self.text))
+                line = self.text[start:end].replace("->", "")
+                depth += sum(map(line.count, "([{<")) - sum(map(line.count, ")]}>"))
+                if depth <= 0:
+                    break
+            body = self.text[m.end() : end]
+            sizes[m[1]] = len(body) + sum(sizes.get(name, 0) for name in _ALIAS_USE.findall(body))
+            if sizes[m[1]] > MAX_ALIAS:
+                raise self.error(m.start(1), f"alias '{m[1]}' has more than {MAX_ALIAS} characters when written out")
+
+    @property
+    def _bare(self) -> str:
+        """The text with blanks for comments and strings."""
+        return _OPAQUE.sub(lambda m: " " * len(m[0]), self.text)
+
+
+def _depths(codes: np.ndarray) -> np.ndarray:
+    """The bracket depth of each character."""
+    steps = _DEPTH_STEP[codes]
+    depths = np.cumsum(steps, dtype=np.int32)
+    # Closing brackets that close nothing must not hide depth that follows them.
+    return depths - np.minimum.accumulate(np.minimum(depths, 0))
+
+
+def decode_utf8(data: bytes, name: str) -> Source:
+    """The source held by the bytes of a file.
+
+    Raises:
+        DiagnosticError: at the first byte that is not UTF-8, or at a NUL.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as e:
+        before = Source(data[: e.start].decode("utf-8"), name)
+        raise before.error(len(before.text), f"byte 0x{data[e.start]:02x} is not valid UTF-8") from None
+    source = Source(text, name)
+    nul = text.find("\0")
+    if nul >= 0:
+        raise source.error(nul, "unexpected NUL character")
+    return source
+
+
+# Diagnostics in MLIR's form: `file:line:col: severity: message`, the source line, and a caret.
+
 Severity = Literal["error", "warning", "remark", "note"]
 
 _SHOWN_COLUMNS = 200
 
 _BOLD, _CARET = "1", "1;32"
+
 _COLORS: dict[Severity, str] = {"error": "1;31", "warning": "1;35", "remark": "1;34", "note": "1;36"}
 """Parameters of the escape sequence "select graphic rendition" (ECMA-48, 8.3.117)."""
 
@@ -188,3 +372,86 @@ def remark(op: ir.Operation, message: str, *notes: str) -> None:
     found = replace(op_error(op, message, *notes), severity="remark")
     if found not in remarks:
         remarks.append(found)
+
+
+# `-verify-diagnostics`: diagnostics that a source's comments expect, against those that arose.
+#
+# The comments are MLIR's: `// expected-error @+1 {{text}}`, with `error`, `warning`, `remark` or `note`; `@above`,
+# `@below`, `@+N`, `@-N` or `@unknown`; a count before the braces; and `-re` where `{{...}}` in the text is a regular
+# expression.
+
+_COMMENT = re.compile(
+    r"expected-(?P<severity>error|note|remark|warning)(?P<regex>-re)?\s*"
+    r"(?:@(?P<where>above|below|unknown|[+-]\d+)\s*)?(?P<count>\d+\s+)?\{\{(?P<text>.*)\}\}"
+)
+
+
+class _Expectation(Struct, frozen=True):
+    severity: str
+    line: int | None
+    pattern: re.Pattern[str]
+    text: str
+    position: Position
+
+    def meets(self, d: Diagnostic) -> bool:
+        line = d.position.line or None
+        return d.severity == self.severity and line == self.line and bool(self.pattern.search(d.message))
+
+
+def mismatches(source: Source, arose: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """An error for each expected diagnostic that did not arise, and for each unexpected diagnostic."""
+    pending = _expectations(source)
+    out = []
+    for d in (flat for diagnostic in arose for flat in diagnostic.flat()):
+        met = next((e for e in pending if e.meets(d)), None)
+        if met:
+            pending.remove(met)
+        elif d.severity != "note":
+            out.append(Diagnostic("error", f"unexpected {d.severity}: {d.message}", d.position))
+    out += [Diagnostic("error", f'expected {e.severity} "{e.text}" was not produced', e.position) for e in pending]
+    return out
+
+
+def _expectations(source: Source) -> list[_Expectation]:
+    lines = source.text.split("\n")
+    is_expectation = [_COMMENT.search(line) is not None for line in lines]
+    out = []
+    for i, line in enumerate(lines):
+        m = _COMMENT.search(line)
+        if not m:
+            continue
+        target = _target(m["where"], i, is_expectation)
+        position = Position(source.name, i + source.first_line, m.start() + 1)
+        for _ in range(int(m["count"] or 1)):
+            out.append(
+                _Expectation(
+                    m["severity"],
+                    None if target is None else target + source.first_line,
+                    _pattern(m["text"], bool(m["regex"])),
+                    m["text"],
+                    position,
+                )
+            )
+    return out
+
+
+def _target(where: str | None, line: int, is_expectation: list[bool]) -> int | None:
+    """The line that is meant, counted from 0; `above` and `below` pass over lines with expectations."""
+    if where is None:
+        return line
+    if where == "unknown":
+        return None
+    if where in ("above", "below"):
+        step = -1 if where == "above" else 1
+        line += step
+        while 0 <= line < len(is_expectation) and is_expectation[line]:
+            line += step
+        return line
+    return line + int(where)
+
+
+def _pattern(text: str, regex: bool) -> re.Pattern[str]:
+    if not regex:
+        return re.compile(re.escape(text))
+    parts = re.split(r"\{\{(.*?)\}\}", text)
+    return re.compile("".join(f"(?:{p})" if i % 2 else re.escape(p) for i, p in enumerate(parts)))

@@ -1,25 +1,41 @@
-"""Modules: reading, printing and verifying them in dialect syntax."""
+"""Modules in memory: contexts, reading, editing and verification."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from mlir import ir
 from mlir import ir as mlir
+from msgspec import Struct
 
-from xegpu_py.ir.bindings import blocks_in
-from xegpu_py.ir.bodies import Bodies
-from xegpu_py.ir.context import Context, current
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, enter, position_of
-from xegpu_py.ir.mixed import with_cast
+from xegpu_py.drawing import html
+from xegpu_py.ir.assembly_format import unknown_attribute
+from xegpu_py.ir.bindings import blocks_in, is_kernel, load_dialects
+from xegpu_py.ir.definition import DYNAMIC, Attr, Dialect, EnumCodec, Type
+from xegpu_py.ir.diagnostics import (
+    Diagnostic,
+    DiagnosticError,
+    Position,
+    Source,
+    decode_utf8,
+    enter,
+    op_error,
+    position_of,
+)
+from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, ValueField, VerifyError, group_sizes
 from xegpu_py.ir.printer import Printer
-from xegpu_py.ir.reader import Reader, Rewritten
-from xegpu_py.ir.source import Source, decode_utf8
-from xegpu_py.ir.verifier import verify, walk
+from xegpu_py.ir.reader import Reader, Rewritten, with_cast
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+# Modules: reading, printing and verifying them in dialect syntax.
 
 _BUFFER = "-"
 """The file name that MLIR gives to text that it parses from memory."""
@@ -98,7 +114,6 @@ class Module:
         return self.text()
 
     def _repr_html_(self) -> str:
-        from xegpu_py.lexers import html
 
         return html(self.text())
 
@@ -273,3 +288,390 @@ def _from_mlir(info: Any, printer: Printer, rewritten: Rewritten | None) -> Diag
 
 
 __all__ = ["Module", "Position", "from_mlir", "parse", "parse_source", "print_op"]
+
+
+# MLIR contexts in which our dialects are defined.
+
+DIALECTS = ("xegpu", "xetile", "visa", "iree_vector_ext")
+"""Our dialects: modules of `xegpu_py.dialects`, each with a `DIALECT`."""
+
+ON_DEMAND = ("xetile", "visa", "iree_vector_ext")
+"""Dialects that a context loads when a text names them, or on request: their import (for layouts, that of numpy) takes
+as long as all else."""
+
+UPSTREAM = (
+    "builtin", "func", "arith", "math", "index", "vector", "memref", "scf", "cf", "gpu", "affine", "ub", "irdl",
+)  # fmt: skip
+"""Upstream's dialects that ops may be built in at once; MLIR loads others when it meets them in a text. Its C++
+`xegpu` must not be among them: that leaves the name to ours."""
+
+
+def dialects(names: Sequence[str] = DIALECTS) -> tuple[type[Dialect], ...]:
+    """Our dialect classes of these names."""
+    return tuple(importlib.import_module(f"xegpu_py.dialects.{n}").DIALECT for n in names)
+
+
+class Context(ir.Context):  # type: ignore[misc]
+    """An MLIR context with upstream's dialects and ours.
+
+    Attributes:
+        own: our dialects that are loaded. If they are not given, those of `ON_DEMAND` are loaded where they are met.
+    """
+
+    own: tuple[type[Dialect], ...]
+
+    def __init__(self, own: Sequence[type[Dialect]] | None = None) -> None:
+        super().__init__(load_on_create_dialects=[])
+        for name in UPSTREAM:
+            # Not `self.dialects[name]`, which imports the bindings' module of the dialect too.
+            self.get_dialect_descriptor(name)
+        # Python passes hold the interpreter lock, so a thread pool would only add its start-up time.
+        self.enable_multithreading(False)
+        self.own = ()
+        self._is_open = own is None
+        self.define(tuple(own) if own is not None else dialects([n for n in DIALECTS if n not in ON_DEMAND]))
+
+    def load(self, names: Sequence[str]) -> None:
+        """Load dialects of ours."""
+        self.define(tuple(d for d in dialects(names) if d not in self.own))
+
+    def load_met(self, text: str) -> None:
+        """Load the dialects that a text names, as MLIR does with its own."""
+        if self._is_open:
+            met = [n for n in ON_DEMAND if f"{n}." in text]
+            if met:
+                self.load(met)
+
+    def define(self, own: tuple[type[Dialect], ...]) -> None:
+        """Define dialects that are not defined yet."""
+        if own:
+            self.own += own
+            with self, ir.Location.unknown():
+                load(own)
+
+
+def current() -> Context:
+    """The current context if it is one of ours, else a new one."""
+    try:
+        found = ir.Context.current
+    except ValueError:
+        found = None
+    return found if isinstance(found, Context) else Context()
+
+
+# The IRDL definition of a dialect: as much of its constraints as IRDL can hold.
+
+
+class _Body:
+    """The constraint operations of one definition."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._bases: set[str] = set()
+
+    def constraint(self, text: str) -> str:
+        # Each use gets a value of its own: uses of one value would have to be equal.
+        name = f"%{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        if text.startswith("irdl.base "):
+            self._bases.add(name)
+        return name
+
+    def any_of(self, names: list[str]) -> str:
+        if len(names) == 1:
+            return names[0]
+        # MLIR 22 stops the process on an any_of that has an irdl.base among its members.
+        if not self._bases.isdisjoint(names):
+            return self.constraint("irdl.any")
+        return self.constraint(f"irdl.any_of({', '.join(names)})")
+
+
+def dump(dialect: type[Dialect]) -> str:
+    """The dialect's definition as IRDL text, which stock `mlir-opt --irdl-file` loads too."""
+    out = [f"irdl.dialect @{dialect.name} {{"]
+    for enum in dialect.enums.values():
+        out += _definition("attribute", enum.name, _enum(enum))
+    for attr in dict.fromkeys(dialect.attributes.values()):
+        out += _definition("attribute", attr.name, _parameters(attr))
+    for cls in dict.fromkeys(dialect.types.values()):
+        out += _definition("type", cls.name, _parameters(cls))
+    for op in dict.fromkeys(dialect.operations.values()):
+        out += _definition("operation", op.OPERATION_NAME.partition(".")[2], _operation(op))
+    return "\n".join([*out, "}", ""])
+
+
+_DEFINITIONS: dict[type[Dialect], str | bytes] = {}
+"""What a context reads to define a dialect: after the second time bytecode, which is read in half the time."""
+
+
+def load(dialects: Sequence[type[Dialect]]) -> None:
+    """Define the dialects in the current context."""
+    for dialect in dialects:
+        known = _DEFINITIONS.get(dialect)
+        definition = dump(dialect) if known is None else known
+        module = ir.Module.parse(definition)
+        load_dialects(module)
+        if isinstance(known, str):
+            module.operation.write_bytecode(written := BytesIO())
+            definition = written.getvalue()
+        _DEFINITIONS[dialect] = definition
+
+
+def _definition(what: str, name: str, body: list[str]) -> list[str]:
+    return [f"  irdl.{what} @{name} {{", *(f"    {line}" for line in body), "  }"]
+
+
+def _enum(enum: EnumCodec) -> list[str]:
+    body = _Body()
+    case = body.any_of([body.constraint(f'irdl.is "{c.value}"') for c in enum.cases])
+    return [*body.lines, f"irdl.parameters(value: {case})"]
+
+
+def _parameters(cls: type[Type] | type[Attr]) -> list[str]:
+    body = _Body()
+    listed = [f"{name}: {codec.irdl(body)}" for name, codec in cls.parameters().items()]
+    return [*body.lines, f"irdl.parameters({', '.join(listed)})"] if listed else []
+
+
+def _operation(op: type[Operation]) -> list[str]:
+    body, spec = _Body(), op.spec
+    operands = [_value(body, f) for f in spec.operands]
+    results = [_value(body, f) for f in spec.results]
+    # An attribute that IRDL knows must be there, so optional ones are left to our own verifier.
+    required = [f'"{a.name}" = {a.codec.irdl(body)}' for a in spec.attributes.values() if a.required]
+    regions = [f"{r.name}: {body.constraint('irdl.region')}" for r in spec.regions]
+    for keyword, listed in (("operands", operands), ("results", results)):
+        if listed:
+            body.lines.append(f"irdl.{keyword}({', '.join(listed)})")
+    if required:
+        body.lines.append(f"irdl.attributes {{{', '.join(required)}}}")
+    if regions:
+        body.lines.append(f"irdl.regions({', '.join(regions)})")
+    return body.lines
+
+
+def _value(body: _Body, field: ValueField) -> str:
+    constraint = body.any_of([c.irdl(body) for c in field.constraints])
+    arity = "" if field.arity == "single" else field.arity + " "
+    return f"{field.name}: {arity}{constraint}"
+
+
+# Semantic verification: what MLIR and IRDL cannot check of our ops.
+
+FUNCTIONS = ("func.func", "gpu.func")
+
+Broken = tuple[str, tuple[str, ...]] | None
+"""A broken rule: the message and its notes."""
+
+
+def walk(root: ir.Operation) -> list[ir.Operation]:
+    """All ops in `root`, outer before inner, itself first.
+
+    A list, since what a callback of MLIR's own walk raises would be lost in a RuntimeError.
+    """
+    found: list[ir.Operation] = []
+    append, advance = found.append, ir.WalkResult.ADVANCE
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        append(op)
+        return advance
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def functions(root: ir.Operation) -> list[ir.Operation]:
+    """The functions in `root`, itself if it is one, in order. Their bodies contain none and are not searched."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name not in FUNCTIONS:
+            return ir.WalkResult.ADVANCE
+        found.append(op)
+        return ir.WalkResult.SKIP
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def kernels(root: ir.Operation) -> list[ir.Operation]:
+    """The kernels in `root`: its `gpu.func`s with the attribute `kernel`."""
+    return [func for func in functions(root) if func.name == "gpu.func" and is_kernel(func)]
+
+
+def verify(
+    root: ir.Operation, bodies: Bodies | None = None, repeated: frozenset[int] = frozenset()
+) -> list[Diagnostic]:
+    """The rules of our dialects that ops in `root` break, in order; an empty list if none.
+
+    Args:
+        bodies: where dialects note the bodies of functions that they decode.
+        repeated: lines of ops that equal others in `root` but for operands, and so need not be looked at.
+    """
+    found: list[Diagnostic] = []
+    # The rules depend on types and attributes only, so equal ops are checked once.
+    seen: dict[Any, Broken] = {}
+    # Types, and attributes by op and name, that are known to be valid; most ops share a few of them.
+    valid: set[Any] = set()
+    own: dict[type[Dialect], list[Operation]] = {}
+    classes: dict[str, type[Operation] | None] = {}
+    ours = {dialect.name for dialect in Dialect.__subclasses__()}
+    for op in walk(root):
+        name = op.name
+        if name not in classes:
+            # The bindings load a module to find the class of an op of upstream's.
+            cls = type(op.opview) if name.partition(".")[0] in ours else ir.OpView
+            classes[name] = cls if issubclass(cls, Operation) else None
+        declared = classes[name]
+        if declared is None or (repeated and op.location.start_line in repeated):
+            continue
+        if declared.dialect_class.rules:
+            own.setdefault(declared.dialect_class, []).append(op.opview)
+        types = tuple([v.type for v in op.operands] + [v.type for v in op.results])
+        key = (name, types, tuple(op.attributes.items()))
+        if key not in seen:
+            view = op.opview
+            seen[key] = _broken_type(view, types, valid) or _broken_rule(view, valid)
+        broken = seen[key]
+        if broken:
+            found.append(op_error(op, broken[0], *broken[1]))
+    if found and repeated:
+        return verify(root, bodies)
+    if not found:
+        bodies = bodies or Bodies()
+        found = [d for dialect, ops in own.items() for rule in dialect.rules for d in rule(ops, bodies)]
+    return found
+
+
+def _broken_type(view: Operation, types: tuple[ir.Type, ...], valid: set[Any]) -> Broken:
+    for ir_type in dict.fromkeys(types):
+        if (view.dialect_class, ir_type) in valid:
+            continue
+        text = str(ir_type)
+        owner, _, name = text.partition("<")[0].partition(".")
+        cls = view.dialect_class.types.get(name) if owner == f"!{view.dialect_class.name}" else None
+        problem = cls.decode(text).problem() if cls else None
+        if problem:
+            return problem, ()
+        valid.add((view.dialect_class, ir_type))
+    return None
+
+
+def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
+    attributes = view.operation.attributes
+    spec = view.spec
+    for name, value in attributes.items():
+        if (view.OPERATION_NAME, name, value) in valid:
+            continue
+        attribute = spec.attributes.get(name)
+        if attribute is None:
+            if "." not in name and name not in SEGMENTS.values() and not view.dialect_class.any_attributes:
+                return unknown_attribute(name, type(view))[0], ()
+            continue
+        try:
+            attribute.codec.decode(str(value))
+        except ValueError as e:
+            return f"attribute '{name}': {e}", ()
+        valid.add((view.OPERATION_NAME, name, value))
+    if spec.index_lists:
+        for group, size in zip(spec.operands, group_sizes(view, "operand")):
+            if group.name in spec.index_lists:
+                marked = getattr(view, STATIC + group.name).count(DYNAMIC)
+                if marked != size:
+                    return f"'{STATIC}{group.name}' has {marked} dynamic entries, but there are {size} operands", ()
+    try:
+        view.verify_op()
+    except VerifyError as e:
+        return e.message, e.notes
+    return None
+
+
+# Functions whose bodies are kept below the IR, in a form of their dialect's own, until somebody needs their ops.
+
+
+class Body(Protocol):
+    """A form of a function's body below the IR. It is immutable."""
+
+    def clear(self, func: ir.Operation) -> None:
+        """Leave a function without ops, but valid."""
+
+    def build(self, func: ir.Operation) -> None:
+        """Make the ops in an empty function."""
+
+    def verify(self, func: ir.Operation) -> list[Diagnostic]:
+        """The rules that the body breaks."""
+
+
+class _Entry(Struct):
+    """A function, its body, whether its ops are still to be made, and whether the body is known to be valid."""
+
+    func: ir.Operation
+    body: Body
+    pending: bool = False
+    valid: bool = False
+
+
+class Bodies:
+    """The bodies that are known of a module's functions.
+
+    Some were decoded from the ops of their function, or those ops were built from them. The others are pending: their
+    functions are empty.
+    """
+
+    def __init__(self) -> None:
+        """Start without known bodies."""
+        # By name, since an op's hash changes with its attributes.
+        self._known: dict[str, list[_Entry]] = {}
+
+    def _entries(self) -> Iterator[_Entry]:
+        for entries in self._known.values():
+            yield from entries
+
+    def _find(self, func: ir.Operation) -> _Entry | None:
+        found = self._known.get(_name(func), ()) if self._known else ()
+        return next((entry for entry in found if entry.func == func), None)
+
+    def get(self, func: ir.Operation) -> Body | None:
+        """The body of a function, if it is known."""
+        entry = self._find(func)
+        return entry.body if entry else None
+
+    def note(self, func: ir.Operation, body: Body) -> _Entry:
+        """The ops of a function are this body."""
+        entry = _Entry(func, body)
+        self._known.setdefault(_name(func), []).append(entry)
+        return entry
+
+    def put(self, func: ir.Operation, body: Body) -> None:
+        """Give a function another body, and leave its ops for later."""
+        entry = self._find(func) or self.note(func, body)
+        if not entry.pending:
+            body.clear(func)
+        entry.body, entry.pending, entry.valid = body, True, False
+
+    def build(self) -> None:
+        """Make the ops of all functions."""
+        for entry in self._entries():
+            if entry.pending:
+                entry.body.build(entry.func)
+                entry.pending = False
+
+    def forget(self) -> None:
+        """Make the ops of all functions, which may then be changed."""
+        self.build()
+        self._known.clear()
+
+    def verify(self) -> list[Diagnostic]:
+        """The rules that pending bodies break. Each body is verified once."""
+        found: list[Diagnostic] = []
+        for entry in self._entries():
+            if entry.pending and not entry.valid:
+                problems = entry.body.verify(entry.func)
+                found += problems
+                entry.valid = not problems
+        return found
+
+
+def _name(func: ir.Operation) -> str:
+    name: str = func.attributes["sym_name"].value
+    return name

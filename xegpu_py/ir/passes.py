@@ -19,20 +19,21 @@ from mlir import ir
 from mlir.passmanager import PassManager
 from msgspec import Struct, field, structs
 
-from xegpu_py.ir.bodies import Bodies
-from xegpu_py.ir.cursor import Cursor, SyntaxFault
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, emit_error, enter, position_of
-from xegpu_py.ir.folding import prepare, show
-from xegpu_py.ir.module import Module, from_diagnostic, problems
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.codecs import Cursor, SyntaxFault
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, collecting, emit_error, enter, position_of
+from xegpu_py.ir.module import Bodies, Module, from_diagnostic, problems
+from xegpu_py.ir.upstream_passes import prepare, show
 
 ROOT = "builtin.module"
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
+
 _FOR_UPSTREAM_XEGPU = re.compile(r"xegpu|to-xevm-pipeline")
+
 _DOES_NOT_CONVERGE = "int-range-optimizations"
 """A pass that fails after its last iteration where a known number has a type without constants, such as ui32 (MLIR 22's
 `MaterializeKnownConstantValues`). What it has rewritten by then is valid."""
+
 _IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func({}))")
 
 
@@ -99,6 +100,7 @@ class Pipeline(Registered):
 
 
 _REGISTRY: dict[str, type[Registered]] = {}
+
 P = TypeVar("P", bound=type[Registered])
 
 

@@ -1,8 +1,4 @@
-"""From dialect syntax to MLIR's own: rewrites our ops, types and attributes in a source text to generic form.
-
-Each line stays the line that it was, and `Rewritten` maps positions back, so that what MLIR reports of the rewritten
-text is shown at the user's line and column.
-"""
+"""The reader: text with custom syntax becomes MLIR's generic form."""
 
 from __future__ import annotations
 
@@ -13,21 +9,30 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from xegpu_py.ir.assembly import encode, mark_numbers, read_op
-from xegpu_py.ir.cursor import Cursor, SyntaxFault
-from xegpu_py.ir.definition import Dialect
-from xegpu_py.ir.generic import read_generic
-from xegpu_py.ir.operation import Operation
-from xegpu_py.ir.source import Source
-from xegpu_py.ir.type_reader import STRING, TypeReader
+from xegpu_py.ir.assembly_format import encode, mark_numbers, read_op
+from xegpu_py.ir.codecs import Cursor, Scope, SyntaxFault, split_list
+from xegpu_py.ir.definition import DYNAMIC, STRING, Dialect, TypeReader
+from xegpu_py.ir.diagnostics import Diagnostic, Source
+from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, ParsedOp, ReadOperand
+
+# From dialect syntax to MLIR's own: rewrites our ops, types and attributes in a source text to generic form.
+#
+# Each line stays the line that it was, and `Rewritten` maps positions back, so that what MLIR reports of the rewritten
+# text is shown at the user's line and column.
 
 _NAME = re.compile(r"(%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?)")
+
 _HOLE = re.compile(rf"{_NAME.pattern[:-1]}|(?:(?<=\[)|(?<=, ))-?(?:0|[1-9]\d{{0,17}})(?=[,\]]))")
+
 _HOLE_MARK = re.compile("\x00(\\d+)\x00")
+
 _REST = re.compile(r" (?:<?\{|: )")
 """Where the attributes or types of an op begin, among which no index list is."""
+
 _WORD = re.compile(r"[%@^!#]?[\w$.-]+|\S")
+
 _MEMO_LINE = 500
 """Longest line that is looked up as already read: bounds the work on files of one huge line."""
 
@@ -397,3 +402,152 @@ def _marker(names: list[str]) -> Callable[[str], str]:
 def _filled(pieces: Sequence[str], values: Sequence[str]) -> str:
     """The text of pieces, where every second piece is the index of a value."""
     return "".join(values[int(piece)] if i % 2 else piece for i, piece in enumerate(pieces))
+
+
+# MLIR's generic form of ops whose dialect has another name in the IR, as dialects with further spellings do.
+#
+# MLIR reads the generic form of all other ops itself.
+
+_NUMBER = re.compile(r"-?\d+")
+
+_KEY = re.compile(r'"([^"\n]*)"|([A-Za-z_][\w$.]*)')
+
+_KEYWORD = re.compile(r"#\w+<\w+ (\w+)>")
+"""An enumerator as MLIR prints it where the attribute has no syntax of its own: `#xegpu<memory_space slm>`."""
+
+_CONSTANT = "const_"
+"""What begins the names of the constants of index lists in upstream's XeGPU, where ours have `STATIC`."""
+
+
+def read_generic(op: type[Operation], cursor: Cursor, scope: Scope, operand: ReadOperand) -> ParsedOp:
+    """Read an op without regions after its quoted name: `(%a, %b) <{...}> {...} : (types) -> types`.
+
+    Args:
+        operand: takes the SSA names.
+
+    Raises:
+        SyntaxFault: where the text is not that of such an op.
+    """
+    start = cursor.pos
+    parsed = ParsedOp()
+    names: list[str] = []
+    cursor.expect("(")
+    for _ in cursor.entries(")"):
+        name = cursor.ssa()
+        if name is None:
+            raise cursor.expected("an SSA value")
+        names.append(operand(name))
+    segments = None
+    for opening, closing in (("<{", "}>"), ("{", "}")):
+        for _ in cursor.entries(closing) if cursor.accept(opening) else ():
+            segments = _entry(op, cursor, scope, parsed) or segments
+    cursor.expect(":")
+    groups = {}
+    for which in ("operand", "result"):
+        where = cursor.skip()
+        types = _types(cursor, scope)
+        try:
+            sizes = op.spec.sizes(which, len(types), segments if which == "operand" else None)
+        except ValueError as e:
+            raise SyntaxFault(where, str(e)) from None
+        for group, size in zip(op.spec.groups(which), sizes):
+            parsed.types[group.name], types = types[:size], types[size:]
+            if which == "operand":
+                parsed.operands[group.name], names = names[:size], names[size:]
+            groups[group.name] = where
+        if which == "operand":
+            cursor.expect("->")
+    _check(op, parsed, groups, start)
+    return parsed
+
+
+def _entry(op: type[Operation], cursor: Cursor, scope: Scope, parsed: ParsedOp) -> list[int] | None:
+    """Read an attribute; return the sizes of groups of operands if the attribute holds them."""
+    m = cursor.match(_KEY)
+    if not m:
+        raise cursor.expected("an attribute name or '}'")
+    key = m[1] if m[1] is not None else m[2]
+    start = cursor.skip()
+    has_value = cursor.accept("=")
+    cursor.skip()
+    word = cursor.match(_KEYWORD) if has_value else None
+    if word and key in op.spec.attributes:
+        parsed.attributes[key] = op.spec.attributes[key].codec.read(Cursor(word[1]), scope)
+        return None
+    text = scope.resolve(scope.read_attribute(cursor)) if has_value else None
+    numbers = [int(n) for n in _NUMBER.findall((text or "").partition(":")[2])]
+    if key == SEGMENTS["operand"]:
+        return numbers
+    name = STATIC + key.removeprefix(_CONSTANT).removeprefix(STATIC)
+    if name.removeprefix(STATIC) in op.spec.index_lists and key != name.removeprefix(STATIC):
+        parsed.attributes[name] = tuple(numbers)
+    elif key in op.spec.attributes:
+        attribute = op.spec.attributes[key]
+        try:
+            value = attribute.codec.decode(text or "unit")
+        except ValueError as e:
+            raise SyntaxFault(start, str(e)) from None
+        if value != attribute.default:
+            parsed.attributes[key] = value
+    else:
+        parsed.extra.append((key, text))
+    return None
+
+
+def _types(cursor: Cursor, scope: Scope) -> list[str]:
+    if not cursor.at("("):
+        return [scope.resolve(scope.read_type(cursor))]
+    inner = Cursor(cursor.balanced()[1:-1])
+    return [scope.resolve(scope.read_type(Cursor(text))) for text in split_list(inner.text)]
+
+
+def _check(op: type[Operation], parsed: ParsedOp, offsets: dict[str, int], start: int) -> None:
+    """Check the rules that are checked when the op's other forms are read."""
+    for group in (*op.spec.operands, *op.spec.results):
+        for text in parsed.types[group.name]:
+            if not group.accepts(text):
+                raise SyntaxFault(offsets[group.name], f"'{group.name}' must be {group.summary}, but got '{text}'")
+    for name in op.spec.index_lists:
+        parsed.attributes.setdefault(STATIC + name, ())
+        given = parsed.operands[name]
+        if sum(n == DYNAMIC for n in parsed.attributes[STATIC + name]) != len(given):
+            raise SyntaxFault(start, f"the number of operands of '{name}' does not match its constants")
+    for attribute in op.spec.attributes.values():
+        if attribute.required and attribute.name not in parsed.attributes:
+            raise SyntaxFault(start, f"attribute '{attribute.name}' is missing")
+
+
+# Older XeTile text mixes integers and index: `scf.for %k = %c0 to %c64 step %c16` with an i32 among them.
+#
+# MLIR's parser refuses such uses, and says which value, its type and the wanted one; `with_cast` casts the value.
+
+_MIXED = re.compile(
+    r"use of value '(%[\w$.-]+)' expects different type than prior uses: '(index|i32|i64)' vs '(index|i32|i64)'"
+)
+
+_STATEMENT = re.compile(r"[ \t]*(?:%[^=\n]*=[ \t]*)?\"?[a-z_]\w*\.\w", re.MULTILINE)
+
+
+def with_cast(source: Source, errors: Sequence[Diagnostic]) -> Source | None:
+    """The text with a cast before the statement of the first error.
+
+    Args:
+        errors: what MLIR's parser says of the text.
+
+    Returns:
+        None if the text is not of XeTile, or the error is another one.
+    """
+    found = _MIXED.match(errors[0].message) if errors and "xetile." in source.text else None
+    if not found or "index" not in found.groups():
+        return None
+    name, wanted, held = found.groups()
+    where = errors[0].position
+    at = source.offset(where.line - source.first_line + 1, where.column)
+    use = re.compile(rf"{re.escape(name)}(?![\w$.-])").search(source.text, at)
+    starts = [m.start() for m in _STATEMENT.finditer(source.text, 0, at + 1)] if use else []
+    starts = [s for s in starts if s == 0 or source.text[s - 1] == "\n"]
+    if not use or not starts:
+        return None
+    cast = f"%cast.{name[1:]}.{wanted}.{at}"
+    before, between, after = source.text[: starts[-1]], source.text[starts[-1] : use.start()], source.text[use.end() :]
+    return replace(source, text=f"{before}{cast} = arith.index_cast {name} : {held} to {wanted} {between}{cast}{after}")

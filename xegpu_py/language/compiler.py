@@ -22,18 +22,21 @@ import numpy as np
 from mlir import ir as mlir
 from mlir.dialects import arith, scf
 
-from xegpu_py.language import types
+from xegpu_py.language import element_types
 from xegpu_py.language.arrays import Array
 from xegpu_py.language.expressions import BINARY, Expressions, Flow
-from xegpu_py.language.held import BUILDING
-from xegpu_py.language.loops import Loop, LoopState, Retyped, Uncarried, iterations, without_unchanged
+from xegpu_py.language.function_source import as_load, as_store, assigned, assigned_by, escapes, title
 from xegpu_py.language.scopes import (
     BREAK,
     CONTINUE,
     RESULT,
     RETURN,
     Item,
+    Loop,
+    LoopState,
+    Retyped,
     Tree,
+    Uncarried,
     Undefined,
     can_be_filled,
     described,
@@ -42,12 +45,14 @@ from xegpu_py.language.scopes import (
     filler,
     fits_types,
     in_types,
+    iterations,
     outline,
     promoted,
     same,
+    without_unchanged,
 )
-from xegpu_py.language.source import as_load, as_store, assigned, assigned_by, escapes, title
-from xegpu_py.language.values import Product, Value, constant, value_of
+from xegpu_py.language.shaped_values import BUILDING
+from xegpu_py.language.tile_values import Product, Value, constant, value_of
 
 LOAD_AHEAD = "xetile.load_ahead"
 """The attribute of loops that load ahead."""
@@ -319,16 +324,18 @@ class Compiler(Expressions):
         numbers = [isinstance(v, (bool, int, float, np.generic)) for v in sides]
         if not all(n or isinstance(v, Value) for n, v in zip(numbers, sides)):
             return a, b
-        kinds = [types.of_scalar(v) if n else v.dtype for n, v in zip(numbers, sides)]
+        kinds = [element_types.of_scalar(v) if n else v.dtype for n, v in zip(numbers, sides)]
         if all(numbers) and kinds[0] == kinds[1] and same(a, b):
             return a, b
         if kinds[0] == kinds[1] or (numbers[0] == numbers[1] and not all(k.is_integer for k in kinds)):
-            wanted = kinds if not all(numbers) else [types.promote(*kinds)] * 2 if kinds[0] != kinds[1] else kinds
+            wanted = (
+                kinds if not all(numbers) else [element_types.promote(*kinds)] * 2 if kinds[0] != kinds[1] else kinds
+            )
         elif numbers[0] != numbers[1]:
             known = numbers.index(True)
-            wanted = [types.with_scalar(kinds[1 - known], sides[known])] * 2
+            wanted = [element_types.with_scalar(kinds[1 - known], sides[known])] * 2
         else:
-            wanted = [types.promote(*kinds)] * 2
+            wanted = [element_types.promote(*kinds)] * 2
         shapes = [() if n else v.shape for n, v in zip(numbers, sides)]
         made: list[Value] = []
         for block, side, dtype, shape in zip(blocks, sides, wanted, shapes[::-1]):
@@ -423,7 +430,7 @@ class Compiler(Expressions):
             old = variables.get(name)
             number = isinstance(old, int) and not isinstance(old, bool)
             if isinstance(old, Value):
-                number = not old.shape and types.holds_all(types.index, old.dtype)
+                number = not old.shape and element_types.holds_all(element_types.index, old.dtype)
             if name in variables and not number and not isinstance(old, Undefined):
                 variables[name] = Undefined(f"is {described(old)} before the loop, and its counter afterwards")
 
@@ -448,7 +455,7 @@ class Compiler(Expressions):
     def _bound(self, bound: Any) -> Value:
         if isinstance(bound, float) or (isinstance(bound, Value) and (bound.shape or not bound.dtype.is_integer)):
             raise TypeError(f"'range' needs integers, not {described(bound)}")
-        return value_of(bound, types.index).to(types.index)
+        return value_of(bound, element_types.index).to(element_types.index)
 
     def _state(self, node: ast.For | ast.While, body: Sequence[ast.AST], hidden: Sequence[str] = ()) -> LoopState:
         """The values before a loop: of the variables that it may assign, and of the handles that it may move.
@@ -474,7 +481,7 @@ class Compiler(Expressions):
             loop.operation.attributes[LOAD_AHEAD] = mlir.UnitAttr.get()
         with self._inside(loop.body):
             state.enter(loop.inner_iter_args)
-            self._assign(node.target, element(Value(loop.induction_variable, types.index)))
+            self._assign(node.target, element(Value(loop.induction_variable, element_types.index)))
             self._block(node.body)
             self.scope.variables.pop(CONTINUE, None)
             yielded = state.leave(loop.operation)
@@ -537,7 +544,7 @@ class Compiler(Expressions):
             arguments = list(before.arguments)
             state.enter(arguments[len(places) :])
             if counted:
-                condition: Any = Value(arith.cmpi(arith.CmpIPredicate.slt, arguments[0], stop.ir), types.bool_)
+                condition: Any = Value(arith.cmpi(arith.CmpIPredicate.slt, arguments[0], stop.ir), element_types.bool_)
             else:
                 assert test is not None
                 condition = self._stopping(hidden, lambda: self._condition(test))
@@ -550,7 +557,7 @@ class Compiler(Expressions):
             state.enter(arguments[len(places) :])
             if counted:
                 assert isinstance(node, ast.For)
-                self._assign(node.target, element(Value(arguments[0], types.index)))
+                self._assign(node.target, element(Value(arguments[0], element_types.index)))
             self._block(node.body)
             scope.variables.pop(CONTINUE, None)
             result = scope.variables.get(RESULT)
@@ -578,8 +585,8 @@ class Compiler(Expressions):
         with self._inside(op.then_block):
             scf.YieldOp([value_of(condition()).ir])
         with mlir.InsertionPoint(op.else_block):
-            scf.YieldOp([constant(types.bool_, False).ir])
-        return Value(op.results[0], types.bool_)
+            scf.YieldOp([constant(element_types.bool_, False).ir])
+        return Value(op.results[0], element_types.bool_)
 
     def _until_types_agree(self, build: Callable[[], Any]) -> Any:
         """Build a loop. If an iteration changes types of variables, convert these before the loop and build again.

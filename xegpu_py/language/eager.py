@@ -1,16 +1,14 @@
-"""`engine="eager"`: Python runs a kernel's function, and each op is evaluated as soon as it is built.
-
-Functions of the language build the same ops as for a compiled kernel, in a scratch block. The reference evaluator runs
-each op at once, so `print`, debuggers and exceptions see the kernel's values. Workgroups run one after another; the
-subgroups of a workgroup also run one at a time and switch at barriers.
-"""
+"""Eager mode: Python runs a kernel op by op."""
 
 from __future__ import annotations
 
+import ast
+import copy
+import functools
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -18,19 +16,26 @@ from mlir import ir as mlir
 from msgspec import structs
 
 from xegpu_py import build
-from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.language.held import BUILDING
-from xegpu_py.language.rewriting import Meaning
-from xegpu_py.language.source import code_of
+from xegpu_py.ir.module import Context
+from xegpu_py.language import element_types
+from xegpu_py.language.expressions import COMPARE, NUMBERS, conjunction, is_users, replacements, static_items, truth_of
+from xegpu_py.language.function_source import Code, assigned, assigned_by, assigned_items, code_of
+from xegpu_py.language.scopes import Loop, dynamic, promoted
+from xegpu_py.language.shaped_values import BUILDING
+from xegpu_py.language.tile_values import Product, Value, constant, value_of
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.reference.launch import bind, is_of_workgroup
-from xegpu_py.reference.machine import Barrier, Launch, Subgroup, Workgroup
-from xegpu_py.reference.memory import BASE, Memory
-from xegpu_py.reference.program import Function
-from xegpu_py.reference.stepping import Stepper
+from xegpu_py.reference.evaluate import bind, is_of_workgroup
+from xegpu_py.reference.machine import Barrier, Function, Launch, Stepper, Subgroup, Workgroup
+from xegpu_py.reference.storage import BASE, Memory
 from xegpu_py.target import DEFAULT
 from xegpu_py.visa.program import extent, place_in
+
+# `engine="eager"`: Python runs a kernel's function, and each op is evaluated as soon as it is built.
+#
+# Functions of the language build the same ops as for a compiled kernel, in a scratch block. The reference evaluator
+# runs each op at once, so `print`, debuggers and exceptions see the kernel's values. Workgroups run one after another;
+# the subgroups of a workgroup also run one at a time and switch at barriers.
 
 Make = Callable[[Sequence[mlir.Value]], Mapping[str, Any]]
 """Gives the function's arguments for the SSA values of the kernel's arguments."""
@@ -257,3 +262,332 @@ class _Team:
         self._resume[number].acquire()
         if self._failure is not None:
             raise _Stopped
+
+
+# Rewrites Python functions so that Python runs them with the semantics of the compiler.
+#
+# Python itself executes a kernel of `engine="eager"`. Calls of `Meaning`'s methods replace the constructs that have
+# another meaning in a kernel than in Python: loops over `range` have counters of type index, `and` and chained
+# comparisons work on values, and numbers that a loop or branch assigns become values of the kernel. Lines and columns
+# stay the same.
+
+_MEANING = "__xegpu_meaning__"
+"""The global variable of rewritten functions that holds a `Meaning`."""
+
+
+class Meaning:
+    """The methods that rewritten functions call."""
+
+    def __init__(self) -> None:
+        self._rewritten: dict[FunctionType, FunctionType] = {}
+        self._codes: set[CodeType] = set()
+        self._replacements = {made: f for made, f in replacements().items() if made not in NUMBERS}
+
+    def function(self, function: FunctionType) -> FunctionType:
+        """The rewritten form of a function."""
+        if function.__code__ in self._codes:
+            return function
+        if function not in self._rewritten:
+            made = _rewritten(function, self)
+            self._codes.update(_codes(made.__code__))
+            self._rewritten[function] = made
+        return self._rewritten[function]
+
+    def called(self, function: Any) -> Any:
+        """The function that a call of `function` calls."""
+        inner = getattr(function, "__kernel_function__", None)
+        if inner is not None:
+            return self.function(inner)
+        if function is range:
+            return Loop
+        if isinstance(function, functools.partial):
+            return functools.partial(self.called(function.func), *function.args, **function.keywords)
+        if getattr(function, "__takes_functions__", False):
+            return functools.partial(self._with_functions, function)
+        if isinstance(function, (BuiltinFunctionType, type)):
+            try:
+                instead = self._replacements.get(function)
+            except TypeError:
+                instead = None
+            return functools.partial(_instead, function, instead) if instead else function
+        if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
+            if is_users(function.__func__):
+                return MethodType(self.function(function.__func__), function.__self__)
+        elif isinstance(function, FunctionType) and is_users(function):
+            return self.function(function)
+        return function
+
+    def _with_functions(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+        """Call a function of the language with the rewritten forms of the functions among its arguments."""
+
+        def meant(given: Any) -> Any:
+            return self.called(given) if callable(given) and not isinstance(given, type) else given
+
+        return function(*map(meant, args), **{name: meant(given) for name, given in keywords.items()})
+
+    @staticmethod
+    def inverse(found: Any) -> Any:
+        """`not`."""
+        truth = truth_of(found)
+        return ~truth if isinstance(truth, Value) else not truth
+
+    def lazy(self, all_needed: bool, *parts: Callable[[], Any]) -> Any:
+        """`and` and `or`."""
+        first = parts[0]()
+        if len(parts) == 1:
+            return first
+        truth = truth_of(first)
+        if not isinstance(truth, Value):
+            return self.lazy(all_needed, *parts[1:]) if truth == all_needed else first
+        return promoted(first if bool(truth) != all_needed else self.lazy(all_needed, *parts[1:]))
+
+    @staticmethod
+    def compared(*parts: Any) -> Any:
+        """A chain of comparisons: operands, and between them the names of operators."""
+        return conjunction(_BY_NAME[name](a, b) for a, name, b in zip(parts[::2], parts[1::2], parts[2::2]))
+
+    def chosen(self, condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+        """`a if c else b`."""
+        truth = truth_of(condition)
+        found = yes() if truth else no()
+        return promoted(found) if isinstance(truth, Value) else found
+
+    @staticmethod
+    def iterated(over: Any) -> Iterable[Any]:
+        """The iterable of a `for` statement."""
+        if isinstance(over, Loop) and not over.unrolled:
+            return _Counted(over)
+        return Meaning.static(over)
+
+    @staticmethod
+    def static(over: Any) -> Iterable[Any]:
+        """The iterable of a comprehension."""
+        return static_items(over, "iterated over")
+
+    @staticmethod
+    def carries(over: Any) -> bool:
+        """Whether a loop over this iterable is a loop of the kernel, which carries the variables that it assigns."""
+        return isinstance(over, _Counted)
+
+    @staticmethod
+    def is_dynamic(condition: Any) -> bool:
+        """Whether a condition is known only at run time."""
+        return isinstance(condition, (Value, Product))
+
+    promoted = staticmethod(promoted)
+
+    @staticmethod
+    def promote_item(held: Any, *keys: Any) -> None:
+        """Make values of the kernel of the numbers at these keys of a list or dictionary, by default at all keys."""
+        if isinstance(held, (list, dict)):
+            for key in keys or (held if isinstance(held, dict) else range(len(held))):
+                if isinstance(held, list) or key in held:
+                    held[key] = promoted(held[key])
+
+    @staticmethod
+    def assigned(held: Any, given: Any) -> Any:
+        """`x.assign(y)`: y in the type and shape of x."""
+        if not isinstance(held, Value):
+            return held.assign(given)
+        return value_of(given, held.dtype).broadcast(held.shape)
+
+
+class _Counted:
+    """The counters of a loop of the kernel, of type index."""
+
+    def __init__(self, loop: Loop) -> None:
+        for bound in (loop.start, loop.stop, loop.step):
+            if isinstance(bound, float) or (isinstance(bound, Value) and (bound.shape or not bound.dtype.is_integer)):
+                raise TypeError(f"'range' needs integers, not {bound!r}")
+        start, stop, step = (int(bound) for bound in (loop.start, loop.stop, loop.step))
+        # A step of 0 that is known only at run time gives no iteration, as in a compiled kernel.
+        self._range = range(start, stop, step) if step else range(0)
+
+    def __iter__(self) -> Iterator[Value]:
+        return (constant(element_types.index, number) for number in self._range)
+
+
+_BY_NAME = {node.__name__: function for node, function in COMPARE.items()}
+
+
+def _instead(function: Callable[..., Any], instead: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """Call a built-in function, or its replacement if an argument is a value of the kernel."""
+    return (instead if any(map(dynamic, (*args, *keywords.values()))) else function)(*args, **keywords)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _codes(inner)
+
+
+def _rewritten(function: FunctionType, meaning: Meaning) -> FunctionType:
+    code = code_of(function)
+    node = _Rewriter().visit(_moved(code))
+    free = function.__code__.co_freevars
+    # A factory around the function makes the captured variables free variables.
+    if isinstance(node, ast.Lambda):
+        body: list[ast.stmt] = [ast.Return(node)]
+    else:
+        node.decorator_list = []
+        # Its name is global, as in its file, unless it is captured.
+        body = [node] if node.name in free else [ast.Global([node.name]), node]
+    parameters = ast.arguments(
+        posonlyargs=[], args=[ast.arg(n) for n in free], kwonlyargs=[], kw_defaults=[], defaults=[]
+    )
+    factory = ast.FunctionDef("factory", parameters, body, [])
+    if hasattr(ast, "TypeAlias"):
+        factory.type_params = []  # type: ignore[attr-defined]
+    module = ast.fix_missing_locations(ast.Module([factory], []))
+    compiled = compile(module, code.source.name, "exec")
+    (outer,) = (c for c in compiled.co_consts if isinstance(c, CodeType))
+    own = next(c for c in outer.co_consts if isinstance(c, CodeType) and c.co_name == function.__code__.co_name)
+    cells = dict(zip(free, function.__closure__ or ()))
+    made = FunctionType(
+        own,
+        {**function.__globals__, _MEANING: meaning},
+        function.__name__,
+        function.__defaults__,
+        tuple(cells[n] for n in own.co_freevars),
+    )
+    made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
+    return made
+
+
+def _moved(code: Code) -> Any:
+    """A function's syntax tree with the lines and columns of its file."""
+    node = copy.deepcopy(code.node)
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias, ast.ExceptHandler)):
+            inner.lineno += code.first_line - 1
+            inner.col_offset += code.indent
+            inner.end_lineno = inner.end_lineno and inner.end_lineno + code.first_line - 1
+            inner.end_col_offset = inner.end_col_offset and inner.end_col_offset + code.indent
+    return node
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Replaces constructs whose meaning in a kernel differs from Python's by calls of `Meaning`'s methods."""
+
+    def __init__(self) -> None:
+        self._names = 0
+
+    def _new(self) -> str:
+        self._names += 1
+        return f"__xegpu_{self._names}__"
+
+    def _call(self, method: str, at: ast.AST, *arguments: ast.expr) -> ast.expr:
+        function = ast.Attribute(ast.Name(_MEANING, ast.Load()), method, ast.Load())
+        return ast.fix_missing_locations(ast.copy_location(ast.Call(function, list(arguments), []), at))
+
+    def _deferred(self, node: ast.expr) -> ast.expr:
+        nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        return ast.copy_location(ast.Lambda(nothing, node), node)
+
+    def _promotions(self, names: Sequence[str], items: Sequence[ast.Subscript], at: ast.stmt) -> list[ast.stmt]:
+        """Statements that make values of the kernel of the numbers in bound variables, and of elements of lists."""
+        made: list[ast.stmt] = []
+        for name in names:
+            value = self._call("promoted", at, ast.Name(name, ast.Load()))
+            made.append(ast.Assign([ast.Name(name, ast.Store())], value))
+        for item in items:
+            keys = [copy.deepcopy(item.slice)] if _is_constant(item.slice) else []
+            held = ast.Name(item.value.id, ast.Load())  # type: ignore[attr-defined]
+            made.append(ast.Expr(self._call("promote_item", at, held, *keys)))
+        unbound = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [ast.Pass()])
+        found: list[ast.stmt] = [ast.Try([one], [copy.deepcopy(unbound)], [], []) for one in made]
+        return [ast.fix_missing_locations(ast.copy_location(s, at)) for s in found]
+
+    def _keep(self, value: ast.expr, at: ast.stmt) -> tuple[ast.stmt, ast.expr]:
+        """An assignment of a value to a new variable, and that variable."""
+        name = self._new()
+        assign = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), at)
+        return ast.fix_missing_locations(assign), ast.copy_location(ast.Name(name, ast.Load()), at)
+
+    # Statements.
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        names, items = assigned([node.target, *node.body]), assigned_items([node.target, *node.body])
+        self.generic_visit(node)
+        kept, over = self._keep(self._call("iterated", node.iter, node.iter), node)
+        node.iter = over
+        carried = self._promotions(names, items, node)
+        if not carried:
+            return [kept, node]
+        test = self._call("carries", node, ast.Name(over.id, ast.Load()))  # type: ignore[attr-defined]
+        return [kept, ast.copy_location(ast.If(test, carried, []), node), node]
+
+    def visit_While(self, node: ast.While) -> list[ast.stmt]:
+        names, items = assigned([*node.body, node.test]), assigned_items(node.body)
+        self.generic_visit(node)
+        return [*self._promotions(names, items, node), node]
+
+    def visit_If(self, node: ast.If) -> list[ast.stmt]:
+        names, items = assigned([*node.body, *node.orelse]), assigned_items([*node.body, *node.orelse])
+        self.generic_visit(node)
+        kept, condition = self._keep(node.test, node)
+        node.test = condition
+        carried = self._promotions(names, items, node)
+        if not carried:
+            return [kept, node]
+        test = self._call("is_dynamic", node, ast.Name(condition.id, ast.Load()))  # type: ignore[attr-defined]
+        return [kept, node, ast.copy_location(ast.If(test, carried, []), node)]
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        held = assigned_by(node.value)
+        self.generic_visit(node)
+        if isinstance(held, ast.Name) and isinstance(node.value, ast.Call):
+            value = self._call("assigned", node, ast.Name(held.id, ast.Load()), *node.value.args)
+            return ast.copy_location(ast.Assign([ast.Name(held.id, ast.Store())], value), node)
+        return node
+
+    # Expressions.
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        node.func = self._call("called", node.func, node.func)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        assigns = _assigns(node)
+        self.generic_visit(node)
+        if assigns:
+            return node
+        return self._call("chosen", node, node.test, self._deferred(node.body), self._deferred(node.orelse))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        assigns = _assigns(node)
+        self.generic_visit(node)
+        if assigns:
+            return node
+        needed = ast.copy_location(ast.Constant(isinstance(node.op, ast.And)), node)
+        return self._call("lazy", node, needed, *map(self._deferred, node.values))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        return self._call("inverse", node, node.operand) if isinstance(node.op, ast.Not) else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        if len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            return node
+        parts = [node.left]
+        for op, right in zip(node.ops, node.comparators):
+            parts += [ast.copy_location(ast.Constant(type(op).__name__), node), right]
+        return self._call("compared", node, *parts)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        self.generic_visit(node)
+        node.iter = self._call("static", node.iter, node.iter)
+        return node
+
+
+def _is_constant(key: ast.expr) -> bool:
+    """Whether a key is a constant, such as 0 and -1."""
+    return isinstance(key.operand if isinstance(key, ast.UnaryOp) else key, ast.Constant)
+
+
+def _assigns(node: ast.AST) -> bool:
+    """Whether an expression assigns a variable, which a lambda cannot do."""
+    return any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node))

@@ -18,15 +18,23 @@ from typing import Any, NoReturn
 from mlir import ir as mlir
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.language import math, types
-from xegpu_py.language.arrays import Array, Pointers
-from xegpu_py.language.held import BUILDING, Handle
-from xegpu_py.language.loops import Loop
-from xegpu_py.language.scopes import RESULT, Closure, Containers, Scope, Undefined, described, dynamic, surroundings
-from xegpu_py.language.source import Code, assigned, code_of, title
-from xegpu_py.language.tiles import Block
-from xegpu_py.language.types import DType
-from xegpu_py.language.values import Product, Value, value_of
+from xegpu_py.language import element_types, functions
+from xegpu_py.language.arrays import Array, Block, Pointers
+from xegpu_py.language.element_types import DType
+from xegpu_py.language.function_source import Code, assigned, code_of, title
+from xegpu_py.language.scopes import (
+    RESULT,
+    Closure,
+    Containers,
+    Loop,
+    Scope,
+    Undefined,
+    described,
+    dynamic,
+    surroundings,
+)
+from xegpu_py.language.shaped_values import BUILDING, Handle
+from xegpu_py.language.tile_values import Product, Value, value_of
 
 MOST_INLINED = 64
 """The deepest nesting of calls. Inlining a recursive function would not end."""
@@ -102,7 +110,7 @@ def truth_of(found: Any) -> Any:
             raise TypeError(
                 f"the truth value of {found.describe()} is ambiguous; use .any() or .all(), or & and | and where()"
             )
-        return found.to(types.bool_)
+        return found.to(element_types.bool_)
     if dynamic(found):
         raise TypeError(f"{described(found)} has no truth value")
     return bool(found)
@@ -121,20 +129,17 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.NotIn: lambda a, b: ~found if isinstance(found := contained(a, b), Value) else not found,
 }
 
-
 _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
 }
 
-
 _CHANGING = {
     *("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse"),
     *("update", "setdefault", "popitem", "add", "discard"),
 }
 """Methods of lists, dictionaries and sets that change them."""
-
 
 _STRUCTURAL: tuple[Any, ...] = (tuple, list, dict, len, isinstance, type, getattr, hasattr, zip, enumerate, reversed)
 """Python functions that do not look at the values of their arguments' elements."""
@@ -570,20 +575,20 @@ def replacements() -> dict[Any, Callable[..., Any]]:
     """The functions that replace Python's built-in functions in kernels."""
     return {
         range: Loop,
-        builtins.min: math.minimum_of,
-        builtins.max: math.maximum_of,
+        builtins.min: functions.minimum_of,
+        builtins.max: functions.maximum_of,
         builtins.abs: abs,
         builtins.pow: operator.pow,
-        builtins.round: math.round_,
+        builtins.round: functions.round_,
         builtins.sum: _sum_of,
-        builtins.float: lambda v: v.to(types.float32),
+        builtins.float: lambda v: v.to(element_types.float32),
         **{kind: functools.partial(_no_number, kind) for kind in NUMBERS},
         builtins.str: _no_text,
         builtins.format: _no_text,
     }
 
 
-NUMBERS: dict[Any, DType] = {builtins.bool: types.bool_, builtins.int: types.int32}
+NUMBERS: dict[Any, DType] = {builtins.bool: element_types.bool_, builtins.int: element_types.int32}
 """Python's conversions that only values of a kernel that runs as it is built have, and types that are similar."""
 
 

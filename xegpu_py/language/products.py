@@ -9,15 +9,13 @@ from mlir import ir as mlir
 from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xetile
-from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK, accumulators, scaled_accumulators
+from xegpu_py.dialects.xegpu.matrix_ops import SCALE, SCALE_BLOCK, accumulators, scaled_accumulators
 from xegpu_py.ir.builtin import vector_text
-from xegpu_py.language import types
-from xegpu_py.language.functions import where
-from xegpu_py.language.held import BUILDING
-from xegpu_py.language.moves import join
-from xegpu_py.language.shapes import concatenate
-from xegpu_py.language.types import DType, dtype_of
-from xegpu_py.language.values import Product, Value, by_fma, value_of
+from xegpu_py.language import element_types
+from xegpu_py.language.element_types import DType, dtype_of
+from xegpu_py.language.functions import join, where
+from xegpu_py.language.shaped_values import BUILDING, concatenate
+from xegpu_py.language.tile_values import Product, Value, by_fma, value_of
 
 PRECISIONS = ("tf32", "ieee", "tf32x3", "bf16x3", "bf16x6")
 """How `dot` multiplies float32."""
@@ -68,11 +66,11 @@ def dot(
     if a.ndim > 2 or b.ndim > 2:
         return _stacked(a, b, c, input_precision, out_dtype)
     wanted = dtype_of(out_dtype) if out_dtype is not None else c.dtype if c is not None else None
-    if a.dtype == b.dtype and a.dtype in (types.float32, types.float64):
+    if a.dtype == b.dtype and a.dtype in (element_types.float32, element_types.float64):
         if input_precision == "ieee":
             made = by_fma(a, b, c, a.dtype)
             return made if wanted is None else made.to(wanted)
-        if a.dtype == types.float32:
+        if a.dtype == element_types.float32:
             made = _of_float32(a, b, c, input_precision or "tf32")
             return made if wanted is None else made.to(wanted)
     product = Product(a, b)
@@ -119,12 +117,12 @@ def _stacked(a: Value, b: Value, c: Value | None, precision: str | None, out_dty
 
 def _of_float32(a: Value, b: Value, c: Value | None, precision: str) -> Value:
     """A product of float32 by a precision, in float32."""
-    total: Any = None if c is None else c.to(types.float32)
+    total: Any = None if c is None else c.to(element_types.float32)
     narrow, parts = {
-        "tf32": (types.tfloat32, 1),
-        "tf32x3": (types.tfloat32, 2),
-        "bf16x3": (types.bfloat16, 2),
-        "bf16x6": (types.bfloat16, 3),
+        "tf32": (element_types.tfloat32, 1),
+        "tf32x3": (element_types.tfloat32, 2),
+        "bf16x3": (element_types.bfloat16, 2),
+        "bf16x6": (element_types.bfloat16, 3),
     }[precision]
     left, right = _parts(a, narrow, parts), _parts(b, narrow, parts)
     # The smallest products first.
@@ -140,16 +138,16 @@ def _parts(value: Value, narrow: DType, count: int) -> list[Value]:
     found, rest = [], value
     for _ in range(count):
         found.append(rest.to(narrow))
-        rest = rest - found[-1].to(types.float32)
+        rest = rest - found[-1].to(element_types.float32)
     return found
 
 
 _SCALED = {
-    "e2m1": types.uint8,
-    "e4m3": types.float8_e4m3fn,
-    "e5m2": types.float8_e5m2,
-    "bf16": types.bfloat16,
-    "fp16": types.float16,
+    "e2m1": element_types.uint8,
+    "e4m3": element_types.float8_e4m3fn,
+    "e5m2": element_types.float8_e5m2,
+    "bf16": element_types.bfloat16,
+    "fp16": element_types.float16,
 }
 """The formats of `dot_scaled` and their types: OCP's microscaling formats (e2m1: two a byte), and bf16 and fp16."""
 
@@ -168,7 +166,7 @@ def dot_scaled(
     fast_math: bool = False,
     lhs_k_pack: bool = True,
     rhs_k_pack: bool = True,
-    out_dtype: Any = types.float32,
+    out_dtype: Any = element_types.float32,
 ) -> Value:
     """The product of two matrices of block-scaled formats, added to `acc` if there is one.
 
@@ -204,9 +202,9 @@ def dot_scaled(
     if scaled and "bdpas" not in BUILDING.target.absent and forms != {"bf16", "fp16"}:
         return _by_bdpas(a, b, left, right, None if acc is None else value_of(acc), dtype_of(out_dtype))
     if "fp16" in forms and (scaled or "bf16" in forms):
-        wide = types.float32
+        wide = element_types.float32
     else:
-        wide = types.float16 if "fp16" in forms else types.bfloat16
+        wide = element_types.float16 if "fp16" in forms else element_types.bfloat16
     one, other = a.numbers(wide), b.numbers(wide)
     one = one if left is None else one * _powers(left, 1, wide)
     other = other if right is None else other * _powers(right, 0, wide)
@@ -238,7 +236,7 @@ class _Factor:
         if value.ndim != 2:
             raise ValueError(f"'{name}' must be a matrix, but got {value.describe()}")
         wanted = _SCALED[form]
-        if wanted.bits == 8 and value.dtype in (types.uint8, types.int8):
+        if wanted.bits == 8 and value.dtype in (element_types.uint8, element_types.int8):
             value = value.bitcast(wanted)
         if value.dtype != wanted:
             what = "uint8 of two elements a byte" if form == "e2m1" else f"{wanted}"
@@ -275,21 +273,26 @@ def _checked_scale(scale: Value, shape: tuple[int, ...], name: str) -> Value:
         ValueError: if they have another shape.
     """
     rows, depth = shape
-    if scale.dtype not in (types.uint8, types.int8):
+    if scale.dtype not in (element_types.uint8, element_types.int8):
         raise TypeError(f"'{name}' must be uint8, but got {scale.dtype}")
     if depth % GROUP or scale.shape != (rows, depth // GROUP):
         raise ValueError(f"'{name}' must have the shape {(rows, depth // GROUP)}, but got {scale.describe()}")
-    return scale.to(types.uint8)
+    return scale.to(element_types.uint8)
 
 
-_LAYOUTS = {types.float8_e4m3fn: (3, 7), types.float16: (10, 15), types.bfloat16: (7, 127), types.float32: (23, 127)}
+_LAYOUTS = {
+    element_types.float8_e4m3fn: (3, 7),
+    element_types.float16: (10, 15),
+    element_types.bfloat16: (7, 127),
+    element_types.float32: (23, 127),
+}
 """Bits of the fraction, and the exponent's bias, of types that hold all e2m1."""
 
 
 def _of_e2m1(bits: Value, wide: DType) -> Value:
     """Four bits of E2M1 (0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives) as numbers."""
     fraction, bias = _LAYOUTS[wide]
-    whole = bits.to(types.integer_of(wide.bits, signed=False))
+    whole = bits.to(element_types.integer_of(wide.bits, signed=False))
     size = whole & 7
     half = bias - 1 << fraction
     # 0.5 is subnormal in E2M1, and normal elsewhere.
@@ -301,7 +304,7 @@ def _powers(scale: Value, axis: int, wide: DType) -> Value:
     """E8M0 as powers of two, one for each element along a dimension."""
     fraction, bias = _LAYOUTS[wide]
     assert bias == 127
-    exponent = scale.to(types.integer_of(wide.bits, signed=False))
+    exponent = scale.to(element_types.integer_of(wide.bits, signed=False))
     # 2^-127 is subnormal, and 255 is NaN.
     nan = (511 << fraction) >> 1
     bits = where(exponent == 0, 1 << fraction - 1, where(exponent == 255, nan, exponent << fraction))
@@ -328,7 +331,7 @@ def _by_bdpas(a: _Factor, b: _Factor, left: Value | None, right: Value | None, c
         factors = [a.four_bits(), b.four_bits()]
     else:
         sixteen = next((_SCALED[f] for f in forms if f in ("bf16", "fp16")), None)
-        own = [sixteen or (types.float8_e4m3fn if f == "e2m1" else _SCALED[f]) for f in forms]
+        own = [sixteen or (element_types.float8_e4m3fn if f == "e2m1" else _SCALED[f]) for f in forms]
         names = [t.mlir for t in own]
         factors = [v.numbers(t).ir for v, t in zip((a, b), own)]
     powers = [None if s is None else arith.bitcast(_matrix(s.shape, SCALE), s.ir) for s in (left, right)]

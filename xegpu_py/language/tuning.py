@@ -16,10 +16,10 @@ import numpy as np
 
 from xegpu_py.compiled import CompiledKernel
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.language.arguments import has_arrays, is_reversed
-from xegpu_py.language.kernel import LAUNCH_HINTS, Kernel, check_hints
-from xegpu_py.language.source import code_of
-from xegpu_py.numerics.arrays import copy_of
+from xegpu_py.language.element_types import has_arrays, is_reversed
+from xegpu_py.language.function_source import code_of
+from xegpu_py.language.jit_function import LAUNCH_HINTS, Kernel, check_hints
+from xegpu_py.runtime.host_arrays import copy_of
 from xegpu_py.runtime.launch import Statistics
 
 RUNS = 3
@@ -165,6 +165,7 @@ OBJECTIVES: dict[str, Objective] = {
 ObjectiveName = Literal["time", "executed", "size"]
 
 Hook = Callable[..., Any]
+
 Prune = Callable[[Sequence[Config], dict[str, Any]], Sequence[Config]]
 
 

@@ -5,10 +5,11 @@ and `WgTiles` represents any `wg_map`, also with shared tiles and with several r
 Plain Python and numpy, without MLIR.
 """
 
-from xegpu_py.layout.ids import LayoutError
 from xegpu_py.layout.maps import (
     SgMapping,
     WgMapping,
+    WgTiles,
+    dealing_problem,
     from_maps,
     from_sg_map,
     from_wg_map,
@@ -16,9 +17,8 @@ from xegpu_py.layout.maps import (
     to_sg_map,
     to_wg_map,
 )
-from xegpu_py.layout.nested import TILES, NestedLayout, Owners
-from xegpu_py.layout.shapes import reshape
-from xegpu_py.layout.tiles import WgTiles, dealing_problem
+from xegpu_py.layout.nested import LayoutError, NestedLayout, reshape
+from xegpu_py.layout.pictures import TILES, Owners
 
 __all__ = [
     "TILES",

@@ -1,18 +1,22 @@
-"""Conversion of XeTile's `wg_map` and XeGPU's `sg_map` to nested layouts, and back where possible.
-
-A `wg_map` distributes `sg_data` tiles round robin to a grid of `sg_layout` subgroups, a `sg_map` `wi_data` fragments to
-a grid of `wi_layout` work items. Both grids are numbered in row-major order.
-The order of a fragment's elements is that of `NestedLayout.fragment`.
-"""
+"""`wg_map` and `sg_map`, as tiles and as nested layouts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
-from xegpu_py.layout.ids import Ids, LayoutError
-from xegpu_py.layout.nested import NestedLayout
+from xegpu_py.drawing import COLOURS, GRID, Canvas, document
+from xegpu_py.layout.nested import Ids, LayoutError, NestedLayout
+
+# Conversion of XeTile's `wg_map` and XeGPU's `sg_map` to nested layouts, and back where possible.
+#
+# A `wg_map` distributes `sg_data` tiles round robin to a grid of `sg_layout` subgroups, a `sg_map` `wi_data` fragments
+# to a grid of `wi_layout` work items. Both grids are numbered in row-major order. The order of a fragment's elements is
+# that of `NestedLayout.fragment`.
 
 
 class SgMapping(NamedTuple):
@@ -200,3 +204,169 @@ def _check_row_major(ids: Ids, who: str) -> None:
                 f"{who} row by row without gaps, with a stride of {wanted} in dimension {i} of "
                 f"{list(ids.tile)}, but {ids.what}_strides = {list(ids.strides)}"
             )
+
+
+# The tiles of each subgroup of a workgroup under a `wg_map`: distributed round robin, or shared.
+#
+# `size` elements of a dimension in tiles of `data` are `count = size / data` tiles. With `grid` subgroups along it,
+# subgroup i owns tiles i, i + grid, ... if there are at least as many tiles as subgroups (round robin). Otherwise
+# it shares tile i modulo count.
+#
+# The subgroup is the outermost level of a nested layout, so only one dimension can have several rounds. Here each
+# dimension is two of a nested layout: the rounds, which are batches, and the tiles of a round, which subgroups own.
+
+
+def dealing_problem(size: int, grid: int, data: int, what: str = "elements") -> str | None:
+    """Why `size` elements cannot be distributed in tiles of `data` to `grid` subgroups; None if they can."""
+    if size % data:
+        return f"{size} {what} are not divisible by sg_data = {data}"
+    count = size // data
+    if count % grid and grid % count:
+        return (
+            f"{count} parts of {data} {what} can neither be distributed evenly to sg_layout = {grid} subgroups nor be "
+            "shared evenly by them"
+        )
+    return None
+
+
+@dataclass(frozen=True)
+class WgTiles:
+    """A shape in tiles that subgroups own; each attribute has one number a dimension.
+
+    Attributes:
+        shape: elements.
+        grid: subgroups along each dimension.
+        data: elements of a tile.
+        strides: the difference between the ids of neighbours in the grid.
+
+    Raises:
+        LayoutError: if the tiles can neither be distributed evenly nor be shared evenly.
+    """
+
+    shape: tuple[int, ...]
+    grid: tuple[int, ...]
+    data: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.shape) == len(self.grid) == len(self.data) == len(self.strides):
+            raise LayoutError(f"a map of {len(self.grid)} dimensions does not fit a shape of {len(self.shape)}")
+        for size, grid, data in zip(self.shape, self.grid, self.data):
+            problem = dealing_problem(size, grid, data)
+            if problem:
+                raise LayoutError(problem)
+
+    @classmethod
+    def of(cls, shape: Sequence[int], sg_layout: Sequence[int], sg_data: Sequence[int]) -> WgTiles:
+        """The tiles of a shape under a `wg_map`, which numbers subgroups in row-major order."""
+        strides = tuple(math.prod(sg_layout[i + 1 :]) for i in range(len(sg_layout)))
+        return cls(tuple(shape), tuple(sg_layout), tuple(sg_data), strides)
+
+    @property
+    def subgroups(self) -> int:
+        """The number of all subgroups."""
+        return math.prod(self.grid)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The number of tiles along each dimension."""
+        return tuple(size // data for size, data in zip(self.shape, self.data))
+
+    @property
+    def rounds(self) -> tuple[int, ...]:
+        """The number of tiles that a subgroup owns along each dimension."""
+        return tuple(max(count // grid, 1) for count, grid in zip(self.counts, self.grid))
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        """Subgroups along each dimension that own different tiles of a round; others share with them."""
+        return tuple(map(min, self.counts, self.grid))
+
+    @property
+    def own_count(self) -> int:
+        """The number of all tiles that a subgroup owns."""
+        return math.prod(self.rounds)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several subgroups own the same tile."""
+        return self.owners != self.grid
+
+    @property
+    def layout(self) -> NestedLayout:
+        """The shape of the grid of tiles: for each dimension the number of rounds and of the tiles of a round."""
+        rank = len(self.shape)
+        one, none = (1,) * 2 * rank, (0,) * 2 * rank
+        owners = tuple(n for owners in self.owners for n in (1, owners))
+        rounds = tuple(n for rounds in self.rounds for n in (rounds, 1))
+        strides = tuple(n for owners, stride in zip(self.owners, self.strides) for n in (0, stride * (owners > 1)))
+        return NestedLayout(owners, rounds, one, one, one, strides, none)
+
+    def starts(self, subgroup: int) -> list[tuple[int, ...]]:
+        """The start of each tile of a subgroup, by round; the last dimension varies fastest."""
+        return _starts(self)[subgroup]
+
+    def by_start(self) -> dict[tuple[int, ...], list[int]]:
+        """The subgroups that own each tile, by the tile's start."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for subgroup in range(self.subgroups):
+            for start in self.starts(subgroup):
+                found.setdefault(start, []).append(subgroup)
+        return found
+
+    def replaced(self, dim: int, size: int, data: int) -> WgTiles:
+        """The same subgroups on another division of one dimension."""
+        shape, tile = list(self.shape), list(self.data)
+        shape[dim], tile[dim] = size, data
+        return WgTiles(tuple(shape), self.grid, tuple(tile), self.strides)
+
+    def transposed(self) -> WgTiles:
+        """The same tiles with the order of dimensions reversed; each subgroup keeps its own."""
+        return WgTiles(*(values[::-1] for values in (self.shape, self.grid, self.data, self.strides)))
+
+
+@lru_cache(maxsize=1024)
+def _starts(tiles: WgTiles) -> list[list[tuple[int, ...]]]:
+    """For each subgroup, the starts of its tiles."""
+    dims = list(zip(tiles.strides, tiles.grid, tiles.owners, tiles.rounds, tiles.data))
+    found = []
+    for subgroup in range(tiles.subgroups):
+        places = [(n, subgroup // stride % n % owners, rounds, data) for stride, n, owners, rounds, data in dims]
+        found.append(list(product(*([(i * n + at) * data for i in range(rounds)] for n, at, rounds, data in places))))
+    return found
+
+
+# Pictures, in SVG, of which subgroups own which tiles under a `wg_map`.
+
+_SCALE, _MARGIN, _TOP, _LEAST = 2.0, 14.0, 44.0, 26.0
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """Numbers as in `0-3`, or `0, 4, ... 28` if they are not consecutive."""
+    if len(numbers) == 1:
+        return str(numbers[0])
+    if list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]}-{numbers[-1]}"
+    return ", ".join(map(str, numbers)) if len(numbers) < 4 else f"{numbers[0]}, {numbers[1]}, ... {numbers[-1]}"
+
+
+def tile_picture(title: str, shape: Sequence[int], sg_layout: Sequence[int], sg_data: Sequence[int]) -> str:
+    """The text of an SVG file: a matrix in tiles, each with the ids of the subgroups that own it.
+
+    Raises:
+        LayoutError: if the map does not divide the shape.
+    """
+    owners = WgTiles.of(shape, sg_layout, sg_data).by_start()
+    label = max(len(listed(ids)) for ids in owners.values()) * 8.0 + 8
+    down = max(_SCALE, _LEAST / sg_data[0])
+    across = max(_SCALE, _LEAST / sg_data[1], label / sg_data[1])
+    canvas = Canvas()
+    canvas.text(_MARGIN, 26, title, font_size=15, font_weight="bold")
+    for (row, column), ids in owners.items():
+        x, y, w, h = _MARGIN + column * across, _TOP + row * down, sg_data[1] * across, sg_data[0] * down
+        place = f"rows {row} to {row + sg_data[0] - 1}, columns {column} to {column + sg_data[1] - 1}"
+        canvas.rect(x, y, w, h, COLOURS[ids[0] % len(COLOURS)], title=place, stroke=GRID)
+        canvas.text(x + w / 2, y + h / 2 + 4, listed(ids), text_anchor="middle", font_size=13, pointer_events="none")
+    width = max(shape[1] * across, 9.0 * len(title)) + 2 * _MARGIN
+    said = "; ".join(f"{listed(ids)} from row {row}, column {column}" for (row, column), ids in owners.items())
+    return document(canvas, width, _TOP + shape[0] * down + _MARGIN, title, f"Subgroups of each tile: {said}.")

@@ -1,42 +1,33 @@
-"""Nested layouts: a vector as tiles of tiles, of subgroups, batches, outers, threads and elements.
-
-Each dimension of a vector is split as `subgroup x batch x outer x thread x element`, from the largest part to the
-smallest, so that an element's index in a dimension is
-
-    (((subgroup * batch_tile + batch) * outer_tile + outer) * thread_tile + thread) * element_tile + element
-
-Strides determine the owner of a tile (see `Ids`). A thread's registers hold its batches, outers and elements, row-major
-in this order: `batch_0, .., outer_0, .., element_0, ..`. The rules are those of IREE's NestedLayoutAttr.
-"""
+"""Nested layouts: the subgroup, lane and register that hold an element."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xegpu_py.layout.ids import Ids, Ints, LayoutError
+from xegpu_py.layout.pictures import TILES, Owners, draw_layout
 
-TILES = ("subgroup_tile", "batch_tile", "outer_tile", "thread_tile", "element_tile")
-"""The five levels, from the outermost to the innermost."""
+# Nested layouts: a vector as tiles of tiles, of subgroups, batches, outers, threads and elements.
+#
+# Each dimension of a vector is split as `subgroup x batch x outer x thread x element`, from the largest part to the
+# smallest, so that an element's index in a dimension is
+#
+#     (((subgroup * batch_tile + batch) * outer_tile + outer) * thread_tile + thread) * element_tile + element
+#
+# Strides determine the owner of a tile (see `Ids`). A thread's registers hold its batches, outers and elements,
+# row-major in this order: `batch_0, .., outer_0, .., element_0, ..`. The rules are those of IREE's NestedLayoutAttr.
 
 _MNEMONIC = "#iree_vector_ext.nested_layout"
+
 _LIST = re.compile(r"\s*(\w+)\s*=\s*\[([\s\d,-]*)\]\s*(,|\Z)")
-
-
-class Owners(NamedTuple):
-    """The owners of elements: arrays of the elements' shape with one more axis, over the copies."""
-
-    subgroup: NDArray[Any]
-    thread: NDArray[Any]
-    position: NDArray[Any]
-    """The position in the thread's registers, in elements."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +77,6 @@ class NestedLayout:
             raise LayoutError(problem)
 
     def _repr_svg_(self) -> str:
-        from xegpu_py.layout.pictures import layout_picture
 
         return layout_picture(self)
 
@@ -417,3 +407,243 @@ def _joined(digits: list[tuple[int, int, int]]) -> tuple[tuple[int, int, int], .
         else:
             out.append((n, dim, step))
     return tuple(out)
+
+
+# The decomposition of subgroup ids or lane ids into virtual ids, one for each dimension of a grid of tiles.
+
+Ints = NDArray[np.int64]
+
+
+class LayoutError(ValueError):
+    """An invalid layout, or one that another kind of layout cannot express."""
+
+
+@dataclass(frozen=True)
+class Ids:
+    """The ids of one level: `virtual[i] = (id // strides[i]) % tile[i]`.
+
+    A dimension with stride zero is not distributed: each owner of a part of the grid owns all of that dimension.
+
+    Attributes:
+        what: "subgroup" or "thread", for messages.
+        tile: the size of the grid in each dimension.
+        strides: the difference between the ids of neighbours in each dimension.
+    """
+
+    what: str
+    tile: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def split(self) -> list[int]:
+        """The distributed dimensions, in order of decreasing stride."""
+        dims = [i for i, (n, stride) in enumerate(zip(self.tile, self.strides)) if n > 1 and stride > 0]
+        return sorted(dims, key=lambda i: -self.strides[i])
+
+    @property
+    def whole(self) -> list[int]:
+        """The dimensions of more than one tile that are not distributed."""
+        return [i for i, (n, stride) in enumerate(zip(self.tile, self.strides)) if n > 1 and stride == 0]
+
+    @property
+    def period(self) -> int:
+        """The number of ids after which virtual ids repeat; at least 1."""
+        return max((self.strides[i] * self.tile[i] for i in self.split), default=1)
+
+    @property
+    def copies_in_round(self) -> int:
+        """The number of tiles of each owner for one virtual id: those of the dimensions that are not distributed."""
+        return math.prod(self.tile[i] for i in self.whole)
+
+    def problem(self) -> str | None:
+        """The reason why virtual ids and ids do not determine each other; None if they do."""
+        for i, stride in enumerate(self.strides):
+            if stride < 0:
+                return f"{self.what}_strides must not be negative, but dimension {i} has {stride}"
+        inner_to_outer = self.split[::-1]
+        for inner, outer in itertools.pairwise(inner_to_outer):
+            reach = self.strides[inner] * self.tile[inner]
+            if self.strides[outer] % reach:
+                return (
+                    f"{self.what}_strides {list(self.strides)} mix dimensions {inner} and {outer}: the stride "
+                    f"{self.strides[outer]} must be a multiple of {self.strides[inner]} x {self.tile[inner]} = {reach}"
+                )
+        return None
+
+    def virtual(self, ids: Any) -> list[Ints]:
+        """The virtual id in each dimension, of any array of ids; 0 where a dimension is not distributed."""
+        array = np.asarray(ids, np.int64)
+        return [array // stride % n if stride else np.zeros_like(array) for n, stride in zip(self.tile, self.strides)]
+
+    def ids(self, virtual: Sequence[Any]) -> Ints:
+        """The least id that has the given virtual id in each dimension."""
+        total = np.zeros((), np.int64)
+        for v, stride in zip(virtual, self.strides):
+            total = total + np.asarray(v, np.int64) * stride
+        return total
+
+    def rounds(self, present: int) -> int:
+        """The number of rounds in which `present` subgroups (or lanes) cover all tiles.
+
+        Raises:
+            LayoutError: if the tiles cannot be divided evenly among them.
+        """
+        period = self.period
+        if present < 1 or (period % present and present % period):
+            raise LayoutError(
+                f"a layout over {period} {self.what}s cannot be spread evenly over {present}: "
+                "one of the two numbers must be a multiple of the other"
+            )
+        return max(period // present, 1)
+
+    def same(self, present: int) -> Ints:
+        """The ids whose virtual ids are all zero. Added to `ids(v)` they give all ids that have `v`."""
+        every = np.arange(max(self.period, present))
+        first = np.ones(every.shape, bool)
+        for v in self.virtual(every):
+            first &= v == 0
+        return every[first]
+
+
+# Layouts of the same elements in another shape.
+
+_SUBGROUP, _BATCH, _OUTER, _THREAD, _ELEMENT = TILES
+
+_STRIDES = {_SUBGROUP: "subgroup_strides", _THREAD: "thread_strides"}
+
+
+@dataclass(frozen=True)
+class _Digit:
+    """A digit of an element's row-major number.
+
+    Attributes:
+        level: the level of tiles in which it is the index.
+        extent: the number of tiles.
+        stride: the difference between the ids of neighbours; 0 for levels without ids.
+    """
+
+    level: str
+    extent: int
+    stride: int = 0
+
+    def split(self, inner: int) -> tuple[_Digit, _Digit]:
+        """The outer part, and the inner part with the given number of tiles."""
+        return replace(self, extent=self.extent // inner, stride=self.stride * inner), replace(self, extent=inner)
+
+    def joins(self, inner: _Digit) -> bool:
+        """Whether this digit and the next inner one can be merged to one digit of their level."""
+        return self.level == inner.level and self.stride == inner.stride * inner.extent
+
+
+def reshape(layout: NestedLayout, shape: Sequence[int]) -> NestedLayout:
+    """The layout of a vector with the elements of another vector, in row-major order.
+
+    Every lane of every subgroup holds the same elements. If a dimension of the result has registers of several levels
+    side by side, they may be in another order.
+
+    Args:
+        layout: the layout of a vector.
+        shape: the other shape, of as many elements.
+
+    Raises:
+        LayoutError: if the number of elements differs, or no nested layout of this shape has the same owners.
+    """
+    if math.prod(shape) != math.prod(layout.shape):
+        raise LayoutError(f"a vector of shape {list(layout.shape)} does not have as many elements as {list(shape)}")
+    digits = [d for i in range(layout.rank) for d in _digits(layout, i)]
+    dims = []
+    for i in reversed(range(len(shape))):
+        dims.append(_ordered(_taken(digits, shape[i], i, shape), i, shape))
+    found: dict[str, tuple[int, ...]] = {}
+    for level in TILES:
+        found[level] = tuple(d[level].extent if level in d else 1 for d in reversed(dims))
+        if level in _STRIDES:
+            found[_STRIDES[level]] = tuple(d[level].stride if level in d else 0 for d in reversed(dims))
+    return NestedLayout(**found)
+
+
+def _digits(layout: NestedLayout, dim: int) -> list[_Digit]:
+    """The digits of an index in one dimension, the outermost first."""
+    found = []
+    for level in TILES:
+        extent = getattr(layout, level)[dim]
+        if extent > 1:
+            found.append(_Digit(level, extent, getattr(layout, _STRIDES[level])[dim] if level in _STRIDES else 0))
+    return found
+
+
+def _taken(digits: list[_Digit], size: int, dim: int, shape: Sequence[int]) -> list[_Digit]:
+    """Take from the end those digits that make up a dimension; the last one may be split."""
+    found: list[_Digit] = []
+    left = size
+    while left > 1:
+        last = digits.pop()
+        if left % last.extent:
+            if last.extent % left:
+                raise LayoutError(f"dimension {dim} of {list(shape)} ends within {last.extent} tiles of {last.level}")
+            outer, last = last.split(left)
+            digits.append(outer)
+        left //= last.extent
+        if found and last.joins(found[0]):
+            found[0] = replace(found[0], extent=found[0].extent * last.extent)
+        else:
+            found.insert(0, last)
+    return found
+
+
+def _ordered(digits: list[_Digit], dim: int, shape: Sequence[int]) -> dict[str, _Digit]:
+    """A dimension's digits by level. Registers may change theirs, as each has two outside of the lanes, one inside."""
+    rest = list(digits)
+    found: dict[str, _Digit] = {}
+    if rest and rest[0].level == _SUBGROUP:
+        found[_SUBGROUP] = rest.pop(0)
+    lanes = [i for i, d in enumerate(rest) if d.level == _THREAD]
+    if len(lanes) > 1 or any(d.level == _SUBGROUP for d in rest):
+        order = ", ".join(f"{d.extent} of {d.level}" for d in digits)
+        raise LayoutError(f"dimension {dim} of {list(shape)} would be {order}, from the outermost on")
+    if lanes:
+        at = lanes[0]
+        found |= _registers(rest[:at], (_BATCH, _OUTER)) | {_THREAD: rest[at]} | _registers(rest[at + 1 :], (_ELEMENT,))
+    else:
+        found |= _registers(rest, (_BATCH, _OUTER, _ELEMENT))
+    return found
+
+
+def _registers(digits: list[_Digit], levels: tuple[str, ...]) -> dict[str, _Digit]:
+    """Digits of registers by level: their own if they are in the order of these, or else all of one."""
+    own = [d.level for d in digits]
+    if own == [level for level in levels if level in own]:
+        return dict(zip(own, digits))
+    level = _ELEMENT if _ELEMENT in levels else levels[0]
+    return {level: _Digit(level, math.prod(d.extent for d in digits))}
+
+
+MOST_CELLS = 20_000
+"""The most cells of a picture. Larger pictures are rejected, because viewers show them slowly or not at all."""
+
+
+def layout_picture(
+    layout: NestedLayout, *, subgroups: int | None = None, threads: int | None = None, title: str = ""
+) -> str:
+    """Draw the owners of a vector's elements.
+
+    A vector of more than two dimensions is drawn as its slices along the last two. Groups carry what they show:
+    `data-index` (of their first element), `data-count` (of elements along the last dimension), `data-subgroup`,
+    `data-lane` and `data-position` (each a list, over all owners, of the first element).
+
+    Args:
+        layout: the layout.
+        subgroups: the number of subgroups; by default as many as the layout needs.
+        threads: the number of lanes of a subgroup.
+        title: the picture's name.
+
+    Returns:
+        The text of an SVG file.
+
+    Raises:
+        LayoutError: if the layout cannot be distributed evenly, or has more cells than can be shown.
+    """
+    cells = math.prod(layout.shape) // (layout.element_tile[-1] if layout.rank else 1)
+    if cells > MOST_CELLS:
+        raise LayoutError(f"a picture of {cells} cells is too large; at most {MOST_CELLS} can be drawn")
+    return draw_layout(layout, layout.owners(subgroups=subgroups, threads=threads), title)

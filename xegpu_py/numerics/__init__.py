@@ -1,8 +1,7 @@
 """Number formats and golden arithmetic on bit patterns, in numpy."""
 
 from xegpu_py.numerics.block_scaled import bdpas, multiply_scaled, pack_scales, quantize, truncate
-from xegpu_py.numerics.convert import convert
-from xegpu_py.numerics.dpas import dpas, multiply
+from xegpu_py.numerics.dpas import dpas, multiply, pack_a, pack_b, pack_c, unpack_a, unpack_b, unpack_c
 from xegpu_py.numerics.elementary import (
     cos,
     div,
@@ -19,10 +18,7 @@ from xegpu_py.numerics.elementary import (
     sin,
     sqrt,
 )
-from xegpu_py.numerics.fcvt import fcvt
-from xegpu_py.numerics.fma import fma
-from xegpu_py.numerics.pack import pack_a, pack_b, pack_c, unpack_a, unpack_b, unpack_c
-from xegpu_py.numerics.srnd import srnd
+from xegpu_py.numerics.rounding import convert, fcvt, fma, srnd
 
 __all__ = [
     "bdpas",

@@ -23,26 +23,34 @@ from xegpu_py.numerics.dpas import (
     ops_per_channel,
     result_bytes,
     types_problem,
+    unpack_a,
+    unpack_b,
 )
 from xegpu_py.numerics.formats import BF8, E2M1, E8M0, HF8, PRECISIONS, TYPES, Array, as_format, canonical
-from xegpu_py.numerics.pack import unpack_a, unpack_b
 
 BLOCK = 32
 """Elements of K that share a scale (OCP Microscaling Formats 1.0, section 5.2)."""
+
 DEPTH = ROWS = 8
+
 COLUMNS = 16
 """The only systolic depth, repeat count and execution size of bdpas."""
+
 UNIT_SCALE = 127
 """The scale 1."""
 
 SCALE_GROUP = 32
 """Distance in bytes from the scales of one block to those of the next block."""
+
 SCALED_PRECISIONS = ("bf", "hf", "bf8", "hf8", "e2m1")
 """Precisions of operands of bdpas."""
+
 SCALED_FLOAT_TYPES = FLOAT_TYPES | {"bf8": ("f", "bf"), "hf8": ("f", "bf")}
 """The types of result and accumulator by the precision of src1."""
+
 _ELEMENTS = {f.name: f for f in (HF8, BF8, E2M1)}
 """The formats of scaled elements."""
+
 _NAN_E2M1 = 7
 
 

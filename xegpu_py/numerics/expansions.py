@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from xegpu_py.numerics import elementary
 from xegpu_py.numerics.elementary import div, round_even, round_zero, sqrt
-from xegpu_py.numerics.fma import fma
 from xegpu_py.numerics.formats import Array, F, canonical
+from xegpu_py.numerics.rounding import fma
 
 Apply = Callable[..., Any]
 """Applies an op of a name to values; floats are constants. "olt" and its likes are predicates of arith.cmpf.
@@ -26,20 +26,27 @@ Only formulas of `ALGORITHMS` also use "fms" (a product less a number, rounded o
 """
 
 LOG2_E = 1.4426950408889634
+
 LN_2 = 0.6931471805599453
 
 _ERF_SLOPE = 0.3275911
+
 _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 """Abramowitz and Stegun 7.1.26, from the leading coefficient down."""
+
 _ATAN = (-0.0607885, 0.10594273, -0.14243628, 0.19998479, -0.33333315)
 """(atan(t) / t - 1) / t^2 as a polynomial of t^2 for t below tan(pi/8): a minimax fit, with an error below 1e-9."""
+
 _ASIN = (0.04221855, 0.02414761, 0.0454771, 0.07495242, 0.16666754)
 """(asin(t) / t - 1) / t^2 as a polynomial of t^2 for t up to 1/2: a minimax fit, with an error below 5e-9."""
+
 _ERFC = (-0.0617736, 0.29812591, -0.51474502, 0.30800329, -0.04572103, 0.21001447, 0.2414523, 0.28257507, 0.28207649)
 """erfc(x) exp(x^2) / t as a polynomial of t = 1 / (1 + x / 2) for x from 1/2 to 10: a minimax fit, with an error below
 1e-8."""
+
 _LARGE = 22.0
 """From here on exp(-x) is below half a unit in the last place of exp(x) - exp(-x)."""
+
 _HUGE = 4096.0
 """From here on 1 is below half a unit in the last place of x^2 + 1."""
 
@@ -343,6 +350,7 @@ EXPANSIONS: dict[str, Callable[..., Number]] = {
 """The formulas of the functions that `xegpu-legalize` expands to other ops."""
 
 _SIGN = np.uint32(0x80000000)
+
 _OPS: dict[str, Callable[..., Array]] = {
     "arith.addf": lambda a, b: canonical(np.array(a + b), F),
     "arith.subf": lambda a, b: canonical(np.array(a - b), F),

@@ -1,8 +1,4 @@
-"""Number formats: vISA's register types, and the precisions of DPAS operands.
-
-Sources: DPAS.md (operand precisions, legal combinations), FCVT.md (BF8, TF32). Storage types are types of numpy and
-ml_dtypes.
-"""
+"""Number formats: the bits of each, and the packing of 2 and 4 bit elements into bytes."""
 
 from __future__ import annotations
 
@@ -12,6 +8,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+
+# Number formats: vISA's register types, and the precisions of DPAS operands.
+#
+# Sources: DPAS.md (operand precisions, legal combinations), FCVT.md (BF8, TF32). Storage types are types of numpy and
+# ml_dtypes.
 
 Array = npt.NDArray[Any]
 
@@ -98,13 +99,21 @@ def _float(
 
 
 F = _float("f", "f32", 32, (8, 23), "float32", 0x7FC00000)
+
 HF = _float("hf", "f16", 16, (5, 10), "float16", 0x7E00)
+
 BF = _float("bf", "bf16", 16, (8, 7), "bfloat16", 0x7FC0)
+
 DF = _float("df", "f64", 64, (11, 52), "float64", 0x7FF8 << 48)
+
 BF8 = _float("bf8", "f8E5M2", 8, (5, 2), "float8_e5m2", 0x7E, "ub")
+
 HF8 = _float("hf8", "f8E4M3FN", 8, (4, 3), "float8_e4m3fn", 0x7F, "ub")
+
 TF32 = _float("tf32", "tf32", 32, (8, 10), "float32", 0x7FC00000, "f")
+
 E8M0 = _float("e8m0", "f8E8M0FNU", 8, (8, 0), "float8_e8m0fnu", 0xFF, "ub")
+
 E2M1 = Format("e2m1", 4, "f", "float4_e2m1fn", 0, 2, 1, "f4E2M1FN", "ub")
 
 IEEE = {f.bits: f for f in (HF, F, DF)}
@@ -181,3 +190,35 @@ def as_format(values: npt.ArrayLike, fmt: Format, name: str) -> Array:
     raise TypeError(
         f"'{name}' must be {fmt.dtype} or its bit patterns, u{fmt.dtype.itemsize * 8}, but got {array.dtype}"
     )
+
+
+# Arrays of 2-bit and 4-bit elements: conversion between packed bytes (first element lowest) and one element a byte.
+
+ARRAYS: dict[str, tuple[str, ...]] = {
+    **{f"{sign}i4": ("int4", "uint4") for sign in ("", "s", "u")},
+    **{f"{sign}i2": ("int2", "uint2") for sign in ("", "s", "u")},
+    "f4E2M1FN": ("float4_e2m1fn",),
+}
+"""The MLIR element types of less than a byte, and the types of ml_dtypes that store one element in a byte."""
+
+
+def element_bits(element: str) -> int:
+    """The width of an element type of less than a byte in bits; 0 for other types."""
+    return int(element.lstrip("suif")[0]) if element in ARRAYS else 0
+
+
+def pack_bytes(values: Array, bits: int) -> Array:
+    """Pack elements, uint8[..., n], one a byte, along the last axis. The last packed byte is padded with zeros."""
+    *lead, count = values.shape
+    each = 8 // bits
+    padded = np.zeros((*lead, -(-count // each), each), np.uint8)
+    padded.reshape(*lead, -1)[..., :count] = values & np.uint8((1 << bits) - 1)
+    found: Array = np.bitwise_or.reduce(padded << np.arange(0, 8, bits, dtype=np.uint8), axis=-1)
+    return found
+
+
+def unpack_bytes(packed: Array, bits: int) -> Array:
+    """Unpack bytes, uint8[..., n], along the last axis: one element a byte, zero-extended."""
+    fields = packed[..., None] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
+    found: Array = fields.reshape(*packed.shape[:-1], -1)
+    return found

@@ -8,6 +8,6 @@ the child, `lowering` replaces the host code's gpu ops by calls and lowers the r
 calls, and `runner_utils` and `imex_utils` define the library functions that such programs call.
 """
 
-from xegpu_py.programs.program import HostFunction, Program, load_program
+from xegpu_py.programs.load import HostFunction, Program, load_program
 
 __all__ = ["HostFunction", "Program", "load_program"]

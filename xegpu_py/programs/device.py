@@ -17,13 +17,12 @@ from msgspec import structs
 from xegpu_py.compiled import CompiledKernel, compile
 from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, error_at, position_of
-from xegpu_py.ir.module import Module
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.module import Module, walk
 from xegpu_py.lowered import ModuleSource, copied
-from xegpu_py.programs.lowering import Launch, Parameter, Site
-from xegpu_py.programs.memrefs import ELEMENTS, MemRef
-from xegpu_py.programs.process import Job
-from xegpu_py.runtime.trace import Tracer, statistics_table
+from xegpu_py.programs.host_libraries import ELEMENTS, MemRef
+from xegpu_py.programs.host_lowering import Launch, Parameter, Site
+from xegpu_py.programs.load import Job
+from xegpu_py.runtime.launch import Tracer, statistics_table
 from xegpu_py.visa.program import Dim, Program
 
 MANY = 100
@@ -39,6 +38,7 @@ KEPT = 1 << 28
 """The largest number of bytes of freed memory that are kept."""
 
 _free = ctypes.CDLL(None).free
+
 _free.argtypes, _free.restype = [ctypes.c_void_p], None
 
 DYNAMIC = "gpu.dynamic_shared_memory"

@@ -7,7 +7,7 @@ Each dialect has a file, each op a function in it. A vector is a numpy array (`e
 `machine` runs workgroups.
 """
 
-from xegpu_py.reference.launch import kernel_of, run, types_of
+from xegpu_py.reference.evaluate import kernel_of, run, types_of
 from xegpu_py.reference.machine import NotEvaluated
 
 __all__ = ["NotEvaluated", "kernel_of", "run", "types_of"]

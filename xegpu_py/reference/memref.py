@@ -17,11 +17,22 @@ from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.ir.builtin import keeps_bits
 from xegpu_py.numerics.formats import Array
-from xegpu_py.reference.arith import dense_numbers
-from xegpu_py.reference.elements import Element, element_of
-from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup, symbol
-from xegpu_py.reference.memory import Fault, Memory, MemRef, allocated, row_major
-from xegpu_py.reference.program import DYNAMIC, Node, controls, evaluates, evaluates_in, mixed
+from xegpu_py.reference.arith_math import dense_numbers
+from xegpu_py.reference.machine import (
+    DYNAMIC,
+    Frame,
+    Lane,
+    Lanes,
+    Node,
+    Steps,
+    Subgroup,
+    controls,
+    evaluates,
+    evaluates_in,
+    mixed,
+    symbol,
+)
+from xegpu_py.reference.storage import Element, Fault, Memory, MemRef, allocated, element_of, row_major
 from xegpu_py.reference.vector import COMBINING_KINDS, combine
 
 

@@ -14,11 +14,9 @@ from mlir import ir
 
 from xegpu_py import numerics
 from xegpu_py.numerics.formats import Array
-from xegpu_py.reference import arith
-from xegpu_py.reference.elements import Element, element_of, to_float
-from xegpu_py.reference.machine import Frame, Lanes, Steps, Subgroup
-from xegpu_py.reference.memory import Fault, MemRef, Unknown
-from xegpu_py.reference.program import RULES, Node, controls, evaluates, mixed
+from xegpu_py.reference import arith_math
+from xegpu_py.reference.machine import RULES, Frame, Lanes, Node, Steps, Subgroup, controls, evaluates, mixed
+from xegpu_py.reference.storage import Element, Fault, MemRef, Unknown, element_of, to_float
 
 
 @evaluates("vector.shape_cast")
@@ -200,9 +198,9 @@ _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
     "minsi": np.minimum, "maxsi": np.maximum, "minui": np.minimum, "maxui": np.maximum,
-    "minnumf": arith.minnumf, "maxnumf": arith.maxnumf, "minimumf": arith.minimumf, "maximumf": arith.maximumf,
+    "minnumf": arith_math.minnumf, "maxnumf": arith_math.maxnumf,
+    "minimumf": arith_math.minimumf, "maximumf": arith_math.maximumf,
 }  # fmt: skip
-
 
 COMBINING_KINDS = {
     "addf": "add", "addi": "add", "mulf": "mul", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor",
@@ -215,7 +213,9 @@ def combine(kind: str, element: Element, a: Array, b: Array) -> Array:
     """Combine two vectors element by element with the op of arith of a name."""
     function = _COMBINED[kind]
     if element.is_float:
-        return arith.rounded(function(arith.wide_floats(a, element), arith.wide_floats(b, element)), element)
+        return arith_math.rounded(
+            function(arith_math.wide_floats(a, element), arith_math.wide_floats(b, element)), element
+        )
     read = element.unsigned if kind.endswith("ui") else element.signed
     return np.asarray(element.wrap(function(read(np.asarray(a)), read(np.asarray(b)))))
 

@@ -1,44 +1,63 @@
-"""Launching a kernel over a grid of workgroups."""
+"""How a grid runs on an engine, and what is counted, printed and traced."""
 
 from __future__ import annotations
 
 import math
+import sys
+import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from os import PathLike
+from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
-from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
-from xegpu_py.engines.jit.cache import Cache, folder_of
+from xegpu_py.cache import Cache, folder_of
+from xegpu_py.engines.faults import Races, RuntimeFault
+from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.jit.checks import RaceSuspected, Shadow
 from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.engines.jit.llvm import available
-from xegpu_py.engines.jit.native import processors
-from xegpu_py.engines.memory import RuntimeFault
-from xegpu_py.numerics.dpas import Model
+from xegpu_py.engines.jit.native_code import processors
+from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, Layout, new_batch
+from xegpu_py.numerics.dpas import Model, ops_per_channel
 from xegpu_py.numerics.formats import Array
-from xegpu_py.runtime.memory import DeviceMemory
-from xegpu_py.runtime.progress import Progress
+from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, placed
-from xegpu_py.visa.flow import flow_of
-from xegpu_py.visa.program import PRINT_BUFFER, Dim, Program, place_in
+from xegpu_py.visa.assembly import write_statement
+from xegpu_py.visa.dataflow import accesses, flow_of
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import (
+    BUFFER_BYTES,
+    FIRST_RECORD,
+    PRINT_BUFFER,
+    Dim,
+    Predicate,
+    Program,
+    Record,
+    place_in,
+    read_records,
+)
 
 if TYPE_CHECKING:
-    from xegpu_py.engines.batch import Batch
-    from xegpu_py.engines.interpreter import Interpreter, Observer
-    from xegpu_py.engines.jit.races import Shadow
-    from xegpu_py.engines.races import Races
-    from xegpu_py.runtime.prints import Prints
+    from tqdm import tqdm
+
+    from xegpu_py.engines.interpreter import Observer
+
+
+# Launching a kernel over a grid of workgroups.
 
 THREADS_AT_ONCE = 1024
 """Hardware threads that run together: enough to make numpy's overhead small, few enough for caches."""
 
 Engine = Literal["jit", "interpreter", "both"]
+
 ENGINES: tuple[Engine, ...] = ("jit", "interpreter", "both")
 
 
@@ -162,7 +181,6 @@ class Launcher(Struct, dict=True):
     @cached_property
     def _interpreter(self) -> Interpreter:
         # Imported only to interpret: it imports all golden functions.
-        from xegpu_py.engines.interpreter import Interpreter
 
         return Interpreter(self.program, self._layout, self.model)
 
@@ -183,7 +201,6 @@ class Launcher(Struct, dict=True):
             raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
         if not self.program.prints:
             return self._run(size, arguments, memory, None)
-        from xegpu_py.runtime.prints import Prints
 
         prints = Prints(memory)
         try:
@@ -222,8 +239,6 @@ class Launcher(Struct, dict=True):
         traffic: Counter[tuple[str, str]] = Counter()
         races: Races | None = None
         if self.races:
-            from xegpu_py.engines.races import Races
-
             races = Races(self.program, group_size, count, len(memory.data), _namer(size, group_size))
         with Progress(self.program.name, count, self.progress) as progress:
             for start in range(0, count, at_once):
@@ -247,7 +262,6 @@ class Launcher(Struct, dict=True):
         """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""
         if not self.races:
             return self._launch_native(size, arguments, memory)
-        from xegpu_py.engines.jit.races import RaceSuspected, Shadow
 
         before = memory.copy()
         threads = math.prod(size.grid) * size.threads(self.program)
@@ -283,7 +297,6 @@ class Launcher(Struct, dict=True):
     def _batch(
         self, groups: Sequence[Dim], group_size: int, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory
     ) -> Batch:
-        from xegpu_py.engines.batch import new_batch
 
         program = self.program
         batch = new_batch(
@@ -355,9 +368,206 @@ def _namer(size: Grid, group_size: int, first: int = 0) -> Callable[[int], str]:
     """A function that names threads in messages; it numbers them from the thread `first` of the launch on."""
 
     def name(thread: int) -> str:
-        from xegpu_py.runtime.prints import name_of
 
         group, number = divmod(first + thread, group_size)
         return name_of(place_in(size.grid, group), number)
 
     return name
+
+
+# Output of kernels: the print buffer of a launch, and its records.
+
+
+def name_of(group: tuple[int, int, int], thread: int) -> str:
+    """The name of a thread in messages."""
+    x, y, z = group
+    return f"workgroup ({x}, {y}, {z}), subgroup {thread}"
+
+
+class Prints:
+    """The buffer into which a kernel prints during one launch.
+
+    Attributes:
+        text: the output that was read so far.
+    """
+
+    def __init__(self, memory: DeviceMemory) -> None:
+        self._buffer = memory.allocate("printf_buffer", BUFFER_BYTES)
+        memory.bytes_of(self._buffer)[:FIRST_RECORD].view(np.uint32)[:] = FIRST_RECORD, BUFFER_BYTES
+        self.text = ""
+
+    @property
+    def address(self) -> bytes:
+        """The buffer's address, the kernel's argument."""
+        return self._buffer.address.to_bytes(8, "little")
+
+    @contextmanager
+    def reading(self, memory: DeviceMemory) -> Iterator[None]:
+        """Read and empty the buffer in a memory after the kernel has ended or failed.
+
+        Raises:
+            RuntimeFault: if the kernel failed by an assertion; with the assertion's message.
+        """
+        try:
+            yield
+        except RuntimeFault as fault:
+            for record in self._read(memory):
+                if record.stops and name_of(record.group, record.thread) == fault.thread:
+                    fault.message, fault.notes = f"'cf.assert' op does not hold: {record.text}", fault.notes[:1]
+                    break
+            raise
+        else:
+            self._read(memory)
+
+    def _read(self, memory: DeviceMemory) -> list[Record]:
+        data = memory.bytes_of(self._buffer)
+        records, lost = read_records(data)
+        # Zero the records: their order depends on the engine, and `engine="both"` compares all memory.
+        data[FIRST_RECORD : int(data[:4].view(np.uint32)[0])] = 0
+        self.text = "".join(r.text for r in records if not r.stops)
+        if lost:
+            print(f"{lost} bytes of output are lost: the buffer has {BUFFER_BYTES}", file=sys.stderr)
+        return records
+
+
+# The progress bar of long runs at a terminal.
+
+PATIENCE = 1.0
+"""The bar appears after this many seconds."""
+
+
+class Progress:
+    """A progress bar of a launch's workgroups, on standard error if that is a terminal.
+
+        with Progress("gemm", 64) as progress:
+            progress(12)
+
+    The bar disappears at the end of the run. Nothing is written to pipes and files.
+    """
+
+    def __init__(self, title: str, total: int, wanted: bool = True) -> None:
+        """Start the measurement of time. The bar is shown only if `wanted` is true."""
+        self._title, self._total = title, total
+        self._shown = wanted and sys.stderr is not None and sys.stderr.isatty()
+        self._start = time.monotonic()
+        self._bar: tqdm[None] | None = None
+
+    def __call__(self, done: int) -> None:
+        """Set the number of workgroups that have ended."""
+        if not self._shown or (self._bar is None and time.monotonic() - self._start < PATIENCE):
+            return
+        if self._bar is None:
+            # Short runs, and runs without a terminal, do not import the library.
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self._total, desc=self._title, unit=" workgroups", leave=False, dynamic_ncols=True)
+            self._bar.start_t -= time.monotonic() - self._start
+            self._bar.n = done
+            self._bar.refresh()
+        self._bar.update(max(done - self._bar.n, 0))
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+# A trace of one hardware thread, and the table of a launch's statistics.
+
+_SHOWN = 16
+
+
+class Tracer(Struct):
+    """Prints each instruction of one thread, with the registers that it changed.
+
+    Attributes:
+        program: the kernel.
+        target: the GPU.
+        allocation: the registers of its variables.
+        group: the traced workgroup.
+        thread: the traced thread of the workgroup.
+        emit: prints a line.
+    """
+
+    program: Program
+    target: Target
+    allocation: Allocation
+    group: Dim
+    thread: int
+    emit: Callable[[str], None]
+    _regs: Array = field(default_factory=lambda: np.zeros(0, np.uint8))
+
+    def ran(self, index: int, batch: Batch, rows: Array) -> None:
+        """See `engines.interpreter.Observer`."""
+        for row in self._watched(batch, rows):
+            self.emit(f"{index:5d}: {write_statement(self.program.instructions[index])}")
+            for line in self._changes(index, batch, row):
+                self.emit(f"         {line}")
+            self._regs = batch.regs[row].copy()
+
+    def _watched(self, batch: Batch, rows: Array) -> Iterator[int]:
+        words = batch.regs[rows, :32].view(np.uint32)
+        x, y, z = self.group
+        match = (words[:, 1] == x) & (words[:, 6] == y) & (words[:, 7] == z) & (batch.numbers[rows] == self.thread)
+        yield from (int(r) for r in rows[match])
+
+    def _changes(self, index: int, batch: Batch, row: int) -> Iterator[str]:
+        inst = self.program.instructions[index]
+        for access in accesses(inst, self.target):
+            if not access.writes:
+                continue
+            # If the instruction names an alias of the variable, its type is the one to print.
+            named = inst.values.get("dst")
+            var = named.var if named is not None and getattr(named, "var", None) is not None else access.var
+            size = var.format.bytes
+            base = self.allocation.offset(access.var)
+            start, end = access.start // size * size, -(-access.end // size) * size
+            now = batch.regs[row, base + start : base + end]
+            before = self._regs[base + start : base + end] if len(self._regs) else np.zeros_like(now)
+            changed = (now != before).reshape(-1, size).any(axis=1)
+            values = np.ascontiguousarray(now).view(var.format.dtype)
+            root = var.root[1]
+            shown = [f"[{(start - root) // size + i}] = {values[i]}" for i in np.nonzero(changed)[0][:_SHOWN]]
+            more = f", and {int(changed.sum()) - _SHOWN} more" if changed.sum() > _SHOWN else ""
+            if shown:
+                yield f"{var.name}: {', '.join(shown)}{more}"
+        flag = inst.values.get("dst")
+        if flag is not None and isinstance(getattr(flag, "var", None), Predicate):
+            at = self.program.predicates.index(flag.var)
+            bits = "".join("1" if b else "0" for b in batch.flags[row, at, : flag.var.count])
+            yield f"{flag.var.name}: {bits}"
+
+
+def statistics_table(program: Program, done: Statistics) -> str:
+    """The table of a launch's statistics: instructions by category, bytes moved, register pressure."""
+    counts: Counter[str] = Counter()
+    for inst, times in zip(program.instructions, done.executed):
+        spec = INSTRUCTIONS[inst.name]
+        if not spec.is_label:
+            counts[spec.category] += int(times)
+    out = [f"kernel '{program.name}': {done.threads} hardware threads"]
+    out.append(f"  instructions    {sum(counts.values()):>14}")
+    out += [f"    {name:<13} {count:>14}" for name, count in sorted(counts.items())]
+    for (memory, category), moved in sorted(done.traffic.items()):
+        out.append(f"  {memory} {category + ' bytes':<13} {moved:>12}")
+    out.append(f"  {done.allocation.report()}")
+    return "\n".join(out)
+
+
+def summary(program: Program, done: Statistics, engine: str, seconds: float) -> str:
+    """A summary of a launch in one line: kernel, time, and the speed of its matrix products if it has any.
+
+    Args:
+        seconds: the time of the call.
+    """
+    operations = sum(
+        2 * inst["RC"] * inst.exec_size * inst["SD"] * ops_per_channel(inst["W"], inst["A"]) * int(times)
+        for inst, times in zip(program.instructions, done.executed)
+        if "SD" in inst.values
+    )
+    speed = f", {operations / seconds / 1e9:.3g} GFLOP/s in dpas" if operations else ""
+    return f"{program.name}: {done.threads} hardware threads in {seconds:.3g} s on the {engine} engine{speed}"

@@ -9,13 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from xegpu_py.ir.context import Context
-from xegpu_py.ir.module import Module, source_of
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.diagnostics import Source
+from xegpu_py.ir.module import Context, Module, source_of
 from xegpu_py.upstream.export import export_upstream
-from xegpu_py.upstream.importer import rebuild
-from xegpu_py.upstream.reading import Level, looks_upstream
-from xegpu_py.upstream.via import lower_by_upstream
+from xegpu_py.upstream.importer import lower_by_upstream, rebuild
+from xegpu_py.upstream.rebuilding import Level, looks_upstream
 from xegpu_py.upstream.xevm import looks_xevm
 
 

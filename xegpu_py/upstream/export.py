@@ -1,44 +1,44 @@
-"""Printing kernels of our `xegpu` in the syntax of LLVM 22.1.8, which stock `mlir-opt` of that version reads."""
+"""How our xegpu is written as upstream's."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
+import numpy as np
 from mlir import ir
 from mlir.dialects import arith
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu import Mode
-from xegpu_py.dialects.xegpu.interfaces import BlockAccess
+from xegpu_py.dialects.xegpu.types import BlockAccess
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.context import Context
-from xegpu_py.ir.module import Module, parse_source, print_op
-from xegpu_py.ir.source import Source
-from xegpu_py.ir.verifier import walk
-from xegpu_py.passes.common.builders import add, index, integer_type, number_attribute, strided_metadata, transpose
-from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
-from xegpu_py.passes.common.values import constant_of, defining_op, shape_of
-from xegpu_py.upstream import ops as theirs
-from xegpu_py.upstream import threads
-from xegpu_py.upstream.export_lanes import LaneExport, refuse_export
-from xegpu_py.upstream.export_places import pass_offsets
-from xegpu_py.upstream.rebuilding import (
-    HINTS,
-    LANES,
-    cast,
-    element_of,
-    parts,
-    spelled,
-    values_of,
-    vector_type,
+from xegpu_py.ir.diagnostics import Source, emit_error
+from xegpu_py.ir.module import Context, Module, parse_source, print_op, walk
+from xegpu_py.passes.facts.target_messages import Placements, coordinates, of_registers
+from xegpu_py.passes.facts.value_facts import SUBGROUP_SIZE, UnionFind, constant_of, defining_op, shape_of
+from xegpu_py.passes.rewriting.builders import (
+    add,
+    index,
+    index_type,
+    integer_type,
+    number_attribute,
+    strided_metadata,
+    transpose,
 )
+from xegpu_py.passes.rewriting.rewriter import Conversion, PatternSet, forwarded_groups
+from xegpu_py.upstream import dialect_ops as theirs
+from xegpu_py.upstream import rebuilding
+from xegpu_py.upstream.dialect_types import BlockTdescAttr, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
+from xegpu_py.upstream.rebuilding import HINTS, LANES, cast, element_of, mixed, parts, spelled, values_of, vector_type
 from xegpu_py.upstream.subgroup import is_static
-from xegpu_py.upstream.types import BlockTdescAttr, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
+
+# Printing kernels of our `xegpu` in the syntax of LLVM 22.1.8, which stock `mlir-opt` of that version reads.
 
 _OURS = "xegpu."
+
 REQUIRED_SIZE = "intel_reqd_sub_group_size"
 """Upstream's attribute of kernels with the lanes of their subgroups."""
 
@@ -122,17 +122,17 @@ class _Export:
             if SUBGROUP_SIZE in attributes:
                 del attributes[SUBGROUP_SIZE]
             return
-        if threads.LANES_ATTR not in attributes and not self.count_lanes:
+        if rebuilding.LANES_ATTR not in attributes and not self.count_lanes:
             if is_kernel(self.func):
                 attributes["VectorComputeFunctionINTEL"] = ir.UnitAttr.get()
             return
-        if threads.LANES_ATTR in attributes:
-            del attributes[threads.LANES_ATTR]
-        if threads.KNOWN in attributes:
-            x, *rest = ir.DenseI32ArrayAttr(attributes[threads.KNOWN])
-            attributes[threads.KNOWN] = ir.DenseI32ArrayAttr.get([x * LANES, *rest])
+        if rebuilding.LANES_ATTR in attributes:
+            del attributes[rebuilding.LANES_ATTR]
+        if rebuilding.KNOWN in attributes:
+            x, *rest = ir.DenseI32ArrayAttr(attributes[rebuilding.KNOWN])
+            attributes[rebuilding.KNOWN] = ir.DenseI32ArrayAttr.get([x * LANES, *rest])
         for op in found:
-            if op.name in threads.COUNTED and threads.counts_x(op):
+            if op.name in rebuilding.COUNTED and rebuilding.counts_x(op):
                 with ir.InsertionPoint.after(op), op.location:
                     subgroup = arith.divui(op.results[0], index(LANES))
                 op.results[0].replace_all_uses_except(subgroup, subgroup.owner.operation)
@@ -365,3 +365,220 @@ def _indices(offsets: ir.Value) -> ir.Value:
     if element_of(offsets) == "index":
         return offsets
     return arith.index_cast(vector_type(shape_of(offsets), "index"), offsets)
+
+
+# Exporting kernels of work items: which of our fragments exist at upstream's lane level, which has no maps.
+#
+# At lane level a block is a vector of one dimension. Its elements are in the order in which the message leaves them in
+# registers.
+
+
+def refuse_export(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:
+    """Raise the diagnostic that an op cannot be exported.
+
+    Raises:
+        DiagnosticError: always.
+    """
+    emit_error(op, f"cannot be exported: {reason}", *notes)
+
+
+class LaneExport:
+    """The fragments of blocks in a kernel of work items."""
+
+    def __init__(self, func: ir.Operation) -> None:
+        self.placements = Placements(func)
+
+    def load(self, view: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
+        """The attributes of upstream's load, and the shape of the elements of each block.
+
+        Raises:
+            DiagnosticError: if lanes have other elements than any load of upstream's leaves them.
+        """
+        desc = _mapped(view)
+        rows, columns = _fragment(desc)
+        if view.transpose is not None and tuple(view.transpose) == (1, 0):
+            if desc.bits != 32 or view.vnni_axis is not None or not _is(desc, (LANES, 1), (1, 1)):
+                self.refuse(view, desc)
+            return {"transpose": (1, 0)}, (columns, rows)
+        if view.vnni_axis == 1:
+            self.refuse(view, desc)
+        side = max(16 // desc.bits, 1)
+        if view.vnni_axis is None and _is(desc, (1, LANES), (1, side)):
+            return {}, (rows, columns) if len(desc.shape) > 1 else (columns,)
+        if desc.bits >= 32 or len(desc.shape) == 1 or desc.shape[1] != LANES or not _is(desc, (1, LANES), (1, 1)):
+            self.refuse(view, desc)
+        factor = 32 // desc.bits
+        return {"packed": True}, (rows, columns) if view.vnni_axis is None else (rows // factor, columns, factor)
+
+    def store(self, view: Any) -> None:
+        """Check the fragments that lanes store.
+
+        Raises:
+            DiagnosticError: if they have other elements than upstream's store takes from them.
+        """
+        desc = _mapped(view)
+        if not _is(desc, (1, LANES), (1, max(16 // desc.bits, 1))):
+            self.refuse(view, desc)
+
+    def refuse(self, view: Any, desc: ours.TensorDesc) -> NoReturn:
+        """Raise that lanes have other elements than upstream's lane level gives them."""
+        refuse_export(
+            view,
+            f"its {desc.attr.map} does not leave elements where upstream's lane level has them",
+            f"there wi_layout is [1, {LANES}], with units of 16 bits or more of each row, or with columns of what is "
+            f"packed; or [{LANES}, 1] of what is transposed",
+        )
+
+    def check_product(self, view: Any) -> None:
+        """Check that the fragments of a product lie as dpas's registers have them.
+
+        Raises:
+            DiagnosticError: if the maps of their defining ops give another layout.
+        """
+        a, b, d = (math.prod(shape_of(v)) * LANES for v in (view.lhs, view.rhs, view.result))
+        bits = bit_width(element_of(view.rhs))
+        factor = max(32 // bits, 1)
+        rows, depth = d // LANES, b // LANES
+        shapes = {
+            "lhs": (view.lhs, (rows, depth)),
+            "rhs": (view.rhs, (depth // factor, LANES, factor) if factor > 1 else (depth, LANES)),
+            "result": (view.result, (rows, LANES)),
+        }
+        for role, (value, shape) in shapes.items():
+            for found in self.placements.of(value):
+                expected = of_registers(shape, LANES, bit_width(element_of(value)))
+                if not found.same(expected):
+                    refuse_export(view, f"its {role} does not lie as dpas's registers have it")
+        if a != rows * depth:
+            refuse_export(view, f"its lhs has {a} elements in a subgroup, which are not {rows} rows of {depth}")
+
+
+def _mapped(view: Any) -> ours.TensorDesc:
+    """The descriptor of an op on a block that lanes divide."""
+    desc = ours.TensorDesc.of(view.tdesc)
+    if desc.attr.map is None:
+        refuse_export(view, "all work items have the whole block, as its descriptor has no sg_map", "give it an sg_map")
+    if math.prod(desc.attr.map.wi_layout) != LANES:
+        refuse_export(view, f"its sg_map is of {math.prod(desc.attr.map.wi_layout)} work items, not {LANES}")
+    return desc
+
+
+def _fragment(desc: ours.TensorDesc) -> tuple[int, int]:
+    """The rows and columns of a lane's part of a block."""
+    found = desc.fragment()[-2:]
+    return (1, found[-1]) if len(desc.shape) == 1 else (found[0], found[1])
+
+
+def _is(desc: ours.TensorDesc, layout: tuple[int, int], data: tuple[int, int]) -> bool:
+    """Whether a descriptor's map gives lanes the same elements as another map."""
+    rows, columns = (1, *desc.shape) if len(desc.shape) == 1 else desc.shape
+    if rows % layout[0] or columns % (layout[1] * data[1]) or desc.attr.map is None:
+        return False
+    wanted = coordinates(desc.shape, ours.SgMap(layout, data))
+    return np.array_equal(coordinates(desc.shape, desc.attr.map), wanted)
+
+
+# Descriptors that loops and branches pass on, before kernels are exported: their offsets are passed on instead.
+#
+# Upstream's passes lower descriptors that are created without offsets and used by ops that have offset operands.
+
+pattern: PatternSet[Any] = PatternSet()
+
+_USERS = ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd")
+
+
+class Places(Conversion):
+    """One function, in which descriptors that are all made by one op are passed on as their offsets.
+
+    Attributes:
+        bases: the descriptor without offsets, by the class of a descriptor.
+    """
+
+    patterns = pattern
+
+    def __init__(self, func: ir.Operation) -> None:
+        super().__init__()
+        self.bases: dict[ir.Value, ir.Value] = {}
+        self._alike: UnionFind[ir.Value] = UnionFind()
+        made: dict[ir.Value, int] = {}
+        ops = parts(func)
+        passed: list[ir.Value] = []
+        for op in ops:
+            for values in forwarded_groups(op):
+                if _is_block(values[-1]):
+                    self._alike.join(values)
+                    passed += values
+            if op.name == "xegpu.update_nd_offset":
+                self._alike.join([op.operands[0], op.results[0]])
+            elif op.name == "arith.select" and _is_block(op.results[0]):
+                self._alike.join([*list(op.operands)[1:], op.results[0]])
+                made[self._alike.find(op.results[0])] = 2
+        for op in ops:
+            if op.name == "xegpu.create_nd_tdesc":
+                group = self._alike.find(op.results[0])
+                made[group] = made.get(group, 0) + 1
+        self._chosen = {g for g in map(self._alike.find, passed) if made.get(g) == 1}
+
+    def group(self, desc: ir.Value) -> ir.Value | None:
+        """The class of a descriptor whose offsets are passed on; None for all other values."""
+        found = self._alike.find(desc)
+        return found if found in self._chosen else None
+
+    def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> Sequence[ir.Type] | None:
+        if not _is_block(value) or self.group(value) is None:
+            return None
+        return [index_type()] * len(ours.TensorDesc.of(value).shape)
+
+    def at(self, desc: ir.Value) -> ir.Value:
+        """A descriptor where it is used."""
+        group = self.group(desc)
+        if group is None:
+            return desc
+        base = self.bases[group]
+        return ours.UpdateNdOffsetOp(base, list(self.get(desc)), mode=base.owner.opview.mode, result=base.type).result
+
+
+def _is_block(value: ir.Value) -> bool:
+    return str(value.type).startswith("!xegpu.tensor_desc") and not ours.TensorDesc.of(value).attr.scattered
+
+
+@pattern("xegpu.create_nd_tdesc")
+def create(places: Places, op: ir.Operation) -> None:
+    """A descriptor without offsets, and its offsets."""
+    group = places.group(op.results[0])
+    if group is None:
+        places.keep(op)
+        return
+    view: Any = op.opview
+    rank = len(view.offsets)
+    made = ours.CreateNdTdescOp(
+        view.source, [0] * rank, view.shape or None, view.strides or None, tdesc=view.tdesc.type, mode=view.mode
+    )
+    places.bases[group] = made.tdesc
+    places.replace(op, mixed(view.offsets))
+
+
+@pattern("xegpu.update_nd_offset")
+def update(places: Places, op: ir.Operation) -> None:
+    """Add to the offsets of a descriptor that is moved."""
+    view: Any = op.opview
+    if places.group(view.result) is None:
+        places.keep(op)
+        return
+    moved = [index(add(a, b)) for a, b in zip(places.get(view.tdesc), view.offsets, strict=True)]
+    places.replace(op, moved)
+
+
+@pattern(*_USERS)
+def access(places: Places, op: ir.Operation) -> None:
+    """Apply the op to the descriptor with its offsets."""
+    number = 1 if op.name == "xegpu.store_nd" else 0
+    op.operands[number] = places.at(op.operands[number])
+
+
+def pass_offsets(func: ir.Operation) -> None:
+    """Let loops and branches of a function pass on offsets in place of descriptors, where these have one origin."""
+    places = Places(func)
+    for region in func.regions:
+        places.region(region)
+    places.finish()

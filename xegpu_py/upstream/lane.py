@@ -13,7 +13,8 @@ from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width, by
-from xegpu_py.passes.common.builders import (
+from xegpu_py.passes.facts.value_facts import defining_op, shape_of
+from xegpu_py.passes.rewriting.builders import (
     add,
     extract,
     extract_at,
@@ -25,8 +26,8 @@ from xegpu_py.passes.common.builders import (
     transpose,
     zero,
 )
-from xegpu_py.passes.common.values import defining_op, shape_of
-from xegpu_py.upstream import matrices, threads
+from xegpu_py.upstream import rebuilding
+from xegpu_py.upstream.dialect_types import TensorDesc
 from xegpu_py.upstream.rebuilding import (
     LANES,
     PREFIX,
@@ -34,6 +35,7 @@ from xegpu_py.upstream.rebuilding import (
     element_of,
     is_true,
     long_address,
+    metadata_of,
     mixed,
     put_hints,
     refuse,
@@ -41,8 +43,6 @@ from xegpu_py.upstream.rebuilding import (
     vector_type,
 )
 from xegpu_py.upstream.subgroup import SubgroupImport, is_static, line
-from xegpu_py.upstream.tensors import metadata_of
-from xegpu_py.upstream.types import TensorDesc
 
 Use = Literal["plain", "packed", "transposed"]
 """How a block is loaded, which determines a lane's fragment of it."""
@@ -76,7 +76,7 @@ class LaneImport(SubgroupImport):
         self.remade: dict[tuple[ir.Value, Use], ir.Value] = {}
 
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
-        threads.share_divided(ops)
+        rebuilding.share_divided(ops)
         for op in ops:
             if op.name in (PREFIX + "load_nd", PREFIX + "store_nd"):
                 self.uses.setdefault(str(op.opview.tdesc.type), _use_of(op.opview) or "plain")
@@ -103,7 +103,7 @@ class LaneImport(SubgroupImport):
         """A number that block messages take from the first lane."""
         if isinstance(value, int) or not _varies(value):
             return value
-        return threads.of_first_lane(value)
+        return rebuilding.of_first_lane(value)
 
     def moved(self, view: Any) -> ir.Value:
         offsets = view.offsets
@@ -325,10 +325,10 @@ class LaneImport(SubgroupImport):
         count = math.prod(shape_of(value))
         if view.subgroup_block_io:
             # The subgroup moves what follows its offset, lane by lane.
-            first = matrices.places(desc, [self.shared(o) for o in view.offsets], (1,))
+            first = rebuilding.places(desc, [self.shared(o) for o in view.offsets], (1,))
             start = arith.addi(vector.extract(first, [], [0]), make("gpu.lane_id", ir.IndexType.get()))
             return buffer, [add(start, LANES * i) for i in range(count)]
-        where = matrices.places(desc, view.offsets, (count,))
+        where = rebuilding.places(desc, view.offsets, (count,))
         return buffer, [vector.extract(where, [], [i]) for i in range(count)]
 
     def on_load_matrix(self, view: Any) -> list[ir.Value]:

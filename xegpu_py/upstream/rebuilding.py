@@ -1,30 +1,160 @@
-"""Helpers for rebuilding a kernel at every level: types, values, refusals."""
+"""What the importers of all levels share: dialect and level, types, values, places, ids and refusals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
+import numpy as np
 from mlir import ir
-from mlir.dialects import arith, memref
+from mlir.dialects import arith, memref, vector
+from msgspec.structs import replace
 
 from xegpu_py.dialects import xegpu as ours
-from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
-from xegpu_py.ir.builtin import vector_text
+from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, is_slm
+from xegpu_py.ir.builtin import bit_width, vector_text
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.ir.diagnostics import error_at, position_of, remark
-from xegpu_py.ir.verifier import walk
-from xegpu_py.passes.common.builders import Index, index, integer_type, make, shape_cast
-from xegpu_py.passes.common.target_rules import caches_problem
-from xegpu_py.passes.common.values import defining_op, shape_of
-from xegpu_py.passes.common.values import element_of as element_type_of
-from xegpu_py.upstream.types import NAME, BlockTdescAttr, MemDesc, NBarrier, TensorDesc
+from xegpu_py.ir.diagnostics import Source, error_at, position_of, remark
+from xegpu_py.ir.module import Context, Module, parse_source, walk
+from xegpu_py.passes.facts.target_rules import caches_problem
+from xegpu_py.passes.facts.value_facts import constant_of, defining_op, shape_of
+from xegpu_py.passes.facts.value_facts import element_of as element_type_of
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import (
+    Index,
+    constant,
+    dense_integers,
+    i64_array,
+    index,
+    integer_type,
+    make,
+    reinterpret_cast,
+    shape_cast,
+    strided_metadata,
+)
+from xegpu_py.upstream.dialect_types import (
+    NAME,
+    BlockTdescAttr,
+    Layout,
+    MemDesc,
+    NBarrier,
+    TensorDesc,
+    UpstreamXeGPU,
+    with_offsets,
+)
+
+# Reading upstream programs: which dialect a text is in, and at which level each kernel is written.
+
+Level = Literal["subgroup", "lane", "workgroup"]
+
+_MARKS = re.compile(
+    r"#xegpu\.(?:layout|slice|block_tdesc_attr|scatter_tdesc_attr|mem_layout|range)\b|!xegpu\.mem_desc\b"
+    r"|\bxegpu\.(?:(?:load_nd|prefetch_nd|load|atomic_rmw\s+\w+)|(?:store_nd|store)\s+%[\w#]+\s*,)\s+%[\w#]+\s*\["
+    r"|\bxegpu\.\w+ [^\n:]*<\{|\bVectorComputeFunctionINTEL\b"
+    r'|"xegpu\.\w+"\([^\n:]*<\{'
+)
+
+_OLDER = re.compile(
+    r"^(?!\s*//).*(?:\bxetile\.|\bmode\s*=\s*(?:vc|simt)\b|#xegpu\.(?:tdesc_attr|sg_map)\b|\bvnni_axis\b)", re.MULTILINE
+)
+
+_OLDER_MARKS = ("xetile.", "mode", "tdesc_attr", "sg_map", "vnni_axis")
+
+
+def looks_older(text: str) -> bool:
+    """Whether a text has syntax that only IMEX's older dialects have: the RFC's XeGPU, and XeTile."""
+    return any(mark in text for mark in _OLDER_MARKS) and _OLDER.search(text) is not None
+
+
+def looks_upstream(text: str) -> bool:
+    """Whether a text has syntax that upstream has and our dialects do not have."""
+    return _MARKS.search(text) is not None
+
+
+def kernels(root: ir.Operation) -> Iterator[ir.Operation]:
+    """The functions of a program's `gpu.module`s."""
+    return (op for op in functions_of(root) if op.name == "gpu.func")
+
+
+def read_upstream(source: Source, context: Context) -> Module:
+    """A program with kernels in upstream's dialect, in a context that has ours too."""
+    own = context.own
+    context.own = ()
+    if context.is_registered_operation(PREFIX + "load_nd"):
+        context.own = (UpstreamXeGPU,)
+    else:
+        context.define((UpstreamXeGPU,))
+    try:
+        module = parse_source(replace(source, text=with_offsets(source.text)), context=context)
+        module.sources = (source,)
+    finally:
+        context.own = own + tuple(d for d in context.own if d is not UpstreamXeGPU and d not in own)
+    context.load(("xegpu", "xetile"))
+    return module
+
+
+def level_of(func: ir.Operation, may_divide: bool = True) -> Level:
+    """The level at which a kernel is written.
+
+    Args:
+        may_divide: whether there may be layouts of subgroups in it.
+    """
+    if "VectorComputeFunctionINTEL" in func.attributes:
+        return "subgroup"
+    has_blocks = False
+    for op in parts(func):
+        if may_divide:
+            texts = [str(attr) for name, attr in op.attributes.items() if "layout" in name]
+            if any(map(_divides_subgroups, (*texts, *(str(v.type) for v in op.results)))):
+                return "workgroup"
+        has_blocks = has_blocks or (op.name in _BLOCKS and _is_block(op.opview))
+    return "subgroup" if has_blocks else "lane"
+
+
+_PRODUCTS = ("dpas", "dpas_mx")
+
+
+# Helpers for rebuilding a kernel at every level: types, values, refusals.
+
+PREFIX = NAME + "."
+
+_BLOCKS = tuple(PREFIX + n for n in ("load_nd", "store_nd", "load", "store", "load_matrix", "store_matrix", *_PRODUCTS))
+
+
+def _is_block(view: Any) -> bool:
+    """Whether an op's operands or results are a subgroup's values, and not a lane's parts of them."""
+    name = view.operation.name.removeprefix(PREFIX)
+    shape = shape_of(view.lhs if name in _PRODUCTS else view.value)
+    if name in ("load_nd", "store_nd"):
+        desc = TensorDesc.of(view.tdesc)
+        return len(shape) > 1 or math.prod(shape) == math.prod(desc.shape)
+    if name in ("load", "store"):
+        lanes = view.mask.type
+        return math.prod(shape_of(view.mask)) > 1 if isinstance(lanes, ir.VectorType) else False
+    return len(shape) > 1
+
+
+def _divides_subgroups(text: str) -> bool:
+    """Whether a type or attribute in MLIR's own spelling holds a layout of subgroups."""
+    at = text.find(Layout.mnemonic() + "<")
+    return at >= 0 and not text[at + len(Layout.mnemonic()) + 1 :].startswith("array<i64>")
+
+
+def drop_layouts(root: ir.Operation) -> None:
+    """Remove upstream's attributes from ops of other dialects."""
+    for op in walk(root):
+        if op.name.startswith(("xegpu.", "xetile.")) or not op.attributes:
+            continue
+        for name in [n for n, attr in op.attributes.items() if PREFIX in str(attr)]:
+            del op.attributes[name]
+
 
 LANES = 16
 """Lanes of a subgroup: what upstream's lowering takes for these GPUs, and `intel_reqd_sub_group_size` says."""
-
-PREFIX = NAME + "."
 
 
 def spelled(text: str) -> str:
@@ -190,3 +320,304 @@ def is_true(value: ir.Value) -> bool:
         return False
     text = str(op.attributes["value"])
     return text.startswith(("true", "dense<true>", "1 : i1"))
+
+
+# Ids of work items: upstream's launches count lanes, ours count subgroups in kernels of subgroups.
+
+LANES_ATTR = "xegpu.lanes_per_subgroup"
+"""An attribute of kernels of subgroups: `gpu.launch_func` counts lanes, this many a subgroup, and x is the fastest."""
+
+COUNTS_SUBGROUPS = "xegpu.counts_subgroups"
+"""An attribute of kernels of work items, this many a subgroup: `gpu.launch_func` counts subgroups."""
+
+KNOWN = "known_block_size"
+
+COUNTED = ("gpu.thread_id", "gpu.block_dim", "gpu.global_id")
+"""Ids and sizes that launches count in lanes."""
+
+_VARYING = ("gpu.thread_id", "gpu.global_id")
+
+_DIVISIONS = ("arith.divui", "arith.divsi", "arith.floordivsi", "index.divu", "index.divs", "index.floordivs")
+
+_SHIFTS = ("arith.shrui", "arith.shrsi", "index.shru", "index.shrs")
+
+_REMAINDERS = ("arith.remui", "arith.remsi", "index.remu", "index.rems")
+
+_SUMS = ("arith.addi", "index.add")
+
+_KEEPING = ("arith.index_cast", "arith.index_castui", "index.castu", "index.casts", "arith.trunci", "arith.extui")
+
+
+def count_lanes(ops: Sequence[ir.Operation]) -> None:
+    """Make ids and sizes in x, which count lanes, of ours, which count subgroups.
+
+    At subgroup level, values that differ between the lanes of a subgroup have no meaning; such ids are those of lane 0.
+
+    Raises:
+        DiagnosticError: at a use of an id by which lanes would differ.
+    """
+    for op in ops:
+        if op.name == "gpu.lane_id":
+            refuse(op, "lanes have no number of their own at subgroup level", "is this a kernel of lanes? see --level")
+        if op.name == "gpu.subgroup_size":
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(index(LANES))
+            continue
+        if op.name not in COUNTED or not counts_x(op):
+            continue
+        if op.name in _VARYING:
+            _check_uniform(op, op.results[0])
+        with ir.InsertionPoint.after(op), op.location:
+            scaled = arith.muli(op.results[0], index(LANES))
+        op.results[0].replace_all_uses_except(scaled, scaled.owner.operation)
+
+
+def counts_x(op: ir.Operation) -> bool:
+    """Whether an id or size is that along x, where the lanes of a subgroup lie."""
+    return str(op.attributes["dimension"]).endswith("x>")
+
+
+def count_workgroup(func: ir.Operation, ops: Sequence[ir.Operation]) -> None:
+    """Replace the sizes and trivial ids of a workgroup kernel, whose maps determine the number of subgroups.
+
+    Raises:
+        DiagnosticError: at the use of one that depends on how the launch's block is shaped, which is not known here.
+    """
+    known = list(ir.DenseI32ArrayAttr(func.attributes[KNOWN])) if KNOWN in func.attributes else None
+    for op in ops:
+        if op.name not in COUNTED or next(iter(op.results[0].uses), None) is None:
+            continue
+        dim = "xyz".index(str(op.attributes["dimension"]).rstrip(">")[-1])
+        is_row = known is not None and known[1:] == [1, 1]
+        if op.name == "gpu.block_dim" and known is not None:
+            value = known[dim]
+        elif op.name == "gpu.thread_id" and dim and known is not None and known[dim] == 1:
+            value = 0
+        elif op.name == "gpu.thread_id" and not dim and (is_row or known is None):
+            continue
+        else:
+            refuse(
+                op,
+                "layouts determine the subgroups of a workgroup, and the shape of the launch's blocks is unknown",
+                f"set {KNOWN}, or use gpu.subgroup_id",
+            )
+        with ir.InsertionPoint(op), op.location:
+            op.results[0].replace_all_uses_with(index(value))
+
+
+def mark_lanes(func: ir.Operation) -> None:
+    """Mark a kernel of subgroups as one whose launches count lanes.
+
+    Raises:
+        DiagnosticError: if its known block is not one of whole subgroups.
+    """
+    mark_workgroup(func)
+    if KNOWN in func.attributes:
+        x, *rest = ir.DenseI32ArrayAttr(func.attributes[KNOWN])
+        if x % LANES:
+            refuse(func, f"{KNOWN} has {x} work items in x, which is not a multiple of the subgroup size {LANES}")
+        func.attributes[KNOWN] = ir.DenseI32ArrayAttr.get([x // LANES, *rest])
+
+
+def mark_workgroup(func: ir.Operation) -> None:
+    """Mark a kernel of workgroups as one whose launches count lanes; its maps define the number of subgroups."""
+    func.attributes[LANES_ATTR] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)
+
+
+def _check_uniform(op: ir.Operation, value: ir.Value) -> None:
+    """The lanes of a subgroup, which have successive numbers, see the same wherever the number is used."""
+    for user in _followed(value)[1]:
+        # Block messages take the first lane's value.
+        if not user.name.startswith(PREFIX):
+            refuse(
+                op,
+                f"'{user.name}' uses it, which would differ between the lanes of a subgroup",
+                f"divide it by a multiple of {LANES}, or use gpu.subgroup_id",
+            )
+
+
+def _followed(value: ir.Value) -> tuple[list[ir.Operation], list[ir.Operation]]:
+    """The users of a lane's number by which all lanes of a subgroup compute the same value, and the other users."""
+    same: list[ir.Operation] = []
+    others: list[ir.Operation] = []
+    for use in value.uses:
+        user = use.owner.operation
+        first = len(user.operands) == 2 and user.operands[0] == value
+        constant = constant_of(user.operands[1]) if first else None
+        if (user.name in _DIVISIONS and constant and constant % LANES == 0) or (
+            user.name in _SHIFTS and constant is not None and 1 << constant >= LANES
+        ):
+            same.append(user)
+        elif (
+            user.name in _KEEPING
+            or (user.name in _REMAINDERS and constant and constant % LANES == 0)
+            or (user.name in _SUMS and any(_is_whole(v) for v in user.operands if v != value))
+        ):
+            found = _followed(user.results[0])
+            same += found[0]
+            others += found[1]
+        else:
+            others.append(user)
+    return same, others
+
+
+def share_divided(ops: Sequence[ir.Operation]) -> None:
+    """Mark values as uniform in a subgroup if a division makes them equal.
+
+    That is so where a row of a block of work items is of whole subgroups, or is all of it, as it is of such kernels.
+    """
+    for op in ops:
+        if op.name in _VARYING and counts_x(op):
+            for user in _followed(op.results[0])[0]:
+                uses = [*user.results[0].uses]
+                with ir.InsertionPoint.after(user), user.location:
+                    shared = of_first_lane(user.results[0])
+                for use in uses:
+                    use.owner.operands[use.operand_number] = shared
+
+
+def of_first_lane(value: ir.Value) -> ir.Value:
+    """The first active lane's value."""
+    kind = ir.Attribute.parse("#gpu<broadcast first_active_lane>")
+    return build.make("gpu.subgroup_broadcast", value.type, value, broadcast_type=kind)
+
+
+def _is_whole(value: ir.Value) -> bool:
+    """Whether a number is known to be a multiple of the lanes."""
+    constant = constant_of(value)
+    if constant is not None:
+        return constant % LANES == 0
+    op = defining_op(value)
+    if op is None or op.name == "gpu.block_dim":
+        return op is not None
+    return op.name == "arith.muli" and any(map(_is_whole, op.operands))
+
+
+# Matrices in shared local memory (`!xegpu.mem_desc`): where their elements lie.
+
+
+def strides_of(desc: MemDesc) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The block of a matrix, the strides from block to block and those in a block, in elements.
+
+    A matrix without blocks has blocks of one element. The rule is MemDescType::getStrideShape's: what lies side by
+    side in a block is what has the smaller stride, and so it is from block to block.
+    """
+    placed, shape = desc.placed, desc.shape
+    rank = len(shape)
+    strides = placed.stride or tuple(math.prod(shape[i + 1 :]) for i in range(rank))
+    if not placed.block:
+        return (1,) * rank, strides, (0,) * rank
+    block = placed.block
+    order = sorted(range(rank), key=lambda i: strides[i])
+    inner, outer = [0] * rank, [0] * rank
+    inner[order[0]], outer[order[0]] = 1, math.prod(block)
+    for before, dim in itertools.pairwise(order):
+        inner[dim] = inner[before] * block[before]
+        outer[dim] = outer[before] * (strides[dim] // strides[before] // block[before])
+    return block, tuple(outer), tuple(inner)
+
+
+def buffer_of(source: ir.Value, element: str) -> ir.Value:
+    """A buffer in shared local memory as one dimension of elements."""
+    kind = ir.MemRefType(source.type)
+    size = math.prod(kind.shape) * bit_width(str(kind.element_type)) // 8
+    if kind.rank > 1:
+        groups = ir.Attribute.parse(f"[{list(range(kind.rank))}]")
+        flat = ir.MemRefType.get([math.prod(kind.shape)], kind.element_type, memory_space=kind.memory_space)
+        source = make("memref.collapse_shape", flat, source, reassociation=groups)
+    if str(kind.element_type) == element:
+        return source
+    result = ir.MemRefType.get([size * 8 // bit_width(element)], ir.Type.parse(element), memory_space=kind.memory_space)
+    return memref.view(result, source, index(0), [])
+
+
+def places(desc: MemDesc, offsets: Sequence[ir.Value | int], shape: Sequence[int]) -> ir.Value:
+    """The places of the elements of a block of a matrix, row by row, as a vector of one dimension."""
+    count = math.prod(shape)
+    kind = vector_type((count,), "index")
+    block, outer, inner = strides_of(desc)
+    total: ir.Value | None = None
+    grids = np.indices((1,) * (len(desc.shape) - len(shape)) + tuple(shape)).reshape(len(desc.shape), count)
+    for dim, start in enumerate(mixed(offsets)):
+        at = arith.addi(vector.broadcast(kind, start), dense_integers(grids[dim], ir.IndexType.get()))
+        if block[dim] > 1:
+            side = constant(kind, block[dim])
+            place = arith.addi(
+                arith.muli(arith.divui(at, side), constant(kind, outer[dim])),
+                arith.muli(arith.remui(at, side), constant(kind, inner[dim])),
+            )
+        else:
+            place = arith.muli(at, constant(kind, outer[dim]))
+        total = place if total is None else arith.addi(total, place)
+    assert total is not None
+    return total
+
+
+# Tensors in memory as the addresses, memrefs and numbers that tiles are made of.
+
+
+def metadata_of(source: ir.Value) -> tuple[Index, list[Index], list[Index]]:
+    """The offset, extents and strides of a memref, in elements; those that its type does not have are computed."""
+    kind = ir.MemRefType(source.type)
+    steps, offset = kind.get_strides_and_offset()
+    numbers: list[Index] = [offset, *kind.shape, *steps]
+    if DYNAMIC in numbers:
+        numbers = [v if n == DYNAMIC else n for n, v in zip(numbers, strided_metadata(source))]
+    return numbers[0], numbers[1 : 1 + kind.rank], numbers[1 + kind.rank :]
+
+
+def tensor_of(source: ir.Value, shape: list[Any], strides: list[Any]) -> tuple[ir.Value, list[Any], list[Any]]:
+    """The address of a tensor's first element, its extents and its strides."""
+    i64 = ir.IntegerType.get_signless(64)
+    if not isinstance(source.type, ir.MemRefType):
+        return source, shape, strides
+    kind = ir.MemRefType(source.type)
+    start, extents, found = metadata_of(source)
+    place = memref.extract_aligned_pointer_as_index(source)
+    if start != 0 or not isinstance(start, int):
+        bits = bit_width(str(kind.element_type))
+        bytes_ = arith.divui(*mixed([start, 8 // bits])) if bits < 8 else arith.muli(*mixed([start, bits // 8]))
+        place = arith.addi(place, bytes_)
+    return arith.index_cast(i64, place), extents, found
+
+
+def as_row(source: ir.Value) -> ir.Value:
+    """A memref of one dimension as a matrix of one row."""
+    kind = ir.MemRefType(source.type)
+    size = kind.shape[0]
+    strides, offset = kind.get_strides_and_offset()
+    if strides[0] != 1:
+        return source
+    sizes = [memref.dim(source, index(0))] if size == DYNAMIC else []
+    # MLIR expands a memref without a layout to one without a layout.
+    layout = ir.StridedLayoutAttr.get(offset, [size, 1]) if offset else None
+    result = ir.MemRefType.get([1, size], kind.element_type, layout, kind.memory_space)
+    return expanded(source, result, *sizes)
+
+
+def expanded(source: ir.Value, kind: ir.MemRefType, *sizes: ir.Value) -> ir.Value:
+    """A memref of one dimension as one of two; `sizes` are those of its extents that are not known."""
+    pairs = ir.Attribute.parse("[[0, 1]]")
+    return make(
+        "memref.expand_shape", kind, source, *sizes, reassociation=pairs, static_output_shape=i64_array(kind.shape)
+    )
+
+
+def first_elements(buffer: ir.Value, size: int) -> ir.Value:
+    """The first elements of a buffer of one dimension."""
+    kind = ir.MemRefType(buffer.type)
+    if kind.shape[0] == size:
+        return buffer
+    result = ir.MemRefType.get([size], kind.element_type, memory_space=kind.memory_space)
+    return reinterpret_cast(buffer, 0, [size], [1], result)
+
+
+def address_of(source: ir.Value) -> ir.Value | None:
+    """The address of a memref's first element, or an address; None if it is in shared local memory."""
+    if not isinstance(source.type, ir.MemRefType):
+        return source if str(source.type) in ("i64", "ui64", "si64") else None
+    kind = ir.MemRefType(source.type)
+    if is_slm(kind.memory_space) or kind.get_strides_and_offset() != ([1], 0):
+        return None
+    place = memref.extract_aligned_pointer_as_index(source)
+    return arith.index_cast(ir.IntegerType.get_signless(64), place)

@@ -10,20 +10,13 @@ from mlir import ir
 from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xegpu as ours
-from xegpu_py.dialects.xegpu.checks import is_slm
+from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.ir.builtin import bit_width, by, strides_of
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.passes.common.builders import (
-    constant,
-    extract_slice,
-    index,
-    insert_slice,
-    subview,
-    transpose,
-    zero,
-)
-from xegpu_py.passes.common.values import shape_of
-from xegpu_py.upstream import matrices, threads
+from xegpu_py.passes.facts.value_facts import shape_of
+from xegpu_py.passes.rewriting.builders import constant, extract_slice, index, insert_slice, subview, transpose, zero
+from xegpu_py.upstream import rebuilding
+from xegpu_py.upstream.dialect_types import MemDesc, NBarrier, TensorDesc
 from xegpu_py.upstream.rebuilding import (
     PREFIX,
     block_attr,
@@ -41,7 +34,6 @@ from xegpu_py.upstream.rebuilding import (
     values_of,
     vector_type,
 )
-from xegpu_py.upstream.types import MemDesc, NBarrier, TensorDesc
 
 Rule = Callable[[Any], Sequence[ir.Value] | None]
 
@@ -105,12 +97,12 @@ class SubgroupImport:
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
         """Actions to run before the first op is rebuilt."""
         if "VectorComputeFunctionINTEL" not in self.func.attributes:
-            threads.count_lanes(ops)
+            rebuilding.count_lanes(ops)
 
     def finish(self) -> None:
         """Actions to run after the last op is rebuilt."""
         if "VectorComputeFunctionINTEL" not in self.func.attributes:
-            threads.mark_lanes(self.func)
+            rebuilding.mark_lanes(self.func)
 
     def is_replaced(self, op: ir.Operation) -> bool:
         """Whether the op has been replaced."""
@@ -370,7 +362,7 @@ class SubgroupImport:
 
     def on_create_mem_desc(self, view: Any) -> None:
         desc = MemDesc.of(view.mem_desc)
-        self.buffers[view.mem_desc] = (desc, matrices.buffer_of(view.source, desc.element))
+        self.buffers[view.mem_desc] = (desc, rebuilding.buffer_of(view.source, desc.element))
 
     def buffer(self, view: Any) -> tuple[MemDesc, ir.Value]:
         """The matrix that an op accesses, and the buffer in which it lies."""
@@ -382,12 +374,12 @@ class SubgroupImport:
     def on_load_matrix(self, view: Any) -> list[ir.Value]:
         desc, buffer = self.buffer(view)
         shape = shape_of(view.value)
-        where = matrices.places(desc, view.offsets, shape)
+        where = rebuilding.places(desc, view.offsets, shape)
         return [cast(self.gather(buffer, where, desc.element), shape)]
 
     def on_store_matrix(self, view: Any) -> None:
         desc, buffer = self.buffer(view)
-        where = matrices.places(desc, view.offsets, shape_of(view.value))
+        where = rebuilding.places(desc, view.offsets, shape_of(view.value))
         for tdesc, mask, (at, lanes) in self.lanes(buffer, where, desc.element):
             ours.StoreScatterOp(_slice(line(view.value), at, lanes), tdesc, mask, mode=VC)
 

@@ -15,55 +15,54 @@ from mlir import ir
 from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xetile
-from xegpu_py.dialects.xegpu.checks import is_slm
-from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK
-from xegpu_py.dialects.xetile.agreement import given_map, wanted_maps
-from xegpu_py.dialects.xetile.agreement import subgroups_of as subgroups_of_maps
+from xegpu_py.dialects.xegpu.matrix_ops import SCALE, SCALE_BLOCK
+from xegpu_py.dialects.xegpu.types import is_slm
+from xegpu_py.dialects.xetile.ops import given_map, wanted_maps
+from xegpu_py.dialects.xetile.ops import subgroups_of as subgroups_of_maps
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.operation import Operation
-from xegpu_py.passes.common.builders import (
-    Index,
-    add,
-    broadcast,
-    compare,
-    constant,
-    index,
-)
-from xegpu_py.passes.common.values import shape_of
-from xegpu_py.upstream import matrices, threads
-from xegpu_py.upstream.batches import take_matrices
-from xegpu_py.upstream.layouts import even_map, map_of, subgroups_of
-from xegpu_py.upstream.narrow import take_bytes
-from xegpu_py.upstream.offsets import Affine, affine
+from xegpu_py.passes.facts.integer_forms import Affine, affine
+from xegpu_py.passes.facts.value_facts import shape_of
+from xegpu_py.passes.rewriting.builders import Index, add, broadcast, compare, constant, index
+from xegpu_py.upstream import rebuilding
+from xegpu_py.upstream.dialect_types import Layout, Slice, TensorDesc, even_map, layout_of, map_of, subgroups_of
 from xegpu_py.upstream.rebuilding import (
     PREFIX,
+    address_of,
+    as_row,
     block_attr,
     cast,
     element_of,
+    expanded,
+    first_elements,
     is_true,
     long_address,
     parts,
     put_hints,
     refuse,
+    tensor_of,
     values_of,
     vector_type,
 )
-from xegpu_py.upstream.splits import (
+from xegpu_py.upstream.subgroup import as_address
+from xegpu_py.upstream.workgroup_vectors import (
     PRODUCTS,
     Shape,
     Splits,
+    VectorImport,
     is_elementwise,
     matrix,
+    take_bytes,
+    take_matrices,
 )
-from xegpu_py.upstream.subgroup import as_address
-from xegpu_py.upstream.tensors import address_of, as_row, expanded, first_elements, tensor_of
-from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
-from xegpu_py.upstream.vectors import VectorImport
 
 _STORES = (PREFIX + "store_nd", PREFIX + "store", PREFIX + "store_matrix", PREFIX + "atomic_rmw")
+
 _MAKES_DESCS = tuple(PREFIX + name for name in ("create_nd_tdesc", "create_tdesc", "update_nd_offset", "update_offset"))
+
 _ACCESSES = (PREFIX + "load_nd", PREFIX + "store_nd", PREFIX + "prefetch_nd")
+
 _PURE = (
     "arith.",
     "math.",
@@ -71,7 +70,7 @@ _PURE = (
     "index.",
     "xetile.init_tile",
     "memref.extract_aligned_pointer_as_index",
-    *threads.COUNTED,
+    *rebuilding.COUNTED,
 )
 
 
@@ -99,8 +98,8 @@ class WorkgroupImport(VectorImport):
 
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
         _run_ranges(ops)
-        threads.count_workgroup(self.func, ops)
-        threads.count_lanes(ops)
+        rebuilding.count_workgroup(self.func, ops)
+        rebuilding.count_lanes(ops)
         self.has_products = any(op.name in PRODUCTS for op in ops)
         self.loads_need_maps = not any(op.name in _STORES for op in ops) or any(
             op.name in ("vector.multi_reduction", "vector.reduction", "vector.extract")
@@ -132,9 +131,9 @@ class WorkgroupImport(VectorImport):
         for op in reversed([op for op in parts(self.func) if op.name.startswith(_PURE)]):
             if all(next(iter(r.uses), None) is None for r in op.results):
                 op.erase()
-        if threads.KNOWN in self.func.attributes:
-            del self.func.attributes[threads.KNOWN]
-        threads.mark_workgroup(self.func)
+        if rebuilding.KNOWN in self.func.attributes:
+            del self.func.attributes[rebuilding.KNOWN]
+        rebuilding.mark_workgroup(self.func)
         self._have_map()
         self._convert()
 
@@ -456,7 +455,7 @@ class WorkgroupImport(VectorImport):
         shape = self.shapes[value]
         rows, columns = matrix(shape, self.splits[value])
         wg_map = None if self.has_products else self.map_for(view, value)
-        block, outer, _ = matrices.strides_of(desc)
+        block, outer, _ = rebuilding.strides_of(desc)
         plain = all(n == 1 for n in block) and len(desc.shape) == 2 and outer == (desc.shape[1], 1) and len(shape) == 2
         if plain:
             memory = ir.MemRefType(buffer.type)
@@ -464,7 +463,7 @@ class WorkgroupImport(VectorImport):
             grid = expanded(first_elements(buffer, math.prod(desc.shape)), kind)
             tile = Tile((rows, columns), desc.element, TileAttr(wg_map=wg_map, memory_space=SHARED))
             return xetile.InitTileOp(grid, list(view.offsets), tile=_type_of(tile)).tile, True
-        where = cast(matrices.places(desc, view.offsets, shape), (rows, columns))
+        where = cast(rebuilding.places(desc, view.offsets, shape), (rows, columns))
         attr = TileAttr(wg_map=wg_map, memory_space=SHARED, scattered=True)
         kind_of = Tile((rows, columns), desc.element, attr)
         return xetile.InitTileOp(buffer, None, indices=where, tile=_type_of(kind_of)).tile, False

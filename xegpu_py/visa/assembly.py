@@ -10,26 +10,46 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from xegpu_py.ir.cursor import Cursor, SyntaxFault
-from xegpu_py.ir.diagnostics import Position
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.codecs import Cursor, SyntaxFault
+from xegpu_py.ir.diagnostics import Position, Source
 from xegpu_py.numerics.formats import TYPES
+from xegpu_py.visa.instruction_text import Notation, read_guard, read_instruction, write_instruction
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import ALIGNMENTS, BUILTINS, MAX_ALIASES, PREDICATE_SIZES, Guard, Predicate, Variable
-from xegpu_py.visa.program import IMPLICIT_KINDS, LABEL, NOWHERE, Input, Instruction, Program
+from xegpu_py.visa.program import (
+    ALIGNMENTS,
+    BUILTINS,
+    IMPLICIT_KINDS,
+    LABEL,
+    MAX_ALIASES,
+    NOWHERE,
+    PREDICATE_SIZES,
+    Guard,
+    Input,
+    Instruction,
+    Predicate,
+    Program,
+    Variable,
+)
 from xegpu_py.visa.spec import InstructionSpec
-from xegpu_py.visa.text import Notation, read_guard, read_instruction, write_instruction
 
 VERSION = "3.8"
 
 _NAME = re.compile(r"%?[A-Za-z_$][\w$]*")
+
 _OFFSET = re.compile(r"\.(\d+)")
+
 _LABEL_LINE = re.compile(r"([A-Za-z_$][\w$]*)\s*:\s*\Z")
+
 _MNEMONIC = re.compile(r"[a-z]\w*")
+
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:[^"\\\n]|\\.)*")', re.DOTALL)
+
 _DIRECTIVE = re.compile(r"\.([A-Za-z]\w*)")
+
 _KEY = re.compile(r"([a-z_]+)\s*=")
+
 _VALUE = re.compile(r"[\w$]+")
+
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)\s*(=?)")
 
 _ALIGN_SPELLINGS = {"2GRF": "GRFx2", "1": "byte", "2": "word", "4": "dword", "8": "qword", "16": "oword"}
@@ -330,6 +350,9 @@ def write(programs: Sequence[Program], lines: bool = False) -> str:
             out.append(f"    {write_statement(inst)}{comment}")
             before = place
     return "\n".join(out) + "\n"
+
+
+Program.write = write
 
 
 def _place(where: Position) -> str:

@@ -12,23 +12,33 @@ from xegpu_py import oracles
 from xegpu_py.numerics.formats import TYPES
 
 PROGRAM = "GenX_IR"
+
 PACKAGE = "libigc-tools"
+
 OPTIONS = ("-enableHalfLSC",)
 """Messages of half the lanes, which Intel's compiler uses. Without them, the registers of each message are those of 16
 (dg2) or 32 lanes, more than its compiler declares for 8 or 16."""
+
 SECONDS = 20.0
 
 _INSTRUCTIONS = re.compile(r"^//\.instCount (\d+)", re.MULTILINE)
+
 _TOTAL = re.compile(r"^//\.thread_config numGRF=(\d+)", re.MULTILINE)
+
 _SPILLED = re.compile(r"^//\.spill size (\d+)", re.MULTILINE)
+
 _GRF_BYTES = re.compile(r"^//\.declare BuiltInR0 .*\bsize=(\d+)", re.MULTILINE)
+
 _DECLARED = re.compile(
     r"^//\.declare (?P<name>\S*) +\(\d+\) +rf=r size=(?P<bytes>\d+) type=(?P<type>\w+) .*"
     r"\(r(?P<register>\d+)\.(?P<element>\d+)\)",
     re.MULTILINE,
 )
+
 _CODE = re.compile(r"^(?!//)[^/\n]*", re.MULTILINE)
+
 _NAMED = re.compile(r"\br(\d+)(?:\.\d+|:(\d+)(?!\w))?")
+
 _ALWAYS = ("%", "BuiltIn", "Builtin", "implBufPtr", "localIdBufPtr")
 """Prefixes of the names of variables that it lists for every kernel, used or not."""
 

@@ -1,9 +1,565 @@
-"""The table of instructions."""
+"""The table of instructions: arithmetic, control flow, products; those of memory are in `messages`."""
 
-from xegpu_py.visa.arithmetic import ARITHMETIC
-from xegpu_py.visa.control import CONTROL
-from xegpu_py.visa.matrix import MATRIX
-from xegpu_py.visa.memory import ATOMICS, MEMORY
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.numerics.block_scaled import (
+    COLUMNS,
+    ROWS,
+    SCALE_GROUP,
+    SCALED_PRECISIONS,
+    scale_bytes,
+    scaled_types_problem,
+)
+from xegpu_py.numerics.dpas import operand_bytes, types_problem
+from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array
+from xegpu_py.target import Target
+from xegpu_py.visa.messages import (
+    ATOMICS,
+    MEMORY,
+)
+from xegpu_py.visa.program import (
+    LABEL,
+    Destination,
+    Flag,
+    Immediate,
+    Instruction,
+    Raw,
+    Region,
+    Variable,
+    align_bytes,
+    first_byte,
+)
+from xegpu_py.visa.spec import (
+    FLOATS,
+    INTEGERS,
+    Check,
+    Choice,
+    InstructionSpec,
+    Name,
+    Number,
+    OperandKind,
+    OperandSpec,
+    Problem,
+    Span,
+    Use,
+    all_of,
+)
+
+# Arithmetic, logic, math and conversions, of the table of instructions.
+
+_ARITHMETIC = ("-", "abs", "-abs")
+
+_LOGIC = ("~",)
+
+_ALL = tuple(TYPES)
+
+_WITHOUT_BF = tuple(t for t in _ALL if t != "bf")
+
+_MATH = ("hf", "f")
+
+_MATH_DOUBLE = ("hf", "f", "df")
+
+_CONDITIONS = Choice(("eq", "ne", "gt", "ge", "lt", "le"))
+
+
+def _dst(types: tuple[str, ...], flags: bool = False) -> OperandSpec:
+    return OperandSpec("dst", "dst", "write", types, flags=flags)
+
+
+def _src(name: str, types: tuple[str, ...], modifiers: tuple[str, ...] = (), **facts: Any) -> OperandSpec:
+    return OperandSpec(name, "src", "read", types, immediate=True, modifiers=modifiers, **facts)
+
+
+def source_types(inst: Instruction) -> list[str]:
+    """Types of the sources that are regions or immediates."""
+    return [source.format.name for source in inst.sources if isinstance(source, (Region, Immediate))]
+
+
+# Rules on the types of operands of one instruction.
+
+
+def _types(inst: Instruction) -> list[str]:
+    """Types of the sources and of the result, without predicates."""
+    dst = inst["dst"]
+    return [*source_types(inst), *([] if isinstance(dst, Flag) else [dst.var.type])]
+
+
+def _mixed(sources: Sequence[str], types: Sequence[str]) -> Problem:
+    """Sources must be all integers or all floats; f64 cannot be mixed with other types."""
+    floats = [t for t in sources if TYPES[t].is_float]
+    if floats and len(floats) < len(sources):
+        return (f"sources of {', '.join(sources)} mix integers and floats", "convert one of them by a mov")
+    if floats and "df" in types and set(types) != {"df"}:
+        return ("f64 cannot be combined with another type", "convert by a mov")
+    return None
+
+
+def _brain(inst: Instruction, target: Target) -> Problem:
+    """bf can only be combined with bf and f."""
+    types = set(_types(inst))
+    if "bf" in types and not types <= {"bf", "f"}:
+        return (
+            f"bf can be combined only with bf and f, not {', '.join(sorted(types - {'bf', 'f'}))}",
+            "convert by a mov",
+        )
+    return None
+
+
+def _same_kind(inst: Instruction, target: Target) -> Problem:
+    """Float sources require a float result."""
+    *sources, dst = types = _types(inst)
+    problem = _mixed(sources, types)
+    if problem is None and TYPES[sources[0]].is_float and not TYPES[dst].is_float:
+        return (f"result of {', '.join(sources)} cannot have the type {dst}", "convert by a mov")
+    return problem
+
+
+def _integers_give_integers(inst: Instruction, target: Target) -> Problem:
+    *sources, dst = _types(inst)
+    if not TYPES[sources[0]].is_float and TYPES[dst].is_float:
+        return (f"result of {', '.join(sources)} cannot have the type {dst}", "convert by a mov")
+    return None
+
+
+_one_kind = all_of(_same_kind, _integers_give_integers, _brain)
+
+
+def _compared(inst: Instruction, target: Target) -> Problem:
+    sources = source_types(inst)
+    return _mixed(sources, sources)
+
+
+def _double_math(inst: Instruction, target: Target) -> Problem:
+    if "df" not in source_types(inst):
+        return None
+    if inst.saturate:
+        return ("of f64 cannot saturate",)
+    if not target.double_math:
+        return (f"target '{target.name}' does not support {inst.name} of f64",)
+    regions = [v for v in inst.values.values() if isinstance(v, (Region, Destination))]
+    if any(r.col or not r.reach(inst.exec_size)[1] for r in regions):
+        return ("of f64 has operands that begin at a register and lie side by side",)
+    return None
+
+
+def _flags_or_none(inst: Instruction, target: Target) -> Problem:
+    kinds = {isinstance(v, Flag) for v in inst.values.values()}
+    if len(kinds) > 1:
+        return ("predicates can be combined only with predicates",)
+    if kinds == {True} and inst.guard:
+        return ("on predicates cannot be predicated",)
+    return None
+
+
+def _check_mov(inst: Instruction, target: Target) -> Problem:
+    dst, src = inst["dst"].var.type, inst["src0"]
+    if isinstance(src, Flag):
+        if inst.exec_size != 1 or dst not in ("uw", "w", "ud", "d"):
+            return ("of a predicate must have execution size 1 and a destination of 16 or 32 bits",)
+        if inst.guard or inst.saturate:
+            return ("of a predicate can neither be predicated nor saturate",)
+        return None
+    (other,) = source_types(inst)
+    if (dst == "bf") != (other == "bf") and "f" not in (dst, other):
+        return (f"cannot convert {other} to {dst}", "bf can be converted only from and to f")
+    if dst == other == "bf" and (inst.saturate or getattr(src, "modifier", "")):
+        return ("of bf to bf can neither saturate nor have a source modifier",)
+    return None
+
+
+def _check_srnd(inst: Instruction, target: Target) -> Problem:
+    dst = inst["dst"].var.type
+    wanted = {"hf": "f", "ub": "hf"}[dst]
+    for source in source_types(inst):
+        if source != wanted:
+            return (f"to {dst} has sources of {wanted}, not of {source}", "SRND.md, operand type maps")
+    return None
+
+
+_FCVT_PAIRS = (("ub", "hf"), ("hf", "ub"), ("ud", "f"))
+
+
+def _check_fcvt(inst: Instruction, target: Target) -> Problem:
+    src, dst = _types(inst)
+    if (dst, src) not in _FCVT_PAIRS:
+        known = ", ".join(f"{s} to {d}" for d, s in _FCVT_PAIRS)
+        return (f"cannot convert {src} to {dst}; it converts {known}", "FCVT.md: ub holds bf8, ud holds tf32")
+    if dst == "ud" and not target.tf32_conversion:
+        return (f"to tf32 is not supported on target '{target.name}'", "FCVT.md: PVC_XT and later support it")
+    return None
+
+
+# Entries of the table.
+
+
+def _alu(
+    name: str,
+    doc: str,
+    types: tuple[str, ...],
+    sources: int,
+    *,
+    modifiers: tuple[str, ...] = _ARITHMETIC,
+    sat: bool = True,
+    flags: bool = False,
+    check: Check = _one_kind,
+    **facts: Any,
+) -> InstructionSpec:
+    names = [f"src{i}" for i in range(sources)]
+    slots = (_dst(types, flags), *(_src(n, types, modifiers, flags=flags) for n in names))
+    form = f"{name}{'{sat}' * sat} {{exec}} {{dst}} " + " ".join(f"{{{n}}}" for n in names)
+    return InstructionSpec(name, doc, form, slots, guard=True, check=check, **facts)
+
+
+def _math(name: str, doc: str, sources: int = 1, types: tuple[str, ...] = _MATH) -> InstructionSpec:
+    return _alu(name, doc, types, sources, category="math", check=all_of(_one_kind, _double_math))
+
+
+def _logic(name: str, doc: str, sources: int = 2, **facts: Any) -> InstructionSpec:
+    facts |= {"modifiers": _LOGIC, "sat": False, "flags": True, "low_bits": True}
+    return _alu(name, f"Bitwise {doc}", INTEGERS, sources, check=_flags_or_none, **facts)
+
+
+def _shift(name: str, doc: str, **facts: Any) -> InstructionSpec:
+    return _alu(name, doc, INTEGERS, 2, sat=False, modifiers=("-",), identity=(0, "same"), **facts)
+
+
+# Which integers are results.
+
+
+def _sum(a: Span, b: Span) -> Span:
+    return a[0] + b[0], a[1] + b[1]
+
+
+_SUM: dict[str, Any] = {"commutes": True, "identity": (0, "any"), "low_bits": True, "interval": _sum}
+
+
+def _product(a: Span, b: Span, c: Span = (0, 0)) -> Span:
+    products = [x * y for x, y in product(a, b)]
+    return _sum((min(products), max(products)), c)
+
+
+def _no_wide_product(inst: Instruction, target: Target) -> Problem:
+    wide = [t for t in source_types(inst)[:2] if t in ("q", "uq")]
+    if wide:
+        return (f"cannot multiply {wide[0]}", "multiply its 32-bit halves")
+    return None
+
+
+_multiplied = all_of(_one_kind, _no_wide_product)
+
+_PRODUCT: dict[str, Any] = {"check": _multiplied, "low_bits": True, "interval": _product}
+
+
+def _chosen(*sources: Span) -> Span:
+    return min(low for low, _ in sources), max(high for _, high in sources)
+
+
+_ORDERED: dict[str, Any] = {"ordered": True, "interval": _chosen}
+
+ARITHMETIC = (
+    InstructionSpec(
+        "srnd",
+        "Rounds `src0` stochastically, with the random bits `src1`.",
+        "srnd {exec} {dst} {src0} {src1}",
+        (
+            _dst(("hf", "ub")),
+            OperandSpec("src0", "src", types=("f", "hf")),
+            OperandSpec("src1", "src", types=("f", "hf"), immediate=True),
+        ),
+        no_mask_only=lambda inst: True,
+        check=_check_srnd,
+        source="SRND.md",
+    ),
+    InstructionSpec(
+        "fcvt",
+        "Converts between hf and bf8 (held in ub), or f to tf32 (held in ud).",
+        "fcvt {exec} {dst} {src0}",
+        (_dst(("ub", "hf", "ud")), OperandSpec("src0", "src", types=("hf", "ub", "f"))),
+        no_mask_only=lambda inst: inst["dst"].var.type == "ub",
+        check=_check_fcvt,
+        source="FCVT.md",
+    ),
+    InstructionSpec(
+        "mov",
+        "Copies `src0`, converted to the type of `dst`; or a predicate's bits.",
+        "mov{sat} {exec} {dst} {src0}",
+        (_dst(_ALL), _src("src0", _ALL, _ARITHMETIC, flags=True, all_bits=True)),
+        guard=True,
+        check=_check_mov,
+        low_bits=True,
+    ),
+    _alu("add", "`src0 + src1`.", _ALL, 2, **_SUM),
+    _alu("mul", "`src0 * src1`.", _ALL, 2, commutes=True, identity=(1, "any"), zero=True, **_PRODUCT),
+    _alu("mulh", "The upper 32 bits of the 64-bit product of `src0` and `src1`.", ("ud", "d"), 2, sat=False),
+    _alu("mad", "`src0 * src1 + src2`, of floats rounded once.", _ALL, 3, **_PRODUCT),
+    _math("div", "`src0 / src1`.", 2, _MATH_DOUBLE),
+    _math("inv", "`1 / src0`.", 1, _MATH_DOUBLE),
+    _math("sqrt", "The square root of `src0`.", 1, _MATH_DOUBLE),
+    _math("rsqrt", "`1 / sqrt(src0)`."),
+    _math("exp", "2 to the power of `src0`."),
+    _math("log", "The logarithm of `src0` to the base 2."),
+    _math("sin", "The sine of `src0` in radians."),
+    _math("cos", "The cosine of `src0` in radians."),
+    _alu("min", "The smaller of `src0` and `src1`; of a number and a NaN the number.", _WITHOUT_BF, 2, **_ORDERED),
+    _alu("max", "The greater of `src0` and `src1`; of a number and a NaN the number.", _WITHOUT_BF, 2, **_ORDERED),
+    _alu("rndd", "`src0` rounded down to an integral value.", ("f",), 1),
+    _alu("rndu", "`src0` rounded up to an integral value.", ("f",), 1),
+    _alu("rnde", "`src0` rounded to the nearest integral value, halves to the even one.", ("f",), 1),
+    _alu("rndz", "`src0` rounded toward zero to an integral value.", ("f",), 1),
+    _logic("and", "`src0 & src1`, of integers or predicates.", commutes=True, identity=(-1, "narrower"), zero=True),
+    _logic("or", "`src0 | src1`, of integers or predicates.", commutes=True, identity=(0, "narrower")),
+    _logic("xor", "`src0 ^ src1`, of integers or predicates.", commutes=True, identity=(0, "narrower")),
+    _logic("not", "`~src0`, of an integer or predicate.", 1),
+    _alu("cbit", "How many bits of `src0` are set.", ("ud",), 1, sat=False, modifiers=()),
+    _alu("lzd", "How many zeros are above the highest bit of `src0` that is set.", ("ud",), 1, sat=False, modifiers=()),
+    _shift(
+        "shl",
+        "`src0` shifted left by the lowest bits of `src1`: 6 where `dst` or `src0` has 64 bits, else 5.",
+        low_bits=True,
+    ),
+    _shift("shr", "`src0` shifted right by the lowest bits of `src1`, zeros shifted in."),
+    _shift("asr", "`src0` shifted right by the lowest bits of `src1`, its sign shifted in.", **_ORDERED),
+    InstructionSpec(
+        "cmp",
+        "Compares `src0` with `src1`; `dst` gets a bit a lane, or all bits of an element.",
+        "cmp.{condition} {exec} {dst} {src0} {src1}",
+        (_dst(INTEGERS + FLOATS, flags=True), _src("src0", _ALL, _ARITHMETIC), _src("src1", _ALL, _ARITHMETIC)),
+        {"condition": _CONDITIONS},
+        check=all_of(_compared, _brain),
+        **_ORDERED,
+    ),
+    _alu(
+        "sel",
+        "`src0` in the lanes of the predicate that are set, else `src1`.",
+        _ALL,
+        2,
+        check=all_of(_same_kind, _brain),
+        selects=True,
+    ),
+    InstructionSpec(
+        "setp",
+        "Sets the predicate `dst` to the lowest bits of the scalar `src0`.",
+        "setp {exec} {dst} {src0}",
+        (OperandSpec("dst", "flag", "write"), _src("src0", ("uw", "w", "ud", "d"))),
+    ),
+)
+
+
+# Barriers and control flow, of the table of instructions.
+
+_LABEL = {"label": Name()}
+
+
+def _byte(name: str) -> OperandSpec:
+    return OperandSpec(name, "src", types=("ub",), immediate=True)
+
+
+def _barrier(name: str, doc: str, *operands: str, **facts: object) -> InstructionSpec:
+    form = " ".join([name, *(f"{{{operand}}}" for operand in operands)])
+    facts |= {"category": "sync", "exec_sizes": (), "source": "finalizer", "named_barrier": "id" in operands}
+    return InstructionSpec(name, doc, form, tuple(map(_byte, operands)), **facts)  # type: ignore[arg-type]
+
+
+CONTROL = (
+    _barrier("barrier", "Waits until all threads of the workgroup have arrived.", barrier="both"),
+    _barrier("sbarrier.signal", "Signals arrival at the workgroup's barrier without waiting.", barrier="signal"),
+    _barrier("sbarrier.wait", "Waits until all threads of the workgroup have signalled.", barrier="wait"),
+    _barrier(
+        "nbarrier.signal",
+        "Signals the arrival of one of `count` threads at the named barrier `id`, without waiting.",
+        "id",
+        "count",
+        barrier="signal",
+    ),
+    _barrier("nbarrier.wait", "Waits until all threads of the named barrier `id` have arrived.", "id", barrier="wait"),
+    InstructionSpec(
+        LABEL,
+        "Defines a label, the target of jumps.",
+        "label {label}",
+        attributes=_LABEL,
+        category="control",
+        exec_sizes=(),
+    ),
+    InstructionSpec(
+        "jmp",
+        "Jumps to the label with all enabled lanes if the predicate's first bit, any bit, or all its bits are set.",
+        "jmp {exec} {label}",
+        attributes=_LABEL,
+        category="control",
+        guard=True,
+        exec_sizes=(1,),
+        jumps=True,
+        uniform=True,
+    ),
+    InstructionSpec(
+        "goto",
+        "Lanes whose predicate is set jump to the label, where they reconverge with the other lanes.",
+        "goto {exec} {label}",
+        attributes=_LABEL,
+        category="control",
+        guard=True,
+        jumps=True,
+    ),
+    InstructionSpec(
+        "ret",
+        "Ends the enabled lanes; with its last lane the thread ends.",
+        "ret {exec}",
+        category="control",
+        exec_sizes=(1,),
+        ends=True,
+    ),
+)
+
+
+# Products of matrices, of the table of instructions.
+
+
+def _matrix(name: str, kind: OperandKind, which: int, types: tuple[str, ...]) -> OperandSpec:
+    """B in src1, or A in src2."""
+
+    def size(inst: Instruction, target: Target) -> int:
+        return operand_bytes(inst["W"], inst["A"], inst["SD"], inst["RC"], inst.exec_size)[which]
+
+    return OperandSpec(name, kind, types=types, bytes=size)
+
+
+def _accumulator(name: str, use: Use, types: tuple[str, ...]) -> OperandSpec:
+    """The result or the accumulator; each lane holds one column."""
+
+    def size(inst: Instruction, target: Target) -> int:
+        return int(inst["RC"] * inst.exec_size * inst[name].var.format.bytes)
+
+    def columns(inst: Instruction, target: Target) -> Array:
+        rows = np.arange(size(inst, target)).reshape(inst["RC"], inst.exec_size, -1)
+        found: Array = rows.transpose(1, 0, 2).reshape(inst.exec_size, -1)
+        return found
+
+    return OperandSpec(name, "raw", use, types, null=use == "read", bytes=size, lane_bytes=columns)
+
+
+def _check_dpas(inst: Instruction, target: Target) -> Problem:
+    w, a = inst["W"], inst["A"]
+    for precision in (w, a):
+        if precision not in target.dpas_precisions:
+            known = ", ".join(target.dpas_precisions)
+            return (f"target '{target.name}' does not support precision {precision}", f"it supports {known}")
+    if inst["SD"] not in target.dpas_depths:
+        depths = ", ".join(map(str, target.dpas_depths))
+        return (f"target '{target.name}' supports systolic depth {depths}, but got {inst['SD']}",)
+    if inst.exec_size not in target.dpas_exec_sizes:
+        sizes = " and ".join(map(str, target.dpas_exec_sizes))
+        return (f"target '{target.name}' supports execution size {sizes}, but got {inst.exec_size}",)
+    dst, acc = inst["dst"].var.type, inst["src0"].var
+    problem = types_problem(w, a, dst, acc.type if acc else dst)
+    if problem:
+        return (problem, "DPAS.md, legal combinations of types and precisions")
+    if not target.dpas_half_accumulators and {dst, acc.type if acc else dst} & {"bf", "hf"}:
+        return (f"target '{target.name}' supports only f accumulators for {w}",)
+    for name in ("src1", "src2"):
+        if (inst[name].var.type == "df") != (w == "df"):
+            return (f"{name} of precision {w} must be of type {'df' if w == 'df' else 'd or ud'}",)
+    for name in ("dst", "src0", "src1"):
+        raw: Raw = inst[name]
+        if raw.offset % target.grf_bytes:
+            return (f"{name} must begin at a register, but is {raw.offset} bytes behind one", "DPAS.md, alignment")
+    row = operand_bytes(w, a, inst["SD"], 1, inst.exec_size)[1]
+    alignment = max(row, 4) if PRECISIONS[a].bits < 64 else target.grf_bytes
+    start = first_byte(inst["src2"], target.grf_bytes)
+    if start % alignment:
+        return (f"src2 must begin at a multiple of {alignment} bytes, but is at {start}", "DPAS.md, alignment")
+    return None
+
+
+_DPAS = InstructionSpec(
+    "dpas",
+    "Multiplies matrix A in `src2` by B in `src1` and adds the accumulator `src0`.",
+    "dpas.{W}.{A}.{SD}.{RC} {exec} {dst} {src0} {src1} {src2}",
+    (
+        _accumulator("dst", "write", ("d", "ud", "f", "bf", "hf", "df")),
+        _accumulator("src0", "read", ("d", "ud", "f", "bf", "hf", "df")),
+        _matrix("src1", "raw", 0, ("d", "ud", "df")),
+        _matrix("src2", "vector", 1, ("d", "ud", "df")),
+    ),
+    {
+        "W": Choice(tuple(PRECISIONS)),
+        "A": Choice(tuple(PRECISIONS)),
+        "SD": Number((1, 2, 4, 8)),
+        "RC": Number(tuple(range(1, 9))),
+    },
+    category="dpas",
+    exec_sizes=(8, 16),
+    all_lanes=True,
+    check=_check_dpas,
+    source="DPAS.md",
+)
+
+
+def _scales(name: str, which: int) -> OperandSpec:
+    """The scales of B in src3, or of A in src4. Bytes between the scales of two blocks are not read."""
+
+    def size(inst: Instruction, target: Target) -> int:
+        return scale_bytes(inst["W"], inst["A"])[which]
+
+    def blocks(inst: Instruction, target: Target) -> Array:
+        places = np.arange(0, size(inst, target), SCALE_GROUP)[:, None] + np.arange((COLUMNS, ROWS)[which])
+        return places.reshape(1, -1)
+
+    return OperandSpec(name, "vector", types=("ub",), null=True, bytes=size, lane_bytes=blocks)
+
+
+def _check_bdpas(inst: Instruction, target: Target) -> Problem:
+    w, a, dst, acc = inst["W"], inst["A"], inst["dst"].var.type, inst["src0"].var
+    problem = scaled_types_problem(w, a, dst, acc.type if acc else dst)
+    if problem:
+        return (problem, "both factors must be bf, hf or e2m1, or 8-bit floats (bf8, hf8)")
+    for name, granule in (("src3", 16), ("src4", 8)):
+        var = inst[name].var
+        if not isinstance(var, Variable):
+            continue
+        root, offset = var.root
+        place = (offset + first_byte(inst[name], target.grf_bytes)) % target.grf_bytes
+        # The scales of the second block of e2m1 are in the second half of the register.
+        limit = target.grf_bytes // 2 if w == "e2m1" else target.grf_bytes
+        if place % granule or place >= limit:
+            places = ", ".join(map(str, range(0, limit, granule)))
+            return (f"{name} must begin at byte {places} of a register, not at {place}",)
+        need = target.grf_bytes if w == "e2m1" else granule
+        if align_bytes(root.align, target.grf_bytes) < need:
+            return (f"{name} must be in a variable aligned to {need} bytes", "declare it with align=GRF")
+    return None
+
+
+_BDPAS = InstructionSpec(
+    "bdpas",
+    "Multiplies matrix A in `src2` with scales `src4` by B in `src1` with scales `src3`, and adds `src0`; "
+    "32 elements of K share a scale, and null scales are ones.",
+    "bdpas.{W}.{A}.{SD}.{RC} {exec} {dst} {src0} {src1} {src2} {src3} {src4}",
+    (
+        _accumulator("dst", "write", ("f", "bf", "hf")),
+        _accumulator("src0", "read", ("f", "bf", "hf")),
+        _matrix("src1", "raw", 0, ("ud", "bf", "hf")),
+        _matrix("src2", "raw", 1, ("ud", "bf", "hf")),
+        _scales("src3", 0),
+        _scales("src4", 1),
+    ),
+    {"W": Choice(SCALED_PRECISIONS), "A": Choice(SCALED_PRECISIONS), "SD": Number((8,)), "RC": Number((8,))},
+    category="dpas",
+    exec_sizes=(16,),
+    all_lanes=True,
+    check=_check_bdpas,
+    source="Intel Graphics Compiler, visa/",
+)
+
+MATRIX = (_DPAS, _BDPAS)
+
+
+# The table of instructions.
 
 INSTRUCTIONS = {spec.name: spec for spec in (*MATRIX, *ARITHMETIC, *MEMORY, *CONTROL)}
 """The instructions by vISA's names."""

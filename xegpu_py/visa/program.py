@@ -1,27 +1,34 @@
-"""`Program`: a kernel decoded into plain immutable records, which engines, allocator and writers read."""
+"""vISA programs as records: variables, operands, instructions and print records."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import operator
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, update_wrapper
+from functools import cached_property, lru_cache, update_wrapper
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct, StructMeta, structs
+from msgspec.structs import astuple
 
+from xegpu_py.drawing import html
+from xegpu_py.ir.builtin import formatted, is_float
 from xegpu_py.ir.diagnostics import Position
+from xegpu_py.numerics.formats import FLOATS, TYPES, Array, Format
 from xegpu_py.target import Target
-from xegpu_py.visa.operands import Guard, Predicate, Variable
+
+# `Program`: a kernel decoded into plain immutable records, which engines, allocator and writers read.
 
 NOWHERE = Position("<unknown>")
 
 P = ParamSpec("P")
+
 R = TypeVar("R")
 
 
@@ -145,6 +152,9 @@ class Program:
         known: cached results of analyses; see `analysis`.
     """
 
+    write: ClassVar[Callable[[Sequence[Program]], str]]
+    """`assembly.write`, which sets it."""
+
     name: str
     variables: tuple[Variable, ...] = field(default_factory=tuple)
     predicates: tuple[Predicate, ...] = ()
@@ -185,9 +195,7 @@ class Program:
         return vars(self)[name]
 
     def _repr_html_(self) -> str:
-        # Only notebooks need these modules, the second of which imports this one.
-        html = importlib.import_module("xegpu_py.lexers").html
-        return str(html(importlib.import_module("xegpu_py.visa.assembly").write([self])))
+        return html(Program.write([self]))
 
     @property
     def digest(self) -> str | None:
@@ -232,7 +240,6 @@ class Program:
 
 _BODY = ("variables", "instructions", "declared")
 """The fields of a program that engines of native code do not read to run it."""
-
 
 Dim = tuple[int, int, int]
 """The extents of a grid or of a workgroup in x, y and z."""
@@ -302,3 +309,343 @@ def kept_analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Con
 
 
 _KEPT: set[Any] = set()
+
+
+# Operands of instructions: variables, predicates, and the forms that name parts of them.
+#
+# The records hold the variable as an object; where only text is available, as in MLIR, they hold its name instead.
+
+
+class _Interned(StructMeta):
+    """Makes equal records one object, compared and hashed by identity, since analyses mostly hash and compare."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> None:
+        super().__init__(name, bases, namespace, **options)
+        cls._known: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        return cls._known.setdefault(astuple(made), made)
+
+
+class _Declared(Struct, frozen=True, eq=False, dict=True, weakref=True, metaclass=_Interned):
+    """Base of the declarations of a kernel."""
+
+
+class Variable(_Declared, frozen=True, eq=False):
+    """A general variable: a typed region of registers, mutable, declared once (`.decl v_type=G`).
+
+    Attributes:
+        name: its name.
+        type: vISA's name of its element type.
+        count: number of elements.
+        align: "byte", "word", "dword", "qword", "oword", "GRF" or "GRFx2".
+        alias: the variable whose registers it shares and the byte offset of it there, or None.
+    """
+
+    name: str
+    type: str
+    count: int
+    align: str = "byte"
+    alias: tuple[Variable, int] | None = None
+
+    @cached_property
+    def format(self) -> Format:
+        """The element type."""
+        return TYPES[self.type]
+
+    @cached_property
+    def bytes(self) -> int:
+        """Its size in bytes."""
+        return self.count * self.format.bytes
+
+    @property
+    def aliases(self) -> int:
+        """The number of variables that it is an alias of, directly or through other aliases."""
+        count, var = 0, self
+        while var.alias is not None:
+            count, var = count + 1, var.alias[0]
+        return count
+
+    @property
+    def root(self) -> tuple[Variable, int]:
+        """The variable that is not an alias in which it lies, and its byte offset there."""
+        if self.alias is None:
+            return self, 0
+        base, offset = self.alias[0].root
+        return base, offset + self.alias[1]
+
+
+class Predicate(_Declared, frozen=True, eq=False):
+    """A predicate variable: one bit for each SIMD lane (`.decl v_type=P`).
+
+    Attributes:
+        name: its name.
+        count: number of bits: 1, 2, 4, 8, 16 or 32.
+    """
+
+    name: str
+    count: int
+
+
+MAX_ALIASES = 64
+"""The greatest depth of aliases of aliases. Properties of a variable are computed recursively."""
+
+PREDICATE_SIZES = (1, 2, 4, 8, 16, 32)
+"""Numbers of bits that predicates have."""
+
+ALIGNMENTS = {"byte": 1, "word": 2, "dword": 4, "qword": 8, "oword": 16, "GRF": 0, "GRFx2": 0}
+"""Alignments and their bytes; 0 for those that depend on the size of a GRF."""
+
+BUILTINS = {
+    v.name: v
+    for v in (
+        Variable("%r0", "ud", 8, "GRF"),
+        Variable("%group_id_x", "ud", 1, "dword"),
+        Variable("%group_id_y", "ud", 1, "dword"),
+        Variable("%group_id_z", "ud", 1, "dword"),
+    )
+}
+"""Variables that each thread has from the start. `%r0` is the thread's payload header."""
+
+
+def align_bytes(align: str, grf_bytes: int) -> int:
+    """The bytes of an alignment."""
+    return ALIGNMENTS[align] or grf_bytes * (2 if align == "GRFx2" else 1)
+
+
+@lru_cache(maxsize=4096)
+def _elements(vstride: int, width: int, hstride: int, lanes: int) -> tuple[tuple[int, ...], int, bool]:
+    found = tuple((i // width) * vstride + (i % width) * hstride for i in range(lanes))
+    return found, max(found), found == tuple(range(lanes))
+
+
+class Region(Struct, frozen=True, dict=True):
+    """A source `V(row,col)<vstride;width,hstride>`: element i is at `(i // width) * vstride + (i % width) * hstride`.
+
+    Attributes:
+        var: the variable.
+        row: first register, counted in GRFs from the variable's start.
+        col: first element, counted in elements from that register's start.
+        vstride, width, hstride: the region in elements.
+        modifier: "", "-", "abs", "-abs" or "~".
+    """
+
+    var: Any
+    row: int = 0
+    col: int = 0
+    vstride: int = 1
+    width: int = 1
+    hstride: int = 0
+    modifier: str = ""
+
+    def elements(self, exec_size: int) -> list[int]:
+        """Where each lane's element lies, counted in elements from that of lane 0."""
+        return list(_elements(self.vstride, max(self.width, 1), self.hstride, exec_size)[0])
+
+    def reach(self, exec_size: int) -> tuple[int, bool]:
+        """The last of the elements, and whether they lie side by side."""
+        return _elements(self.vstride, max(self.width, 1), self.hstride, exec_size)[1:]
+
+    @property
+    def format(self) -> Format:
+        """The element type."""
+        found: Format = self.var.format
+        return found
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether all lanes read one element."""
+        return self.vstride == 0 and (self.width == 1 or self.hstride == 0)
+
+
+class Destination(Struct, frozen=True, dict=True):
+    """A destination `V(row,col)<stride>`: element i is at `i * stride`."""
+
+    var: Any
+    row: int = 0
+    col: int = 0
+    stride: int = 1
+
+    def elements(self, exec_size: int) -> list[int]:
+        """Where each lane's element lies, counted in elements from that of lane 0."""
+        return list(_elements(self.stride, 1, 0, exec_size)[0])
+
+    def reach(self, exec_size: int) -> tuple[int, bool]:
+        """The last of the elements, and whether they lie side by side."""
+        return _elements(self.stride, 1, 0, exec_size)[1:]
+
+
+class Raw(Struct, frozen=True, gc=False):
+    """A whole variable from a byte offset on: `V.64`. A `var` of None is the null operand `%null.0`."""
+
+    var: Any
+    offset: int = 0
+
+
+class Vector(Struct, frozen=True, gc=False):
+    """Consecutive elements from `V(row,col)` on, such as src2 of dpas."""
+
+    var: Any
+    row: int = 0
+    col: int = 0
+
+
+class Immediate(Struct, frozen=True, gc=False):
+    """A constant: its bit pattern, and vISA's name of its type."""
+
+    bits: int
+    type: str
+    modifier: ClassVar[str] = ""
+
+    @property
+    def format(self) -> Format:
+        """The type."""
+        return TYPES[self.type]
+
+
+class Address(Struct, frozen=True, gc=False):
+    """Addresses of a message: those in a variable from a byte offset on, each plus a constant number of bytes."""
+
+    var: Any
+    offset: int = 0
+    plus: int = 0
+
+
+class Flag(Struct, frozen=True, gc=False):
+    """A predicate as source or destination."""
+
+    var: Any
+
+
+class Guard(Struct, frozen=True, gc=False):
+    """The predicate of an instruction.
+
+    Attributes:
+        var: the predicate.
+        inverted: whether lanes whose bit is 0 run.
+        control: "" for each lane by its own bit, "any" or "all" for all lanes by all bits.
+    """
+
+    var: Any
+    inverted: bool = False
+    control: str = ""
+
+
+Operand = Region | Destination | Raw | Vector | Immediate | Address | Flag
+"""Any operand but the guard."""
+
+
+def first_byte(operand: Region | Destination | Vector | Raw | Address, grf_bytes: int) -> int:
+    """Byte offset of an operand's first element from its variable's start."""
+    if isinstance(operand, (Raw, Address)):
+        return operand.offset
+    size: int = operand.var.format.bytes
+    return operand.row * grf_bytes + operand.col * size
+
+
+def variables(operands: Iterable[object]) -> list[Variable]:
+    """The general variables that operands name, in order."""
+    return [var for var in (getattr(o, "var", None) for o in operands) if isinstance(var, Variable)]
+
+
+# The buffer into which kernels print, and the records in it.
+#
+# A kernel that prints, or checks an assertion, has one more input, `printf_buffer`, the address of a buffer in global
+# memory. Its first dword counts the bytes in use, these eight included; the second is its size. A thread adds the size
+# of a record to the first by an atomic message, which returns the offset of the record. The thread writes the record
+# there unless it would reach beyond the end of the buffer. A record consists of words of 64 bits:
+#
+# | Word | Low half | High half |
+# | --- | --- | --- |
+# | 0 | bytes of the record | the thread's number in its workgroup |
+# | 1 | the workgroup's place in x | in y |
+# | 2 | in z | the lane; with the highest bit set, an assertion that does not hold |
+# | 3 | bytes of the text | 0 |
+#
+# The text follows, padded with zeros to whole words: MLIR's types of the numbers with commas between them, a zero byte,
+# and the format. Then come the numbers, a word each, in the low bits.
+
+BUFFER_BYTES = 1 << 22
+"""Size of the buffer."""
+
+FIRST_RECORD = 8
+"""Where the first record begins."""
+
+HEADER_WORDS = 4
+
+STOPS = 1 << 31
+"""The bit that marks the record of a failed assertion, in the word that holds the lane."""
+
+
+def text_words(elements: Sequence[str], text: str) -> list[int]:
+    """The words of a record that hold its text.
+
+    Args:
+        elements: MLIR's types of the numbers.
+        text: the format.
+    """
+    data = text_bytes(elements, text)
+    return [w for (w,) in struct.iter_unpack("<Q", data + bytes(-len(data) % 8))]
+
+
+def text_bytes(elements: Sequence[str], text: str) -> bytes:
+    """The bytes of a record's text, without padding."""
+    return ",".join(elements).encode() + b"\0" + text.encode()
+
+
+class Record(Struct, frozen=True):
+    """The output of one thread, or of one lane of it.
+
+    Attributes:
+        group: the workgroup's place in x, y and z.
+        thread: the thread's number in its workgroup.
+        lane: the lane.
+        stops: whether this is the message of an assertion that does not hold.
+        text: the printed text.
+    """
+
+    group: tuple[int, int, int]
+    thread: int
+    lane: int
+    stops: bool
+    text: str
+
+
+def read_records(data: Array) -> tuple[list[Record], int]:
+    """The records of a buffer, and the number of bytes of records that did not fit.
+
+    The records are sorted by workgroup (x fastest), then by thread, then in the order in which the thread printed
+    them. Records of lanes that printed together are sorted by lane.
+
+    Args:
+        data: the bytes of the buffer.
+    """
+    used, size = (int(n) for n in data[:FIRST_RECORD].view(np.uint32))
+    found, at = [], FIRST_RECORD
+    while at + 8 * HEADER_WORDS <= min(used, size):
+        length = int(data[at : at + 4].view(np.uint32)[0])
+        if length == 0 or at + length > size:
+            break
+        found.append(_record(data[at : at + length].tobytes()))
+        at += length
+    found.sort(key=lambda r: (r.group[::-1], r.thread))
+    return found, max(used - at, 0)
+
+
+def _record(data: bytes) -> Record:
+    _, thread, x, y, z, lane, length, _ = struct.unpack_from("<8I", data)
+    start = 8 * HEADER_WORDS
+    types, _, text = data[start : start + length].partition(b"\0")
+    elements = types.decode().split(",") if types else []
+    words = data[start + -(-length // 8) * 8 :]
+    values = [_number(e, words[8 * i : 8 * i + 8]) for i, e in enumerate(elements)]
+    shown = formatted(text.decode(), elements, values)
+    return Record((x, y, z), thread, lane & ~STOPS, bool(lane & STOPS), shown)
+
+
+def _number(element: str, word: bytes) -> int | float:
+    if is_float(element):
+        kind = np.dtype(FLOATS[element].dtype)
+        return float(np.frombuffer(word[: kind.itemsize], kind)[0])
+    return int.from_bytes(word, "little")

@@ -17,20 +17,26 @@ from xegpu_py.target import Target
 from xegpu_py.visa.program import LABEL, Instruction
 
 OperandKind = Literal["dst", "src", "raw", "vector", "scalar", "address", "flag"]
+
 Use = Literal["read", "write"]
+
 Problem = tuple[str, ...] | None
 """Why an instruction is not legal: a message and notes."""
+
 Check = Callable[[Instruction, Target], Problem]
+
 Span = tuple[int, int]
 """The least and the greatest number that an integer can be."""
 
 INTEGERS = tuple(n for n, f in TYPES.items() if not f.is_float)
+
 FLOATS = tuple(n for n, f in TYPES.items() if f.is_float)
 
 MESSAGES = ("load", "store", "atomic")
 """The categories of instructions that access memory."""
 
 EXEC_SIZES = (1, 2, 4, 8, 16, 32)
+
 LANES = 32
 """SIMD lanes that a thread's execution mask has."""
 

@@ -10,34 +10,41 @@ from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.memory import address_lanes, holds_payload
-from xegpu_py.visa.operands import (
+from xegpu_py.visa.messages import address_lanes, holds_payload
+from xegpu_py.visa.program import (
     BUILTINS,
     Address,
     Destination,
     Flag,
     Immediate,
+    Instruction,
     Operand,
     Predicate,
+    Program,
     Raw,
     Region,
     Variable,
     Vector,
     align_bytes,
     first_byte,
+    kept_analysis,
 )
-from xegpu_py.visa.program import Instruction, Program, kept_analysis
 from xegpu_py.visa.spec import LANES, OperandSpec, Problem
 
 _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
+
 _WIDTHS = (1, 2, 4, 8, 16)
+
 _HORIZONTAL = (0, 1, 2, 4)
+
 _STRIDES = (1, 2, 4)
+
 _WORDS = """
     arg call fret switchjmp fbl fbh bfe bfi bfrev rol ror movs addr_add pow frc lrp dp4a sqrtm divm line wait
     yield sample avs media_ld oword_ld gather scatter raw_send fence_global fence_local sampler_cache_flush asin acos
     atan plane dp2 dp3 dp4 dph mod addc subb avg sad2 sad2add madw add3 ifcall fcall faddr vme_ime flat bss ss bti
 """
+
 _TAKEN = frozenset(
     [
         *(name for name, spec in INSTRUCTIONS.items() if name.replace("_", "").isalnum() and not spec.is_label),
@@ -47,7 +54,9 @@ _TAKEN = frozenset(
     ]
 )
 """Names that Intel's finalizer keeps: words of its syntax, and variables of its own."""
+
 _KEEPS = "the name is reserved by Intel's finalizer"
+
 _NUMBERS = ("SimdSize", "SLMSize", "NBarrierCnt")
 """Kernel attributes that are numbers."""
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xegpu_py.dialects.xegpu import Mode, SgMap, TdescAttr, TensorDesc
-from xegpu_py.dialects.xegpu.matrix import dpas_problem
-from xegpu_py.dialects.xegpu.shapes import loaded_shapes
+from xegpu_py.dialects.xegpu.matrix_ops import dpas_problem, loaded_shapes
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.ir.operation import VerifyError
 

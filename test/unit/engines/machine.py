@@ -11,16 +11,14 @@ import numpy as np
 from msgspec.structs import replace
 from visa.programs import BASES, PREDICATES, general, program_of
 
-from xegpu_py.engines.access import Layout
-from xegpu_py.engines.batch import ENDED, Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.engine import Jit, Launch, _Team, dwords, packed, unpacked
 from xegpu_py.engines.jit.frame import TRAFFIC, Status
-from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.engines.operands import ENDED, Batch, Layout, new_batch
+from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
-from xegpu_py.visa.operands import Destination, Guard, Region, Variable
-from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.program import Destination, Guard, Instruction, Program, Region, Variable
 from xegpu_py.visa.spec import LANES
 from xegpu_py.visa.verify import instruction_problem
 

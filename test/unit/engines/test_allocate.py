@@ -11,16 +11,15 @@ from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xegpu_py.engines.batch import Batch
+from xegpu_py.engines.operands import Batch
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime import launch
 from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa import allocate as allocator
 from xegpu_py.visa.allocate import Allocation
-from xegpu_py.visa.liveness import live_ranges
-from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
-from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.dataflow import live_ranges
+from xegpu_py.visa.program import Address, Destination, Instruction, Program, Raw, Region, Variable
 from xegpu_py.visa.spec import DataShape
 
 PVC = TARGETS["pvcxt"]

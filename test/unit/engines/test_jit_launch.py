@@ -19,7 +19,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py.engines.jit import engine as engine_module
-from xegpu_py.engines.jit import helpers
+from xegpu_py.engines.jit import host
 from xegpu_py.engines.jit.frame import ALLOCATION, STRIDE_BYTES
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -61,13 +61,13 @@ def test_helping_threads_wait_for_the_next_launch() -> None:
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be placed")
 def test_helping_threads_begin_on_other_processors_and_may_use_all() -> None:
     places: list[tuple[int, set[int]]] = []
-    used, own = os.sched_getaffinity(0), helpers._processor()
-    found = helpers.take(3)
-    seen = [h.submit(lambda: places.append((helpers._processor(), os.sched_getaffinity(0)))) for h in found]
+    used, own = os.sched_getaffinity(0), host._processor()
+    found = host.take(3)
+    seen = [h.submit(lambda: places.append((host._processor(), os.sched_getaffinity(0)))) for h in found]
     for task in seen:
         task.result()
     assert [allowed for _, allowed in places] == [used] * 3
-    if len(used) > 1 and helpers._processor() == own:
+    if len(used) > 1 and host._processor() == own:
         assert own not in {at for at, _ in places}
 
 
@@ -75,7 +75,7 @@ def test_helping_threads_begin_on_other_processors_and_may_use_all() -> None:
 def test_a_forked_process_has_helping_threads_of_its_own() -> None:
     code = """
 import os, sys, numpy as np
-from engines.test_jit_launch import NUMBERS, helpers, kernel
+from engines.test_jit_launch import NUMBERS, host, kernel
 made = kernel(NUMBERS, threads=2)
 def right():
     out = np.zeros(303, np.uint32)
@@ -87,7 +87,7 @@ sys.stdout.flush()
 child = os.fork()
 if child == 0:
     try:
-        helpers.take(1)[0].submit(right).result(20)
+        host.take(1)[0].submit(right).result(20)
         os._exit(0 if right() else 1)
     finally:
         os._exit(2)

@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from xegpu_py.engines.jit import control
+from xegpu_py.engines.jit import thread_function
 from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_named
-from xegpu_py.engines.jit.kernel import functions_of_program
+from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.kernel import Kernel
 
 HEAD = """\
@@ -130,7 +130,7 @@ def test_what_is_not_loaded_is_zero() -> None:
 
 def test_blocks_that_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long native code is several functions, between which matrices are in registers."""
-    monkeypatch.setattr(control, "_LONGEST", 2)
+    monkeypatch.setattr(thread_function, "_LONGEST", 2)
     rng = random.Random(0)
     run(load("A.0", "d16.16x8nn", rng) + load("B.0", "d16.16x16nt", rng) + 2 * dpas("bf", acc="C.0"), set())
 

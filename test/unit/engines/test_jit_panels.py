@@ -9,11 +9,11 @@ import re
 import numpy as np
 import pytest
 
+from xegpu_py.engines.faults import aligned
 from xegpu_py.engines.jit import engine, panels
 from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_named, native_host
-from xegpu_py.engines.jit.kernel import functions_of_program
 from xegpu_py.engines.jit.rules import block2d
-from xegpu_py.engines.memory import aligned
+from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
 

@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.host import native_host
-from xegpu_py.engines.jit.kernel import functions_of_program
 from xegpu_py.engines.jit.llvm import major_version
-from xegpu_py.engines.jit.temporaries import free_nans, temporaries, temporary_predicates
+from xegpu_py.engines.jit.operands import free_nans, temporaries, temporary_predicates
+from xegpu_py.engines.jit.thread_function import block_starts, functions_of_program
 from xegpu_py.kernel import Kernel
 
 HEAD = """\
@@ -139,7 +138,7 @@ def test_failures_of_llvm_are_diagnostics() -> None:
     """The same program without the workaround for LLVM 22."""
     if major_version() != 22:
         pytest.skip("later versions compile it")
-    unkept = "from xegpu_py.engines.jit import code\ncode.major_version = lambda: 23\n"
+    unkept = "from xegpu_py.engines.jit import ir_text\nir_text.major_version = lambda: 23\n"
     ran = subprocess.run(
         [sys.executable, "-c", unkept + PARTS], cwd=Path(__file__).parent, capture_output=True, text=True
     )

@@ -10,10 +10,10 @@ import pytest
 from visa.programs import random_instruction
 
 from xegpu_py import DiagnosticError, Kernel
+from xegpu_py.engines.faults import RuntimeFault
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.engine import Jit
-from xegpu_py.engines.memory import RuntimeFault
-from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.target import TARGETS
 
 from .machine import Machine, run_batch, varied

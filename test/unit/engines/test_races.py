@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
-from xegpu_py.engines.jit import races as native_races
+from xegpu_py.engines.jit import checks as native_races
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.launch import Launcher
@@ -466,7 +466,7 @@ def test_engines() -> None:
     assert Kernel.from_assembly(text_of([]), check=("races", "uninit")).launcher.engine == "interpreter"
 
 
-NEIGHBOURS = """gpu.module @m {
+NEXT_PLACES = """gpu.module @m {
   gpu.func @neighbours(%A: memref<32x16xf16>, %I: memref<16x16xf16>, %C: memref<64x16xf32>) kernel {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -518,7 +518,7 @@ def test_what_docs_say_of_unordered_accesses(engine: str, groups: int) -> None:
     new = np.arange(2, 6, dtype=np.float32).repeat(8)[:, None]
     for sync in ("", "xegpu.fence {memory_kind = global, scope = workgroup}\n    gpu.barrier"):
         a, c = np.ones((32, 16), np.float16), np.zeros((64, 16), np.float32)
-        text = NEIGHBOURS.replace("SYNC", sync)
+        text = NEXT_PLACES.replace("SYNC", sync)
         options = {"engine": engine, "cache": "off"}
         xegpu_py.compile(text, **options)(a, np.eye(16, dtype=np.float16), c, grid=groups if not sync else 1, block=4)
         assert (a == new).all()

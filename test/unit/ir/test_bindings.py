@@ -12,7 +12,7 @@ from mlir.dialects import gpu
 
 import xegpu_py
 from xegpu_py.ir import bindings
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.module import walk
 
 ROOT = Path(__file__).parents[3]
 FILES = [f for top in ("xegpu_py", "dialects", "passes", "tools") for f in (ROOT / top).rglob("*.py")]

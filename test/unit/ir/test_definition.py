@@ -12,10 +12,9 @@ import pytest
 from mlir import ir
 
 from xegpu_py import oracles
-from xegpu_py.ir import irdl
+from xegpu_py.ir import module
+from xegpu_py.ir.builtin import Index, Integer, MemRef, Vector
 from xegpu_py.ir.codecs import TypeText
-from xegpu_py.ir.constraints import Index, Integer, MemRef, Vector
-from xegpu_py.ir.context import Context
 from xegpu_py.ir.definition import (
     Attr,
     Attribute,
@@ -29,11 +28,10 @@ from xegpu_py.ir.definition import (
     default,
     enum_attr,
 )
-from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.module import Module, parse_source
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
+from xegpu_py.ir.module import Context, Module, parse_source
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.ir.printer import Printer
-from xegpu_py.ir.source import Source
 
 
 class Toy(Dialect, name="toy"):
@@ -459,7 +457,7 @@ def test_definitions_that_cannot_be() -> None:
 def test_irdl_loads_in_stock_mlir_opt(context: Context, tmp_path: Path) -> None:
     tool = oracles.find("mlir-opt")
     definition = tmp_path / "toy.irdl.mlir"
-    definition.write_text(irdl.dump(Toy))
+    definition.write_text(module.dump(Toy))
     source = tmp_path / "in.mlir"
     source.write_text(
         "\n".join(read(context, f"{HEAD}{t}\nreturn\n}}").text(generic=True) + "\n// -----" for t in ROUND_TRIPS)

@@ -3,7 +3,7 @@
 import pytest
 from mlir import ir
 
-from xegpu_py.ir.dense import dense_elements
+from xegpu_py.ir.builtin import dense_elements
 
 TYPES = ["i1", "i8", "ui8", "si16", "i64", "index", "f16", "bf16", "f32", "f64", "tf32", "f8E5M2", "f8E4M3FN"]
 

@@ -6,11 +6,9 @@ import pytest
 from files import VALID
 from markdown import ROOT
 
-from xegpu_py.ir.context import Context, dialects
-from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.formatting import formatted
-from xegpu_py.ir.module import parse_source
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
+from xegpu_py.ir.module import Context, dialects, parse_source
+from xegpu_py.ir.printer import formatted
 
 
 def made(text):

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xegpu_py import DiagnosticError, parse
-from xegpu_py.ir.context import Context
+from xegpu_py.ir.diagnostics import Source
+from xegpu_py.ir.module import Context
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader
-from xegpu_py.ir.source import Source
 
 FUNC = (
     "func.func @f(%m: memref<64x64xf32>, %d: !xegpu.tensor_desc<8x16xf32>, %i: index, %v: vector<8x16xf32>) {{\n{}}}\n"

@@ -233,7 +233,7 @@ def test_the_environment_lets_python_run_all_kernels(monkeypatch, capsys):
     xegpu_py.jit(shows)(np.arange(4, dtype=F32).reshape(1, 4), y)
     assert capsys.readouterr().out.startswith("total float32(6.0)")
 
-    @xegpu_py.build.tile_kernel((np.float32, (1, 4)))
+    @xegpu_py.language.tile_kernel((np.float32, (1, 4)))
     def prints(X):
         print("here", X[0, 1])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xegpu_py.language as xl
-from xegpu_py import DiagnosticError, build
+from xegpu_py import DiagnosticError, language
 
 from .computing import built, check, computed
 
@@ -292,7 +292,7 @@ def test_functions_of_pairs(workgroup):
 def test_functions_of_the_kernel_are_called():
     """Closures and branches in what `reduce`, scans and `map_elementwise` call are compiled at each call."""
 
-    @build.tile_kernel((I32, (8, 16)), (I32, (8, 16)), (I32, (8, 1)), engine="both")
+    @language.tile_kernel((I32, (8, 16)), (I32, (8, 16)), (I32, (8, 1)), engine="both")
     def kernel(X, Y, Z):
         x = X.tile((8, 16), at=(0, 0)).load()
         bias = 1
@@ -508,7 +508,7 @@ def test_refused(name):
     function, message = REFUSED[name]
     with pytest.raises(DiagnosticError) as caught:
 
-        @build.tile_kernel((I32, (1, 16)))
+        @language.tile_kernel((I32, (1, 16)))
         def kernel(V):
             function(V.tile((1, 16), at=(0, 0)).load())
 

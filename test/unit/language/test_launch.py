@@ -16,7 +16,7 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import Config, Constexpr, oracles
-from xegpu_py.language.arguments import Known, as_argument
+from xegpu_py.language.element_types import Known, as_argument
 from xegpu_py.visa.finalizer import FinalizerMissing
 
 F32, BF16 = np.float32, ml_dtypes.bfloat16
@@ -457,7 +457,7 @@ def test_how_a_kernel_looks(tmp_path):
     assert scale.__doc__ == "Y is X times a factor." and scale.__name__ == "scale"
     assert repr(scale).startswith("<kernel scale(X, Y, n, factor") and repr(scale).endswith(("version>", "versions>"))
     assert {"versions", "compile", "bind", "with_options"} <= set(dir(scale))
-    assert {"jit", "autotune", "compile"} <= set(dir(xegpu_py)) and "tile_kernel" in dir(xegpu_py.build)
+    assert {"jit", "autotune", "compile"} <= set(dir(xegpu_py)) and "tile_kernel" in dir(xegpu_py.language)
     assert pickle.loads(pickle.dumps(scale)) is scale
     assert pickle.loads(pickle.dumps(tuned)) is tuned
 
@@ -499,7 +499,7 @@ def test_negative_strides(engine):
 def test_listings(monkeypatch):
     x = np.ones((8, 32), F32)
 
-    @xegpu_py.build.tile_kernel((np.float32, (8, 32)))
+    @xegpu_py.language.tile_kernel((np.float32, (8, 32)))
     def double(X):
         X.tile((8, 32), at=(0, 0)).store(X.tile((8, 32), at=(0, 0)).load() * 2)
 

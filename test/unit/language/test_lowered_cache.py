@@ -15,8 +15,8 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import lowered
-from xegpu_py.engines.jit.cache import Cache
-from xegpu_py.language.fingerprint import fingerprint
+from xegpu_py.cache import Cache
+from xegpu_py.language.function_source import fingerprint
 
 SCRIPT = """
 import sys

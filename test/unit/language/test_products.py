@@ -38,11 +38,11 @@ def test_sums_and_accumulators(dtype):
     exact = a.astype(F32) @ b.astype(F32)
 
     def function(a, b, c):
-        narrow = c.to(xl.types.dtype_of(dtype))
+        narrow = c.to(xl.element_types.dtype_of(dtype))
         return (
             xl.dot(a, b),
             xl.dot(a, b, c),
-            xl.dot(a, b, out_dtype=xl.types.dtype_of(dtype)),
+            xl.dot(a, b, out_dtype=xl.element_types.dtype_of(dtype)),
             xl.dot(a, b, narrow),
             xl.dot(a, b, c.to(xl.float64)),
         )

@@ -6,7 +6,7 @@ import pytest
 
 import xegpu_py
 import xegpu_py.language as xl
-from xegpu_py import DiagnosticError, build
+from xegpu_py import DiagnosticError, language
 
 F16, F32, I8, I32, U8, U32, BF16 = np.float16, np.float32, np.int8, np.int32, np.uint8, np.uint32, ml_dtypes.bfloat16
 SMALL = np.arange(-8, 8, dtype=I32)
@@ -15,7 +15,7 @@ SMALL = np.arange(-8, 8, dtype=I32)
 def applied(function, x, out):
     """What a function of a line of 16 elements gives in a kernel."""
 
-    @build.tile_kernel((x.dtype, (1, 16)), (out, (1, 16)), engine="both")
+    @language.tile_kernel((x.dtype, (1, 16)), (out, (1, 16)), engine="both")
     def kernel(X, Y):
         Y.tile((1, 16), at=(0, 0)).store(function(X.tile((1, 16), at=(0, 0)).load()))
 
@@ -206,13 +206,13 @@ def test_refused(name):
 def test_a_value_of_another_kernel():
     kept = []
 
-    @build.tile_kernel((F32, (8, 16)))
+    @language.tile_kernel((F32, (8, 16)))
     def first(X):
         kept.append(xl.zeros((8, 16)))
 
     with pytest.raises(DiagnosticError, match="a value of one kernel is used in another"):
 
-        @build.tile_kernel((F32, (8, 16)))
+        @language.tile_kernel((F32, (8, 16)))
         def second(X):
             X.tile((8, 16), at=(0, 0)).store(kept[0])
 
@@ -220,7 +220,7 @@ def test_a_value_of_another_kernel():
 def test_what_is_assigned_in_one_branch_only():
     with pytest.raises(DiagnosticError, match="'y' is assigned in one branch only"):
 
-        @build.tile_kernel((I32, (1, 16)))
+        @language.tile_kernel((I32, (1, 16)))
         def kernel(X):
             x = X.tile((1, 16), at=(0, 0)).load()
             if x.max() > 3:
@@ -229,9 +229,9 @@ def test_what_is_assigned_in_one_branch_only():
 
 
 def test_the_block_follows_from_the_maps():
-    @build.tile_kernel((F32, (32, 32)), (F32, (32, 32)))
+    @language.tile_kernel((F32, (32, 32)), (F32, (32, 32)))
     def copy(X, Y):
-        x = X.tile((32, 32), at=(0, 0), map=build.WgMap((2, 2), (16, 16))).load()
+        x = X.tile((32, 32), at=(0, 0), map=language.WgMap((2, 2), (16, 16))).load()
         Y.tile((32, 32), at=(0, 0)).store(x)
 
     x, y = np.arange(1024, dtype=F32).reshape(32, 32), np.zeros((32, 32), F32)
@@ -290,10 +290,10 @@ def test_pointers():
 
 
 def test_what_is_dead_needs_no_map():
-    @build.tile_kernel((F32, (32, 32)), (F32, (32, 32)))
+    @language.tile_kernel((F32, (32, 32)), (F32, (32, 32)))
     def kernel(X, Y):
         X.tile((32, 32), at=(0, 0)).load()
-        Y.tile((32, 32), at=(0, 0), map=build.WgMap((2, 2), (16, 16))).store(build.ones((32, 32)))
+        Y.tile((32, 32), at=(0, 0), map=language.WgMap((2, 2), (16, 16))).store(language.ones((32, 32)))
 
     y = np.zeros((32, 32), F32)
     kernel(y.copy(), y)
@@ -301,10 +301,10 @@ def test_what_is_dead_needs_no_map():
 
 
 def test_extents_of_a_transposed_array():
-    @build.tile_kernel((F32, (None, None)), (F32, (8, 16)))
+    @language.tile_kernel((F32, (None, None)), (F32, (8, 16)))
     def kernel(X, Y):
         rows, columns = X.T.shape
-        Y.tile((8, 16), at=(0, 0)).store(build.ones((8, 16)) * (rows * 100 + columns).to(F32))
+        Y.tile((8, 16), at=(0, 0)).store(language.ones((8, 16)) * (rows * 100 + columns).to(F32))
 
     y = np.zeros((8, 16), F32)
     kernel(np.zeros((5, 7), F32), y)
@@ -314,9 +314,9 @@ def test_extents_of_a_transposed_array():
 def test_loading_ahead_over_a_batch():
     """The last iteration has no next matrix to load."""
 
-    @build.tile_kernel((F16, (4, 32, 32)), (F16, (4, 32, 32)), (F32, (32, 32)))
+    @language.tile_kernel((F16, (4, 32, 32)), (F16, (4, 32, 32)), (F32, (32, 32)))
     def kernel(X, W, Y):
-        total = build.zeros((32, 32))
+        total = language.zeros((32, 32))
         for i in range(4):
             total += X.tile((32, 32), at=(i, 0, 0)).load() @ W.tile((32, 32), at=(i, 0, 0)).load()
         Y.tile((32, 32), at=(0, 0)).store(total)
@@ -331,7 +331,7 @@ def test_loading_ahead_over_a_batch():
 def test_kernels_that_exceed_the_registers_say_so():
     def needs_many(X, Y):
         a, b = X.tile((48, 48), at=(0, 0)).load(), X.tile((48, 48), at=(48, 0)).load()
-        Y.tile((48, 48), at=(0, 0)).store(build.maximum(a, b).T + a)
+        Y.tile((48, 48), at=(0, 0)).store(language.maximum(a, b).T + a)
         Y.tile((48, 48), at=(48, 0)).store(a - b)
 
     x, y = np.ones((96, 48), F32), np.zeros((96, 48), F32)
@@ -347,11 +347,11 @@ def test_kernels_that_exceed_the_registers_say_so():
 def test_indices_of_64_bits_between_subgroups():
     """Indices of a line that subgroups exchange through memory keep all their 64 bits."""
 
-    @build.tile_kernel((np.int64, (32, 32)), (np.int64, (32, 32)))
+    @language.tile_kernel((np.int64, (32, 32)), (np.int64, (32, 32)))
     def kernel(X, Y):
-        x = X.tile((32, 32), at=(0, 0), map=build.WgMap((4, 1), (8, 32))).load().to(xl.index)
-        y = x.with_map(build.WgMap((1, 4), (32, 8))).to(xl.int64)
-        Y.tile((32, 32), at=(0, 0), map=build.WgMap((1, 4), (32, 8))).store(y)
+        x = X.tile((32, 32), at=(0, 0), map=language.WgMap((4, 1), (8, 32))).load().to(xl.index)
+        y = x.with_map(language.WgMap((1, 4), (32, 8))).to(xl.int64)
+        Y.tile((32, 32), at=(0, 0), map=language.WgMap((1, 4), (32, 8))).store(y)
 
     x = (np.arange(1024).reshape(32, 32) - 500) * (2**40 + 3)
     y = np.zeros_like(x)

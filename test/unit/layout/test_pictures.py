@@ -11,7 +11,7 @@ from markdown import ROOT, runs
 from pictures import LAYOUTS, pictures
 
 from xegpu_py.layout import LayoutError, NestedLayout, from_sg_map
-from xegpu_py.layout.pictures import layout_picture
+from xegpu_py.layout.nested import layout_picture
 
 from .strategies import layouts
 

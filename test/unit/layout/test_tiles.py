@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pictures import TILES
 
 from xegpu_py.layout import LayoutError, WgTiles, dealing_problem, from_wg_map
-from xegpu_py.layout.tile_pictures import listed, tile_picture
+from xegpu_py.layout.maps import listed, tile_picture
 
 GRIDS = st.tuples(st.integers(1, 4), st.integers(1, 4))
 SHAPES = st.tuples(st.sampled_from([8, 24, 64]), st.sampled_from([8, 24, 64]))

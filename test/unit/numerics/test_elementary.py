@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from xegpu_py import numerics
-from xegpu_py.numerics import ziv
+from xegpu_py.numerics import elementary
 from xegpu_py.numerics.formats import TYPES
 
 from .exact import FORMATS, nearest, value
@@ -252,7 +252,7 @@ def test_decisions(name: str, fmt: str) -> None:
     """The few numbers that f64 does not decide are computed in another way: here all are."""
 
     def decided(bits: np.ndarray, fmt: str) -> np.ndarray:
-        found = [ziv.decide(name, x, TYPES[fmt]) for x in wide(bits, fmt).tolist()]
+        found = [elementary.decide(name, x, TYPES[fmt]) for x in wide(bits, fmt).tolist()]
         return np.array(found, WORDS[fmt]).view(DTYPES[fmt])
 
     check_transcendental(name, fmt, sample(name, fmt, 200), all_exact=True, function=decided)
@@ -263,7 +263,7 @@ def test_decisions(name: str, fmt: str) -> None:
 def test_enclosures(name: str, precision: int) -> None:
     bits = np.concatenate([sample(name, "f", 100), near_quarters()[::6] if name in ("sin", "cos") else []])
     for x in wide(bits.astype(np.uint32), "f").tolist():
-        low, high, exponent = ziv.ENCLOSURES[name](x, precision)
+        low, high, exponent = elementary.ENCLOSURES[name](x, precision)
         number = TRANSCENDENTAL[name][2](x)
         if low == high:
             assert number == Fraction(low) * Fraction(2) ** exponent

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import xegpu_py
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 
 ELEMENTS = ("i8", "i16", "f16", "bf16", "i32", "f32", "i64", "f64")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 from xegpu_py.visa.finalizer import finalize
 
 INTEGERS = ("addi", "muli", "maxs", "mins", "maxu", "minu", "andi", "ori", "xori", "assign")

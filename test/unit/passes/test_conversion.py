@@ -10,12 +10,10 @@ from mlir import ir
 import xegpu_py
 from xegpu_py import reference
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.verifier import walk
-from xegpu_py.passes.common.builders import extract_slice, insert_slice, like, make, number_attribute, with_shape
-from xegpu_py.passes.common.control_flow import STRUCTURED, sources
-from xegpu_py.passes.common.conversion import Conversion
-from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import element_of, shape_of
+from xegpu_py.ir.module import walk
+from xegpu_py.passes.facts.value_facts import element_of, shape_of
+from xegpu_py.passes.rewriting.builders import extract_slice, insert_slice, like, make, number_attribute, with_shape
+from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Conversion, PatternSet, sources
 
 pattern: PatternSet[Callable[["Halves", ir.Operation], None]] = PatternSet()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 
 from .lanes import Workgroup
 from .layout_programs import (

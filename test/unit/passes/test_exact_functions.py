@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.runtime.arguments import parse_argument
+from xegpu_py.runtime.host_arrays import parse_argument
 
 KERNEL = """
 gpu.module @m {{

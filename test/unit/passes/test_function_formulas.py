@@ -6,7 +6,7 @@ import pytest
 import xegpu_py
 from xegpu_py import reference
 from xegpu_py.numerics.expansions import EXPANSIONS
-from xegpu_py.runtime.arguments import parse_argument
+from xegpu_py.runtime.host_arrays import parse_argument
 
 KERNEL = """
 gpu.module @m {{

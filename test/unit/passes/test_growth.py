@@ -10,7 +10,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py.engines.jit.host import native_host
-from xegpu_py.engines.jit.kernel import functions_of_program
+from xegpu_py.engines.jit.thread_function import functions_of_program
 
 PACKAGE = tuple(xegpu_py.__path__)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py import build
+from xegpu_py import language
+from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.launch import Grid
-from xegpu_py.runtime.memory import DeviceMemory
 
 ROWS, COLUMNS = 70_000, 65_536
 """4.6e9 elements: the last ones lie behind 2^32 bytes."""
@@ -256,7 +256,7 @@ gpu.module @kernels {
 """
 
 
-@build.tile_kernel((np.int8, (None, 64)), (np.int8, (8, 64)))
+@language.tile_kernel((np.int8, (None, 64)), (np.int8, (8, 64)))
 def tall_tile(A, OUT):
     OUT.tile((8, 64), at=(0, 0)).store(A.tile((8, 64), at=(A.shape[0] - 13, 0)).load())
 

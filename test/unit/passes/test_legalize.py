@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import xegpu_py
 from xegpu_py.numerics.rounding import fma_f32
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 
 RNG = np.random.default_rng(7)
 PLAIN = "#xegpu.tdesc_attr<boundary_check = false>"

@@ -10,7 +10,7 @@ import xegpu_py
 from xegpu_py import reference
 from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 
 from .test_kernels import CASES, FOLDER, source
 from .test_legalize import PLAIN, loads, numbers, run, shuffled, vector

@@ -10,7 +10,7 @@ from numerics.exact import FORMATS, nearest, value
 
 import xegpu_py
 from xegpu_py.numerics import log, sqrt
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 
 LANES = 64
 PRECISIONS = {"bf16": "bf", "f8E5M2": "bf8", "f8E4M3FN": "hf8"}

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 
 from .kernels import apply
 

@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
-from xegpu_py.engines.access import data_places
-from xegpu_py.ir.source import Source
-from xegpu_py.passes.visa_optimize.forward import forward_results
+from xegpu_py.engines.operands import data_places
+from xegpu_py.ir.diagnostics import Source
+from xegpu_py.passes.visa_optimize.move import forward_results
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import finalize
-from xegpu_py.visa.memory import holds_payload
-from xegpu_py.visa.operands import Address
+from xegpu_py.visa.messages import holds_payload
+from xegpu_py.visa.program import Address
 from xegpu_py.visa.spec import DataShape, payload_lanes
 
 from .blocks import Access, accesses

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 
 LAYOUTS = [(1, 16), (2, 8), (4, 4), (8, 2), (16, 1)]
 

@@ -10,7 +10,7 @@ import pytest
 import xegpu_py
 from xegpu_py.numerics import fcvt, srnd
 from xegpu_py.numerics.expansions import evaluate
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 
 from .kernels import apply
 

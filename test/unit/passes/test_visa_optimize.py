@@ -18,17 +18,13 @@ from visa.mixtures import REGISTERS, SCRATCH, Mixture
 import xegpu_py
 from xegpu_py.kernel import Kernel
 from xegpu_py.passes.visa_optimize import VisaOptimize
-from xegpu_py.passes.visa_optimize.dead import remove_dead_code
-from xegpu_py.passes.visa_optimize.forward import forward_results
-from xegpu_py.passes.visa_optimize.hoist import hoist
-from xegpu_py.passes.visa_optimize.schedule import schedule_loads
-from xegpu_py.passes.visa_optimize.values import rewrite_values
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.passes.visa_optimize.move import forward_results, hoist, schedule_loads
+from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_values
+from xegpu_py.runtime.host_arrays import DTYPES
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.allocate import allocate
 from xegpu_py.visa.finalizer import finalize
-from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
-from xegpu_py.visa.program import Input, Instruction, Program
+from xegpu_py.visa.program import Address, Destination, Input, Instruction, Program, Raw, Region, Variable
 from xegpu_py.visa.spec import DataShape
 from xegpu_py.visa.verify import verify
 

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 
 RNG = np.random.default_rng(0)
 

@@ -10,9 +10,9 @@ from mlir import ir
 
 import xegpu_py
 from xegpu_py.bisection import bisect, ulps_apart
+from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.ir.verifier import walk
-from xegpu_py.runtime.arguments import parse_argument
+from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.tools import xegpu_bisect
 
 HALVE = """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-import xegpu_py.runtime.arguments
+import xegpu_py.runtime.host_arrays
 from xegpu_py import reference
 from xegpu_py.numerics.expansions import evaluate
 
@@ -92,7 +92,7 @@ gpu.module @kernels {{
     gpu.return
   }}
 }}"""
-    dtype = xegpu_py.runtime.arguments.DTYPES[kind]
+    dtype = xegpu_py.runtime.host_arrays.DTYPES[kind]
     with np.errstate(all="ignore"):
         given = numbers().astype(dtype)
     given = given[:n]

@@ -10,7 +10,7 @@ import xegpu_py
 from xegpu_py import reference
 from xegpu_py.ir.builtin import vector_of
 from xegpu_py.numerics.formats import FLOATS
-from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.host_arrays import DTYPES
 
 RNG = np.random.default_rng(7)
 

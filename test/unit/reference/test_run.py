@@ -19,7 +19,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py import reference
-from xegpu_py.runtime.arguments import parse_argument
+from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.tools import xegpu_run
 
 RUN = Path(__file__).parents[2] / "run"

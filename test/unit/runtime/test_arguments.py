@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xegpu_py.runtime.arguments import DTYPES, parse_argument
-from xegpu_py.runtime.memory import zeros_aligned
+from xegpu_py.runtime.device_memory import zeros_aligned
+from xegpu_py.runtime.host_arrays import DTYPES, parse_argument
 
 
 @pytest.mark.parametrize("name", DTYPES)

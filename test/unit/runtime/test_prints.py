@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import xegpu_py
 from xegpu_py import DiagnosticError, Kernel
-from xegpu_py.ir.printf import check_format, formatted
-from xegpu_py.runtime import prints
+from xegpu_py.ir.builtin import check_format, formatted
+from xegpu_py.runtime import launch
 from xegpu_py.visa.finalizer import finalize
 
 NUMBERS = """
@@ -139,7 +139,7 @@ def test_an_assertion_has_its_message(engine):
 @pytest.mark.parametrize("engine", ["interpreter", "jit"])
 def test_output_that_does_not_fit_is_lost(engine, monkeypatch, capsys):
     """Printed lines are complete, and a message says how much is missing."""
-    monkeypatch.setattr(prints, "BUFFER_BYTES", 1 << 10)
+    monkeypatch.setattr(launch, "BUFFER_BYTES", 1 << 10)
     text = """gpu.module @m { gpu.func @k(%n: index) kernel {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index

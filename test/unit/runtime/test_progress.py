@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from xegpu_py.kernel import Kernel
-from xegpu_py.runtime import progress
-from xegpu_py.runtime.progress import Progress
+from xegpu_py.runtime import launch
+from xegpu_py.runtime.launch import Progress
 
 # Each workgroup counts to a given number.
 TEXT = """
@@ -35,7 +35,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(launch, "PATIENCE", 0.0)
 
 
 def opened(monkeypatch: pytest.MonkeyPatch) -> Terminal:
@@ -65,10 +65,10 @@ def test_it_is_not_shown_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch)
     terminal = opened(monkeypatch)
     run("interpreter", progress=False)
     assert terminal.getvalue() == ""
-    monkeypatch.setattr(progress, "PATIENCE", 1.0)
+    monkeypatch.setattr(launch, "PATIENCE", 1.0)
     run("interpreter")
     assert terminal.getvalue() == ""
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(launch, "PATIENCE", 0.0)
     monkeypatch.setattr(sys, "stderr", pipe := io.StringIO())
     run("interpreter")
     assert pipe.getvalue() == ""

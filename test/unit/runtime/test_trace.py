@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from xegpu_py import Kernel
-from xegpu_py.engines.batch import Batch
-from xegpu_py.runtime.launch import Engine
-from xegpu_py.runtime.trace import Tracer, statistics_table
+from xegpu_py.engines.operands import Batch
+from xegpu_py.runtime.launch import Engine, Tracer, statistics_table
 
 from .programs import SCALE
 

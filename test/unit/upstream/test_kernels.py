@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.ir import reader
-from xegpu_py.ir.context import Context
-from xegpu_py.ir.source import Source
-from xegpu_py.upstream import import_upstream, looks_upstream, via
-from xegpu_py.upstream.reading import read_upstream
+from xegpu_py.ir import assembly_format, reader
+from xegpu_py.ir.diagnostics import Source
+from xegpu_py.ir.module import Context
+from xegpu_py.upstream import import_upstream, importer, looks_upstream
+from xegpu_py.upstream.rebuilding import read_upstream
 
 
 def run(text, *arrays, level=None, **launch):
@@ -269,7 +269,7 @@ def test_lanes_access_addresses_that_they_compute(engine):
 def test_lines_that_differ_in_names_and_offsets_are_read_once(monkeypatch):
     """Attributes in properties also have numbers in brackets, which are not offsets."""
     read = []
-    own = reader.read_op
+    own = assembly_format.read_op
     monkeypatch.setattr(reader, "read_op", lambda op, *given: read.append(op.OPERATION_NAME) or own(op, *given))
     layout = "#xegpu.layout<sg_layout = [2, 1], sg_data = [8, 16]>"
     kind = "!xegpu.tensor_desc<16x16xf32>"
@@ -365,7 +365,7 @@ def test_conversions_of_layouts_are_printed_as_mlir_opt_reads_them():
     %w = {converted}{more}
     xegpu.store_nd %w, %d[0, 0] : {kind}, {desc}"""
         source = Source(kernel("%a: memref<8x16xf32>", body), "<string>")
-        assert via._printed(read_upstream(source, Context(())).outline).count(f"> : {kind}\n") == 1
+        assert importer._printed(read_upstream(source, Context(())).outline).count(f"> : {kind}\n") == 1
 
 
 @pytest.mark.parametrize("engine", ["both", "reference"])

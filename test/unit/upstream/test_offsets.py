@@ -6,8 +6,8 @@ from mlir import ir
 from upstream.programs import Writer, divisors, typed
 
 import xegpu_py
-from xegpu_py.ir.verifier import walk
-from xegpu_py.upstream.offsets import affine
+from xegpu_py.ir.module import walk
+from xegpu_py.passes.facts.integer_forms import affine
 
 
 def chain(random):

@@ -6,10 +6,9 @@ import pytest
 
 import xegpu_py
 from xegpu_py import parse
-from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.upstream import import_upstream, lower_by_upstream
-from xegpu_py.upstream.via import pipeline
+from xegpu_py.upstream.importer import pipeline
 
 
 def kernel(arguments, body, attributes=""):

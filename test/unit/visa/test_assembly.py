@@ -7,8 +7,7 @@ from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Program

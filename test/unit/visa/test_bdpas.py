@@ -2,8 +2,7 @@
 
 import pytest
 
-from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.assembly import read, write
 from xegpu_py.visa.verify import verify

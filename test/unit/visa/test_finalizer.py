@@ -13,8 +13,7 @@ from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FinalizerError, finalize
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
-from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.program import Address, Destination, Instruction, Program, Raw, Region, Variable
 from xegpu_py.visa.spec import DataShape
 from xegpu_py.visa.verify import instruction_problem, verify
 
@@ -106,7 +105,7 @@ L1:
 L2:
     ret (M1, 1)
 """
-    from xegpu_py.ir.source import Source
+    from xegpu_py.ir.diagnostics import Source
 
     [program] = assembly.read(Source(text, "loop"))
     for target in GPUS:

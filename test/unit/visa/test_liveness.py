@@ -8,12 +8,12 @@ import time
 import numpy as np
 import pytest
 
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.diagnostics import Source
 from xegpu_py.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import allocate
-from xegpu_py.visa.liveness import live_ranges
+from xegpu_py.visa.dataflow import live_ranges
 from xegpu_py.visa.program import Program
 
 PVC = TARGETS["pvcxt"]

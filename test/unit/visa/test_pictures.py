@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from markdown import ROOT, runs
 from pictures import OPERANDS
 
+from xegpu_py.layout.pictures import dpas_picture
 from xegpu_py.numerics import dpas, pack_a, pack_b, pack_c
 from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, bits_of
-from xegpu_py.visa.pictures import dpas_picture
 
 FOLDER = ROOT / "docs" / "visa"
 PAGE = (ROOT / "docs" / "dpas-layout.md").read_text()

@@ -5,3 +5,23 @@
   instruction for many threads;
 - `control.CONTROL`: `(inst, program, layout) -> Next`, which build a function that returns the next program counters.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+# Tables of functions by the names of instructions.
+
+
+class Table(dict[str, Callable[..., Any]]):
+    """Functions by the names of instructions."""
+
+    def of(self, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Register the decorated function for these instructions."""
+
+        def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.update(dict.fromkeys(names, function))
+            return function
+
+        return enter

@@ -1,19 +1,44 @@
-"""Arithmetic, logic and math: functions of numbers.
-
-Integers are passed as numbers, in an array type that holds the exact result or at least its lowest 64 bits. Floats are
-passed in the execution type, to which the result is rounded once (docs/numerics.md).
-"""
+"""Arithmetic, moves and predicates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
 
 from xegpu_py import numerics
-from xegpu_py.engines.table import Table
-from xegpu_py.numerics.formats import Array
+from xegpu_py.engines.golden import Table
+from xegpu_py.engines.operands import (
+    Batch,
+    Layout,
+    Mask,
+    Read,
+    Rows,
+    Write,
+    count_of,
+    execution_bits,
+    execution_format,
+    flag_reader,
+    masker,
+    raw_reader,
+    raw_writer,
+    reader,
+    span,
+    writer,
+)
+from xegpu_py.numerics.dpas import Model
+from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical
+from xegpu_py.numerics.rounding import convert, narrow_integers
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Flag, Immediate, Instruction, Region
+
+# Arithmetic, logic and math: functions of numbers.
+#
+# Integers are passed as numbers, in an array type that holds the exact result or at least its lowest 64 bits. Floats
+# are passed in the execution type, to which the result is rounded once (docs/numerics.md).
 
 
 class AluOp(Struct, frozen=True):
@@ -127,3 +152,314 @@ def asr(op: AluOp, a: Array, count: Array) -> Array:
 def cmp(op: AluOp, a: Array, b: Array) -> Array:
     """The result of the comparison; a NaN is unequal to all numbers, and neither less nor greater."""
     return _COMPARISONS[op.condition](a, b)
+
+
+# Instructions on whole registers, on formats that are not register types, and on predicates.
+
+STEPS = Table()
+"""Functions that build the step of an instruction."""
+
+
+def register_step(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """The step of an instruction that accesses no memory and is not control flow."""
+    if inst.name in STEPS:
+        step: Step = STEPS[inst.name](inst, layout, model)
+        return step
+    on_predicates = isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares
+    return (flag_logic_step if on_predicates else arithmetic_step)(inst, layout)
+
+
+def _raw_reader(inst: Instruction, name: str, layout: Layout) -> Read | None:
+    """Reads the bytes of an operand; None for the null operand."""
+    if inst[name].var is None:
+        return None
+    return raw_reader(inst[name], INSTRUCTIONS[inst.name].size(name, inst, layout.target), layout)
+
+
+@STEPS.of("dpas")
+def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Multiply and add matrices (DPAS.md)."""
+    multiply = partial(numerics.dpas, SD=inst["SD"], RC=inst["RC"], exec_size=inst.exec_size, model=model)
+    return _product(inst, layout, ("src0", "src1", "src2"), multiply)
+
+
+@STEPS.of("bdpas")
+def bdpas(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Multiply and add block-scaled matrices."""
+    return _product(inst, layout, ("src0", "src1", "src2", "src3", "src4"), partial(numerics.bdpas, model=model))
+
+
+def _product(inst: Instruction, layout: Layout, sources: Sequence[str], multiply: Callable[..., Array]) -> Step:
+    """The step of a product of the sources' bytes; each enabled lane's column of all rows is written."""
+    reads = [_raw_reader(inst, name, layout) for name in sources]
+    write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
+    dst_type, acc = inst["dst"].var.type, inst["src0"].var
+    types = {"W": inst["W"], "A": inst["A"], "dst_type": dst_type, "src0_type": acc.type if acc else dst_type}
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        result = multiply(*(read(batch, rows) if read else None for read in reads), **types)
+        size = result.shape[-1] // (inst["RC"] * inst.exec_size)
+        lanes = mask(batch, rows, active)
+        columns = None if lanes is None else np.tile(np.repeat(lanes, size, axis=1), inst["RC"])
+        write(batch, rows, np.broadcast_to(result, (count_of(batch, rows), result.shape[-1])), columns)
+
+    return step
+
+
+@STEPS.of("mov")
+def mov(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Copy with conversion to the destination's type; or copy a predicate's bits."""
+    source, dst = inst["src0"], inst["dst"]
+    target = dst.var.format
+    write, mask = writer(dst, inst.exec_size, layout), masker(inst, layout)
+    if isinstance(source, Flag):
+        index, count = layout.predicates[source.var], source.var.count
+        weights = np.uint64(1) << np.arange(count, dtype=np.uint64)
+
+        def step_flag(batch: Batch, rows: Rows, active: Array | None) -> None:
+            bits = batch.flags[rows, index, :count].astype(np.uint64) @ weights
+            write(batch, rows, bits[:, None].astype(target.dtype), mask(batch, rows, active))
+
+        return step_flag
+    read = reader(source, inst.exec_size, layout)
+    change = conversion(source, target, inst.saturate)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        write(batch, rows, change(read(batch, rows)), mask(batch, rows, active))
+
+    return step
+
+
+@STEPS.of("sel")
+def sel(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Select by the predicate; all enabled lanes are written."""
+    target = inst["dst"].var.format
+    write, mask, chosen = writer(inst["dst"], inst.exec_size, layout), masker(inst, layout), flag_reader(inst, layout)
+    reads: list[tuple[Callable[[Array], Array], Read]] = [
+        (conversion(inst[n], target, inst.saturate), reader(inst[n], inst.exec_size, layout)) for n in ("src0", "src1")
+    ]
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        (change0, read0), (change1, read1) = reads
+        values = np.where(chosen(batch, rows), change0(read0(batch, rows)), change1(read1(batch, rows)))
+        write(batch, rows, values, mask(batch, rows, active))
+
+    return step
+
+
+@STEPS.of("srnd")
+def srnd(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Round stochastically (SRND.md)."""
+    return _converting(inst, layout, lambda a, r: numerics.srnd(a, r, "bf8" if inst["dst"].var.type == "ub" else "hf"))
+
+
+@STEPS.of("fcvt")
+def fcvt(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Convert to and from formats that are not types of vISA (FCVT.md)."""
+    names: dict[str, Literal["bf8", "hf", "tf32"]] = {"ub": "bf8", "hf": "hf", "ud": "tf32"}
+    name = names[inst["dst"].var.type]
+    return _converting(inst, layout, lambda a: numerics.fcvt(a, name))
+
+
+def _converting(inst: Instruction, layout: Layout, function: Callable[..., Array]) -> Step:
+    reads = [reader(source, inst.exec_size, layout) for source in inst.sources]
+    write, mask = writer(inst["dst"], inst.exec_size, layout), masker(inst, layout)
+    dtype = inst["dst"].var.format.dtype
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        # The instruction's formats differ from the registers' types, so operands are bit patterns.
+        result = function(*(bits_of(np.ascontiguousarray(r(batch, rows))) for r in reads))
+        write(batch, rows, bits_of(result).view(dtype), mask(batch, rows, active))
+
+    return step
+
+
+@STEPS.of("setp")
+def setp(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Set a predicate to the lowest bits of a scalar."""
+    source = inst["src0"]
+    read, write, mask = reader(source, 1, layout), flag_writer(inst, layout), masker(inst, layout)
+    places = np.arange(inst.exec_size, dtype=np.uint64)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        pattern = read(batch, rows).view(f"u{source.format.bytes}").astype(np.uint64)
+        write(batch, rows, (pattern >> places) & np.uint64(1) == 1, mask(batch, rows, active))
+
+    return step
+
+
+# Execution of arithmetic instructions: read and widen the sources, call the golden function, narrow the result.
+
+Step = Callable[[Batch, Rows, "Array | None"], None]
+"""Runs an instruction for some threads; the last argument is their enabled lanes, None for all."""
+
+
+def _integer_dtype(inst: Instruction, types: list[str], modifiers: list[str]) -> type:
+    """An array type that holds sources and result exactly or, if this is sufficient, their lowest 64 bits.
+
+    If neither of numpy's is wide enough, Python's integers are used.
+    """
+    spec = INSTRUCTIONS[inst.name]
+    if not (inst.saturate or spec.ordered or any("abs" in m for m in modifiers)):
+        unsigned = all(TYPES[t].kind == "u" for t in types) and not any(modifiers)
+        return np.uint64 if unsigned else np.int64
+    spans = [span(t, m) for t, m in zip(types, modifiers)]
+    results = [spec.interval(*spans)] if spec.interval else []
+    ends = [end for bounds in (*spans, *results, *map(span, types)) for end in bounds]
+    for dtype in (np.uint64, np.int64):
+        info = np.iinfo(dtype)
+        if int(info.min) <= min(ends) and max(ends) <= int(info.max):
+            return dtype
+    return object
+
+
+def apply_modifier(values: Array, modifier: str) -> Array:
+    """Apply a source modifier."""
+    if modifier == "-":
+        return -values
+    if modifier == "abs":
+        return np.abs(values)
+    if modifier == "-abs":
+        return -np.abs(values)
+    return ~values if modifier == "~" else values
+
+
+def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
+    """Runs an instruction whose golden function maps numbers to numbers."""
+    operands = inst.sources
+    types = [o.format.name for o in operands]
+    dst = inst["dst"]
+    function, mask = ARITHMETIC[inst.name], masker(inst, layout)
+    reads = [reader(o, inst.exec_size, layout) for o in operands]
+    modifiers = [o.modifier for o in operands]
+    fmt, bits = execution_format(inst, types), execution_bits(inst, types)
+    op = AluOp(fmt, bits, inst.values.get("condition", ""))
+    prepare = _float_preparations(types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
+
+    def compute(batch: Batch, rows: Rows) -> Array:
+        result: Array = function(op, *(p(r(batch, rows)) for p, r in zip(prepare, reads)))
+        return result
+
+    if INSTRUCTIONS[inst.name].compares:
+        return _comparison(inst, compute, mask, layout)
+    target = dst.var.format
+    write, saturate = writer(dst, inst.exec_size, layout), inst.saturate
+    if fmt:
+        plain = target.name == fmt and not saturate
+
+        def finish(values: Array) -> Array:
+            values = canonical(values, TYPES[fmt])
+            return values if plain else convert(values, fmt, target.name, saturate=saturate)
+
+    else:
+
+        def finish(values: Array) -> Array:
+            return narrow_integers(values, target, saturate)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        write(batch, rows, finish(compute(batch, rows)), mask(batch, rows, active))
+
+    return step
+
+
+def _float_preparations(types: list[str], modifiers: list[str], fmt: str) -> list[Callable[[Array], Array]]:
+    def prepare(name: str, modifier: str) -> Callable[[Array], Array]:
+        dtype = TYPES[fmt].dtype
+        if name == fmt:
+            return (lambda values: apply_modifier(values, modifier)) if modifier else (lambda values: values)
+        return lambda values: apply_modifier(values.astype(dtype), modifier)
+
+    return [prepare(t, m) for t, m in zip(types, modifiers)]
+
+
+def _integer_preparations(inst: Instruction, types: list[str], modifiers: list[str]) -> list[Callable[[Array], Array]]:
+    dtype = _integer_dtype(inst, types, modifiers)
+
+    def prepare(modifier: str) -> Callable[[Array], Array]:
+        if modifier:
+            return lambda values: apply_modifier(values.astype(dtype), modifier)
+        return lambda values: values.astype(dtype)
+
+    return [prepare(m) for m in modifiers]
+
+
+def _comparison(inst: Instruction, compute: Callable[[Batch, Rows], Array], mask: Mask, layout: Layout) -> Step:
+    dst = inst["dst"]
+    if isinstance(dst, Flag):
+        write_flag = flag_writer(inst, layout)
+
+        def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+            write_flag(batch, rows, compute(batch, rows), mask(batch, rows, active))
+
+        return step
+    write, target = writer(dst, inst.exec_size, layout), dst.var.format
+    patterns = np.array([0, (1 << target.bits) - 1], f"u{target.bytes}").view(target.dtype)
+
+    def step_all_bits(batch: Batch, rows: Rows, active: Array | None) -> None:
+        write(batch, rows, patterns[compute(batch, rows).astype(np.intp)], mask(batch, rows, active))
+
+    return step_all_bits
+
+
+def flag_writer(inst: Instruction, layout: Layout) -> Write:
+    """Writes bits bool[threads, lanes] to the predicate that is the destination."""
+    index = layout.predicates[inst["dst"].var]
+    first, count = inst.first_lane, inst.exec_size
+
+    def write(batch: Batch, rows: Rows, values: Array, mask: Array | None) -> None:
+        if mask is not None:
+            values = np.where(mask, values, batch.flags[rows, index, first : first + count])
+        batch.flags[rows, index, first : first + count] = values
+
+    return write
+
+
+def conversion(source: Region | Immediate, target: Format, saturate: bool) -> Callable[[Array], Array]:
+    """The function that applies a source's modifier and converts its elements to another type, as mov does."""
+    fmt, modifier = source.format, source.modifier
+    name = fmt.name
+    if not modifier:
+        if name == target.name and not saturate:
+            return lambda values: values
+        return lambda values: convert(values, name, target.name, saturate=saturate)
+    if fmt.is_float:
+        return lambda values: convert(_modify_bits(values, fmt, modifier), name, target.name, saturate=saturate)
+    if target.is_float:
+        # A negated integer can need one bit more than its type has.
+        dtype = object if fmt.bits == 64 else np.int64
+        return lambda values: _to_float(apply_modifier(values.astype(dtype), modifier), target, saturate)
+    dtype = object if fmt.bits == 64 and (saturate or fmt.kind == "u") else np.int64
+    return lambda values: narrow_integers(apply_modifier(values.astype(dtype), modifier), target, saturate)
+
+
+def _modify_bits(values: Array, fmt: Format, modifier: str) -> Array:
+    """Source modifiers of floats change only the sign bit of a NaN."""
+    bits = bits_of(np.array(values))
+    sign = bits.dtype.type(1 << (fmt.bits - 1))
+    if "abs" in modifier:
+        bits &= ~sign
+    if modifier.startswith("-"):
+        bits ^= sign
+    return bits.view(fmt.dtype)
+
+
+def _to_float(values: Array, target: Format, saturate: bool) -> Array:
+    if values.dtype == object:
+        # A source of 64 bits and a sign: the magnitude is rounded, then the sign is applied.
+        magnitude = convert(np.abs(values).astype(np.uint64), "uq", target.name)
+        signed = np.where(values < 0, -magnitude, magnitude).astype(target.dtype)
+        return convert(signed, target.name, target.name, saturate=saturate)
+    return convert(values, "q", target.name, saturate=saturate)
+
+
+def flag_logic_step(inst: Instruction, layout: Layout) -> Step:
+    """Runs `and`, `or`, `xor` and `not` of predicates."""
+    sources = [layout.predicates[source.var] for source in inst.sources]
+    function, mask, write = ARITHMETIC[inst.name], masker(inst, layout), flag_writer(inst, layout)
+    op, first, count = AluOp("", 32), inst.first_lane, inst.exec_size
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        bits = (batch.flags[rows, index, first : first + count] for index in sources)
+        write(batch, rows, function(op, *bits), mask(batch, rows, active))
+
+    return step

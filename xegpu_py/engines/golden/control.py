@@ -6,13 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xegpu_py.engines.access import Layout, masker, reader
-from xegpu_py.engines.batch import ENDED, Batch
-from xegpu_py.engines.memory import AccessFault
-from xegpu_py.engines.table import Table
+from xegpu_py.engines.faults import AccessFault
+from xegpu_py.engines.golden import Table
+from xegpu_py.engines.operands import ENDED, Batch, Layout, masker, reader
 from xegpu_py.numerics.formats import Array
-from xegpu_py.visa.operands import Immediate
-from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.program import Immediate, Instruction, Program
 from xegpu_py.visa.spec import LANES
 
 Next = Callable[[Batch, Array, int, "Array | None"], Array]

@@ -9,14 +9,26 @@ from typing import Any
 import numpy as np
 
 from xegpu_py import numerics
-from xegpu_py.engines.access import Layout, Mask, Read, data_places, masker, raw_reader, raw_writer, reader
-from xegpu_py.engines.arithmetic import Step
-from xegpu_py.engines.batch import Batch, Rows, count_of
-from xegpu_py.engines.memory import AccessFault
-from xegpu_py.engines.table import Table
+from xegpu_py.engines.faults import AccessFault
+from xegpu_py.engines.golden import Table
+from xegpu_py.engines.golden.alu import Step
+from xegpu_py.engines.operands import (
+    Batch,
+    Layout,
+    Mask,
+    Read,
+    Rows,
+    count_of,
+    data_places,
+    masker,
+    raw_reader,
+    raw_writer,
+    reader,
+)
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import IEEE, Array, Format, canonical
-from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.messages import ATOMICS
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, DataShape
 

@@ -15,15 +15,18 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from xegpu_py.engines.access import Layout
-from xegpu_py.engines.jit.cache import Cache
+from xegpu_py.cache import Cache
+from xegpu_py.engines.faults import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
+from xegpu_py.engines.interpreter import Interpreter, UnwrittenFault
+from xegpu_py.engines.jit.checks import LocalShadow, RaceSuspected
 from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
-from xegpu_py.engines.jit.host import Host, chosen_host
-from xegpu_py.engines.jit.kernel import frame_of
-from xegpu_py.engines.jit.native import driver, processors
-from xegpu_py.engines.jit.plan import prepared
-from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
+from xegpu_py.engines.jit.host import Host, chosen_host, take
+from xegpu_py.engines.jit.native_code import driver, prepared, processors
+from xegpu_py.engines.jit.panels import Panels
+from xegpu_py.engines.jit.thread_function import frame_of
+from xegpu_py.engines.operands import ENDED, Layout, new_batch
 from xegpu_py.numerics.dpas import Model
+from xegpu_py.numerics.elementary import table
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.spec import LANES
@@ -31,11 +34,9 @@ from xegpu_py.visa.spec import LANES
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from xegpu_py.engines.batch import Batch
-    from xegpu_py.engines.interpreter import Interpreter
-    from xegpu_py.engines.jit.helpers import Helper
-    from xegpu_py.engines.jit.panels import Panels
-    from xegpu_py.engines.jit.races import LocalShadow, Shadow
+    from xegpu_py.engines.jit.checks import Shadow
+    from xegpu_py.engines.jit.host import Helper
+    from xegpu_py.engines.operands import Batch
 
 _POLL = 0.05
 """Seconds between checks for signals and updates of the progress bar."""
@@ -55,12 +56,12 @@ _ENOUGH = 32
 """Threads of a workgroup that share matrices well enough among themselves: more at once evict data from the caches."""
 
 _TOGETHER = 64
+
 _TOGETHER_BYTES = 1 << 20
 """The largest number of threads of several workgroups that run together, and their largest memory."""
 
 _BRIEF = 2e-4
 """The duration in seconds of a launch below which it uses no other threads: waking them takes half as long."""
-
 
 QUICK_THREADS = 1024
 """The number of hardware threads of a program whose code is compiled quickly, without optimization, if no cache on disk
@@ -137,8 +138,6 @@ class _Slot:
         self.group = 0
         self.shadow: LocalShadow | None = None
         if frame.races:
-            from xegpu_py.engines.jit.races import LocalShadow
-
             self.shadow = LocalShadow(program, threads, frame.barriers)
         self._addresses = [memory.ctypes.data for memory in (self.blocks, self.slm, self.barriers)]
 
@@ -231,7 +230,6 @@ class Jit:
     def interpreter(self) -> Interpreter:
         """The golden model, which reports errors and computes rare cases."""
         # Imported only for these: it imports all golden functions.
-        from xegpu_py.engines.interpreter import Interpreter
 
         return Interpreter(self.program, self.layout, self.model)
 
@@ -387,7 +385,6 @@ class _Team(Struct, dict=True):
     def _start(self) -> None:
         """Let other threads help."""
         # Imported only for launches that other threads help with: it imports Python's thread pools.
-        from xegpu_py.engines.jit.helpers import take
 
         self.helpers = take(self.size - 1)
         for number, helper in enumerate(self.helpers, 1):
@@ -414,7 +411,6 @@ class _Team(Struct, dict=True):
             raise self._deadlock()
 
     def _deadlock(self) -> RuntimeFault:
-        from xegpu_py.engines.batch import new_batch
 
         size, groups = self.launch.threads, sorted(self.stuck)
         batch = new_batch(len(groups), size, 8, 1, 0, 0, self.launch.memory, divergent=False, watch=False)
@@ -437,8 +433,6 @@ class _Worker:
         self._patience = _PATIENCE
         self._panels: Panels | None = None
         if jit.panel_bytes:
-            from xegpu_py.engines.jit.panels import Panels
-
             self._panels = Panels(jit.panel_bytes, jit.step_bytes)
         self._golden_call = GOLDEN_CALL(lambda _, at, block, active: self.golden(at, block, active))
         self.context = Context.from_buffer(aligned(ctypes.sizeof(Context)).data)
@@ -594,7 +588,6 @@ class _Worker:
 
     def _batch(self, blocks: Array) -> Batch:
         """Threads of the workgroup as a batch of the interpreter, which shares the registers of native code."""
-        from xegpu_py.engines.batch import new_batch
 
         frame, program = self._frame, self.jit.program
         threads = len(blocks)
@@ -613,7 +606,6 @@ class _Worker:
 
     def golden(self, at: int, block: int, active: int) -> int:
         """Run an instruction of a thread with its golden function; return 0 if it fails."""
-        from xegpu_py.engines.watch import UnwrittenFault
 
         try:
             self._golden(at, block, active)
@@ -643,8 +635,6 @@ class _Worker:
 
     def _fault(self) -> BaseException:
         """The error of the instruction before which native code stopped, as its golden function reports it."""
-        from xegpu_py.engines.jit.races import RaceSuspected
-        from xegpu_py.engines.watch import UnwrittenFault
 
         if self.context.race:
             return RaceSuspected()
@@ -661,7 +651,6 @@ class _Worker:
 
     def _places(self) -> Array:
         """Program counters of the workgroup's threads."""
-        from xegpu_py.engines.batch import ENDED
 
         blocks = self.own.blocks.reshape(-1, self._frame.bytes)
         pc, status = (dwords(blocks, p)[:, 0].astype(np.int64) for p in (self._frame.pc, self._frame.status))
@@ -670,7 +659,6 @@ class _Worker:
 
 def _table(name: str) -> Array:
     """The results of an instruction for all arguments of hf."""
-    from xegpu_py.numerics.elementary import table
 
     found: Array = table(name, "hf")
     return found

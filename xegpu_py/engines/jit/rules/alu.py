@@ -1,15 +1,34 @@
-"""Arithmetic, logic and math: rules on vectors of numbers."""
+"""Native arithmetic, moves and predicates; mirrors golden/alu."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 
-from xegpu_py.engines.jit.code import Code, Value
-from xegpu_py.engines.jit.emitter import Emitter
-from xegpu_py.engines.jit.numbers import ONE, Width, odd_sum, to_odd
-from xegpu_py.engines.table import Table
+from xegpu_py.engines.golden import Table
+from xegpu_py.engines.jit.ir_text import (
+    ONE,
+    Code,
+    Value,
+    Width,
+    clamped,
+    converted,
+    modified,
+    narrow,
+    odd_sum,
+    to_odd,
+    vector,
+    widen,
+    width_of,
+)
+from xegpu_py.engines.jit.operands import Emitter
+from xegpu_py.engines.operands import execution_bits, execution_format, span
+from xegpu_py.numerics.formats import BF8, HF, TF32, TYPES, F
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Flag, Immediate, Instruction
+
+# Arithmetic, logic and math: rules on vectors of numbers.
 
 _CONDITIONS = {"eq": "oeq", "ne": "une", "gt": "ogt", "ge": "oge", "lt": "olt", "le": "ole"}
 
@@ -149,3 +168,336 @@ def cmp(op: Alu, a: Value, b: Value) -> Value:
         return op.code.fcmp(_CONDITIONS[op.condition], a, b)
     how = op.condition if op.condition in ("eq", "ne") else f"{'s' if op.width.signed else 'u'}{op.condition}"
     return op.code.icmp(how, a, b)
+
+
+# Copies, conversions (also of formats for which vISA has no type), and predicates.
+
+_MOST_COPIED = 256
+"""The maximum number of bytes that joined moves write, and the maximum extent in bytes of their sources."""
+
+RULES = Table()
+"""The rule of each instruction."""
+
+
+class _Copy(Struct, frozen=True):
+    """A move of elements that changes none of them.
+
+    Attributes:
+        into: a pointer to the destination: the register file, or a variable that is outside it.
+        to: byte offset of the first element in the destination; the others follow without gaps.
+        size: bytes of an element.
+        out_of: a pointer to the source: the register file, or a variable that is outside it; None for constants.
+        sources: the byte offset of each element in the source, or the bits of each constant.
+    """
+
+    into: Value
+    to: int
+    size: int
+    out_of: Value | None
+    sources: tuple[int, ...]
+
+    def continues(self, first: _Copy, end: int) -> bool:
+        """Whether this copy can be joined with the preceding ones, which begin with `first` and end at byte `end`."""
+        own = (self.into, self.to, self.size, self.out_of)
+        return own == (first.into, end, first.size, first.out_of) and self.end - first.to <= _MOST_COPIED
+
+    @property
+    def end(self) -> int:
+        """The end of the bytes that are written."""
+        return self.to + self.size * len(self.sources)
+
+
+def _copy(emitter: Emitter, inst: Instruction) -> _Copy | None:
+    """The copy that a move does, if the move changes no bits and acts in all lanes; otherwise None."""
+    source, dst = inst["src0"], inst["dst"]
+    if inst.guard or inst.saturate or isinstance(source, Flag) or (emitter.active is not None and not inst.no_mask):
+        return None
+    if source.format is not dst.var.format or source.modifier or (dst.stride != 1 and inst.exec_size > 1):
+        return None
+    (into, to), size, lanes = emitter.where(dst), dst.var.format.bytes, inst.exec_size
+    if isinstance(source, Immediate):
+        return _Copy(into, to, size, None, (source.bits,) * lanes)
+    out_of, start = emitter.where(source)
+    return _Copy(into, to, size, out_of, tuple(start + size * n for n in source.elements(lanes)))
+
+
+def copies(emitter: Emitter, instructions: Sequence[Instruction]) -> int:
+    """The number of leading instructions that `emit_copies` writes as one: moves that copy elements to consecutive
+    places, none of which reads what an earlier one has written."""
+    first = None
+    found = low = high = end = 0
+    for inst in instructions:
+        copy = _copy(emitter, inst) if inst.name == "mov" else None
+        if copy is None or (first and not copy.continues(first, end)):
+            break
+        if first is None:
+            first, low, high = copy, min(copy.sources), 0
+        if copy.out_of:
+            low, high = min(low, *copy.sources), max(high, max(copy.sources) + copy.size)
+            overlaps = copy.into == copy.out_of and low < copy.end and first.to < high
+            if high - low > _MOST_COPIED or overlaps or (low - copy.sources[0]) % copy.size:
+                break
+        found, end = found + 1, copy.end
+    return found
+
+
+def emit_copies(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
+    """Write moves as one load and one store. Lowerings that unroll by elements create many such moves."""
+    code = emitter.code
+    found = [copy for _, inst in run if (copy := _copy(emitter, inst))]
+    first, sources = found[0], [source for copy in found for source in copy.sources]
+    size = first.size
+    if first.out_of is None:
+        values = code.consts(sources, f"i{8 * size}")
+    else:
+        values = _gathered(code, first.out_of, sources, size)
+    code.put(values, first.into, first.to)
+
+
+def _gathered(code: Code, base: Value, sources: Sequence[int], size: int) -> Value:
+    """Elements of so many bytes each, from some places of a register file."""
+    low, element = min(sources), f"i{8 * size}"
+    span = (max(sources) - low) // size + 1
+    starts = [n for n, source in enumerate(sources) if n == 0 or source != sources[n - 1] + size]
+    length, runs = len(sources) // len(starts), len(starts)
+    alike = starts == list(range(0, len(sources), length)) and runs & (runs - 1) == 0
+    if span < 2 * len(sources) or not alike:
+        whole = code.fetch(base, low, vector(span, element))
+        return code.shuffle(whole, whole, [(source - low) // size for source in sources])
+    # Few of many: a load of more bytes than one instruction has just stored waits until the host's caches have them.
+    parts = [code.fetch(base, sources[n], vector(length, element)) for n in starts]
+    while len(parts) > 1:
+        both = range(2 * parts[0].lanes)
+        parts = [code.shuffle(a, b, both) for a, b in zip(parts[::2], parts[1::2])]
+    return parts[0]
+
+
+@RULES.of("mov")
+def mov(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Copy, converted to the destination's type; or a predicate's bits."""
+    code, source, dst = emitter.code, inst["src0"], inst["dst"]
+    target = dst.var.format
+    if isinstance(source, Flag):
+        bits = code.mask(emitter.flag(source.var), (1 << source.var.count) - 1)
+        emitter.write(dst, code.splat(code.resize(bits, target.bits, False), 1), emitter.mask(inst))
+        return
+    pattern = emitter.read(source, inst.exec_size)
+    any_nan = emitter.any_nan(dst)
+    found = converted(code, pattern, source.format, source.modifier, target, inst.saturate, any_nan)
+    emitter.write(dst, found, emitter.mask(inst))
+
+
+@RULES.of("sel")
+def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Select by the predicate, which does not disable lanes."""
+    code, target = emitter.code, inst["dst"].var.format
+    any_nan = emitter.any_nan(inst["dst"])
+    first, second = (
+        converted(code, emitter.read(o, inst.exec_size), o.format, o.modifier, target, inst.saturate, any_nan)
+        for o in (inst["src0"], inst["src1"])
+    )
+    chosen = emitter.chosen_lanes(inst)
+    if chosen is None:
+        chosen = code.bits_to_mask(emitter.chosen(inst), inst.exec_size)
+    other = inst["src1"]
+    if any_nan and not inst.saturate and isinstance(other, Immediate) and other == Immediate(target.nan, target.name):
+        # A NaN that is chosen by an or.
+        second = code.const(-1, second.type)
+    emitter.write(inst["dst"], code.merge(chosen, first, second), emitter.mask(inst))
+
+
+@RULES.of("setp")
+def setp(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Set a predicate to the lowest bits of a scalar."""
+    code, source = emitter.code, inst["src0"]
+    if isinstance(source, Immediate):
+        bits = emitter.scalar(source)
+    else:
+        # See `write_flag`: what instructions do with numbers is not to be moved to mask registers.
+        place = code.at(emitter.thread, emitter.place(source))
+        bits = code.load(place, f"i{source.var.format.bits}", volatile=True)
+    emitter.write_flag(inst, code.resize(bits, 32, False))
+
+
+@RULES.of("srnd")
+def srnd(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Round stochastically (SRND.md): random bits are added to the mantissa, and the sum is cut off."""
+    code = emitter.code
+    source, random = (emitter.read(inst[n], inst.exec_size) for n in ("src0", "src1"))
+    to_bf8 = inst["dst"].var.type == "ub"
+    found = _srnd_bf8(code, source, random) if to_bf8 else _srnd_hf(code, source, random)
+    emitter.write(inst["dst"], found, emitter.mask(inst))
+
+
+def _moved(code: Code, magnitude: Value, random: Value, bits: int, infinity: int) -> Value:
+    """The magnitude with the random bits added; infinity from there on."""
+    total = code.add(magnitude, code.mask(random, (1 << bits) - 1))
+    total = code.intrinsic("umin", total, code.const(infinity, total.type))
+    return code.select(code.icmp("uge", magnitude, infinity), code.const(infinity, total.type), total)
+
+
+def _srnd_bf8(code: Code, source: Value, random: Value) -> Value:
+    magnitude = code.mask(source, 0x7FFF)
+    # bf8 is hf without its lowest byte, subnormal numbers too.
+    cut = code.lshr(_moved(code, magnitude, random, 8, HF.infinity), 8)
+    signed = code.or_(cut, code.mask(code.lshr(source, 8), 0x80))
+    nan = code.icmp("ugt", magnitude, HF.infinity)
+    return code.resize(code.select(nan, code.const(BF8.nan, signed.type), signed), 8, False)
+
+
+def _srnd_hf(code: Code, source: Value, random: Value) -> Value:
+    magnitude = code.mask(source, 0x7FFFFFFF)
+    moved = _moved(code, magnitude, random, 13, F.infinity)
+    # The least normal number of hf has f32's exponent 113. From twice the greatest power of two on it is infinity.
+    normal = code.lshr(code.sub(moved, code.const(112 << 23, moved.type)), 13)
+    normal = code.select(code.icmp("uge", moved, 143 << 23), code.const(HF.infinity, moved.type), normal)
+    # Of subnormal numbers the hidden bit is made explicit, and moved to where hf's last bit is worth 2**-24.
+    explicit = code.or_(code.mask(moved, 0x7FFFFF), code.const(1 << 23, moved.type))
+    places = code.sub(code.const(126, moved.type), code.lshr(moved, 23))
+    places = code.intrinsic("umin", places, code.const(31, moved.type))
+    subnormal = code.lshr(explicit, places)
+    cut = code.select(code.icmp("uge", moved, 113 << 23), normal, subnormal)
+    signed = code.or_(cut, code.mask(code.lshr(source, 16), 0x8000))
+    nan = code.icmp("ugt", magnitude, F.infinity)
+    return code.resize(code.select(nan, code.const(HF.nan, signed.type), signed), 16, False)
+
+
+@RULES.of("fcvt")
+def fcvt(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Convert to and from formats for which vISA has no type (FCVT.md)."""
+    source = emitter.read(inst["src0"], inst.exec_size)
+    change = {"ub": _to_bf8, "hf": _from_bf8, "ud": _to_tf32}[inst["dst"].var.type]
+    emitter.write(inst["dst"], change(emitter.code, source), emitter.mask(inst))
+
+
+def _to_bf8(code: Code, source: Value) -> Value:
+    odd = code.mask(code.lshr(source, 8), 1)
+    rounded = code.lshr(code.add(code.add(source, odd), code.const(0x7F, source.type)), 8)
+    nan = code.icmp("ugt", code.mask(source, 0x7FFF), HF.infinity)
+    return code.resize(code.select(nan, code.const(BF8.nan, source.type), rounded), 8, False)
+
+
+def _from_bf8(code: Code, source: Value) -> Value:
+    wide = code.shl(code.resize(source, 16, False), 8)
+    nan = code.icmp("ugt", code.mask(wide, 0x7FFF), HF.infinity)
+    return code.select(nan, code.const(HF.nan, wide.type), wide)
+
+
+def _to_tf32(code: Code, source: Value) -> Value:
+    exponent = code.mask(source, F.infinity)
+    odd = code.mask(code.lshr(source, 13), 1)
+    moved = code.add(code.add(source, odd), code.const(0xFFF, source.type))
+    rounded = code.mask(code.select(code.icmp("eq", exponent, F.infinity), source, moved), 0xFFFFE000)
+    flushed = code.select(code.icmp("eq", exponent, 0), code.mask(source, 1 << 31), rounded)
+    nan = code.icmp("ugt", code.mask(source, 0x7FFFFFFF), F.infinity)
+    return code.select(nan, code.const(TF32.nan, source.type), flushed)
+
+
+RUNS = {"mov": (256, copies, emit_copies)}
+
+
+# Native code of arithmetic instructions: read and widen the sources, apply the rule, narrow the result.
+
+
+def _width(inst: Instruction, types: list[str], modifiers: list[str], bits: int) -> Width:
+    """The integer type in which an instruction is computed."""
+    spec = INSTRUCTIONS[inst.name]
+    dst = None if spec.compares else inst["dst"].var.format
+    if inst.name in _WIDTHS:
+        return _WIDTHS[inst.name](types[0], modifiers[0], bits)
+    if dst and spec.low_bits and not inst.saturate:
+        # A magnitude depends on all bits of its source.
+        own = [TYPES[t].bits for t, m in zip(types, modifiers) if "abs" in m]
+        return Width(max(dst.bits, *own, 0), dst.kind == "s")
+    sources = [span(t, m) for t, m in zip(types, modifiers)]
+    spans = [*sources, *map(span, types)]
+    if dst and inst.saturate:
+        spans.append(span(dst.name))
+    if spec.interval:
+        spans.append(spec.interval(*sources))
+    else:
+        # Wide enough for the sum of two sources and one.
+        spans += [(2 * low, 2 * high + 1) for low, high in sources]
+    return width_of(spans)
+
+
+def _shifted(name: str, modifier: str, bits: int) -> Width:
+    """The width of shifts: at least the execution width for signed numbers."""
+    found = width_of([span(name, modifier), span(name)])
+    return found if found.bits >= bits else Width(bits, True)
+
+
+_WIDTHS: dict[str, Callable[[str, str, int], Width]] = {
+    "mulh": lambda name, modifier, bits: Width(64, False),
+    "shl": lambda name, modifier, bits: Width(bits, False),
+    "shr": lambda name, modifier, bits: Width(bits, False),
+    "asr": _shifted,
+}
+"""Widths of instructions that work on bit patterns, from type and modifier of `src0` and the execution width."""
+
+
+def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Write an instruction whose rule maps numbers to numbers."""
+    code, operands, dst = emitter.code, inst.sources, inst["dst"]
+    formats, modifiers = [o.format for o in operands], [o.modifier for o in operands]
+    types = [f.name for f in formats]
+    fmt, bits = execution_format(inst, types), execution_bits(inst, types)
+    op = Alu(code, emitter, inst.name, fmt, bits, inst.values.get("condition", ""))
+    patterns = [emitter.read(o, inst.exec_size) for o in operands]
+    if fmt:
+        values = [modified(code, widen(code, p, f), m) for p, f, m in zip(patterns, formats, modifiers)]
+    else:
+        op.width = _width(inst, types, modifiers, op.bits)
+        values = []
+        for pattern, form, modifier in zip(patterns, formats, modifiers):
+            signed = form.kind == "s"
+            values.append(modified(code, code.resize(pattern, op.width.bits, signed), modifier, signed))
+    result = ARITHMETIC[inst.name](op, *values)
+
+    def write() -> None:
+        if INSTRUCTIONS[inst.name].compares:
+            _write_truth(emitter, inst, result)
+            return
+        target = dst.var.format
+        if fmt:
+            found = narrow(code, result, target, inst.saturate, emitter.any_nan(dst))
+        elif inst.saturate:
+            found = clamped(code, result, op.width, target)
+        else:
+            found = code.resize(result, target.bits, op.width.signed)
+        emitter.write(dst, found, emitter.mask(inst))
+
+    if op.doubtful is None:
+        write()
+        return
+    doubtful, acting = code.mask_to_bits(op.doubtful), emitter.acting(inst)
+    doubtful = doubtful if acting is None else code.and_(doubtful, acting)
+    code.choose(code.icmp("eq", doubtful, 0), write, lambda: emitter.golden(at))
+
+
+def _write_truth(emitter: Emitter, inst: Instruction, truth: Value) -> None:
+    code, dst = emitter.code, inst["dst"]
+    if isinstance(dst, Flag):
+        emitter.write_truth(inst, truth)
+        return
+    kind = vector(inst.exec_size, f"i{dst.var.format.bits}")
+    emitter.write(dst, code.select(truth, code.const(-1, kind), code.const(0, kind)), emitter.mask(inst))
+
+
+def emit_flag_logic(emitter: Emitter, inst: Instruction) -> None:
+    """Write `and`, `or`, `xor` and `not` of predicates."""
+    code = emitter.code
+    op = Alu(code, emitter, inst.name, "", 32, "")
+    truths = [emitter.truth(o.var) for o in inst.sources]
+    if None not in truths:
+        emitter.write_truth(inst, ARITHMETIC[inst.name](op, *truths))
+        return
+    bits = [
+        code.lshr(emitter.flag(o.var), inst.first_lane) if truth is None else code.mask_to_bits(truth)
+        for o, truth in zip(inst.sources, truths)
+    ]
+    result = ARITHMETIC[inst.name](op, *bits)
+    if inst["dst"].var in emitter.freedom.predicates:
+        emitter.write_truth(inst, code.bits_to_mask(result, inst.exec_size))
+    else:
+        emitter.write_flag(inst, result)

@@ -10,18 +10,18 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
-from xegpu_py.engines.jit.emitter import Emitter, is_independent, prefetch_line, prefetch_next
+from xegpu_py.engines.golden import Table
+from xegpu_py.engines.jit.checks import KINDS, NULL
+from xegpu_py.engines.jit.dpas_functions import as_float, rows_of, words_of
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.host import LINE_BYTES, second_level_bytes
-from xegpu_py.engines.jit.matrices import MOST_BESIDE, Matrix, block_bytes
-from xegpu_py.engines.jit.panels import WORDS, listed_lines, panel_stride
+from xegpu_py.engines.jit.ir_text import PTR, Value, bits_of, vector
+from xegpu_py.engines.jit.operands import Emitter, is_independent, prefetch_line, prefetch_next
+from xegpu_py.engines.jit.panels import MOST_BESIDE, WORDS, Matrix, block_bytes, listed_lines, panel_stride
 from xegpu_py.engines.jit.rules.memory import locate
-from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import PRECISIONS
-from xegpu_py.visa.accesses import accesses
-from xegpu_py.visa.operands import Immediate, Region
-from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.dataflow import accesses
+from xegpu_py.visa.program import Immediate, Instruction, Region
 from xegpu_py.visa.spec import BlockShape
 
 RULES = Table()
@@ -31,6 +31,7 @@ _UNROLLED = 4
 """Lines of a block that are made in each step of a loop."""
 
 _CONTEXT, _DATA, _STRIDE = PTR, f"{PTR} noalias", PTR
+
 _SURFACE = ["i64", "i64", "i64", "i64", "i32", "i32"]
 
 
@@ -273,7 +274,6 @@ class _Block:
         """Record the accesses of rows if races are detected; return if an access may race with one."""
         if not self.emitter.frame.races:
             return
-        from xegpu_py.engines.jit.races import KINDS, NULL
 
         code, size = self.code, self.code.const(self.size, "i64")
         left, count = code.mul(inside.left, size), code.mul(code.sub(inside.right, inside.left), size)
@@ -422,7 +422,6 @@ class _Block:
         if matrix is None:
             code.put(line, registers, offset)
             return
-        from xegpu_py.engines.jit.products import as_float, rows_of, words_of
 
         fmt, at, size = PRECISIONS[matrix.precision], matrix.scale * offset, line.lanes * bits_of(line.type) // 8
         if not matrix.columns:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from xegpu_py.engines.jit.code import Value
-from xegpu_py.engines.jit.control import Control
+from typing import TYPE_CHECKING
+
+from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.frame import Status
-from xegpu_py.engines.table import Table
-from xegpu_py.visa.operands import Immediate
-from xegpu_py.visa.program import Instruction
+from xegpu_py.engines.jit.ir_text import Value
+from xegpu_py.visa.program import Immediate, Instruction
+
+if TYPE_CHECKING:
+    from xegpu_py.engines.jit.thread_function import Control
 
 CONTROL = Table()
 """The rule of each instruction that ends a block."""

@@ -19,24 +19,24 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from xegpu_py.engines.jit.code import PTR, Code, Value, vector
-from xegpu_py.engines.jit.emitter import Emitter
+from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.engines.jit.host import intrinsic_of
-from xegpu_py.engines.jit.numbers import ONE, narrow
-from xegpu_py.engines.jit.rules.alu import Alu
-from xegpu_py.engines.table import Table
+from xegpu_py.engines.jit.ir_text import ONE, PTR, Code, Value, narrow, vector
+from xegpu_py.engines.jit.operands import Emitter
+from xegpu_py.engines.jit.rules.alu import ARITHMETIC, Alu
 from xegpu_py.numerics.formats import F
-from xegpu_py.visa.operands import Immediate
-from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.program import Immediate, Instruction
 
-ARITHMETIC = Table()
+ELEMENTARY = Table()
 """The rule of each instruction. If a result is in doubt, the golden function computes it from the thread's block."""
 
 _BOUND = 2.0**-46
+
 _POWER_BOUND = 2.0**-49
 """The bound of the relative error of powers. The truncation error of the polynomial is below 2**-51.5, and so are the
 rounding errors of its evaluation."""
+
 _LARGEST_ANGLE = 2.0**20
 """The largest angle that native code reduces; for larger angles the golden function computes the result."""
 
@@ -96,7 +96,9 @@ _LEAST_BOUND = 2.0**-40
 """The part of the bound of the relative error of powers by `_ROOTS` that does not depend on the argument."""
 
 _ATANH = [1 / (2 * k + 1) for k in range(11)]
+
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
+
 _COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
 
 
@@ -149,7 +151,6 @@ def _looked_up(op: Alu, a: Value) -> Value:
 
 _Rule = Callable[[Alu, Value], Value]
 
-
 _RULES: dict[str, _Rule] = {}
 """The rules of instructions for f32 arguments, by the names of instructions."""
 
@@ -164,7 +165,7 @@ def _elementary(name: str, short: _Rule | None = None) -> Callable[[_Rule], _Rul
         _RULES[name] = work
         if short:
             _SHORT[name] = short
-        ARITHMETIC.of(name)(_apply)
+        ELEMENTARY.of(name)(_apply)
         return work
 
     return declare
@@ -475,4 +476,6 @@ def cos(op: Alu, a: Value) -> Value:
     return _sine(op, a, 1)
 
 
-RUNS = dict.fromkeys(ARITHMETIC, (64, consecutive, emit_consecutive))
+ARITHMETIC.update(ELEMENTARY)
+
+RUNS = dict.fromkeys(ELEMENTARY, (64, consecutive, emit_consecutive))

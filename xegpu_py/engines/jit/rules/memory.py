@@ -7,14 +7,16 @@ from functools import partial
 
 from msgspec import Struct
 
-from xegpu_py.engines.access import data_places
-from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
-from xegpu_py.engines.jit.emitter import Emitter, prefetch_line, prefetch_next
+from xegpu_py.engines.faults import SLM, UGM
+from xegpu_py.engines.golden import Table
+from xegpu_py.engines.jit.checks import emit_lane_notes, emit_values
 from xegpu_py.engines.jit.frame import ALLOCATION, context_offset, traffic_offset
-from xegpu_py.engines.jit.numbers import narrow, widen
-from xegpu_py.engines.table import Table
+from xegpu_py.engines.jit.ir_text import PTR, Code, Value, bits_of, narrow, vector, widen
+from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
+from xegpu_py.engines.operands import data_places
 from xegpu_py.numerics.formats import IEEE
-from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.messages import ATOMICS
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import DataShape
 
@@ -126,8 +128,6 @@ def _sender(
         moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), code.const(size, "i64"))
         code.store(code.add(code.load(counter, "i64", 8), moved), counter, 8)
         if emitter.frame.races:
-            from xegpu_py.engines.jit.races import emit_lane_notes, emit_values
-
             values = emit_values(code, pointers[0], places, shape.memory_bytes) if category == "store" else None
             fine = emit_lane_notes(code, memory, category, (addresses, hosts, bits), size, values)
             code.go_on_if(fine, refuse)
@@ -386,8 +386,6 @@ def lsc_fence(emitter: Emitter, inst: Instruction, at: int) -> None:
     within = 'syncscope("singlethread") ' if inst["scope"] == "group" else ""
     emitter.code.line(f"fence {within}seq_cst")
     if emitter.frame.races:
-        from xegpu_py.engines.races import SLM, UGM
-
         memory = SLM if inst["sfid"] == "slm" else UGM
         emitter.code.call("race_fence", emitter.ctx, emitter.code.const(memory, "i64"))
 

@@ -1,0 +1,471 @@
+"""Integers: divisors, uniformity, affine forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from mlir import ir
+from mlir.dialects import arith
+
+from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc, UpdateNdOffsetOp
+from xegpu_py.ir.builtin import enumerator, integer_elements
+from xegpu_py.ir.module import walk
+from xegpu_py.passes.facts.target_messages import Order, mapped
+from xegpu_py.passes.facts.value_facts import constant_of, defining_op, shape_of
+from xegpu_py.passes.rewriting.builders import index
+from xegpu_py.passes.rewriting.rewriter import FIXED_OPERANDS, STRUCTURED, forwarded, sources, yielded
+from xegpu_py.target import Block2DLimits
+
+# Divisibility of indices by powers of two, and alignment of blocks.
+#
+# Only powers of two are used, because these also divide indices that have wrapped around.
+
+_UNKNOWN = 1
+
+_SAME = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
+
+_MEETS = ("arith.addi", "arith.subi", "arith.minsi", "arith.minui", "arith.maxsi", "arith.maxui")
+
+
+def power_of_two(number: int) -> int:
+    """The largest power of two that divides a number; 0 for 0."""
+    return number & -number
+
+
+def divisor(value: ir.Value | int) -> int:
+    """The largest power of two that is known to divide an index; 0 if the index is known to be 0."""
+    return _divisor(value, frozenset())
+
+
+def _divisor(value: ir.Value | int, seen: frozenset[ir.Value]) -> int:
+    """The divisor of an index, or of a descriptor's column. Values in `seen` are cyclic dependences and are ignored."""
+    if isinstance(value, int):
+        return power_of_two(value)
+    if value in seen:
+        return 0
+    seen = seen | {value}
+    try:
+        passed_on = sources(value)
+    except ValueError:
+        # A loop that is being converted has its old arguments beside the new ones.
+        return _UNKNOWN
+    if passed_on is not None:
+        return math.gcd(*(_divisor(v, seen) for v in passed_on))
+    if isinstance(value.owner, ir.Block):
+        return _of_induction_variable(value, seen)
+    return _of_op(value.owner.operation, seen)
+
+
+def _of_induction_variable(value: ir.BlockArgument, seen: frozenset[ir.Value]) -> int:
+    parent = value.owner.owner
+    if parent is None or parent.operation.name != "scf.for" or value.arg_number:
+        return _UNKNOWN
+    lower, _, step = list(parent.operation.operands)[:3]
+    return math.gcd(_divisor(lower, seen), _divisor(step, seen))
+
+
+def _of_op(op: ir.Operation, seen: frozenset[ir.Value]) -> int:
+    name, view = op.name, op.opview
+    if isinstance(view, CreateNdTdescOp):
+        return _divisor(view.offsets[-1], seen)
+    if isinstance(view, UpdateNdOffsetOp):
+        return math.gcd(_divisor(view.tdesc, seen), _divisor(view.offsets[-1], seen))
+    if name in ("arith.constant", "index.constant"):
+        number = op.attributes["value"]
+        return power_of_two(ir.IntegerAttr(number).value) if isinstance(number, ir.IntegerAttr) else _UNKNOWN
+    if name in _SAME:
+        return _divisor(op.operands[0], seen)
+    if name in _MEETS:
+        return math.gcd(*(_divisor(v, seen) for v in op.operands))
+    if name == "arith.select":
+        return math.gcd(*(_divisor(v, seen) for v in list(op.operands)[1:]))
+    if name == "arith.muli":
+        return math.prod(_divisor(v, seen) for v in op.operands)
+    if name == "arith.shli":
+        by = constant_of(op.operands[1])
+        return _UNKNOWN if by is None or not 0 <= by < 64 else _divisor(op.operands[0], seen) << by
+    if name == "arith.andi":
+        mask = constant_of(op.operands[1])
+        return _UNKNOWN if mask is None else power_of_two(mask)
+    return _UNKNOWN
+
+
+def column_divisor(desc: ir.Value) -> int:
+    """The largest power of two that is known to divide the first column of a descriptor's blocks, in elements."""
+    return _divisor(desc, frozenset())
+
+
+def transposes_in_message(view: Any, desc: TensorDesc, limits: Block2DLimits) -> bool:
+    """Whether a message can transpose the blocks of a load: their first column is a multiple of the message's unit."""
+    unit = limits.transposed_unit(view.transpose_bit_width or desc.bits)
+    first = column_divisor(view.tdesc)
+    if desc.attr.array_length > 1:
+        first = math.gcd(first, desc.shape[-1])
+    return unit is not None and first * desc.bits % unit == 0
+
+
+# Uniformity analysis: the values that vary among the work items of a subgroup.
+
+_SOURCES = frozenset(
+    (
+        "gpu.thread_id",
+        "gpu.global_id",
+        "gpu.lane_id",
+        "gpu.rotate",
+        "memref.atomic_rmw",
+        "memref.generic_atomic_rmw",
+        "xegpu.lane_shuffle",
+    )
+)
+"""Ops whose results vary even if their operands are uniform."""
+
+_UNIFORM = frozenset(("gpu.subgroup_broadcast", "gpu.all_reduce"))
+"""Ops whose results are uniform even if their operands vary."""
+
+
+def lane_of_broadcast(shuffle: ir.Operation, lanes: int) -> int | None:
+    """The lane whose value all lanes get from a `gpu.shuffle` in a subgroup of so many lanes; None if it is not one."""
+    lane, width = (constant_of(v) for v in list(shuffle.operands)[1:])
+    broadcasts = enumerator(shuffle.attributes["mode"]) == "idx" and width == lanes and lane is not None
+    return lane if broadcasts and lane in range(lanes) else None
+
+
+class Uniformity:
+    """The values of a kernel that vary from lane to lane.
+
+    A value is uniform if it is the same in all work items of a subgroup that reach its definition. It varies if it
+    depends on the work item's position in the subgroup, on a block that is distributed by an `sg_map`, or on a varying
+    condition.
+    """
+
+    def __init__(self, func: ir.Operation, lanes: int) -> None:
+        self._lanes = lanes
+        self._varying: set[ir.Value] = set()
+        ops = walk(func)[1:]
+        known = -1
+        while len(self._varying) > known:
+            known = len(self._varying)
+            for op in ops:
+                self._op(op)
+
+    def varies(self, value: ir.Value) -> bool:
+        """Whether a value differs from lane to lane."""
+        return value in self._varying
+
+    def _any(self, values: Iterable[ir.Value]) -> bool:
+        return any(v in self._varying for v in values)
+
+    def _op(self, op: ir.Operation) -> None:
+        name = op.name
+        if name in STRUCTURED:
+            self._control_flow(op)
+        elif name in _SOURCES:
+            self._varying.update(op.results)
+        elif name == "gpu.shuffle":
+            if lane_of_broadcast(op, self._lanes) is None:
+                self._varying.update(op.results)
+        elif name == "gpu.subgroup_reduce":
+            if "cluster_size" in op.attributes:
+                self._varying.add(op.results[0])
+        elif name == "xegpu.load_nd":
+            if mapped(op):
+                self._varying.add(op.results[0])
+        elif name not in _UNIFORM and self._any(op.operands):
+            self._varying.update(op.results)
+
+    def diverges(self, op: ir.Operation) -> bool:
+        """Whether work items may take different ways through a structured loop or branch."""
+        decides = list(op.operands)[: FIXED_OPERANDS.get(op.name, 1)]
+        if op.name == "scf.while":
+            decides = yielded(op.regions[0].blocks[0])[:1]
+        return self._any(decides)
+
+    def _control_flow(self, op: ir.Operation) -> None:
+        divergent = self.diverges(op)
+        if divergent and op.name == "scf.for":
+            self._varying.add(op.regions[0].blocks[0].arguments[0])
+        for uses, values in forwarded(op):
+            if divergent or self._any(user.operands[number] for user, number in uses):
+                self._varying.update(values)
+
+
+# Compile-time evaluation of each lane's numbers: those that follow from `gpu.lane_id` and constants.
+
+_Op = Callable[..., npt.NDArray[Any]]
+
+
+def _unsigned(op: _Op) -> _Op:
+    """Restrict a function to non-negative numbers, for which signed and unsigned arithmetic agree."""
+
+    def checked(a: Order, b: Order) -> npt.NDArray[Any]:
+        if (a < 0).any() or (b <= 0).any():
+            raise ValueError("a sign or a zero that the arithmetic would have to mind")
+        return op(a, b)
+
+    return checked
+
+
+def _shift(op: _Op) -> _Op:
+    def checked(a: Order, b: Order) -> npt.NDArray[Any]:
+        if (a < 0).any() or (b < 0).any() or (b >= 31).any():
+            raise ValueError("a shift of a sign, or by too much")
+        return op(a, b)
+
+    return checked
+
+
+_BINARY: dict[str, _Op] = {
+    "arith.addi": np.add,
+    "arith.subi": np.subtract,
+    "arith.muli": np.multiply,
+    "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or,
+    "arith.xori": np.bitwise_xor,
+    "arith.divui": _unsigned(np.floor_divide),
+    "arith.remui": _unsigned(np.remainder),
+    "arith.divsi": _unsigned(np.floor_divide),
+    "arith.remsi": _unsigned(np.remainder),
+    "arith.shli": _shift(np.left_shift),
+    "arith.shrui": _shift(np.right_shift),
+    "arith.shrsi": _shift(np.right_shift),
+}
+
+_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
+
+_LIMIT = 1 << 31
+
+
+class Known:
+    """The numbers of integer values by lane, as far as they follow from `gpu.lane_id` and constants.
+
+    Only numbers from 0 to 2^31 - 1 are known, which have the same value in all integer types of at least 32 bits.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self._lanes = lanes
+        self._found: dict[ir.Value, Order | None] = {}
+
+    def of(self, value: ir.Value) -> Order | None:
+        """int64[lanes], the number of each lane; None if it is not known at compile time."""
+        if value not in self._found:
+            self._found[value] = self._checked(value)
+        return self._found[value]
+
+    def _checked(self, value: ir.Value) -> Order | None:
+        width = 64 if isinstance(value.type, ir.IndexType) else 0
+        if isinstance(value.type, ir.IntegerType):
+            width = ir.IntegerType(value.type).width
+        if width < 32 or isinstance(value.owner, ir.Block):
+            return None
+        try:
+            found = self._computed(value.owner)
+        except ValueError:
+            return None
+        if found is None or (found < 0).any() or (found >= _LIMIT).any():
+            return None
+        return np.broadcast_to(found, self._lanes).astype(np.int64)
+
+    def _computed(self, op: ir.Operation) -> npt.NDArray[Any] | None:
+        if op.name == "gpu.lane_id":
+            return np.arange(self._lanes)
+        if op.name == "arith.constant":
+            return np.array(ir.IntegerAttr(op.attributes["value"]).value)
+        if op.name == "vector.extract":
+            return self._looked_up(op)
+        if op.name not in _BINARY and op.name not in _CASTS:
+            return None
+        given = [self.of(v) for v in op.operands]
+        if any(x is None for x in given):
+            return None
+        return given[0] if op.name in _CASTS else _BINARY[op.name](*given)
+
+    def _looked_up(self, op: ir.Operation) -> npt.NDArray[Any] | None:
+        """Numbers extracted from a constant vector."""
+        at = positions(op, self)
+        table = op.operands[0]
+        if at is None or isinstance(table.owner, ir.Block) or table.owner.name != "arith.constant":
+            return None
+        numbers = np.array(integer_elements(ir.DenseIntElementsAttr(table.owner.attributes["value"])), np.int64)
+        shape = tuple(ir.VectorType(table.type).shape)
+        return np.asarray(numbers.reshape(shape)[tuple(at)]) if len(at) == len(shape) else None
+
+
+def positions(op: ir.Operation, known: Known) -> list[Order] | None:
+    """For each position of a `vector.extract` or `vector.insert` each lane's number; None if any is unknown."""
+    dynamic = iter(list(op.operands)[1 if op.name == "vector.extract" else 2 :])
+    found = []
+    for n in ir.DenseI64ArrayAttr(op.attributes["static_position"]):
+        at = known.of(next(dynamic)) if n == ir.ShapedType.get_dynamic_size() else np.array(n)
+        if at is None:
+            return None
+        found.append(at)
+    return found
+
+
+# Vectors of offsets that are affine: a number and a multiple of each index, as those of blocks are.
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """The offsets of a vector of some shape: `start`, the values times their factors, and `steps` times the indices."""
+
+    shape: Shape
+    steps: tuple[int, ...]
+    start: int = 0
+    values: tuple[tuple[ir.Value, int], ...] = ()
+
+    def plus(self, other: Affine, sign: int = 1) -> Affine:
+        """The sum with, or the difference to, offsets of the same shape."""
+        steps = tuple(a + sign * b for a, b in zip(self.steps, other.steps))
+        values = self.values + tuple((v, sign * n) for v, n in other.values)
+        return Affine(self.shape, steps, self.start + sign * other.start, values)
+
+    def times(self, factor: int) -> Affine:
+        """All offsets times a number."""
+        values = tuple((v, n * factor) for v, n in self.values)
+        return replace(self, steps=tuple(s * factor for s in self.steps), start=self.start * factor, values=values)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all offsets are one known number."""
+        return not self.values and not any(s for s, n in zip(self.steps, self.shape) if n > 1)
+
+    def step_of(self, dims: Sequence[int]) -> int | None:
+        """The distance of neighbours if some dimensions are collapsed into one; None if it is not constant."""
+        found: int | None = None
+        size = 1
+        for dim in reversed(dims):
+            if self.shape[dim] == 1:
+                continue
+            if found is None:
+                found = self.steps[dim]
+            elif self.steps[dim] != found * size:
+                return None
+            size *= self.shape[dim]
+        return 0 if found is None else found
+
+    def divisor(self) -> int:
+        """The largest power of two that is known to divide the first offset; 0 if it is 0."""
+        return math.gcd(self.start, *(divisor(v) * n for v, n in self.values))
+
+    def renamed(self, made: Mapping[ir.Value, ir.Value]) -> Affine:
+        """The same offsets with some values replaced by others."""
+        return replace(self, values=tuple((made.get(v, v), n) for v, n in self.values))
+
+    def first(self) -> ir.Value:
+        """Build the first offset."""
+        total = index(self.start)
+        for value, factor in self.values:
+            total = arith.addi(total, value if factor == 1 else arith.muli(value, index(factor)))
+        return total
+
+
+def affine(value: ir.Value) -> Affine | None:
+    """The offsets that a vector holds, if they are affine."""
+    shape = shape_of(value)
+    op = defining_op(value)
+    rule = None if op is None else _RULES.get(op.name)
+    return rule(op, shape) if op is not None and rule else None
+
+
+def _constant(op: ir.Operation, shape: Shape) -> Affine | None:
+    attr = op.attributes["value"]
+    if not isinstance(attr, ir.DenseElementsAttr):
+        return None
+    if attr.is_splat:
+        return Affine(shape, (0,) * len(shape), int(ir.IntegerAttr(attr.get_splat_value()).value))
+    numbers = np.array(integer_elements(ir.DenseIntElementsAttr(attr)), dtype=object).reshape(shape)
+    first = numbers[(0,) * len(shape)]
+    units = [tuple(int(i == d) for i in range(len(shape))) for d in range(len(shape))]
+    steps = tuple(int(numbers[u] - first) if n > 1 else 0 for u, n in zip(units, shape))
+    expected = first + sum(s * i for s, i in zip(steps, np.indices(shape).astype(object)))
+    return Affine(shape, steps, int(first)) if (numbers == expected).all() else None
+
+
+def _step(op: ir.Operation, shape: Shape) -> Affine | None:
+    return Affine(shape, (1,))
+
+
+def _broadcast(op: ir.Operation, shape: Shape) -> Affine | None:
+    (source,) = op.operands
+    if not isinstance(source.type, ir.VectorType):
+        known = constant_of(source)
+        still = (0,) * len(shape)
+        return Affine(shape, still, known) if known is not None else Affine(shape, still, 0, ((source, 1),))
+    found = affine(source)
+    if found is None:
+        return None
+    lead = len(shape) - len(found.shape)
+    steps = (0,) * lead + tuple(0 if n == 1 else s for s, n in zip(found.steps, found.shape))
+    return Affine(shape, steps, found.start, found.values)
+
+
+def _transpose(op: ir.Operation, shape: Shape) -> Affine | None:
+    found = affine(op.operands[0])
+    order = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
+    return found and Affine(shape, tuple(found.steps[i] for i in order), found.start, found.values)
+
+
+def _cast(op: ir.Operation, shape: Shape) -> Affine | None:
+    found = affine(op.operands[0])
+    if found is None:
+        return None
+    pieces: list[tuple[int, int]] = []
+    """Sizes and steps of parts that divide the dimensions of both shapes, the innermost first."""
+    for size, step in zip(reversed(found.shape), reversed(found.steps)):
+        pieces.append((size, step))
+    steps = []
+    rest = [p for p in pieces if p[0] > 1]
+    for wanted in reversed(shape):
+        step, have = 0, 1
+        while have < wanted:
+            if not rest:
+                return None
+            size, own = rest.pop(0)
+            if have > 1 and own != step * have:
+                return None
+            step = step if have > 1 else own
+            missing = wanted // have
+            if size > missing:
+                if size % missing:
+                    return None
+                rest.insert(0, (size // missing, own * missing))
+                size = missing
+            elif missing % size:
+                return None
+            have *= size
+        steps.append(step)
+    return Affine(shape, tuple(reversed(steps)), found.start, found.values)
+
+
+def _sum(op: ir.Operation, shape: Shape) -> Affine | None:
+    a, b = (affine(v) for v in op.operands)
+    return a.plus(b, -1 if op.name == "arith.subi" else 1) if a and b else None
+
+
+def _product(op: ir.Operation, shape: Shape) -> Affine | None:
+    a, b = (affine(v) for v in op.operands)
+    if a is None or b is None:
+        return None
+    if b.is_constant:
+        return a.times(b.start)
+    return b.times(a.start) if a.is_constant else None
+
+
+_RULES: dict[str, Callable[[ir.Operation, Shape], Affine | None]] = {
+    "arith.constant": _constant,
+    "vector.step": _step,
+    "vector.broadcast": _broadcast,
+    "vector.transpose": _transpose,
+    "vector.shape_cast": _cast,
+    "arith.addi": _sum,
+    "arith.subi": _sum,
+    "arith.muli": _product,
+}

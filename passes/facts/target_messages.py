@@ -1,0 +1,435 @@
+"""The messages and instructions of a target, and the shapes of their blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from mlir import ir
+from msgspec import Struct
+
+from xegpu_py.dialects.xegpu import CacheHint, Mode, SgMap, TensorDesc
+from xegpu_py.dialects.xegpu.matrix_ops import block_shapes, loaded_shapes, vnni_factor
+from xegpu_py.dialects.xegpu.types import MatrixProduct
+from xegpu_py.ir.builtin import bit_width, is_integer, signedness
+from xegpu_py.ir.module import walk
+from xegpu_py.numerics.dpas import ops_per_channel
+from xegpu_py.numerics.formats import FLOATS
+from xegpu_py.passes.facts.value_facts import UnionFind, is_desc, is_elementwise, shape_of
+from xegpu_py.passes.rewriting.builders import shape_cast, transpose
+from xegpu_py.passes.rewriting.rewriter import carried
+from xegpu_py.target import Target
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Instruction, Raw, Variable
+from xegpu_py.visa.spec import BlockShape, DataShape, Problem
+
+# The messages of XeGPU ops: their cache options, data shapes and operations.
+
+HINTS = ("l1_hint", "l2_hint", "l3_hint")
+
+
+def hints_of(view: Any) -> dict[str, Any]:
+    """The cache hints of an op, as keyword arguments for the ops that replace it."""
+    return {name: getattr(view, name) for name in HINTS}
+
+
+READ = {
+    CacheHint.CACHED: "ca",
+    CacheHint.UNCACHED: "uc",
+    CacheHint.STREAMING: "st",
+    CacheHint.READ_INVALIDATE: "ri",
+}
+"""vISA's words for the hints of reads."""
+
+WRITE = {
+    CacheHint.UNCACHED: "uc",
+    CacheHint.WRITE_THROUGH: "wt",
+    CacheHint.WRITE_BACK: "wb",
+    CacheHint.STREAMING: "st",
+}
+"""vISA's words for the hints of writes."""
+
+ATOMICS = {
+    "addf": "fadd",
+    "addi": "iadd",
+    "assign": "store",
+    "maxnumf": "fmax",
+    "maxs": "smax",
+    "maxu": "umax",
+    "minnumf": "fmin",
+    "mins": "smin",
+    "minu": "umin",
+    "ori": "or",
+    "andi": "and",
+    "xori": "xor",
+}
+"""The atomic messages by arith's kinds.
+
+fmin and fmax are minnumf and maxnumf, which prefer a number to NaN. Intel's compilers emit them for LLVM's `atomicrmw
+fmin` and `fmax`, which have this definition.
+"""
+
+
+def atomic_shape(bits: int) -> DataShape:
+    """The data shape of an atomic message for elements of 16, 32 or 64 bits; for 8 bits, the enclosing 32-bit word."""
+    if bits == 8:
+        return DataShape("d32")
+    return DataShape(f"d{bits}c32" if bits < 32 else f"d{bits}")
+
+
+def atomic_message_of(op: Any, element: str, slm: bool, target: Target) -> str:
+    """The atomic message of an `atomic_rmw`: that of its kind, or `icas` if it is a compare and swap."""
+    return "icas" if op.expected is not None else atomic_message(op.kind.name, element, slm, target)
+
+
+def atomic_message(kind: str, element: str, slm: bool, target: Target) -> str:
+    """The atomic message that updates elements, such as `fadd`; `icas` if the update is a compare-and-swap loop.
+
+    Args:
+        kind: one of arith's `AtomicRMWKind`.
+        element: MLIR's type of the elements, of 16, 32 or 64 bits.
+        slm: whether they are in shared local memory.
+    """
+    operation = ATOMICS.get(kind)
+    if operation is None or element == "bf16" or bit_width(element) == 8:
+        return "icas"
+    where = {"sfid": "slm", "address_size": "a32"} if slm else {"sfid": "ugm", "address_size": "a64"}
+    data = Raw(Variable("data", "ud", 1))
+    values = {**where, "data": atomic_shape(bit_width(element)), "src0": data, "src1": Raw(None)}
+    name = f"lsc_atomic_{operation}"
+    problem = INSTRUCTIONS[name].check(Instruction(name, values), target)
+    return "icas" if problem else operation
+
+
+def caches_of(view: Any, write: bool = False) -> str:
+    """The pair of cache options for L1 and L3 that an op's hints mean; a level without one is cached, or written back.
+
+    Without any hint the pair is "", the hardware's own choice. L3 takes the hint for L2 where it has none.
+    """
+    names, default = (WRITE, "wb") if write else (READ, "ca")
+    l1, l3 = view.l1_hint, view.l3_hint or view.l2_hint
+    if l1 is None and l3 is None:
+        return ""
+    first = names[l1] if l1 else default
+    return f"{first}.{names[l3] if l3 else ('uc' if first == 'uc' else default)}"
+
+
+def block_load(desc: TensorDesc, transposed: bool, unit: int | None, vnni_axis: int | None) -> BlockShape:
+    """The shape of the 2D block message that loads a descriptor's innermost two dimensions.
+
+    Args:
+        transposed: whether it transposes.
+        unit: transpose_bit_width.
+        vnni_axis: along which axis elements are packed; along rows they lie packed in any case.
+    """
+    rows, columns = desc.shape[-2:]
+    bits = bit_width(desc.element)
+    if transposed and unit:
+        bits, columns = unit, columns * bits // unit
+    return BlockShape(bits, desc.attr.array_length, columns, rows, transposed, vnni_axis == 0)
+
+
+def pieces(count: int, sizes: Iterable[int]) -> list[tuple[int, int]]:
+    """(first element, elements) of the messages that move `count` elements; each has the largest size that fits."""
+    found, at = [], 0
+    while at < count:
+        size = max(n for n in sizes if n <= count - at)
+        found.append((at, size))
+        at += size
+    return found
+
+
+def line_pieces(total: int) -> list[tuple[int, DataShape]]:
+    """(first byte, shape) of the messages that move a line of bytes."""
+    dwords = pieces(total // 4, (64, 32, 16, 8, 4, 3, 2, 1))
+    rest = [(total // 4 * 4 + at, DataShape(f"d{8 * size}c32")) for at, size in pieces(total % 4, (2, 1))]
+    return [*((4 * at, DataShape("d32", count, True)) for at, count in dwords), *rest]
+
+
+def chunk_messages(chunk: int, size: int) -> list[tuple[int, DataShape]]:
+    """(first element, shape) of the messages that move a lane's `chunk` elements, of `size` bytes."""
+    if size < 4:
+        return [(i, DataShape(f"d{8 * size}c32")) for i in range(chunk)]
+    vectors = pieces(chunk, (8, 4, 3, 2, 1) if size == 4 else (4, 3, 2, 1))
+    return [(at, DataShape(f"d{8 * size}", count)) for at, count in vectors]
+
+
+def precision_of(element: str) -> str:
+    """The dpas precision of an MLIR type."""
+    if is_integer(element):
+        return f"{'u' if signedness(element) == 'u' else 's'}{bit_width(element)}"
+    return FLOATS[element].name
+
+
+def block_problem(block: BlockShape, target: Target, store: bool = False) -> Problem:
+    """The reason why a 2D block message cannot move a block; None if one can."""
+    name = "lsc_store_block2d" if store else "lsc_load_block2d"
+    problem = INSTRUCTIONS[name].check(Instruction(name, {"block": block}), target)
+    if problem is None:
+        return None
+    if target.block2d is None:
+        return (
+            f"requires 2D block messages, which target '{target.name}' does not support",
+            "use 1D or scattered descriptors",
+        )
+    return (f"a 2D block {'store' if store else 'load'} {problem[0]}", *problem[1:])
+
+
+def lanes_problem(desc: TensorDesc, target: Target, name: str, **values: Any) -> Problem:
+    """The reason why no gather or scatter message supports a descriptor's lanes; None if one does."""
+    slm = desc.in_slm
+    size = desc.bits // 8
+    # An atomic message moves one element per lane.
+    shapes = (
+        [atomic_shape(desc.bits)] if name.startswith("lsc_atomic") else [s for _, s in chunk_messages(desc.chunk, size)]
+    )
+    common = {"sfid": "slm" if slm else "ugm", "address_size": "a32" if slm else "a64"}
+    for shape in dict.fromkeys(shapes):
+        inst = Instruction(name, {**common, "data": shape, **values}, desc.lanes)
+        problem = INSTRUCTIONS[name].check(inst, target)
+        if problem:
+            return (f"as '{name}' {problem[0]}", *problem[1:])
+    most = 32 if target.grf_bytes == 64 else 16
+    if desc.lanes > most:
+        return (f"has {desc.lanes} lanes, but a message on target '{target.name}' supports at most {most}",)
+    return None
+
+
+def dpas_step(w: str, a: str, target: Target) -> int:
+    """The elements of K that one dpas or bdpas multiplies."""
+    return max(target.dpas_depths) * ops_per_channel(w, a)
+
+
+def scaled_problem(target: Target) -> Problem:
+    """The reason why a target cannot multiply block-scaled matrices; None if it can."""
+    if "bdpas" not in target.absent:
+        return None
+    return (
+        f"requires bdpas, which target '{target.name}' does not support",
+        "target 'cri' supports it; on other targets multiply bf16 factors by their scales, and use xegpu.dpas",
+    )
+
+
+# The transforms of block loads, in registers: transposition, and VNNI packing.
+
+
+def plain_shape(view: Any) -> tuple[int, ...]:
+    """The shape of a load without its transform. The blocks of an array are a dimension if the result has it."""
+    desc, rank = TensorDesc.of(view.tdesc), len(shape_of(view.value))
+    # The result may have a dimension for packed elements, or for the elements of a transposed unit of one block.
+    further = view.vnni_axis is not None or (desc.attr.array_length == 1 and rank > len(desc.shape))
+    return next(s for s in block_shapes(desc, Mode.VC) if len(s) == rank - further)
+
+
+def transformed(view: Any, plain: ir.Value) -> ir.Value:
+    """The result of a load from the block that was loaded without the load's transform."""
+    desc, shape = TensorDesc.of(view.tdesc), shape_of(plain)
+    lead = len(shape) - len(desc.shape)
+    if view.vnni_axis is not None:
+        return vnni_packed(plain, lead + view.vnni_axis, vnni_factor(desc.bits))
+    # Units of several elements keep their order.
+    unit = (view.transpose_bit_width or desc.bits) // desc.bits
+    order = [*range(lead), *(lead + i for i in view.transpose)]
+    if unit > 1:
+        plain = shape_cast(plain, (*shape[:-1], shape[-1] // unit, unit))
+        order.append(len(shape))
+    return shape_cast(transpose(plain, order), shape_of(view.value))
+
+
+def vnni_packed(value: ir.Value, axis: int, factor: int) -> ir.Value:
+    """Move groups of `factor` elements along an axis to a new innermost dimension."""
+    shape = shape_of(value)
+    split = (*shape[:axis], shape[axis] // factor, factor, *shape[axis + 1 :])
+    order = [i for i in range(len(split)) if i != axis + 1]
+    return transpose(shape_cast(value, split), [*order, axis + 1])
+
+
+# The positions of fragments' elements in the subgroup's block.
+
+Order = npt.NDArray[np.int64]
+
+
+class Placement(Struct, frozen=True, eq=False):
+    """The positions of all lanes' fragments in a block.
+
+    Attributes:
+        shape: shape of the block as the subgroup holds it in a vector.
+        order: int64[elements of a fragment, lanes], the row-major position of each element in the block.
+    """
+
+    shape: tuple[int, ...]
+    order: Order
+
+    @property
+    def lanes(self) -> int:
+        """Work items of the subgroup."""
+        return int(self.order.shape[1])
+
+    def same(self, other: Placement) -> bool:
+        """Whether all elements have the same positions."""
+        return self.order.shape == other.order.shape and bool(np.array_equal(self.order, other.order))
+
+
+def coordinates(shape: Sequence[int], sg_map: SgMap) -> Order:
+    """The row-major position in a block of each element of a lane, distributed round robin (RFC, sg_map).
+
+    Returns:
+        int64[rows of a fragment, columns of a fragment, lanes].
+    """
+    rows, columns = (1, *shape) if len(shape) == 1 else shape[-2:]
+    (lane_rows, lane_columns), (data_rows, data_columns) = sg_map.wi_layout, sg_map.wi_data
+    lane = np.arange(lane_rows * lane_columns)
+
+    def along(extent: int, layout: int, data: int, place: Order) -> Order:
+        step = layout * data
+        element = np.arange(extent // layout)
+        return (element // data * step + element % data)[:, None] + place[None, :] * data
+
+    row = along(rows, lane_rows, data_rows, lane // lane_columns)
+    column = along(columns, lane_columns, data_columns, lane % lane_columns)
+    return row[:, None, :] * columns + column[None, :, :]
+
+
+class _Transform(Struct, frozen=True):
+    """The transform of blocks to a vector by a load.
+
+    Attributes:
+        count: blocks, either side by side along the innermost dimension or along an outer one.
+        factor: elements along `axis` that VNNI packing combines.
+    """
+
+    count: int
+    side_by_side: bool = False
+    transpose: Sequence[int] | None = None
+    axis: int | None = None
+    factor: int = 1
+
+    def apply(self, numbers: Order, shape: Sequence[int]) -> Order:
+        """Numbered elements of blocks of this shape in the order that the vector has them."""
+        found = numbers.reshape(self.count, *shape)
+        if self.side_by_side:
+            found = np.concatenate(list(found), axis=-1)[None]
+        if self.transpose is not None:
+            found = found.transpose(0, *(1 + t for t in self.transpose))
+        if self.axis is not None:
+            outer, rows, columns = found.shape
+            if self.axis == 0:
+                found = found.reshape(outer, rows // self.factor, self.factor, columns).transpose(0, 1, 3, 2)
+            else:
+                found = found.reshape(outer, rows, columns // self.factor, self.factor)
+        return found.ravel()
+
+
+def loaded(op: ir.Operation) -> Placement:
+    """The placement of a load_nd's result in SIMT mode; its descriptor has an `sg_map`."""
+    view = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    shape = shape_of(view.value)
+    choice = loaded_shapes(desc, Mode.SIMT, view.transpose, None, view.vnni_axis).index(shape)
+    block = loaded_shapes(desc, Mode.VC, view.transpose, None, view.vnni_axis)[choice]
+    factor = 1 if view.vnni_axis is None else vnni_factor(desc.bits)
+    count = desc.attr.array_length
+    side_by_side = count > 1 and choice == 1
+    return _placement(desc, block, _Transform(count, side_by_side, view.transpose, view.vnni_axis, factor))
+
+
+def stored(op: ir.Operation) -> Placement:
+    """The placement that a store_nd in SIMT mode requires; its descriptor has an `sg_map`."""
+    desc = TensorDesc.of(op.opview.tdesc)
+    return _placement(desc, desc.shape, _Transform(1))
+
+
+def _placement(desc: TensorDesc, block: tuple[int, ...], transform: _Transform) -> Placement:
+    """Map each element of the descriptor's blocks to its position in the subgroup's vector."""
+    assert desc.attr.map is not None
+    size = math.prod(desc.shape)
+    places = np.empty(transform.count * size, np.int64)
+    places[transform.apply(np.arange(transform.count * size), desc.shape)] = np.arange(transform.count * size)
+    owned = coordinates(desc.shape, desc.attr.map)
+    lanes = owned.shape[2]
+    fragment = owned.shape[:2] if len(desc.shape) > 1 else owned.shape[1:2]
+    numbers = np.concatenate([(owned + b * size).reshape(-1, lanes) for b in range(transform.count)])
+    # The fragment's elements have the same transform.
+    return Placement(block, places[numbers[transform.apply(np.arange(len(numbers)), fragment)]])
+
+
+def natural(shape: Sequence[int], lanes: int) -> Placement:
+    """The placement with the lanes as the innermost dimension of the subgroup's vector."""
+    count = math.prod(shape)
+    return Placement((*shape, lanes), np.arange(count * lanes, dtype=np.int64).reshape(count, lanes))
+
+
+def of_registers(shape: Sequence[int], lanes: int, bits: int) -> Placement:
+    """The placement of a matrix in dpas's registers: units of its rows are distributed round robin to the lanes.
+
+    This is the layout of OpenCL's cl_intel_subgroup_matrix_multiply_accumulate. A unit has 16 bits in the first
+    factor, or the 32 bits that VNNI packs. A row shorter than the subgroup's lanes is followed by the next row.
+
+    Args:
+        shape: of the matrix; packed by VNNI if it has three dimensions.
+        bits: of an element.
+
+    Raises:
+        ValueError: if the lanes cannot have equal parts.
+    """
+    unit = math.prod(shape[2:]) if len(shape) > 2 else max(16 // bits, 1)
+    if math.prod(shape) % (lanes * unit):
+        raise ValueError(f"{lanes} lanes cannot divide {shape} elements of {bits} bits")
+    order = np.arange(math.prod(shape)).reshape(-1, lanes, unit)
+    return Placement(tuple(shape), order.transpose(0, 2, 1).reshape(-1, lanes))
+
+
+def _joins(op: ir.Operation) -> Iterator[list[ir.Value]]:
+    """Groups of an op's values whose elements correspond one to one."""
+    yield from carried(op)
+    if isinstance(op.opview, MatrixProduct):
+        if op.opview.acc is not None:
+            yield [op.opview.acc, op.opview.result]
+    elif is_elementwise(op):
+        yield [op.results[0], *filter(shape_of, op.operands)]
+
+
+class Placements:
+    """The placements of fragments in kernels, from the descriptors of their loads and stores.
+
+    The elements of a fragment correspond to those of the fragments that it is computed from, so that all of them have
+    one placement if their loads and stores agree. `xegpu.dpas` depends on it.
+    """
+
+    def __init__(self, root: ir.Operation) -> None:
+        self._alike: UnionFind[ir.Value] = UnionFind()
+        self._found: dict[ir.Value, list[Placement]] = {}
+        ops = walk(root)
+        for op in ops:
+            for values in _joins(op):
+                self._alike.join(values)
+        for op in ops:
+            if op.name == "xegpu.load_nd" and mapped(op):
+                self._found.setdefault(self._alike.find(op.results[0]), []).append(loaded(op))
+            elif op.name == "xegpu.store_nd" and mapped(op):
+                self._found.setdefault(self._alike.find(op.opview.value), []).append(stored(op))
+
+    def of(self, value: ir.Value) -> list[Placement]:
+        """The distinct placements of a fragment's loads and stores."""
+        found: list[Placement] = []
+        for placement in self._found.get(self._alike.find(value), []):
+            if not any(placement.same(f) for f in found):
+                found.append(placement)
+        return found
+
+
+def mapped(op: ir.Operation) -> bool:
+    """Whether an op on a block works in SIMT mode, with a descriptor that distributes its elements."""
+    return op.opview.mode == Mode.SIMT and TensorDesc.of(op.opview.tdesc).attr.map is not None
+
+
+def unmapped(kind: ir.Type) -> ir.Type:
+    """The type of a descriptor without its `sg_map`; any other type unchanged."""
+    if not is_desc(kind):
+        return kind
+    desc = TensorDesc.decode(str(kind))
+    return ir.Type.parse(replace(desc, attr=replace(desc.attr, map=None)).encode())

@@ -1,0 +1,475 @@
+"""Facts about values: their shapes, elements and register types; and the kernels of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import islice
+from typing import Generic, TypeVar
+
+from mlir import ir
+
+from xegpu_py.dialects import visa
+from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.ir.bindings import blocks_in
+from xegpu_py.ir.builtin import Decoded, bit_width, signedness
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.module import functions, kernels, walk
+from xegpu_py.ir.passes import ROOT
+from xegpu_py.numerics.formats import FLOATS, TYPES
+from xegpu_py.target import Target, target
+
+# Facts about values, types and attributes.
+
+_CONSTANTS = ("arith.constant", "index.constant")
+
+
+def defining_op(value: ir.Value) -> ir.Operation | None:
+    """The op that defines a value; None for a block argument."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def block_of(value: ir.Value) -> ir.Block:
+    """The block in which a value is defined."""
+    return value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+
+
+def is_vector(value: ir.Value | ir.Type) -> bool:
+    """Whether this is, or has the type of, a vector of fixed size."""
+    kind = value if isinstance(value, ir.Type) else value.type
+    return isinstance(kind, ir.VectorType) and not kind.scalable
+
+
+_SHAPES: Decoded[tuple[int, ...]] = Decoded(lambda kind: tuple(kind.shape) if isinstance(kind, ir.VectorType) else ())
+
+
+def shape_of(value: ir.Value | ir.Type) -> tuple[int, ...]:
+    """The shape of a vector or vector type; () for others."""
+    return _SHAPES[value.type if isinstance(value, ir.Value) else value]
+
+
+def element_of(value: ir.Value | ir.Type) -> ir.Type:
+    """The element type of a vector or vector type; for others the type itself."""
+    kind = value if isinstance(value, ir.Type) else value.type
+    return kind.element_type if isinstance(kind, ir.VectorType) else kind
+
+
+_BITS = Decoded(lambda element: bit_width(str(element)))
+
+
+def bits_of(element: ir.Type) -> int:
+    """The bits of an integer or float type.
+
+    Raises:
+        ValueError: if it is neither, such as index.
+    """
+    return _BITS[element]
+
+
+_IS_DESC = Decoded(lambda kind: str(kind).startswith("!xegpu.tensor_desc<"))
+
+
+def is_desc(value: ir.Value | ir.Type) -> bool:
+    """Whether this is, or has the type of, a tensor descriptor."""
+    return _IS_DESC[value.type if isinstance(value, ir.Value) else value]
+
+
+def has_one_shape(op: ir.Operation) -> bool:
+    """Whether an op has vectors, all of one shape, besides scalars."""
+    return len({shape_of(v) for v in (*op.operands, *op.results)} - {()}) == 1
+
+
+def is_elementwise(op: ir.Operation) -> bool:
+    """Whether an upstream op computes each element from elements at the same position and scalars."""
+    named = op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"
+    return named and op.name != "arith.constant" and has_one_shape(op)
+
+
+def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
+    """An op's attributes by name."""
+    return {name: op.attributes[name] for name in op.attributes}
+
+
+def integers(attribute: ir.Attribute) -> list[int]:
+    """The integers of an array attribute."""
+    if isinstance(attribute, ir.ArrayAttr):
+        return [a.value for a in attribute]
+    return list(attribute)
+
+
+def segments(op: ir.Operation) -> list[list[ir.Value]]:
+    """The groups of an op's operands, as `operandSegmentSizes` divides them."""
+    rest = iter(op.operands)
+    return [list(islice(rest, n)) for n in ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])]
+
+
+def is_used(value: ir.Value) -> bool:
+    """Whether a value has uses."""
+    return next(iter(value.uses), None) is not None
+
+
+def constant_of(value: ir.Value | int) -> int | None:
+    """The value of a constant integer; None for other values."""
+    if isinstance(value, int):
+        return value
+    op = defining_op(value)
+    if op is None or op.name not in _CONSTANTS:
+        return None
+    number = op.attributes["value"]
+    return int(number.value) if isinstance(number, ir.IntegerAttr) else None
+
+
+def splat_of(value: ir.Value) -> ir.Attribute | None:
+    """The element of a splat constant; None for other values."""
+    op = defining_op(value)
+    if op is None or op.name != "arith.constant":
+        return None
+    found = op.attributes["value"]
+    return found.get_splat_value() if isinstance(found, ir.DenseElementsAttr) and found.is_splat else None
+
+
+# Element types in memory: those of messages, and those of 2 and 4 bits, which share bytes.
+
+_ACCESSES = (
+    "memref.load", "memref.store", "memref.atomic_rmw", "memref.generic_atomic_rmw", "xegpu.create_nd_tdesc",
+    "xegpu.create_tdesc",
+)  # fmt: skip
+
+
+def message_element(element: ir.Type) -> str | None:
+    """The element type of descriptors for elements in memory, i64 for index; None if no message supports it."""
+    if isinstance(element, ir.IndexType):
+        return "i64"
+    has_messages = isinstance(element, (ir.IntegerType, ir.FloatType)) and bit_width(str(element)) in (8, 16, 32, 64)
+    return str(element) if has_messages else None
+
+
+def no_messages(element: ir.Type) -> tuple[str, str]:
+    """The error message and note for elements that no message supports."""
+    note = "messages support elements of 8, 16, 32 and 64 bits, and index; store i1 as i8"
+    return f"accesses elements of type {element}, which messages do not support", note
+
+
+def check_elements(ops: Iterable[ir.Operation]) -> None:
+    """Check that no access in ops is to elements of 2 or 4 bits, which are not addressable; i1 takes a byte.
+
+    Raises:
+        DiagnosticError: at the first op that accesses such elements.
+    """
+    for op in ops:
+        if op.name not in _ACCESSES:
+            continue
+        kinds = [v.type for v in (*op.operands, *op.results)]
+        elements = [str(k.element_type) for k in kinds if isinstance(k, ir.MemRefType)]
+        elements += [TensorDesc.decode(t).element for t in map(str, filter(is_desc, kinds))]
+        narrow = next((e for e in elements if e not in ("i1", "index") and bit_width(e) < 8), None)
+        if narrow:
+            note = "xegpu-emulate-narrow-types packs them into bytes"
+            emit_error(op, f"accesses elements of type {narrow}, which have no addresses", note)
+
+
+NARROW = {"i4": 4, "si4": 4, "ui4": 4, "f4E2M1FN": 4, "i2": 2, "si2": 2, "ui2": 2}
+"""The bits of elements that share bytes; the first element of a byte is in its lowest bits."""
+
+
+def narrow_bits(element: ir.Type | str) -> int:
+    """The bits of an element type of 2 or 4 bits; 0 for other types."""
+    return NARROW.get(str(element), 0)
+
+
+def memref_bits(kind: ir.Type) -> int:
+    """`narrow_bits` of a memref's elements; 0 for other types."""
+    return narrow_bits(kind.element_type) if isinstance(kind, ir.MemRefType) else 0
+
+
+def desc_bits(kind: ir.Type) -> int:
+    """`narrow_bits` of a descriptor's elements; 0 for other types."""
+    return narrow_bits(TensorDesc.decode(str(kind)).element) if is_desc(kind) else 0
+
+
+def needs_emulation(func: ir.Operation) -> bool:
+    """Whether a kernel has elements of 2 or 4 bits in memory, or computes with them; other passes move whole rows."""
+    inside = walk(func)
+    kinds = {v.type for op in inside for v in op.results}
+    kinds |= {a.type for op in inside for block in blocks_in(op) for a in block.arguments}
+    if any(memref_bits(t) or desc_bits(t) for t in kinds):
+        return True
+    if not any(narrow_bits(element_of(t)) for t in kinds):
+        return False
+    ops = (op for op in inside if op.name.startswith(("arith.", "vector.transpose")) or "reduction" in op.name)
+    values = (v for op in ops for v in (*op.operands, *op.results))
+    arguments = func.regions[0].blocks[0].arguments
+    return any(narrow_bits(element_of(v.type)) for v in (*values, *arguments))
+
+
+def byte_memref(kind: ir.MemRefType) -> ir.MemRefType:
+    """The memref of i8 that holds a memref's elements of 2 or 4 bits.
+
+    Elements are in the order of their linear index, as in MLIR's emulation of narrow types.
+
+    Raises:
+        ValueError: if rows do not begin at bytes. Its arguments are a clause that follows an op's name, and a note.
+    """
+    rows = "rows of an even number of elements begin at bytes; of elements of 2 bits a multiple of four"
+    each = 8 // narrow_bits(kind.element_type)
+    dynamic, unknown = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
+    shape, (strides, offset) = list(kind.shape), kind.get_strides_and_offset()
+    byte = ir.IntegerType.get_signless(8, kind.context)
+    plain = kind.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank, kind.context))
+    if shape:
+        if shape[-1] != dynamic:
+            if shape[-1] % each and kind.rank > 1:
+                raise ValueError(
+                    f"has {kind}, whose rows end within a byte: {shape[-1]} elements of {kind.element_type}", rows
+                )
+            shape[-1] = -(-shape[-1] // each)
+        if strides[-1] != 1:
+            known = "known to be " if strides[-1] == unknown else ""
+            message = f"has {kind}, whose innermost stride is not {known}1, so elements do not fill bytes"
+            raise ValueError(message, "use a type whose innermost stride is 1, such as strided<[?, 1]>")
+    if plain:
+        return ir.MemRefType.get(shape, byte, memory_space=kind.memory_space)
+    for step in (*strides[:-1], offset):
+        if step != unknown and step % each:
+            message = f"has {kind}, whose rows begin within a byte: {step} elements of {kind.element_type}"
+            raise ValueError(message, rows)
+    steps = [n if n == unknown else n // each for n in strides[:-1]] + [1] * bool(strides)
+    layout = ir.StridedLayoutAttr.get(offset if offset == unknown else offset // each, steps, kind.context)
+    return ir.MemRefType.get(shape, byte, layout=layout, memory_space=kind.memory_space)
+
+
+# The register types of MLIR's types.
+
+_INTEGERS = {8: "b", 16: "w", 32: "d", 64: "q"}
+
+INDEX = "q"
+"""The register type of `index` in memory, and of an index that may need 64 bits."""
+
+
+def register_type(element: str) -> str:
+    """vISA's type that holds elements of an MLIR type; signless integers are held as signed ones, and index in 64 bits.
+
+    Raises:
+        ValueError: if no register type holds the elements.
+    """
+    if element == "index":
+        return INDEX
+    if element in FLOATS and FLOATS[element].bits >= 8:
+        return FLOATS[element].register
+    found = _INTEGERS.get(bit_width(element))
+    if found is None:
+        raise ValueError(f"elements of type {element} have no register type")
+    return f"u{found}" if signedness(element) == "u" else found
+
+
+def element_bytes(element: str) -> int:
+    """Bytes of an element in memory."""
+    return 8 if element == "index" else max(bit_width(element) // 8, 1)
+
+
+_SHAPES_AND_ELEMENTS = Decoded(lambda kind: (shape_of(kind), str(element_of(kind))))
+
+
+def shape_and_element(kind: ir.Type | str) -> tuple[tuple[int, ...], str]:
+    """The shape and element type of a vector; the shape of a scalar is ()."""
+    return _SHAPES_AND_ELEMENTS[ir.Type.parse(kind) if isinstance(kind, str) else kind]
+
+
+def unsigned(name: str) -> str:
+    """The unsigned integer type as wide as a type."""
+    return {1: "ub", 2: "uw", 4: "ud", 8: "uq"}[TYPES[name].bytes]
+
+
+# A union-find data structure.
+
+T = TypeVar("T", bound=Hashable)
+
+
+class UnionFind(Generic[T]):
+    """Disjoint sets of items; an item that was never joined is in a set of its own."""
+
+    def __init__(self) -> None:
+        self._parent: dict[T, T] = {}
+
+    def find(self, item: T) -> T:
+        """The representative of an item's set."""
+        parent = self._parent
+        root, hops = item, 0
+        while (above := parent.get(root)) is not None:
+            root, hops = above, hops + 1
+        # Items whose parent is not the representative get it as their parent.
+        for _ in range(hops - 1):
+            parent[item], item = root, parent[item]
+        return root
+
+    def join(self, items: Iterable[T]) -> None:
+        """Join the sets of these items; the representative is that of the first item."""
+        first, *others = items
+        root = self.find(first)
+        for item in others:
+            other = self.find(item)
+            if other != root:
+                self._parent[other] = root
+
+
+# Attributes of kernels, and their defaults.
+
+SUBGROUP_SIZE = "xegpu.subgroup_size"
+"""Attribute of a kernel of work items: the size of a subgroup."""
+
+SUBGROUP_SIZES = (8, 16, 32)
+"""The supported sizes of subgroups in work items."""
+
+DEFAULT_SIZE = 16
+"""The default size of a subgroup in work items: the lanes of dpas on Xe-HPC."""
+
+WORK_ITEMS = "xegpu.work_items"
+"""Attribute of a kernel of subgroups that was one of work items: the work items of a hardware thread."""
+
+
+def work_items(func: ir.Operation) -> int:
+    """Work items of a hardware thread if the kernel was written for work items; otherwise 0."""
+    return int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value) if WORK_ITEMS in func.attributes else 0
+
+
+CLEAN = "canonicalize{top-down=false},cse"
+"""MLIR's passes that simplify what ours leave. From the bottom up: the other way `canonicalize` looks at a loop again
+for each op in it that changes, which takes the square of the number of values that the loop carries."""
+
+
+def symbol_of(op: ir.Operation) -> str:
+    """The name of a function, module or global."""
+    name: str = ir.StringAttr(op.attributes["sym_name"]).value
+    return name
+
+
+def chosen_kernels(root: ir.Operation, name: str) -> list[ir.Operation]:
+    """The kernels in an op: all, or those of a name if one is given."""
+    return [func for func in kernels(root) if name in ("", symbol_of(func))]
+
+
+def registers_of(func: ir.Operation, gpu: Target, grf: int) -> int | None:
+    """The registers of a thread that a pass's option `grf` asks for; None for the target's usual number.
+
+    Raises:
+        DiagnosticError: if the target has no such number.
+    """
+    if grf and grf not in gpu.grf_counts:
+        emit_error(func, f"target {gpu.name} has {' or '.join(map(str, gpu.grf_counts))} registers, not {grf}")
+    return grf or None
+
+
+MARK = "xetile.load_ahead"
+"""The attribute of loops that load ahead regardless of the options."""
+
+
+def is_marked(func: ir.Operation) -> bool:
+    """Whether a kernel has a loop with this attribute."""
+    return any(op.name == "scf.for" and MARK in op.attributes for op in walk(func))
+
+
+# The functions that run on a GPU, and their targets.
+
+
+def target_for(func: ir.Operation, name: str, root: ir.Operation | None = None) -> Target:
+    """The GPU of a name; if the name is empty, the GPU in `visa.target` of a kernel or of an enclosing op.
+
+    Raises:
+        DiagnosticError: if there is no such GPU, at `root` if one is given.
+    """
+    if not name:
+        return visa.target_of(func)
+    try:
+        return target(name)
+    except ValueError as e:
+        emit_error(root or func, str(e))
+
+
+def gpu_functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[ir.Operation, Target]]:
+    """The kernels in `op` and the functions that they call, each with its GPU.
+
+    Args:
+        name: the GPU's name; if it is empty, `visa.target` has it.
+        kernel: the name of the only kernel to return; if it is empty, all kernels are returned.
+
+    Raises:
+        DiagnosticError: if there is no such GPU.
+    """
+    found = []
+    seen: set[ir.Operation] = set()
+    for func in visa.kernels(op):
+        if kernel not in ("", visa.name_of(func)):
+            continue
+        gpu = target_for(func, name, op)
+        if any(inner.operation.name.startswith("visa.") for inner in func.regions[0].blocks[0].operations):
+            continue
+        found.append((func, gpu))
+        for callee in Functions(func).reached(func):
+            if callee not in seen:
+                seen.add(callee)
+                found.append((callee, gpu))
+    return found
+
+
+# Calls, and the functions that kernels can call.
+
+CALL = "func.call"
+
+
+def calls(op: ir.Operation) -> list[ir.Operation]:
+    """The calls in an op, or the op if it is one."""
+    return [inner for inner in walk(op) if inner.name == CALL]
+
+
+class Functions:
+    """The functions that a kernel can call: those of its module. MLIR verifies that they exist."""
+
+    def __init__(self, op: ir.Operation) -> None:
+        """Collect the functions that ops in `op` can call."""
+        module = op.parent.operation
+        while module.name not in ("gpu.module", ROOT):
+            module = module.parent.operation
+        self._symbols = ir.SymbolTable(module)
+
+    def called(self, call: ir.Operation) -> ir.Operation:
+        """The function that a call names."""
+        return self.named(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+
+    def named(self, name: str) -> ir.Operation:
+        """The op of the module that defines a symbol."""
+        found: ir.Operation = self._symbols[name].operation
+        return found
+
+    def reached(self, op: ir.Operation) -> Iterator[ir.Operation]:
+        """The functions with bodies that an op calls directly or indirectly, each once."""
+        seen: set[ir.Operation] = set()
+        pending = [op]
+        while pending:
+            for call in calls(pending.pop()):
+                callee = self.called(call)
+                if callee not in seen and len(callee.regions[0].blocks):
+                    seen.add(callee)
+                    pending.append(callee)
+                    yield callee
+
+
+# The kernels that passes on XeTile lower, and the target of each.
+
+
+def tile_kernels(root: ir.Operation) -> list[ir.Operation]:
+    """The kernels in an op, or the op itself, that contain XeTile ops.
+
+    Raises:
+        DiagnosticError: at a kernel with branches between blocks.
+    """
+    found = []
+    for func in functions(root):
+        if any(op.name.startswith("xetile.") for op in walk(func)):
+            if len(func.regions[0].blocks) != 1:
+                emit_error(
+                    func,
+                    "has unstructured control flow, which is not supported with tiles",
+                    "run xegpu-lift-cf first, which converts branches to scf ops",
+                )
+            found.append(func)
+    return found

@@ -1,0 +1,279 @@
+"""The conversion of a kernel: the representation of elements of 2 and 4 bits by bytes.
+
+A vector whose rows fill bytes is represented as packed: a vector of i8 whose rows have as many bytes. In all other
+vectors, and for scalars, each element has a byte of its own, whose upper bits are arbitrary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from mlir import ir
+
+from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.ir.builtin import dense_elements
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.module import walk
+from xegpu_py.numerics.formats import E2M1, Array
+from xegpu_py.passes.facts.integer_forms import column_divisor
+from xegpu_py.passes.facts.value_facts import (
+    byte_memref,
+    defining_op,
+    desc_bits,
+    element_of,
+    memref_bits,
+    narrow_bits,
+    shape_of,
+)
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.rewriter import Conversion, PatternSet
+
+Pattern = Callable[["Emulation", ir.Operation], None]
+
+pattern: PatternSet[Pattern] = PatternSet()
+
+
+def emulate(func: ir.Operation) -> None:
+    """Rewrite a kernel that has elements of 2 or 4 bits.
+
+    Raises:
+        DiagnosticError: at the op that cannot be rewritten.
+    """
+    body = func.regions[0].blocks[0]
+    for argument in body.arguments:
+        if bits_of(argument.type):
+            note = "pass bytes, and extract the elements with vector.bitcast"
+            emit_error(func, f"argument of type {argument.type} is not supported", note)
+    conversion = Emulation(func)
+    ops = list(body.operations)
+    for argument in body.arguments:
+        if memref_bits(argument.type):
+            with ir.InsertionPoint.at_block_begin(body), func.location:
+                cast = build.make(
+                    "builtin.unrealized_conversion_cast", conversion.memref(argument.type, func), argument
+                )
+            conversion.define(argument, (cast,))
+    for op in ops:
+        conversion.op(op.operation)
+    conversion.finish()
+
+
+def bits_of(kind: ir.Type) -> int:
+    """The bits of a scalar or of a vector's elements if they are 2 or 4; otherwise 0."""
+    return narrow_bits(element_of(kind))
+
+
+def is_narrow(kind: ir.Type) -> bool:
+    """Whether a type has elements of 2 or 4 bits."""
+    return bool(bits_of(kind) or memref_bits(kind) or desc_bits(kind))
+
+
+class Emulation(Conversion):
+    """The conversion of a kernel that replaces elements of 2 and 4 bits by bytes.
+
+    Attributes:
+        shifted: whether blocks may begin within a byte. A descriptor is then replaced by three values: the descriptor
+            of the bytes in which the rows of a block begin, the descriptor of the bytes after these, and an index, the
+            number of the first element in its byte. If the block begins at a byte, both descriptors are the same.
+        within_bytes: the descriptors whose blocks may begin within a byte.
+    """
+
+    patterns = pattern
+
+    def __init__(self, func: ir.Operation) -> None:
+        super().__init__()
+        descs = {v for op in walk(func) for v in (*op.operands, *op.results) if desc_bits(v.type)}
+        self.within_bytes = {d for d in descs if column_divisor(d) % (8 // desc_bits(d.type))}
+        self.shifted = bool(self.within_bytes)
+
+    # Types.
+
+    def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> Sequence[ir.Type] | None:
+        kind = value.type
+        if bits_of(kind):
+            return (self.held_type(kind),)
+        if memref_bits(kind):
+            return (self.memref(kind),)
+        if desc_bits(kind):
+            desc = self.desc_type(kind)
+            return (desc, desc, build.index_type()) if self.shifted else (desc,)
+        return None
+
+    @staticmethod
+    def each(kind: ir.Type) -> int:
+        """The number of elements in a byte."""
+        return 8 // (bits_of(kind) or memref_bits(kind) or desc_bits(kind))
+
+    def is_packed(self, kind: ir.Type) -> bool:
+        """Whether the rows of a vector type fill bytes."""
+        shape = shape_of(kind)
+        return bool(shape) and shape[-1] % self.each(kind) == 0
+
+    def held_type(self, kind: ir.Type) -> ir.Type:
+        """The type of the replacement of a value of this type."""
+        shape, byte = shape_of(kind), build.integer_type(8)
+        if not isinstance(kind, ir.VectorType):
+            return byte
+        if self.is_packed(kind):
+            shape = (*shape[:-1], shape[-1] // self.each(kind))
+        return ir.VectorType.get(shape, byte)
+
+    def memref(self, kind: ir.Type, op: ir.Operation | None = None) -> ir.MemRefType:
+        """The type of the memref of bytes that replaces a memref."""
+        try:
+            return byte_memref(ir.MemRefType(kind))
+        except ValueError as e:
+            emit_error(op or self._at(), *e.args)
+
+    def _at(self) -> ir.Operation:
+        assert self._op is not None
+        return self._op
+
+    def desc_type(self, kind: ir.Type) -> ir.Type:
+        """The type of the descriptor of bytes that replaces a descriptor."""
+        desc = TensorDesc.decode(str(kind))
+        each, attr = self.each(kind), desc.attr
+        if desc.shape[-1] % each:
+            self.fail(f"has rows of {desc.shape[-1]} elements of {desc.element}, which do not fill bytes")
+        if attr.map is not None:
+            rows, columns = attr.map.wi_data
+            if columns % each:
+                what = f"a work item's {rows}x{columns} elements of {desc.element}, which do not fill bytes"
+                self.fail(f"takes {what}", "set wi_data to whole bytes of a row")
+            attr = replace(attr, map=replace(attr.map, wi_data=(rows, columns // each)))
+        return TensorDesc((*desc.shape[:-1], desc.shape[-1] // each), "i8", attr).to_ir()
+
+    # Numbers.
+
+    def packed(self, value: ir.Value) -> ir.Value:
+        """The bytes of a packed vector.
+
+        Raises:
+            DiagnosticError: if the vector's rows do not fill bytes.
+        """
+        if not self.is_packed(value.type):
+            self.fail(f"requires whole bytes, but got {value.type}")
+        return self.one(value)
+
+    def unpacked(self, value: ir.Value, signed: bool | None = None) -> ir.Value:
+        """The elements of a value, one per byte.
+
+        Args:
+            signed: whether the upper bits are copies of the sign bit, or zero; if None, they are arbitrary.
+        """
+        bits, kind = bits_of(value.type), value.type
+        op = defining_op(value)
+        if op is not None and op.name == "arith.constant":
+            return self._bytes_constant(op, signed)
+        held = self.one(value)
+        return extended(self.spread(held, bits) if self.is_packed(kind) else held, bits, signed)
+
+    @staticmethod
+    def spread(held: ir.Value, bits: int) -> ir.Value:
+        """The elements of a packed vector, one per byte; the upper bits are arbitrary."""
+        parts = [shifted(held, "shrui", bits * j) for j in range(8 // bits)]
+        while len(parts) > 1:
+            half = len(parts) // 2
+            parts = [interleaved(a, b) for a, b in zip(parts[:half], parts[half:])]
+        return parts[0]
+
+    def _bytes_constant(self, op: ir.Operation, signed: bool | None) -> ir.Value:
+        kind = op.results[0].type
+        numbers = constant_bits(op)
+        if signed:
+            top = 1 << bits_of(kind) - 1
+            numbers = (numbers ^ top) - top
+        return dense_bytes(numbers, kind)
+
+    def give(self, op: ir.Operation, *values: ir.Value) -> None:
+        """Replace an op's results. Elements of 2 and 4 bits are given one per byte, with arbitrary upper bits."""
+        for result, value in zip(op.results, values):
+            if not bits_of(result.type):
+                result.replace_all_uses_with(value)
+            else:
+                held = self.pack(value, bits_of(result.type)) if self.is_packed(result.type) else value
+                self.define(result, (held,))
+        self.erase(op)
+
+    def pack(self, value: ir.Value, bits: int) -> ir.Value:
+        """Pack numbers, which are given one per byte, into the bytes that they fill."""
+        parts = [value]
+        while len(parts) < 8 // bits:
+            split = [deinterleaved(p) for p in parts]
+            parts = [a for a, _ in split] + [b for _, b in split]
+        total = masked(parts[0], bits)
+        for j, part in enumerate(parts[1:], 1):
+            low = part if j == len(parts) - 1 else masked(part, bits)
+            total = build.binary("ori", total, shifted(low, "shli", bits * j))
+        return total
+
+    # The driver.
+
+    def is_legal(self, op: ir.Operation) -> bool:
+        return not any(is_narrow(v.type) for v in (*op.operands, *op.results))
+
+    def no_pattern(self, op: ir.Operation) -> None:
+        kinds = dict.fromkeys(str(v.type) for v in (*op.operands, *op.results) if is_narrow(v.type))
+        note = "extend the elements to i8, or load i8 and extract the elements with vector.bitcast"
+        self.fail(f"is not supported for {', '.join(kinds)}", note)
+
+
+def shifted(value: ir.Value, name: str, by: int) -> ir.Value:
+    """Shift bytes by this number of bits."""
+    return build.binary(name, value, by) if by else value
+
+
+def masked(value: ir.Value, bits: int) -> ir.Value:
+    """Clear all but the lowest bits of bytes."""
+    return build.binary("andi", value, (1 << bits) - 1)
+
+
+def extended(value: ir.Value, bits: int, signed: bool | None) -> ir.Value:
+    """Set the upper bits of bytes to the sign of the lower bits or to zero; keep them if `signed` is None."""
+    if signed is None:
+        return value
+    if not signed:
+        return masked(value, bits)
+    return shifted(shifted(value, "shli", 8 - bits), "shrsi", 8 - bits)
+
+
+def interleaved(a: ir.Value, b: ir.Value) -> ir.Value:
+    """Interleave the elements of two vectors along rows."""
+    shape = shape_of(a)
+    return build.make("vector.interleave", build.with_shape(a.type, (*shape[:-1], 2 * shape[-1])), a, b)
+
+
+def deinterleaved(value: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """The elements with even and with odd numbers in each row."""
+    shape = shape_of(value)
+    kind = build.with_shape(value.type, (*shape[:-1], shape[-1] // 2))
+    even, odd = ir.Operation.create("vector.deinterleave", [kind, kind], [value]).results
+    return even, odd
+
+
+def constant_bits(op: ir.Operation) -> Array:
+    """The elements of a constant as unsigned numbers, in the shape of its type."""
+    kind, given = op.results[0].type, op.attributes["value"]
+    elements = dense_elements(given) if isinstance(given, ir.DenseElementsAttr) else [given]
+    mask = (1 << bits_of(kind)) - 1
+    found = [_pattern(e) & mask for e in elements]
+    return np.array(found, np.int64).reshape(shape_of(kind))
+
+
+def _pattern(element: ir.Attribute) -> int:
+    if isinstance(element, ir.IntegerAttr):
+        return int(element.value)
+    number = np.array(float(ir.FloatAttr(element).value), E2M1.dtype)
+    return int(number.view(np.uint8))
+
+
+def dense_bytes(numbers: Array, kind: ir.Type) -> ir.Value:
+    """A constant of bytes in the shape of the numbers; a scalar if the type is scalar."""
+    wrapped = (numbers & 0xFF).astype(np.uint8).view(np.int8)
+    if not isinstance(kind, ir.VectorType):
+        return build.constant(build.integer_type(8), int(wrapped))
+    if wrapped.size and (wrapped == wrapped.flat[0]).all():
+        return build.constant(ir.VectorType.get(wrapped.shape, build.integer_type(8)), int(wrapped.flat[0]))
+    return build.dense_integers(wrapped, build.integer_type(8))

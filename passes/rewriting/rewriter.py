@@ -1,0 +1,506 @@
+"""How rules rewrite ops, and which values control flow carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import Any, ClassVar, NoReturn, TypeVar
+
+from mlir import ir
+
+from xegpu_py.dialects.xetile import Tile
+from xegpu_py.ir.bindings import blocks_in
+from xegpu_py.ir.diagnostics import Diagnostic, emit_error
+from xegpu_py.passes.facts.value_facts import attributes_of, is_used
+from xegpu_py.passes.rewriting.builders import poison, select
+
+# Conversion of functions: patterns rewrite ops in place, and a value may become several values.
+#
+# This corresponds to MLIR's dialect conversion. A pass derives from `Conversion`, defines the types of converted values
+# (`convert_types`), and has patterns that rewrite ops. Ops without a pattern are kept. Structured and unstructured
+# control flow is converted to forward the converted values.
+
+
+class PatternDriver:
+    """Applies a pattern to each op, and holds the current op, at which patterns report errors."""
+
+    patterns: ClassVar[PatternSet[Any]]
+    _op: ir.Operation | None = None
+
+    def fail(self, message: str, *notes: str | Diagnostic) -> NoReturn:
+        """Report an error at the op that is being rewritten.
+
+        Raises:
+            DiagnosticError: at the op.
+        """
+        assert self._op is not None
+        emit_error(self._op, message, *notes)
+
+
+class Conversion(PatternDriver):
+    """The conversion of a function.
+
+    A pattern takes the conversion and an op, with the insertion point before it, and calls `replace`. The op and its
+    results are erased at the end, so that patterns can inspect the original ops.
+
+    Attributes:
+        values: the replacements of each converted value.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[ir.Value, Sequence[ir.Value]] = {}
+        self._dead: list[ir.Operation] = []
+        self._dead_arguments: list[ir.Value] = []
+        self._replaced: dict[ir.Block, list[ir.Value]] = {}
+
+    # Hooks of subclasses.
+
+    def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> Sequence[ir.Type] | None:
+        """The types of the replacements of a block's argument or of a control-flow op's result; None to keep it.
+
+        Args:
+            value: the argument or result.
+            init: the initial value if a loop carries it.
+        """
+        return None
+
+    def forward(self, value: ir.Value, to: ir.Value) -> Sequence[ir.Value]:
+        """The replacements of a value that control flow forwards."""
+        return self.get(value)
+
+    def define(self, value: ir.Value, replacement: Sequence[ir.Value]) -> None:
+        """Set the replacements of a value."""
+        self.values[value] = replacement
+
+    def is_legal(self, op: ir.Operation) -> bool:
+        """Whether an op is kept, or converted as control flow, even if it has a pattern."""
+        return False
+
+    def apply(self, pattern: Callable[..., Any], op: ir.Operation) -> None:
+        """Apply an op's pattern."""
+        pattern(self, op)
+
+    def no_pattern(self, op: ir.Operation) -> None:
+        """Convert an op without a pattern: by default keep it, with its operands replaced."""
+        self.keep(op)
+
+    def extra_inits(self, loop: ir.Operation) -> Sequence[ir.Value]:
+        """The initial values of additional carried values of an `scf.for`."""
+        return ()
+
+    def extra_yields(self, loop: ir.Operation, carried: Sequence[ir.Value]) -> Sequence[ir.Value]:
+        """The yielded values of these, built at the end of the loop's body."""
+        return ()
+
+    def before_last(self, op: ir.Operation) -> None:
+        """Called at the end of a block, before its terminator."""
+
+    # Helpers of patterns.
+
+    def get(self, value: ir.Value) -> Sequence[ir.Value]:
+        """The replacements of a value."""
+        found = self.values.get(value)
+        return (value,) if found is None else found
+
+    def one(self, value: ir.Value) -> ir.Value:
+        """The only replacement of a value."""
+        found = self.get(value)
+        if len(found) != 1:
+            self.fail(f"cannot take a value of type {value.type}, which has been divided")
+        return found[0]
+
+    def replace(self, op: ir.Operation, *results: ir.Value | Sequence[ir.Value]) -> None:
+        """Replace each result of an op by one or several values."""
+        for old, new in zip(op.results, results, strict=True):
+            if isinstance(new, ir.Value):
+                old.replace_all_uses_with(new)
+            else:
+                self.define(old, new)
+        self._dead.append(op)
+
+    def erase(self, op: ir.Operation) -> None:
+        """Erase an op at the end of the conversion; its results have been defined by `define`."""
+        self._dead.append(op)
+
+    def keep(self, op: ir.Operation) -> None:
+        """Keep an op with its operands replaced, and convert its regions."""
+        for i, value in enumerate(op.operands):
+            found = self.one(value)
+            if found is not value:
+                op.operands[i] = found
+        if len(op.regions):
+            for region in op.regions:
+                self.region(region)
+
+    # The driver.
+
+    def region(self, region: ir.Region) -> None:
+        """Convert the blocks of a region; the caller converts the arguments of the first one."""
+        blocks = list(region.blocks)
+        for block in blocks[1:]:
+            self._arguments(block)
+        for block in blocks:
+            self.block(block)
+
+    def block(self, block: ir.Block) -> None:
+        """Convert the ops of a block."""
+        ops = [op.operation for op in block.operations]
+        for i, op in enumerate(ops, 1):
+            if i == len(ops):
+                self.before_last(op)
+            self.op(op)
+
+    def op(self, op: ir.Operation) -> None:
+        """Convert an op and its regions."""
+        outer, self._op = self._op, op
+        name = op.name
+        pattern = self.patterns.get(name)
+        with ir.InsertionPoint(op), op.location:
+            if name in STRUCTURED and (pattern is None or self.is_legal(op)):
+                self.structured(op)
+            elif op.successors:
+                self._branch(op)
+            elif self.is_legal(op):
+                self.keep(op)
+            elif pattern is not None:
+                self.apply(pattern, op)
+            else:
+                self.no_pattern(op)
+        self._op = outer
+
+    def inline(self, block: ir.Block) -> list[ir.Value]:
+        """Move the ops of a block to the insertion point and convert them; returns the terminator's operands."""
+        point = ir.InsertionPoint.current
+        before, into = point.ref_operation, point.block
+        *ops, end = (op.operation for op in block.operations)
+        for op in ops:
+            if before is None:
+                into.append(op)
+            else:
+                op.move_before(before)
+            self.op(op)
+        found = list(end.operands)
+        end.erase()
+        return found
+
+    def finish(self) -> None:
+        """Erase the replaced ops that have no uses."""
+        for op in reversed(self._dead):
+            if not any(map(is_used, op.results)):
+                op.erase()
+        for argument in reversed(self._dead_arguments):
+            argument.owner.erase_argument(argument.arg_number)
+        self._dead, self._dead_arguments = [], []
+
+    # Control flow.
+
+    def structured(self, op: ir.Operation) -> None:
+        """Convert a structured loop or branch: its operands, results and block arguments."""
+        blocks = [list(region.blocks) for region in op.regions]
+        fixed, first = FIXED_OPERANDS.get(op.name, len(op.operands)), int(op.name == "scf.for")
+        inits, results = list(op.operands)[fixed:], list(op.results)
+        extra = self.extra_inits(op) if first else ()
+        begun = self._arguments(blocks[0][0], first, inits, extra)
+        for block in (b for number, found in enumerate(blocks) for b in found[not number :]):
+            self._arguments(block)
+        operands = [self.one(v) for v in list(op.operands)[:fixed]]
+        operands += [v for value, to in zip(inits, begun) for v in self.forward(value, to)]
+        made = self._passing(op, [*operands, *extra], inits if first else (), blocks, extra)
+        carried = list(blocks[0][0].arguments)[len(blocks[0][0].arguments) - len(extra) :]
+        for number, found in enumerate(blocks):
+            targets = begun if first or (op.name == "scf.while" and number) else results
+            for block in found:
+                self._body(block, targets, made, carried)
+
+    def _passing(
+        self,
+        op: ir.Operation,
+        operands: list[ir.Value],
+        inits: Sequence[ir.Value],
+        blocks: list[list[ir.Block]],
+        extra: Sequence[ir.Value],
+    ) -> ir.Operation:
+        """The op with other operands and converted results; the op itself if its results do not change."""
+        results = list(op.results)
+        types = [self.convert_types(*pair) for pair in zip_longest(results, inits)]
+        if all(t is None for t in types) and len(operands) == len(op.operands):
+            for i, value in enumerate(operands):
+                op.operands[i] = value
+            return op
+        kinds = [*_flat(results, types), *(v.type for v in extra)]
+        made = ir.Operation.create(op.name, kinds, operands, attributes_of(op), None, len(blocks))
+        for found, region in zip(blocks, made.regions):
+            for block in found:
+                block.append_to(region)
+        # Recorded before the ops inside it, because replaced ops are erased from last to first.
+        self._dead.append(op)
+        self._bind(results, types, made.results)
+        return made
+
+    def _arguments(
+        self, block: ir.Block, first: int = 0, inits: Sequence[ir.Value] = (), extra: Sequence[ir.Value] = ()
+    ) -> list[ir.Value]:
+        """Replace a block's arguments from number `first` on by their converted types, and append additional ones.
+
+        Returns:
+            The old arguments.
+        """
+        old = list(block.arguments)[first:]
+        types = [self.convert_types(*pair) for pair in zip_longest(old, inits)]
+        if extra or any(t is not None for t in types):
+            kinds = [*_flat(old, types), *(v.type for v in extra)]
+            where = ir.Location.current
+            self._bind(old, types, [block.add_argument(kind, where) for kind in kinds])
+            self._dead_arguments += old
+            self._replaced[block] = old
+        return old
+
+    def _bind(
+        self, olds: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None], news: Iterable[ir.Value]
+    ) -> None:
+        """Set the replacements of arguments or results from a flat list of values."""
+        rest = iter(news)
+        for old, kinds in zip(olds, types):
+            if kinds is None:
+                old.replace_all_uses_with(next(rest))
+            else:
+                self.define(old, [next(rest) for _ in kinds])
+
+    def _body(self, block: ir.Block, targets: Sequence[ir.Value], op: ir.Operation, extra: Sequence[ir.Value]) -> None:
+        """Convert a block of a structured op whose terminator forwards values to these arguments or results."""
+        *ops, last = (o.operation for o in block.operations)
+        for inner in ops:
+            self.op(inner)
+        self.before_last(last)
+        if len(last.successors):
+            self.op(last)
+            return
+        outer, self._op = self._op, last
+        with ir.InsertionPoint(last), last.location:
+            operands = list(last.operands)
+            first = len(operands) - len(targets)
+            passed = [self.one(v) for v in operands[:first]]
+            passed += [v for value, to in zip(operands[first:], targets) for v in self.forward(value, to)]
+            if extra:
+                passed += self.extra_yields(op, extra)
+            if passed != operands:
+                ir.Operation.create(last.name, [], passed, attributes_of(last))
+                last.erase()
+        self._op = outer
+
+    def _branch(self, op: ir.Operation) -> None:
+        """Convert a terminator of `cf`, which forwards values to the arguments of its successors."""
+        operands, found = list(op.operands), successor_operands(op)
+        fixed = found[0][1].start
+        groups = []
+        for block, numbers in found:
+            old = self._replaced.get(block) or list(block.arguments)
+            groups.append([v for n, to in zip(numbers, old) for v in self.forward(operands[n], to)])
+        passed = [*map(self.one, operands[:fixed]), *(v for group in groups for v in group)]
+        if passed == operands:
+            return
+        attributes, sizes = attributes_of(op), [len(group) for group in groups]
+        if op.name == "cf.cond_br":
+            attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, *sizes])
+        elif op.name == "cf.switch":
+            attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, sizes[0], sum(sizes[1:])])
+            attributes["case_operand_segments"] = ir.DenseI32ArrayAttr.get(sizes[1:])
+        ir.Operation.create(op.name, [], passed, attributes, [block for block, _ in found])
+        op.erase()
+
+
+def _flat(values: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None]) -> list[ir.Type]:
+    """The types of the replacements of all values, as a flat list."""
+    return [t for value, kinds in zip(values, types) for t in ([value.type] if kinds is None else kinds)]
+
+
+# Patterns: functions that rewrite ops, registered by the names of the ops.
+
+P = TypeVar("P", bound=Callable[..., Any])
+
+
+class PatternSet(dict[str, P]):
+    """A set of patterns by op name. A set is also the decorator that registers patterns.
+
+    pattern: PatternSet[Pattern] = PatternSet()
+
+    @pattern("vector.step")
+    def step(conversion: Conversion, op: ir.Operation) -> None: ...
+    """
+
+    def __call__(self, *names: str | type[ir.OpView]) -> Callable[[P], P]:
+        """Register a function for the ops of these names or classes."""
+
+        def register(function: P) -> P:
+            self.update({name if isinstance(name, str) else name.OPERATION_NAME: function for name in names})
+            return function
+
+        return register
+
+
+# Forwarding by control flow: operands and yielded values become arguments of blocks and results.
+
+STRUCTURED = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region")
+"""Ops whose regions forward values."""
+
+FIXED_OPERANDS = {"scf.for": 3, "scf.while": 0}
+"""The number of operands before the carried ones of a loop; other structured ops carry no operands."""
+
+Use = tuple[ir.Operation, int]
+"""An op, and the number of its operand."""
+
+
+def terminator(block: ir.Block) -> ir.Operation:
+    """The last op of a block."""
+    operations = block.operations
+    return operations[len(operations) - 1].operation
+
+
+def yielded(block: ir.Block) -> list[ir.Value]:
+    """The operands of a block's terminator."""
+    return list(terminator(block).operands)
+
+
+def masked_op(op: ir.Operation) -> ir.Operation | None:
+    """The op inside a `vector.mask`; None if it is empty."""
+    inner = [o.operation for o in op.regions[0].blocks[0] if o.operation.name != "vector.yield"]
+    return inner[0] if inner else None
+
+
+def successor_operands(op: ir.Operation) -> list[tuple[ir.Block, range]]:
+    """For each successor of a terminator of `cf`, the numbers of the operands that become its arguments."""
+    successors = list(op.successors)
+    if not successors:
+        return []
+    sizes = [len(op.operands)]
+    if op.name == "cf.cond_br":
+        sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[1:]
+    elif op.name == "cf.switch":
+        default = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[1]
+        sizes = [default, *ir.DenseI32ArrayAttr(op.attributes["case_operand_segments"])]
+    found, first = [], len(op.operands) - sum(sizes)
+    for block, size in zip(successors, sizes, strict=True):
+        found.append((block, range(first, first + size)))
+        first += size
+    return found
+
+
+def forwarded(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
+    """The values that an op of control flow forwards.
+
+    Yields:
+        The uses of forwarded values, and the arguments and results that they become. For a terminator of `cf`, one
+        pair for each argument of each successor.
+    """
+    name = op.name
+    if name == "scf.for":
+        block = op.regions[0].blocks[0]
+        arguments, end = list(block.arguments)[1:], terminator(block)
+        for i, (argument, result) in enumerate(zip(arguments, op.results, strict=True)):
+            yield [(op, 3 + i), (end, i)], [argument, result]
+    elif name == "scf.while":
+        before, after = (r.blocks[0] for r in op.regions)
+        ends = terminator(before), terminator(after)
+        for i, argument in enumerate(before.arguments):
+            yield [(op, i), (ends[1], i)], [argument]
+        for i, (argument, result) in enumerate(zip(after.arguments, op.results, strict=True)):
+            yield [(ends[0], 1 + i)], [argument, result]
+    elif name in STRUCTURED:
+        last = [terminator(block) for block in blocks_in(op)]
+        last = [end for end in last if end.name == "scf.yield"]
+        for i, result in enumerate(op.results):
+            yield [(end, i) for end in last], [result]
+    elif name.startswith("cf."):
+        for block, numbers in successor_operands(op):
+            for argument, number in zip(block.arguments, numbers, strict=True):
+                yield [(op, number)], [argument]
+
+
+def forwarded_groups(op: ir.Operation) -> list[list[ir.Value]]:
+    """Groups of values that an op forwards to each other: the forwarded values, arguments and results."""
+    return [[*(user.operands[n] for user, n in uses), *to] for uses, to in forwarded(op)]
+
+
+def carried(op: ir.Operation) -> list[list[ir.Value]]:
+    """`forwarded_groups` of a structured op; none of others."""
+    return forwarded_groups(op) if op.name in STRUCTURED else []
+
+
+def sources(value: ir.Value) -> list[ir.Value] | None:
+    """The values that control flow may forward to this one; None if no control flow defines it."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        parent = owner.owner
+        if parent is None:
+            return None
+        op = parent.operation
+        if len(op.regions) and len(op.regions[0].blocks) > 1 and owner != op.regions[0].blocks[0]:
+            ends = [terminator(b) for b in op.regions[0].blocks]
+            return [u.operands[n] for end in ends for uses, to in forwarded(end) if value in to for u, n in uses]
+    else:
+        op = owner.operation
+    if op.name not in STRUCTURED:
+        return None
+    for uses, to in forwarded(op):
+        if value in to:
+            return [user.operands[number] for user, number in uses]
+    return None
+
+
+# The conversion of a kernel with tiles, in which a tile may become several values.
+
+Pattern = Callable[[Any, Any], Sequence[Any]]
+"""A function of the conversion and an op's view that returns the replacements of the op's results.
+
+For one result it returns a list of values; for several results it returns a value or a list for each result.
+"""
+
+
+def is_tile(value: ir.Value) -> bool:
+    """Whether a value is a tile."""
+    return Tile.accepts(str(value.type))
+
+
+class TileConversion(Conversion):
+    """The conversion of a kernel.
+
+    Attributes:
+        func: the kernel, which has one block.
+    """
+
+    def __init__(self, func: ir.Operation) -> None:
+        super().__init__()
+        self.func = func
+
+    def run(self) -> None:
+        """Convert the kernel."""
+        self.region(self.func.regions[0])
+        self.finish()
+
+    def one(self, value: ir.Value) -> ir.Value:
+        found = self.get(value)
+        if len(found) != 1:
+            self.fail("cannot take a tile, or a vector that is divided")
+        return found[0]
+
+    def apply(self, pattern: Pattern, op: ir.Operation) -> None:
+        self.replace_values(op, pattern(self, op.opview))
+
+    def replace_values(self, op: ir.Operation, found: Sequence[ir.Value]) -> None:
+        """Replace an op; see `Pattern`."""
+        self.replace(op, *([found] if len(op.results) == 1 else [[v] if isinstance(v, ir.Value) else v for v in found]))
+
+    def no_pattern(self, op: ir.Operation) -> None:
+        """Convert selects of tiles and undefined tiles to those of their replacements; keep all other ops."""
+        tile = op.results[0] if len(op.results) == 1 and is_tile(op.results[0]) else None
+        if tile is not None and op.name == "ub.poison":
+            self.replace(op, [poison(kind) for kind in self.convert_types(tile) or [tile.type]])
+        elif tile is not None and op.name == "arith.select":
+            condition, yes, no = op.operands
+            chosen = zip(self.get(yes), self.get(no), strict=True)
+            self.replace(op, [select(self.one(condition), a, b) for a, b in chosen])
+        else:
+            self.keep(op)
+            if len(op.regions):
+                note = ["run gpu-kernel-outlining first"] if op.name == "gpu.launch" else []
+                self.fail("is not supported in a kernel with tiles", *note)

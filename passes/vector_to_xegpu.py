@@ -1,0 +1,320 @@
+"""`vector-to-xegpu`: vector's own loads and stores, and memref's atomics, become XeGPU's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
+
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu.types import LANES, is_slm
+from xegpu_py.ir.module import walk
+from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.facts.target_messages import pieces
+from xegpu_py.passes.facts.value_facts import (
+    SUBGROUP_SIZE,
+    chosen_kernels,
+    element_of,
+    message_element,
+    no_messages,
+    shape_of,
+)
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import replace_op, with_index, without_index
+from xegpu_py.passes.rewriting.memory_access import Transfer
+from xegpu_py.passes.rewriting.rewriter import PatternSet
+
+Pattern = Callable[[Pass, ir.Operation], Any]
+
+pattern: PatternSet[Pattern] = PatternSet()
+"""By name of an op, a function that makes the accesses that replace the op, and returns its result, if it has one."""
+
+
+@register_pass("vector-to-xegpu")
+@dataclass
+class VectorToXeGPU(Pass):
+    """Lower memory accesses of vectors to XeGPU.
+
+    In kernels of subgroups, accesses of the vector dialect and memref.atomic_rmw become blocks, gathers and scatters.
+    The pass rewrites load, store, maskedload, maskedstore, gather, scatter, transfer_read and transfer_write. Accesses
+    of rows of consecutive elements become 1D blocks. Accesses that have a mask, may reach out of bounds, or have a
+    stride become gathers or scatters. An atomic update of an element has a single lane. Kernels of work items are
+    lowered by `xegpu-simt-to-vc` instead.
+
+        %v = vector.load %m[%i, %j] : memref<?x64xf32>, vector<16xf32>
+        %g = vector.gather %m[%i, %j] [%places], %mask, %v : memref<?x64xf32>, ... into vector<16xf32>
+
+    becomes
+
+        %row = memref.subview %m[%i, %j] [1, 16] [1, 1] : memref<?x64xf32> to memref<16xf32, strided<[1], offset: ?>>
+        %block = xegpu.create_nd_tdesc %row[0] {mode = vc} : ... -> !xegpu.tensor_desc<16xf32, ...>
+        %v = xegpu.load_nd %block {mode = vc} : !xegpu.tensor_desc<16xf32, ...> -> vector<16xf32>
+        %lanes = xegpu.create_tdesc %m, %offsets {mode = vc} : ... -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+        %h = xegpu.load_gather %lanes, %mask {mode = vc} : ... -> vector<16xf32>
+        %g = arith.select %mask, %h, %v : vector<16xi1>, vector<16xf32>
+    """
+
+    kernel: str = ""
+
+    def run(self, op: ir.Operation) -> None:
+        for func in chosen_kernels(op, self.kernel):
+            if SUBGROUP_SIZE in func.attributes:
+                continue
+            for access, rewrite in [(o, pattern.get(o.name)) for o in walk(func)]:
+                if rewrite is None:
+                    continue
+                with access.location, ir.InsertionPoint(access):
+                    found = rewrite(self, access)
+                    replace_op(access, *([] if found is None else [found]))
+
+
+# The accesses of memory that `vector-to-xegpu` rewrites, and what each becomes.
+
+Order = npt.NDArray[np.int64]
+
+
+def _constants(values: Order) -> ir.Value:
+    return build.dense_integers(values, build.index_type())
+
+
+def _spread(value: ir.Value, count: int) -> ir.Value:
+    return build.broadcast(value, build.vector_type((count,), value.type))
+
+
+class _Memref:
+    """A memref whose elements are accessed at indices that are given."""
+
+    def __init__(self, owner: Pass, op: ir.Operation, value: ir.Value, indices: Sequence[ir.Value]) -> None:
+        if not isinstance(value.type, ir.MemRefType):
+            owner.fail(op, f"accesses {value.type}, which is not in memory", "run bufferization first")
+        self.value, self.indices = value, list(indices)
+        self.type = ir.MemRefType(value.type)
+        self.element = self.type.element_type
+        self.message_element = message_element(self.element)
+        if self.message_element is None:
+            owner.fail(op, *no_messages(self.element))
+        self.slm = is_slm(self.type.memory_space)
+        self._owner, self._op = owner, op
+
+    @property
+    def rank(self) -> int:
+        """Dimensions."""
+        return len(self.indices)
+
+    def line(self, added: Sequence[int], count: int) -> ir.Value:
+        """The descriptor of consecutive elements, from the indices and what is added to them."""
+        if self.type.get_strides_and_offset()[0][-1] != 1:
+            self._owner.fail(self._op, f"requires an innermost stride of 1, but got {self.type}")
+        places = [build.index(build.add(i, a)) for i, a in zip(self.indices, added)]
+        row = build.subview(self.value, places, [*[1] * (self.rank - 1), count], 1)
+        scope = "memory_scope = slm, " if self.slm else ""
+        tdesc = f"!xegpu.tensor_desc<{count}x{self.message_element}, #xegpu.tdesc_attr<{scope}boundary_check = false>>"
+        found: ir.Value = xegpu.create_nd_tdesc(row, [0], tdesc=tdesc, mode="vc")
+        return found
+
+    def lanes(self, offsets: ir.Value) -> ir.Value:
+        """The descriptor of elements at offsets from the memref's first."""
+        scope = "memory_scope = slm, " if self.slm else ""
+        count = shape_of(offsets)[0]
+        tdesc = f"!xegpu.tensor_desc<{count}x{self.message_element}, #xegpu.tdesc_attr<{scope}scattered = true>>"
+        found: ir.Value = xegpu.create_tdesc(self.value, offsets, tdesc=tdesc, mode="vc", chunk_size_per_lane=1)
+        return found
+
+    def offsets(self, added: Sequence[ir.Value | Order], count: int) -> ir.Value:
+        """The offsets of `count` elements: the indices, and for each dimension what is added to them."""
+        base: ir.Value | None = None
+        total: ir.Value | None = None
+        known = np.zeros(count, np.int64)
+        for d, place in enumerate(self.indices):
+            stride = build.stride_of(self.value, d)
+            factor = build.index(stride) if isinstance(stride, int) else stride
+            scaled = build.binary("muli", place, factor)
+            base = scaled if base is None else build.add(base, scaled)
+            more = added[d]
+            if isinstance(more, ir.Value):
+                moved = build.binary("muli", more, _spread(factor, count))
+            elif isinstance(stride, int):
+                known += more * stride
+                continue
+            elif more.any():
+                moved = build.binary("muli", _constants(more), _spread(factor, count))
+            else:
+                continue
+            total = moved if total is None else build.add(total, moved)
+        found = _constants(known)
+        if total is not None:
+            found = build.add(found, total)
+        return found if base is None else build.add(found, _spread(base, count))
+
+
+@pattern("vector.load")
+def _load(owner: Pass, op: ir.Operation) -> ir.Value:
+    memory = _Memref(owner, op, op.operands[0], list(op.operands)[1:])
+    return _read_rows(memory, shape_of(op.results[0]))
+
+
+def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
+    if not shape:
+        one = build.make("memref.load", memory.element, memory.value, *memory.indices)
+        return build.broadcast(one, build.vector_type((), memory.element))
+    outer = memory.rank - len(shape)
+    rows = [(*r, 0) for r in np.ndindex(*shape[:-1])]
+    loads = [xegpu.load_nd(memory.line([*[0] * outer, *map(int, row)], shape[-1]), mode="vc") for row in rows]
+    parts = [with_index(v, memory.element) for v in loads]
+    if len(parts) == 1:
+        return build.shape_cast(parts[0], shape)
+    found = build.constant(build.vector_type(shape, memory.element), 0)
+    for row, part in zip(rows, parts):
+        found = build.insert(part, found, row[:-1])
+    return found
+
+
+@pattern("vector.store")
+def _store(owner: Pass, op: ir.Operation) -> None:
+    memory = _Memref(owner, op, op.operands[1], list(op.operands)[2:])
+    _write_rows(memory, op.operands[0])
+
+
+def _write_rows(memory: _Memref, value: ir.Value) -> None:
+    shape = shape_of(value)
+    if not shape:
+        build.create("memref.store", [], [build.extract(value, []), memory.value, *memory.indices])
+        return
+    outer = memory.rank - len(shape)
+    for row in np.ndindex(*shape[:-1]):
+        part = without_index(build.extract(value, row))
+        xegpu.store_nd(part, memory.line([*[0] * outer, *map(int, row), 0], shape[-1]), mode="vc")
+
+
+def _consecutive(memory: _Memref, count: int) -> ir.Value:
+    return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), np.arange(count)], count)
+
+
+@pattern("vector.maskedload")
+def _masked_load(owner: Pass, op: ir.Operation) -> ir.Value:
+    source, *indices, mask, otherwise = op.operands
+    memory = _Memref(owner, op, source, indices)
+    return _gathered(memory, _consecutive(memory, shape_of(mask)[0]), mask, otherwise)
+
+
+def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.Value) -> ir.Value:
+    result = otherwise
+    for first, size in pieces(shape_of(mask)[0], LANES):
+        at, active, other = (build.extract_slice(v, [first], [size]) for v in (offsets, mask, otherwise))
+        loaded = with_index(xegpu.load_gather(memory.lanes(at), active, mode="vc"), memory.element)
+        result = build.insert_slice(build.select(active, loaded, other), result, [first])
+    return result
+
+
+def _scattered(memory: _Memref, value: ir.Value, offsets: ir.Value, mask: ir.Value) -> None:
+    for first, size in pieces(shape_of(mask)[0], LANES):
+        part, at, active = (build.extract_slice(v, [first], [size]) for v in (value, offsets, mask))
+        xegpu.store_scatter(without_index(part), memory.lanes(at), active, mode="vc")
+
+
+@pattern("vector.maskedstore")
+def _masked_store(owner: Pass, op: ir.Operation) -> None:
+    target, *indices, mask, value = op.operands
+    memory = _Memref(owner, op, target, indices)
+    _scattered(memory, value, _consecutive(memory, shape_of(mask)[0]), mask)
+
+
+def _places(memory: _Memref, value: ir.Value) -> tuple[ir.Value, int]:
+    """Offsets of a gather or scatter, whose indices are along the innermost dimension."""
+    shape = shape_of(value)
+    count = math.prod(shape)
+    flat = build.shape_cast(value, (count,))
+    if not isinstance(element_of(flat), ir.IndexType):
+        flat = build.make("arith.index_cast", build.with_element(flat.type, build.index_type()), flat)
+    return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), flat], count), count
+
+
+@pattern("vector.gather")
+def _gather(owner: Pass, op: ir.Operation) -> ir.Value:
+    source, *indices, places, mask, otherwise = op.operands
+    memory = _Memref(owner, op, source, indices)
+    offsets, count = _places(memory, places)
+    found = _gathered(memory, offsets, build.shape_cast(mask, (count,)), build.shape_cast(otherwise, (count,)))
+    return build.shape_cast(found, shape_of(op.results[0]))
+
+
+@pattern("vector.scatter")
+def _scatter(owner: Pass, op: ir.Operation) -> None:
+    target, *indices, places, mask, value = op.operands
+    memory = _Memref(owner, op, target, indices)
+    offsets, count = _places(memory, places)
+    _scattered(memory, build.shape_cast(value, (count,)), offsets, build.shape_cast(mask, (count,)))
+
+
+@pattern("memref.atomic_rmw")
+def _atomic(owner: Pass, op: ir.Operation) -> ir.Value:
+    value, target, *indices = op.operands
+    memory = _Memref(owner, op, target, indices)
+    offsets = memory.offsets([np.zeros(1, np.int64)] * memory.rank, 1)
+    one = build.constant(build.vector_type((1,), build.integer_type(1)), True)
+    kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value)
+    old = xegpu.atomic_rmw(kind, _spread(value, 1), memory.lanes(offsets), one, mode="vc")
+    return build.extract(old, [0])
+
+
+def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, int]:
+    """The offsets of all elements in row-major order, which of them are accessed, and how many there are."""
+    shape = shape_of(transfer.vector)
+    count = math.prod(shape)
+    added = [np.zeros(count, np.int64) for _ in range(memory.rank)]
+    places = np.indices(shape).reshape(len(shape), count)
+    active = None if transfer.mask is None else _active(transfer, transfer.mask, places)
+    for i, d in enumerate(transfer.dimensions):
+        if d is None:
+            continue
+        added[d] = places[i]
+        if transfer.in_bounds[i]:
+            continue
+        extent = build.make("memref.dim", build.index_type(), memory.value, build.index(d))
+        left = build.binary("subi", extent, memory.indices[d])
+        inside = build.compare("slt", _constants(places[i]), _spread(left, count))
+        active = inside if active is None else build.binary("andi", active, inside)
+    if active is None:
+        active = build.constant(build.vector_type((count,), build.integer_type(1)), True)
+    return memory.offsets(added, count), active, count
+
+
+def _active(transfer: Transfer, mask: ir.Value, places: Order) -> ir.Value:
+    """Which elements a mask leaves, in row-major order."""
+    flat, order = build.shape_cast(mask, (math.prod(shape_of(mask)),)), transfer.mask_dims
+    if not order:
+        # It has one element, for all.
+        return build.permute(flat, np.zeros(places.shape[1], np.int64))
+    shape = shape_of(transfer.vector)
+    return build.permute(flat, np.ravel_multi_index(tuple(places[i] for i in order), tuple(shape[i] for i in order)))
+
+
+@pattern("vector.transfer_read")
+def _transfer_read(owner: Pass, op: ir.Operation) -> ir.Value:
+    transfer = Transfer(op)
+    result = transfer.vector
+    memory = _Memref(owner, op, transfer.memref, transfer.indices)
+    if not shape_of(result) or transfer.is_rows():
+        return _read_rows(memory, shape_of(result))
+    offsets, active, count = _elements(memory, transfer)
+    assert transfer.padding is not None
+    found = _gathered(memory, offsets, active, _spread(transfer.padding, count))
+    return build.shape_cast(found, shape_of(result))
+
+
+@pattern("vector.transfer_write")
+def _transfer_write(owner: Pass, op: ir.Operation) -> None:
+    transfer = Transfer(op)
+    value = transfer.vector
+    memory = _Memref(owner, op, transfer.memref, transfer.indices)
+    if not shape_of(value) or transfer.is_rows():
+        _write_rows(memory, value)
+    else:
+        offsets, active, count = _elements(memory, transfer)
+        _scattered(memory, build.shape_cast(value, (count,)), offsets, active)

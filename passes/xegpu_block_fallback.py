@@ -1,0 +1,454 @@
+"""Blocks that 2D messages cannot move: 1D messages if rows are in bounds and aligned, else gathers and scatters."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any, TypeVar
+
+import numpy as np
+from mlir import ir
+from msgspec import Struct, field
+
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import TdescAttr, TensorDesc
+from xegpu_py.ir.diagnostics import remark
+from xegpu_py.passes.facts import block_pieces as blocks
+from xegpu_py.passes.facts.block_pieces import Bounds, Box, _most_lanes, _steps, grid, segments, sizes
+from xegpu_py.passes.facts.surfaces import Place, tensor_of
+from xegpu_py.passes.facts.target_messages import hints_of
+from xegpu_py.passes.facts.value_facts import element_of, shape_of
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import Index, known
+from xegpu_py.passes.xegpu_cut.cutting import Legalization
+
+_T = TypeVar("_T")
+
+
+def _mask(lanes: Sequence[bool]) -> ir.Value:
+    return build.dense_integers(np.array(lanes), build.integer_type(1))
+
+
+# Descriptors as numbers.
+
+
+class _Tensor(Struct, frozen=True):
+    """A tensor in memory: a memref or an address, the offset of its first element, its extents, and its strides."""
+
+    source: ir.Value
+    start: Index
+    extents: tuple[Index, ...]
+    strides: tuple[Index, ...]
+
+
+def _tensor(low: Legalization, view: Any) -> _Tensor:
+    """The tensor of an `xegpu.create_nd_tdesc`."""
+    tensor = tensor_of(view)
+    if not isinstance(view.source.type, ir.MemRefType):
+        # A line may have no known extent; no access to it reads the extent.
+        extents, strides = tuple(map(known, view.shape)) or (0,), tuple(map(known, view.strides)) or (1,)
+        return _Tensor(view.source, 0, extents, strides)
+    memref = ir.MemRefType(view.source.type)
+    metadata: list[ir.Value] = []
+
+    def number(found: int | None, given: Sequence[Index], i: int, place: int) -> Index:
+        if found is not None:
+            return found
+        if given:
+            return given[i]
+        if not metadata:
+            metadata.extend(build.strided_metadata(view.source))
+        return metadata[place]
+
+    extents = tuple(number(n, list(view.shape), i, 1 + i) for i, n in enumerate(tensor.extents))
+    strides = tuple(number(n, list(view.strides), i, 1 + memref.rank + i) for i, n in enumerate(tensor.strides))
+    return _Tensor(view.source, number(tensor.start, (), 0, 0), extents, strides)
+
+
+def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
+    """The descriptor of an `xegpu.create_nd_tdesc` as numbers."""
+    offsets = [low.value(o) for o in view.offsets]
+    if not layout.address:
+        return tuple(offsets)
+    tensor = _tensor(low, view)
+    numbers = [low.value(n) for n in (*tensor.extents, *tensor.strides[: layout.strides])]
+    return (_address(low, tensor, 0, TensorDesc.of(view.tdesc)), *numbers, *offsets)
+
+
+def update(low: Legalization, held: Sequence[ir.Value], by: Sequence[Index]) -> tuple[ir.Value, ...]:
+    """These numbers after an `xegpu.update_nd_offset`."""
+    fixed = len(held) - len(by)
+    return (*held[:fixed], *(low.value(low.add(known(a), known(b))) for a, b in zip(held[fixed:], by)))
+
+
+def _address(low: Legalization, tensor: _Tensor, at: Index, desc: TensorDesc) -> ir.Value:
+    """The address of an element, as i64. For the first element it is the tensor's own address, of any type."""
+    base, at = tensor.source, low.add(tensor.start, at)
+    if isinstance(base.type, ir.MemRefType):
+        base = build.make("memref.extract_aligned_pointer_as_index", build.index_type(), base)
+    elif at == 0:
+        return base
+    else:
+        base = build.make("arith.index_cast", build.index_type(), base)
+    return _as_address(low.add(base, low.multiply(at, max(desc.bits // 8, 1))))
+
+
+def _as_address(index: Index) -> ir.Value:
+    """An address as i64."""
+    return build.make("arith.index_cast", build.integer_type(64), build.index(index))
+
+
+def _line(
+    low: Legalization, tensor: _Tensor, at: Index, count: int, desc: TensorDesc, is_inside: bool = False
+) -> tuple[ir.Value, Index]:
+    """A base in memory, and the offset in elements from it to element `at`.
+
+    The base is a memref of `count` elements if its position is known, a memref of the whole tensor if that is known and
+    the element `is_inside`, and otherwise an address. The distinction matters because `at` may be before the tensor's
+    first element: it is then never accessed, but a memref cannot begin there.
+    """
+    first = low.add(tensor.start, at)
+    source = tensor.source.type
+    if not isinstance(source, ir.MemRefType) and str(source) != "i64":
+        return tensor.source, first
+    rest: Index = 0
+    if isinstance(source, ir.MemRefType) and isinstance(tensor.start, int) and is_inside and not isinstance(at, int):
+        known = [n for n in (*tensor.extents, *tensor.strides) if isinstance(n, int)]
+        if len(known) == 2 * len(tensor.extents):
+            first, rest = tensor.start, at
+            count = 1 + sum((n - 1) * s for n, s in zip(known, known[len(tensor.extents) :]))
+    if not isinstance(source, ir.MemRefType) or not isinstance(first, int) or not 0 <= first < 1 << 63:
+        return _address(low, tensor, at, desc), 0
+    return build.reinterpret_cast(tensor.source, first, [count], [1]), rest
+
+
+# The block of one access.
+
+
+class _Part(Struct, frozen=True):
+    """A part of a block that one message moves.
+
+    Attributes:
+        lead: its offsets along the dimensions outside the innermost two.
+        row, rows, column, columns: its offsets and sizes along the innermost two.
+    """
+
+    lead: tuple[int, ...]
+    row: int
+    rows: int
+    column: int
+    columns: int
+
+
+class _Access(Struct):
+    """An access to a block. An access to a line is treated as one to a matrix of one row (`is_line`).
+
+    Attributes:
+        count: the number of its parts.
+        last: the addresses that are known, by the offsets of parts along dimensions of unknown stride.
+    """
+
+    low: Legalization
+    op: ir.Operation
+    desc: TensorDesc
+    tensor: _Tensor
+    offsets: tuple[Index, ...]
+    vector: tuple[int, ...]
+    is_line: bool = False
+    count: int = 1
+    last: dict[tuple[int, ...], Index] = field(default_factory=dict)
+
+    def own(self, dimensions: Sequence[_T]) -> tuple[_T, ...]:
+        """Select from one item per dimension of `vector` those of the dimensions that the op's vector has."""
+        return (*dimensions[:-2], dimensions[-1]) if self.is_line else tuple(dimensions)
+
+    @property
+    def checked(self) -> bool:
+        """Whether the access must check bounds."""
+        return self.desc.attr.boundary_check
+
+    @property
+    def columns(self) -> int:
+        """Columns of a block, or of all blocks side by side."""
+        return self.desc.shape[-1] * (1 if self.is_array else self.desc.attr.array_length)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the vector has a dimension for the blocks of an array."""
+        return len(self.vector) > len(self.desc.shape)
+
+    def bounds(self, rows: int, columns: Sequence[int]) -> Bounds:
+        """The sizes of the pieces of the vector."""
+        shape = self.desc.shape
+        lead = self.vector[:-2]
+        return (*((1,) * n for n in lead), (rows,) * (shape[-2] // rows), tuple(columns))
+
+    def parts(self, bounds: Bounds) -> Iterator[tuple[Box, _Part]]:
+        """The pieces of the vector, and the position of each in the descriptor's block."""
+        boxes = list(grid(bounds))
+        self.count = len(boxes)
+        for box in boxes:
+            (row, rows), (column, columns) = box[-2:]
+            lead = tuple(first for first, _ in box[:-2])
+            if self.is_array:
+                column += lead[0] * self.desc.shape[-1]
+                lead = lead[1:]
+            yield box, _Part(lead, row, rows, column, columns)
+
+    def is_inside(self, dimension: int, size: int) -> bool:
+        """Whether the block is known to be in bounds along a dimension."""
+        at, extent = self.offsets[dimension], self.tensor.extents[dimension]
+        if not self.checked:
+            return True
+        return isinstance(at, int) and isinstance(extent, int) and at >= 0 and at + size <= extent
+
+    def split(self, name: str) -> tuple[Bounds, TdescAttr | None]:
+        """The pieces of the block, each of one message, and the settings of their descriptors if these are of lines.
+
+        Args:
+            name: the gather or scatter message that moves a piece if no 1D message does.
+        """
+        rows, columns = _steps(self.desc, self.columns, _most_lanes(self.desc, self.low.plan.target, name))
+        across = segments(self.columns, range(0, self.columns, columns))
+        attr = TdescAttr(memory_scope=self.desc.attr.memory_scope)
+        lines = segments(self.columns, blocks.line_splits(TensorDesc((self.columns,), self.desc.element, attr)))
+        if len(lines) <= max(rows * len(across), 1) and self._are_lines():
+            return self.bounds(1, lines), attr
+        return self.bounds(rows, across), None
+
+    def _are_lines(self) -> bool:
+        """Whether rows are consecutive elements, in bounds, and sufficiently aligned for 1D messages."""
+        if self.tensor.strides[-1] != 1:
+            return False
+        sizes = (*self.desc.shape[:-1], self.desc.shape[-1] * self.desc.attr.array_length)
+        if not all(self.is_inside(d, n) for d, n in enumerate(sizes)):
+            return False
+        size = self.desc.bits // 8
+        aligned = self.low.plan.row_alignment[self.op.opview.tdesc]
+        if self.is_array:
+            aligned = math.gcd(aligned, self.desc.shape[-1] * size)
+        return aligned % self.low.plan.target.line_alignment == 0
+
+    def start(self, part: _Part) -> Index:
+        """The offset of a part's first element from the tensor's first, in elements."""
+        low, known = self.low, 0
+        total: Index = 0
+        *outer, inner = zip(self.offsets, (*part.lead, part.row, part.column), self.tensor.strides, strict=True)
+        for at, step, stride in (inner, *outer):
+            if isinstance(stride, int):
+                # All parts share the sum of the unknown terms.
+                total, known = low.add(total, low.multiply(at, stride)), known + step * stride
+            else:
+                total = low.add(total, low.multiply(low.add(at, step), stride))
+        return low.add(total, known)
+
+    def lanes(self, part: _Part) -> tuple[list[int], list[int], int]:
+        """Row and column of each lane relative to the part, and the number of active lanes."""
+        used = part.rows * part.columns
+        lanes = 1 << (used - 1).bit_length()
+        places = [divmod(i, part.columns) if i < used else (0, 0) for i in range(lanes)]
+        return [r for r, _ in places], [c for _, c in places], used
+
+    def descriptor(self, part: _Part) -> ir.Value:
+        """The lanes of a part as a scattered descriptor."""
+        low, (rows, columns, _) = self.low, self.lanes(part)
+        steps: ir.Value | None = None
+        known = [0] * len(rows)
+        for numbers, stride in ((rows, self.tensor.strides[-2]), (columns, self.tensor.strides[-1])):
+            if isinstance(stride, int):
+                known = [k + n * stride for k, n in zip(known, numbers)]
+            elif any(numbers):
+                scaled = build.binary("muli", build.index_vector(numbers), build.index_splat(stride, len(numbers)))
+                steps = scaled if steps is None else build.binary("addi", steps, scaled)
+        if steps is None:
+            steps = build.index_vector(known)
+        elif any(known):
+            steps = build.binary("addi", steps, build.index_vector(known))
+        if self._varies:
+            return _scattered(low, self._pointer(part), 0, steps, self.desc)
+        start = self.start(part)
+        if isinstance(start, int):
+            source, rest = _line(low, self.tensor, start, 1, self.desc)
+        else:
+            source, rest = _line(low, self.tensor, 0, 1, self.desc)
+            rest = low.add(rest, start)
+        return _scattered(low, source, rest, steps, self.desc)
+
+    @property
+    def _varies(self) -> bool:
+        """Whether there are several parts, at unknown 64-bit addresses."""
+        source = self.tensor.source.type
+        if self.count == 1 or self.desc.in_slm or not (isinstance(source, ir.MemRefType) or str(source) == "i64"):
+            return False
+        return not all(isinstance(n, int) for n in (*self.offsets, *self.tensor.strides))
+
+    def _pointer(self, part: _Part) -> ir.Value:
+        """The address of a part's first element, which is computed from that of the previous part."""
+        low, size, strides = self.low, max(self.desc.bits // 8, 1), self.tensor.strides
+        place = (*part.lead, part.row, part.column)
+        moving = tuple(0 if isinstance(s, int) else n for n, s in zip(place, strides))
+        fixed = sum(n * s for n, s in zip(place, strides) if isinstance(s, int))
+        if not self.last:
+            zero = _Part((0,) * len(part.lead), 0, part.rows, 0, part.columns)
+            first = _address(low, self.tensor, self.start(zero), self.desc)
+            self.last[(0,) * len(place)] = build.make("arith.index_cast", build.index_type(), first)
+        pointer = self.last.get(moving)
+        if pointer is None:
+            last, pointer = next(reversed(self.last.items()))
+            steps = [low.multiply(b - a, s) for a, b, s in zip(last, moving, strides)]
+            pointer = self.last[moving] = low.add(pointer, low.multiply(reduce(low.add, steps), size))
+        return _as_address(low.add(pointer, fixed * size))
+
+    def mask(self, part: _Part) -> ir.Value | None:
+        """The mask of the lanes in bounds; None if no lane is. Comparisons are unsigned, for negative indices."""
+        low, (rows, columns, used) = self.low, self.lanes(part)
+        lanes = len(rows)
+        outside = (*zip(self.offsets[:-2], part.lead, self.tensor.extents[:-2]),)
+        found: list[ir.Value] = []
+        if part.rows == 1:
+            outside = (*outside, (self.offsets[-2], part.row, self.tensor.extents[-2]))
+        for at, step, extent in outside if self.checked else ():
+            place = low.add(at, step)
+            if isinstance(place, int) and (place < 0 or (isinstance(extent, int) and place >= extent)):
+                return None
+            if not (isinstance(place, int) and isinstance(extent, int)):
+                # A comparison of scalars would need a conversion to a mask.
+                found.append(build.compare("ult", build.index_splat(place, lanes), build.index_splat(extent, lanes)))
+        found += [_mask([i < used for i in range(lanes)])] if used < lanes else []
+        inner = [(self.offsets[-1], part.column, columns, part.columns, self.tensor.extents[-1])]
+        if part.rows > 1:
+            inner.append((self.offsets[-2], part.row, rows, part.rows, self.tensor.extents[-2]))
+        for at, step, numbers, size, extent in inner if self.checked else ():
+            place = low.add(at, step)
+            if isinstance(place, int) and isinstance(extent, int):
+                if not (place >= 0 and place + size <= extent):
+                    found.append(_mask([0 <= place + n < extent for n in numbers]))
+                continue
+            at_lanes = build.binary("addi", build.index_vector(numbers), build.index_splat(place, lanes))
+            found.append(build.compare("ult", at_lanes, build.index_splat(extent, lanes)))
+        result = found[0] if found else _mask([True] * lanes)
+        for other in found[1:]:
+            result = build.binary("andi", result, other)
+        return result
+
+
+def _scattered(low: Legalization, source: ir.Value, first: Index, offsets: ir.Value, desc: TensorDesc) -> ir.Value:
+    """A scattered descriptor of the elements of a block's tensor."""
+    lanes = shape_of(offsets)
+    if first != 0:
+        offsets = build.binary("addi", offsets, build.index_splat(first, lanes[0]))
+    kind = TensorDesc(lanes, desc.element, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
+    made: ir.Value = xegpu.create_tdesc(source, offsets, tdesc=kind, mode="vc")
+    return made
+
+
+def _access(low: Legalization, op: ir.Operation, layout: Place, vector: tuple[int, ...]) -> _Access:
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    held, rank = low.pieces[view.tdesc, layout], layout.rank
+    offsets = tuple(map(known, held[-rank:]))
+    if layout.address:
+        numbers = tuple(map(known, held[1:-rank]))
+        tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if layout.stepped else (*numbers[rank:], 1))
+    else:
+        tensor = _tensor(low, low.plan.surfaces.made_by(view.tdesc)[0])
+    if rank == 1:
+        # A line is a matrix of one row, and its accesses are not checked (RFC, create_nd_tdesc).
+        desc = replace(desc, shape=(1, *desc.shape), attr=replace(desc.attr, boundary_check=False))
+        tensor = _Tensor(tensor.source, tensor.start, (1, *tensor.extents), (0, *tensor.strides))
+        offsets, vector = (0, *offsets), (*vector[:-1], 1, vector[-1])
+    return _Access(low, op, desc, tensor, offsets, vector, rank == 1)
+
+
+def _say(low: Legalization, op: ir.Operation, count: int, what: str) -> None:
+    """Emit the remark on the messages that replace a 2D block message."""
+    why = low.plan.surfaces.problem(op.opview.tdesc) or "has rows that 2D block messages cannot store"
+    instead = "1D messages" if len(TensorDesc.of(op.opview.tdesc).shape) == 1 else "2D block messages"
+    remark(op, f"takes {count} {what}{'s' * (count != 1)} in place of {instead}: its tensor {why}")
+
+
+def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
+    """Load a block row by row, or by gathers."""
+    access = _access(low, op, layout, shape_of(op.results[0]))
+    hints, parts, count = hints_of(op.opview), [], 0
+    bounds, lines = access.split("lsc_load")
+    for box, part in access.parts(bounds):
+        if lines:
+            found = xegpu.load_nd(_line_desc(access, part, lines), mode="vc", **hints)
+            count += 1
+        else:
+            mask, (places, _, used) = access.mask(part), access.lanes(part)
+            kind = build.vector_type((len(places),), element_of(op.results[0]))
+            if mask is None:
+                found = build.zero(kind)
+            else:
+                found = xegpu.load_gather(access.descriptor(part), mask, value=kind, mode="vc", **hints)
+                count += 1
+            found = low.part(found, ((0, used),))
+        parts.append(build.shape_cast(found, access.own(sizes(box))))
+    _say(low, op, count, "1D load" if lines else "gather")
+    low.divide(op, access.own(bounds), parts)
+
+
+def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
+    """Store a block row by row, or by scatters."""
+    view: Any = op.opview
+    access = _access(low, op, layout, shape_of(view.value))
+    hints, count = hints_of(view), 0
+    bounds, lines = access.split("lsc_store")
+    for box, part in access.parts(bounds):
+        mask = None if lines else access.mask(part)
+        if not lines and mask is None:
+            continue
+        value = build.flat(low.part(view.value, access.own(box)))
+        if lines:
+            xegpu.store_nd(value, _line_desc(access, part, lines), mode="vc", **hints)
+        else:
+            value = build.padded(value, (len(access.lanes(part)[0]),))
+            xegpu.store_scatter(value, access.descriptor(part), mask, mode="vc", **hints)
+        count += 1
+    _say(low, op, count, "1D store" if lines else "scatter")
+
+
+def prefetch(low: Legalization, op: ir.Operation, layout: Place) -> None:
+    """Prefetch each cache line of a block's rows. Out-of-bounds elements are clamped to the nearest one in bounds."""
+    access = _access(low, op, layout, TensorDesc.of(op.opview.tdesc).shape)
+    desc = access.desc
+    if desc.in_slm:
+        return
+    across = access.desc.shape[-1] * desc.attr.array_length
+    step = max(low.plan.target.cache_line * 8 // desc.bits, 1)
+    columns = [*range(0, across, step), *([across - 1] if (across - 1) % step else [])]
+    places = list(itertools.product(*map(range, desc.shape[:-1]), columns))
+    most = _most_lanes(desc, low.plan.target, "lsc_load")
+    count = 0
+    for first in range(0, len(places), most):
+        chosen = places[first : first + most]
+        chosen += chosen[-1:] * ((1 << (len(chosen) - 1).bit_length()) - len(chosen))
+        lanes = len(chosen)
+        total: ir.Value | None = None
+        for d, stride in enumerate(access.tensor.strides):
+            at = build.binary(
+                "addi", build.index_vector([p[d] for p in chosen]), build.index_splat(access.offsets[d], lanes)
+            )
+            if not access.is_inside(d, desc.shape[d] if d < len(desc.shape) - 1 else across):
+                last = build.index_splat(low.add(access.tensor.extents[d], -1), lanes)
+                at = build.binary("maxsi", build.binary("minsi", at, last), build.index_splat(0, lanes))
+            scaled = at if stride == 1 else build.binary("muli", at, build.index_splat(stride, lanes))
+            total = scaled if total is None else build.binary("addi", total, scaled)
+        assert total is not None
+        source, rest = _line(low, access.tensor, 0, 1, desc)
+        xegpu.prefetch(_scattered(low, source, rest, total, desc), mode="vc", **hints_of(op.opview))
+        count += 1
+    _say(low, op, count, "scattered prefetch" if count == 1 else "scattered prefetche")
+
+
+def _line_desc(access: _Access, part: _Part, attr: TdescAttr) -> ir.Value:
+    low = access.low
+    source, rest = _line(low, access.tensor, access.start(part), part.columns, access.desc, True)
+    kind = TensorDesc((part.columns,), access.desc.element, attr)
+    made: ir.Value = xegpu.create_nd_tdesc(source, [rest], tdesc=kind, mode="vc")
+    return made

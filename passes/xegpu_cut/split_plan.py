@@ -1,0 +1,426 @@
+"""The pieces into which every value is cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mlir import ir
+from msgspec import Struct, field
+
+from xegpu_py.dialects.xegpu import Mode
+from xegpu_py.dialects.xegpu.types import BlockAccess, DescriptorMaker, DescriptorUpdate, MatrixProduct, MemoryAccess
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.operation import implements
+from xegpu_py.passes.facts import block_pieces
+from xegpu_py.passes.facts import block_pieces as blocks
+from xegpu_py.passes.facts.block_pieces import (
+    Access,
+    Bounds,
+    Layout,
+    Message,
+    Transform,
+    access_of,
+    axes_of,
+    dpas_blocks,
+    is_one_message,
+    lanes_of_message,
+    layout_of,
+    limit,
+    reshape_splits,
+    segments,
+    unit_of,
+)
+from xegpu_py.passes.facts.surfaces import Place, Surfaces
+from xegpu_py.passes.facts.value_facts import (
+    UnionFind,
+    bits_of,
+    defining_op,
+    element_of,
+    integers,
+    is_desc,
+    is_elementwise,
+    shape_of,
+)
+from xegpu_py.passes.rewriting.rewriter import carried
+from xegpu_py.target import Target
+
+# The plan of a kernel: the splits of its vectors and blocks, computed before ops are rewritten.
+
+MADE = ("arith.constant", "vector.broadcast", "vector.splat", "vector.step", "vector.create_mask")
+"""Ops whose results are made piece by piece on demand."""
+
+REDUCTIONS = ("vector.reduction", "vector.multi_reduction")
+
+VIEWS = (
+    "vector.shape_cast", "vector.extract_strided_slice", "vector.transpose", "vector.extract", "vector.broadcast",
+    "vector.splat", "vector.step", "vector.create_mask", "arith.constant", "vector.bitcast",
+)  # fmt: skip
+"""Ops for which a part of the result is the same op on a part of the operand."""
+
+CHAIN_GRFS = 2
+"""Registers of a piece of a vector whose shape no message or dpas determines."""
+
+REDUCED_GRFS = 8
+"""The same for a vector that is reduced along its rows: pieces of more rows have sums of more lanes."""
+
+
+def bytes_of(value: ir.Value) -> int:
+    """Bytes of a vector's element in registers; of an index those of its usual register type."""
+    element = element_of(value)
+    return 4 if isinstance(element, ir.IndexType) else max(bits_of(element) // 8, 1)
+
+
+class Plan(Struct):
+    """The splits of all vectors and blocks.
+
+    Attributes:
+        target: the GPU.
+        surfaces: the tensors of block descriptors; their classes are `descs`.
+        ahead: whether loads are issued one iteration ahead.
+        accesses: the accesses of memory by op.
+        vectors: classes of vectors of one shape that have the same splits.
+        splits: by class, the positions before which each dimension is split.
+        layouts: by class of descriptors, the layouts that their uses need.
+        kept: classes of descriptors that are also needed whole.
+        given: classes of descriptors that cannot be made in pieces, because their creation is not visible.
+        most_rows, most_columns: by class, the rows of a message that loads B of a product, and the columns of A.
+        products: results of products, which are not split further for the scatters that store them.
+        scatters: stores that become scatters.
+        messages: by loaded value, the messages that load it; set once all splits are known. None if the load needs no
+            split.
+        row_alignment: by descriptor of a block that no 2D message moves, the known alignment of its rows in bytes.
+    """
+
+    target: Target
+    surfaces: Surfaces
+    ahead: bool = False
+    accesses: dict[ir.Operation, Access] = field(default_factory=dict)
+    vectors: UnionFind[ir.Value] = field(default_factory=UnionFind)
+    splits: dict[ir.Value, list[set[int]]] = field(default_factory=dict)
+    layouts: dict[ir.Value, dict[Layout, None]] = field(default_factory=dict)
+    kept: set[ir.Value] = field(default_factory=set)
+    given: set[ir.Value] = field(default_factory=set)
+    most_rows: dict[ir.Value, int] = field(default_factory=dict)
+    most_columns: dict[ir.Value, int] = field(default_factory=dict)
+    products: set[ir.Value] = field(default_factory=set)
+    scatters: list[ir.Operation] = field(default_factory=list)
+    messages: dict[ir.Value, list[Message] | None] = field(default_factory=dict)
+    row_alignment: dict[ir.Value, int] = field(default_factory=dict)
+    _bounds: dict[ir.Value, Bounds | None] = field(default_factory=dict)
+
+    @property
+    def descs(self) -> UnionFind[ir.Value]:
+        """Classes of descriptors that are moved and carried together."""
+        return self.surfaces.classes
+
+    def bounds(self, value: ir.Value) -> Bounds | None:
+        """The sizes of the pieces of a vector; None if it is not split."""
+        root = self.vectors.find(value)
+        if root not in self._bounds:
+            splits = self.splits.get(root, [])
+            self._bounds[root] = tuple(map(segments, shape_of(value), splits)) if any(splits) else None
+        return self._bounds[root]
+
+    def layouts_of(self, value: ir.Value) -> list[Layout]:
+        """The layouts that the uses of a descriptor need."""
+        return list(self.layouts.get(self.descs.find(value), {}))
+
+    def is_kept(self, value: ir.Value) -> bool:
+        """Whether a descriptor is needed whole."""
+        root = self.descs.find(value)
+        return root in self.kept or root not in self.layouts
+
+    def split(self, value: ir.Value, dimension: int, positions: Iterable[int]) -> None:
+        """Add these positions to the splits of a vector."""
+        shape = shape_of(value)
+        found = {p for p in positions if 0 < p < shape[dimension]}
+        if found:
+            root = self.vectors.find(value)
+            self.splits.setdefault(root, [set() for _ in shape])[dimension] |= found
+            self._bounds.pop(root, None)
+
+    def leave(self, root: ir.Value) -> None:
+        """Remove all splits of the vectors of a class."""
+        self.splits.pop(root, None)
+        self._bounds.pop(root, None)
+
+    def require(self, desc: ir.Value, layout: Layout | None) -> None:
+        """Add a layout that a descriptor is needed in; None if it is needed whole."""
+        root = self.descs.find(desc)
+        if layout is None:
+            self.kept.add(root)
+        else:
+            self.layouts.setdefault(root, {})[layout] = None
+
+
+# Computes the plan of a function: the splits that each op requires, propagated to the definitions of its operands.
+
+
+def make_plan(
+    func: ir.Operation, ops: Sequence[ir.Operation], target: Target, surfaces: Surfaces, ahead: bool = False
+) -> Plan:
+    """Compute the splits of a function's vectors and blocks, given its ops."""
+    plan = Plan(target, surfaces, ahead)
+    for op in ops:
+        _join(plan, op)
+    for value in _descriptors_of_unknown_making(func, ops):
+        plan.given.add(plan.descs.find(value))
+    for op in ops:
+        _limit(plan, op)
+    for op in reversed(ops):
+        _through_view(plan, op)
+    products = {plan.vectors.find(v) for v in plan.products}
+    for op in plan.scatters:
+        if plan.vectors.find(op.opview.value) not in products:
+            limit(plan, op, CHAIN_GRFS * plan.target.grf_bytes)
+    _split_chains(plan, ops)
+    _leave_loads(plan, func, ops)
+    for op in ops:
+        _lay_out(plan, op)
+    for root in surfaces.problems:
+        if root not in plan.layouts and root not in plan.kept:
+            # No access uses this descriptor, but loops may carry it.
+            plan.require(root, surfaces.place(root))
+    return plan
+
+
+SLICE = "vector.extract_strided_slice"
+"""Ops whose results are made piece by piece if their operand is in pieces."""
+
+
+def _makes_descriptor(op: ir.Operation) -> bool:
+    return implements(op, DescriptorMaker) or implements(op, DescriptorUpdate) or op.name == "ub.poison"
+
+
+def _join(plan: Plan, op: ir.Operation) -> None:
+    for group in carried(op):
+        if shape_of(group[0]):
+            plan.vectors.join(group)
+    if is_elementwise(op):
+        plan.vectors.join([op.results[0], *(v for v in op.operands if shape_of(v)), *list(op.results)[1:]])
+    elif implements(op, MatrixProduct) and op.opview.mode == Mode.VC and op.opview.acc is not None:
+        plan.vectors.join([op.results[0], op.opview.acc])
+    elif op.name == "xegpu.atomic_rmw":
+        view = op.opview
+        plan.vectors.join([view.result, view.value, *([] if view.expected is None else [view.expected])])
+
+
+def _descriptors_of_unknown_making(func: ir.Operation, ops: Sequence[ir.Operation]) -> list[ir.Value]:
+    """Descriptors that are arguments of the function, or results of ops that the pass does not split."""
+    found = [a for a in func.regions[0].blocks[0].arguments if is_desc(a)]
+    for op in ops:
+        if not _makes_descriptor(op) and not carried(op):
+            found += [v for v in op.results if is_desc(v)]
+    return found
+
+
+def _limit(plan: Plan, op: ir.Operation) -> None:
+    """Add the splits that an op requires."""
+    if implements(op, MemoryAccess):
+        _limit_access(plan, op)
+    elif implements(op, MatrixProduct) and op.opview.mode == Mode.VC:
+        _limit_dpas(plan, op.opview)
+    elif op.name == "vector.multi_reduction":
+        _limit_reduction(plan, op)
+
+
+def _limit_access(plan: Plan, op: ir.Operation) -> None:
+    """Record an access of memory, and split the vector that it moves."""
+    view: Any = op.opview
+    access = access_of(op, plan.target)
+    if view.mode == Mode.VC:
+        plan.accesses[op] = access
+    value = access.value
+    if value is None:
+        return
+    if not implements(op, BlockAccess):
+        *outer, lanes = shape_of(value)
+        plan.split(value, len(outer), range(0, lanes, lanes_of_message(op, plan.target)))
+    elif view.mode == Mode.VC:
+        _limit_block(plan, access, value)
+
+
+def _limit_reduction(plan: Plan, op: ir.Operation) -> None:
+    """Keep reduced rows whole; a piece takes enough of the other dimensions to give its sums many lanes."""
+    source = op.operands[0]
+    shape, reduced = shape_of(source), integers(op.attributes["reduction_dims"])
+    elements = REDUCED_GRFS * plan.target.grf_bytes // bytes_of(source)
+    left = max(elements // math.prod(shape[d] for d in reduced), 1)
+    if len(shape) - 1 not in reduced:
+        left = max(left, plan.target.dpas_exec_size)
+    for d in reversed([d for d in range(len(shape)) if d not in reduced]):
+        step = left if d == len(shape) - 1 else min(left, REDUCED_GRFS)
+        plan.split(source, d, range(0, shape[d], step))
+        left = max(left // min(step, shape[d]), 1)
+
+
+def _limit_dpas(plan: Plan, view: Any) -> None:
+
+    found = dpas_blocks(view, plan.target, plan.ahead)
+    if found is None:
+        return
+    plan.products.add(view.result)
+    rows, columns = (block_pieces.starts(pieces) for pieces in found.bounds)
+    depth = range(0, found.depth, found.step)
+    plan.split(view.result, 0, rows)
+    plan.split(view.result, 1, columns)
+    a_shape, b_shape = shape_of(view.lhs), shape_of(view.rhs)
+    plan.split(view.lhs, 0, rows)
+    plan.split(view.lhs, 1, [k // math.prod(a_shape[2:]) for k in depth])
+    plan.split(view.rhs, 0, [k // math.prod(b_shape[2:]) for k in depth])
+    plan.split(view.rhs, 1, columns)
+    plan.most_columns[plan.vectors.find(view.lhs)] = found.slab_depth
+    plan.most_rows[plan.vectors.find(view.rhs)] = found.slab_depth
+
+
+def _limit_block(plan: Plan, access: Access, value: ir.Value) -> None:
+    """Split a block that needs several messages at the boundaries of messages."""
+    desc, load = access.desc, access.loads
+    if bit_width(desc.element) not in (8, 16, 32, 64):
+        return
+    if blocks.is_line(desc):
+        plan.split(value, 0, blocks.line_splits(desc))
+        return
+    if plan.surfaces.problem(access.tdesc):
+        if not load:
+            plan.scatters.append(access.op)
+        return
+    limits = plan.target.block2d
+    if limits is None:
+        return
+    transform = access.transform if load else Transform()
+    if transform is None or access.legal:
+        return
+    shape = shape_of(value)
+    axes = axes_of(desc, shape, transform)
+    for d in range(len(desc.shape) - 2):
+        plan.split(value, d, range(desc.shape[d]))
+    rows, columns = desc.shape[-2:]
+    bits, _ = unit_of(desc, transform, limits)
+    high = blocks.row_limit(limits, bits, transform) if load else limits.store_height
+    wide = blocks.column_limit(limits, bits, transform) * bits // desc.bits
+    plan.split(value, axes.rows, [axes.row_index(r) for r in range(0, rows, high)])
+    count = desc.attr.array_length
+    if axes.array is not None:
+        plan.split(value, axes.array, range(count))
+        count = 1
+    for block in range(count):
+        first = block * columns
+        plan.split(value, axes.columns, [(first + c) // axes.column_step for c in range(0, columns, wide)])
+
+
+def _through_view(plan: Plan, op: ir.Operation) -> None:
+    """Propagate the splits of a view's result to its operand."""
+    if op.name not in VIEWS or not op.operands:
+        return
+    source, result = op.operands[0], op.results[0]
+    shape, to = shape_of(source), shape_of(result)
+    splits = plan.splits.get(plan.vectors.find(result)) if to else None
+    if not shape or not to:
+        return
+    if op.name == "vector.shape_cast" and splits and any(splits):
+        for d, positions in enumerate(reshape_splits(splits, to, shape)):
+            plan.split(source, d, positions)
+    elif op.name == "vector.bitcast" and splits:
+        for d, positions in enumerate(splits):
+            last = d == len(shape) - 1
+            plan.split(source, d, {p * shape[d] // to[d] for p in positions} if last else positions)
+    elif op.name == "vector.extract_strided_slice":
+        offsets = integers(op.attributes["offsets"])
+        for d, (offset, size) in enumerate(zip(offsets, to)):
+            inner = splits[d] if splits else set[int]()
+            plan.split(source, d, {offset, offset + size, *(offset + p for p in inner)})
+    elif op.name == "vector.extract" and splits and len(op.operands) == 1:
+        for d, positions in enumerate(splits):
+            plan.split(source, len(shape) - len(to) + d, positions)
+    elif op.name == "vector.transpose" and splits:
+        for d, from_d in enumerate(integers(op.attributes["permutation"])):
+            plan.split(source, from_d, splits[d])
+
+
+def _split_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
+    """Split vectors that only elementwise ops define and use into pieces of a few registers."""
+    most = CHAIN_GRFS * plan.target.grf_bytes
+    sizes: dict[ir.Operation, int] = {}
+    for op in ops:
+        if is_elementwise(op):
+            size = max(bytes_of(v) for v in (*op.operands, op.results[0]) if shape_of(v))
+            if math.prod(shape_of(op.results[0])) * size > most:
+                sizes[op] = size
+    if not sizes:
+        return
+    held = {plan.vectors.find(v) for op in ops for v in _held(op)}
+    for op in ops:
+        if op.name == SLICE and not _is_in_pieces(plan, op):
+            held.add(plan.vectors.find(op.results[0]))
+        if op not in sizes:
+            continue
+        result, size = op.results[0], sizes[op]
+        root = plan.vectors.find(result)
+        shape = shape_of(result)
+        if root in held or any(plan.splits.get(root, ())):
+            continue
+        each = max(most // size, 1)
+        for d, extent in enumerate(shape):
+            inner = math.prod(shape[d + 1 :])
+            step = max(each // inner, 1)
+            if extent > step:
+                plan.split(result, d, range(0, extent, step))
+
+
+def _held(op: ir.Operation) -> list[ir.Value]:
+    """The vectors that an op defines or uses, unless it is an op that works on any pieces of them."""
+    name = op.name
+    if is_elementwise(op) or name in MADE or name in REDUCTIONS:
+        return []
+    values = [*op.operands, *(() if name == SLICE else op.results), *(v for group in carried(op) for v in group)]
+    return [v for v in values if shape_of(v)]
+
+
+def _is_in_pieces(plan: Plan, op: ir.Operation) -> bool:
+    """Whether the operand of a slice is split, or gathered by several messages."""
+    source = op.operands[0]
+    load = defining_op(source)
+    if load is not None and load.name == "xegpu.load_nd" and plan.surfaces.problem(load.opview.tdesc):
+        return True
+    splits = plan.splits.get(plan.vectors.find(source), ())
+    taken = zip(splits, integers(op.attributes["offsets"]), shape_of(op.results[0]))
+    return any(not positions.isdisjoint(range(first + 1, first + size)) for positions, first, size in taken)
+
+
+def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) -> None:
+    """Leave carried results of single-message loads whole; splitting them would add moves."""
+    carriers = {op: groups for op in ops if (groups := carried(op))}
+    handed_on = {plan.vectors.find(v) for groups in carriers.values() for group in groups for v in group if shape_of(v)}
+    if not handed_on:
+        return
+    made_otherwise = {plan.vectors.find(v) for v in func.regions[0].blocks[0].arguments if shape_of(v)}
+    for op in ops:
+        access = plan.accesses.get(op)
+        one = access is not None and access.loads and is_one_message(plan, access)
+        if not one and op not in carriers:
+            made_otherwise.update(plan.vectors.find(v) for v in op.results if shape_of(v))
+    for root in handed_on - made_otherwise:
+        plan.leave(root)
+
+
+def _lay_out(plan: Plan, op: ir.Operation) -> None:
+    """Record the layouts that an op needs of its descriptors."""
+    name = op.name
+    if implements(op, MemoryAccess):
+        access = plan.accesses.get(op)
+        if access is None:
+            plan.require(op.opview.tdesc, None)
+            return
+        access.layout = layout_of(plan, access)
+        plan.require(access.tdesc, access.layout)
+        if isinstance(access.layout, Place):
+            plan.row_alignment[access.tdesc] = plan.surfaces.row_alignment(access.tdesc)
+    elif not _makes_descriptor(op):
+        inner = {v for group in carried(op) for v in group}
+        for value in op.operands:
+            structured = name in ("scf.yield", "scf.condition") or value in inner
+            if is_desc(value) and not structured:
+                plan.require(value, None)

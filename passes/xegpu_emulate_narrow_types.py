@@ -1,0 +1,866 @@
+"""`xegpu-emulate-narrow-types`: elements of 2 and 4 bits become bytes that hold several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
+
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.ir.builtin import CombiningKind
+from xegpu_py.ir.diagnostics import remark
+from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.facts.integer_forms import divisor
+from xegpu_py.passes.facts.target_messages import hints_of, plain_shape, transformed
+from xegpu_py.passes.facts.value_facts import (
+    attributes_of,
+    chosen_kernels,
+    constant_of,
+    defining_op,
+    desc_bits,
+    element_of,
+    integers,
+    memref_bits,
+    needs_emulation,
+    shape_of,
+)
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import (
+    SCALING,
+    Index,
+    add,
+    expand_scaling,
+    index,
+    integer_type,
+    known,
+    make,
+    require_nearest,
+    shape_cast,
+    vector_type,
+    with_element,
+)
+from xegpu_py.passes.rewriting.builders import constant as number
+from xegpu_py.passes.rewriting.packed_elements import (
+    Emulation,
+    bits_of,
+    constant_bits,
+    dense_bytes,
+    emulate,
+    extended,
+    masked,
+    pattern,
+)
+
+
+@register_pass("xegpu-emulate-narrow-types")
+@dataclass
+class XeGPUEmulateNarrowTypes(Pass):
+    """Store elements of 2 and 4 bits in bytes.
+
+    Memory and registers hold these elements in bytes. The elements (signless, signed and unsigned i4 and i2, and
+    f4E2M1FN) lie in memory in the order of their linear index; the first element of a byte has its lowest bits. An
+    argument keeps its type and is cast to a memref of i8. Blocks are loaded and stored as bytes, which are the operands
+    of dpas. Arithmetic unpacks each element to a byte and packs the result, and so do the VNNI transform and transposes
+    of single elements. A single element is stored by a compare-and-swap loop on its byte, because another thread may
+    store the other elements of the byte at the same time.
+
+        %d = xegpu.create_nd_tdesc %m[0, 64] {mode = vc} : memref<64x128xi4> -> !xegpu.tensor_desc<8x64xi4>
+        %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x64xi4> -> vector<8x64xi4>
+        %r = xegpu.dpas %x, %y {mode = vc} : vector<8x64xi4>, vector<8x16x8xi4> -> vector<8x16xi32>
+
+    becomes
+
+        %b = builtin.unrealized_conversion_cast %m : memref<64x128xi4> to memref<64x64xi8>
+        %d = xegpu.create_nd_tdesc %b[0, 32] {mode = vc} : memref<64x64xi8> -> !xegpu.tensor_desc<8x32xi8>
+        %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x32xi8> -> vector<8x32xi8>
+        %p = vector.bitcast %x : vector<8x32xi8> to vector<8x64xi4>
+        %r = xegpu.dpas %p, %y {mode = vc} : vector<8x64xi4>, vector<8x16x8xi4> -> vector<8x16xi32>
+
+    Blocks and rows whose first column may lie within a byte are loaded twice and shifted. Stores of such blocks update
+    the bytes that they share with other elements by compare and swap. They are refused if a loop carries their
+    descriptor. Memrefs whose rows begin within a byte are refused as well.
+    """
+
+    kernel: str = ""
+
+    def run(self, op: ir.Operation) -> None:
+        # Imported here to keep the start of the tools fast.
+
+        for func in chosen_kernels(op, self.kernel):
+            if len(func.regions[0].blocks) == 1 and needs_emulation(func):
+                # Few kernels need the patterns.
+
+                emulate(func)
+
+
+# `xegpu`: blocks of elements of 2 and 4 bits.
+
+
+def _numbers(e: Emulation, values: Any) -> list[Index]:
+    return [n if isinstance(n, int) else known(e.one(n)) for n in values]
+
+
+@pattern("xegpu.create_nd_tdesc")
+def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
+    """Create a descriptor of bytes; if blocks may begin within a byte, create two."""
+    view: Any = op.opview
+    each, kind = e.each(view.tdesc.type), e.desc_type(view.tdesc.type)
+    offsets, shape, strides = (_numbers(e, v) for v in (view.offsets, view.shape, view.strides))
+    given: dict[str, Any] = {}
+    if strides and strides[-1] != 1:
+        e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
+    if shape:
+        for what, found in (("shape", shape[-1:]), ("strides", strides[:-1])):
+            bad = next((n for n in found if isinstance(n, int) and n % each), None)
+            if bad is not None and len(shape) > 1:
+                e.fail(f"has {what} of {bad} elements, which do not fill bytes", f"let it be a multiple of {each}")
+        given = {
+            "shape": [*shape[:-1], bytes_before(add(shape[-1], each - 1), each)],
+            "strides": [*(bytes_before(n, each) for n in strides[:-1]), strides[-1]],
+        }
+    source = e.one(view.source)
+
+    def at(column: Index) -> ir.Value:
+        return xegpu.create_nd_tdesc(source, [*offsets[:-1], column], tdesc=kind, mode=view.mode, **given)
+
+    first = at(bytes_before(offsets[-1], each))
+    if not e.shifted:
+        e.replace(op, (first,))
+        return
+    behind = at(bytes_before(add(offsets[-1], each - 1), each))
+    e.replace(op, (first, behind, index(place_in_byte(offsets[-1], each))))
+
+
+@pattern("xegpu.update_nd_offset")
+def update_nd_offset(e: Emulation, op: ir.Operation) -> None:
+    """Move the descriptors by bytes, and update the number of the first element in its byte."""
+    view: Any = op.opview
+    each = e.each(view.tdesc.type)
+    *outer, by = _numbers(e, view.offsets)
+    held = e.get(view.tdesc)
+
+    def moved(desc: ir.Value, column: Index) -> ir.Value:
+        return xegpu.update_nd_offset(desc, [*outer, column], result=desc.type, mode=view.mode)
+
+    if not e.shifted:
+        e.replace(op, (moved(held[0], bytes_before(by, each)),))
+        return
+    first, behind, place = held
+    total = add(place, by)
+    ends = bytes_before(add(total, each - 1), each), bytes_before(add(place, each - 1), each)
+    further = make("arith.subi", place.type, index(ends[0]), index(ends[1]))
+    e.replace(op, (moved(first, bytes_before(total, each)), moved(behind, further), index(place_in_byte(total, each))))
+
+
+@pattern("xegpu.prefetch_nd")
+def prefetch_nd(e: Emulation, op: ir.Operation) -> None:
+    """Prefetch the bytes in which the block's rows begin."""
+    view: Any = op.opview
+    xegpu.prefetch_nd(e.get(view.tdesc)[0], mode=view.mode, memory_scope=view.memory_scope, **hints_of(view))
+    e.erase(op)
+
+
+@pattern("xegpu.load_nd")
+def load_nd(e: Emulation, op: ir.Operation) -> None:
+    """Load bytes. The message does transforms that keep bytes whole; other transforms are done in registers."""
+    view: Any = op.opview
+    bits = desc_bits(view.tdesc.type)
+    desc = TensorDesc.of(view.tdesc)
+    result = view.value.type
+    unit = view.transpose_bit_width or bits
+    by_message = view.vnni_axis is None
+    if view.transpose is not None:
+        keeps_rows = view.transpose[-1] == len(view.transpose) - 1
+        aligned = view.mode != Mode.VC or view.tdesc not in e.within_bytes
+        by_message = keeps_rows or (unit >= 8 and aligned)
+    given = hints_of(view)
+    if by_message:
+        if view.transpose is not None:
+            given["transpose"] = view.transpose
+            if unit > 8:
+                given["transpose_bit_width"] = unit
+        kind: ir.Type = e.held_type(result)
+        e.replace(op, (_loaded(e, view, kind, bits, given),))
+        return
+    if view.mode != Mode.VC:
+        e.fail(
+            f"moves single elements of {desc.element}, which work items do not have whole bytes of",
+            "let the matrix be packed in memory as the product needs it, or load it in VC mode",
+        )
+    kind = e.held_type(vector_type(plain_shape(view), ir.VectorType(result).element_type))
+    e.give(op, transformed(view, e.spread(_loaded(e, view, kind, bits, given), bits)))
+
+
+def _loaded(e: Emulation, view: Any, kind: ir.Type, bits: int, given: dict[str, Any]) -> ir.Value:
+    """Load the bytes of a block that may begin within a byte."""
+    held = e.get(view.tdesc)
+    parts = held[:2] if view.tdesc in e.within_bytes else held[:1]
+    found = [xegpu.load_nd(d, value=kind, mode=view.mode, **given) for d in parts]
+    return found[0] if len(found) == 1 else joined(found[0], found[1], held[2], bits)
+
+
+@pattern("xegpu.store_nd")
+def store_nd(e: Emulation, op: ir.Operation) -> None:
+    """Store bytes."""
+    view: Any = op.opview
+    each = e.each(view.tdesc.type)
+    if view.tdesc in e.within_bytes:
+        _store_within_bytes(e, view, each)
+    else:
+        xegpu.store_nd(e.packed(view.value), e.get(view.tdesc)[0], mode=view.mode, **hints_of(view))
+    e.erase(op)
+
+
+def _place(desc: ir.Value) -> tuple[ir.Value, list[ir.Value | int]] | None:
+    """The tensor of a descriptor, and the sums of its offsets; None if these are not known."""
+    op = defining_op(desc)
+    view: Any = op.opview if op is not None else None
+    if isinstance(view, xegpu.CreateNdTdescOp):
+        is_memref = isinstance(view.source.type, ir.MemRefType)
+        return (view.source, list(view.offsets)) if is_memref and not view.shape else None
+    if not isinstance(view, xegpu.UpdateNdOffsetOp):
+        return None
+    found = _place(view.tdesc)
+    if found is None:
+        return None
+    source, offsets = found
+    inner = len(offsets) - len(view.offsets)
+    return source, [*offsets[:inner], *map(add, offsets[inner:], view.offsets)]
+
+
+def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
+    """Store the whole bytes of a block by a block store, and update the partial bytes by compare and swap."""
+    found = _place(view.tdesc)
+    if found is None or view.mode != Mode.VC:
+        e.fail(
+            "stores a block that may begin within a byte, whose other elements it would have to leave",
+            f"let its columns be multiples of {each}, for example by arith.muli",
+            "or create its descriptor beside the store, in VC mode, from a memref without a shape",
+        )
+    remark(
+        view.operation,
+        "updates bytes shared with other elements by compare-and-swap loops: it may begin within a byte",
+    )
+    source, offsets = e.one(found[0]), _numbers(e, found[1])
+    held, byte = e.packed(view.value), bytes_before(offsets[-1], each)
+    *rows, size = shape_of(held)
+    wide, i8 = build.with_element(held.type, build.integer_type(16)), build.integer_type(8)
+    inside = index(build.multiply(place_in_byte(offsets[-1], each), 8 // each))
+    by = make("arith.index_cast", build.integer_type(16), inside)
+    moved = build.binary("shli", make("arith.extui", wide, held), build.broadcast(by, wide))
+    full = build.binary("shli", build.constant(build.integer_type(16), 0xFF), by)
+    # `low` are the bits that stay in their byte after the shift, and `high` those that move into the next byte.
+    low, high = (make("arith.trunci", held.type, v) for v in (moved, build.binary("shrui", moved, 8)))
+    masks = [make("arith.trunci", i8, v) for v in (full, build.binary("shrui", full, 8))]
+    if size > 1:
+        inner = (*rows, size - 1)
+        first = [0] * len(rows)
+        middle = build.binary(
+            "ori", build.extract_slice(low, [*first, 1], inner), build.extract_slice(high, [*first, 0], inner)
+        )
+        kind = TensorDesc(inner, "i8", TensorDesc.of(view.tdesc).attr).to_ir()
+        at = [*offsets[:-1], add(byte, 1)]
+        desc = xegpu.create_nd_tdesc(source, at, tdesc=kind, mode=view.mode)
+        xegpu.store_nd(middle, desc, mode=view.mode, **hints_of(view))
+    lead = len(offsets) - len(rows) - 1
+    for place in np.ndindex(*rows):
+        at = [*offsets[:lead], *map(add, offsets[lead:-1], map(int, place))]
+        _update_byte(source, [*at, byte], build.extract(low, [*map(int, place), 0]), masks[0])
+        _update_byte(source, [*at, add(byte, size)], build.extract(high, [*map(int, place), size - 1]), masks[1])
+
+
+def _update_byte(memref: ir.Value, place: list[Index], value: ir.Value, mask: ir.Value) -> None:
+    """Write the bits of a byte that a mask selects, if it selects any and the byte is in bounds."""
+    happens = build.compare("ne", mask, build.constant(mask.type, 0))
+    indices = [index(i) for i in place]
+    for d, at in enumerate(indices):
+        extent = make("memref.dim", build.index_type(), memref, index(d))
+        happens = build.binary("andi", happens, build.compare("ult", at, extent))
+
+    def change(before: ir.Value) -> ir.Value:
+        others = build.binary("andi", before, build.binary("xori", mask, -1))
+        return build.binary("ori", others, build.binary("andi", value, mask))
+
+    def update() -> Sequence[ir.Value]:
+        build.atomic_update(memref, indices, value.type, change)
+        return ()
+
+    build.if_(happens, [], update)
+
+
+# Memory of elements of 2 and 4 bits: views, single elements, and the vector dialect's accesses.
+
+_UNKNOWN = ir.ShapedType.get_dynamic_size()
+
+
+def bytes_before(number: Index, each: int) -> Index:
+    """The number of the byte that contains an element; it may be negative."""
+    if isinstance(number, int):
+        return number // each
+    return build.binary("shrsi", number, each.bit_length() - 1)
+
+
+def place_in_byte(number: Index, each: int) -> Index:
+    """The number of an element in its byte."""
+    if isinstance(number, int):
+        return number % each
+    return build.binary("andi", number, each - 1)
+
+
+# Views.
+
+
+@pattern("memref.alloc", "memref.alloca", "memref.cast", "memref.memory_space_cast", "memref.collapse_shape",
+         "memref.dealloc")  # fmt: skip
+def same(e: Emulation, op: ir.Operation) -> None:
+    """Build the same op on bytes."""
+    if op.name.startswith("memref.alloc") and len(op.operands):
+        e.fail("has extents of elements of less than a byte that are not known")
+    kinds = [e.memref(v.type, op) for v in op.results]
+    made = ir.Operation.create(op.name, kinds, [e.one(v) for v in op.operands], attributes_of(op))
+    e.replace(op, *((v,) for v in made.results))
+
+
+@pattern("memref.prefetch")
+def prefetch(e: Emulation, op: ir.Operation) -> None:
+    """Remove the op, which is a hint."""
+    e.replace(op)
+
+
+@pattern("memref.expand_shape")
+def expand_shape(e: Emulation, op: ir.Operation) -> None:
+    """Divide the innermost extent by the number of elements in a byte."""
+    source, *extents = op.operands
+    attributes = attributes_of(op)
+    shape = list(ir.DenseI64ArrayAttr(attributes["static_output_shape"]))
+    each = e.each(source.type)
+    if shape[-1] == _UNKNOWN:
+        *extents, last = extents
+        extents.append(build.index(bytes_before(e.one(last), each)))
+    else:
+        shape[-1] //= each
+    attributes["static_output_shape"] = build.i64_array(shape)
+    made = ir.Operation.create(op.name, [e.memref(op.results[0].type, op)], [e.one(source), *extents], attributes)
+    e.replace(op, (made.results[0],))
+
+
+@pattern("memref.subview", "memref.reinterpret_cast")
+def subview(e: Emulation, op: ir.Operation) -> None:
+    """Convert offsets, extents and strides to bytes."""
+    source, *rest = op.operands
+    each, attributes, waiting = e.each(source.type), attributes_of(op), iter(rest)
+    offsets, sizes, strides = (
+        [e.one(next(waiting)) if n == _UNKNOWN else n for n in ir.DenseI64ArrayAttr(attributes[f"static_{name}"])]
+        for name in ("offsets", "sizes", "strides")
+    )
+    if strides and strides[-1] != 1:
+        e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
+    # The strides of a subview multiply those of its source; the strides of the other op are numbers of elements.
+    in_elements = {"offsets": offsets[-1:], "strides": strides[:-1] if op.name == "memref.reinterpret_cast" else []}
+    for what, found in in_elements.items():
+        if any(divisor(n) % each for n in found):
+            e.fail(f"has {what} that are not known to be whole bytes", f"let them be multiples of {each} elements")
+    offsets[-1:] = [bytes_before(n, each) for n in offsets[-1:]]
+    sizes[-1:] = [bytes_before(build.add(n, each - 1), each) for n in sizes[-1:]]
+    if op.name == "memref.reinterpret_cast":
+        strides[:-1] = [bytes_before(n, each) for n in strides[:-1]]
+    operands = [e.one(source)]
+    for name, found in (("offsets", offsets), ("sizes", sizes), ("strides", strides)):
+        attributes[f"static_{name}"] = build.i64_array([n if isinstance(n, int) else _UNKNOWN for n in found])
+        operands += [n for n in found if not isinstance(n, int)]
+    made = ir.Operation.create(op.name, [e.memref(op.results[0].type, op)], operands, attributes)
+    e.replace(op, (made.results[0],))
+
+
+@pattern("memref.dim")
+def dim(e: Emulation, op: ir.Operation) -> None:
+    """Convert the innermost extent to elements."""
+    source, which = op.operands
+    kind = ir.MemRefType(source.type)
+    number = constant_of(which)
+    if number is None:
+        e.fail("requires a constant dimension")
+    if kind.shape[number] != _UNKNOWN:
+        found = build.index(kind.shape[number])
+    else:
+        extent = build.make(op.name, build.index_type(), e.one(source), e.one(which))
+        found = build.index(build.multiply(extent, e.each(source.type) if number == kind.rank - 1 else 1))
+    op.results[0].replace_all_uses_with(found)
+    e.erase(op)
+
+
+@pattern("memref.extract_aligned_pointer_as_index")
+def pointer(e: Emulation, op: ir.Operation) -> None:
+    """The address does not change."""
+    e.keep(op)
+
+
+# Single elements.
+
+
+class _Element:
+    """The location of an element: the memref of bytes, the indices of its byte, and the element's shift in the byte."""
+
+    def __init__(self, e: Emulation, memref: ir.Value, indices: Sequence[Index]) -> None:
+        self.bits = memref_bits(memref.type)
+        self.memref = e.one(memref)
+        each = 8 // self.bits
+        places = list(indices)
+        self.shift: ir.Value = build.constant(build.integer_type(8), 0)
+        if places:
+            inside = build.index(build.multiply(place_in_byte(places[-1], each), self.bits))
+            self.shift = build.make("arith.index_cast", build.integer_type(8), inside)
+            places[-1] = bytes_before(places[-1], each)
+        self.indices = [build.index(p) for p in places]
+
+    def load(self) -> ir.Value:
+        """Load the element, in a byte whose upper bits are arbitrary."""
+        return self.taken(build.make("memref.load", build.integer_type(8), self.memref, *self.indices))
+
+    def taken(self, byte: ir.Value) -> ir.Value:
+        """Extract the element from its byte."""
+        return build.binary("shrui", byte, self.shift)
+
+    def put(self, byte: ir.Value, value: ir.Value) -> ir.Value:
+        """Replace the element in its byte."""
+        mask = build.binary("shli", build.constant(build.integer_type(8), (1 << self.bits) - 1), self.shift)
+        others = build.binary("andi", byte, build.binary("xori", mask, -1))
+        return build.binary("ori", others, build.binary("shli", masked(value, self.bits), self.shift))
+
+    def update(self, change: Callable[[ir.Value], ir.Value]) -> ir.Value:
+        """Change the element by a compare-and-swap loop on its byte, and return its old value."""
+        byte = build.integer_type(8)
+        old = build.atomic_update(self.memref, self.indices, byte, lambda b: self.put(b, change(self.taken(b))))
+        return self.taken(old)
+
+    def combine(self, kind: str, value: ir.Value) -> ir.Value:
+        """Combine the element with a value by a compare-and-swap loop, and return its old value."""
+        name, sign = _KINDS[kind]
+        return self.update(lambda old: build.binary(name, *(extended(v, self.bits, sign) for v in (old, value))))
+
+    def assign(self, value: ir.Value) -> ir.Value:
+        """Write the element and return its old value; the loop keeps what other threads write to its byte."""
+        return self.update(lambda old: value)
+
+
+_KINDS: dict[str, tuple[str, bool | None]] = {
+    **{name: (name, None) for name in ("addi", "muli", "andi", "ori", "xori")},
+    "maxs": ("maxsi", True), "mins": ("minsi", True), "maxu": ("maxui", False), "minu": ("minui", False),
+}  # fmt: skip
+"""For each kind of atomic update, the op of arith that computes it, and how it extends its operands."""
+
+
+@pattern("memref.load")
+def load(e: Emulation, op: ir.Operation) -> None:
+    """Load the byte, and shift it."""
+    memref, *indices = op.operands
+    e.replace(op, (_Element(e, memref, list(map(build.known, indices))).load(),))
+
+
+@pattern("memref.store")
+def store(e: Emulation, op: ir.Operation) -> None:
+    """Update the byte atomically; its other elements do not change."""
+    value, memref, *indices = op.operands
+    _Element(e, memref, list(map(build.known, indices))).assign(e.one(value))
+    e.erase(op)
+
+
+@pattern("memref.atomic_rmw")
+def atomic_rmw(e: Emulation, op: ir.Operation) -> None:
+    """Update the byte atomically, and return the old element."""
+    value, memref, *indices = op.operands
+    kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value).name
+    if kind != "assign" and kind not in _KINDS:
+        e.fail(f"{kind} of {memref.type} is not supported")
+    element, own = _Element(e, memref, list(map(build.known, indices))), e.one(value)
+    e.replace(op, (element.assign(own) if kind == "assign" else element.combine(kind, own),))
+
+
+@pattern("memref.generic_atomic_rmw")
+def generic_atomic_rmw(e: Emulation, op: ir.Operation) -> None:
+    """Update the byte atomically by the op's region, and return the old element."""
+    memref, *indices = op.operands
+    body = op.regions[0].blocks[0]
+
+    def change(old: ir.Value) -> ir.Value:
+        e.define(body.arguments[0], (old,))
+        return e.one(*e.inline(body))
+
+    # Replaced ops are erased from last to first, and the ops inside, which may use the argument, before this op.
+    e.erase(op)
+    e.define(op.results[0], (_Element(e, memref, list(map(build.known, indices))).update(change),))
+
+
+# Vectors.
+
+
+def _elements(e: Emulation, memref: ir.Value, indices: Sequence[Index], shape: Sequence[int]) -> Iterator[_Element]:
+    """The elements of a vector in memory, in row-major order."""
+    lead = len(indices) - len(shape)
+    for place in np.ndindex(*shape):
+        yield _Element(e, memref, [*indices[:lead], *map(build.add, indices[lead:], place)])
+
+
+def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[Index]) -> None:
+    """Load consecutive rows: bytes if the vector begins at a byte; otherwise two vectors of bytes, joined by shifts."""
+    kind = op.results[0].type
+    each = e.each(kind)
+    if not e.is_packed(kind):
+        e.give(
+            op, build.from_elements([x.load() for x in _elements(e, memref, indices, shape_of(kind))], shape_of(kind))
+        )
+        return
+    held = e.held_type(kind)
+    last = indices[-1]
+
+    def at(column: Index) -> ir.Value:
+        places = [build.index(i) for i in (*indices[:-1], column)]
+        return build.make("vector.load", held, e.one(memref), *places)
+
+    first = at(bytes_before(last, each))
+    if divisor(last) % each == 0:
+        e.replace(op, (first,))
+        return
+    behind = at(bytes_before(build.add(last, each - 1), each))
+    e.replace(op, (joined(first, behind, place_in_byte(last, each), 8 // each),))
+
+
+def joined(first: ir.Value, behind: ir.Value, place: Index, bits: int) -> ir.Value:
+    """The bytes of elements that may begin within a byte.
+
+    Args:
+        first: the bytes in which the result's bytes begin.
+        behind: the bytes after these; equal to `first` if the elements begin at a byte.
+        place: the number of the first element in its byte.
+        bits: the bits of an element.
+    """
+    wide = build.with_element(first.type, build.integer_type(16))
+    low, high = (build.make("arith.extui", wide, v) for v in (first, behind))
+    both = build.binary("ori", low, build.binary("shli", high, 8))
+    by = build.make("arith.index_cast", build.integer_type(16), build.index(build.multiply(place, bits)))
+    return build.make("arith.trunci", first.type, build.binary("shrui", both, build.broadcast(by, wide)))
+
+
+def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[Index], value: ir.Value) -> None:
+    """Store consecutive rows: bytes if the vector begins at a byte; otherwise element by element."""
+    kind, last = value.type, indices[-1]
+    each = e.each(kind)
+    if e.is_packed(kind) and divisor(last) % each == 0:
+        places = [build.index(i) for i in (*indices[:-1], bytes_before(last, each))]
+        ir.Operation.create("vector.store", [], [e.packed(value), e.one(memref), *places])
+        return
+    numbers, shape = e.unpacked(value), shape_of(kind)
+    for place, element in zip(np.ndindex(*shape), _elements(e, memref, indices, shape)):
+        element.assign(build.extract(numbers, place))
+
+
+@pattern("vector.load")
+def vector_load(e: Emulation, op: ir.Operation) -> None:
+    """Load consecutive elements."""
+    memref, *indices = op.operands
+    load_vector(e, op, memref, list(map(build.known, indices)))
+
+
+@pattern("vector.store")
+def vector_store(e: Emulation, op: ir.Operation) -> None:
+    """Store consecutive elements."""
+    value, memref, *indices = op.operands
+    store_vector(e, memref, list(map(build.known, indices)), value)
+    e.erase(op)
+
+
+def _transferred(
+    e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[Index], vector: ir.Type, notes: tuple[str, str]
+) -> list[ir.Value] | None:
+    """The indices of the bytes that a transfer moves; None if it is in bounds, like vector.load and vector.store.
+
+    Args:
+        notes: alternatives to a transfer that is permuted or masked, and to one whose rows end within bytes.
+    """
+    rank, each, last = len(indices), e.each(vector), indices[-1]
+    rows = ir.AffineMap.get_minor_identity(rank, len(shape_of(vector)))
+    has_mask = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[-1]
+    if has_mask or ir.AffineMapAttr(op.attributes["permutation_map"]).value != rows:
+        e.fail(f"of {memref.type} has a mask, or dimensions in another order", notes[0])
+    if all(ir.BoolAttr(b).value for b in ir.ArrayAttr(op.attributes["in_bounds"])):
+        return None
+    extent = ir.MemRefType(memref.type).shape[-1]
+    if divisor(last) % each or not e.is_packed(vector) or (extent != _UNKNOWN and extent % each):
+        e.fail("may reach out of bounds, and does not begin and end at bytes", notes[1])
+    return [*map(build.index, indices[:-1]), build.index(bytes_before(last, each))]
+
+
+@pattern("vector.transfer_read")
+def transfer_read(e: Emulation, op: ir.Operation) -> None:
+    """Load the vector if it is in bounds; otherwise transfer bytes, whose padding repeats the element."""
+    memref, *rest = op.operands
+    kind, rank = op.results[0].type, ir.MemRefType(memref.type).rank
+    indices = list(map(build.known, rest[:rank]))
+    notes = "read bytes, or whole rows", "read rows that begin and end at bytes"
+    places = _transferred(e, op, memref, indices, kind, notes)
+    if places is None:
+        load_vector(e, op, memref, indices)
+        return
+    element, bits = e.one(rest[rank]), bits_of(kind)
+    padding = masked(element, bits)
+    for j in range(1, e.each(kind)):
+        padding = build.binary("ori", padding, build.binary("shli", masked(element, bits), bits * j))
+    operands = [e.one(memref), *places, padding]
+    e.replace(op, (ir.Operation.create(op.name, [e.held_type(kind)], operands, attributes_of(op)).results[0],))
+
+
+@pattern("vector.transfer_write")
+def transfer_write(e: Emulation, op: ir.Operation) -> None:
+    """Store the vector if it is in bounds; otherwise transfer bytes."""
+    value, memref, *rest = op.operands
+    indices = list(map(build.known, rest[: ir.MemRefType(memref.type).rank]))
+    aligned = f"rows of a store begin at bytes: let the column be a multiple of {e.each(value.type)}, for example by "
+    notes = "write bytes, or whole rows", f"{aligned}arith.muli"
+    places = _transferred(e, op, memref, indices, value.type, notes)
+    if places is None:
+        store_vector(e, memref, indices, value)
+    else:
+        ir.Operation.create(op.name, [], [e.packed(value), e.one(memref), *places], attributes_of(op))
+    e.erase(op)
+
+
+# Numbers of 2 and 4 bits in registers: arithmetic on bytes, and permutations of bytes.
+
+_SIGNS: dict[str, tuple[bool | None, bool | None]] = {
+    **dict.fromkeys(("arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"), (None, None)),
+    **dict.fromkeys((f"arith.{n}si" for n in ("div", "rem", "floordiv", "ceildiv", "max", "min")), (True, True)),
+    **dict.fromkeys((f"arith.{n}ui" for n in ("div", "rem", "ceildiv", "max", "min")), (False, False)),
+    "arith.shli": (None, False), "arith.shrsi": (True, False), "arith.shrui": (False, False),
+}  # fmt: skip
+"""Whether each operand is sign-extended or zero-extended; None if the result's lowest bits depend only on the operands'
+lowest bits.
+"""
+
+_MOVES = (
+    "vector.broadcast", "vector.splat", "vector.insert", "vector.transpose", "vector.shuffle", "vector.interleave",
+    "vector.deinterleave", "vector.from_elements", "vector.to_elements", "vector.extractelement",
+    "vector.insertelement", "vector.extract", "vector.extract_strided_slice", "vector.insert_strided_slice",
+    "vector.shape_cast", "arith.select", "ub.poison",
+)  # fmt: skip
+
+_WITHIN_ROWS = ("vector.extract", "vector.insert", "vector.broadcast", "vector.transpose", "arith.select")
+"""Ops that keep rows whole, if all vectors have rows of the same length."""
+
+_WIDENING = {"arith.extsi": True, "arith.sitofp": True, "arith.index_cast": True, "arith.extui": False,
+             "arith.uitofp": False, "arith.index_castui": False}  # fmt: skip
+
+
+def _bytes(kind: ir.Type) -> ir.Type:
+    return with_element(kind, integer_type(8)) if bits_of(kind) else kind
+
+
+def on_bytes(e: Emulation, op: ir.Operation, signs: Sequence[bool | None]) -> None:
+    """Apply an op to operands with one element per byte.
+
+    Args:
+        signs: how each operand is extended.
+    """
+    operands = [e.unpacked(v, s) if bits_of(v.type) else e.one(v) for v, s in zip(op.operands, signs)]
+    kinds = [_bytes(v.type) for v in op.results]
+    e.give(op, *ir.Operation.create(op.name, kinds, operands, attributes_of(op)).results)
+
+
+@pattern(*_SIGNS)
+def arithmetic(e: Emulation, op: ir.Operation) -> None:
+    """Apply the op to bytes."""
+    on_bytes(e, op, _SIGNS[op.name])
+
+
+@pattern("arith.addui_extended")
+def add_with_carry(e: Emulation, op: ir.Operation) -> None:
+    """Add bytes; the carry is set if the sum exceeds the narrow type."""
+    bits = bits_of(op.results[0].type)
+    total = build.binary("addi", *(e.unpacked(v, False) for v in op.operands))
+    e.give(op, total, build.compare("ugt", total, number(total.type, (1 << bits) - 1)))
+
+
+@pattern("arith.mulsi_extended", "arith.mului_extended")
+def whole_product(e: Emulation, op: ir.Operation) -> None:
+    """Extract both halves from a product of bytes, which contains the whole product."""
+    signed = op.name == "arith.mulsi_extended"
+    product = build.binary("muli", *(e.unpacked(v, signed) for v in op.operands))
+    e.give(op, product, build.binary("shrui", product, bits_of(op.results[0].type)))
+
+
+@pattern("arith.cmpi")
+def compare(e: Emulation, op: ir.Operation) -> None:
+    """Compare bytes; signed predicates compare sign-extended operands."""
+    is_signed = 2 <= ir.IntegerAttr(op.attributes["predicate"]).value <= 5
+    on_bytes(e, op, [is_signed, is_signed])
+
+
+@pattern(*_MOVES)
+def move(e: Emulation, op: ir.Operation) -> None:
+    """Move elements. Ops that move whole bytes of rows are applied to packed vectors."""
+    if not _moves_bytes(e, op):
+        on_bytes(e, op, [None] * len(op.operands))
+
+
+def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
+    """Apply an op to packed vectors if it keeps bytes whole; returns whether it does."""
+    numbers = [v for v in (*op.operands, *op.results) if bits_of(v.type)]
+    if op.name == "ub.poison":
+        made = make("ub.poison", e.held_type(op.results[0].type), value=op.attributes["value"])
+        e.replace(op, (made,))
+        return True
+    if not all(e.is_packed(v.type) for v in numbers):
+        return False
+    each, attributes = e.each(numbers[0].type), attributes_of(op)
+    last = {shape_of(v)[-1] for v in numbers}
+    if op.name == "vector.shape_cast":
+        e.replace(op, (shape_cast(e.packed(op.operands[0]), shape_of(e.held_type(op.results[0].type))),))
+        return True
+    if op.name == "vector.transpose" and integers(op.attributes["permutation"])[-1] != len(shape_of(op.results[0])) - 1:
+        return False
+    if op.name.endswith("strided_slice"):
+        for name in ("offsets", "sizes"):
+            if name not in attributes or len(integers(attributes[name])) < len(shape_of(op.results[0])):
+                continue
+            *outer, inner = integers(attributes[name])
+            if inner % each:
+                return False
+            i64 = integer_type(64)
+            found = [ir.IntegerAttr.get(i64, n) for n in (*outer, inner // each)]
+            attributes[name] = ir.ArrayAttr.get(found)
+    elif len(last) != 1 or op.name not in _WITHIN_ROWS or (op.name == "arith.select" and shape_of(op.operands[0])):
+        return False
+    operands = [e.packed(v) if bits_of(v.type) else e.one(v) for v in op.operands]
+    kind = e.held_type(op.results[0].type)
+    e.replace(op, (ir.Operation.create(op.name, [kind], operands, attributes).results[0],))
+    return True
+
+
+@pattern("arith.constant")
+def constant(e: Emulation, op: ir.Operation) -> None:
+    """Build the constant, packed if its rows fill bytes."""
+    kind = op.results[0].type
+    numbers = constant_bits(op)
+    if e.is_packed(kind):
+        each = e.each(kind)
+        groups = numbers.reshape(*numbers.shape[:-1], numbers.shape[-1] // each, each)
+        numbers = (groups << bits_of(kind) * np.arange(each)).sum(axis=-1)
+    e.replace(op, (dense_bytes(numbers, kind),))
+
+
+@pattern(*_WIDENING)
+def widen(e: Emulation, op: ir.Operation) -> None:
+    """Extend to a byte, with or without sign, and then to the result's type; index has more bits than a byte."""
+    source, result = op.operands[0], op.results[0]
+    if not bits_of(source.type):
+        narrow(e, op)
+        return
+    numbers = e.unpacked(source, _WIDENING[op.name])
+    same = bits_of(result.type) or numbers.type == result.type
+    e.give(op, numbers if same else make(op.name, result.type, numbers))
+
+
+@pattern("arith.trunci", "arith.fptosi", "arith.fptoui")
+def narrow(e: Emulation, op: ir.Operation) -> None:
+    """Convert to bytes, whose lowest bits contain the value."""
+    source, result = op.operands[0], op.results[0]
+    numbers = e.unpacked(source) if bits_of(source.type) else e.one(source)
+    kind = _bytes(result.type)
+    e.give(op, numbers if numbers.type == kind else make(op.name, kind, numbers))
+
+
+@pattern("vector.bitcast")
+def bitcast(e: Emulation, op: ir.Operation) -> None:
+    """Keep the bytes."""
+    source, result = op.operands[0], op.results[0]
+    held = e.packed(source) if bits_of(source.type) else e.one(source)
+    if bits_of(result.type) and not e.is_packed(result.type):
+        e.fail(f"gives {result.type}, whose rows do not fill bytes")
+    kind = e.held_type(result.type) if bits_of(result.type) else result.type
+    e.replace(op, (held if held.type == kind else make("vector.bitcast", kind, held),))
+
+
+@pattern("arith.bitcast")
+def same_bits(e: Emulation, op: ir.Operation) -> None:
+    """Convert to numbers with the same number of bits, in the bytes that contain them."""
+    if bits_of(op.results[0].type):
+        e.replace(op, e.get(op.operands[0]))
+    else:
+        e.keep(op)
+
+
+@pattern("vector.reduction", "vector.multi_reduction")
+def reduction(e: Emulation, op: ir.Operation) -> None:
+    """Reduce bytes. Minima and maxima extend elements by their sign or by zeros."""
+    kind = CombiningKind.of(op).value
+    sign = kind.endswith("si") if kind.startswith(("min", "max")) else None
+    on_bytes(e, op, [sign] * len(op.operands))
+
+
+@pattern("xegpu.dpas", "xegpu.dpas_mx")
+def dpas(e: Emulation, op: ir.Operation) -> None:
+    """Cast the factors from bytes to elements."""
+    for i, value in enumerate(op.operands):
+        if bits_of(value.type):
+            op.operands[i] = make("vector.bitcast", value.type, e.packed(value))
+        elif value in e.values:
+            op.operands[i] = e.one(value)
+
+
+@pattern("arith.extf")
+def extend(e: Emulation, op: ir.Operation) -> None:
+    """Convert f4E2M1FN: place its bits as those of f16, whose exponent is then 14 too small, and multiply by 2^14."""
+    source, result = op.operands[0], op.results[0]
+    if not bits_of(source.type):
+        e.keep(op)
+        return
+    word, half = (with_element(result.type, ir.Type.parse(name)) for name in ("i16", "f16"))
+    code = make("arith.extui", word, e.unpacked(source, False))
+
+    def placed(mask: int, by: int) -> ir.Value:
+        return make("arith.shli", word, make("arith.andi", word, code, number(word, mask)), number(word, by))
+
+    bits = make("arith.ori", word, placed(7, 9), placed(8, 12))
+    found = make("arith.mulf", half, make("arith.bitcast", half, bits), number(half, 2.0**14))
+    kind = str(element_of(result))
+    if kind in ("bf16", "f32", "f64"):
+        found = make("arith.extf", with_element(half, ir.Type.parse("f64" if kind == "f64" else "f32")), found)
+    e.replace(op, found if found.type == result.type else make("arith.truncf", result.type, found))
+
+
+@pattern("arith.truncf")
+def round_narrow(e: Emulation, op: ir.Operation) -> None:
+    """Saturate when rounding to f4E2M1FN, which has no infinity."""
+    if not bits_of(op.results[0].type):
+        e.keep(op)
+        return
+    require_nearest(op)
+    made = make("xegpu.truncf", op.results[0].type, op.operands[0])
+    e.op(made.owner)
+    e.replace(op, e.get(made))
+
+
+@pattern(*SCALING)
+def scale(e: Emulation, op: ir.Operation) -> None:
+    """Multiply or divide by a scale."""
+    if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
+        e.keep(op)
+        return
+    made = expand_scaling(op)
+    for inner in made:
+        e.op(inner.owner)
+    e.replace(op, e.get(made[-1]) if bits_of(made[-1].type) else made[-1])
+
+
+@pattern("xegpu.truncf")
+def truncate(e: Emulation, op: ir.Operation) -> None:
+    """Convert to bytes."""
+    result = op.results[0]
+    made = ir.Operation.create(op.name, [result.type], [e.one(v) for v in op.operands], attributes_of(op)).results[0]
+    if not e.is_packed(result.type):
+        e.fail(f"gives {result.type}, whose rows do not fill bytes")
+    e.replace(op, (make("vector.bitcast", e.held_type(result.type), made),))

@@ -1,0 +1,219 @@
+"""Joins adjacent blocks with the same uses into one block of twice the array_length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from mlir import ir
+from msgspec import Struct, field
+
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.module import walk
+from xegpu_py.passes.facts.block_pieces import is_line
+from xegpu_py.passes.facts.target_messages import block_load, block_problem, hints_of
+from xegpu_py.passes.facts.value_facts import attributes_of, constant_of, defining_op, is_used, shape_of
+from xegpu_py.passes.rewriting.builders import extract, extract_slice, only_reads, with_shape
+from xegpu_py.passes.rewriting.rewriter import terminator, yielded
+from xegpu_py.target import Target
+
+_ROUNDS = 2
+"""Rounds of joining; each doubles the blocks of a message, which has at most four."""
+
+
+class _Pair(Struct):
+    """Two descriptors and their uses.
+
+    Attributes:
+        loads, prefetches: the ops of both, left and right.
+        values: both descriptors at each op that makes, moves or carries them.
+        loops: the loops that carry them, and their positions among the carried values.
+        stretches: see `_stretches`.
+    """
+
+    stretches: dict[ir.Value, int]
+    loads: list[tuple[ir.Operation, ir.Operation]] = field(default_factory=list)
+    prefetches: list[tuple[ir.Operation, ir.Operation]] = field(default_factory=list)
+    values: list[tuple[ir.Value, ir.Value]] = field(default_factory=list)
+    loops: list[tuple[ir.Operation, int, int]] = field(default_factory=list)
+
+
+def join_pairs(func: ir.Operation, ops: Sequence[ir.Operation], target: Target) -> bool:
+    """Join the loads of adjacent blocks that one message can load, given a function's ops.
+
+    Returns whether any were joined.
+    """
+    if target.block2d is None or not _join_once(ops, target):
+        return False
+    for _ in range(_ROUNDS - 1):
+        if not _join_once(walk(func), target):
+            break
+    return True
+
+
+def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
+    places: dict[Any, ir.Operation] = {}
+    taken: set[ir.Value] = set()
+    joined = False
+    stretches = _stretches(ops)
+    for op in [op for op in ops if op.name == "xegpu.create_nd_tdesc"]:
+        if op.opview.mode != Mode.VC:
+            continue
+        desc = TensorDesc.of(op.results[0])
+        if is_line(desc) or desc.in_slm or bit_width(desc.element) not in (8, 16, 32):
+            continue
+        key, at = _place(op)
+        places[key, at] = op
+        left = places.get((key, at - desc.shape[-1] * desc.attr.array_length))
+        if left is None or left.results[0] in taken or len(desc.shape) != 2:
+            continue
+        pair = _Pair(stretches)
+        wide = replace(desc, attr=replace(desc.attr, array_length=2 * desc.attr.array_length))
+        if _match(pair, left.results[0], op.results[0]) and pair.loads and _fits(pair, wide, target):
+            taken.add(left.results[0])
+            del places[key, at]
+            _join(pair, wide)
+            joined = True
+    return joined
+
+
+def _place(op: ir.Operation) -> tuple[Any, int]:
+    """A key that adjacent blocks share, and the constant part of the block's column."""
+    view: Any = op.opview
+    *outer, last = view.offsets
+    base, column = _apart(last)
+    common = (op.block, view.source, *outer, base, op.results[0].type)
+    return (*common, tuple(view.shape), tuple(view.strides)), column
+
+
+def _apart(offset: ir.Value | int) -> tuple[ir.Value | None, int]:
+    """An offset as a value plus a constant."""
+    if (number := constant_of(offset)) is not None:
+        return None, number
+    op = defining_op(offset)
+    if op is not None and op.name == "arith.addi":
+        for value, other in (tuple(op.operands), tuple(op.operands)[::-1]):
+            base, number = _apart(other) if defining_op(other) is not None else (other, 0)
+            if base is None:
+                return value, number
+    return offset, 0
+
+
+def _match(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
+    """Whether both descriptors have the same uses."""
+    pair.values.append((left, right))
+    ours, theirs = ([(use.owner.operation, use.operand_number) for use in v.uses] for v in (left, right))
+    if len(ours) != len(theirs):
+        return False
+    order = _in_order([*ours])
+    for (a, i), (b, j) in zip(order, _in_order([*theirs])):
+        if a.name != b.name or a.block != b.block:
+            return False
+        if a.name in ("xegpu.load_nd", "xegpu.prefetch_nd"):
+            same = attributes_of(a) == attributes_of(b) and all(x.type == y.type for x, y in zip(a.results, b.results))
+            if not same or (a.name == "xegpu.load_nd" and not _can_join(pair, a.results[0], b.results[0])):
+                return False
+            (pair.loads if a.name == "xegpu.load_nd" else pair.prefetches).append((a, b))
+        elif a.name == "xegpu.update_nd_offset":
+            if attributes_of(a) != attributes_of(b) or list(a.operands)[1:] != list(b.operands)[1:]:
+                return False
+            if not _match(pair, a.results[0], b.results[0]):
+                return False
+        elif a.name == "scf.for" and a == b and i >= 3 and j >= 3:
+            pair.loops.append((a, i - 3, j - 3))
+            arguments = list(a.regions[0].blocks[0].arguments)
+            if not _match(pair, arguments[i - 2], arguments[j - 2]) or not _match(
+                pair, a.results[i - 3], a.results[j - 3]
+            ):
+                return False
+            yields = yielded(a.regions[0].blocks[0])
+            if (yields[i - 3], yields[j - 3]) not in pair.values:
+                return False
+        elif a.name != "scf.yield" or a != b:
+            return False
+    return True
+
+
+def _can_join(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
+    """Whether one message can load both values: no op between prevents it, and the results need no moves."""
+    # A value that control flow passes on has a variable of its own, so a joined load would add moves.
+    handed_on = any(use.owner.operation.name.startswith("scf.") for v in (left, right) for use in v.uses)
+    return pair.stretches[left] == pair.stretches[right] and not handed_on
+
+
+def _in_order(uses: list[tuple[ir.Operation, int]]) -> list[tuple[ir.Operation, int]]:
+    """Uses in the order of their block; MLIR's order is unspecified."""
+    return sorted(uses, key=lambda u: (u[0].name, _Position(u[0])))
+
+
+class _Position:
+    """The position of an op, ordered by its place in its block."""
+
+    def __init__(self, op: ir.Operation) -> None:
+        self.op = op
+
+    def __lt__(self, other: _Position) -> bool:
+        return self.op.block == other.op.block and bool(self.op.is_before_in_block(other.op))
+
+
+def _stretches(ops: Sequence[ir.Operation]) -> dict[ir.Value, int]:
+    """The number of each load's stretch. A stretch has no op that writes memory, synchronizes, or prevents motion."""
+    found: dict[ir.Value, int] = {}
+    stretch = 0
+    for op in ops:
+        if not only_reads(op):
+            stretch += 1
+        elif op.name == "xegpu.load_nd":
+            found[op.results[0]] = stretch
+    return found
+
+
+def _fits(pair: _Pair, wide: TensorDesc, target: Target) -> bool:
+    for load, _ in pair.loads:
+        view: Any = load.opview
+        if view.transpose is not None or block_problem(block_load(wide, False, None, view.vnni_axis), target):
+            return False
+        count = wide.attr.array_length // 2
+        rank = 2 + (view.vnni_axis is not None) + (count > 1)
+        if len(shape_of(load.results[0])) != rank:
+            return False
+    return all(block_problem(block_load(wide, False, None, None), target) is None for _ in pair.prefetches)
+
+
+def _join(pair: _Pair, wide: TensorDesc) -> None:
+    """Make the left descriptor that of both blocks, and remove the ops on the right one."""
+    kind = wide.to_ir()
+    for loop, _, j in pair.loops:
+        body = loop.regions[0].blocks[0]
+        # The right descriptor is now loop-invariant, and canonicalization removes it from the loop.
+        terminator(body).operands[j] = body.arguments[j + 1]
+    for left, _ in pair.values:
+        left.set_type(kind)
+    for a, b in pair.loads:
+        _join_loads(a, b, wide.attr.array_length // 2)
+    for _, b in pair.prefetches:
+        b.erase()
+    for _, right in reversed(pair.values):
+        op = defining_op(right)
+        if op is not None and op.name.startswith("xegpu.") and not is_used(right):
+            op.erase()
+
+
+def _join_loads(a: ir.Operation, b: ir.Operation, count: int) -> None:
+    view: Any = a.opview
+    first = a if a.is_before_in_block(b) else b
+    shape, place = shape_of(a.results[0]), ir.InsertionPoint(first)
+    inner = shape[1:] if count > 1 else shape
+    kind = with_shape(a.results[0].type, (2 * count, *inner))
+    with first.location, place:
+        both = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, vnni_axis=view.vnni_axis, **hints_of(view))
+    for half, load in enumerate((a, b)):
+        with load.location, place:
+            start = [half * count, *[0] * len(inner)]
+            part = extract(both, [half]) if count == 1 else extract_slice(both, start, [count, *inner])
+        load.results[0].replace_all_uses_with(part)
+    a.erase()
+    b.erase()

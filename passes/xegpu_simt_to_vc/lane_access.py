@@ -1,0 +1,872 @@
+"""How lanes get their ids, exchange numbers, and access memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
+
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK, vnni_factor
+from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, is_slm
+from xegpu_py.ir.bindings import blocks_in
+from xegpu_py.ir.builtin import PRINT, TEXT, CombiningKind, bit_width, called, check_format, enumerator
+from xegpu_py.ir.diagnostics import Diagnostic, emit_error, position_of
+from xegpu_py.ir.module import walk
+from xegpu_py.passes.facts.integer_forms import lane_of_broadcast
+from xegpu_py.passes.facts.ranges import Limits
+from xegpu_py.passes.facts.target_messages import (
+    Order,
+    Placement,
+    Placements,
+    loaded,
+    mapped,
+    of_registers,
+    pieces,
+    stored,
+    unmapped,
+)
+from xegpu_py.passes.facts.value_facts import (
+    SUBGROUP_SIZE,
+    WORK_ITEMS,
+    attributes_of,
+    check_elements,
+    constant_of,
+    element_of,
+    is_desc,
+    message_element,
+    no_messages,
+    shape_of,
+)
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import (
+    binary,
+    clone,
+    combine_subgroups,
+    create,
+    extract_slice,
+    kind_of,
+    shape_cast,
+    transpose,
+    vector_type,
+    with_index,
+    without_index,
+)
+from xegpu_py.passes.rewriting.memory_access import Transfer
+from xegpu_py.passes.xegpu_simt_to_vc.widening import Held, Widener, both, elementwise, pattern
+
+# Kernels of work items, and `gpu`: their ids and extents, what they exchange in a subgroup, printf and assert.
+
+
+def _dim(w: Widener, op: str, name: str) -> ir.Value:
+    """An id or extent of the hardware thread, index."""
+    if op == "gpu.block_dim" and w.block_size is not None:
+        return build.index(w.block_size["xyz".index(name)])
+    return build.make(op, build.index_type(), dimension=ir.Attribute.parse(f"#gpu<dim {name}>"))
+
+
+def _lanes(w: Widener) -> ir.Value:
+    """0, 1, ... as a vector of index."""
+    return build.make("vector.step", w.vector(build.index_type()))
+
+
+def _plus(scalar: ir.Value, vector: ir.Value) -> ir.Value:
+    return build.add(build.broadcast(scalar, vector.type), vector)
+
+
+def widen_kernel(func: ir.Operation, count: int, placements: Placements, because: ir.Operation, limits: Limits) -> None:
+    """Rewrite a `gpu.func` for subgroups of `count` work items.
+
+    Args:
+        because: the op that identifies it as a kernel of work items.
+        limits: the limits of its launches.
+
+    Raises:
+        DiagnosticError: at the op that cannot be rewritten.
+    """
+    if len(func.regions[0].blocks) != 1:
+        message = "SIMT kernels must have structured control flow"
+        emit_error(func, message, "run xegpu-lift-cf first, which converts branches to scf ops")
+    check_elements(walk(func))
+    size = func.attributes.get("known_block_size")
+    block_size = tuple(size) if isinstance(size, ir.DenseI32ArrayAttr) else None
+    w = Widener(func, count, placements, because, block_size, limits)
+    block = func.regions[0].blocks[0]
+    with func.location, ir.InsertionPoint.at_block_begin(block):
+        func.attributes[WORK_ITEMS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), count)
+        if SUBGROUP_SIZE in func.attributes:
+            del func.attributes[SUBGROUP_SIZE]
+        ops = list(block.operations)
+        w.mask = tail(w)
+        for op in ops:
+            w.op(op.operation)
+        w.finish()
+
+
+def tail(w: Widener) -> ir.Value | None:
+    """The existing work items of the subgroup, vector of i1; None if the workgroup fills its subgroups."""
+    size = w.block_size
+    if size is not None and size[0] * size[1] * size[2] % w.lanes == 0:
+        return None
+    total = _items(w)
+    first = build.multiply(build.make("gpu.subgroup_id", build.index_type()), w.lanes)
+    item = _plus(first, _lanes(w))
+    return build.compare("slt", item, build.broadcast(total, item.type))
+
+
+def _items(w: Widener) -> ir.Value:
+    """Work items of a workgroup."""
+    x, y, z = (_dim(w, "gpu.block_dim", d) for d in "xyz")
+    return build.multiply(build.multiply(x, y), z)
+
+
+@pattern("gpu.thread_id")
+def thread_id(w: Widener, op: ir.Operation) -> None:
+    """Work items are numbered along x, then y, then z, from the subgroup's first one on."""
+    w.widen(op, _thread_id(w, enumerator(op.attributes["dimension"])))
+
+
+def _thread_id(w: Widener, dimension: str) -> ir.Value:
+    size = w.block_size
+    first = _dim(w, "gpu.thread_id", dimension)
+    if size is not None and size[0] % w.lanes == 0:
+        # The subgroup is within a row.
+        if dimension == "x":
+            return _plus(first, _lanes(w))
+        return build.broadcast(first, w.vector(build.index_type()))
+    if size is not None and size[1] * size[2] == 1:
+        return _plus(first, _lanes(w)) if dimension == "x" else build.constant(w.vector(build.index_type()), 0)
+    place = _plus(_dim(w, "gpu.thread_id", "x"), _lanes(w))
+    for name, following in zip("xyz", "yz "):
+        if name == dimension == "z":
+            break
+        extent = build.broadcast(_dim(w, "gpu.block_dim", name), place.type)
+        if name == dimension:
+            return build.binary("remui", place, extent)
+        place = _plus(_dim(w, "gpu.thread_id", following), build.binary("divui", place, extent))
+    return place
+
+
+@pattern("gpu.global_id")
+def global_id(w: Widener, op: ir.Operation) -> None:
+    """The workgroup's first work item plus the id in the workgroup."""
+    name = enumerator(op.attributes["dimension"])
+    group = build.multiply(_dim(w, "gpu.block_id", name), _dim(w, "gpu.block_dim", name))
+    w.widen(op, _plus(group, _thread_id(w, name)))
+
+
+@pattern("gpu.lane_id")
+def lane_id(w: Widener, op: ir.Operation) -> None:
+    """0, 1, ... along the lanes."""
+    w.widen(op, _lanes(w))
+
+
+@pattern("gpu.block_dim")
+def block_dim(w: Widener, op: ir.Operation) -> None:
+    """Work items of a workgroup."""
+    w.replace(op, _dim(w, "gpu.block_dim", enumerator(op.attributes["dimension"])))
+
+
+@pattern("gpu.subgroup_size")
+def subgroup_size(w: Widener, op: ir.Operation) -> None:
+    """Lanes of the subgroup."""
+    w.replace(op, build.index(w.lanes))
+
+
+@pattern("gpu.num_subgroups")
+def num_subgroups(w: Widener, op: ir.Operation) -> None:
+    """The number of work items divided by the size of subgroups, rounded up."""
+    w.replace(op, _subgroups(w))
+
+
+def _subgroups(w: Widener) -> ir.Value:
+    return build.binary("divui", build.add(_items(w), w.lanes - 1), w.lanes)
+
+
+@pattern("gpu.barrier")
+def barrier(w: Widener, op: ir.Operation) -> None:
+    """A barrier of whole subgroups."""
+    w.require_convergence("is a barrier")
+    w.keep(op)
+
+
+def _sources(mode: str, offset: Order, width: int, lanes: int) -> tuple[Order, npt.NDArray[np.bool_]]:
+    """The lane that each lane reads, and whether it is in its segment of `width` lanes (gpu.shuffle)."""
+    lane = np.arange(lanes)
+    first = lane // width * width
+    place = lane % width
+    other = {"xor": place ^ offset, "up": place - offset, "down": place + offset, "idx": offset}[mode]
+    valid = (other >= 0) & (other < width)
+    return np.where(valid, first + other, lane), valid
+
+
+@pattern("gpu.shuffle")
+def shuffle(w: Widener, op: ir.Operation) -> None:
+    """Permute lanes; if the source lanes are not known at compile time, select among all lanes."""
+    value, offset, width = op.operands
+    mode = enumerator(op.attributes["mode"])
+    known_width = constant_of(width)
+    if known_width is None or known_width < 1 or known_width & (known_width - 1) or known_width > w.lanes:
+        w.fail(
+            f"width must be a constant power of two up to the subgroup's {w.lanes} lanes",
+            "the lanes are divided into groups of the width",
+        )
+    lane = lane_of_broadcast(op, w.lanes)
+    if lane is not None:
+        w.replace(op, w.value_of_lane(value, lane), build.constant(build.integer_type(1), 1))
+        return
+    data = w.wide(value)
+    known = w.known.of(offset)
+    w.erase(op)
+    if known is not None:
+        source, valid = _sources(mode, known, known_width, w.lanes)
+        w.set(op.results[0], build.permute(data, source))
+        w.set(op.results[1], build.dense_integers(valid, build.integer_type(1)))
+    else:
+        for result, found in zip(op.results, _dynamic(w, offset, mode, data, known_width)):
+            w.set(result, found)
+
+
+def _dynamic(w: Widener, offset: ir.Value, mode: str, data: ir.Value, width: int) -> tuple[ir.Value, ir.Value]:
+    """The values that lanes read from lanes known only at run time, and whether these are in their segment."""
+    i32 = build.integer_type(32)
+    offset = w.wide(offset)
+    lane = np.arange(w.lanes)
+    name = {"xor": "xori", "up": "subi", "down": "addi"}.get(mode)
+    first, place = build.dense_integers(lane // width * width, i32), build.dense_integers(lane % width, i32)
+    other = build.binary(name, place, offset) if name else offset
+    # The comparison is unsigned, so that lanes below the segment are out of it too.
+    valid = build.compare("ult", other, build.constant(other.type, width))
+    source = w.choose(valid, build.binary("addi", first, other), build.dense_integers(lane, i32))
+    result = data
+    for i in range(w.lanes):
+        same = build.compare("eq", source, build.constant(source.type, i))
+        result = w.choose(same, build.broadcast(build.extract(data, [i]), data.type), result)
+    return result, valid
+
+
+@pattern("gpu.rotate")
+def rotate(w: Widener, op: ir.Operation) -> None:
+    """Each lane reads the lane `offset` further on, modulo its segment."""
+    offset, width = (int(ir.IntegerAttr(op.attributes[n]).value) for n in ("offset", "width"))
+    data = w.wide(op.operands[0])
+    lane = np.arange(w.lanes)
+    source = lane // width * width + (lane % width + offset) % width
+    w.erase(op)
+    w.set(op.results[0], build.permute(data, source))
+    w.set(op.results[1], build.dense_integers(lane < width, build.integer_type(1)))
+
+
+@pattern("gpu.subgroup_broadcast")
+def subgroup_broadcast(w: Widener, op: ir.Operation) -> None:
+    """Broadcast one lane's value."""
+    w.require_convergence("tells lanes of others")
+    if not w.varies(op.operands[0]):
+        w.replace(op, op.operands[0])
+        return
+    lane = constant_of(op.operands[1]) if len(op.operands) > 1 else 0
+    if lane is None:
+        w.fail("requires a constant lane", "use gpu.shuffle idx")
+    w.replace(op, w.value_of_lane(op.operands[0], lane))
+
+
+@pattern("gpu.subgroup_reduce")
+def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
+    """Reduce by halves (lane i with lane i + n/2, then n/4, ...) to one value for all lanes or for each cluster."""
+    kind = CombiningKind.of(op, "op")
+    result = op.results[0]
+    data = _present(w, op.operands[0], kind)
+    if "cluster_size" not in op.attributes:
+        if shape_of(result):
+            w.fail("of vectors cannot be lowered", "reduce element by element")
+        w.replace(op, kind.reduce(data))
+        return
+    size = ir.IntegerAttr(op.attributes["cluster_size"]).value
+    stride = ir.IntegerAttr(op.attributes["cluster_stride"]).value if "cluster_stride" in op.attributes else 1
+    step = size * stride // 2
+    while step >= stride:
+        other = build.permute(data, np.arange(w.lanes) ^ step)
+        data = kind.combine(data, other)
+        step //= 2
+    w.widen(op, data)
+
+
+def _present(w: Widener, value: ir.Value, kind: CombiningKind) -> ir.Value:
+    """All lanes' values, with the identity of a kind in inactive lanes."""
+    data = w.wide(value)
+    if w.mask is None:
+        return data
+    return w.choose(w.mask, data, build.constant(data.type, kind.identity(element_of(data))))
+
+
+@pattern("gpu.all_reduce")
+def all_reduce(w: Widener, op: ir.Operation) -> None:
+    """Reduce the lanes of each subgroup as gpu.subgroup_reduce does, then the subgroups in order."""
+    w.require_convergence("is a barrier")
+    kind = kind_of(op)
+    own = kind.reduce(_present(w, op.operands[0], kind))
+    number = build.make("gpu.subgroup_id", build.index_type())
+    w.replace(op, combine_subgroups(own, kind, number, _subgroups(w)))
+
+
+@pattern("gpu.printf")
+def printf(w: Widener, op: ir.Operation) -> None:
+    """Each active lane prints."""
+    text = op.attributes["format"]
+    try:
+        check_format(ir.StringAttr(text).value, [str(v.type) for v in op.operands])
+    except ValueError as e:
+        w.fail(str(e))
+    called(PRINT, None, w.active(), *(w.wide(v) for v in op.operands), attributes={TEXT: text})
+    w.erase(op)
+
+
+@pattern("cf.assert")
+def assert_(w: Widener, op: ir.Operation) -> None:
+    """Check the condition in each active lane."""
+    if w.kept(op):
+        return
+    holds = w.wide(op.operands[0])
+    if w.mask is not None:
+        holds = binary("ori", holds, binary("xori", w.mask, True))
+    create("cf.assert", [], [CombiningKind.AND.reduce(holds)], attributes_of(op))
+    w.erase(op)
+
+
+# `memref` and `vector`: accesses of lanes become gathers and scatters.
+
+
+def offsets(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], added: Sequence[int] = ()) -> ir.Value:
+    """vector of index: the offset of each lane's element from the memref's first, in elements.
+
+    Args:
+        memref: a memref of the subgroup.
+        indices: the work items' indices.
+        added: constants to add to the indices.
+    """
+    kind = w.vector(build.index_type())
+    terms: list[ir.Value] = []
+    known = 0
+    for i, (place, more) in enumerate(zip(indices, added or [0] * len(indices))):
+        stride, own = build.stride_of(memref, i), w.wide(place)
+        if isinstance(stride, int):
+            known += more * stride
+            terms.append(build.multiply(own, stride))
+        else:
+            terms.append(build.multiply(build.add(own, more), build.broadcast(stride, kind)))
+    return build.add(*terms, known) if terms else build.constant(kind, known)
+
+
+def lanes_of(w: Widener, memref: ir.Value, places: ir.Value, chunk: int = 1) -> ir.Value:
+    """A scattered descriptor of `chunk` elements for each lane."""
+    kind = ir.MemRefType(memref.type)
+    element = message_element(kind.element_type)
+    if element is None:
+        w.fail(*no_messages(kind.element_type))
+    scope = "memory_scope = slm, " if is_slm(kind.memory_space) else ""
+    shape = f"{w.lanes}x{chunk}" if chunk > 1 else f"{w.lanes}"
+    tdesc = f"!xegpu.tensor_desc<{shape}x{element}, #xegpu.tdesc_attr<{scope}scattered = true>>"
+    return xegpu.create_tdesc(memref, places, tdesc=tdesc, mode="vc", chunk_size_per_lane=chunk)
+
+
+def gather_elements(w: Widener, memref: ir.Value, places: ir.Value, mask: ir.Value, chunk: int = 1) -> ir.Value:
+    """Load the elements of the lanes whose mask bit is set."""
+    found = xegpu.load_gather(lanes_of(w, memref, places, chunk), mask, mode="vc")
+    return with_index(found, ir.MemRefType(memref.type).element_type)
+
+
+def scatter_elements(
+    w: Widener, value: ir.Value, memref: ir.Value, places: ir.Value, mask: ir.Value, chunk: int = 1
+) -> None:
+    """Store the elements of the lanes whose mask bit is set."""
+    xegpu.store_scatter(without_index(value), lanes_of(w, memref, places, chunk), mask, mode="vc")
+
+
+@pattern("memref.load")
+def load(w: Widener, op: ir.Operation) -> None:
+    """One element for all, or a gather."""
+    memref, *indices = op.operands
+    if w.kept(op):
+        return
+    source = w.uniform(memref)
+    w.widen(op, gather_elements(w, source, offsets(w, source, indices), w.active()))
+
+
+@pattern("memref.store")
+def store(w: Widener, op: ir.Operation) -> None:
+    """A scatter; if the location is uniform, only one lane stores."""
+    value, memref, *indices = op.operands
+    if w.kept(op):
+        return
+    source = w.uniform(memref)
+    scatter_elements(w, w.wide(value), source, offsets(w, source, indices), w.active())
+    w.erase(op)
+
+
+@pattern("memref.atomic_rmw")
+def atomic_rmw(w: Widener, op: ir.Operation) -> None:
+    """Each lane's own."""
+    value, memref, *indices = op.operands
+    source = w.uniform(memref)
+    tdesc = lanes_of(w, source, offsets(w, source, indices))
+    kind = AtomicRMWKind(int(ir.IntegerAttr(op.attributes["kind"]).value))
+    w.widen(op, xegpu.atomic_rmw(kind, w.wide(value), tdesc, w.active(), mode="vc"))
+
+
+@pattern("memref.generic_atomic_rmw")
+def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
+    """Execute lane by lane, because XeGPU has no compare and swap, which a region needs."""
+    memref, *indices = op.operands
+    body, result = op.regions[0].blocks[0], op.results[0]
+    inner = walk(op)[1:]
+    for found in inner:
+        if found.name.startswith("gpu."):
+            w.fail(f"has {found.name} in its region", "compute the value before the op")
+    own = {v for o in inner for v in o.results}
+    own |= {a for o in (op, *inner) for block in blocks_in(o) for a in block.arguments}
+    used = dict.fromkeys(v for o in inner for v in o.operands if v not in own)
+    source = w.uniform(memref)
+    values = {v: w.wide(v) if w.varies(v) else None for v in dict.fromkeys((*indices, *used))}
+    found = build.constant(w.vector(result.type), 0)
+
+    def nothing() -> list[ir.Value]:
+        return [build.constant(result.type, 0)]
+
+    for lane in range(w.lanes):
+
+        def update(lane: int = lane) -> list[ir.Value]:
+            mine = {v: w.uniform(v) if wide is None else _of_lane(w, wide, v, lane) for v, wide in values.items()}
+            made = build.create(
+                "memref.generic_atomic_rmw", [result.type], [source, *(mine[i] for i in indices)], {}, 1
+            )
+            block = ir.Block.create_at_start(made.regions[0], [result.type])
+            mine[body.arguments[0]] = block.arguments[0]
+            with ir.InsertionPoint(block):
+                for old in body.operations:
+                    clone(old.operation, mine)
+            return list(made.results)
+
+        if w.mask is None:
+            (before,) = update()
+        else:
+            (before,) = build.if_(build.extract(w.mask, [lane]), [result.type], update, nothing)
+        found = build.insert(before, found, [lane])
+    w.widen(op, found)
+
+
+def _of_lane(w: Widener, wide: ir.Value, value: ir.Value, lane: int) -> ir.Value:
+    """One lane's value of a scalar."""
+    if shape_of(value):
+        w.fail(f"uses a value of type {value.type} in its region", "extract the elements before the op")
+    return build.extract(wide, [lane])
+
+
+@pattern("memref.alloca", "memref.alloc")
+def allocate(w: Widener, op: ir.Operation) -> None:
+    """Allocate the workgroup's shared memory."""
+    if not is_slm(ir.MemRefType(op.results[0].type).memory_space):
+        w.fail("private memory of a work item is not supported", "use shared local memory, which is memory space 3")
+    w.keep(op)
+
+
+def read_lanes(
+    w: Widener, source: ir.Value, indices: Sequence[ir.Value], added: Sequence[int], count: int, mask: ir.Value
+) -> ir.Value:
+    """Load `count` elements along the innermost dimension for each lane, [count, lanes]."""
+    parts = []
+    for first, chunk in pieces(count, CHUNK_SIZES):
+        places = offsets(w, source, indices, [*added[:-1], added[-1] + first])
+        value = gather_elements(w, source, places, mask, chunk)
+        parts.append((first, build.shape_cast(value, (chunk, w.lanes))))
+    if len(parts) == 1:
+        return parts[0][1]
+    result = build.constant(build.vector_type((count, w.lanes), ir.MemRefType(source.type).element_type), 0)
+    for first, value in parts:
+        result = build.insert_slice(value, result, [first, 0])
+    return result
+
+
+def write_lanes(
+    w: Widener, value: ir.Value, target: ir.Value, indices: Sequence[ir.Value], added: Sequence[int], mask: ir.Value
+) -> None:
+    """Store each lane's elements, [count, lanes], along the innermost dimension."""
+    for first, chunk in pieces(shape_of(value)[0], CHUNK_SIZES):
+        places = offsets(w, target, indices, [*added[:-1], added[-1] + first])
+        part = build.extract_slice(value, [first, 0], [chunk, w.lanes])
+        part = build.shape_cast(part, (chunk, w.lanes) if chunk > 1 else (w.lanes,))
+        scatter_elements(w, part, target, places, mask, chunk)
+
+
+def _rows(shape: Sequence[int]) -> list[tuple[int, ...]]:
+    return [tuple(map(int, r)) for r in np.ndindex(*shape[:-1])]
+
+
+@pattern("vector.load")
+def vector_load(w: Widener, op: ir.Operation) -> None:
+    """Rows of consecutive elements."""
+    memref, *indices = op.operands
+    w.widen(op, read_rows(w, w.uniform(memref), indices, shape_of(op.results[0]), w.active()))
+
+
+def read_rows(
+    w: Widener, source: ir.Value, indices: Sequence[ir.Value], shape: tuple[int, ...], mask: ir.Value
+) -> ir.Value:
+    """Load vectors of this shape for each lane, [*shape, lanes], whose rows are consecutive elements."""
+    if not shape:
+        return gather_elements(w, source, offsets(w, source, indices), mask)
+    outer = len(indices) - len(shape)
+    result: ir.Value | None = None
+    for row in _rows(shape):
+        found = read_lanes(w, source, indices, [*[0] * outer, *row, 0], shape[-1], mask)
+        if not row:
+            return found
+        if result is None:
+            result = build.constant(build.vector_type((*shape, w.lanes), ir.MemRefType(source.type).element_type), 0)
+        result = build.insert(found, result, row)
+    assert result is not None
+    return result
+
+
+@pattern("vector.store")
+def vector_store(w: Widener, op: ir.Operation) -> None:
+    """Rows of consecutive elements."""
+    value, memref, *indices = op.operands
+    write_rows(w, w.wide(value), w.uniform(memref), indices, shape_of(value), w.active())
+    w.erase(op)
+
+
+def write_rows(
+    w: Widener,
+    data: ir.Value,
+    target: ir.Value,
+    indices: Sequence[ir.Value],
+    shape: tuple[int, ...],
+    mask: ir.Value,
+) -> None:
+    """Store vectors of this shape, given as [*shape, lanes], as rows of consecutive elements."""
+    if not shape:
+        scatter_elements(w, data, target, offsets(w, target, indices), mask)
+        return
+    outer = len(indices) - len(shape)
+    for row in _rows(shape):
+        write_lanes(w, build.extract(data, row), target, indices, [*[0] * outer, *row, 0], mask)
+
+
+@pattern(
+    "memref.dim", "memref.cast", "memref.subview", "memref.view", "memref.reinterpret_cast", "memref.transpose",
+    "memref.get_global", "memref.expand_shape", "memref.collapse_shape", "memref.memory_space_cast",
+)  # fmt: skip
+def view(w: Widener, op: ir.Operation) -> None:
+    """Memrefs are uniform in the subgroup."""
+    w.keep(op)
+
+
+@pattern("memref.prefetch")
+def prefetch(w: Widener, op: ir.Operation) -> None:
+    """Removed: a prefetch of an element is a hint."""
+
+
+@pattern("builtin.unrealized_conversion_cast")
+def conversion(w: Widener, op: ir.Operation) -> None:
+    """A memref at an address is uniform; numbers cast from f32 to tf32 may vary."""
+    if isinstance(op.results[0].type, ir.MemRefType):
+        w.keep(op)
+    elif not w.kept(op):
+        elementwise(w, op)
+
+
+# `vector`: transfers, gathers and masked accesses of each lane's vectors, element by element if necessary.
+
+
+def _flat(w: Widener, value: ir.Value) -> ir.Value:
+    """A value as [count, lanes]."""
+    return build.shape_cast(w.wide(value), (math.prod(shape_of(value)), w.lanes))
+
+
+def _read(
+    w: Widener, source: ir.Value, places: ir.Value, mask: ir.Value | None, otherwise: ir.Value | None
+) -> ir.Value:
+    """Load an element of each lane; `otherwise` where the mask is clear."""
+    value = gather_elements(w, source, places, both(w.active(), mask))
+    return value if mask is None or otherwise is None else w.choose(mask, value, otherwise)
+
+
+def _write(w: Widener, value: ir.Value, target: ir.Value, places: ir.Value, mask: ir.Value | None) -> None:
+    scatter_elements(w, value, target, places, both(w.active(), mask))
+
+
+class _Elements:
+    """The positions of a transfer's elements, which are accessed one by one."""
+
+    def __init__(self, w: Widener, transfer: Transfer) -> None:
+        self._w, self._transfer, self._memref = w, transfer, w.uniform(transfer.memref)
+        self._mask = None if transfer.mask is None else _flat(w, transfer.mask)
+        self._shape = shape_of(transfer.vector)
+
+    def __iter__(self) -> Iterator[tuple[ir.Value, ir.Value | None]]:
+        """The offset of each element in each lane, and the lanes that access it; None for all."""
+        w, transfer = self._w, self._transfer
+        for place in np.ndindex(*self._shape):
+            added = [0] * len(transfer.indices)
+            mask = None if self._mask is None else build.extract(self._mask, [self._masked_by(place)])
+            for d, at, bounded in zip(transfer.dimensions, place, transfer.in_bounds):
+                if d is not None:
+                    added[d] = at
+                    if not bounded:
+                        mask = both(self._inside(d, at), mask)
+            yield offsets(w, self._memref, transfer.indices, added), mask
+
+    def _masked_by(self, place: Sequence[int]) -> int:
+        """The element of the mask for a position of the vector."""
+        number = 0
+        for i in self._transfer.mask_dims:
+            number = number * self._shape[i] + place[i]
+        return number
+
+    def _inside(self, dimension: int, more: int) -> ir.Value:
+        extent = build.make("memref.dim", build.index_type(), self._memref, build.index(dimension))
+        limit = build.binary("subi", extent, build.index(more))
+        place = self._w.wide(self._transfer.indices[dimension])
+        return build.compare("slt", place, build.broadcast(limit, place.type))
+
+
+def _transfer(w: Widener, op: ir.Operation) -> tuple[Transfer, ir.Value]:
+    """A transfer, and its memref in the subgroup's program."""
+    found = Transfer(op)
+    if not isinstance(found.memref.type, ir.MemRefType):
+        w.fail(f"accesses {found.memref.type}, which is not in memory", "run bufferization first")
+    return found, w.uniform(found.memref)
+
+
+@pattern("vector.transfer_read")
+def transfer_read(w: Widener, op: ir.Operation) -> None:
+    """Read rows, or single elements, with the padding for those out of bounds."""
+    result, (transfer, memref) = op.results[0], _transfer(w, op)
+    if transfer.is_rows():
+        w.widen(op, read_rows(w, memref, transfer.indices, shape_of(result), w.active()))
+        return
+    elements = _Elements(w, transfer)
+    assert transfer.padding is not None
+    padding = w.wide(transfer.padding)
+    w.widen(op, w.stacked([_read(w, memref, places, mask, padding) for places, mask in elements], result.type))
+
+
+@pattern("vector.transfer_write")
+def transfer_write(w: Widener, op: ir.Operation) -> None:
+    """Write rows, or single elements that are in bounds."""
+    w.erase(op)
+    transfer, memref = _transfer(w, op)
+    value = transfer.vector
+    if transfer.is_rows():
+        write_rows(w, w.wide(value), memref, transfer.indices, shape_of(value), w.active())
+        return
+    elements, data = _Elements(w, transfer), _flat(w, value)
+    for i, (places, mask) in enumerate(elements):
+        _write(w, build.extract(data, [i]), memref, places, mask)
+
+
+def _place(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], places: ir.Value | None, number: int) -> ir.Value:
+    """Offsets of element `number` of an access along the innermost dimension.
+
+    Args:
+        places: the elements' offsets of gathers and scatters; None if the elements are consecutive.
+    """
+    if places is None:
+        return offsets(w, memref, indices, [*[0] * (len(indices) - 1), number])
+    along = build.extract(_flat(w, places), [number])
+    if not isinstance(element_of(along), ir.IndexType):
+        along = build.make("arith.index_cast", build.with_element(along.type, build.index_type()), along)
+    return build.binary("addi", offsets(w, memref, indices), along)
+
+
+@pattern("vector.gather", "vector.maskedload")
+def gather(w: Widener, op: ir.Operation) -> None:
+    """Each element of each lane whose bit is set."""
+    source, *indices, mask, otherwise = op.operands
+    places = indices.pop() if op.name == "vector.gather" else None
+    memref, kind = w.uniform(source), op.results[0].type
+    masks, others = _flat(w, mask), _flat(w, otherwise)
+    parts = [
+        _read(w, memref, _place(w, memref, indices, places, i), build.extract(masks, [i]), build.extract(others, [i]))
+        for i in range(math.prod(shape_of(kind)))
+    ]
+    w.widen(op, w.stacked(parts, kind))
+
+
+@pattern("vector.scatter", "vector.maskedstore")
+def scatter(w: Widener, op: ir.Operation) -> None:
+    """Each element of each lane whose bit is set."""
+    w.erase(op)
+    target, *indices, mask, value = op.operands
+    places = indices.pop() if op.name == "vector.scatter" else None
+    memref, masks, data = w.uniform(target), _flat(w, mask), _flat(w, value)
+    for i in range(math.prod(shape_of(value))):
+        _write(w, build.extract(data, [i]), memref, _place(w, memref, indices, places, i), build.extract(masks, [i]))
+
+
+# `xegpu`: ops that a subgroup executes on whole blocks.
+
+
+def _check(w: Widener, op: ir.Operation) -> None:
+    view = op.opview
+    if view.mode == Mode.VC:
+        because = Diagnostic("note", "this op makes the kernel a SIMT kernel", position_of(w.because.location))
+        w.fail("is in VC mode, but the kernel is in SIMT mode", "remove 'mode = vc'", because)
+    w.require_convergence("works on a block of the whole subgroup")
+    for value in (*op.operands, *op.results):
+        if is_desc(value):
+            found = TensorDesc.of(value).attr.map
+            if found is not None and math.prod(found.wi_layout) != w.lanes:
+                w.fail(
+                    f"distributes its block to {math.prod(found.wi_layout)} work items, but a subgroup has {w.lanes}"
+                )
+
+
+def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
+    return attributes_of(op) | {"mode": ir.Attribute.parse('#xegpu.mode<"vc">')}
+
+
+@pattern("xegpu.create_nd_tdesc", "xegpu.update_nd_offset", "xegpu.prefetch_nd")
+def descriptor(w: Widener, op: ir.Operation) -> None:
+    """A descriptor is uniform in the subgroup."""
+    _check(w, op)
+    operands = [w.uniform(v) for v in op.operands]
+    made = create(op.name, [unmapped(r.type) for r in op.results], operands, _attributes(op))
+    # The patterns of its users still read its map.
+    for old, new in zip(op.results, made.results):
+        w.held[old] = Held(new)
+    w.erase(op)
+
+
+@pattern("arith.select")
+def select(w: Widener, op: ir.Operation) -> None:
+    """A descriptor that is selected has no map, as those it is selected from."""
+    if is_desc(op.results[0]):
+        made = create(op.name, [unmapped(op.results[0].type)], [w.uniform(v) for v in op.operands])
+        w.held[op.results[0]] = Held(made.results[0])
+        w.erase(op)
+    else:
+        w.no_pattern(op)
+
+
+@pattern("xegpu.load_nd")
+def load_nd(w: Widener, op: ir.Operation) -> None:
+    """Load the whole block; the map gives the placement of each lane's fragment."""
+    _check(w, op)
+    result, source = op.results[0], w.uniform(op.operands[0])
+    if mapped(op):
+        placement = loaded(op)
+        kind = vector_type(placement.shape, element_of(result))
+        w.widen(op, create(op.name, [kind], [source], _attributes(op)).results[0], placement)
+    else:
+        w.replace(op, create(op.name, [result.type], [source], _attributes(op)).results[0])
+
+
+@pattern("xegpu.store_nd")
+def store_nd(w: Widener, op: ir.Operation) -> None:
+    """Store the block, with all fragments at the positions that the map gives."""
+    _check(w, op)
+    view = op.opview
+    value = w.at(view.value, stored(op)) if mapped(op) else w.uniform(view.value)
+    create(op.name, [], [value, w.uniform(view.tdesc)], _attributes(op))
+    w.erase(op)
+
+
+def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -> Placement:
+    """The placement by the descriptors of an operand's or result's loads and stores; the default if there are none."""
+    found = w.placements.of(value)
+    if len(found) > 1:
+        w.fail(
+            f"has a {role} whose elements are distributed in {len(found)} different ways",
+            "its loads and stores have different sg_maps, so the fragment's distribution is ambiguous",
+        )
+    if found:
+        return found[0]
+    try:
+        return of_registers(shape, w.lanes, bit_width(str(element_of(value))))
+    except ValueError:
+        w.fail(f"cannot infer the sg_map of its {role} {value.type} from a descriptor")
+
+
+@pattern("xegpu.dpas", "xegpu.dpas_mx")
+def dpas(w: Widener, op: ir.Operation) -> None:
+    """Multiply the matrices that consist of the fragments of all lanes."""
+    _check(w, op)
+    view = op.opview
+    lanes = w.lanes
+    sizes = [math.prod(shape_of(v)) * lanes for v in (view.lhs, view.rhs, view.result)]
+    factor = max(vnni_factor(bit_width(str(element_of(view.rhs)))), 1)
+    known = w.placements.of(view.rhs)
+    columns = known[0].shape[1] if known else lanes
+    rows, depth = sizes[2] // columns, sizes[1] // columns
+    if sizes != [rows * depth, depth * columns, rows * columns] or depth % factor:
+        shapes = ", ".join(str(v.type) for v in (view.lhs, view.rhs, view.result))
+        w.fail(
+            f"has fragments of {shapes} in a work item, which are no matrices of {columns} columns in {lanes} lanes",
+            "a work item has MxK, KxN and MxN elements, divided by the lanes; whole matrices need 'mode = vc'",
+        )
+    rhs_shape = (depth // factor, columns, factor) if factor > 1 else (depth, columns)
+    lhs = _placement(w, view.lhs, "lhs", (rows, depth))
+    rhs = _placement(w, view.rhs, "rhs", rhs_shape)
+    acc = _placement(w, view.result, "result", (rows, columns))
+
+    def matrix(value: ir.Value, placement: Placement, shape: tuple[int, ...]) -> ir.Value:
+        # Each lane has its own fragment, even if all fragments are equal.
+        return shape_cast(w.at(value, placement), shape)
+
+    kind = vector_type((rows, columns), element_of(view.result))
+    operands = {
+        "acc": None if view.acc is None else matrix(view.acc, acc, (rows, columns)),
+        "lhs": matrix(view.lhs, lhs, (rows, depth)),
+        "rhs": matrix(view.rhs, rhs, rhs_shape),
+    }
+    build = xegpu.dpas
+    if op.name == "xegpu.dpas_mx":
+        build = xegpu.dpas_mx
+        blocks = -(-depth // SCALE_BLOCK)
+        operands["scale_a"] = _scales(w, view.scale_a, "scale_a", rows, blocks)
+        operands["scale_b"] = _scales(w, view.scale_b, "scale_b", columns, blocks)
+    w.widen(op, build(**operands, result=str(kind), mode="vc"), acc)
+
+
+def _scales(w: Widener, value: ir.Value | None, name: str, count: int, blocks: int) -> ir.Value | None:
+    """The scales of all rows of A or columns of B; in a subgroup of 16 a lane has every 16th."""
+    if value is None:
+        return None
+    here, lanes = math.prod(shape_of(value)), w.lanes
+    each = max(count // lanes, 1)
+    if here != each * blocks:
+        w.fail(
+            f"has {here} elements of {name} in a work item, not {each * blocks}",
+            f"{SCALE_BLOCK} elements of K share a scale, and lane i has those of row i of A, or column i of B",
+        )
+    wide = w.wide(value)
+    if name == "scale_b":
+        return shape_cast(wide, (blocks, count))
+    rows = min(count, lanes)
+    own = extract_slice(shape_cast(wide, (each * blocks, lanes)), [0, 0], [each * blocks, rows])
+    return shape_cast(transpose(shape_cast(own, (each, blocks, rows)), [0, 2, 1]), (count, blocks))
+
+
+@pattern(
+    "xegpu.alloc_nbarrier",
+    "xegpu.init_nbarrier",
+    "xegpu.create_nbarrier",
+    "xegpu.nbarrier_arrive",
+    "xegpu.nbarrier_wait",
+)
+def named_barrier(w: Widener, op: ir.Operation) -> None:
+    """A barrier of whole subgroups."""
+    w.require_convergence("is a barrier")
+    w.keep(op)
+
+
+@pattern("xegpu.create_tdesc", "xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.update_offset")
+def scattered(w: Widener, op: ir.Operation) -> None:
+    """Refuse scattered descriptors, which exist only in VC mode (RFC, create_tdesc)."""
+    w.fail("is supported only in VC mode", "use memref.load, memref.store or memref.atomic_rmw in SIMT mode")

@@ -1,0 +1,556 @@
+"""Rules for conversions, math, remainders and dpas."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+from mlir import ir
+from msgspec import Struct
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.numerics.block_scaled import DEPTH, SCALE_GROUP
+from xegpu_py.numerics.expansions import ALGORITHMS, Number
+from xegpu_py.numerics.formats import HF, HF8, TF32, TYPES
+from xegpu_py.passes.facts.target_messages import precision_of
+from xegpu_py.passes.facts.value_facts import INDEX, register_type, shape_and_element, unsigned
+from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, on_pattern
+from xegpu_py.passes.xegpu_to_visa.emitter import (
+    MASK_LANES,
+    Const,
+    Emitter,
+    KnownMask,
+    Mask,
+    Numbers,
+    Reg,
+    const,
+    pattern,
+)
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
+from xegpu_py.passes.xegpu_to_visa.register_values import assign, bf_as_f, divide, half, result_of, with_sign
+from xegpu_py.passes.xegpu_to_visa.vector import gather
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Guard, Instruction, Raw, Vector
+
+# `arith`: conversions between number types.
+
+
+def _convert(low: Lowering, op: ir.Operation, source: Numbers) -> None:
+    count, _, name = result_of(low, op)
+    low.set(op, convert(low, source, name, count))
+
+
+def convert(low: Lowering, source: Numbers, name: str, count: int) -> Reg:
+    """Convert numbers to another type; conversions from and to bf go through f."""
+    if isinstance(source, Const) and source.type == "bf":
+        source = bf_as_f(source)
+    if "bf" in (source.type, name) and "f" not in (source.type, name) and source.type != name:
+        source = low.emit.apply("mov", "f", count, source)
+    return low.emit.apply("mov", name, count, source)
+
+
+@pattern("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
+def convert_signed(low: Lowering, op: ir.Operation) -> None:
+    """Conversions from signed integers, and truncation."""
+    count, element, name = result_of(low, op)
+    source = low.value(op.operands[0])
+    if isinstance(source, (Mask, KnownMask)):
+        _from_mask(low, op, -1)
+        return
+    numbers = low.numbers(op.operands[0])
+    if element == "i1":
+        low.set(op, _lowest_bit(low, numbers, count))
+        return
+    if isinstance(numbers, Const) and not TYPES[name].is_float:
+        low.set(op, const(numbers.value, name, count))
+        return
+    if numbers.type == name or element == "index":
+        low.set(op, numbers)
+        return
+    _convert(low, op, numbers)
+
+
+@pattern("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
+def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
+    """Conversions from unsigned integers."""
+    count, element, name = result_of(low, op)
+    source = low.value(op.operands[0])
+    if isinstance(source, (Mask, KnownMask)):
+        _from_mask(low, op, 1)
+        return
+    numbers = low.numbers(op.operands[0])
+    if element == "i1":
+        low.set(op, _lowest_bit(low, numbers, count))
+        return
+    if shape_and_element(op.operands[0].type)[1] == "index" and TYPES[name].bits == 64:
+        numbers = low.typed(numbers, INDEX)
+    numbers = low.emit.as_unsigned(numbers)
+    if isinstance(numbers, Const) and not TYPES[name].is_float:
+        low.set(op, const(numbers.bits, name, count))
+        return
+    if numbers.format.bits == TYPES[name].bits and not TYPES[name].is_float:
+        low.set(op, low.emit.as_type(numbers, name))
+        return
+    _convert(low, op, numbers)
+
+
+def _lowest_bit(low: Lowering, numbers: Numbers, count: int) -> Mask:
+    """Integers truncated to truth values."""
+    bit = low.emit.apply("and", numbers.type, count, low.emit.in_registers(numbers), const(1, numbers.type))
+    return low.emit.compare("ne", count, bit, const(0, numbers.type))
+
+
+def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
+    count, _, name = result_of(low, op)
+    known = low.value(op.operands[0])
+    if isinstance(known, KnownMask):
+        low.set(op, const(one if known.value else 0, name, count))
+        return
+    first = "f" if name == "bf" else name
+    found = low.emit.choose(low.mask(op.operands[0]), first, count, const(one, first), const(0, first))
+    low.set(op, low.emit.in_registers(found, name))
+
+
+@pattern("arith.extf")
+def extf(low: Lowering, op: ir.Operation) -> None:
+    """Widening of floats; floats of 8 bits go through f16."""
+    count, _, name = result_of(low, op)
+    numbers = low.numbers(op.operands[0])
+    element = shape_and_element(op.operands[0].type)[1]
+    if bit_width(element) == 8:
+        half = half_of(low.emit, element, low.reg(op.operands[0]))
+        low.set(op, half if name == "hf" else convert(low, half, name, count))
+        return
+    _convert(low, op, numbers)
+
+
+@pattern("arith.truncf")
+def truncf(low: Lowering, op: ir.Operation) -> None:
+    """Narrowing of floats, rounded to nearest even: to f8E5M2 by fcvt, and to tf32 where fcvt supports it."""
+    count, element, _ = result_of(low, op)
+    numbers = low.numbers(op.operands[0])
+    if bit_width(element) == 8:
+        low.set(op, byte_of(low.emit, element, low.emit.spread(low.emit.in_registers(numbers), count)))
+        return
+    if element == "tf32":
+        low.set(op, _to_tf32(low, low.emit.spread(low.emit.in_registers(numbers), count)))
+        return
+    _convert(low, op, numbers)
+
+
+def half_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
+    """Convert f8E5M2 or f8E4M3FN to hf exactly; NaN becomes the canonical NaN."""
+    count = numbers.count
+    if element == "f8E5M2":
+        return emit.apply("fcvt", "hf", count, numbers, most=16)
+
+    def word(value: int) -> Const:
+        return const(value, "uw")
+
+    # The shifted bits are an hf number whose exponent is too small by 8, also for subnormal numbers.
+    bits = emit.in_registers(numbers, "uw")
+    magnitude = emit.apply("and", "uw", count, bits, word(0x7F))
+    sign = emit.apply("shl", "uw", count, emit.apply("and", "uw", count, bits, word(0x80)), word(8))
+    placed = emit.apply("or", "uw", count, emit.apply("shl", "uw", count, magnitude, word(7)), sign)
+    scaled = emit.apply("mul", "hf", count, emit.as_type(placed, "hf"), const(256, "hf"))
+    number = emit.compare("ne", count, magnitude, word(0x7F))
+    return emit.choose(number, "hf", count, scaled, Const(HF.nan, "hf", count))
+
+
+def byte_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
+    """Round hf to nearest even to f8E5M2 or f8E4M3FN; numbers beyond the greatest f8E4M3FN become NaN."""
+    count = numbers.count
+    if element == "f8E5M2":
+        return emit.apply("fcvt", "ub", count, numbers, most=16)
+
+    def word(value: int) -> Const:
+        return const(value, "uw")
+
+    bits = emit.as_type(numbers, "uw")
+    magnitude = emit.apply("and", "uw", count, bits, word(0x7FFF))
+    # Half a unit less the lowest bit, so that ties go to even; a carry out of the mantissa raises the exponent.
+    odd = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, magnitude, word(7)), word(1))
+    raised = emit.apply("add", "uw", count, emit.apply("add", "uw", count, magnitude, odd), word(0x3F))
+    rounded = emit.apply("add", "w", count, emit.apply("shr", "uw", count, raised, word(7)), const(-64, "w"))
+    # Numbers from 2 to 4 have the same last bit as subnormal results.
+    size = emit.as_type(magnitude, "hf")
+    shifted = emit.as_type(emit.apply("add", "hf", count, size, const(2, "hf")), "w")
+    small = emit.apply("add", "w", count, shifted, const(-0x4000, "w"))
+    normal = emit.compare("ge", count, magnitude, word(0x2400))
+    found = emit.choose(normal, "w", count, emit.as_type(rounded, "w"), small)
+    limited = emit.apply("min", "w", count, found, const(HF8.nan, "w"))
+    sign = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, bits, word(8)), word(0x80))
+    signed = emit.apply("or", "uw", count, emit.as_type(limited, "uw"), sign)
+    number = emit.compare("ne", count, limited, const(HF8.nan, "w"))
+    return emit.in_registers(emit.choose(number, "uw", count, signed, word(HF8.nan)), "ub")
+
+
+def _to_tf32(low: Lowering, numbers: Reg) -> Reg:
+    """Round f to tf32 as fcvt does: to nearest even, and subnormal numbers to zeros of their sign."""
+    emit, count = low.emit, numbers.count
+    if low.target.tf32_conversion:
+        return emit.as_type(emit.apply("fcvt", "ud", count, numbers, most=16), "f")
+
+    def word(value: int) -> Const:
+        return const(value, "ud")
+
+    bits = emit.as_type(numbers, "ud")
+    odd = emit.apply("and", "ud", count, emit.apply("shr", "ud", count, bits, word(13)), word(1))
+    # Half a unit less the lowest bit, so that ties go to even; a carry out of the mantissa raises the exponent.
+    raised = emit.apply("add", "ud", count, emit.apply("add", "ud", count, bits, odd), word(0xFFF))
+    rounded = emit.apply("and", "ud", count, raised, word(0xFFFFE000))
+    exponent = emit.apply("and", "ud", count, bits, word(0x7F800000))
+    normal = emit.compare("ne", count, exponent, word(0))
+    sign = emit.apply("and", "ud", count, bits, word(0x80000000))
+    found = emit.choose(normal, "ud", count, rounded, sign)
+    number = emit.compare("eq", count, numbers, numbers)
+    return emit.as_type(emit.choose(number, "ud", count, found, word(TF32.nan)), "f")
+
+
+def _to_truth(low: Lowering, op: ir.Operation) -> None:
+    """Convert numbers to truth values: true is 1 unsigned and -1 signed."""
+    numbers = low.numbers(op.operands[0])
+    condition, limit = ("ge", 1.0) if op.name == "arith.fptoui" else ("le", -1.0)
+    name = "f" if numbers.type in ("bf", "hf") else numbers.type
+    values = low.emit.in_registers(numbers, name)
+    low.set(op, low.emit.compare(condition, result_of(low, op)[0], values, const(limit, name)))
+
+
+@pattern("arith.fptosi", "arith.fptoui")
+def to_integer(low: Lowering, op: ir.Operation) -> None:
+    """Toward zero."""
+    if result_of(low, op)[1] == "i1":
+        _to_truth(low, op)
+        return
+    count, _, name = result_of(low, op)
+    found = convert(low, low.numbers(op.operands[0]), unsigned(name) if op.name == "arith.fptoui" else name, count)
+    low.set(op, low.emit.as_type(found, name))
+
+
+# `math`: functions with a vISA instruction, algorithms for the others, and counts of bits.
+
+
+def _finish(low: Lowering, op: ir.Operation, found: Reg) -> None:
+    count, _, name = result_of(low, op)
+    low.set(op, low.emit.in_registers(low.emit.spread(found, count), name))
+
+
+def _single(low: Lowering, op: ir.Operation) -> Reg:
+    """The first operand in f."""
+    return low.emit.in_registers(low.numbers(op.operands[0]), "f")
+
+
+_DIRECT = {
+    "math.exp2": "exp", "math.log2": "log", "math.sqrt": "sqrt", "math.rsqrt": "rsqrt", "math.sin": "sin",
+    "math.cos": "cos",
+}  # fmt: skip
+
+
+@pattern(*_DIRECT)
+def direct(low: Lowering, op: ir.Operation) -> None:
+    """Functions that are one instruction."""
+    if op.name == "math.sqrt" and result_of(low, op)[2] == "df":
+        low.set(op, low.emit.double_math("sqrt", result_of(low, op)[0], low.numbers(op.operands[0])))
+        return
+    source = low.emit.in_registers(low.numbers(op.operands[0]))
+    _finish(low, op, low.emit.apply(_DIRECT[op.name], source.type, source.count, source, most=16))
+
+
+_ROUNDINGS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde", "math.trunc": "rndz"}
+
+
+@pattern(*_ROUNDINGS)
+def rounding(low: Lowering, op: ir.Operation) -> None:
+    """Rounding to integral values, in f, the only type that vISA rounds."""
+    count, _, name = result_of(low, op)
+    source = _single(low, op)
+    found = low.emit.apply(_ROUNDINGS[op.name], "f", source.count, source)
+    low.set(op, low.emit.in_registers(low.emit.spread(found, count), name))
+
+
+@pattern("math.absf")
+def absf(low: Lowering, op: ir.Operation) -> None:
+    """Clear the sign, also of NaN."""
+    count, _, name = result_of(low, op)
+    if name in SIGNS:
+        low.set(op, on_pattern(low, "and", low.reg(op.operands[0]), SIGNS[name] - 1))
+        return
+    low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",)))
+
+
+@pattern("math.copysign")
+def copysign(low: Lowering, op: ir.Operation) -> None:
+    """The first operand's magnitude with the second one's sign, bit by bit."""
+    count, _, name = result_of(low, op)
+    bits = unsigned(name)
+    a, b = (low.emit.as_type(low.reg(v), bits) for v in op.operands)
+    size = low.emit.apply("and", bits, count, a, const((1 << TYPES[name].bits - 1) - 1, bits))
+    low.set(op, low.emit.as_type(with_sign(low.emit, size, b), name))
+
+
+@pattern("math.absi")
+def absi(low: Lowering, op: ir.Operation) -> None:
+    """The magnitude."""
+    count, _, name = result_of(low, op)
+    low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",)))
+
+
+_CONDITIONS = {"oeq": "eq", "une": "ne", "olt": "lt", "oge": "ge"}
+
+_INSTRUCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    **{name: (instruction, ()) for name, instruction in (_DIRECT | _ROUNDINGS).items()},
+    "arith.addf": ("add", ()),
+    "arith.mulf": ("mul", ()),
+    "arith.divf": ("div", ()),
+    "math.absf": ("mov", ("abs",)),
+    "math.fma": ("mad", ()),
+    "fms": ("mad", ("", "", "-")),
+}
+"""The instruction of an op, and the modifiers of its operands."""
+
+
+def _apply(emit: Emitter, name: str, *given: Any) -> Any:
+    """Emit the instruction of an op of a formula of `numerics.expansions`, in f."""
+    values: list[Any] = [const(v, "f") if isinstance(v, float) else v for v in given]
+    count = max(v.count for v in values)
+    if name in _CONDITIONS:
+        return emit.compare(_CONDITIONS[name], count, *values)
+    if name == "signbit":
+        return emit.compare("lt", count, emit.as_type(values[0], "d"), const(0, "d"))
+    if name in ("arith.andi", "arith.ori", "not"):
+        return emit.flags(name.removeprefix("arith.").removesuffix("i"), count, *values)
+    if name == "arith.select":
+        truth, yes, no = values
+        return emit.choose(truth, "f", count, yes, no)
+    if name == "math.copysign":
+        # The sign bit of the magnitude is clear.
+        magnitude, sign = (emit.as_type(v, "ud") for v in values)
+        sign = emit.apply("and", "ud", count, sign, const(0x80000000, "ud"))
+        return emit.as_type(emit.apply("or", "ud", count, sign, magnitude), "f")
+    if name == "arith.subf":
+        return emit.apply("add", "f", count, emit.in_registers(values[1]), values[0], modifiers=("-",))
+    if name == "arith.divf" and given[0] == 1.0:
+        return emit.apply("inv", "f", count, values[1], most=16)
+    instruction, modifiers = _INSTRUCTIONS[name]
+    operands = map(emit.in_registers, values) if instruction == "mad" else values
+    most = 16 if INSTRUCTIONS[instruction].category == "math" else 32
+    return emit.apply(instruction, "f", count, *operands, modifiers=modifiers, most=most)
+
+
+@pattern(*ALGORITHMS)
+def algorithm(low: Lowering, op: ir.Operation) -> None:
+    """Functions that are formulas of instructions, computed in f."""
+    values = [low.emit.in_registers(low.numbers(v), "f") for v in op.operands]
+    if len({v.count for v in values}) > 1:
+        values = [low.emit.spread(v, result_of(low, op)[0]) for v in values]
+    apply = partial(_apply, low.emit)
+    _finish(low, op, ALGORITHMS[op.name](*(Number(v, apply) for v in values)).value)
+
+
+@pattern("math.ctpop", "math.ctlz", "math.cttz")
+def count_bits(low: Lowering, op: ir.Operation) -> None:
+    """Set bits, or the zeros above or below them, by `cbit` and `lzd` of 32 bits each.
+
+    The zeros below the lowest set bit are set in `~x & (x - 1)`, and no others.
+    """
+    count, element, name = result_of(low, op)
+    if element == "i1":
+        truth = low.mask(op.operands[0])
+        low.set(op, truth if op.name == "math.ctpop" else low.emit.flags("not", count, truth))
+        return
+    emit, source = low.emit, low.numbers(op.operands[0])
+    name = INDEX if element == "index" else name
+    bits, kind = TYPES[name].bits, unsigned(name)
+    numbers = emit.spread(emit.in_registers(low.emit.as_unsigned(low.typed(source, name))), count)
+    if op.name == "math.cttz":
+        below = emit.apply("add", kind, count, numbers, const(-1, name))
+        numbers = emit.apply("and", kind, count, emit.apply("not", kind, count, numbers), below)
+    parts = [emit.in_registers(numbers, "ud")] if bits < 64 else [half(emit, numbers, u) for u in (False, True)]
+    if op.name != "math.ctlz":
+        counts = [emit.apply("cbit", "ud", count, part) for part in parts]
+        found = counts[0] if len(counts) == 1 else emit.apply("add", "ud", count, *counts)
+    else:
+        found = _leading(low, parts, count)
+        if bits < 32:
+            found = emit.apply("add", "ud", count, found, const(bits - 32, "d"))
+    low.set(op, emit.in_registers(found, name))
+
+
+def _leading(low: Lowering, parts: list[Reg], count: int) -> Reg:
+    """Leading zeros of integers of 32 bits, or of 64 bits in two halves."""
+    emit = low.emit
+    zeros = [emit.apply("lzd", "ud", count, part) for part in parts]
+    if len(parts) == 1:
+        return zeros[0]
+    more = emit.apply("add", "ud", count, zeros[0], const(32, "ud"))
+    return emit.choose(emit.compare("eq", count, parts[1], const(0, "ud")), "ud", count, more, zeros[1])
+
+
+# `arith.remf`: the exact remainder of a quotient of floats that is rounded toward zero.
+
+
+@pattern("arith.remf")
+def remf(low: Lowering, op: ir.Operation) -> None:
+    """Computed with integers in f64 or f32; f16 and bf16 are computed in f32, which gives the same remainder."""
+    count, _, name = result_of(low, op)
+    emit, wide = low.emit, "df" if name == "df" else "f"
+    x, y = (emit.spread(emit.in_registers(low.numbers(v), wide), count) for v in op.operands)
+    result = emit.reg(wide, count)
+    for start in range(0, count, MASK_LANES):
+        lanes = min(count - start, MASK_LANES)
+        a, b = (emit.apply("mov", wide, lanes, n.part(start, lanes)) for n in (x, y))
+        emit.apply("mov", wide, lanes, _remainder(emit, a, b), into=Reg(result.var, start, lanes))
+    low.set(op, emit.in_registers(result, name))
+
+
+_FRACTION = {"f": 23, "df": 52}
+"""Stored bits of the mantissa."""
+
+
+class _Parts(Struct, frozen=True):
+    """Magnitudes as integers times powers of two.
+
+    Attributes:
+        size: the magnitude's pattern.
+        mantissa: the integer.
+        exponent: the biased exponent, at least 1.
+    """
+
+    size: Reg
+    mantissa: Reg
+    exponent: Reg
+
+
+def _parts(emit: Emitter, numbers: Reg) -> _Parts:
+    form, count, kind = numbers.format, numbers.count, unsigned(numbers.type)
+    fraction = _FRACTION[numbers.type]
+    size = emit.apply("and", kind, count, emit.as_type(numbers, kind), const((1 << form.bits - 1) - 1, kind))
+    exponent = emit.apply("shr", kind, count, size, const(fraction, "uw"))
+    mantissa = emit.apply("and", kind, count, size, const((1 << fraction) - 1, kind))
+    normal = emit.compare("ne", count, exponent, const(0, kind))
+    whole = emit.apply("or", kind, count, mantissa, const(1 << fraction, kind))
+    return _Parts(
+        size,
+        emit.choose(normal, kind, count, whole, mantissa),
+        emit.choose(normal, kind, count, exponent, const(1, kind)),
+    )
+
+
+def _remainder(emit: Emitter, x: Reg, y: Reg) -> Reg:
+    """Long division of at most 16 lanes, one quotient bit per iteration, while any lane has bits left.
+
+    With `|x| = m 2^e` and `|y| = n 2^f` the remainder is `2^f` times that of `m 2^(e-f)` by `n`. If `e < f` it is `x`,
+    because then `|x| < |y|`.
+    """
+    name, count, form = x.type, x.count, x.format
+    kind, fraction, signed = unsigned(name), _FRACTION[name], {"f": "d", "df": "q"}[name]
+    a, b = _parts(emit, x), _parts(emit, y)
+    rest = emit.reg(kind, count)
+    emit.apply("mov", kind, count, divide(emit, a.mantissa, b.mantissa, count, "rem", False), into=rest)
+    left = emit.reg("d", count)
+    steps = emit.apply("add", signed, count, b.exponent, a.exponent, modifiers=("-",))
+    emit.apply("mov", "d", count, steps, into=left)
+    below = emit.compare("lt", count, steps, const(0, signed))
+    pending = emit.mask(count)
+    begin, end = emit.label("Remainder"), emit.label("Divided")
+    with emit.scope():
+        emit.place(begin)
+        assign(emit, pending, emit.compare("gt", count, left, const(0, "d")))
+        emit.emit("jmp", guard=_none(emit, pending), no_mask=False, label=end)
+        double = emit.apply("add", kind, count, rest, rest)
+        less = emit.apply("add", kind, count, b.mantissa, double, modifiers=("-",))
+        double = emit.choose(emit.compare("ge", count, double, b.mantissa), kind, count, less, double)
+        emit.choose(pending, kind, count, double, rest, into=rest)
+        emit.apply("add", "d", count, left, const(-1, "d"), into=left)
+        emit.jump(begin)
+    emit.place(end)
+    # Both factors and the product are exact: the product is a multiple of the divisor's last bit.
+    scaled = emit.apply("mul", name, count, emit.apply("mov", name, count, rest), const(2.0**-fraction, name))
+    power = emit.apply("shl", kind, count, b.exponent, const(fraction, "uw"))
+    found = emit.as_type(emit.apply("mul", name, count, scaled, emit.as_type(power, name)), kind)
+    found = emit.choose(below, kind, count, a.size, found)
+    found = with_sign(emit, found, x)
+    infinity = (1 << form.bits - 1) - (1 << fraction)
+    finite = emit.compare("lt", count, a.size, const(infinity, kind))
+    divides = (emit.compare(c, count, b.size, const(n, kind)) for c, n in (("le", infinity), ("ne", 0)))
+    valid = emit.flags("and", count, finite, emit.flags("and", count, *divides))
+    return emit.as_type(emit.choose(valid, kind, count, found, Const(TYPES[name].nan, kind)), name)
+
+
+def _none(emit: Emitter, mask: Mask) -> Guard:
+    """Whether no bit of a mask is set."""
+    more = emit.test(mask, "any") if mask.count > 1 else mask
+    return Guard(more.predicates[0], True)
+
+
+# `xegpu.dpas` and `xegpu.dpas_mx`.
+
+
+@pattern("xegpu.dpas", "xegpu.dpas_mx")
+def dpas(low: Lowering, op: ir.Operation) -> None:
+    """One dpas or bdpas."""
+    view, emit, scaled = low.require_vc(op), low.emit, op.name == "xegpu.dpas_mx"
+    left, right = view.lhs, view.rhs
+    (m, n), d_element = shape_and_element(op.results[0].type)
+    w, a = (precision_of(shape_and_element(v.type)[1]) for v in (right, left))
+    # Operands of dpas have d or df; those of bdpas have bf, hf, or ud for shorter elements.
+    operand = (w if w in ("bf", "hf") else "ud") if scaled else "df" if w == "df" else "d"
+    name = register_type(d_element)
+    lhs, rhs = (emit.as_type(_aligned(low, _packed(low, v)), operand) for v in (left, right))
+    acc = _accumulator(low, view.acc)
+    result = emit.whole(name, m * n)
+    if acc is not None and acc.first == 0 and acc.var.alias is None and acc.var.count != result.var.count:
+        result = Reg(emit.variable(name, acc.var.count), 0, m * n)
+    depth = DEPTH if scaled else max(low.target.dpas_depths)
+    operands: dict[str, Any] = {"W": w, "A": a, "SD": depth, "RC": m, "dst": emit.raw(result)}
+    operands |= {"src0": Raw(None) if acc is None else emit.raw(acc), "src1": emit.raw(rhs)}
+    if scaled:
+        of_rows, of_columns = _scales(low, view.scale_a, by_rows=True), _scales(low, view.scale_b, by_rows=False)
+        operands |= {"src2": emit.raw(lhs), "src3": of_columns, "src4": of_rows}
+    else:
+        operands["src2"] = emit.vector(lhs)
+    emit.instructions.append(Instruction("bdpas" if scaled else "dpas", operands, n, where=emit.where))
+    low.set(op, result)
+
+
+def _scales(low: Lowering, value: ir.Value | None, by_rows: bool) -> Vector:
+    """The scales of a factor, if it has any. Those of a second block follow half a register after those of the first.
+
+    Args:
+        by_rows: whether scales belong to rows of the matrix, instead of columns.
+    """
+    if value is None:
+        return Vector(None)
+    shape, _ = shape_and_element(value.type)
+    places = np.arange(math.prod(shape)).reshape(shape)
+    blocks = places.T if by_rows else places
+    source = low.reg(value)
+    result = low.emit.whole("ub", low.target.grf_bytes)
+    for i, block in enumerate(blocks):
+        gather(low, low.emit.as_type(source, "ub"), block, into=Reg(result.var, i * SCALE_GROUP, len(block)))
+    return low.emit.vector(result)
+
+
+def _accumulator(low: Lowering, value: ir.Value | None) -> Reg | None:
+    """The registers of an accumulator; None if it is zero."""
+    found = None if value is None else low.numbers(value)
+    if found is None or (isinstance(found, Const) and found.bits == 0):
+        return None
+    return _aligned(low, low.reg(value) if isinstance(found, Const) else found)
+
+
+def _packed(low: Lowering, value: ir.Value) -> Reg:
+    """An operand in registers; elements of less than 8 bits are packed in bytes."""
+    if bit_width(shape_and_element(value.type)[1]) >= 8:
+        return low.reg(value)
+    return low.emit.in_registers(low.numbers(value))
+
+
+def _aligned(low: Lowering, reg: Reg) -> Reg:
+    """The same numbers, aligned to a register."""
+    if low.emit.is_aligned(reg):
+        return reg
+    result = low.emit.whole(reg.type, reg.count)
+    return low.emit.apply("mov", reg.type, reg.count, reg, into=Reg(result.var, 0, reg.count))

@@ -1,0 +1,653 @@
+"""Rules for scf, func and gpu: labels, calls, ids, barriers, prints."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+
+from mlir import ir
+from msgspec import Struct
+from msgspec.structs import replace
+
+from xegpu_py.dialects.xegpu.types import DescriptorUpdate, FenceScope, MemoryKind
+from xegpu_py.ir.builtin import INLINE, PRINT, TEXT, check_format, enumerator
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.passes.facts.target_messages import atomic_shape
+from xegpu_py.passes.facts.value_facts import INDEX, Functions, element_of, shape_and_element, shape_of, unsigned
+from xegpu_py.passes.rewriting.rewriter import yielded
+from xegpu_py.passes.xegpu_to_visa.addresses import store_line
+from xegpu_py.passes.xegpu_to_visa.emitter import (
+    MASK_LANES,
+    NARROW,
+    THREAD_WORD,
+    Block,
+    Const,
+    Emitter,
+    KnownMask,
+    Mask,
+    NamedBarrier,
+    Numbers,
+    Pattern,
+    Reg,
+    Undefined,
+    Value,
+    bounds_of,
+    const,
+    index_type,
+    parts_of,
+    pattern,
+)
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
+from xegpu_py.passes.xegpu_to_visa.register_values import assign, carry, result_of
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import BUILTINS, HEADER_WORDS, STOPS, Guard, Predicate, Raw, Variable, text_bytes, text_words
+from xegpu_py.visa.spec import DataShape
+
+# `scf`: loops and branches become labels and jumps; carried values have registers that iterations overwrite.
+
+
+def _variables(value: Value) -> set[Variable | Predicate]:
+    """The variables and predicates that hold a value."""
+    parts = parts_of(value)
+    held: set[Variable | Predicate] = {p.var.root[0] for p in parts if isinstance(p, Reg)}
+    return held.union(*(p.predicates for p in parts if isinstance(p, Mask)))
+
+
+def assign_all(emit: Emitter, to: Sequence[Value], values: Sequence[Value]) -> None:
+    """Parallel copy of values to carried registers."""
+    targets = {v for t in to for v in _variables(t)}
+    held = []
+    for t, v in zip(to, values):
+        clash = not _variables(v).isdisjoint(targets - _variables(t))
+        held.append(carry(emit, v) if clash else v)
+    for t, v in zip(to, held):
+        assign(emit, t, v)
+
+
+def _unchanged(argument: ir.Value, out: ir.Value, value: Value) -> list[bool]:
+    """The parts of a carried value that no iteration changes."""
+    moved = False
+    while isinstance(out.owner, ir.OpView | ir.Operation) and isinstance(out.owner.opview, DescriptorUpdate):
+        moved = True
+        out = out.owner.operation.operands[0]
+    parts = parts_of(value)
+    if out != argument:
+        return [False] * len(parts)
+    if not moved:
+        return [True] * len(parts)
+    if isinstance(value, Block):
+        return [True] * (len(parts) - len(value.offsets)) + [False] * len(value.offsets)
+    return [False] * len(parts)
+
+
+@pattern("scf.for")
+def for_(low: Lowering, op: ir.Operation) -> None:
+    """A counted loop."""
+    emit = low.emit
+    body = op.regions[0].blocks[0]
+    lower, upper, step = (low.numbers(v) for v in list(op.operands)[:3])
+    yields = yielded(body)
+    arguments = list(body.arguments)[1:]
+    carried: list[Value] = []
+    for init, argument, out in zip(list(op.operands)[3:], arguments, yields):
+        carried.append(_carried(low, init, argument, out))
+        low.values[argument] = low.bounded(carried[-1], argument)
+    type_name = lower.type
+    if isinstance(body.arguments[0].type, ir.IndexType):
+        type_name = NARROW if {lower.type, upper.type, step.type} == {NARROW} else INDEX
+    # What the last addition may reach.
+    last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
+    given = type_name
+    if "unsignedCmp" in op.attributes and min(bounds_of(n)[0] for n in (lower, upper, step)) < 0:
+        if isinstance(body.arguments[0].type, ir.IndexType):
+            given = "q"
+            lower, upper, step = (low.typed(n, given) for n in (lower, upper, step))
+        type_name = unsigned(given)
+        lower, upper, step = (emit.as_type(n, type_name) for n in (lower, upper, step))
+        last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
+    counter = Reg(emit.variable(type_name, 1), 0, 1)
+    emit.copy(counter, lower)
+    low.define(body.arguments[0], emit.as_type(counter, given))
+    begin, end = emit.label("For"), emit.label("Done")
+    runs = isinstance(lower, Const) and isinstance(upper, Const) and lower.value < upper.value
+    if not runs:
+        more = emit.compare("lt", 1, counter, upper)
+        emit.jump(end, unless=more)
+    emit.place(begin)
+    low.block(body)
+    assign_all(emit, carried, [low.value(y) for y in yields])
+    beyond = last > bounds_of(counter)[1]
+    if not beyond or counter.format.bytes < 8:
+        # A counter that saturates is not below the limit, which has the same type.
+        emit.apply("add", type_name, 1, counter, step, into=counter, saturate=beyond)
+        more = emit.compare("lt", 1, counter, upper)
+    else:
+        # The counter may wrap around: test before the addition whether an iteration is left.
+        left = emit.apply("add", type_name, 1, counter, upper, modifiers=("-",))
+        more = emit.compare("gt", 1, emit.as_unsigned(left), emit.as_unsigned(step))
+        emit.apply("add", type_name, 1, counter, step, into=counter)
+    emit.jump(begin, when=more)
+    emit.place(end)
+    low.set(op, *(low.bounded(value, result) for value, result in zip(carried, op.results)))
+
+
+def _carried(low: Lowering, init: ir.Value, argument: ir.Value, out: ir.Value | None = None) -> Value:
+    """The registers that carry a value through a loop; parts that the yielded value does not change are fixed."""
+    value = low.value(init)
+    if isinstance(value, Undefined):
+        low.fail(f"carries a value of type {init.type} that is not defined before the first iteration")
+    fixed = _unchanged(argument, out, value) if out is not None else ()
+    return carry(low.emit, low.fit(value, argument, fixed), fixed)
+
+
+def join(low: Lowering, op: ir.Operation, results: list[Value], block: ir.Block) -> None:
+    """Lower a region, and copy its yielded values to the op's results; the first region creates the registers."""
+    with low.emit.scope(is_branch=True):
+        low.block(block)
+        values = [low.value(v) for v in yielded(block)]
+        if not results:
+            results += [Undefined()] * len(values)
+        for i, value in enumerate(values):
+            if isinstance(results[i], Undefined):
+                results[i] = carry(low.emit, low.fit(value, op.results[i]))
+            elif not isinstance(value, Undefined):
+                assign(low.emit, results[i], value)
+
+
+@pattern("scf.if")
+def if_(low: Lowering, op: ir.Operation) -> None:
+    """A branch on a uniform condition."""
+    emit = low.emit
+    condition = low.value(op.operands[0])
+    regions = [r for r in op.regions if len(r.blocks)]
+    if isinstance(condition, KnownMask):
+        taken = 0 if condition.value else 1
+        if taken < len(regions):
+            block = regions[taken].blocks[0]
+            low.block(block)
+            low.set(op, *(low.value(v) for v in yielded(block)))
+        return
+    otherwise, end = emit.label("Else"), emit.label("EndIf")
+    predicate = low.mask(op.operands[0]).predicates[0]
+    emit.emit("jmp", guard=Guard(predicate, True), no_mask=False, label=otherwise)
+    results: list[Value] = []
+    join(low, op, results, regions[0].blocks[0])
+    if len(regions) > 1:
+        emit.jump(end)
+        emit.place(otherwise)
+        join(low, op, results, regions[1].blocks[0])
+        emit.place(end)
+    else:
+        emit.place(otherwise)
+    low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
+
+
+@pattern("scf.while")
+def while_(low: Lowering, op: ir.Operation) -> None:
+    """A loop on a uniform condition."""
+    emit = low.emit
+    before, after = (r.blocks[0] for r in op.regions)
+    carried = [_carried(low, v, to) for v, to in zip(op.operands, before.arguments)]
+    for argument, value in zip(before.arguments, carried):
+        low.values[argument] = low.bounded(value, argument)
+    begin, end = emit.label("While"), emit.label("Done")
+    emit.place(begin)
+    low.block(before)
+    condition, *passed = yielded(before)
+    results = [carry(emit, low.fit(low.value(v), to)) for v, to in zip(passed, op.results)]
+    emit.jump(end, unless=low.mask(condition))
+    for argument, value in zip(after.arguments, results):
+        low.values[argument] = low.bounded(value, argument)
+    low.block(after)
+    assign_all(emit, carried, [low.value(v) for v in yielded(after)])
+    emit.jump(begin)
+    emit.place(end)
+    low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
+
+
+@pattern("scf.index_switch")
+def index_switch(low: Lowering, op: ir.Operation) -> None:
+    """A choice among cases; the first region is the default."""
+    emit = low.emit
+    cases = ir.DenseI64ArrayAttr(op.attributes["cases"])
+    chosen = low.numbers(op.operands[0])
+    end = emit.label("EndSwitch")
+    results: list[Value] = []
+
+    regions = list(op.regions)
+    for case, region in zip(cases, regions[1:]):
+        following = emit.label("Case")
+        same = emit.compare("eq", 1, low.emit.in_registers(chosen), low.index(case))
+        emit.jump(following, unless=same)
+        join(low, op, results, region.blocks[0])
+        emit.jump(end)
+        emit.place(following)
+    join(low, op, results, regions[0].blocks[0])
+    emit.place(end)
+    low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
+
+
+# `func.call` of intrinsics: functions without a body that are lowered to instructions.
+
+INTRINSICS: dict[str, Pattern] = {}
+"""The rules of intrinsics by name. A function's name may have a suffix after a dot."""
+
+
+@pattern("func.call")
+def call(low: Lowering, op: ir.Operation) -> None:
+    """Lower a call of an intrinsic."""
+    name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+    rule = next((r for n, r in INTRINSICS.items() if f"{name}.".startswith(f"{n}.")), None)
+    if rule is None:
+        if len(Functions(op).called(op).regions[0].blocks):
+            low.fail(f"calls '{name}'", "run xegpu-inline first")
+        known = ", ".join(INTRINSICS)
+        low.fail(f"calls undefined function '{name}'", f"functions that need no body are {known}")
+    rule(low, op)
+
+
+_ROUNDED = {"f32": ("f16", ("f32", "i32", "i16")), "f16": ("f8E5M2", ("f16", "i16", "i8"))}
+"""The source and result types of srnd, and the types of its random bits."""
+
+
+def srnd(low: Lowering, op: ir.Operation) -> None:
+    """Stochastic rounding: of f32 to f16 by the lowest 13 bits of random numbers, of f16 to f8E5M2 by the lowest 8."""
+    rule = "; ".join(f"{a} to {b} with random bits of {', '.join(r)}" for a, (b, r) in _ROUNDED.items())
+    types = [str(element_of(v)) for v in (*op.operands, *op.results)]
+    if len(types) != 3 or len(set(map(shape_of, (*op.operands, *op.results)))) != 1:
+        low.fail("values, random bits and result must have the same shape")
+    source, random, narrow = types
+    wanted, allowed = _ROUNDED.get(source, ("", ()))
+    if narrow != wanted or random not in allowed:
+        low.fail(f"cannot round {source} to {narrow} with random bits of {random}", f"srnd rounds {rule}")
+    if "srnd" in low.target.absent:
+        low.fail(
+            f"requires srnd, which target '{low.target.name}' does not support", "arith.truncf rounds to nearest even"
+        )
+    emit = low.emit
+    count, _, name = result_of(low, op)
+    numbers = low.reg(op.operands[0])
+    bits = emit.as_unsigned(low.reg(op.operands[1]))
+    wide = unsigned(numbers.type)
+    if TYPES[bits.type].bytes < TYPES[wide].bytes:
+        bits = emit.apply("mov", wide, count, bits)
+    low.set(op, emit.apply("srnd", name, count, numbers, emit.as_type(bits, numbers.type), most=16))
+
+
+INTRINSICS["llvm.genx.srnd"] = srnd
+
+
+def printed(low: Lowering, op: ir.Operation) -> None:
+    """A record for each lane of the mask, the first operand."""
+    mask, *values = op.operands
+    text = ir.StringAttr(op.attributes[TEXT]).value
+    print_record(low, text, [str(element_of(v)) for v in values], values, shape_of(mask)[0], mask)
+
+
+# `cf.assert` and `gpu.printf`: records in the print buffer.
+
+
+class _Lanes(Struct, frozen=True):
+    """Lanes that access memory together.
+
+    Attributes:
+        addresses: an address for each lane.
+        count: the number of lanes.
+        guard: the mask of active lanes.
+    """
+
+    addresses: Reg
+    count: int
+    guard: Guard | None
+
+
+def print_record(
+    low: Lowering,
+    text: str,
+    elements: Sequence[str],
+    values: Sequence[ir.Value],
+    lanes: int = 1,
+    mask: ir.Value | None = None,
+    stops: bool = False,
+) -> None:
+    """Write a record for each lane; `visa.printing` defines its format.
+
+    Args:
+        text: the format.
+        elements: MLIR's types of the numbers.
+        values: for each type a number, or a vector with a number for each lane.
+        lanes: the number of lanes.
+        mask: vector of i1, the lanes that print; None for all.
+        stops: whether this is the message of an assertion.
+
+    Raises:
+        ValueError: if the format does not match the elements.
+    """
+    check_format(text, elements)
+    emit, buffer = low.emit, low.print_buffer()
+    words, length = text_words(elements, text), len(text_bytes(elements, text))
+    size = 8 * (HEADER_WORDS + len(words) + len(values))
+    numbers = [_bits(low, v, lanes) for v in values]
+    last = emit.whole("ud", 1)
+    base = emit.apply("mov", "uq", 1, buffer, into=emit.whole("uq", 1))
+    emit.message("lsc_load", DataShape("d32"), base, offset=4, dst=emit.raw(last))
+    # Signed: negative if the record is larger than the buffer.
+    last = emit.apply("add", "d", 1, emit.as_type(last, "d"), const(-size, "d"))
+    place = [Reg(BUILTINS[f"%group_id_{d}"], 0, 1) for d in "xyz"]
+    thread = Reg(BUILTINS["%r0"], THREAD_WORD, 1)
+    for first in range(0, lanes, MASK_LANES):
+        count = min(MASK_LANES, lanes - first)
+        known = None if mask is None else low.value(mask)
+        if isinstance(known, KnownMask) and not known.value:
+            continue
+        own = known.predicates[first // MASK_LANES] if isinstance(known, Mask) else None
+        everywhere = emit.apply("mov", "uq", count, buffer, into=emit.whole("uq", count))
+        used, sizes = emit.whole("ud", count), emit.whole("ud", count)
+        emit.apply("mov", "ud", count, const(size, "ud"), into=sizes)
+        emit.apply("mov", "ud", count, const(0, "ud"), into=used)
+        guard, none = Guard(own) if own else None, Raw(None)
+        old, added = emit.raw(used), emit.raw(sizes)
+        emit.message(
+            "lsc_atomic_iadd", atomic_shape(32), everywhere, lanes=count, guard=guard, dst=old, src0=added, src1=none
+        )
+        here = emit.compare("le", count, emit.as_type(used, "d"), last)
+        if own:
+            here = emit.flags("and", count, here, Mask((own,), count))
+        addresses = emit.apply("add", "uq", count, everywhere, used, into=emit.whole("uq", count))
+        to = _Lanes(addresses, count, Guard(here.predicates[0]))
+        header: list[Numbers] = [const(size, "ud"), thread, *place]
+        header += [_lane_numbers(low, first, count, stops), const(length, "ud"), const(0, "ud")]
+        held: list[Numbers] = [const(w, "uq") for w in words]
+        held += [n if isinstance(n, Const) or n.count == 1 else n.part(first, count) for n in numbers]
+        if lanes == 1:
+            _store_line(low, to, header, held)
+            continue
+        for i, number in enumerate(header):
+            _store(low, to, 4 * i, emit.apply("mov", "ud", count, number, into=emit.whole("ud", count)))
+        for i, number in enumerate(held):
+            whole = emit.apply("mov", "uq", count, number, into=emit.whole("uq", count))
+            _store(low, to, 8 * (HEADER_WORDS + i), whole)
+
+
+def _lane_numbers(low: Lowering, first: int, count: int, stops: bool) -> Numbers:
+    """Write the dwords of the records that are not the lanes' numbers, each by its own instruction."""
+    numbers = [const(first + lane | (STOPS if stops else 0), "ud") for lane in range(count)]
+    if count == 1:
+        return numbers[0]
+    made = low.emit.whole("ud", count)
+    for lane, number in enumerate(numbers):
+        low.emit.apply("mov", "ud", 1, number, into=Reg(made.var, lane, 1))
+    return made
+
+
+def _store_line(low: Lowering, to: _Lanes, header: Sequence[Numbers], words: Sequence[Numbers]) -> None:
+    """Store a record of one lane, which is contiguous in registers and in memory."""
+    emit, count = low.emit, HEADER_WORDS + len(words)
+    whole = emit.whole("uq", count)
+    halves = emit.as_type(whole, "ud")
+    for i, number in enumerate(header):
+        emit.apply("mov", "ud", 1, number, into=halves.part(i, 1))
+    for i, number in enumerate(words):
+        emit.apply("mov", "uq", 1, number, into=Reg(whole.var, HEADER_WORDS + i, 1))
+    store_line(low, (to.addresses, 0), False, "", whole, to.guard)
+
+
+def _bits(low: Lowering, value: ir.Value, lanes: int) -> Numbers:
+    """The bits of numbers as uq; an index is sign-extended."""
+    emit, found = low.emit, low.value(value)
+    if isinstance(found, (Mask, KnownMask)):
+        return emit.choose(low.mask(value), "uq", found.count, const(1, "uq"), const(0, "uq"))
+    numbers = low.numbers(value)
+    if isinstance(numbers, Const):
+        bits = numbers.bits
+        if shape_and_element(value.type)[1] == "index":
+            bits = int.from_bytes(struct.pack("<q", numbers.value), "little")
+        return const(bits, "uq")
+    if shape_and_element(value.type)[1] == "index":
+        return emit.as_type(low.typed(numbers, "q"), "uq")
+    return emit.in_registers(emit.as_type(numbers, unsigned(numbers.type)), "uq")
+
+
+def _store(low: Lowering, to: _Lanes, offset: int, numbers: Reg) -> None:
+    """Store a number for each lane."""
+    data, source = DataShape("d64" if numbers.type == "uq" else "d32"), low.emit.raw(numbers)
+    low.emit.message("lsc_store", data, to.addresses, lanes=to.count, offset=offset, guard=to.guard, src0=source)
+
+
+INTRINSICS[PRINT] = printed
+
+_OPERAND = re.compile(r"(?P<sign>-?)(?P<name>\$\d+|%\w+|[\w.+]+):(?P<type>\w+)")
+"""An operand of `inline_visa` with its type: the result or an argument, a name, or a number."""
+
+
+def inline(low: Lowering, op: ir.Operation) -> None:
+    """Emit instructions given as text for all elements."""
+    count, _, name = result_of(low, op)
+    held: dict[str, Reg] = {}
+    for i, value in enumerate(op.operands):
+        held[f"${i + 1}"] = low.reg(value)
+    for line in ir.StringAttr(op.attributes[TEXT]).value.split("\n"):
+        if line.strip():
+            _instruction(low, line.replace(",", " ").split(), held, count)
+    if "$0" not in held:
+        low.fail("has no instruction that writes $0")
+    low.set(op, low.emit.as_type(held["$0"], name))
+
+
+_ACCESS = (
+    "its message would be sent by each subgroup that has a part, with addresses of its own: see load, store and tiles"
+)
+
+_REFUSED = {
+    "load": _ACCESS,
+    "store": _ACCESS,
+    "atomic": "subgroups that share a part would each update it: see atomic_add, atomic_cas and the others",
+    "sync": "it has no elements: see barrier, fence and named_barrier",
+    "control": "a jump would leave the ops around it: the kernel's own if, while and for become jumps",
+    "dpas": "its operands are blocks of matrices: see dot and dot_scaled",
+}
+"""The reason why `inline_visa` refuses a category of instructions, and the alternative."""
+
+
+def _instruction(low: Lowering, words: list[str], held: dict[str, Reg], count: int) -> None:
+    name, _, suffix = words[0].partition(".")
+    spec = INSTRUCTIONS.get(name)
+    found = spec or INSTRUCTIONS.get(words[0])
+    if found is not None and found.category in _REFUSED:
+        low.fail(f"cannot take '{words[0]}': it works on {count} elements, one by one", _REFUSED[found.category])
+    if spec is None or spec.category not in ("alu", "math") or suffix not in ("", "sat"):
+        low.fail(f"has no instruction '{words[0]}'", "arithmetic instructions of vISA are taken, with .sat or without")
+    operands = [_OPERAND.fullmatch(w) for w in words[1:]]
+    wanted = [slot for slot in spec.slots if slot.name == "dst" or slot.name.startswith("src")]
+    if len(operands) != len(wanted) or None in operands:
+        low.fail(
+            f"cannot take '{' '.join(words)}'", f"'{name}' has {len(wanted)} operands, such as $0:ud, %t:f and 3:d"
+        )
+    target, *sources = (m for m in operands if m)
+    for match, slot in zip((target, *sources), wanted):
+        if match["type"] not in slot.types:
+            low.fail(f"'{name}' has no operand of type {match['type']}", f"it has {', '.join(slot.types)}")
+    numbers = [_number(low, m, held) for m in sources]
+    signs = [m["sign"] for m in sources]
+    made = low.emit.apply(name, target["type"], count, *numbers, modifiers=signs, saturate=suffix == "sat")
+    held[target["name"]] = made
+
+
+def _number(low: Lowering, match: re.Match[str], held: dict[str, Reg]) -> Numbers:
+    name, kind = match["name"], match["type"]
+    if name in held:
+        if held[name].format.bytes != TYPES[kind].bytes:
+            low.fail(f"cannot take {name}, of type {held[name].type}, as {kind}", "the widths must be the same")
+        return low.emit.as_type(held[name], kind)
+    try:
+        return const(float(name) if TYPES[kind].is_float else int(name, 0), kind)
+    except ValueError:
+        low.fail(
+            f"knows no operand '{name}'",
+            "operands are $0 for the result, $1, ..., names that begin with %, and numbers",
+        )
+
+
+INTRINSICS[INLINE] = inline
+
+
+# `gpu`: ids and extents of the grid, and barriers.
+
+
+def _dimension(op: ir.Operation) -> int:
+    return "xyz".index(enumerator(op.attributes["dimension"]))
+
+
+def _group(low: Lowering, dimension: int) -> Reg:
+    """The workgroup's place in the grid."""
+    bounds = low.limits.place("block_id", dimension)
+    group = Reg(BUILTINS[f"%group_id_{'xyz'[dimension]}"], 0, 1)
+    return replace(low.emit.apply("mov", index_type(bounds), 1, group), bounds=bounds)
+
+
+@pattern("gpu.block_id")
+def block_id(low: Lowering, op: ir.Operation) -> None:
+    """The workgroup's place in the grid."""
+    low.set(op, _group(low, _dimension(op)))
+
+
+_IMPLICIT = {"gpu.thread_id": "LOCAL_ID", "gpu.block_dim": "LOCAL_SIZE", "gpu.grid_dim": "GROUP_COUNT"}
+
+
+@pattern(*_IMPLICIT)
+def implicit(low: Lowering, op: ir.Operation) -> None:
+    """A thread's place in its workgroup, and extents; in vector compute mode a work item is a hardware thread."""
+    low.set(op, low.implicit(_IMPLICIT[op.name], _dimension(op)))
+
+
+@pattern("gpu.global_id")
+def global_id(low: Lowering, op: ir.Operation) -> None:
+    """The thread's place among all threads."""
+    d = _dimension(op)
+    first = low.multiply(_group(low, d), low.implicit("LOCAL_SIZE", d))
+    low.set(op, low.add(first, low.implicit("LOCAL_ID", d)))
+
+
+@pattern("gpu.subgroup_id")
+def subgroup_id(low: Lowering, op: ir.Operation) -> None:
+    """The thread's number within its workgroup."""
+    low.set(op, low.emit.apply("mov", NARROW, 1, Reg(BUILTINS["%r0"], THREAD_WORD, 1)))
+
+
+@pattern("gpu.num_subgroups")
+def num_subgroups(low: Lowering, op: ir.Operation) -> None:
+    """Threads of a workgroup."""
+    within = low.limits.place("num_subgroups")
+    x, y, z = (low.implicit("LOCAL_SIZE", d) for d in range(3))
+    low.set(op, low.multiply(low.multiply(x, y, within), z, within))
+
+
+@pattern("gpu.lane_id", "gpu.subgroup_size")
+def one_work_item(low: Lowering, op: ir.Operation) -> None:
+    """In vector compute mode a thread is one work item."""
+    low.set(op, low.index(int(op.name == "gpu.subgroup_size")))
+
+
+@pattern("gpu.barrier")
+def barrier(low: Lowering, op: ir.Operation) -> None:
+    """Barrier with a fence: writes of the workgroup before it are visible after it."""
+    for memory in ("slm", "ugm"):
+        low.emit.emit("lsc_fence", no_mask=False, sfid=memory, flush="none", scope="group")
+    low.emit.emit("barrier", no_mask=False)
+
+
+# `xegpu`: named barriers, fences and hints.
+
+
+@pattern("xegpu.alloc_nbarrier")
+def alloc_nbarrier(low: Lowering, op: ir.Operation) -> None:
+    """Set the kernel's number of named barriers; the target's maximum if the number is dynamic."""
+    view = op.opview
+    count = view.nbarrier_num
+    if count is None:
+        known = low.numbers(view.count)
+        count = known.value if isinstance(known, Const) else low.target.named_barriers
+    low.barriers = max(low.barriers, count)
+
+
+def _byte(low: Lowering, value: ir.Value) -> Numbers:
+    found = low.numbers(value)
+    return const(found.value, "ub") if isinstance(found, Const) else low.emit.in_registers(found, "ub")
+
+
+@pattern("xegpu.init_nbarrier", "xegpu.create_nbarrier")
+def init_nbarrier(low: Lowering, op: ir.Operation) -> None:
+    """A barrier's number, and the number of threads that meet there."""
+    view = op.opview
+    creates = op.name == "xegpu.create_nbarrier"
+    count = const(view.num_producers, "ub") if creates else _byte(low, view.participant_thread_num)
+    low.set(op, NamedBarrier(_byte(low, view.nbarrier_id), count))
+
+
+def _barrier(low: Lowering, value: ir.Value) -> NamedBarrier:
+    found = low.value(value)
+    assert isinstance(found, NamedBarrier)
+    return found
+
+
+@pattern("xegpu.nbarrier_arrive")
+def nbarrier_arrive(low: Lowering, op: ir.Operation) -> None:
+    """Signal."""
+    barrier = _barrier(low, op.operands[0])
+    low.emit.emit(
+        "nbarrier.signal", no_mask=False, id=low.emit.source(barrier.id, 0), count=low.emit.source(barrier.count, 0)
+    )
+
+
+@pattern("xegpu.nbarrier_wait")
+def nbarrier_wait(low: Lowering, op: ir.Operation) -> None:
+    """Wait."""
+    barrier = _barrier(low, op.operands[0])
+    low.emit.emit("nbarrier.wait", no_mask=False, id=low.emit.source(barrier.id, 0))
+
+
+@pattern("xegpu.fence")
+def fence(low: Lowering, op: ir.Operation) -> None:
+    """A fence of one memory, or of both."""
+    view = op.opview
+    for kind in (view.memory_kind,) if view.memory_kind else MemoryKind:
+        shared = kind == MemoryKind.SHARED
+        scope = "group" if shared or view.scope == FenceScope.WORKGROUP else "gpu"
+        low.emit.emit("lsc_fence", no_mask=False, sfid="slm" if shared else "ugm", flush="none", scope=scope)
+
+
+@pattern("xegpu.compile_hint")
+def compile_hint(low: Lowering, op: ir.Operation) -> None:
+    """A software fence, which `visa-optimize` and Intel's finalizer do not move instructions across."""
+    low.emit.emit("fence_sw", no_mask=False)
+
+
+_NOWHERE = 0
+"""An address outside all arrays: an access to it stops the kernel with an error."""
+
+
+@pattern("cf.assert")
+def assert_(low: Lowering, op: ir.Operation) -> None:
+    """If the condition is false, write a record with the message, and stop by a store to an invalid address."""
+    condition = low.value(op.operands[0])
+    if isinstance(condition, KnownMask) and condition.value:
+        return
+    emit, end = low.emit, low.emit.label("Holds")
+    message = ir.StringAttr(op.attributes["msg"]).value.replace("%", "%%")
+    with emit.scope():
+        if isinstance(condition, Mask):
+            emit.jump(end, when=condition)
+        print_record(low, message, [], [], stops=True)
+        place, number = emit.whole("uq", 1), emit.whole("ud", 1)
+        for register in (place, number):
+            emit.apply("mov", register.type, 1, const(_NOWHERE, register.type), into=register)
+        _store(low, _Lanes(place, 1, None), 0, number)
+    emit.place(end)
+
+
+@pattern("gpu.printf")
+def printf(low: Lowering, op: ir.Operation) -> None:
+    """A record."""
+    text, elements = ir.StringAttr(op.attributes["format"]).value, [str(v.type) for v in op.operands]
+    print_record(low, text, elements, list(op.operands))

@@ -1,0 +1,769 @@
+"""What holds a value, and how instructions are emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import numpy as np
+from mlir import ir
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from xegpu_py.ir.diagnostics import Position
+from xegpu_py.numerics.formats import TYPES, Format
+from xegpu_py.passes.facts.ranges import Bounds, full, within
+from xegpu_py.passes.facts.value_facts import INDEX, unsigned
+from xegpu_py.passes.rewriting.rewriter import PatternSet
+from xegpu_py.target import Target
+from xegpu_py.visa.program import (
+    NOWHERE,
+    Address,
+    Destination,
+    Flag,
+    Guard,
+    Immediate,
+    Input,
+    Instruction,
+    Predicate,
+    Raw,
+    Region,
+    Variable,
+    Vector,
+)
+from xegpu_py.visa.spec import DataShape, payload_lanes
+
+if TYPE_CHECKING:
+    from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
+
+# Emission of vISA instructions: registers, constants, and operations on as many lanes as fit an instruction.
+
+T = TypeVar("T")
+
+COPY = "copy"
+"""A pseudo instruction that copies all of `src0` to `dst`. `coalesce` removes it, or replaces it by moves."""
+
+ALIGNMENTS = {1: "byte", 2: "word", 4: "dword", 8: "qword"}
+"""The alignment of variables of this size in bytes."""
+
+
+class _Scope(Struct):
+    """Instructions that may be skipped or repeated.
+
+    Attributes:
+        available: the values that they have computed, by their keys.
+        front: instructions that precede them.
+        is_branch: whether a jump over the scope precedes it, and therefore also what is in front of it.
+    """
+
+    available: dict[Hashable, Any] = field(default_factory=dict)
+    front: list[Instruction] = field(default_factory=list)
+    is_branch: bool = False
+
+
+class Emitter(Struct):
+    """Builds a program.
+
+    Attributes:
+        target: the GPU.
+        variables, predicates, inputs, instructions: as in `Program`.
+        where: the source location of the op that is being lowered.
+    """
+
+    target: Target
+    variables: list[Variable] = field(default_factory=list)
+    predicates: list[Predicate] = field(default_factory=list)
+    inputs: list[Input] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    where: Position = NOWHERE
+    _labels: int = 0
+    _aliases: dict[tuple[Variable, int, str], Variable] = field(default_factory=dict)
+    _scopes: list[_Scope] = field(default_factory=lambda: [_Scope()])
+    _levels: dict[Variable, int] = field(default_factory=dict)
+
+    def variable(self, type_name: str, count: int, name: str = "") -> Variable:
+        """A new variable. A variable of at least one register's size is aligned to registers."""
+        size = count * TYPES[type_name].bytes
+        align = "GRF" if size > 8 else ALIGNMENTS[1 << max(size - 1, 0).bit_length()]
+        var = Variable(name or f"v{len(self.variables)}", type_name, count, align)
+        self._declare(var)
+        return var
+
+    def _declare(self, var: Variable) -> None:
+        self.variables.append(var)
+        self._levels[var] = len(self._scopes) - 1
+
+    def reg(self, type_name: str, count: int) -> Reg:
+        """New registers for `count` numbers."""
+        return Reg(self.variable(type_name, count), 0, count)
+
+    def whole(self, type_name: str, count: int) -> Reg:
+        """New registers for `count` numbers, whole GRFs, as messages and dpas need them.
+
+        Those of 64-bit numbers have space for the least lanes of a message.
+        """
+        size = TYPES[type_name].bytes
+        unit = max(self.target.grf_bytes, payload_lanes(1, self.target.grf_bytes) * size)
+        padded = -(-count * size // unit) * unit // size
+        var = Variable(f"v{len(self.variables)}", type_name, padded, "GRF")
+        self._declare(var)
+        return Reg(var, 0, count)
+
+    def predicate(self, count: int) -> Predicate:
+        """A new predicate of at least `count` bits."""
+        made = Predicate(f"p{len(self.predicates)}", 1 << (count - 1).bit_length())
+        self.predicates.append(made)
+        return made
+
+    def mask(self, count: int) -> Mask:
+        """New predicates for `count` truth values."""
+        starts = range(0, count, MASK_LANES)
+        return Mask(tuple(self.predicate(min(MASK_LANES, count - s)) for s in starts), count)
+
+    def label(self, name: str) -> str:
+        """A new label."""
+        self._labels += 1
+        return f"{name}{self._labels}"
+
+    def place(self, label: str) -> None:
+        """Emit a label."""
+        self.instructions.append(Instruction("label", {"label": label}, where=self.where))
+
+    def emit(
+        self,
+        name: str,
+        exec_size: int = 1,
+        *,
+        guard: Guard | None = None,
+        saturate: bool = False,
+        no_mask: bool = True,
+        **values: Any,
+    ) -> None:
+        """Add an instruction."""
+        mask = "M1_NM" if no_mask else "M1"
+        self.instructions.append(Instruction(name, values, exec_size, mask, guard, saturate, self.where))
+
+    def jump(self, label: str, *, when: Mask | None = None, unless: Mask | None = None) -> None:
+        """Jump to a label: always, if the only bit of a mask is set, or if it is clear."""
+        mask = when or unless
+        guard = Guard(mask.predicates[0], unless is not None) if mask else None
+        self.emit("jmp", guard=guard, no_mask=False, label=label)
+
+    def message(
+        self,
+        name: str,
+        data: DataShape,
+        addresses: Reg,
+        slm: bool = False,
+        *,
+        lanes: int = 1,
+        offset: int = 0,
+        guard: Guard | None = None,
+        caches: str = "",
+        **operands: Raw,
+    ) -> None:
+        """Emit a message in which each lane accesses the elements at its address.
+
+        Args:
+            data: size and number of a lane's elements.
+            addresses: those of the lanes: uq, or ud in shared local memory (`slm`).
+            offset: bytes to add to each.
+            caches: the cache options for L1 and L3; "" for the hardware's own choice.
+        """
+        held = self._payload(addresses, lanes, 1 if data.transpose else payload_lanes(lanes, self.target.grf_bytes))
+        address = Address(held.var, held.first * held.format.bytes, offset)
+        values: dict[str, Any] = {"address": address, "data": data, "caches": caches, **operands}
+        values |= {"sfid": "slm", "address_size": "a32"} if slm else {"sfid": "ugm", "address_size": "a64"}
+        self.emit(name, lanes, guard=guard, **values)
+
+    def _payload(self, addresses: Reg, lanes: int, padded: int) -> Reg:
+        """The addresses of lanes at the start of a register, with registers for `padded` lanes after it.
+
+        A message reads whole registers. The finalizer does not align its operand, and crashes if registers beyond the
+        last one would be read. One address needs no space after it: it shares its register with other variables.
+        """
+        here = Reg(addresses.var, addresses.first, lanes)
+        if self.is_aligned(here) and (here.first + padded) * here.format.bytes <= here.var.bytes:
+            return here
+
+        def copied() -> Reg:
+            var = Variable(f"v{len(self.variables)}", here.type, padded, "GRF")
+            self._declare(var)
+            return self.apply("mov", here.type, lanes, here, into=Reg(var, 0, lanes))
+
+        return self.once(("payload", here, padded), copied, (here,))
+
+    @contextmanager
+    def scope(self, is_branch: bool = False) -> Iterator[None]:
+        """Emit instructions that may be skipped or repeated: what they compute is not available afterwards."""
+        outer, self.instructions = self.instructions, []
+        self._scopes.append(_Scope(is_branch=is_branch))
+        yield
+        outer += [*self._scopes.pop().front, *self.instructions]
+        self.instructions = outer
+
+    def is_available(self, key: Hashable) -> bool:
+        """Whether the value of a key is available."""
+        return any(key in scope.available for scope in self._scopes)
+
+    def once(self, key: Hashable, make: Callable[[], T], sources: Sequence[Numbers] = (), *, hoists: bool = True) -> T:
+        """The value that `make` emits, and nothing overwrites; if a value of this key is available, that one.
+
+        Args:
+            sources: the numbers that it depends on.
+            hoists: whether it is emitted in front of the scopes that define none of them.
+        """
+        scopes, here = self._scopes, self.instructions
+        for scope in reversed(scopes):
+            if key in scope.available:
+                found: T = scope.available[key]
+                return found
+        level = max((self._level(s) for s in sources if isinstance(s, Reg)), default=0) if hoists else len(scopes)
+        while level < len(scopes) - 1 and scopes[level + 1].is_branch:
+            # In front of a branch it would be skipped, but available in the others.
+            level += 1
+        if level < len(scopes) - 1:
+            self.instructions, self._scopes = scopes[level + 1].front, scopes[: level + 1]
+        found = self._scopes[-1].available[key] = make()
+        self.instructions, self._scopes = here, scopes
+        return found
+
+    def _level(self, reg: Reg) -> int:
+        """The number of scopes around the definition of a number; vectors count as defined in the innermost."""
+        return self._levels.get(reg.var.root[0], 0) if reg.count == 1 else len(self._scopes)
+
+    @overload
+    def as_type(self, numbers: Reg, type_name: str) -> Reg: ...
+    @overload
+    def as_type(self, numbers: Numbers, type_name: str) -> Numbers: ...
+    def as_type(self, numbers: Numbers, type_name: str) -> Numbers:
+        """The same registers, or the same constant's bits, as numbers of another type.
+
+        Numbers that do not begin at a multiple of the other type's size, such as those of a slice, are copied first.
+        """
+        if isinstance(numbers, Const):
+            return Const(numbers.bits, type_name, numbers.count)
+        reg = numbers
+        if reg.type == type_name:
+            return reg
+        old, new = reg.format.bytes, TYPES[type_name].bytes
+        if (reg.first * old) % new or reg.var.root[1] % new:
+            reg = self.apply("mov", reg.type, reg.count, reg)
+        start = reg.first * old
+        root, inner = reg.var.root
+        key = (root, inner, type_name)
+        alias = self._aliases.get(key)
+        if alias is None or alias.count * new < reg.var.bytes // new * new:
+            align = root.align if inner % self.target.grf_bytes == 0 else "byte"
+            alias = Variable(
+                f"{root.name}_{type_name}{inner or ''}", type_name, reg.var.bytes // new, align, (root, inner)
+            )
+            self.variables.append(alias)
+            self._aliases[key] = alias
+        return Reg(alias, start // new, reg.count * old // new)
+
+    @overload
+    def as_unsigned(self, numbers: Reg) -> Reg: ...
+    @overload
+    def as_unsigned(self, numbers: Numbers) -> Numbers: ...
+    def as_unsigned(self, numbers: Numbers) -> Numbers:
+        """The same bits as unsigned integers."""
+        return self.as_type(numbers, unsigned(numbers.type))
+
+    def place_of(self, reg: Reg, index: int) -> tuple[int, int]:
+        """The register and the element in it of a number."""
+        per_register = self.target.grf_bytes // reg.format.bytes
+        return divmod(reg.first + index, per_register)
+
+    def source(self, numbers: Numbers, start: int, modifier: str = "") -> Region | Immediate:
+        """The operand for lanes from number `start` on; a single number is broadcast."""
+        if isinstance(numbers, Const):
+            return Immediate(numbers.bits, numbers.type)
+        if numbers.count == 1:
+            return Region(numbers.var, *self.place_of(numbers, 0), 0, 1, 0, modifier)
+        return Region(numbers.var, *self.place_of(numbers, start), 1, 1, 0, modifier)
+
+    def destination(self, reg: Reg, start: int) -> Destination:
+        """The destination for lanes from number `start` on."""
+        return Destination(reg.var, *self.place_of(reg, start), 1)
+
+    def raw(self, reg: Reg, start: int = 0) -> Raw:
+        """The registers from number `start` on."""
+        return Raw(reg.var, (reg.first + start) * reg.format.bytes)
+
+    def vector(self, reg: Reg, start: int = 0) -> Vector:
+        """Consecutive numbers from number `start` on."""
+        return Vector(reg.var, *self.place_of(reg, start))
+
+    def chunks(self, count: int, operands: Sequence[Numbers], most: int = 32) -> Iterator[tuple[int, int]]:
+        """(first number, lanes) of the instructions that work on `count` numbers of all operands.
+
+        An operand spans at most two registers, and an instruction has a power of two of lanes.
+        """
+        grf = self.target.grf_bytes
+        regs = [o for o in operands if isinstance(o, Reg) and o.count > 1]
+        start = 0
+        while start < count:
+            lanes = 1 << min(count - start, most).bit_length() - 1
+            while lanes > 1 and not all(self._fits(r, start, lanes, grf) for r in regs):
+                lanes //= 2
+            yield start, lanes
+            start += lanes
+
+    @staticmethod
+    def _fits(reg: Reg, start: int, lanes: int, grf: int) -> bool:
+        first = (reg.first + start) * reg.format.bytes
+        last = first + lanes * reg.format.bytes - 1
+        return last // grf - first // grf < 2
+
+    def apply(
+        self,
+        name: str,
+        type_name: str,
+        count: int,
+        *sources: Numbers,
+        modifiers: Sequence[str] = (),
+        into: Reg | None = None,
+        saturate: bool = False,
+        most: int = 32,
+    ) -> Reg:
+        """Emit an instruction with one destination for `count` numbers, and return the result.
+
+        Args:
+            type_name: type of the result.
+            sources: the operands; one of a single number goes to all lanes.
+            modifiers: source modifiers, one for each operand.
+            into: the registers of the result; by default new ones.
+        """
+        result = into or self.reg(type_name, count)
+        if name == "mov" and isinstance(number := sources[0], Const) and number.type == "bf":
+            # vISA has no bf immediates; f constants convert exactly, except NaNs.
+            if result.type == "bf" and number.bits & 0x7FFF > 0x7F80 and not modifiers:
+                self.apply("mov", "uw", count, Const(number.bits, "uw"), into=self.as_type(result, "uw"))
+                return result
+            sources = (Const(number.bits << 16, "f", number.count),)
+        signs = [*modifiers, *[""] * (len(sources) - len(modifiers))]
+        operands = [self._number(s) if m else s for s, m in zip(sources, signs)]
+        for start, lanes in self.chunks(count, [result, *operands], most):
+            values: dict[str, Any] = {
+                f"src{i}": self.source(s, start, m) for i, (s, m) in enumerate(zip(operands, signs))
+            }
+            self.emit(name, lanes, dst=self.destination(result, start), saturate=saturate, **values)
+        return result
+
+    def common(self, name: str, type_name: str, count: int, *sources: Numbers, saturate: bool = False) -> Reg:
+        """`apply`, or the available result of an equal instruction; nothing may overwrite the result."""
+        key = (name, type_name, count, sources, saturate)
+        return self.once(key, lambda: self.apply(name, type_name, count, *sources, saturate=saturate), sources)
+
+    def double_math(self, name: str, count: int, *sources: Numbers) -> Reg:
+        """Emit a function of f64, whose operands must be contiguous and aligned to a register."""
+        lanes_of_register = self.target.grf_bytes // 8
+        numbers = [self.spread(self.in_registers(s), count) for s in sources]
+        result = self.whole("df", count)
+        for start, lanes in self.chunks(count, [result, *numbers], lanes_of_register):
+            pieces = [n.part(start, lanes) for n in numbers]
+            if all(self._begins_register(p) for p in (Reg(result.var, start, lanes), *pieces)):
+                self.apply(name, "df", lanes, *pieces, into=Reg(result.var, start, lanes))
+                continue
+            held = [self.apply("mov", "df", lanes, p, into=Reg(self.whole("df", lanes).var, 0, lanes)) for p in pieces]
+            found = self.apply(name, "df", lanes, *held, into=self.whole("df", lanes))
+            self.apply("mov", "df", lanes, found, into=Reg(result.var, start, lanes))
+        return result
+
+    def is_aligned(self, reg: Reg) -> bool:
+        """Whether registers begin at a register boundary whatever the allocation."""
+        return reg.var.root[0].align in ("GRF", "GRFx2") and self._begins_register(reg)
+
+    def _begins_register(self, reg: Reg) -> bool:
+        return (reg.var.root[1] + reg.first * reg.format.bytes) % self.target.grf_bytes == 0
+
+    def _number(self, numbers: Numbers) -> Reg:
+        """Registers, since constants have no modifiers."""
+        return self.in_registers(numbers) if isinstance(numbers, Const) else numbers
+
+    def in_registers(self, numbers: Numbers, type_name: str = "") -> Reg:
+        """Registers that hold numbers, in their own type or another."""
+        if isinstance(numbers, Reg) and type_name in ("", numbers.type):
+            return numbers
+        if isinstance(numbers, Const) and numbers.count * numbers.format.bytes <= self.target.grf_bytes:
+            return self.common("mov", type_name or numbers.type, numbers.count, numbers)
+        return self.apply("mov", type_name or numbers.type, numbers.count, numbers)
+
+    def spread(self, numbers: Numbers, count: int) -> Reg:
+        """Registers with one number `count` times."""
+        if isinstance(numbers, Reg) and numbers.count == count:
+            return numbers
+        return self.apply("mov", numbers.type, count, numbers)
+
+    def copy(self, to: Reg, numbers: Numbers) -> None:
+        """Copy a value into registers. `coalesce` removes the copy if both can share registers."""
+        if isinstance(numbers, Reg) and _covers(to) and _covers(numbers) and _alike(to.var, numbers.var):
+            self.emit(COPY, dst=Raw(to.var), src0=Raw(numbers.var))
+        elif to != numbers:
+            self.apply("mov", to.type, to.count, numbers, into=to)
+
+    def compare(self, condition: str, count: int, a: Numbers, b: Numbers, into: Mask | None = None) -> Mask:
+        """Truth values of a comparison; one of two scalars has the same predicate for each `MASK_LANES` lanes."""
+        if into is None and count == 2 * MASK_LANES and all(isinstance(n, Const) or n.count == 1 for n in (a, b)):
+            return Mask(2 * self.compare(condition, MASK_LANES, a, b).predicates, count)
+        result = into or self.mask(count)
+        # The operands must fit an instruction, and the lanes one predicate.
+        for at, size, lanes in self._lanes_of_masks(count, [a, b]):
+            src0, src1 = (self._source_of(n, at, size, lanes) for n in (a, b))
+            values = {"condition": condition, "dst": Flag(result.predicates[at // MASK_LANES])}
+            values |= {"src0": src0, "src1": src1}
+            self.instructions.append(Instruction("cmp", values, size, self.lane_mask(at), where=self.where))
+        return result
+
+    def _lanes_of_masks(self, count: int, operands: Sequence[Numbers]) -> Iterator[tuple[int, int, int]]:
+        """(first lane, lanes, significant lanes) of instructions that use masks; three remaining lanes use four.
+
+        Execution masks begin at a multiple of four lanes, so that three lanes cannot be split into two and one.
+        """
+        whole = count - 3 if count % 4 == 3 else count
+        for start, lanes in self.chunks(whole, operands, MASK_LANES):
+            for at, size in _within(start, lanes):
+                yield at, size, size
+        if whole < count:
+            yield whole, 4, 3
+
+    def _source_of(self, numbers: Numbers, at: int, size: int, lanes: int) -> Region | Immediate:
+        """The operand for lanes from `at` on; excess lanes read the first lane's number."""
+        if size == lanes or isinstance(numbers, Const) or numbers.count == 1:
+            return self.source(numbers, at)
+        padded = self.reg(numbers.type, size)
+        self.apply("mov", numbers.type, size, numbers.part(at, 1), into=padded)
+        self.apply("mov", numbers.type, lanes, numbers.part(at, lanes), into=padded)
+        return self.source(padded, 0)
+
+    def lane_mask(self, at: int) -> str:
+        """The execution mask for a predicate's lanes from bit `at` on."""
+        return f"M{1 + at % MASK_LANES // 4}_NM"
+
+    def flags(self, name: str, count: int, *sources: Mask) -> Mask:
+        """Combine truth values bitwise by "and", "or", "xor" or "not"."""
+        result = self.mask(count)
+        for i, predicate in enumerate(result.predicates):
+            values: dict[str, Any] = {f"src{k}": Flag(s.predicates[i]) for k, s in enumerate(sources)}
+            self.emit(name, predicate.count, dst=Flag(predicate), **values)
+        return result
+
+    def set_flags(self, known: KnownMask, into: Mask | None = None) -> Mask:
+        """Predicates that hold known truth values."""
+        result = into or self.mask(known.count)
+        for predicate in result.predicates:
+            ones = (1 << predicate.count) - 1 if known.value else 0
+            self.emit("setp", predicate.count, dst=Flag(predicate), src0=Immediate(ones, "ud"))
+        return result
+
+    def test(self, mask: Mask, how: str) -> Mask:
+        """One truth value: whether "any" or "all" bits of the one predicate of a mask are set."""
+        held = self.reg("w", 1)
+        yes, no = Immediate(1, "w"), Immediate(0, "w")
+        guard = Guard(mask.predicates[0], False, how)
+        self.emit("sel", guard=guard, dst=self.destination(held, 0), src0=yes, src1=no)
+        return self.compare("ne", 1, held, const(0, "w"))
+
+    def choose(self, mask: Mask, type_name: str, count: int, a: Numbers, b: Numbers, into: Reg | None = None) -> Reg:
+        """Numbers of `a` where the mask is set, else of `b`; a mask of one truth value chooses for all."""
+        result = into or self.reg(type_name, count)
+        if mask.count == 1 and count > 1:
+            guard = Guard(mask.predicates[0], False, "any")
+            for at, size in self.chunks(count, [result, a, b]):
+                src0, src1 = self.source(a, at), self.source(b, at)
+                self.emit("sel", size, guard=guard, dst=self.destination(result, at), src0=src0, src1=src1)
+            return result
+        for at, size, lanes in self._lanes_of_masks(count, [result, a, b]):
+            held = result if size == lanes else self.reg(type_name, size)
+            src0, src1 = (self._source_of(n, at, size, lanes) for n in (a, b))
+            values = {"dst": self.destination(held, at if held == result else 0), "src0": src0, "src1": src1}
+            guard = Guard(mask.predicates[at // MASK_LANES])
+            self.instructions.append(Instruction("sel", values, size, self.lane_mask(at), guard, where=self.where))
+            if held != result:
+                to = result.part(at, lanes)
+                self.apply("mov", type_name, lanes, Reg(held.var, 0, lanes), into=to)
+        return result
+
+
+def _within(start: int, lanes: int) -> Iterator[tuple[int, int]]:
+    """Split lanes into pieces whose execution masks are aligned: to four lanes, or to their size if it is larger."""
+    end = start + lanes
+    while start < end:
+        offset = start % MASK_LANES
+        size = 1 << min(end - start, MASK_LANES - offset).bit_length() - 1
+        while offset % max(size, 4) and size > 1:
+            size //= 2
+        yield start, size
+        start += size
+
+
+def _covers(reg: Reg) -> bool:
+    return reg.first == 0 and reg.var.alias is None
+
+
+def _alike(a: Variable, b: Variable) -> bool:
+    return (a.type, a.count) == (b.type, b.count)
+
+
+def immediate_bits(value: float | int, type_name: str) -> int:
+    """The bit pattern of a number in a type; integers wrap."""
+    fmt = TYPES[type_name]
+    if fmt.is_float:
+        with np.errstate(over="ignore"):
+            return int.from_bytes(np.array(value, np.float64).astype(fmt.dtype).tobytes(), "little")
+    return int(value) & ((1 << fmt.bits) - 1)
+
+
+def const(value: float | int, type_name: str, count: int = 1) -> Const:
+    """A constant."""
+    return Const(immediate_bits(value, type_name), type_name, count)
+
+
+# The representation of SSA values in registers.
+
+NARROW = "d"
+"""The register type of an index that is known to fit in 32 bits."""
+
+_NARROW_BOUNDS: Bounds = full(32)
+
+
+def index_type(bounds: Bounds) -> str:
+    """The register type of indices with these bounds."""
+    return NARROW if within(bounds, _NARROW_BOUNDS) else INDEX
+
+
+def clamp(bounds: Bounds) -> Bounds:
+    """Bounds clamped to the range of 32 bits."""
+    low, high = (min(max(n, _NARROW_BOUNDS[0]), _NARROW_BOUNDS[1]) for n in bounds)
+    return low, high
+
+
+class Reg(Struct, frozen=True, eq=False, gc=False):
+    """Contiguous numbers in registers, in row-major order.
+
+    Attributes:
+        var: the variable; its element type is the numbers'.
+        first: index of the first number in the variable.
+        count: the number of numbers.
+        bounds: known bounds of integers, if narrower than those of the type. Equal registers may have different ones.
+    """
+
+    var: Variable
+    first: int
+    count: int
+    bounds: Bounds | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reg) and self._place == other._place
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+    @property
+    def _place(self) -> tuple[Variable, int, int]:
+        return self.var, self.first, self.count
+
+    def part(self, start: int, count: int) -> Reg:
+        """`count` of the numbers, from number `start` on."""
+        return Reg(self.var, self.first + start, count)
+
+    @property
+    def type(self) -> str:
+        """vISA's type of the numbers."""
+        return self.var.type
+
+    @property
+    def format(self) -> Format:
+        """The numbers' format."""
+        return self.var.format
+
+
+class Const(Struct, frozen=True, gc=False):
+    """A compile-time constant, repeated `count` times.
+
+    Attributes:
+        bits: its bit pattern.
+        type: its vISA type.
+        count: the number of repetitions.
+    """
+
+    bits: int
+    type: str
+    count: int = 1
+
+    @property
+    def format(self) -> Format:
+        """The number's format."""
+        return TYPES[self.type]
+
+    @property
+    def value(self) -> int:
+        """The value of an integer constant."""
+        fmt = self.format
+        return self.bits - (1 << fmt.bits) if fmt.kind == "s" and self.bits >> (fmt.bits - 1) else self.bits
+
+
+Numbers = Reg | Const
+"""Numbers in registers, or a constant."""
+
+
+def bounds_of(numbers: Numbers) -> Bounds:
+    """The bounds of integers."""
+    if isinstance(numbers, Const):
+        return numbers.value, numbers.value
+    if numbers.bounds is not None:
+        return numbers.bounds
+    fmt = numbers.format
+    return (-(1 << fmt.bits - 1), (1 << fmt.bits - 1) - 1) if fmt.kind == "s" else (0, (1 << fmt.bits) - 1)
+
+
+class Mask(Struct, frozen=True, gc=False):
+    """Truth values, one bit each: a scalar i1 or a vector of them.
+
+    Attributes:
+        predicates: predicate variables; all but the last have `LANES` significant bits.
+        count: the number of truth values.
+    """
+
+    predicates: tuple[Predicate, ...]
+    count: int
+
+
+MASK_LANES = 16
+"""Truth values per predicate of a mask."""
+
+
+class KnownMask(Struct, frozen=True, gc=False):
+    """Truth values that are the same compile-time constant."""
+
+    value: bool
+    count: int = 1
+
+
+class Block(Struct, frozen=True, gc=False):
+    """A descriptor of an n-dimensional block (`xegpu.create_nd_tdesc`).
+
+    Attributes:
+        base: address of the tensor's first element, uq.
+        surface: for two and more dimensions in global memory: width, height and pitch of the innermost two, in bytes,
+            rows and bytes, each less one, as in 2D block messages; else empty.
+        lead: extents of the dimensions outside the innermost two, d or q, which no message checks; empty if
+            out-of-bounds accesses are not checked.
+        strides: the tensor's strides in elements, d or q.
+        offsets: the block's offsets in elements, d or q. The innermost two offsets in a surface are d: a surface's
+            extents fit in 32 bits, and the offsets are clamped.
+    """
+
+    base: Numbers
+    surface: tuple[Numbers, ...]
+    lead: tuple[Numbers, ...]
+    strides: tuple[Numbers, ...]
+    offsets: tuple[Numbers, ...]
+
+
+class Lanes(Struct, frozen=True, gc=False):
+    """A descriptor of scattered elements (`xegpu.create_tdesc`).
+
+    Attributes:
+        addresses: each lane's, uq or for SLM ud.
+        plus: bytes that messages add to them; 0 if control flow merges the descriptor with others.
+    """
+
+    addresses: Reg
+    plus: int = 0
+
+
+class Memory(Struct, frozen=True, gc=False):
+    """A memref.
+
+    Attributes:
+        base: address of the buffer, uq; in SLM an offset, ud.
+        offset: the memref's offset in elements, d or q.
+        shape: its extent in elements, d or q.
+        strides: its strides in elements, d or q.
+        element: MLIR's element type.
+        slm: whether it lies in shared local memory.
+    """
+
+    base: Numbers
+    offset: Numbers
+    shape: tuple[Numbers, ...]
+    strides: tuple[Numbers, ...]
+    element: str
+    slm: bool = False
+
+
+class NamedBarrier(Struct, frozen=True, gc=False):
+    """A named barrier: its number and the number of its threads, ub."""
+
+    id: Numbers
+    count: Numbers
+
+
+def is_handle(type_text: str) -> bool:
+    """Whether a type is a descriptor, memref or barrier, not a numeric type."""
+    return type_text.startswith(("!xegpu.", "memref<"))
+
+
+class Splat(Struct, frozen=True, gc=False):
+    """A number in registers that is each of the `count` elements of a vector."""
+
+    number: Reg
+    count: int
+
+
+class Dense(Struct, frozen=True, gc=False):
+    """The elements of a vector of constants, which are moved to registers where they are first needed."""
+
+    numbers: tuple[Const, ...]
+
+
+class Undefined(Struct, frozen=True, gc=False):
+    """An undefined descriptor, memref or barrier: `ub.poison`."""
+
+
+Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier | Splat | Dense | Undefined
+"""The representation of an SSA value."""
+
+MOST_OFFSET = 1 << 18
+"""Constants in bytes below this are added to addresses by messages, which also add those of their own parts."""
+
+Pattern = Callable[["Lowering", ir.Operation], None]
+
+pattern: PatternSet[Pattern] = PatternSet()
+"""The lowering rules by op name."""
+
+_Part = Reg | Const | Mask | KnownMask
+
+
+def parts_of(value: Value) -> list[_Part]:
+    """The registers, constants and predicates that a value consists of."""
+    if isinstance(value, _Part):
+        return [value]
+    found: list[_Part] = []
+    for name in value.__struct_fields__:
+        part = getattr(value, name)
+        found += part if isinstance(part, tuple) else [part] if isinstance(part, _Part) else []
+    return found
+
+
+def with_parts(value: Value, parts: Sequence[Any]) -> Value:
+    """The value with its parts replaced, in the order of `parts_of`."""
+    rest = iter(parts)
+    if isinstance(value, _Part):
+        part: Value = next(rest)
+        return part
+    new: dict[str, Any] = {}
+    for name in value.__struct_fields__:
+        old = getattr(value, name)
+        if isinstance(old, tuple):
+            new[name] = tuple(next(rest) for _ in old)
+        elif isinstance(old, _Part):
+            new[name] = next(rest)
+    return replace(value, **new)
+
+
+THREAD_WORD = 2
+"""Dword of r0 that holds a thread's number within its workgroup."""

@@ -1,0 +1,596 @@
+"""Lowering of one kernel: the driver that walks its ops, and what the ops' rules share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, overload
+
+from mlir import ir
+from msgspec.structs import replace
+
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.ir.diagnostics import Position, position_of
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.passes.facts.ranges import Bounds, Limits, Ranges, full, within
+from xegpu_py.passes.facts.value_facts import (
+    INDEX,
+    byte_memref,
+    constant_of,
+    defining_op,
+    memref_bits,
+    register_type,
+    shape_and_element,
+    shape_of,
+)
+from xegpu_py.passes.rewriting.rewriter import PatternDriver
+from xegpu_py.passes.xegpu_to_visa.emitter import (
+    ALIGNMENTS,
+    MOST_OFFSET,
+    NARROW,
+    Block,
+    Const,
+    Dense,
+    Emitter,
+    KnownMask,
+    Mask,
+    Memory,
+    Numbers,
+    Reg,
+    Splat,
+    Value,
+    bounds_of,
+    clamp,
+    const,
+    index_type,
+    parts_of,
+    pattern,
+    with_parts,
+)
+from xegpu_py.passes.xegpu_to_visa.register_values import dense, product
+from xegpu_py.target import Target
+from xegpu_py.visa.program import PRINT_BUFFER, Input, Variable
+
+FIRST_INPUT = 64
+"""Offset of a kernel's first argument in a thread's payload in bytes: after r0 on every target."""
+
+_PLACES = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "grid_dim"}
+"""The names of the dwords of implicit inputs."""
+
+Term = tuple[Numbers, int, int]
+"""An index as the product of an index and a constant, plus a constant."""
+
+
+class Lowering(PatternDriver):
+    """The state of the lowering of one kernel.
+
+    Attributes:
+        emit: builds the program.
+        ranges: the ranges of its integers.
+        limits: the limits of its launches.
+        values: the registers, constants or handles of each SSA value.
+        slm_bytes: bytes of shared local memory allocated so far.
+        barriers: named barriers that the kernel allocates.
+    """
+
+    def __init__(self, target: Target, emit: Emitter, ranges: Ranges, limits: Limits) -> None:
+        """Begin a kernel."""
+        self.target, self.emit, self.ranges, self.limits = target, emit, ranges, limits
+        self.values: dict[ir.Value, Value] = {}
+        self.slm_bytes = self.barriers = 0
+        self._implicit: dict[str, Reg] = {}
+        self._places: dict[ir.Value, bool] = {}
+        self._prints: Reg | None = None
+        self._payload = FIRST_INPUT
+        self._last: tuple[ir.Location, Position] | None = None
+
+    def block(self, block: ir.Block) -> None:
+        """Lower the ops of a block, except its terminator."""
+        for op in list(block.operations)[:-1]:
+            self.op(op.operation)
+
+    def op(self, op: ir.Operation) -> None:
+        """Lower one op."""
+        outer, self._op = self._op, op
+        self.emit.where = self._position(op)
+        found = pattern.get(op.name)
+        if found is None:
+            dialects = ", ".join(sorted({name.partition(".")[0] for name in pattern}))
+            self.fail("cannot be lowered to vISA", f"kernels can contain supported ops of {dialects}")
+        try:
+            if len(op.regions):
+                with self.emit.scope():
+                    found(self, op)
+            else:
+                found(self, op)
+        except ValueError as e:
+            self.fail(f"cannot be lowered to vISA: {e}")
+        self._op = outer
+        if outer is not None:
+            self.emit.where = self._position(outer)
+
+    def _position(self, op: ir.Operation) -> Position:
+        # Comparing locations takes a tenth of the time of reading one; most ops have that of the previous op.
+        location = op.location
+        if self._last is None or location != self._last[0]:
+            self._last = location, position_of(location)
+        return self._last[1]
+
+    def require_vc(self, op: ir.Operation) -> Any:
+        """The view of an op, which must not be in SIMT mode."""
+        view = op.opview
+        if view.mode != Mode.VC:
+            self.fail("in SIMT mode cannot be lowered to vISA", "add 'mode = vc', or run xegpu-simt-to-vc first")
+        return view
+
+    def value(self, value: ir.Value) -> Value:
+        """The registers, constant or handle of an SSA value. Splats and vectors of constants are moved to registers."""
+        found = self.values[value]
+        if isinstance(found, Splat):
+            number = found.number
+            return replace(self.emit.common("mov", number.type, found.count, number), bounds=number.bounds)
+        if isinstance(found, Dense):
+            held = dense(self, found.numbers)
+            is_index = shape_and_element(value.type)[1] == "index"
+            return self.as_index(held, self.ranges.of(value)) if is_index else held
+        return found
+
+    def numbers(self, value: ir.Value) -> Numbers:
+        """An SSA value as numbers."""
+        found = self.value(value)
+        if not isinstance(found, (Reg, Const)):
+            self.fail(f"cannot take a value of type {value.type}")
+        return found
+
+    def operand(self, value: ir.Value) -> Numbers:
+        """An SSA value as an operand of an instruction, which reads the number of a splat for all lanes."""
+        found = self.values[value]
+        return found.number if isinstance(found, Splat) else self.numbers(value)
+
+    def type_of(self, value: ir.Value) -> str:
+        """The register type of numeric SSA values; for an index the one that its range needs."""
+        element = shape_and_element(value.type)[1]
+        return index_type(self.ranges.of(value)) if element == "index" else register_type(element)
+
+    def reg(self, value: ir.Value, type_name: str = "") -> Reg:
+        """An SSA value's numbers in registers, one register number for each of its elements."""
+        numbers = self.numbers(value)
+        count = math.prod(shape_of(value))
+        if isinstance(numbers, Const):
+            numbers = self.emit.apply("mov", type_name or numbers.type, count, numbers)
+        return self.emit.in_registers(self.emit.spread(numbers, count), type_name)
+
+    def mask(self, value: ir.Value) -> Mask:
+        """An SSA value that is truth values, in predicates."""
+        found = self.values[value]
+        if isinstance(found, KnownMask):
+            return self.emit.set_flags(found)
+        if not isinstance(found, Mask):
+            self.fail(f"cannot take a value of type {value.type}")
+        return found
+
+    def set(self, op: ir.Operation, *values: Value) -> None:
+        """Set the results of an op."""
+        for result, value in zip(op.results, values):
+            self.define(result, value)
+
+    def define(self, result: ir.Value, value: Value) -> None:
+        """Set an SSA value. An index gets the register type and bounds of its range."""
+        if isinstance(value, (Reg, Const)) and shape_and_element(result.type)[1] == "index":
+            value = self.as_index(value, self.ranges.of(result))
+        self.values[result] = value
+
+    def as_index(self, numbers: Numbers, bounds: Bounds | None = None) -> Numbers:
+        """Convert signed integers to indices of the type that their bounds need."""
+        if isinstance(numbers, Const):
+            return self.index(numbers.value, numbers.count)
+        low, high = bounds_of(numbers)
+        bounds = (max(low, bounds[0]), min(high, bounds[1])) if bounds else (low, high)
+        wanted = index_type(bounds)
+        return replace(self.typed(numbers, wanted), bounds=bounds)
+
+    def fit(self, value: Value, to: ir.Value, fixed: Sequence[bool] = ()) -> Value:
+        """Convert a value to the register types of an SSA value that merges several values.
+
+        Args:
+            fixed: the parts that are the same in all merged values; by default none.
+        """
+        if isinstance(value, (Block, Memory)):
+            parts = parts_of(value)
+            # The parts before these are addresses, or always have 32 bits.
+            first = 1 + len(value.surface) if isinstance(value, Block) else 1
+            types = [INDEX] * len(parts)
+            if isinstance(value, Block):
+                bounds = self._offsets_of(value, to)
+                types[len(parts) - len(bounds) :] = map(index_type, bounds)
+            kept = [i < first or bool(fixed and fixed[i]) for i in range(len(parts))]
+            fitted = [
+                p if k or isinstance(p, (Mask, KnownMask)) else self.typed(p, t) for p, t, k in zip(parts, types, kept)
+            ]
+            return with_parts(value, fitted)
+        if isinstance(value, (Reg, Const)) and shape_and_element(to.type)[1] == "index":
+            return self.typed(value, self.type_of(to))
+        return value
+
+    def bounded(self, value: Value, to: ir.Value) -> Value:
+        """A value from `fit`, or registers like it, with the bounds of its SSA value."""
+        if isinstance(value, Block):
+            pairs = zip(value.offsets, self._offsets_of(value, to))
+            return replace(value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs))
+        if isinstance(value, Reg) and shape_and_element(to.type)[1] == "index":
+            return replace(value, bounds=self.ranges.of(to))
+        return value
+
+    def _offsets_of(self, block: Block, value: ir.Value) -> list[Bounds]:
+        """The bounds of a block's offsets; offsets within a surface have 32 bits."""
+        found = list(self.ranges.offsets(value, len(block.offsets)))
+        if block.surface:
+            found[-2:] = [clamp(b) for b in found[-2:]]
+        return found
+
+    @overload
+    def typed(self, numbers: Reg, name: str) -> Reg: ...
+    @overload
+    def typed(self, numbers: Numbers, name: str) -> Numbers: ...
+    def typed(self, numbers: Numbers, name: str) -> Numbers:
+        """Signed integers extended or truncated to another type."""
+        if isinstance(numbers, Const):
+            return const(numbers.value, name, numbers.count)
+        bits, wanted = numbers.format.bits, TYPES[name].bits
+        if bits == wanted:
+            return self.emit.as_type(numbers, name)
+        if bits > wanted and numbers.count == 1:
+            # The lower half of a 64-bit element is a 32-bit element.
+            return self.emit.as_type(numbers, name).part(0, 1)
+        return self.emit.apply("mov", name, numbers.count, numbers)
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def index(value: int, count: int = 1) -> Const:
+        """A constant index."""
+        return const(value, index_type((value, value)), count)
+
+    def implicit(self, kind: str, index: int) -> Reg:
+        """One of the three dwords of an implicit input, an index."""
+        found = self._implicit.get(kind)
+        if found is None:
+            found = Reg(self.input(kind.lower(), "ud", 3, kind), 0, 3)
+            self._implicit[kind] = found
+        bounds = self.limits.place(_PLACES[kind], index)
+        return replace(self.typed(Reg(found.var, index, 1), index_type(bounds)), bounds=bounds)
+
+    def input(self, name: str, type_name: str, count: int = 1, kind: str = "") -> Variable:
+        """A new input of the kernel."""
+        size = TYPES[type_name].bytes
+        var = Variable(name, type_name, count, ALIGNMENTS[size])
+        self.emit.variables.append(var)
+        self._payload = -(-self._payload // size) * size
+        grf, total = self.target.grf_bytes, size * count
+        if total <= grf < self._payload % grf + total:
+            # The finalizer refuses an input smaller than a register that crosses a register boundary.
+            self._payload = -(-self._payload // grf) * grf
+        self.emit.inputs.append(Input(var, self._payload, size * count, kind, self.emit.where))
+        self._payload += size * count
+        return var
+
+    def print_buffer(self) -> Reg:
+        """The address of the print buffer."""
+        if self._prints is None:
+            self._prints = Reg(self.input(PRINT_BUFFER, "uq"), 0, 1)
+        return self._prints
+
+    def argument(self, index: int, argument: ir.Value) -> Value:
+        """The inputs of a kernel's argument. A memref has its address, and its dynamic extents and strides.
+
+        A memref of elements of 2 or 4 bits becomes a memref of bytes.
+        """
+        name = f"in{index}"
+        if isinstance(argument.type, ir.MemRefType):
+            return self._memref_argument(name, ir.MemRefType(argument.type))
+        shape, element = shape_and_element(argument.type)
+        if element == "i1":
+            raise ValueError(f"argument {index} of type {argument.type} is not supported: pass i1 as i8")
+        count = math.prod(shape)
+        if element == "index":
+            bounds = self.limits.argument
+            return Reg(self.input(name, index_type(bounds), count), 0, count, bounds)
+        return Reg(self.input(name, register_type(element), count), 0, count)
+
+    def _memref_argument(self, name: str, memref: ir.MemRefType) -> Memory:
+        if memref_bits(memref):
+            memref = byte_memref(memref)
+        base = Reg(self.input(name, "uq"), 0, 1)
+        dynamic = ir.ShapedType.get_dynamic_size()
+
+        bounds = self.limits.array(str(memref.element_type))
+
+        def number(what: str, value: int, sentinel: int) -> Numbers:
+            if value != sentinel:
+                return self.index(value)
+            return Reg(self.input(f"{name}_{what}", index_type(bounds)), 0, 1, bounds)
+
+        shape = tuple(number(f"size{i}", n, dynamic) for i, n in enumerate(memref.shape))
+        strides, offset = memref.get_strides_and_offset()
+        unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+        contiguous = memref.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank, memref.context))
+        found: list[Numbers] = []
+        for i in reversed(range(len(strides))):
+            if strides[i] != unknown:
+                found.insert(0, self.index(strides[i]))
+            elif contiguous:
+                # A contiguous memref: each stride is the product of the inner extents.
+                found.insert(0, self.multiply(found[0], shape[i + 1], bounds))
+            else:
+                found.insert(0, number(f"stride{i}", strides[i], unknown))
+        return Memory(base, number("offset", offset, unknown), shape, tuple(found), str(memref.element_type))
+
+    def add(self, a: Numbers, b: Numbers, within: Bounds | None = None) -> Numbers:
+        """The sum of two indices, optionally with known bounds."""
+        if isinstance(a, Const) and isinstance(b, Const):
+            return self.index(a.value + b.value)
+        if isinstance(a, Const):
+            a, b = b, a
+        if isinstance(b, Const) and b.value == 0:
+            return a
+        (low, high), (least, most) = bounds_of(a), bounds_of(b)
+        return self._indices("add", a, b, within or (low + least, high + most))
+
+    def multiply(self, a: Numbers, b: Numbers, within: Bounds | None = None) -> Numbers:
+        """The product of two indices, optionally with known bounds."""
+        if isinstance(a, Const) and isinstance(b, Const):
+            return self.index(a.value * b.value)
+        if isinstance(a, Const):
+            a, b = b, a
+        corners = [x * y for x in bounds_of(a) for y in bounds_of(b)]
+        bounds = within or (min(corners), max(corners))
+        if isinstance(b, Const):
+            if b.value == 1:
+                return a
+            if b.value == 0:
+                return b
+            if b.value > 0 and b.value & (b.value - 1) == 0 and index_type(bounds) == NARROW:
+                return self._indices("shl", a, const(b.value.bit_length() - 1, NARROW), bounds)
+        return self._indices("mul", a, b, bounds)
+
+    def _indices(self, instruction: str, a: Numbers, b: Numbers, bounds: Bounds) -> Reg:
+        """An instruction on two indices with known bounds of the result; the first index is in registers."""
+        kind = index_type(bounds)
+        if bounds[0] < -(1 << 63) or bounds[1] >= 1 << 63:
+            bounds = -(1 << 63), (1 << 63) - 1
+        if kind == NARROW:
+            a, b = (self.typed(n, NARROW) for n in (a, b))
+            found = self.emit.common(instruction, kind, 1, a, b)
+        elif instruction == "mul":
+            found = self.product(a, b, 1)
+        else:
+            found = self.emit.common(instruction, kind, 1, *self.wide_enough(a, b))
+        return replace(found, bounds=bounds)
+
+    def product(self, a: Numbers, b: Numbers, count: int) -> Reg:
+        """The lowest 64 bits of a product, or the available product of the same integers."""
+
+        return self.emit.once(("product", a, b, count), lambda: product(self.emit, a, b, count), (a, b))
+
+    def wide_enough(self, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
+        """The operands of a 64-bit sum. One is widened to 64 bits if none is, because they determine the width."""
+        if INDEX in (a.type, b.type):
+            return a, b
+        if isinstance(b, Const):
+            return a, const(b.value, INDEX, b.count)
+        return self.emit.in_registers(a, INDEX), b
+
+    def clamped(self, numbers: Numbers) -> Numbers:
+        """An index clamped to the range of 32 bits."""
+        if isinstance(numbers, Const):
+            return const(clamp(bounds_of(numbers))[0], NARROW, numbers.count)
+        if numbers.type == NARROW:
+            return numbers
+        found = self.emit.common("mov", NARROW, numbers.count, numbers, saturate=True)
+        return replace(found, bounds=clamp(bounds_of(numbers)))
+
+    def add_clamped(self, a: Numbers, b: Numbers) -> Numbers:
+        """The sum of two indices, clamped to the range of 32 bits."""
+        (low, high), (least, most) = bounds_of(a), bounds_of(b)
+        if index_type((low + least, high + most)) == NARROW:
+            return self.add(a, b)
+        if isinstance(a, Const):
+            a, b = b, a
+        if isinstance(a, Const) or (isinstance(b, Const) and b.value == 0):
+            return self.clamped(self.add(a, b))
+        found = self.emit.common("add", NARROW, 1, a, b, saturate=True)
+        return replace(found, bounds=clamp((low + least, high + most)))
+
+    def address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
+        """A 64-bit address: `base` and `offset` elements of `size` bytes."""
+        if isinstance(offset, Const):
+            if offset.value == 0:
+                return base
+            return self.emit.common("add", "uq", 1, base, const(offset.value * size, INDEX))
+        return self.emit.common("add", "uq", 1, base, self.scaled_lanes(offset, size))
+
+    def scaled(self, offsets: Numbers, size: int) -> Numbers:
+        """Offsets in elements of `size` bytes as 64-bit offsets in bytes, or as they are if that is the same."""
+        return self.product(offsets, const(size, NARROW), offsets.count) if size > 1 else offsets
+
+    def scaled_lanes(self, offsets: Numbers, size: int) -> Numbers:
+        """The offsets of lanes in bytes; in 32 bits, if their bounds allow."""
+        low, high = bounds_of(offsets)
+        if offsets.type != INDEX and low >= 0 and high * size < 1 << 32 and size.bit_count() == 1 < size:
+            shift = const(size.bit_length() - 1, "uw")
+            return self.emit.common("shl", "ud", offsets.count, self.emit.as_type(offsets, "ud"), shift)
+        return self.scaled(offsets, size)
+
+    def local_address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
+        """An address in shared local memory, ud: `base` and `offset` elements of `size` bytes."""
+        place = self.local_bytes(offset, size)
+        if isinstance(base, Const) and isinstance(place, Const):
+            return const(base.value + place.value, "ud")
+        if isinstance(base, Const):
+            base, place = place, base
+        if isinstance(place, Const) and place.value == 0:
+            return self.emit.as_type(self.emit.in_registers(base), "ud")
+        assert isinstance(base, Reg)
+        return self.local_sum(base, place)
+
+    def local_bytes(self, offsets: Numbers, size: int) -> Numbers:
+        """Offsets in elements of `size` bytes as 32-bit offsets in bytes.
+
+        Those that are far out of bounds saturate: they must not wrap around to places in bounds.
+        """
+        offsets = self.clamped(offsets)
+        low, high = (n * size for n in bounds_of(offsets))
+        if isinstance(offsets, Const):
+            return const(clamp((low, high))[0], NARROW, offsets.count)
+        if size == 1:
+            return offsets
+        if within((low, high), full(32)):
+            shift = const(size.bit_length() - 1, "uw")
+            found = self.emit.common("shl", NARROW, offsets.count, offsets, shift)
+        else:
+            found = self.emit.common("mul", NARROW, offsets.count, offsets, const(size, "w"), saturate=True)
+        return replace(found, bounds=clamp((low, high)))
+
+    def local_sum(self, at: Reg, more: Numbers, into: Reg | None = None) -> Reg:
+        """The sum of offsets in shared local memory, in bytes, ud. One that could wrap around saturates.
+
+        Args:
+            into: the registers of the result; by default those of any equal sum.
+        """
+        (low, high), (least, most) = bounds_of(at), bounds_of(more)
+        bounds = low + least, high + most
+        saturates = not within(bounds, full(32))
+        name = NARROW if saturates else "ud"
+        operands = [self.emit.as_type(n, name) if n.type == "ud" else n for n in (at, more)]
+        if into is None:
+            into = self.emit.as_type(self.emit.common("add", name, at.count, *operands, saturate=saturates), "ud")
+        else:
+            self.emit.apply("add", name, at.count, *operands, into=self.emit.as_type(into, name), saturate=saturates)
+        return replace(into, bounds=None if saturates else bounds)
+
+    def element_address(
+        self, base: Numbers, indices: Iterable[Term], strides: Iterable[Numbers], size: int, slm: bool
+    ) -> tuple[Reg, int]:
+        """The address of an element of `size` bytes: one in a register, and the bytes that its messages add to it.
+
+        Args:
+            indices: its index in each dimension; they may begin with the offset of a memref, whose stride is 1.
+            strides: the stride of each dimension, in elements.
+        """
+        constant = 0
+        terms: list[tuple[Numbers, Numbers]] = []
+        for (index, factor, step), stride in zip(indices, strides):
+            if isinstance(stride, Const):
+                constant += step * stride.value
+                stride = self.index(factor * stride.value)
+            else:
+                index = self.add(self.multiply(index, self.index(factor)), self.index(step))
+            if index != self.index(0):
+                terms.append((index, stride))
+        products, constant, size = self._in_bytes(terms, constant, size, slm)
+        total: Numbers = self.index(0)
+        for index, stride in products:
+            total = self.add(total, self.multiply(index, stride))
+        low, high = bounds_of(total)
+        # Addresses in shared local memory have 32 bits: an index beyond them must not wrap around.
+        wraps = slm and index_type((min(low, low + constant), max(high, high + constant))) != NARROW
+        if wraps or abs(constant * size) >= MOST_OFFSET:
+            total, constant = self.add(total, self.index(constant)), 0
+        plus = constant * size
+        if isinstance(base, Const):
+            base, plus = const(0, base.type), plus + base.value
+        at = self.local_address if slm else self.address
+        return self.emit.in_registers(at(base, total, size)), plus
+
+    def _in_bytes(
+        self, terms: Sequence[tuple[Numbers, Numbers]], constant: int, size: int, slm: bool
+    ) -> tuple[Sequence[tuple[Numbers, Numbers]], int, int]:
+        """A sum of products and a constant, and the bytes of their unit: 1, if that takes an instruction less."""
+        scaled = [(index, self.index(s.value * size)) for index, s in terms if isinstance(s, Const) and s.value != 1]
+        if len(scaled) < len(terms) or not scaled:
+            return terms, constant, size
+        corners = [[bound * s.value for bound in bounds_of(index)] for index, s in scaled]
+        bounds = sum(map(min, corners)) + constant * size, sum(map(max, corners)) + constant * size
+        # A product that wraps around would be a place in shared local memory, where offsets beyond 32 bits saturate.
+        return (terms, constant, size) if slm and not within(bounds, full(64)) else (scaled, constant * size, 1)
+
+    def term_of(self, index: ir.Value | int | Numbers) -> Term:
+        """An index as the product of an index and a constant, plus a constant."""
+        op = defining_op(index) if isinstance(index, ir.Value) and self._only_places(index) else None
+        second = self.numbers(op.operands[1]) if op is not None and op.name in ("arith.addi", "arith.muli") else None
+        if op is not None and isinstance(second, Const):
+            rest, factor, constant = self.term_of(op.operands[0])
+            if op.name == "arith.addi":
+                return rest, factor, constant + second.value
+            return rest, factor * second.value, constant * second.value
+        rest, constant = self.sum_of(index)
+        return rest, 1, constant
+
+    def _only_places(self, value: ir.Value) -> bool:
+        """Whether all uses of an index, and of its sums with constants, are places of single elements and of lines."""
+        found = self._places.get(value)
+        if found is None:
+            found = self._places[value] = all(map(self._is_place, value.uses))
+        return found
+
+    def _is_place(self, use: ir.OpOperand) -> bool:
+        op = use.owner
+        if op.name == "arith.addi":
+            return constant_of(op.operands[1]) is not None and self._only_places(op.results[0])
+        if op.name == "xegpu.create_nd_tdesc":
+            return len(TensorDesc.of(op.results[0]).shape) <= 1
+        return op.name in ("memref.load", "memref.store")
+
+    def sum_of(self, index: ir.Value | int | Numbers, depth: int = 4) -> tuple[Numbers, int]:
+        """An index as the sum of an index and a constant, which is looked for in expressions up to a depth."""
+        if isinstance(index, (int, Const)):
+            return self.index(0), index if isinstance(index, int) else index.value
+        if isinstance(index, Reg):
+            return index, 0
+        known, op = self.numbers(index), defining_op(index)
+        if isinstance(known, Const):
+            return self.sum_of(known)
+        if not isinstance(index.type, ir.IndexType):
+            return known, 0
+        if depth and op is not None and op.name == "arith.addi":
+            (a, first), (b, second) = (self.sum_of(v, depth - 1) for v in op.operands)
+            if first or second:
+                return self.add(a, b), first + second
+        elif depth and op is not None and op.name == "arith.muli":
+            factor, (rest, constant) = self.numbers(op.operands[1]), self.sum_of(op.operands[0], depth - 1)
+            if constant and isinstance(factor, Const):
+                return self.multiply(rest, factor), constant * factor.value
+        return known, 0
+
+    def uniform(self, value: ir.Value) -> Numbers | None:
+        """The index of all elements of a vector, if it is a broadcast or computed from broadcasts."""
+        if isinstance(value.owner, ir.Block):
+            return None
+        known, op = self.values[value], value.owner.operation
+        if isinstance(known, Const):
+            return self.index(known.value)
+        if op.name in ("vector.broadcast", "vector.splat") and not shape_and_element(op.operands[0].type)[0]:
+            return self.numbers(op.operands[0])
+        if op.name in ("arith.addi", "arith.muli"):
+            a, b = map(self.uniform, op.operands)
+            if a and b:
+                return self.add(a, b) if op.name == "arith.addi" else self.multiply(a, b)
+        return None
+
+    def split_uniform(self, value: ir.Value) -> tuple[Numbers, Reg]:
+        """Split a vector of indices into the sum of an index and a vector, which has 32 bits if its range allows."""
+        total: Numbers = self.index(0)
+        while not isinstance(value.owner, ir.Block) and self.type_of(value) == INDEX:
+            op = value.owner.operation
+            if op.name != "arith.addi":
+                break
+            uniform = [self.uniform(v) for v in op.operands]
+            found = next((i for i, n in enumerate(uniform) if n), None)
+            if found is None:
+                break
+            total, value = self.add(total, uniform[found] or total), op.operands[1 - found]
+        return total, self.reg(value)
+
+    def index_list(self, values: Sequence[Any]) -> list[Numbers]:
+        """Indices that are SSA values or integers."""
+        return [self.index(v) if isinstance(v, int) else self.numbers(v) for v in values]

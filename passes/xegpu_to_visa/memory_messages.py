@@ -1,0 +1,746 @@
+"""Rules for blocks, gathers and atomics, and the messages that they become."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from mlir import ir
+from msgspec import Struct
+from msgspec.structs import replace
+
+from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc
+from xegpu_py.ir.builtin import CombiningKind, bit_width, is_float
+from xegpu_py.ir.diagnostics import remark
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.passes.facts.ranges import join
+from xegpu_py.passes.facts.target_messages import atomic_message_of, atomic_shape, block_load, caches_of, chunk_messages
+from xegpu_py.passes.facts.value_facts import (
+    defining_op,
+    element_bytes,
+    register_type,
+    shape_and_element,
+    splat_of,
+    unsigned,
+)
+from xegpu_py.passes.rewriting.rewriter import yielded
+from xegpu_py.passes.xegpu_to_visa.addresses import address_of, load_line, memory, prefetch_line, store_line
+from xegpu_py.passes.xegpu_to_visa.casts_and_math import byte_of, half_of
+from xegpu_py.passes.xegpu_to_visa.emitter import (
+    MASK_LANES,
+    MOST_OFFSET,
+    NARROW,
+    Block,
+    Const,
+    Emitter,
+    KnownMask,
+    Lanes,
+    Mask,
+    Memory,
+    Numbers,
+    Reg,
+    bounds_of,
+    const,
+    index_type,
+    pattern,
+)
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
+from xegpu_py.passes.xegpu_to_visa.register_values import Combine, assign, combiner
+from xegpu_py.visa.program import Guard, Immediate, Raw, Region
+from xegpu_py.visa.spec import BlockShape, DataShape, payload_lanes
+
+# `xegpu`: descriptors of n-dimensional blocks, and the messages that load, store and prefetch the blocks.
+
+
+@pattern("xegpu.create_nd_tdesc")
+def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
+    """The base address, the tensor's extents and strides, and the block's offsets."""
+    view = low.require_vc(op)
+    source, desc = low.value(view.source), TensorDesc.of(op.results[0])
+    offsets = tuple(low.index_list(view.offsets))
+    if isinstance(source, Memory):
+        at = low.local_address if source.slm else low.address
+        base = at(source.base, source.offset, element_bytes(source.element))
+        shape, strides = source.shape, source.strides
+    else:
+        base = low.emit.in_registers(low.numbers(view.source), "ud" if desc.in_slm else "uq")
+        shape, strides = (), ()
+    if given := view.shape:
+        shape = tuple(low.index_list(given))
+        strides = tuple(low.index_list(view.strides))
+    surface: tuple[Numbers, ...] = ()
+    lead = tuple(shape[:-2]) if desc.attr.boundary_check else ()
+    if len(shape) > 1 and not desc.in_slm:
+        size = bit_width(desc.element) // 8
+        height, width = shape[-2:]
+        rows = low.add_clamped(height, low.index(-1))
+        across = _less_one(low, width, size)
+        surface = (across, rows, across if strides[-2] == width else _less_one(low, strides[-2], size))
+        offsets = (*offsets[:-2], *map(low.clamped, offsets[-2:]))
+    low.set(op, Block(low.emit.in_registers(base), surface, lead, strides, offsets))
+
+
+def _block(low: Lowering, value: ir.Value) -> Block:
+    found = low.value(value)
+    assert isinstance(found, Block)
+    return found
+
+
+@pattern("xegpu.update_nd_offset")
+def update_nd_offset(low: Lowering, op: ir.Operation) -> None:
+    """Add to the offsets."""
+    view = op.opview
+    block = _block(low, view.tdesc)
+    pairs = list(zip(block.offsets, low.index_list(view.offsets)))
+    inner = len(pairs) - 2 if block.surface else len(pairs)
+    moved = tuple(low.add(a, b) if i < inner else low.add_clamped(a, b) for i, (a, b) in enumerate(pairs))
+    low.set(op, low.bounded(Block(block.base, block.surface, block.lead, block.strides, moved), op.results[0]))
+
+
+def _scalar(low: Lowering, numbers: Numbers) -> Region | Immediate:
+    """An operand of a 2D block message."""
+    if isinstance(numbers, Const):
+        return Immediate(numbers.bits & 0xFFFFFFFF, "ud")
+    return Region(numbers.var, *low.emit.place_of(numbers, 0), 0, 1, 0)
+
+
+def _less_one(low: Lowering, numbers: Numbers, size: int) -> Numbers:
+    """An extent converted from elements to bytes, less one."""
+    return low.add_clamped(low.multiply(numbers, low.index(size)), low.index(-1))
+
+
+def _surface(low: Lowering, block: Block, desc: TensorDesc, scale: int = 1) -> dict[str, Any]:
+    """The operands that describe the surface and the block's position in it.
+
+    Args:
+        scale: elements of the tensor per element of the message.
+    """
+    width, height, pitch = block.surface
+    x: Numbers = block.offsets[-1]
+    if scale > 1:
+        by = scale.bit_length() - 1
+        x = low.index(x.value >> by) if isinstance(x, Const) else low.emit.common("asr", NARROW, 1, x, const(by, "uw"))
+    base, y = _matrix(low, block, bit_width(desc.element) // 8)
+    return {
+        "base": _scalar(low, low.emit.in_registers(base)),
+        "width": _scalar(low, width),
+        "height": _scalar(low, height),
+        "pitch": _scalar(low, pitch),
+        "x": _scalar(low, x),
+        "y": _scalar(low, y),
+    }
+
+
+def _matrix(low: Lowering, block: Block, size: int) -> tuple[Numbers, Numbers]:
+    """The address of the 2D matrix that contains a block of more dimensions, and the block's first row in it.
+
+    Messages check only the innermost two dimensions. For a block that is out of bounds along another dimension, the
+    tensor's first matrix is used with a first row below its end, so that the whole block is out of bounds.
+    """
+    base, y = block.base, block.offsets[-2]
+    limits = low.target.block2d
+    below = low.index(limits.most_extent if limits else 0)
+    for i, (offset, stride) in enumerate(list(zip(block.offsets, block.strides))[:-2]):
+        if block.lead:
+            inside = _inside(low, offset, block.lead[i])
+            offset, y = _chosen(low, inside, offset, low.index(0)), _chosen(low, inside, y, below)
+            offset = low.as_index(offset, (0, bounds_of(block.lead[i])[1]))
+        base = low.address(base, low.multiply(offset, stride), size)
+    return base, y
+
+
+def _inside(low: Lowering, offset: Numbers, extent: Numbers) -> Mask | KnownMask:
+    """Whether 0 <= offset < extent."""
+    if isinstance(offset, Const) and offset.value < 0:
+        return KnownMask(False)
+    if isinstance(offset, Const) and isinstance(extent, Const):
+        return KnownMask(offset.value < extent.value)
+    # The comparison is unsigned, so that negative offsets are out of bounds.
+    name = index_type(join(bounds_of(offset), bounds_of(extent)))
+    a, b = (low.emit.as_type(low.typed(n, name), unsigned(name)) for n in (offset, extent))
+    if isinstance(a, Const):
+        return low.emit.compare("gt", 1, b, a)
+    return low.emit.compare("lt", 1, a, b)
+
+
+def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Numbers:
+    """`a` where the mask is set, else `b`."""
+    if isinstance(mask, KnownMask):
+        return a if mask.value else b
+    bounds = join(bounds_of(a), bounds_of(b))
+    name = index_type(bounds)
+    if a == b:
+        return a
+    return replace(low.emit.choose(mask, name, 1, low.typed(a, name), low.typed(b, name)), bounds=bounds)
+
+
+@pattern("xegpu.load_nd")
+def load_nd(low: Lowering, op: ir.Operation) -> None:
+    """A 2D block message, or for one dimension a transposed load."""
+    view = low.require_vc(op)
+    tdesc = view.tdesc
+    desc, block = TensorDesc.of(tdesc), _block(low, tdesc)
+    shape, element = shape_and_element(view.value.type)
+    name = register_type(element)
+    if len(desc.shape) == 1:
+        count = desc.shape[0] * desc.attr.array_length
+        address = _line_address(low, tdesc)
+        low.set(op, load_line(low, address, desc.in_slm, caches_of(view), count, name))
+        return
+    transposed = list(view.transpose or ()) == [1, 0]
+    message = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
+    scale = message.size // bit_width(element)
+    grf = low.target.grf_bytes
+    count = math.prod(shape)
+    result = low.emit.whole(name, message.count * message.block_bytes(grf) // TYPES[name].bytes)
+    low.emit.emit(
+        "lsc_load_block2d",
+        dst=low.emit.raw(result),
+        **_surface(low, block, desc, scale=scale),
+        sfid="ugm",
+        caches=caches_of(view),
+        block=message,
+    )
+    low.set(op, _packed(low, result, message, shape, name, count))
+
+
+def _packed(low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, ...], name: str, count: int) -> Reg:
+    """Reorder a message's registers as the vector: remove padding, and interleave the rows of adjacent blocks."""
+    grf = low.target.grf_bytes
+    rows, columns, pack = message.register_shape()
+    used = (message.height if message.transpose else message.width) * pack
+    row = columns * pack * message.size // 8 // TYPES[name].bytes
+    used = used * message.size // 8 // TYPES[name].bytes
+    each = message.block_bytes(grf) // TYPES[name].bytes
+    side_by_side = message.count > 1 and len(shape) == (3 if pack > 1 else 2)
+    if not side_by_side and (message.count == 1 or each == rows * row) and used == row:
+        return Reg(loaded.var, 0, count)
+    result = low.emit.whole(name, count)
+    for b in range(message.count):
+        for r in range(rows):
+            to = (r * message.count + b) * used if side_by_side else (b * rows + r) * used
+            part = Reg(loaded.var, b * each + r * row, used)
+            low.emit.apply("mov", name, used, part, into=Reg(result.var, to, used))
+    return Reg(result.var, 0, count)
+
+
+def _line_address(low: Lowering, tdesc: ir.Value) -> tuple[Reg, int]:
+    """The address of a one-dimensional block: one in a register, and the bytes that its messages add to it."""
+    desc, block, op = TensorDesc.of(tdesc), _block(low, tdesc), defining_op(tdesc)
+    maker = op.opview if op is not None else None
+    index = low.term_of(maker.offsets[0] if isinstance(maker, CreateNdTdescOp) else block.offsets[0])
+    strides = block.strides or (low.index(1),)
+    return low.element_address(block.base, [index], strides, max(bit_width(desc.element) // 8, 1), desc.in_slm)
+
+
+@pattern("xegpu.store_nd")
+def store_nd(low: Lowering, op: ir.Operation) -> None:
+    """A 2D block message, or for one dimension transposed stores."""
+    view = low.require_vc(op)
+    tdesc = view.tdesc
+    desc, block = TensorDesc.of(tdesc), _block(low, tdesc)
+    name = register_type(desc.element)
+    value = low.reg(view.value, name)
+    if len(desc.shape) == 1:
+        store_line(low, _line_address(low, tdesc), desc.in_slm, caches_of(view, True), value)
+        return
+    rows, columns = desc.shape[-2:]
+    message = BlockShape(bit_width(desc.element), 1, columns, rows)
+    low.emit.emit(
+        "lsc_store_block2d",
+        **_surface(low, block, desc),
+        src0=low.emit.raw(_padded(low, value, message, name)),
+        sfid="ugm",
+        caches=caches_of(view, True),
+        block=message,
+    )
+
+
+def _padded(low: Lowering, at: Reg, message: BlockShape, name: str) -> Reg:
+    """Rows in a message's layout: aligned to a register, each padded to a power of two."""
+    grf = low.target.grf_bytes
+    rows, columns, _ = message.register_shape()
+    fits = at.var.count * at.format.bytes - at.first * at.format.bytes >= message.block_bytes(grf)
+    if low.emit.is_aligned(at) and fits and columns == message.width:
+        return at
+    padded = low.emit.whole(name, message.block_bytes(grf) // TYPES[name].bytes)
+    for r in range(rows):
+        part = at.part(r * message.width, message.width)
+        low.emit.apply("mov", name, message.width, part, into=Reg(padded.var, r * columns, message.width))
+    return padded
+
+
+@pattern("xegpu.prefetch_nd")
+def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
+    """A load without a destination."""
+    view = low.require_vc(op)
+    tdesc = view.tdesc
+    desc, block = TensorDesc.of(tdesc), _block(low, tdesc)
+    if desc.in_slm:
+        return
+    if len(desc.shape) == 1:
+        size = desc.shape[0] * desc.attr.array_length * bit_width(desc.element) // 8
+        prefetch_line(low, _line_address(low, tdesc), caches_of(view) or "ca.ca", size)
+        return
+    rows, columns = desc.shape[-2:]
+    low.emit.emit(
+        "lsc_load_block2d",
+        dst=Raw(None),
+        **_surface(low, block, desc),
+        sfid="ugm",
+        caches=caches_of(view) or "ca.ca",
+        block=BlockShape(bit_width(desc.element), desc.attr.array_length, columns, rows),
+    )
+
+
+# `xegpu`: scattered descriptors, gathers and scatters.
+
+_ACCESSES = ("xegpu.load_gather", "xegpu.store_scatter", "xegpu.prefetch", "xegpu.atomic_rmw")
+
+
+def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: bool) -> Reg:
+    """The address of each lane's elements."""
+    emit = low.emit
+    count = offsets.count
+    if slm:
+        return low.local_sum(emit.in_registers(low.local_bytes(offsets, size)), base, into=emit.whole("ud", count))
+    made = emit.whole("uq", count)
+    return emit.apply("add", "uq", count, low.scaled_lanes(offsets, size), emit.in_registers(base), into=made)
+
+
+@pattern("xegpu.create_tdesc")
+def create_tdesc(low: Lowering, op: ir.Operation) -> None:
+    """Each lane's address: the base plus an offset in elements."""
+    view = low.require_vc(op)
+    desc = TensorDesc.of(view.tdesc)
+    source = low.value(view.source)
+    base = source
+    if isinstance(source, Memory):
+        at = low.local_address if source.slm else low.address
+        base = at(source.base, source.offset, element_bytes(source.element))
+    size = bit_width(desc.element) // 8
+    varying, constant = _split_constant(low, view.tdesc, desc, size)
+    first, offsets = low.split_uniform(varying)
+    if not desc.in_slm:
+        # Not added by messages: finalizers add their constants to the 64-bit addresses of all lanes.
+        first, constant = low.add(first, low.index(constant)), 0
+    assert isinstance(base, (Reg, Const))
+    if isinstance(source, (Reg, Const)):
+        base = low.emit.in_registers(source, "ud" if desc.in_slm else "uq")
+    base = (low.local_address if desc.in_slm else low.address)(base, first, size)
+    key = ("lanes", base, offsets, size, desc.in_slm)
+    lanes = low.emit.once(key, lambda: _lane_addresses(low, base, offsets, size, desc.in_slm), hoists=False)
+    low.set(op, Lanes(lanes, constant * size))
+
+
+def _split_constant(low: Lowering, tdesc: ir.Value, desc: TensorDesc, size: int) -> tuple[ir.Value, int]:
+    """The offsets of a descriptor as the sum of others and a constant of all lanes, where that takes no more ops."""
+    source, sums = tdesc.owner.operands[:2]
+    offsets, constant = sums, 0
+    while (op := defining_op(offsets)) is not None and op.name == "arith.addi":
+        more = splat_of(op.operands[1])
+        if more is None:
+            break
+        offsets, constant = op.operands[0], constant + ir.IntegerAttr(more).value
+    if desc.in_slm:
+        # Messages add the constant. The descriptor must have no other use, and addresses must not wrap around.
+        least, most = (n * size for n in low.ranges.of(offsets))
+        plus = constant * size
+        splits = all(use.owner.name in _ACCESSES for use in tdesc.uses)
+        splits = splits and least >= 0 and max(most, most + plus) < 1 << 30 and abs(plus) < MOST_OFFSET
+    else:
+        # The sums are scaled once for all arrays.
+        makers = [use.owner for use in sums.uses]
+        splits = size > 1 and all(o.name == "xegpu.create_tdesc" and o.operands[0] == source for o in makers)
+    return (offsets, constant) if splits else (sums, 0)
+
+
+@pattern("xegpu.update_offset")
+def update_offset(low: Lowering, op: ir.Operation) -> None:
+    """Add to each lane's address."""
+    view = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    lanes = low.value(view.tdesc)
+    assert isinstance(lanes, Lanes)
+    size = bit_width(desc.element) // 8
+    deltas = low.reg(view.offsets)
+    name = lanes.addresses.type
+    into = Reg(low.emit.variable(name, lanes.addresses.var.count), 0, lanes.addresses.count)
+    if desc.in_slm:
+        moved = low.local_sum(lanes.addresses, low.local_bytes(deltas, size), into)
+    else:
+        moved = low.emit.apply("add", name, deltas.count, lanes.addresses, low.scaled(deltas, size), into=into)
+    low.set(op, Lanes(moved, lanes.plus))
+
+
+def lanes_of(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg, int]:
+    """The type of an op's descriptor, its addresses, and the bytes that messages add to these."""
+    low.require_vc(op)
+    desc = TensorDesc.of(op.opview.tdesc)
+    found = low.value(op.opview.tdesc)
+    assert isinstance(found, Lanes)
+    return desc, found.addresses, found.plus
+
+
+def guards(low: Lowering, op: ir.Operation, lanes: int, most: int = 32) -> list[tuple[int, int, Guard | None]]:
+    """(first lane, lanes, guard) of the messages of a masked op; each has at most `most` lanes."""
+    known = low.value(op.opview.mask)
+    if isinstance(known, KnownMask) and known.value:
+        most = min(most, 32 if low.target.grf_bytes == 64 else 16)
+        return [(at, min(most, lanes - at), None) for at in range(0, lanes, most)]
+    mask = low.mask(op.opview.mask)
+    return [(16 * i, min(16, lanes - 16 * i), Guard(p)) for i, p in enumerate(mask.predicates)]
+
+
+def padded_row(low: Lowering, lanes: int, size: int) -> int:
+    """Elements of a row of a message (one element per lane), padded to whole registers."""
+    grf = low.target.grf_bytes
+    return -(-payload_lanes(lanes, grf) * size // grf) * grf // size
+
+
+def in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, shape: DataShape) -> Reg | None:
+    """A vector's registers from number `start` on, if a message of `count` lanes can use them directly; else None.
+
+    It can if they are aligned to a register, and the rows of the op's vector have the stride of the message's.
+    """
+    size = numbers.format.bytes
+    if size < 4:
+        return None
+    row, part = padded_row(low, count, size), numbers.part(start, shape.vector * count)
+    follows = shape.vector == 1 or row == count == lanes
+    fits = (part.first + shape.vector * row) * size <= numbers.var.bytes
+    return part if follows and fits and low.emit.is_aligned(part) else None
+
+
+def _messages(
+    low: Lowering, op: ir.Operation, numbers: Reg, type_name: str
+) -> Iterator[tuple[Reg, list[tuple[Reg, Reg]], bool, list[tuple[Raw, Callable[..., None]]]]]:
+    """The messages of a gather or scatter of numbers. Those of single elements use adjacent registers.
+
+    Yields:
+        The registers that messages use, of type `type_name` if they are not the numbers' own; for each row of
+        them, if they are not, its lanes and the numbers that belong there; whether the messages are guarded; and for
+        each message its operand and a function that emits it.
+    """
+    desc, addresses, plus = lanes_of(low, op)
+    lanes, size = desc.lanes, numbers.format.bytes
+    each = guards(low, op, lanes)
+    for first, shape in chunk_messages(desc.chunk, size):
+        for parts in [each] if shape.vector == 1 else [[part] for part in each]:
+            lane, count = parts[0][0], sum(part[1] for part in parts)
+            row = padded_row(low, count, max(size, 4))
+            own = in_place(low, numbers, first * lanes + lane, lanes, count, shape)
+            held = own or low.emit.whole(type_name, row * shape.vector)
+            rows: list[tuple[Reg, Reg]] = []
+            for e in range(0 if own else shape.vector):
+                rows.append((held.part(e * row, count), numbers.part((first + e) * lanes + lane, count)))
+            sends: list[tuple[Raw, Callable[..., None]]] = []
+            for at, some, guard in parts:
+                send = partial(low.emit.message, data=shape, addresses=addresses.part(at, some), slm=desc.in_slm)
+                operand = low.emit.raw(held.part(at - lane, some))
+                sends.append((operand, partial(send, lanes=some, offset=plus + first * size, guard=guard)))
+            yield held, rows, parts[0][2] is not None, sends
+
+
+@pattern("xegpu.load_gather")
+def load_gather(low: Lowering, op: ir.Operation) -> None:
+    """Gathers. Elements narrower than 32 bits are packed afterwards. The chunk is the outer dimension."""
+    desc = TensorDesc.of(op.opview.tdesc)
+    emit, name = low.emit, register_type(desc.element)
+    result = emit.whole(name, desc.lanes * desc.chunk)
+    size = TYPES[name].bytes
+    bits = {1: "ub", 2: "uw"}.get(size, name)
+    for held, rows, guarded, sends in _messages(low, op, result, name if size >= 4 else "ud"):
+        if guarded:
+            emit.apply("mov", held.type, held.count, const(0, held.type), into=held)
+        for operand, send in sends:
+            send("lsc_load", caches=caches_of(op.opview), dst=operand)
+        for part, to in rows:
+            emit.apply("mov", bits, part.count, part, into=emit.as_type(to, bits))
+    low.set(op, result)
+
+
+@pattern("xegpu.store_scatter")
+def store_scatter(low: Lowering, op: ir.Operation) -> None:
+    """Scatters. Elements narrower than 32 bits are widened first."""
+    name = register_type(lanes_of(low, op)[0].element)
+    source = low.emit.as_unsigned(low.reg(op.opview.value, name))
+    for held, rows, _, sends in _messages(low, op, source, "uq" if source.type == "uq" else "ud"):
+        for to, part in rows:
+            low.emit.apply("mov", held.type, part.count, part, into=to)
+        for operand, send in sends:
+            send("lsc_store", caches=caches_of(op.opview, True), src0=operand)
+
+
+@pattern("xegpu.prefetch")
+def prefetch(low: Lowering, op: ir.Operation) -> None:
+    """Gathers without a destination."""
+    desc, addresses, _ = lanes_of(low, op)
+    lanes, chunk = desc.lanes, desc.chunk
+    if desc.in_slm:
+        return
+    size = bit_width(desc.element) // 8
+    most, caches = 32 if low.target.grf_bytes == 64 else 16, caches_of(op.opview) or "ca.ca"
+    for first, shape in chunk_messages(chunk, size):
+        for lane in range(0, lanes, most):
+            count, at = min(most, lanes - lane), addresses.part(lane, 1)
+            low.emit.message("lsc_load", shape, at, lanes=count, offset=first * size, caches=caches, dst=Raw(None))
+
+
+# Atomic updates: messages, and compare-and-swap loops for updates without a message.
+
+
+@pattern("xegpu.atomic_rmw")
+def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
+    """Update each lane's element; the result is its old value."""
+    desc, addresses, plus = lanes_of(low, op)
+    lanes, chunk = desc.lanes, desc.chunk
+    view, emit = op.opview, low.emit
+    kind = view.kind.name
+    name = register_type(desc.element)
+    size = TYPES[name].bytes
+    operation = atomic_message_of(view, desc.element, desc.in_slm, low.target)
+    swaps = view.expected is not None
+    loops = operation == "icas" and (size == 1 or not swaps)
+    if loops and not swaps:
+        remark(op, f"becomes a compare-and-swap loop: there is no atomic message for {kind} of {desc.element}")
+    value = low.reg(view.value, name)
+    shape = atomic_shape(8 * size)
+    result = emit.whole(name, lanes * chunk)
+    bits = unsigned(name)
+    sources = [emit.as_type(v, bits) for v in ([low.reg(view.expected, name)] if swaps else []) + [value]]
+    used = any(True for _ in op.results[0].uses)
+    for first in range(chunk):
+        for lane, count, guard in guards(low, op, lanes, MASK_LANES if operation == "icas" else 32):
+            place = Place(addresses, lane, plus + first * size, shape, desc.in_slm)
+            start = first * lanes + lane
+            if loops:
+                part = value.part(start, count)
+                if size == 1:
+                    combine = (
+                        _swapped(emit, Reg(sources[0].var, sources[0].first + start, count))
+                        if swaps
+                        else byte_combiner(emit, kind, name, desc.element)
+                    )
+                    before = update_bytes(low, place, count, guard, part, combine)
+                else:
+                    before = update(low, place, count, guard, part, _combiner(emit, kind, name))
+                emit.apply("mov", bits, count, emit.as_type(before, bits), into=_part(low, result, start, count, bits))
+                continue
+            row = padded_row(low, count, max(size, 4))
+            operands = []
+            for source in sources:
+                held = in_place(low, source, start, lanes, count, shape)
+                if not held:
+                    held = emit.whole(place.register_type, row)
+                    part = source.part(start, count)
+                    emit.apply("mov", held.type, count, part, into=Reg(held.var, 0, count))
+                operands.append(held)
+            there = in_place(low, result, start, lanes, count, shape)
+            old = (there or emit.whole(place.register_type, row)) if used else None
+            if old and guard:
+                # Lanes that the mask disables read zero.
+                zeroed = emit.as_type(old.part(0, count), place.register_type)
+                emit.apply("mov", zeroed.type, count, const(0, zeroed.type), into=zeroed)
+            place.message(low, operation, count, guard, old, *operands)
+            if old and not there:
+                into = _part(low, result, start, count, bits)
+                emit.apply("mov", bits, count, Reg(old.var, 0, count), into=into)
+    low.set(op, result)
+
+
+@pattern("memref.generic_atomic_rmw")
+def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> None:
+    """Update one element by the ops of a region; the result is its old value."""
+    target, *indices = op.operands
+    mem = memory(low, target)
+    name, block = register_type(mem.element), op.regions[0].blocks[0]
+    size = TYPES[name].bytes
+    at, plus = address_of(low, mem, indices)
+    place = Place(at, 0, plus, atomic_shape(8 * size), mem.slm)
+
+    def combine(before: Reg, _: Reg) -> Reg:
+        low.values[block.arguments[0]] = before
+        low.block(block)
+        return low.reg(yielded(block)[0], name)
+
+    way = update_bytes if size == 1 else update
+    low.set(op, way(low, place, 1, None, low.emit.reg(name, 1), combine))
+
+
+def _part(low: Lowering, numbers: Reg, start: int, count: int, type_name: str) -> Reg:
+    return low.emit.as_type(numbers.part(start, count), type_name)
+
+
+class Place(Struct, frozen=True):
+    """The memory locations of the elements of an atomic message.
+
+    Attributes:
+        addresses: an address for each lane: uq, or ud in shared local memory.
+        lane: the index of the first lane's address.
+        offset: bytes from the addresses.
+        data: the elements' size in memory and in registers.
+        slm: whether they are in shared local memory.
+    """
+
+    addresses: Reg
+    lane: int
+    offset: int
+    data: DataShape
+    slm: bool
+
+    @property
+    def register_type(self) -> str:
+        """The type of a lane's element in the registers of a message."""
+        return {4: "ud", 8: "uq"}[self.data.register_bytes]
+
+    def message(
+        self, low: Lowering, operation: str, count: int, guard: Guard | None, old: Reg | None, *operands: Reg
+    ) -> None:
+        """One atomic message of `count` lanes."""
+        src0, src1 = (low.emit.raw(operands[i]) if i < len(operands) else Raw(None) for i in range(2))
+        low.emit.message(
+            f"lsc_atomic_{operation}",
+            self.data,
+            Reg(self.addresses.var, self.addresses.first + self.lane, count),
+            self.slm,
+            lanes=count,
+            offset=self.offset,
+            guard=guard,
+            dst=low.emit.raw(old) if old else Raw(None),
+            src0=src0,
+            src1=src1,
+        )
+
+
+def update(low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Combine) -> Reg:
+    """Replace each lane's element by its combination with a value, in a compare-and-swap loop.
+
+    Each iteration combines the expected contents of memory, which are 0 at first, with the value, and swaps in the
+    result where memory has the expected contents. The other lanes take part in the next iteration and expect the
+    contents that they read.
+
+    Args:
+        count: the number of lanes, at most 16.
+        guard: the mask of active lanes; None for all.
+        value: the second operand of `combine`, a number for each lane.
+        combine: builds the combination of two numbers.
+
+    Returns:
+        The old value of each element, of the type of `value`.
+    """
+    emit, held = low.emit, place.register_type
+    bits = unsigned(value.type)
+
+    def read(word: Reg) -> Reg:
+        return emit.as_type(emit.in_registers(word, bits), value.type)
+
+    def write(word: Reg, found: Reg, into: Reg) -> None:
+        emit.apply("mov", held, count, emit.as_type(found, bits), into=into)
+
+    return _loop(low, place, count, guard, value, combine, read, write)
+
+
+def update_bytes(low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Combine) -> Reg:
+    """Update elements of 8 bits by compare and swap of the 32-bit words that contain them.
+
+    A lane also retries if another lane or thread has changed other bytes of its word.
+    """
+    emit = low.emit
+    kind = place.addresses.type
+    addresses = Reg(place.addresses.var, place.addresses.first + place.lane, count)
+    if place.offset:
+        addresses = emit.apply("add", kind, count, addresses, const(place.offset, "d"))
+    inside = emit.apply("and", "ud", count, emit.in_registers(addresses, "ud"), const(3, "ud"))
+    aligned = emit.apply("add", kind, count, addresses, inside, modifiers=("", "-"), into=emit.whole(kind, count))
+    around = Place(aligned, 0, 0, DataShape("d32"), place.slm)
+    shift = emit.apply("shl", "ud", count, inside, const(3, "ud"))
+    own = emit.apply("shl", "ud", count, emit.spread(const(0xFF, "ud"), count), shift)
+    others = emit.apply("not", "ud", count, own)
+
+    def read(word: Reg) -> Reg:
+        return emit.as_type(emit.in_registers(emit.apply("shr", "ud", count, word, shift), "ub"), value.type)
+
+    def write(word: Reg, found: Reg, into: Reg) -> None:
+        placed = emit.apply("shl", "ud", count, emit.in_registers(emit.as_type(found, "ub"), "ud"), shift)
+        emit.apply("or", "ud", count, emit.apply("and", "ud", count, word, others), placed, into=into)
+
+    return _loop(low, around, count, guard, value, combine, read, write)
+
+
+def _combiner(emit: Emitter, kind: str, name: str) -> Combine:
+    """A function that combines numbers of a vISA type by one of arith's `AtomicRMWKind`."""
+    return (lambda _, b: b) if kind == "assign" else combiner(emit, CombiningKind.of_atomic(kind), name)
+
+
+def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Combine:
+    """A function that combines elements of 8 bits: integers in 32 bits, floats in hf with a second rounding.
+
+    The two roundings equal a single one (see `xegpu_legalize.numbers`).
+    """
+    if kind == "assign":
+        return _combiner(emit, kind, name)
+    if is_float(element):
+        half = _combiner(emit, kind, "hf")
+
+        def combine_floats(a: Reg, b: Reg) -> Reg:
+            return byte_of(emit, element, half(half_of(emit, element, a), half_of(emit, element, b)))
+
+        return combine_floats
+    signed = not kind.endswith("u")
+    narrow, wide = ("b", "d") if signed else ("ub", "ud")
+    combine = _combiner(emit, kind, wide)
+
+    def combine_bytes(a: Reg, b: Reg) -> Reg:
+        left, right = (emit.in_registers(emit.as_type(n, narrow), wide) for n in (a, b))
+        return emit.as_type(emit.in_registers(emit.as_type(combine(left, right), "ud"), "ub"), name)
+
+    return combine_bytes
+
+
+def _swapped(emit: Emitter, expected: Reg) -> Combine:
+    """A function that gives the new value of an 8-bit compare and swap: `b` where `a` has the expected bits."""
+    wanted = emit.in_registers(emit.as_type(expected, "ub"), "ud")
+
+    def combine(a: Reg, b: Reg) -> Reg:
+        same = emit.compare("eq", a.count, emit.in_registers(emit.as_type(a, "ub"), "ud"), wanted)
+        wide = [emit.in_registers(emit.as_type(n, "ub"), "ud") for n in (b, a)]
+        return emit.as_type(emit.in_registers(emit.choose(same, "ud", a.count, *wide), "ub"), b.type)
+
+    return combine
+
+
+def _loop(
+    low: Lowering,
+    place: Place,
+    count: int,
+    guard: Guard | None,
+    value: Reg,
+    combine: Combine,
+    read: Callable[[Reg], Reg],
+    write: Callable[[Reg, Reg, Reg], None],
+) -> Reg:
+    """Compare and swap until all lanes have succeeded.
+
+    Args:
+        read: extracts the element from the contents of memory.
+        write: inserts an element into the contents of memory, in new registers.
+    """
+    emit, held = low.emit, place.register_type
+    pending = emit.mask(count)
+    assign(emit, pending, Mask((guard.var,), count) if guard else KnownMask(True, count))
+    expected, new, seen = (emit.whole(held, count) for _ in range(3))
+    emit.apply("mov", held, count, const(0, held), into=expected)
+    begin = emit.label("Update")
+    emit.place(begin)
+    before = read(expected)
+    write(expected, combine(before, value), new)
+    emit.apply("mov", held, count, expected, into=seen)
+    place.message(low, "icas", count, Guard(pending.predicates[0]), seen, expected, new)
+    emit.compare("ne", count, seen, expected, into=pending)
+    emit.apply("mov", held, count, seen, into=expected)
+    more = emit.test(pending, "any") if count > 1 else pending
+    emit.jump(begin, when=more)
+    return before

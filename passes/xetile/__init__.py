@@ -1,1 +1,0 @@
-"""Helpers that the passes on XeTile share."""

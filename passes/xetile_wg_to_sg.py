@@ -1,0 +1,725 @@
+"""`xetile-wg-to-sg`: distributes workgroup tiles to subgroups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from mlir import ir
+from mlir.dialects import arith, gpu, memref, vector
+
+from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK
+from xegpu_py.dialects.xetile import (
+    AtomicRmwOp,
+    BroadcastOp,
+    InitTileOp,
+    LoadOp,
+    LoadTileOp,
+    ReductionOp,
+    StoreOp,
+    StoreTileOp,
+    Tile,
+    TileAttr,
+    TileMmaOp,
+    TransposeOp,
+)
+from xegpu_py.dialects.xetile.ops import MAP, subgroups
+from xegpu_py.dialects.xetile.types import SHARED
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.layout import WgTiles
+from xegpu_py.layout.maps import dealing_problem
+from xegpu_py.passes.facts.target_messages import hints_of
+from xegpu_py.passes.facts.tile_maps import (
+    ACROSS,
+    Layouts,
+    across,
+    bitcast_map,
+    check_counts,
+    has_maps,
+    is_elementwise,
+    is_splat,
+    resized,
+    splat_of,
+    use_tile_ops,
+)
+from xegpu_py.passes.facts.value_facts import (
+    attributes_of,
+    bits_of,
+    element_of,
+    is_used,
+    is_vector,
+    shape_of,
+    target_for,
+    tile_kernels,
+)
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import (
+    Index,
+    add,
+    compare,
+    create,
+    if_,
+    index,
+    integer_array,
+    like,
+    make,
+    with_shape,
+)
+from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Pattern, PatternSet, TileConversion, is_tile
+from xegpu_py.target import Target
+
+
+@register_pass("xetile-wg-to-sg")
+@dataclass
+class XeTileWgToSg(Pass):
+    """Distribute tiles of workgroups to subgroups.
+
+    The maps of tiles and vectors define the distribution. A subgroup computes its parts from `gpu.subgroup_id`. A tile
+    larger than its map's `sg_layout` x `sg_data` becomes several tiles. Subgroups share the parts of a smaller tile,
+    and the first of them stores. For `xetile.convert_layout`, transposes, and reductions across subgroups, a subgroup
+    may need elements of others. These go through shared local memory with a barrier between writing and reading, and a
+    second barrier in loops. Elements that the subgroup has itself stay in registers. Maps must be complete: see
+    `xetile-infer-layout`. `target` determines the size of shared local memory.
+
+        %t = xetile.init_tile %A[%m, 0] : memref<1024x1024xf32> -> !xetile.tile<256x128xf32, #xetile.tile_attr<wg_map =
+          <sg_layout = [8, 4], sg_data = [32, 32]>>>
+
+    becomes
+
+        %id = gpu.subgroup_id : index
+        %row = arith.divui %id, %c4 : index
+        %column = arith.remui %id, %c4 : index
+        %y = arith.muli %row, %c32 : index
+        %x = arith.muli %column, %c32 : index
+        %my = arith.addi %m, %y : index
+        %t = xetile.init_tile %A[%my, %x] : memref<1024x1024xf32> -> !xetile.tile<32x32xf32>
+    """
+
+    target: str = ""
+
+    def run(self, op: ir.Operation) -> None:
+        # The patterns are imported here to keep the start of the tools fast.
+
+        for func in tile_kernels(op):
+            if has_maps(func):
+                Distribution(func, target_for(func, self.target)).run()
+
+
+# Converts the kernel of a workgroup to that of one subgroup.
+
+pattern: PatternSet[Pattern] = PatternSet()
+"""The patterns by op name. Ops without a pattern are elementwise, or work on whole vectors."""
+
+
+class Distribution(TileConversion):
+    """The conversion of a kernel's vectors and tiles to the parts that a subgroup owns, one per round of the map.
+
+    Attributes:
+        target: the GPU.
+        layouts: the maps of the workgroup's vectors and tiles.
+        subgroup: the subgroup that executes the kernel.
+    """
+
+    patterns = pattern
+
+    def __init__(self, func: ir.Operation, target: Target) -> None:
+        super().__init__(func)
+        self.target = target
+        use_tile_ops(func)
+        self.layouts = Layouts(func)
+        check_counts(func, self.layouts)
+        block = func.regions[0].blocks[0]
+        for argument in block.arguments:
+            if is_vector(argument) or is_tile(argument):
+                emit_error(func, f"has an argument of type {argument.type}, which cannot be divided among subgroups")
+        first = block.operations[0]
+        with ir.InsertionPoint(first), first.location:
+            self.subgroup = Subgroup()
+
+    def run(self) -> None:
+        super().run()
+        if self.subgroup.slm_bytes > self.target.slm_bytes:
+            emit_error(
+                self.func,
+                f"exchanges {self.subgroup.slm_bytes} bytes through shared local memory, but target "
+                f"{self.target.name} has {self.target.slm_bytes}",
+                "use maps under which subgroups own more of the elements that they use, or smaller tiles",
+            )
+
+    def own(self, given: ir.Value) -> WgTiles:
+        """The distribution of an old value's parts to subgroups."""
+        wg_map = self.layouts.get(given)
+        shape = Tile.of(given).shape if is_tile(given) else shape_of(given)
+        if wg_map is None:
+            return WgTiles.of(shape, [1] * len(shape), shape)
+        return WgTiles.of(shape, wg_map.sg_layout, wg_map.sg_data)
+
+    def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> list[ir.Type] | None:
+        if not (is_vector(value) or is_tile(value)):
+            return None
+        own = self.own(value)
+        part = Tile.of(value).part(own.data).to_ir() if is_tile(value) else with_shape(value.type, own.data)
+        return [part] * own.own_count
+
+    def no_pattern(self, op: ir.Operation) -> None:
+        if not any(is_vector(v) for v in (*op.operands, *op.results)):
+            super().no_pattern(op)
+        elif is_elementwise(op):
+            self.replace(op, *self._elementwise(op))
+        else:
+            self.replace_values(op, self._on_vectors(op))
+
+    def _on_vectors(self, op: ir.Operation) -> list[ir.Value]:
+        if len(op.results) == 1 and is_splat(op):
+            own = self.own(op.results[0])
+            return [splat_of(op, [self.one(v) for v in op.operands], own.data)] * own.own_count
+        if op.name in ("vector.step", "vector.create_mask"):
+            return self._placed(op)
+        if len(op.results) != 1 or not op.name.startswith(("vector.", "arith.constant")):
+            self.fail("on vectors cannot be divided among subgroups")
+        return self.undivided(op)
+
+    def undivided(self, op: ir.Operation) -> list[ir.Value]:
+        """Convert an op that works on whole vectors: each subgroup computes the whole result."""
+        operands = []
+        for old in op.operands:
+            if is_vector(old) and self.layouts.get(old) is not None:
+                operands += self.parts(old, self.everywhere(old), op)
+            else:
+                operands.append(self.one(old))
+        made = op.clone()
+        for i, operand in enumerate(operands):
+            made.operands[i] = operand
+        if MAP in made.attributes:
+            del made.attributes[MAP]
+        (old,) = op.results
+        if not is_vector(old) or self.layouts.get(old) is None:
+            return [made.results[0]]
+        return self.subgroup.exchange([made.results[0]], self.everywhere(old), self.own(old), op)
+
+    def everywhere(self, given: ir.Value) -> WgTiles:
+        """The distribution that gives each subgroup the whole of an old vector."""
+        shape, wg_map = shape_of(given), self.layouts.get(given)
+        assert wg_map is not None
+        grid = [subgroups(wg_map), *[1] * (len(shape) - 1)]
+        return WgTiles.of(shape, grid, shape)
+
+    def own_across(self, op: ir.Operation, value: ir.Value, known: Any) -> WgTiles:
+        wg_map = across(op, value, known)
+        assert wg_map is not None
+        return WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
+
+    def parts(self, old: ir.Value, want: WgTiles, user: Any) -> list[ir.Value]:
+        """The parts of an old vector that the subgroup needs."""
+        return self.subgroup.exchange(self.get(old), self.own(old), want, user.operation)
+
+    def _elementwise(self, op: ir.Operation) -> list[list[ir.Value]]:
+        """The parts of each result."""
+        own = self.own(op.results[0])
+        groups = [self.parts(v, own, op) if is_vector(v) else None for v in op.operands]
+        made = []
+        for i in range(own.own_count):
+            operands = [self.one(v) if g is None else g[i] for v, g in zip(op.operands, groups)]
+            made.append(resized(op, operands, own.data))
+        parts = [list(p) for p in zip(*made)]
+        owns = map(self.own, op.results)
+        return [p if to == own else self.subgroup.exchange(p, own, to, op) for p, to in zip(parts, owns)]
+
+    def _placed(self, op: ir.Operation) -> list[ir.Value]:
+        """Vectors whose elements depend on their position: `vector.step` and `vector.create_mask`."""
+        own = self.own(op.results[0])
+        kind = with_shape(op.results[0].type, own.data)
+        found = []
+        for start in self.subgroup.starts(own):
+            if op.name == "vector.step":
+                first = vector.broadcast(kind, index(start[0]))
+                found.append(arith.addi(vector.step(kind), first))
+                continue
+            bounds = [arith.subi(self.one(b), index(s)) for b, s in zip(op.operands, start)]
+            found.append(vector.create_mask(kind, bounds))
+        return found
+
+    def combined(self, view: ReductionOp, have: WgTiles) -> list[ir.Value]:
+        """Combine and reduce the parts of a subgroup that are consecutive along the dimension."""
+        (dim,) = view.dims
+        down, across = have.rounds
+        parts = self.get(view.value)
+        lines = (
+            [parts[c::across] for c in range(across)]
+            if dim == 0
+            else [parts[r * across : (r + 1) * across] for r in range(down)]
+        )
+        found = []
+        for line in lines:
+            total = line[0]
+            for part in line[1:]:
+                total = view.kind.combine(total, part)
+            found.append(self.reduced(view, total, have.data[dim]))
+        return found
+
+    @staticmethod
+    def reduced(view: ReductionOp, part: ir.Value, size: int) -> ir.Value:
+        (dim,) = view.dims
+        if size == 1:
+            return part
+        shape = tuple(n // size if i == dim else n for i, n in enumerate(shape_of(part)))
+        given = size if shape[dim] > 1 else None
+        made: ir.Value = ReductionOp(
+            view.kind, part, view.dims, result=with_shape(part.type, shape), reduction_size=given
+        ).result
+        return made
+
+
+@pattern("vector.shape_cast")
+def shape_cast(d: Distribution, view: Any) -> list[ir.Value]:
+    """Cast each subgroup's elements; elements that other subgroups have are exchanged."""
+    old, new = view.operation.operands[0], view.operation.results[0]
+    if d.layouts.get(old) is None or d.layouts.get(new) is None:
+        return d.undivided(view.operation)
+    return d.subgroup.reshape(d.get(old), d.own(old), d.own(new), view.operation)
+
+
+@pattern("vector.bitcast")
+def bitcast(d: Distribution, view: Any) -> list[ir.Value]:
+    """Cast each part, or the whole vector if parts would divide elements."""
+    op = view.operation
+    (value,), (result,) = op.operands, op.results
+    wg_map = bitcast_map(d.layouts.get(result), result, value)
+    if wg_map is None or wg_map.problem_for(shape_of(value)):
+        return d.undivided(op)
+    own = WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
+    kind = with_shape(result.type, d.own(result).data)
+    return [vector.bitcast(kind, part) for part in d.parts(value, own, view)]
+
+
+@pattern(*ACROSS)
+def moved_across(d: Distribution, view: Any) -> list[ir.Value]:
+    """Convert ops that move elements along a dimension; each subgroup gets the whole dimension."""
+    op = view.operation
+    old = op.results[0]
+    known = d.layouts.get(old)
+    if known is None or any(d.layouts.get(v) is None for v in op.operands):
+        return d.undivided(op)
+    operands = []
+    for operand in op.operands:
+        operands += d.parts(operand, d.own_across(op, operand, known), view)
+    own = d.own_across(op, old, known)
+    attributes = {n: a for n, a in attributes_of(op).items() if n != MAP}
+    if op.name == "vector.extract_strided_slice":
+        attributes["sizes"] = integer_array(own.data)
+    made = create(op.name, [with_shape(old.type, own.data)] * len(op.results), operands, attributes)
+    found = [d.subgroup.exchange([new], own, d.own(v), op) for new, v in zip(made.results, op.results)]
+    return found if len(found) > 1 else found[0]
+
+
+@pattern("xetile.init_tile")
+def init_tile(d: Distribution, view: InitTileOp) -> list[ir.Value]:
+    """A tile for each part that the subgroup owns."""
+    tile, own = Tile.of(view.tile), d.own(view.tile)
+    kind = tile.part(own.data).to_ir()
+    source = d.one(view.source)
+    if view.indices is not None:
+        parts = d.parts(view.indices, own, view)
+        return [InitTileOp(source, [], indices=p, tile=kind).tile for p in parts]
+    offsets, shape, strides = (
+        [v if isinstance(v, int) else d.one(v) for v in group] for group in (view.offsets, view.shape, view.strides)
+    )
+    made = []
+    for start in d.subgroup.starts(own):
+        moved: list[Index] = [*offsets[:-2], *(add(a, b) for a, b in zip(offsets[-2:], start))]
+        made.append(InitTileOp(source, moved, shape or None, strides or None, tile=kind, in_bounds=view.in_bounds).tile)
+    return made
+
+
+@pattern("xetile.update_tile_offset")
+def update_tile_offset(d: Distribution, view: Any) -> list[ir.Value]:
+    """Move each part by the same offsets."""
+    tiles = d.get(view.tile)
+    if view.indices is not None:
+        parts = d.parts(view.indices, d.own(view.tile), view)
+        return [type(view)(t, [], indices=p, result=t.type).result for t, p in zip(tiles, parts, strict=True)]
+    offsets = [v if isinstance(v, int) else d.one(v) for v in view.offsets]
+    return [type(view)(t, offsets, result=t.type).result for t in tiles]
+
+
+@pattern("xetile.prefetch_tile")
+def prefetch_tile(d: Distribution, view: Any) -> list[ir.Value]:
+    """A prefetch of each part."""
+    for tile in d.get(view.tile):
+        type(view)(tile, **hints_of(view))
+    return []
+
+
+@pattern("xetile.load_tile", "xetile.load")
+def load(d: Distribution, view: Any) -> list[ir.Value]:
+    """A load of each part."""
+    own = d.own(view.value)
+    masks: Sequence[ir.Value | None] = [None] * own.own_count
+    scattered = isinstance(view, LoadOp)
+    if scattered and view.mask is not None:
+        masks = d.parts(view.mask, own, view)
+    hints = {"padding": view.padding, **hints_of(view)}
+    kind = with_shape(view.value.type, own.data)
+    return [
+        type(view)(t, *([m] if scattered else []), value=kind, **hints).value
+        for t, m in zip(d.get(view.tile), masks, strict=True)
+    ]
+
+
+@pattern("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
+def store(d: Distribution, view: Any) -> list[ir.Value]:
+    """Stores and atomic ops: the first of the subgroups that share a part executes the op."""
+    own = d.own(view.tile)
+    first = d.subgroup.is_first(own)
+    values, updates = d.parts(view.value, own, view), isinstance(view, AtomicRmwOp)
+
+    def optional(name: str) -> Sequence[ir.Value | None]:
+        vector = getattr(view, name, None)
+        return [None] * len(values) if vector is None else d.parts(vector, own, view)
+
+    masks, expected = optional("mask"), optional("expected")
+
+    def act() -> list[ir.Value]:
+        found = []
+        for part, tile, mask, wanted in zip(values, d.get(view.tile), masks, expected, strict=True):
+            if updates:
+                found.append(type(view)(view.kind, part, tile, mask, wanted, result=part.type).result)
+                continue
+            type(view)(part, tile, *([mask] if isinstance(view, StoreOp) else []), **hints_of(view))
+        return found
+
+    if first is None:
+        return act()
+    if updates and is_used(view.result):
+        return d.subgroup.shared(act, element_of(view.value), own, own, view.operation)
+    if_(first, [], lambda: act()[:0])
+    return values if updates else []
+
+
+@pattern("gpu.printf")
+def printf(d: Distribution, view: Any) -> list[ir.Value]:
+    """Print once for the workgroup."""
+    op = view.operation
+
+    def act() -> list[ir.Value]:
+        return list(like(op, [], [d.one(value) for value in op.operands]).results)
+
+    return if_(compare("eq", d.subgroup.id, index(0)), [], act)
+
+
+@pattern("xetile.tile_mma")
+def tile_mma(d: Distribution, view: TileMmaOp) -> list[ir.Value]:
+    """A product for each part of the result, from whole rows and columns of the factors."""
+    own = d.own(view.d)
+    rows, columns = own.data
+    depth = shape_of(view.b)[0]
+    a_own = WgTiles.of(shape_of(view.a), own.grid, (rows, depth))
+    b_own = WgTiles.of(shape_of(view.b), own.grid, (depth, columns))
+    a, b = d.parts(view.a, a_own, view), d.parts(view.b, b_own, view)
+    count = own.own_count
+    c: Sequence[ir.Value | None] = [None] * count if view.c is None else d.parts(view.c, own, view)
+    kind = with_shape(view.d.type, own.data)
+    across = own.rounds[1]
+
+    def scales(value: ir.Value | None, own_shape: tuple[int, int], repeats: int) -> Sequence[ir.Value | None]:
+        """The scales of each row or column of parts."""
+        if value is None:
+            return [None] * repeats
+        return d.parts(value, WgTiles.of(shape_of(value), own.grid, own_shape), view)
+
+    blocks = -(-depth // SCALE_BLOCK)
+    scale_a = scales(view.scale_a, (rows, blocks), own.rounds[0])
+    scale_b = scales(view.scale_b, (blocks, columns), across)
+    return [
+        TileMmaOp(a[i // across], b[i % across], c[i], scale_a[i // across], scale_b[i % across], d=kind).d
+        for i in range(count)
+    ]
+
+
+@pattern("xetile.convert_layout")
+def convert_layout(d: Distribution, view: Any) -> list[ir.Value]:
+    """The subgroup's parts under the other map."""
+    return d.parts(view.value, d.own(view.result), view)
+
+
+@pattern("xetile.transpose")
+def transpose(d: Distribution, view: TransposeOp) -> list[ir.Value]:
+    """Transpose each part. The operand is exchanged so that the subgroup has the parts that its results need."""
+    own = d.own(view.result)
+    if view.permutation == (0, 1):
+        return d.parts(view.value, own, view)
+    parts = d.parts(view.value, own.transposed(), view)
+    kind = with_shape(view.result.type, own.data)
+    made = [TransposeOp(p, (1, 0), result=kind).result for p in parts]
+    down, across = own.rounds
+    return [made[c * down + r] for r in range(down) for c in range(across)]
+
+
+@pattern("xetile.broadcast")
+def broadcast(d: Distribution, view: BroadcastOp) -> list[ir.Value]:
+    """Repeat the elements of each part."""
+    (dim,) = view.dims
+    times = view.broadcast_size
+    given = d.own(view.result)
+    own = _in_groups(given, dim, times or 1)
+    want = own.replaced(dim, own.shape[dim] // times, own.data[dim] // times) if times else own.replaced(dim, 1, 1)
+    parts = d.parts(view.value, want, view)
+    kind = with_shape(view.result.type, own.data)
+    across = own.rounds[1]
+    found = []
+    for i in range(own.own_count):
+        row, column = divmod(i, across)
+        place = column if times is None and dim == 0 else row if times is None else i
+        if times is not None and want.data[dim] == 1:
+            found.append(BroadcastOp(parts[place], view.dims, result=kind).result)
+        else:
+            found.append(BroadcastOp(parts[place], view.dims, result=kind, broadcast_size=times).result)
+    return d.subgroup.exchange(found, own, given, view.operation)
+
+
+@pattern("xetile.reduction")
+def reduction(d: Distribution, view: ReductionOp) -> list[ir.Value]:
+    """Reduce each part, and combine the results of several subgroups through shared local memory."""
+    (dim,) = view.dims
+    given, want = d.own(view.value), d.own(view.result)
+    size = view.reduction_size or given.shape[dim]
+    have = _in_groups(given, dim, size) if size < given.shape[dim] else given
+    parts = d.subgroup.exchange(d.get(view.value), given, have, view.operation)
+    data, owners = have.data[dim], have.owners[dim]
+    if data % size == 0:
+        local = have.replaced(dim, have.shape[dim] // size, data // size)
+        parts = [d.reduced(view, p, size) for p in parts]
+        return d.subgroup.exchange(parts, local, want, view.operation)
+    parts = d.combined(view, have)
+    # The partial results of all subgroups, side by side.
+    partial = have.replaced(dim, owners, 1)
+    whole = want.replaced(dim, owners, owners)
+    gathered = d.subgroup.exchange(parts, partial, whole, view.operation)
+    return [d.reduced(view, p, owners) for p in gathered]
+
+
+def _in_groups(own: WgTiles, dim: int, size: int) -> WgTiles:
+    """A distribution like this one, but with whole groups of `size` elements along a dimension in each part."""
+    whole = own.shape[dim]
+    fitting = [n for n in range(size, whole + 1, size) if dealing_problem(whole, own.grid[dim], n) is None]
+    return own if own.data[dim] % size == 0 else own.replaced(dim, whole, fitting[0])
+
+
+# Exchange of parts of values between subgroups.
+
+
+def _in_memory(element: ir.Type) -> ir.Type:
+    """The element type that represents this one in memory; memory has no i1 and no index."""
+    if isinstance(element, ir.IndexType):
+        return build.integer_type(64)
+    return build.integer_type(8) if element == build.integer_type(1) else element
+
+
+Copy = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+"""A copy: the number of the source part, the offsets in it, the offsets in the destination, and the shape."""
+
+
+def copies(have: WgTiles, want: WgTiles) -> list[list[Copy]] | None:
+    """For each wanted part, the copies from parts that the same subgroup has; None if a subgroup lacks elements."""
+    found: list[list[Copy]] | None = None
+    for subgroup in range(want.subgroups):
+        parts = have.starts(subgroup)
+        needed = []
+        for start in want.starts(subgroup):
+            listed = _covering(parts, have.data, start, want.data)
+            if listed is None:
+                return None
+            needed.append(listed)
+        if found is not None and needed != found:
+            return None
+        found = needed
+    return found
+
+
+def _covering(
+    parts: Sequence[tuple[int, ...]], part: tuple[int, ...], start: tuple[int, ...], size: tuple[int, ...]
+) -> list[Copy] | None:
+    listed: list[Copy] = []
+    covered = 0
+    for i, at in enumerate(parts):
+        low = tuple(max(a, b) for a, b in zip(at, start))
+        high = tuple(min(a + n, b + m) for a, n, b, m in zip(at, part, start, size))
+        if all(x < y for x, y in zip(low, high)):
+            extent = tuple(y - x for x, y in zip(low, high))
+            listed.append((i, _minus(low, at), _minus(low, start), extent))
+            covered += math.prod(extent)
+    return listed if covered == math.prod(size) else None
+
+
+def _minus(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(x - y for x, y in zip(a, b))
+
+
+class Subgroup:
+    """The executing subgroup, and the positions of its parts.
+
+    Attributes:
+        id: its number in the workgroup.
+        slm_bytes: bytes of shared local memory allocated so far.
+    """
+
+    def __init__(self) -> None:
+        self.id: ir.Value = gpu.subgroup_id()
+        # Values computed from the id are inserted before this op, so that loops do not compute them again.
+        self._anchor = build.index(0).owner.operation
+        self._places: dict[tuple[int, int], ir.Value] = {}
+        self.slm_bytes = 0
+
+    def _place(self, own: WgTiles, dim: int) -> Index:
+        """The index of the first part that the subgroup owns along a dimension."""
+        stride, owners = own.strides[dim], own.owners[dim]
+        if owners == 1:
+            return 0
+        # The outermost dimension needs no remainder, since ids do not exceed it.
+        wrap = 0 if stride * owners == own.subgroups else owners
+        key = (stride, wrap)
+        if key not in self._places:
+            with ir.InsertionPoint(self._anchor):
+                found = self.id if stride == 1 else arith.divui(self.id, build.index(stride))
+                self._places[key] = arith.remui(found, build.index(wrap)) if wrap else found
+        return self._places[key]
+
+    def starts(self, own: WgTiles) -> list[tuple[Index, ...]]:
+        """The first positions of the subgroup's parts, in the order of `WgTiles.starts`."""
+        found: list[tuple[Index, ...]] = [()]
+        for dim, (grid, data, rounds) in enumerate(zip(own.grid, own.data, own.rounds)):
+            with ir.InsertionPoint(self._anchor):
+                first = build.multiply(self._place(own, dim), data)
+                along = [build.add(first, r * grid * data) for r in range(rounds)]
+            found = [(*f, a) for f in found for a in along]
+        return found
+
+    def is_first(self, own: WgTiles) -> ir.Value | None:
+        """Whether this is the first of the subgroups that own the same parts; None if no parts are shared."""
+        found: ir.Value | None = None
+        for grid, owners, stride in zip(own.grid, own.owners, own.strides):
+            if owners == grid:
+                continue
+            with ir.InsertionPoint(self._anchor):
+                place = self.id if stride == 1 else arith.divui(self.id, build.index(stride))
+                place = arith.remui(place, build.index(grid))
+                here = arith.cmpi(arith.CmpIPredicate.ult, place, build.index(owners))
+                found = here if found is None else arith.andi(found, here)
+        return found
+
+    def exchange(self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
+        """The subgroup's parts of a value under another distribution."""
+        listed = copies(have, want)
+        if listed is None:
+            return self.shared(lambda: parts, element_of(parts[0]), have, want, user)
+        found = []
+        for needed in listed:
+            if len(needed) == 1:
+                i, source, _, size = needed[0]
+                found.append(build.extract_slice(parts[i], source, size))
+                continue
+            made = build.zero(build.with_shape(parts[0].type, want.data))
+            for i, source, to, size in needed:
+                made = build.insert_slice(build.extract_slice(parts[i], source, size), made, to)
+            found.append(made)
+        return found
+
+    def reshape(self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
+        """The subgroup's parts of a value that is cast to another shape."""
+        if _same_elements(have, want):
+            return [build.shape_cast(p, want.data) for p in parts]
+        return self.shared(lambda: parts, element_of(parts[0]), have, want, user)
+
+    def shared(
+        self,
+        make: Callable[[], Sequence[ir.Value]],
+        held: ir.Type,
+        have: WgTiles,
+        want: WgTiles,
+        user: ir.Operation,
+    ) -> list[ir.Value]:
+        """Exchange parts through shared local memory.
+
+        Args:
+            make: gives the parts; only the first of the subgroups that own the same ones executes it, and writes them.
+            held: their element type.
+        """
+        if 1 in (len(have.shape), len(want.shape)):
+            # A vector of one dimension is stored as a matrix of one row.
+            rows, wanted = _as_row(have), _as_row(want)
+            found = self.shared(lambda: [build.shape_cast(p, rows.data) for p in make()], held, rows, wanted, user)
+            return [build.shape_cast(f, want.data) for f in found]
+        element = _in_memory(held)
+        kind = ir.MemRefType.get(have.shape, element, memory_space=ir.Attribute.parse("3"))
+        buffer = memref.alloc(kind, [], [])
+        self.slm_bytes += math.prod(have.shape) * max(bits_of(element) // 8, 1)
+        mine = self.starts(have)
+
+        def write() -> list[ir.Value]:
+            for part, start in zip(make(), mine):
+                StoreTileOp(_as(part, element), self._tile(buffer, start, have.data, element))
+            return []
+
+        first = self.is_first(have)
+        if first is None:
+            write()
+        else:
+            build.if_(first, [], write)
+        gpu.barrier()
+        found = []
+        if want.shape != have.shape:
+            buffer = build.reinterpret_cast(buffer, 0, want.shape, [want.shape[1], 1])
+        for start in self.starts(want):
+            tile = self._tile(buffer, start, want.data, element)
+            loaded = LoadTileOp(tile, value=build.vector_type(want.data, element)).value
+            found.append(_as(loaded, held))
+        if in_loop(user):
+            gpu.barrier()
+        return found
+
+    @staticmethod
+    def _tile(buffer: ir.Value, start: Sequence[Index], shape: Sequence[int], element: ir.Type) -> ir.Value:
+        tile = Tile(tuple(shape), str(element), TileAttr(memory_space=SHARED))
+        made: ir.Value = InitTileOp(buffer, list(start), tile=tile.to_ir(), in_bounds=True).tile
+        return made
+
+
+def _same_elements(have: WgTiles, want: WgTiles) -> bool:
+    """Whether the parts of each subgroup hold the same elements in the same order in two shapes."""
+    numbers = [np.arange(math.prod(own.shape)).reshape(own.shape) for own in (have, want)]
+
+    def elements(own: WgTiles, numbers: Any, subgroup: int) -> list[list[int]]:
+        parts = (tuple(slice(a, a + n) for a, n in zip(start, own.data)) for start in own.starts(subgroup))
+        return [numbers[part].ravel().tolist() for part in parts]
+
+    return all(elements(have, numbers[0], i) == elements(want, numbers[1], i) for i in range(have.subgroups))
+
+
+def _as_row(own: WgTiles) -> WgTiles:
+    if len(own.shape) == 2:
+        return own
+    return WgTiles((1, *own.shape), (1, *own.grid), (1, *own.data), (own.subgroups, *own.strides))
+
+
+def in_loop(op: ir.Operation) -> bool:
+    """Whether an op may run several times."""
+    parent: Any = op.parent
+    while parent is not None and parent.operation.name != "gpu.func":
+        if parent.operation.name in STRUCTURED and parent.operation.name not in ("scf.if", "scf.index_switch"):
+            return True
+        parent = parent.operation.parent
+    return False
+
+
+def _as(value: ir.Value, element: ir.Type) -> ir.Value:
+    """Convert elements to their type in memory, or back."""
+    held, kind = element_of(value), build.with_element(value.type, element)
+    if held == element:
+        return value
+    if build.integer_type(1) in (held, element):
+        return make("arith.extui" if element != build.integer_type(1) else "arith.trunci", kind, value)
+    return make("arith.index_cast", kind, value)

@@ -1,0 +1,272 @@
+"""Native checks: races, and reads of unwritten registers."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from xegpu_py.engines.faults import Memory, RuntimeFault, aligned, granule_bytes
+from xegpu_py.engines.interpreter import OperandBytes, operand_bytes
+from xegpu_py.engines.jit.frame import Context
+from xegpu_py.engines.jit.ir_text import PTR, Code, Value, vector
+from xegpu_py.engines.jit.operands import Emitter
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Instruction, Program
+
+# Race detection in native code: the records of accesses, and the code that calls `races.ll` at each access.
+#
+# Global memory and the shared local memory of each workgroup have a shadow. Each granule
+# (`engines.races.granule_bytes`) has three entries of 8 bytes there: for its latest store, for loads since then, and
+# for atomics since then. An entry has the thread and the clock with which later accesses are compared. Clocks are those
+# of `engines.races`. Loads by several threads share one entry, which names no thread. A later access must be ordered
+# after everything that the workgroup did up to the last of these loads. The same holds for atomics, and for stores of
+# one value.
+#
+# The result is only a suspicion, since these records are coarser than those of the interpreter, and threads run in
+# another order. The interpreter then repeats the whole launch, and reports the race if there is one. Atomics do not
+# order accesses here, so workgroups that pass data to each other by atomics are always suspected.
+
+KINDS = {"load": 0, "store": 1, "atomic": 2}
+"""Kinds of accesses, by categories of messages."""
+
+_ENTRY = 8
+
+_LOCKS = 4096
+
+_LINE = 64
+
+_MOST_THREADS = 1 << 31
+
+NULL = Value("null", PTR)
+"""The values of an access that is no store."""
+
+
+class RaceSuspected(Exception):
+    """Two accesses may race; the interpreter has to decide."""
+
+
+def emit_lane_notes(
+    code: Code,
+    memory: str,
+    category: str,
+    lanes: tuple[Value, Value, Value],
+    size: int,
+    values: Value | None,
+) -> Value:
+    """Record the accesses of a message's lanes. Returns an i1: whether nothing races with them.
+
+    Args:
+        memory: "ugm" or "slm".
+        lanes: addresses and the host's addresses, i64 each, and the lanes that act as bits of an i32.
+        size: bytes of each access.
+        values: for a store, a pointer to the consecutive values of the lanes.
+    """
+    addresses, hosts, bits = lanes
+    kept = [code.alloca(8 * addresses.lanes, 64) for _ in range(2)]
+    for place, found in zip(kept, (addresses, hosts)):
+        code.store(found, place, 8)
+    count, each = code.const(addresses.lanes, "i64"), code.const(size, "i64")
+    words = [code.const(number, "i32") for number in (int(memory == "slm"), KINDS[category])]
+    return code.call(
+        "race_note_lanes", code.arguments[0], *kept, count, bits, each, values or NULL, *words, result="i1"
+    )
+
+
+def emit_values(code: Code, source: Value, places: list[list[int]], size: int) -> Value:
+    """A pointer to the values of a store's lanes, one behind the other.
+
+    Args:
+        source: a pointer to the operand.
+        places: the offsets of each lane's elements in the operand; see `data_places`.
+        size: bytes of an element in memory.
+    """
+    lanes, elements, first = len(places), len(places[0]), places[0][0]
+    lane_step = places[1][0] - first if lanes > 1 else elements * size
+    step = places[0][1] - first if elements > 1 else size
+    if (lane_step, step) == (elements * size, size):
+        return code.at(source, first)
+    found = code.alloca(lanes * elements * size, 64)
+    numbers = [code.const(n, "i64") for n in (lanes, lane_step, elements, step, size)]
+    code.call("race_gather", found, code.at(source, first), *numbers)
+    return found
+
+
+def clock_bytes(threads: int, barriers: int) -> tuple[int, int]:
+    """Bytes of a workgroup's clocks that are zero when it begins, and of all of them, as `races.ll` lays them out."""
+    cleared = 16 + 4 * threads + 12 * threads * (threads + barriers)
+    return cleared, cleared + 48 * barriers * threads
+
+
+class LocalShadow:
+    """The clocks of a workgroup in flight, and the shadow of its shared local memory."""
+
+    def __init__(self, program: Program, threads: int, barriers: int) -> None:
+        """Create the clocks and the shadow."""
+        self._cleared, size = clock_bytes(threads, barriers)
+        self.clocks = aligned(size)
+        self.entries = -(-max(program.slm_bytes, 1) // granule_bytes(program, True))
+        self.shadow = np.zeros(3 * self.entries, np.int64)
+
+    def use(self, context: Context) -> None:
+        """Select it for native code."""
+        context.clocks, context.clock_bytes = self.clocks.ctypes.data, self._cleared
+        context.local_shadow, context.local_stride = self.shadow.ctypes.data, _ENTRY * self.entries
+
+
+class Shadow:
+    """The shadow of global memory in a launch, which all workers share."""
+
+    def __init__(self, program: Program, memory: Memory, threads: int, workers: int) -> None:
+        """Create the shadow; the operating system provides only the memory that is used.
+
+        Args:
+            memory: global memory.
+            threads: hardware threads of the launch.
+            workers: threads of the operating system.
+
+        Raises:
+            RuntimeFault: if the machine has less memory, or there are too many threads.
+        """
+        ranges = memory.ranges()
+        self._base = min((address for address, _, _ in ranges), default=0)
+        memory_bytes = max((address + size for address, size, _ in ranges), default=0) - self._base
+        atomics = {i["sfid"] for i in program.instructions if INSTRUCTIONS[i.name].category == "atomic"}
+        self._granules = granule_bytes(program, False), granule_bytes(program, True)
+        self._atomics = 2 * ("ugm" in atomics) | 4 * ("slm" in atomics)
+        self._plain = all(INSTRUCTIONS[i.name].barrier in ("", "both") for i in program.instructions)
+        self._entries = -(-memory_bytes // self._granules[0])
+        size = _ENTRY * self._entries * (3 if "ugm" in atomics else 2)
+        there = physical_memory()
+        if size + memory_bytes > there:
+            raise RuntimeFault(
+                f"the check 'races' of kernel '{program.name}' needs {size} bytes of shadow memory",
+                [
+                    f"that is {size // max(self._entries, 1)} bytes for each {self._granules[0]} of the {memory_bytes} "
+                    f"bytes of its arrays; the machine has {there} bytes"
+                ],
+                program.where,
+            )
+        if threads + 1 >= _MOST_THREADS:
+            raise RuntimeFault(
+                f"the check 'races' of kernel '{program.name}' is for fewer than 2^31 threads, not {threads}",
+                [],
+                program.where,
+            )
+        self.bytes = size
+        self._shadow = np.zeros(size // _ENTRY, np.int64)
+        self._locks = np.zeros(_LOCKS * _LINE, np.uint8) if workers > 1 else None
+
+    def use(self, context: Context) -> None:
+        """Select it for native code."""
+        context.shadow, context.shadow_stride = self._shadow.ctypes.data, _ENTRY * self._entries
+        context.shadow_base = self._base
+        context.granule, context.local_granule = (size.bit_length() - 1 for size in self._granules)
+        context.atomics, context.plain = self._atomics, self._plain
+        context.locks = None if self._locks is None else self._locks.ctypes.data
+        context.yield_ = _yield()
+        context.race = 0
+
+
+def physical_memory() -> int:
+    """The size of the machine's memory in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@lru_cache
+def _yield() -> int:
+    """The address of the system's function that lets other threads run."""
+    found: int = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
+    return found
+
+
+# Checks for reads of registers that were never written, in native code.
+#
+# Each byte of a thread's registers has a shadow byte, which is nonzero once the register byte is written. An
+# instruction that reads an unwritten byte stops the thread. Its golden function then reports the error.
+
+_AT_ONCE = 64
+"""The maximum number of bytes that are checked together."""
+
+_WIDEST = 256
+"""The maximum extent of these bytes in the register file, in bytes."""
+
+
+def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Emit, before an instruction, checks of the bytes that it reads, and code that marks the bytes that it writes."""
+    code = emitter.code
+    reads, writes = (operand_bytes(inst, use, emitter.layout) for use in ("read", "write"))
+    if not reads and not writes:
+        return
+    bits = emitter.acting(inst)
+    missing: list[Value] = []
+    for operand in reads:
+        for places, lanes in _parts(operand):
+            found = code.icmp("eq", _fetched(emitter, places), 0)
+            if bits is not None:
+                found = code.and_(found, _mask(code, bits, inst, lanes, len(operand.places)))
+            missing.append(code.any(found))
+    if missing:
+        wrong = missing[0]
+        for other in missing[1:]:
+            wrong = code.or_(wrong, other)
+        emitter.require(code.not_(wrong), at)
+    for operand in writes:
+        for places, lanes in _parts(operand):
+            mask = None if bits is None else _mask(code, bits, inst, lanes, len(operand.places))
+            _note(emitter, places, mask)
+
+
+def _parts(operand: OperandBytes) -> Iterator[tuple[list[int], list[int]]]:
+    """The bytes of an operand in parts that are checked together: places in the registers, and the lane of each."""
+    each = sorted({(int(place), lane) for lane, row in enumerate(operand.places) for place in row})
+    part: list[tuple[int, int]] = []
+    for place, lane in each:
+        if part and (len(part) == _AT_ONCE or place - part[0][0] >= _WIDEST):
+            yield [p for p, _ in part], [n for _, n in part]
+            part = []
+        part.append((place, lane))
+    if part:
+        yield [p for p, _ in part], [n for _, n in part]
+
+
+def _mask(code: Code, bits: Value, inst: Instruction, lanes: Sequence[int], count: int) -> Value:
+    """Whether the lane of each byte acts, i1 each. An operand without lanes is accessed if any lane acts."""
+    if count == 1:
+        return code.splat(code.icmp("ne", bits, 0), len(lanes))
+    own = code.bits_to_mask(bits, inst.exec_size)
+    return code.shuffle(own, own, list(lanes))
+
+
+def _span(places: Sequence[int]) -> tuple[int, str]:
+    """The first place, and the type of a vector of all bytes from there to the last place."""
+    return places[0], vector(places[-1] - places[0] + 1, "i8")
+
+
+def _fetched(emitter: Emitter, places: Sequence[int]) -> Value:
+    """The shadow bytes of registers, whose places are in increasing order."""
+    code, (first, kind) = emitter.code, _span(places)
+    whole = code.fetch(emitter.thread, emitter.frame.written + first, kind)
+    if whole.lanes == len(places):
+        return whole
+    return code.shuffle(whole, whole, [place - first for place in places])
+
+
+def _note(emitter: Emitter, places: Sequence[int], mask: Value | None) -> None:
+    """Record that bytes of registers are written: those that a mask selects, or all."""
+    code, (first, kind) = emitter.code, _span(places)
+    at, where = emitter.frame.written + first, [-1] * (places[-1] - first + 1)
+    for index, place in enumerate(places):
+        where[place - first] = index
+    if mask is None and -1 not in where:
+        code.put(code.const(0xFF, kind), emitter.thread, at)
+        return
+    before = code.fetch(emitter.thread, at, kind)
+    # For each byte: whether it is one of the places, and if so, whether the mask selects it.
+    one = code.const(1, vector(len(places), "i1")) if mask is None else mask
+    picks = [index if index >= 0 else len(places) for index in where]
+    chosen = code.shuffle(one, code.const(0, one.type), picks)
+    code.put(code.select(chosen, code.const(0xFF, kind), before), emitter.thread, at)

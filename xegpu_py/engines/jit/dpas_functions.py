@@ -1,0 +1,758 @@
+"""The functions that compute a dpas as loops over the host's vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+
+from msgspec import Struct
+
+from xegpu_py.engines.jit.host import Host, even_parts, intrinsic_of
+from xegpu_py.engines.jit.ir_text import PTR, Code, Value, bits_of, lanes_of, narrow, odd_sum, two_sum, vector, widen
+from xegpu_py.engines.jit.panels import Prefetches
+from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
+
+# The functions that implement DPAS: they widen matrices, and multiply them with accumulators in vector registers.
+
+_UNROLLED = 4
+"""Steps of a loop along K. With more, LLVM loads some operands ahead, and registers do not suffice."""
+
+_UNROLLED_IN_ALL = 2
+"""The same where accumulators and operands take all registers, or sums of several products take some more."""
+
+_PREFETCHING = 6
+"""Of the tiles of accumulators, about how many are multiplied with prefetches."""
+
+_NAN32 = 0x7FC00000
+
+
+class Shape(Struct, frozen=True):
+    """The shape and the types of one DPAS instruction.
+
+    A step is the work of one host multiplication in each lane. For integers, it may add several products.
+
+    Attributes:
+        W, A: precisions of B and A.
+        depth: elements of K.
+        stages: systolic depth.
+        rows, columns: size of the result.
+        dst, acc: types of destination and accumulator; "" for no accumulator.
+        dot: products in a step: 4 for bytes that are not widened (VNNI or AMX), 2 for words, else 1.
+        terms: products that are added exactly before the sum is rounded.
+        tiles: whether one instruction of the host multiplies whole matrices (AMX).
+        any_nan: whether NaNs of the result may have any bits; see `free_nans`.
+    """
+
+    W: str
+    A: str
+    depth: int
+    stages: int
+    rows: int
+    columns: int
+    dst: str
+    acc: str
+    dot: int = 1
+    terms: int = 1
+    tiles: bool = False
+    any_nan: bool = False
+
+    @property
+    def steps(self) -> int:
+        """The number of steps, each of which multiplies one row of B."""
+        return self.depth // self.dot
+
+    @property
+    def corrected(self) -> bool:
+        """Whether both byte operands have the same signedness: VNNI only multiplies unsigned bytes by signed bytes."""
+        return self.dot == 4 and not self.tiles and self.W[0] == self.A[0]
+
+    @property
+    def work(self) -> str:
+        """The type in which sums are computed."""
+        if not PRECISIONS[self.W].is_float:
+            return "i32"
+        return "f64" if self.W == "df" or self.terms > 1 else "f32"
+
+    @property
+    def unit(self) -> int:
+        """Bytes of the elements of a step, which are as wide as a sum."""
+        return bits_of(self.work) // 8
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element as it is multiplied."""
+        return self.unit // self.dot
+
+    @property
+    def b_row(self) -> int:
+        """Bytes of the elements of B in one step."""
+        return self.columns * self.unit
+
+    def lanes(self, host: Host) -> int:
+        """Sums in a vector register of the host."""
+        return min(self.columns, host.lanes(self.unit))
+
+
+def as_float(code: Code, pattern: Value, fmt: Format) -> Value:
+    """Convert elements, given as integers of at least their width, to f64 for df, to i32 for integers, else to f32."""
+    if fmt.name in ("bf", "hf"):
+        return widen(code, pattern, TYPES[fmt.name])
+    if fmt.name == "tf32":
+        return code.cast("bitcast", code.mask(pattern, 0xFFFFE000), "f32")
+    if fmt.name == "df":
+        return code.cast("bitcast", pattern, "f64")
+    if fmt.name == "bf8":
+        return widen(code, code.shl(code.resize(pattern, 16, False), 8), TYPES["hf"])
+    if fmt.name == "hf8":
+        # As hf with the exponent in its lower bits, which is 2**-8 of the number.
+        wide = code.resize(pattern, 16, False)
+        magnitude = code.mask(wide, 0x7F)
+        half = code.or_(code.shl(magnitude, 7), code.shl(code.mask(wide, 0x80), 8))
+        value = widen(code, half, TYPES["hf"])
+        value = code.bin("fmul", value, code.const(0x43800000, value.type))
+        return code.select(code.icmp("eq", magnitude, 0x7F), code.const(_NAN32, value.type), value)
+    if fmt.name == "e2m1":
+        # As hf with the exponent in its lower bits, which is 2**-14 of the number.
+        wide = code.resize(pattern, 16, False)
+        half = code.or_(code.shl(code.mask(wide, 7), 9), code.shl(code.mask(wide, 8), 12))
+        value = widen(code, half, TYPES["hf"])
+        return code.bin("fmul", value, code.const(0x46800000, value.type))
+    return code.resize(pattern, 32, fmt.kind == "s")
+
+
+class Extent:
+    """The range of the exponents of a matrix's elements. It determines whether sums of their products are exact.
+
+    It is stored behind the matrix as two i32: the greatest exponent field of elements as f32, and the least of those
+    that are not zero, or one less; 511 if all are zero.
+    """
+
+    BYTES = 64
+
+    def __init__(self, code: Code) -> None:
+        self._code = code
+        self._found: dict[int, tuple[Value, Value]] = {}
+
+    def note(self, numbers: Value, shape: Shape) -> Value:
+        """Update the range with elements. Returns the elements in the type in which they are multiplied."""
+        if shape.terms == 1:
+            return numbers
+        code = self._code
+        magnitude = code.mask(code.cast("bitcast", numbers, "i32"), 0x7FFFFFFF)
+        # Zero becomes the greatest number.
+        less = code.sub(magnitude, code.const(1, magnitude.type))
+        if before := self._found.get(numbers.lanes):
+            magnitude = code.intrinsic("umax", before[0], magnitude)
+            less = code.intrinsic("umin", before[1], less)
+        self._found[numbers.lanes] = magnitude, less
+        return code.cast("fpext", numbers, "f64")
+
+    def store(self, place: Value) -> None:
+        """Store the range."""
+        code = self._code
+        ends: list[Value] = []
+        for found in self._found.values():
+            both = [code.intrinsic(f"vector.reduce.u{n}", v, kind="i32") for n, v in zip(("max", "min"), found)]
+            ends = [code.intrinsic(f"u{n}", *x) for n, x in zip(("max", "min"), zip(ends, both))] if ends else both
+        for i, end in enumerate(ends):
+            code.store(code.lshr(end, 23), code.at(place, 4 * i), 4)
+
+
+def _fields(code: Code, words: Value, fmt: Format) -> list[Value]:
+    """The elements below a byte's width that words hold, from the lowest bit on, as i32 or f32."""
+    width = int(words.element[1:])
+    found = []
+    for start in range(0, width, fmt.bits):
+        raised = code.shl(words, width - start - fmt.bits)
+        lowered = code.ashr(raised, width - fmt.bits) if fmt.kind == "s" else code.lshr(raised, width - fmt.bits)
+        found.append(as_float(code, lowered, fmt))
+    return found
+
+
+def widen_a(name: str, shape: Shape, count: int, host: Host) -> str:
+    """The function that widens `count` consecutive elements of A."""
+    code, fmt = host.function(name, [PTR, PTR]), PRECISIONS[shape.A]
+    to, source = code.arguments
+    extent = Extent(code)
+    done = 0
+    while done < count:
+        lanes = min(host.lanes(4), count - done)
+        at = code.at(source, done * fmt.bits // 8)
+        if fmt.bits >= 8:
+            numbers = as_float(code, code.load(at, vector(lanes, f"i{fmt.bits}")), fmt)
+        else:
+            held = max(lanes * fmt.bits // 8, 1)
+            lanes = min(lanes, held * 8 // fmt.bits)
+            numbers = _interleaved(code, _fields(code, code.load(at, vector(held, "i8")), fmt))
+            if numbers.lanes > lanes:
+                numbers = code.shuffle(numbers, numbers, list(range(lanes)))
+        if shape.dot == 2:
+            numbers = code.resize(numbers, 16, False)
+        code.store(extent.note(numbers, shape), code.at(to, done * shape.size))
+        done += lanes
+    extent.store(code.at(to, count * shape.size))
+    code.ret()
+    return code.text()
+
+
+def _interleaved(code: Code, parts: list[Value]) -> Value:
+    """The first elements of all parts, then the second, and so on."""
+    if len(parts) == 1:
+        return parts[0]
+    even, odd = _interleaved(code, parts[::2]), _interleaved(code, parts[1::2])
+    return code.shuffle(even, odd, [i // 2 + even.lanes * (i % 2) for i in range(2 * even.lanes)])
+
+
+def widen_b(name: str, shape: Shape, host: Host) -> str:
+    """The function that widens B, whose columns lie in channels, to the rows of its steps."""
+    code, fmt = host.function(name, [PTR, PTR]), PRECISIONS[shape.W]
+    to, source = code.arguments
+    extent = Extent(code)
+    channel = max(fmt.bits, 32)
+    per, columns = channel // fmt.bits, shape.columns
+    for first in range(0, shape.depth, per):
+        words = code.load(code.at(source, first // per * columns * channel // 8), vector(columns, f"i{channel}"))
+        rows = rows_of(code, words, fmt)[: shape.depth - first]
+        if shape.dot == 2:
+            rows = words_of(code, rows)
+        for i, row in enumerate(rows):
+            code.store(extent.note(row, shape), code.at(to, (first // shape.dot + i) * shape.b_row))
+    extent.store(code.at(to, shape.steps * shape.b_row))
+    code.ret()
+    return code.text()
+
+
+def rows_of(code: Code, words: Value, fmt: Format) -> list[Value]:
+    """The rows of B whose elements lie in channels: of each column the first, then the second, and so on."""
+    channel = bits_of(words.type)
+    if fmt.bits == channel:
+        return [as_float(code, words, fmt)]
+    if fmt.name == "bf":
+        high = code.mask(words, 0xFFFF0000)
+        return [code.cast("bitcast", v, "f32") for v in (code.shl(words, 16), high)]
+    if fmt.bits < 8:
+        return _fields(code, words, fmt)
+    shifted = [code.lshr(words, i * fmt.bits) if i else words for i in range(channel // fmt.bits)]
+    return [as_float(code, code.resize(v, fmt.bits, False), fmt) for v in shifted]
+
+
+def words_of(code: Code, rows: Sequence[Value]) -> list[Value]:
+    """Two rows of small integers at a time as words of one row."""
+    return [code.or_(code.mask(low, 0xFFFF), code.shl(high, 16)) for low, high in zip(rows[::2], rows[1::2])]
+
+
+def accumulator(code: Code, shape: Shape, pointer: Value, row: int, first: int, lanes: int) -> Value:
+    """Some columns of a row of the accumulator: f64 or i32 if that is its type, else f32."""
+    if not shape.acc:
+        return code.const(0, vector(lanes, "f32" if shape.terms > 1 else shape.work))
+    fmt = TYPES[shape.acc]
+    place = code.at(pointer, (row * shape.columns + first) * fmt.bytes)
+    pattern = code.load(place, vector(lanes, f"i{fmt.bits}"))
+    return widen(code, pattern, fmt) if fmt.is_float else pattern
+
+
+class Sums(Struct, frozen=True):
+    """Accumulators that are in vector registers at the same time: some rows, and some vectors of each.
+
+    Attributes:
+        rows: the rows of the result.
+        places: the chain and the first column of each vector.
+        slots: the stack slot of each accumulator, by row and vector. LLVM promotes the slots to registers.
+        kind: the type of each accumulator.
+    """
+
+    rows: range
+    places: Sequence[tuple[int, int]]
+    slots: Sequence[Sequence[Value]]
+    kind: str
+
+    def each(self) -> Iterator[tuple[int, int, int, Value]]:
+        """The row, chain, first column and slot of each accumulator."""
+        for row, slots in zip(self.rows, self.slots):
+            for (chain, first), slot in zip(self.places, slots):
+                yield row, chain, first, slot
+
+
+def tiled(code: Code, shape: Shape, count: int, host: Host, stacked: int = 1) -> Iterator[Sums]:
+    """The accumulators of chains side by side, in tiles that the host's registers hold.
+
+    Args:
+        count: chains side by side.
+        stacked: how many such rows of chains there are, one below the other.
+    """
+    lanes, rows = shape.lanes(host), stacked * shape.rows
+    vectors = [(chain, first) for chain in range(count) for first in range(0, shape.columns, lanes)]
+    tile = host.tile(rows, len(vectors), temporaries=1 if shape.dot == 2 else 0)
+    slots = [[code.alloca(lanes * shape.unit, 64) for _ in range(tile.vectors)] for _ in range(tile.rows)]
+    # Columns of B stay in the first-level cache while all rows are multiplied with them.
+    for part in even_parts(len(vectors), tile.vectors):
+        places = vectors[part.start : part.stop]
+        for own_rows in even_parts(rows, tile.rows):
+            yield Sums(own_rows, places, slots, vector(lanes, shape.work))
+
+
+def add_products(code: Code, shape: Shape, sums: Sums, a: Sequence[Value], b: Sequence[Value], host: Host) -> None:
+    """Add the products of matrices A and matrices B to sums, in increasing k.
+
+    Args:
+        a: one matrix for each row of chains.
+        b: one matrix for each chain of a row.
+    """
+    lanes = shape.lanes(host)
+    kind = vector(lanes, shape.work)
+    taken = len(sums.rows) * len(sums.places) + min(len(sums.rows), len(sums.places)) + 1
+    scarce = shape.dot > 1 or taken >= host.vector_registers
+    few = scarce and shape.terms == 1 and not host.multiplies_by_lane
+    step = min(_UNROLLED_IN_ALL if few else _UNROLLED, shape.steps)
+    by_lane = host.multiplies_by_lane and step > 1
+
+    def steps(index: Value) -> None:
+        first = code.mul(index, code.const(step, "i64"))
+        totals = [[code.load(slot, kind, 64) for slot, _ in zip(slots, sums.places)] for slots in sums.slots]
+        along = code.mul(first, code.const(shape.unit, "i64"))
+        a_at = {n: code.at(a[n], along) for n in sorted({row // shape.rows for row in sums.rows})}
+        moved = code.mul(first, code.const(shape.b_row, "i64"))
+        b_at = [code.at(b[chain], code.add(moved, code.const(at * shape.unit, "i64"))) for chain, at in sums.places]
+        row_bytes = shape.steps * shape.unit
+        places = [code.at(a_at[row // shape.rows], row % shape.rows * row_bytes) for row in sums.rows]
+        whole = [code.load(place, vector(step, shape.work)) for place in places] if by_lane else []
+
+        def of_a(r: int, k: int) -> Value:
+            if by_lane:
+                return code.shuffle(whole[r], whole[r], [k] * lanes)
+            return code.splat(code.load(code.at(places[r], k * shape.unit), shape.work), lanes)
+
+        def of_b(pointer: Value, k: int) -> Value:
+            return code.load(code.at(pointer, k * shape.b_row), kind)
+
+        for k in range(step):
+            # LLVM keeps this order. The smaller of A and B is loaded first, and stays in registers.
+            if len(places) >= len(b_at):
+                rows = [of_b(p, k) for p in b_at]
+                for r in range(len(places)):
+                    wide = of_a(r, k)
+                    totals[r] = [_fused(code, shape, wide, row, total) for row, total in zip(rows, totals[r])]
+            else:
+                wides = [of_a(r, k) for r in range(len(places))]
+                for v, p in enumerate(b_at):
+                    row = of_b(p, k)
+                    for r, wide in enumerate(wides):
+                        totals[r][v] = _fused(code, shape, wide, row, totals[r][v])
+        for values, slots in zip(totals, sums.slots):
+            for value, slot in zip(values, slots):
+                code.store(value, slot, 64)
+
+    code.repeat(code.const(shape.steps // step, "i64"), steps)
+
+
+def multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...], host: Host) -> str:
+    """The function that multiplies: each product is added in increasing k with one rounding.
+
+    It takes pointers: to each chain's accumulator, to its results that are kept, to A of each link, to B of each link
+    of each chain, and, of bytes that need it, to the correction of each link of each chain.
+    """
+    links, results = len(kept), sum(kept)
+    corrections = count * links if shape.corrected else 0
+    code = host.function(name, [PTR] * (count + count * results + links + count * links + corrections))
+    acc, rest = code.arguments[:count], code.arguments[count:]
+    dst, rest = rest[: count * results], rest[count * results :]
+    a, b, correction = rest[:links], rest[links : links + count * links], rest[links + count * links :]
+    kind = vector(shape.lanes(host), shape.work)
+    for sums in tiled(code, shape, count, host):
+        for row, chain, first, slot in sums.each():
+            code.store(accumulator(code, shape, acc[chain], row, first, lanes_of(kind)), slot, 64)
+        stored = 0
+        for link in range(links):
+            for _, chain, first, slot in sums.each() if corrections else ():
+                wrong = code.load(code.at(correction[chain * links + link], first * shape.unit), kind)
+                code.store(code.sub(code.load(slot, kind, 64), wrong), slot, 64)
+            add_products(code, shape, sums, a[link : link + 1], b[link::links], host)
+            if not kept[link]:
+                continue
+            own = [(dst[chain * results + stored], row, first, slot) for row, chain, first, slot in sums.each()]
+            _store_sums(code, shape, sums.kind, own)
+            stored += 1
+    code.ret()
+    return code.text()
+
+
+def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], host: Host) -> str:
+    """The function that multiplies what several steps of a loop have queued, in accumulators that stay where they are.
+
+    It takes the context, a pointer to the thread's block, one to the queue, and how many entries that has, an i64. An
+    entry has pointers to the matrices A of all rows of chains, then to the matrices B of a row's chains.
+
+    Args:
+        sums_at: byte of the thread's block at which each accumulator is, of rows of chains.
+    """
+    code = host.function(name, [PTR, f"{PTR} noalias align 64", PTR, "i64"])
+    ctx, thread, queue, entries = code.arguments
+    prefetches = Prefetches(code, ctx)
+    stacked, count = len(sums_at), len(sums_at[0])
+    acc = [[code.at(thread, place) for place in row] for row in sums_at]
+    tiles = list(tiled(code, shape, count, host, stacked))
+    for number, sums in enumerate(tiles):
+        for at, chain, first, slot in sums.each():
+            row, inner = divmod(at, shape.rows)
+            own = accumulator(code, shape, acc[row][chain], inner, first, lanes_of(sums.kind))
+            code.store(own, slot, 64)
+
+        def step(index: Value, sums: Sums = sums, number: int = number) -> None:
+            if number % max(len(tiles) // _PREFETCHING, 1) == 0:
+                prefetches.some()
+            entry = code.at(queue, code.mul(index, code.const(8 * (stacked + count), "i64")))
+            a, b = (
+                [code.load(code.at(entry, 8 * i), PTR, 8) for i in range(first, first + size)]
+                for first, size in ((0, stacked), (stacked, count))
+            )
+            add_products(code, shape, sums, a, b, host)
+
+        code.repeat(entries, step)
+        ends = [(acc[at // shape.rows][chain], at % shape.rows, first, slot) for at, chain, first, slot in sums.each()]
+        _store_sums(code, shape, sums.kind, ends)
+    prefetches.end()
+    code.ret()
+    return code.text()
+
+
+def _store_sums(code: Code, shape: Shape, kind: str, places: Sequence[tuple[Value, int, int, Value]]) -> None:
+    """Store the sums of a tile.
+
+    Two sums at a time are compared with each other, which finds NaNs. Only if there is one, each sum is compared with
+    itself, and its NaNs are replaced.
+
+    Args:
+        kind: the type of each sum.
+        places: for each sum the result's address, its row and first column there, and the sum's slot.
+    """
+    fmt, any_nan = TYPES[shape.dst], shape.any_nan
+    slots = [slot for *_, slot in places]
+    if fmt.name == "f" and shape.work == "f32" and not any_nan and len(slots) > 1:
+        totals = [code.load(slot, kind, 64) for slot in slots]
+        found = [code.fcmp("uno", a, b) for a, b in zip(totals[::2], [*totals[1::2], totals[0]])]
+        with code.when(code.any(reduce(code.or_, found))):
+            for total, slot in zip(totals, slots):
+                code.store(code.select(code.fcmp("uno", total, total), code.const(fmt.nan, kind), total), slot, 64)
+        any_nan = True
+    for dst, row, first, slot in places:
+        total = code.load(slot, kind, 64)
+        pattern = narrow(code, total, fmt, any_nan=any_nan) if fmt.is_float else total
+        code.store(pattern, code.at(dst, (row * shape.columns + first) * fmt.bytes))
+
+
+def _fused(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
+    if shape.dot == 4:
+        return _dot_bytes(code, shape, a, b, total)
+    if shape.dot == 2:
+        kind = vector(2 * total.lanes, "i16")
+        return code.add(total, _dot_words(code, code.recast(a, kind), code.recast(b, kind), total.type))
+    if a.element == "i32":
+        return code.add(code.mul(a, b), total)
+    return code.intrinsic("fma", a, b, total)
+
+
+def _dot_bytes(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
+    """Add the products of four unsigned bytes and four signed bytes in each lane."""
+    kind = vector(4 * total.lanes, "i8")
+    # A of the same kind as B has been moved by 128 to the other kind.
+    first, second = (b, a) if shape.W[0] == "u" else (a, b)
+    return code.call(
+        intrinsic_of("dot_bytes", total.lanes),
+        total,
+        code.recast(first, kind),
+        code.recast(second, kind),
+        result=total.type,
+    )
+
+
+def _dot_words(code: Code, a: Value, b: Value, kind: str) -> Value:
+    """The sums of the products of two signed words in each lane."""
+    return code.call(intrinsic_of("dot_words", a.lanes // 2), a, b, result=kind)
+
+
+def move_a(name: str, size: int, host: Host) -> str:
+    """The function that adds 128 to bytes modulo 256, which converts signed bytes to unsigned bytes and vice versa."""
+    code = host.function(name, [PTR, PTR])
+    to, source = code.arguments
+    for start in range(0, size, host.vector_bytes):
+        kind = vector(min(host.vector_bytes, size - start), "i8")
+        value = code.load(code.at(source, start), kind)
+        code.store(code.xor(value, code.const(0x80, kind)), code.at(to, start))
+    code.ret()
+    return code.text()
+
+
+def correct_b(name: str, shape: Shape, host: Host) -> str:
+    """The function that computes the excess of products, for each column of B, if `move_a` has added 128 to A."""
+    code, lanes = host.function(name, [PTR, PTR]), shape.lanes(host)
+    kind = vector(lanes, "i32")
+    to, source = code.arguments
+    for first in range(0, shape.columns, lanes):
+        total, moved = code.const(0, kind), code.const(0x80808080, kind)
+        for step in range(shape.steps):
+            row = code.load(code.at(source, step * shape.b_row + first * shape.unit), kind)
+            total = _dot_bytes(code, shape, moved, row, total)
+        code.store(total, code.at(to, first * shape.unit))
+    code.ret()
+    return code.text()
+
+
+# DPAS in the models `stage` and `exact`: exact sums of products, which are then rounded.
+
+_F64_BITS = 53
+
+_ROWS_AT_ONCE = 8
+"""The number of rows of accumulators that each iteration of a loop computes."""
+
+_LEAST, _MOST = -149, 70
+"""The range of the exponent of a sum's unit: at least that of f32, and such that no sum overflows f32."""
+
+
+def summer(name: str, shape: Shape, host: Host) -> str:
+    """The function that adds in the models `stage` and `exact`: `shape.terms` products at a time are added exactly.
+
+    The function takes pointers to accumulator, result, A and B; A and B are followed by an `Extent` each. It returns an
+    i1: whether the result is correct. If not, the result is not written.
+
+    If the accumulator and all products are multiples of a number that is not too small in comparison with them, sums in
+    f64 are exact. Otherwise the rounding errors of the sums are added too. The function fails if the sums of these
+    errors have rounding errors again.
+    """
+    code = host.function(name, [PTR] * 4, "i1")
+    acc, dst, a, b = code.arguments
+    before = [accumulator(code, shape, acc, r, 0, shape.columns) for r in range(shape.rows)]
+    careful = code.label()
+    code.go_on_if(_all_exact(code, shape, before, a, b), careful)
+    if shape.terms < shape.depth:
+        _exact_stages(code, shape, before, a, b, dst, host)
+    else:
+        _write(code, shape, _exact_sums(code, shape, acc, a, b, host), dst)
+    code.ret(code.const(1, "i1"))
+    code.begin(careful)
+    sums, fine = _sums_with_errors(code, shape, before, a, b)
+    out = code.label()
+    code.go_on_if(fine, out)
+    _write(code, shape, sums, dst)
+    code.br(out)
+    code.begin(out)
+    code.ret(fine)
+    return code.text()
+
+
+def _write(code: Code, shape: Shape, places: list[Value], dst: Value) -> None:
+    """Write the rows of the result, which are f32 in memory."""
+    fmt = TYPES[shape.dst]
+    for r, place in enumerate(places):
+        total = code.load(place, vector(shape.columns, "f32"), 4)
+        code.store(narrow(code, total, fmt), code.at(dst, r * shape.columns * fmt.bytes))
+
+
+def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> Value:
+    """Whether no sum of the accumulator and products needs more bits than f64 has: an i1.
+
+    All numbers are then multiples of 2**unit, and the sum of their magnitudes is below 2**(unit + 53). Rounding of
+    intermediate sums to f32 preserves both properties.
+    """
+    a_end = code.at(a, shape.rows * shape.depth * shape.size)
+    b_end = code.at(b, shape.depth * shape.columns * shape.size)
+    (a_most, a_least), (b_most, b_least) = (
+        [code.load(code.at(p, i), "i32", 4) for i in (0, 4)] for p in (a_end, b_end)
+    )
+    # 254 is twice the bias of f32.
+    below = 254 + PRECISIONS[shape.A].mantissa + PRECISIONS[shape.W].mantissa
+    unit = code.sub(code.add(a_least, b_least), code.const(below, "i32"))
+    unit = code.intrinsic("smin", unit, code.const(_MOST, "i32"))
+    fine = code.icmp("sge", unit, code.const(_LEAST, "i32"))
+    # Neither infinity nor NaN.
+    fine = code.and_(fine, code.icmp("slt", code.intrinsic("umax", a_most, b_most), 255))
+    # Half of the range is for products, each below 2**(a_most + b_most - 252), and half for the accumulator.
+    share = _F64_BITS - 2
+    products = code.sub(code.add(a_most, b_most), code.const(252 - (shape.depth - 1).bit_length(), "i32"))
+    fine = code.and_(fine, code.icmp("sle", products, code.add(unit, code.const(share, "i32"))))
+    # All f32 numbers from 2**(unit + 23) on are multiples. Adding this number to smaller ones rounds them to multiples.
+    bits = code.shl(code.add(unit, code.const(23 + 127, "i32")), 23)
+    rounder = code.splat(code.cast("bitcast", bits, "f32"), shape.columns)
+    none = code.const(0, vector(shape.columns, "i32"))
+    greatest = lost = none
+    for row in before:
+        pattern = code.mask(code.cast("bitcast", row, "i32"), 0x7FFFFFFF)
+        magnitude = code.cast("bitcast", pattern, "f32")
+        kept = code.bin("fsub", code.bin("fadd", magnitude, rounder), rounder)
+        differs = code.xor(code.cast("bitcast", kept, "i32"), pattern)
+        lost = code.or_(lost, code.select(code.fcmp("olt", magnitude, rounder), differs, none))
+        greatest = code.intrinsic("umax", greatest, pattern)
+    limit = code.shl(code.add(unit, code.const(share + 127, "i32")), 23)
+    large = code.icmp("uge", greatest, code.splat(limit, shape.columns))
+    return code.and_(fine, code.not_(code.any(code.or_(code.icmp("ne", lost, 0), large))))
+
+
+def _exact_sums(code: Code, shape: Shape, acc: Value, a: Value, b: Value, host: Host) -> list[Value]:
+    """Add if all sums are exact in f64; return the addresses of the rows of sums, f32."""
+    lanes, row_bytes = shape.lanes(host), 4 * shape.columns
+    found = code.alloca(shape.rows * row_bytes, 64)
+    for sums in tiled(code, shape, 1, host):
+        for row, _, first, slot in sums.each():
+            code.store(code.cast("fpext", accumulator(code, shape, acc, row, first, lanes), "f64"), slot, 64)
+        add_products(code, shape, sums, [a], [b], host)
+        for row, _, first, slot in sums.each():
+            total = code.cast("fptrunc", code.load(slot, vector(lanes, "f64"), 64), "f32")
+            code.store(total, code.at(found, row * row_bytes + 4 * first), 4)
+    return [code.at(found, row * row_bytes) for row in range(shape.rows)]
+
+
+def _exact_stages(code: Code, shape: Shape, before: list[Value], a: Value, b: Value, dst: Value, host: Host) -> None:
+    """Add if all sums are exact in f64 and are rounded several times. Intermediate sums are in memory, as f32.
+
+    So there are enough independent sums that none waits for its own conversions, and a conversion from memory is one
+    operation, while a conversion between registers is two. No sum is NaN.
+    """
+    lanes, row_bytes, terms = shape.lanes(host), 4 * shape.columns, shape.terms
+    kind, single = vector(lanes, "f64"), vector(lanes, "f32")
+    in_place = shape.dst == "f"
+    held = dst if in_place else code.alloca(shape.rows * row_bytes, 64)
+    for row, numbers in enumerate(before):
+        code.store(numbers, code.at(held, row * row_bytes), 4)
+    unrolled = next(n for n in (_ROWS_AT_ONCE, 4, 2, 1) if shape.rows % n == 0)
+
+    def stage(index: Value) -> None:
+        first = code.mul(index, code.const(terms, "i64"))
+        a_at, b_at = code.at(a, code.mul(first, code.const(8, "i64"))), code.mul(first, code.const(shape.b_row, "i64"))
+        columns = [
+            [code.load(code.at(code.at(b, b_at), t * shape.b_row + 8 * at), kind) for t in range(terms)]
+            for at in range(0, shape.columns, lanes)
+        ]
+
+        def rows(index: Value) -> None:
+            at = code.mul(index, code.const(unrolled * row_bytes, "i64"))
+            own = code.at(a_at, code.mul(index, code.const(unrolled * shape.depth * 8, "i64")))
+            for r in range(unrolled):
+                ones = [
+                    code.splat(code.load(code.at(own, 8 * (r * shape.depth + t)), "f64"), lanes) for t in range(terms)
+                ]
+                for number, column in enumerate(columns):
+                    place = code.at(code.at(held, at), r * row_bytes + 4 * lanes * number)
+                    total = code.cast("fpext", code.load(place, single, 4), "f64")
+                    for one, value in zip(ones, column):
+                        total = code.intrinsic("fma", one, value, total)
+                    code.store(code.cast("fptrunc", total, "f32"), place, 4)
+
+        code.repeat(code.const(shape.rows // unrolled, "i64"), rows)
+
+    code.repeat(code.const(shape.depth // terms, "i64"), stage)
+    if not in_place:
+        _write(code, shape, [code.at(held, row * row_bytes) for row in range(shape.rows)], dst)
+
+
+def _sums_with_errors(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> tuple[list[Value], Value]:
+    """Add with the errors of sums; return the addresses of the sums, f32, and an i1: whether they are correct."""
+    kind, columns, terms = vector(shape.columns, "f64"), shape.columns, shape.terms
+    held = code.alloca(shape.rows * columns * 4, 64)
+    unsure = code.alloca(columns, 64)
+    none = code.const(0, vector(columns, "i8"))
+    code.store(none, unsure)
+    places = [code.at(held, r * columns * 4) for r in range(shape.rows)]
+    for place, row in zip(places, before):
+        code.store(row, place, 4)
+
+    def stage(index: Value) -> None:
+        first = code.mul(index, code.const(terms, "i64"))
+        a_at, b_at = code.at(a, code.shl(first, 3)), code.at(b, code.mul(first, code.const(8 * columns, "i64")))
+        rows = [code.load(code.at(b_at, t * columns * 8), kind) for t in range(terms)]
+
+        def row(number: Value) -> None:
+            place = code.at(held, code.mul(number, code.const(4 * columns, "i64")))
+            own = code.at(a_at, code.mul(number, code.const(8 * shape.depth, "i64")))
+            total = code.cast("fpext", code.load(place, vector(columns, "f32"), 4), "f64")
+            errors, bad = code.const(0, kind), code.const(0, vector(columns, "i1"))
+            for t in range(terms):
+                one = code.splat(code.load(code.at(own, 8 * t), "f64"), columns)
+                total, error = two_sum(code, total, code.bin("fmul", one, rows[t]))
+                errors, rest = two_sum(code, errors, error)
+                bad = code.or_(bad, code.fcmp("one", rest, code.const(0, kind)))
+            exact = code.fcmp("oeq", errors, code.const(0, kind))
+            finite = code.fcmp("oeq", code.bin("fsub", total, total), code.const(0, kind))
+            odd = code.select(code.or_(exact, code.not_(finite)), total, odd_sum(code, total, errors))
+            # The errors of infinities and NaNs are ignored.
+            bad = code.and_(bad, finite)
+            noted = code.or_(code.load(unsure, none.type), code.cast("zext", bad, "i8"))
+            code.store(noted, unsure)
+            code.store(code.cast("fptrunc", odd, "f32"), place, 4)
+
+        code.repeat(code.const(shape.rows, "i64"), row)
+
+    code.repeat(code.const(shape.depth // terms, "i64"), stage)
+    return places, code.not_(code.any(code.icmp("ne", code.load(unsure, none.type), 0)))
+
+
+# Products of bytes by instructions that multiply tiles (AMX), which are exact: sums of 32 bits wrap around.
+#
+# Matrices lie in registers as these instructions load them. A tile register holds the accumulator of one DPAS, another
+# one its matrix A or B.
+
+_A, _B = 4, (5, 6, 7)
+"""The tile registers of matrices; those before them have accumulators. That of B is another one from one product to
+the next, so that it is loaded while the last one multiplies."""
+
+_PALETTE = 1
+
+_BYTES_OF_ROWS, _ROWS = 16, 48
+"""Where a configuration has the bytes of each tile's rows, u16 each, and how many rows there are, u8 each."""
+
+
+def configure(name: str, shape: Shape, host: Host) -> str:
+    """The function that configures the tile registers for products of a shape.
+
+    The configuration is valid until other code uses the tile registers.
+    """
+    code = host.function(name, [])
+    place = code.alloca(64, 64)
+    settings = bytearray(64)
+    settings[0] = _PALETTE
+    for tile in range(_B[-1] + 1):
+        columns, rows = 4 * shape.columns, shape.rows
+        if tile == _A:
+            columns = shape.depth
+        if tile in _B:
+            rows = shape.steps
+        settings[_BYTES_OF_ROWS + 2 * tile : _BYTES_OF_ROWS + 2 * tile + 2] = columns.to_bytes(2, "little")
+        settings[_ROWS + tile] = rows
+    for at in range(0, 64, 8):
+        code.store(code.const(int.from_bytes(settings[at : at + 8], "little"), "i64"), code.at(place, at), 8)
+    code.call("llvm.x86.ldtilecfg", place)
+    code.ret()
+    return code.text()
+
+
+def tile_multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...], host: Host) -> str:
+    """The function that multiplies up to four chains; see `products.multiplier` for its arguments."""
+    assert count <= _A
+    links, results = len(kept), sum(kept)
+    code = host.function(name, [PTR] * (count + count * results + links + count * links))
+    acc, rest = code.arguments[:count], code.arguments[count:]
+    dst, rest = rest[: count * results], rest[count * results :]
+    a, b = rest[:links], rest[links:]
+    row = 4 * shape.columns
+    for chain in range(count):
+        if shape.acc:
+            _load(code, chain, acc[chain], row)
+        else:
+            code.call("llvm.x86.tilezero", _tile(chain))
+    for link in range(links):
+        _load(code, _A, a[link], shape.depth)
+        for chain in range(count):
+            own = _B[(link * count + chain) % len(_B)]
+            _load(code, own, b[chain * links + link], row)
+            code.call(f"llvm.x86.tdpb{shape.A[0]}{shape.W[0]}d", _tile(chain), _tile(_A), _tile(own))
+            if kept[link]:
+                place = dst[chain * results + sum(kept[:link])]
+                code.call("llvm.x86.tilestored64", _tile(chain), place, code.const(row, "i64"))
+    code.ret()
+    return code.text()
+
+
+def _tile(number: int) -> Value:
+    return Code.const(number, "i8")
+
+
+def _load(code: Code, tile: int, place: Value, row_bytes: int) -> None:
+    code.call("llvm.x86.tileloadd64", _tile(tile), place, code.const(row_bytes, "i64"))

@@ -1,0 +1,717 @@
+"""LLVM IR as text, and the conversions of numbers in it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from math import gcd
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from xegpu_py.engines.jit.llvm import major_version
+from xegpu_py.engines.operands import span
+from xegpu_py.numerics.formats import Format
+from xegpu_py.visa.spec import Span
+
+# Functions of LLVM IR, written as text, value by value.
+#
+# LLVM reads its own text faster than bindings make instructions, and a person can read it too.
+
+PTR = "ptr"
+
+_NAMES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
+"""LLVM's names of types, where they differ from the names here."""
+
+
+class Value(NamedTuple):
+    """An SSA value or a constant: its text and its type.
+
+    Types are those of LLVM, written `i32`, `f32` or `ptr`, and `vector<16xf32>` of these.
+    """
+
+    name: str
+    type: str
+
+    def __str__(self) -> str:
+        """The value with its type, as operands are written."""
+        return f"{llvm_type(self.type)} {self.name}"
+
+    @property
+    def lanes(self) -> int:
+        """Elements of a vector; 0 for a scalar."""
+        return lanes_of(self.type)
+
+    @property
+    def element(self) -> str:
+        """The type, or a vector's element type."""
+        return element_of(self.type)
+
+
+@lru_cache(None)
+def llvm_type(kind: str) -> str:
+    """A type in LLVM's text. A vector of one element is a scalar, which LLVM compiles in half the time."""
+    if lanes_of(kind) == 1:
+        return llvm_type(element_of(kind))
+    if kind.startswith("vector<"):
+        return f"<{lanes_of(kind)} x {llvm_type(element_of(kind))}>"
+    return _NAMES.get(kind, kind)
+
+
+@lru_cache(None)
+def _suffix(kind: str) -> str:
+    """A type in the name of an intrinsic."""
+    lanes, element = lanes_of(kind), element_of(kind)
+    return (f"v{lanes}" if lanes > 1 else "") + ("p0" if element == PTR else element)
+
+
+def vector(lanes: int, element: str) -> str:
+    """The type of a vector of `lanes` elements; a scalar for 0."""
+    return f"vector<{lanes}x{element}>" if lanes else element
+
+
+@lru_cache(None)
+def lanes_of(kind: str) -> int:
+    """Elements of a type; 0 for a scalar."""
+    return int(kind[7:].partition("x")[0]) if kind.startswith("vector<") else 0
+
+
+@lru_cache(None)
+def element_of(kind: str) -> str:
+    """A vector type's element type; for other types the type itself."""
+    return kind[7:-1].partition("x")[2] if kind.startswith("vector<") else kind
+
+
+def bits_of(kind: str) -> int:
+    """Width of a type's elements in bits."""
+    element = element_of(kind)
+    return 64 if element == PTR else 16 if element == "bf16" else int(element[1:])
+
+
+@lru_cache(4096)
+def constant(pattern: int, kind: str) -> Value:
+    """A constant of a bit pattern, in every lane."""
+    element = element_of(kind)
+    if element[0] == "i":
+        bits = int(element[1:])
+        pattern &= (1 << bits) - 1
+        text = str(pattern - (1 << bits) if pattern >> (bits - 1) and bits > 1 else pattern)
+        if bits == 1:
+            text = "true" if pattern else "false"
+    elif element == "f32":
+        # In LLVM's text constants of f32 are written as f64.
+        (number,) = struct.unpack("<f", struct.pack("<I", pattern))
+        text = f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+    elif element == "f64":
+        text = f"0x{pattern:016X}"
+    else:
+        text = f"0x{'H' if element == 'f16' else 'R'}{pattern:04X}"
+    return Value(f"splat ({llvm_type(element)} {text})" if lanes_of(kind) > 1 else text, kind)
+
+
+class Code:
+    """The body of one function."""
+
+    def __init__(
+        self, name: str, arguments: Sequence[str], result: str = "", attributes: str = "", alignment: int = 1
+    ) -> None:
+        """Begin a function.
+
+        Args:
+            arguments: types, each with its attributes behind it.
+            result: its result's type; "" for none.
+            attributes: LLVM's attributes of the function.
+            alignment: the alignment of the memory that `fetch` and `put` access.
+        """
+        self.name, self.result, self.attributes, self.alignment = name, result, attributes, alignment
+        kinds = [kind.partition(" ") for kind in arguments]
+        self.arguments = [Value(f"%a{i}", kind) for i, (kind, _, _) in enumerate(kinds)]
+        self._signature = ", ".join(
+            f"{llvm_type(kind)} {own} {value.name}" for (kind, _, own), value in zip(kinds, self.arguments)
+        )
+        self._entry: list[str] = []
+        self._lines: list[str] = []
+        self._count = 0
+        self._here = "entry"
+        # Pointers that were computed in this block, by offset; they may not dominate other blocks.
+        self._pointers: dict[tuple[str, int], Value] = {}
+        self._incoming: dict[str, list[tuple[str, Sequence[Value]]]] = {}
+        self._merged: list[tuple[int, str, list[Value]]] = []
+
+    def text(self) -> str:
+        """The whole function."""
+        lines = list(self._lines)
+        for at, label, values in self._merged:
+            lines[at] = "\n".join(self._phi(i, value, self._incoming[label]) for i, value in enumerate(values))
+        result = llvm_type(self.result) if self.result else "void"
+        head = f"define hidden {result} @{self.name}({self._signature}) {self.attributes} {{\nentry:"
+        return "\n".join([head, *self._entry, *lines, "}"])
+
+    def body(self) -> str:
+        """The instructions of a function without branches, which a template contains."""
+        return "\n".join(self._lines)
+
+    @staticmethod
+    def _phi(index: int, value: Value, incoming: Sequence[tuple[str, Sequence[Value]]]) -> str:
+        sources = ", ".join(f"[{operands[index].name}, %{label}]" for label, operands in incoming)
+        return f"{value.name} = phi {llvm_type(value.type)} {sources}"
+
+    # Values and plain instructions.
+
+    def fresh(self) -> str:
+        """An unused name."""
+        self._count += 1
+        return f"%v{self._count}"
+
+    def line(self, text: str) -> None:
+        """An instruction without a result."""
+        self._lines.append(text)
+
+    def op(self, text: str, kind: str) -> Value:
+        """An instruction with a result of a type."""
+        name = self.fresh()
+        self._lines.append(f"{name} = {text}")
+        return Value(name, kind)
+
+    @staticmethod
+    def const(pattern: int, kind: str) -> Value:
+        """A constant of a bit pattern, in every lane."""
+        return constant(pattern, kind)
+
+    @staticmethod
+    def consts(numbers: Sequence[int], element: str) -> Value:
+        """A vector of integer constants."""
+        if len(numbers) == 1:
+            text = str(numbers[0])
+        elif any(numbers):
+            text = f"<{', '.join(f'{element} {n}' for n in numbers)}>"
+        else:
+            text = "zeroinitializer"
+        return Value(text, vector(len(numbers), element))
+
+    @staticmethod
+    def poison(kind: str) -> Value:
+        """An undefined value."""
+        return Value("poison", kind)
+
+    def alloca(self, size: int, align: int) -> Value:
+        """Memory of the function's frame."""
+        name = self.fresh()
+        self.reserve(name, size, align)
+        return Value(name, PTR)
+
+    def reserve(self, name: str, size: int, align: int = 64) -> None:
+        """Memory of the function's frame, under a name.
+
+        SROA of LLVM 22 joins vectors that are stored to parts of such memory where the last part is stored, even if
+        others are computed after that (llvm/llvm-project#189680); code generation then aborts the process. It leaves
+        memory alone that anything but loads and stores uses, such as the begin of its lifetime.
+        """
+        self._entry.append(f"{name} = alloca [{size} x i8], align {align}")
+        if major_version() == 22:
+            self._entry.append(f"call void @llvm.lifetime.start.p0(ptr {name})")
+
+    def variable(self, name: str, kind: str) -> None:
+        """A named integer variable of the function, initially zero. LLVM keeps it in a register."""
+        self._entry.append(f"{name} = alloca {kind}, align 8\nstore {kind} 0, ptr {name}, align 8")
+
+    def bin(self, name: str, a: Value, b: Value) -> Value:
+        """An instruction of two operands of one type: add, fadd, and, shl, ..."""
+        return self.op(f"{name} {a}, {b.name}", a.type)
+
+    def add(self, a: Value, b: Value) -> Value:
+        return self.bin("add", a, b)
+
+    def sub(self, a: Value, b: Value) -> Value:
+        return self.bin("sub", a, b)
+
+    def mul(self, a: Value, b: Value) -> Value:
+        return self.bin("mul", a, b)
+
+    def and_(self, a: Value, b: Value) -> Value:
+        return self.bin("and", a, b)
+
+    def or_(self, a: Value, b: Value) -> Value:
+        return self.bin("or", a, b)
+
+    def xor(self, a: Value, b: Value) -> Value:
+        return self.bin("xor", a, b)
+
+    def shl(self, a: Value, by: int | Value) -> Value:
+        if by == 0:
+            return a
+        return self.bin("shl", a, self.const(by, a.type) if isinstance(by, int) else by)
+
+    def lshr(self, a: Value, by: int | Value) -> Value:
+        if by == 0:
+            return a
+        return self.bin("lshr", a, self.const(by, a.type) if isinstance(by, int) else by)
+
+    def ashr(self, a: Value, by: int | Value) -> Value:
+        return self.bin("ashr", a, self.const(by, a.type) if isinstance(by, int) else by)
+
+    def mask(self, a: Value, bits: int) -> Value:
+        """`a & bits`."""
+        return self.and_(a, self.const(bits, a.type))
+
+    def icmp(self, how: str, a: Value, b: Value | int) -> Value:
+        other = self.const(b, a.type) if isinstance(b, int) else b
+        return self.op(f"icmp {how} {a}, {other.name}", vector(a.lanes, "i1"))
+
+    def fcmp(self, how: str, a: Value, b: Value) -> Value:
+        return self.op(f"fcmp {how} {a}, {b.name}", vector(a.lanes, "i1"))
+
+    def not_(self, a: Value) -> Value:
+        return self.xor(a, self.const(-1, a.type))
+
+    def select(self, which: Value, a: Value, b: Value) -> Value:
+        return self.op(f"select {which}, {a}, {b}", a.type)
+
+    def merge(self, which: Value, new: Value, old: Value) -> Value:
+        """`select` of integers that any instructions of a program computed.
+
+        With AVX-512, LLVM 22 gives wrong bits for `select(mask, (x & c) | (y & ~c), y)` of a constant `c`: it makes one
+        masked `vpternlog` whose immediate does not fit the order of its operands. The fence, which is not an
+        instruction, keeps it from seeing that both are the same `y`.
+        """
+        floats = {"i32": "f32", "i64": "f64"}
+        if old.lanes > 1 and old.element in floats and old.name.startswith("%"):
+            old = self.cast("bitcast", old, floats[old.element])
+            old = self.cast("bitcast", self.intrinsic("arithmetic.fence", old), new.element)
+        return self.select(which, new, old)
+
+    def cast(self, name: str, a: Value, element: str) -> Value:
+        """A conversion of each element: zext, sext, trunc, bitcast, fpext, fptrunc, sitofp, ..."""
+        kind = vector(a.lanes, element)
+        if kind == a.type:
+            return a
+        return self.op(f"{name} {a} to {llvm_type(kind)}", kind)
+
+    def recast(self, a: Value, kind: str) -> Value:
+        """The same bits as another type."""
+        to = llvm_type(kind)
+        return Value(a.name, kind) if to == llvm_type(a.type) else self.op(f"bitcast {a} to {to}", kind)
+
+    def resize(self, a: Value, bits: int, signed: bool) -> Value:
+        """An integer in another width."""
+        own = bits_of(a.type)
+        if own == bits:
+            return a
+        return self.cast("trunc" if bits < own else "sext" if signed else "zext", a, f"i{bits}")
+
+    def intrinsic(self, name: str, *operands: Value, kind: str = "", overloads: Sequence[str] | None = None) -> Value:
+        """A call of an intrinsic; by default its result has the type of its first operand.
+
+        Args:
+            overloads: the types that are part of its name; by default the first operand's.
+        """
+        result = kind or operands[0].type
+        if name.startswith("vector.reduce.") and operands[0].lanes == 1:
+            return self.extract(operands[0], 0)
+        own = [operands[0].type] if overloads is None else overloads
+        return self.call(".".join(["llvm", name, *map(_suffix, own)]), *operands, result=result)
+
+    # Vectors.
+
+    def extract(self, a: Value, index: int) -> Value:
+        return Value(a.name, a.element) if a.lanes == 1 else self.op(f"extractelement {a}, i32 {index}", a.element)
+
+    def insert(self, a: Value, element: Value, index: int) -> Value:
+        return (
+            Value(element.name, a.type)
+            if a.lanes == 1
+            else self.op(f"insertelement {a}, {element}, i32 {index}", a.type)
+        )
+
+    def splat(self, scalar: Value, lanes: int) -> Value:
+        """A scalar in every lane."""
+        one = self.insert(self.poison(vector(lanes, scalar.type)), scalar, 0)
+        return one if lanes == 1 else self.shuffle(one, one, [0] * lanes)
+
+    def shuffle(self, a: Value, b: Value, picks: Sequence[int]) -> Value:
+        """Elements of the concatenation of two vectors."""
+        if len(picks) == 1:
+            source, index = (a, picks[0]) if picks[0] < a.lanes else (b, picks[0] - a.lanes)
+            return self.recast(self.extract(source, max(index, 0)), vector(1, a.element))
+        if a.lanes == 1:
+            result = self.poison(vector(len(picks), a.element))
+            if len(set(picks)) == 1:
+                zeros = self.consts([0] * len(picks), "i32")
+                one = self.insert(result, self.extract(b if picks[0] else a, 0), 0)
+                return self.op(f"shufflevector {one}, {one}, {zeros}", result.type)
+            for index, pick in enumerate(picks):
+                if pick >= 0:
+                    result = self.insert(result, self.extract(b if pick else a, 0), index)
+            return result
+        mask = self.consts(picks, "i32")
+        return self.op(f"shufflevector {a}, {b}, {mask}", vector(len(picks), a.element))
+
+    def bits_to_mask(self, bits: Value, lanes: int) -> Value:
+        """The lowest bits of an i32 as a vector of i1."""
+        narrow = bits if lanes == 32 else self.op(f"trunc {bits} to i{lanes}", f"i{lanes}")
+        return self.recast(narrow, vector(lanes, "i1"))
+
+    def mask_to_bits(self, mask: Value) -> Value:
+        """A vector of i1 as the lowest bits of an i32."""
+        narrow = self.recast(mask, f"i{mask.lanes}")
+        return narrow if mask.lanes == 32 else self.op(f"zext {narrow} to i32", "i32")
+
+    def any(self, mask: Value) -> Value:
+        """Whether a bit of a vector of i1 is set."""
+        return self.icmp("ne", self.recast(mask, f"i{mask.lanes}"), 0) if mask.lanes else mask
+
+    # Memory.
+
+    def at(self, base: Value, offset: int | Value) -> Value:
+        """A pointer plus an offset in bytes."""
+        if not isinstance(offset, int):
+            return self.op(f"getelementptr i8, {base}, {offset}", PTR)
+        if not offset:
+            return base
+        known = self._pointers.get((base.name, offset))
+        if known is None:
+            known = self.op(f"getelementptr i8, {base}, i64 {offset}", PTR)
+            self._pointers[base.name, offset] = known
+        return known
+
+    def load(self, pointer: Value, kind: str, align: int = 1, volatile: bool = False) -> Value:
+        """Load; LLVM assumes nothing about the result of a volatile load."""
+        word = "volatile " if volatile else ""
+        return self.op(f"load {word}{llvm_type(kind)}, {pointer}, align {align}", kind)
+
+    def store(self, value: Value, pointer: Value, align: int = 1, streamed: bool = False) -> None:
+        """Store; a streamed value goes to memory past the caches, and is not ordered with other stores."""
+        self.line(f"store {value}, {pointer}, align {align}{', !nontemporal !0' * streamed}")
+
+    def fetch(self, base: Value, offset: int, kind: str) -> Value:
+        """Load from a position of a register file.
+
+        LLVM loads more of small vectors than they have, as far as the alignment says that it may. The host then waits
+        for stores of the other elements, so no more is said than that they are aligned to their size.
+        """
+        size = max(max(lanes_of(kind), 1) * bits_of(kind) // 8, 1)
+        return self.load(self.at(base, offset), kind, gcd(offset, self.alignment, 1 << size.bit_length() - 1))
+
+    def put(self, value: Value, base: Value, offset: int) -> None:
+        """Store to a position of a register file."""
+        self.store(value, self.at(base, offset), gcd(offset, self.alignment))
+
+    def _pair(self, a: Value, b: Value) -> Value:
+        return self.shuffle(a, b, [0, 1])
+
+    def masked_load(self, pointer: Value, mask: Value, other: Value) -> Value:
+        """Load the elements that the mask sets; the others are those of `other`."""
+        if other.lanes == 1:
+            pair = self.masked_load(pointer, self._pair(mask, self.const(0, mask.type)), self._pair(other, other))
+            return self.shuffle(pair, pair, [0])
+        kind = llvm_type(other.type)
+        return self.op(
+            f"call {kind} @llvm.masked.load.{_suffix(other.type)}.p0({_unaligned('ptr', pointer)}, {mask}, {other})",
+            other.type,
+        )
+
+    def masked_store(self, value: Value, pointer: Value, mask: Value) -> None:
+        """Store the elements that the mask sets."""
+        if value.lanes == 1:
+            value, mask = self._pair(value, value), self._pair(mask, self.const(0, mask.type))
+        name = f"llvm.masked.store.{_suffix(value.type)}.p0"
+        self.line(f"call void @{name}({value}, {_unaligned('ptr', pointer)}, {mask})")
+
+    def gather(self, pointers: Value, mask: Value, other: Value) -> Value:
+        """Load through the pointers of the lanes that the mask sets; the other elements are those of `other`."""
+        kind = llvm_type(other.type)
+        name = f"llvm.masked.gather.{_suffix(other.type)}.{_suffix(pointers.type)}"
+        places = _unaligned(llvm_type(pointers.type), pointers)
+        return self.op(f"call {kind} @{name}({places}, {mask}, {other})", other.type)
+
+    def scatter(self, values: Value, pointers: Value, mask: Value) -> None:
+        """Store through the pointers of the lanes that the mask sets, in the order of lanes."""
+        name = f"llvm.masked.scatter.{_suffix(values.type)}.{_suffix(pointers.type)}"
+        self.line(f"call void @{name}({values}, {_unaligned(llvm_type(pointers.type), pointers)}, {mask})")
+
+    # Control flow.
+
+    def label(self) -> str:
+        """The name of a new block, which is begun later."""
+        self._count += 1
+        return f"b{self._count}"
+
+    def begin(self, label: str) -> None:
+        """Begin a block."""
+        self._lines.append(f"{label}:")
+        self._here = label
+        self._pointers.clear()
+
+    def begin_with(self, label: str, *kinds: str) -> list[Value]:
+        """Begin a block with phis of values from the branches to it; return the phis."""
+        self.begin(label)
+        values = [Value(self.fresh(), kind) for kind in kinds]
+        self._merged.append((len(self._lines), label, values))
+        self._lines.append("")
+        return values
+
+    def br(self, label: str, *operands: Value) -> None:
+        self.line(f"br label %{self._to(label, operands)}")
+
+    def cond_br(self, which: Value, yes: str, no: str, *operands: Value) -> None:
+        """Branch to one of two blocks; the second has phis."""
+        self.line(f"br {which}, label %{yes}, label %{self._to(no, operands)}")
+
+    def _to(self, label: str, operands: Sequence[Value]) -> str:
+        if operands:
+            self._incoming.setdefault(label, []).append((self._here, operands))
+        return label
+
+    def switch(self, value: Value, default: str, cases: Sequence[tuple[int, str]]) -> None:
+        listed = " ".join(f"{value.type} {n}, label %{label}" for n, label in cases)
+        self.line(f"switch {value}, label %{default} [ {listed} ]")
+
+    def ret(self, value: Value | None = None) -> None:
+        self.line(f"ret {value}" if value else "ret void")
+
+    def call(self, name: str | Value, *operands: Value, result: str = "") -> Value:
+        """Call a function by its name, or through a pointer."""
+        callee = name.name if isinstance(name, Value) else f"@{name}"
+        text = f"call {llvm_type(result) if result else 'void'} {callee}({', '.join(map(str, operands))})"
+        if not result:
+            self.line(text)
+            return Value("", "")
+        return self.op(text, result)
+
+    @contextmanager
+    def when(self, which: Value) -> Iterator[None]:
+        """Execute the code that is written in the context only if an i1 is set."""
+        yes, done = self.label(), self.label()
+        self.cond_br(which, yes, done)
+        self.begin(yes)
+        yield
+        self.br(done)
+        self.begin(done)
+
+    def choose(self, which: Value, yes: Callable[[], object], no: Callable[[], object]) -> None:
+        """Execute the code that one function writes if an i1 is set, and otherwise that of the other one."""
+        first, second, done = self.label(), self.label(), self.label()
+        self.cond_br(which, first, second)
+        for label, body in ((first, yes), (second, no)):
+            self.begin(label)
+            body()
+            self.br(done)
+        self.begin(done)
+
+    def go_on_if(self, which: Value, elsewhere: str) -> None:
+        """Branch to another block unless an i1 is set."""
+        here = self.label()
+        self.cond_br(which, here, elsewhere)
+        self.begin(here)
+
+    def return_unless(self, which: Value, value: Value) -> None:
+        """Return unless an i1 is set."""
+        good, refuse = self.label(), self.label()
+        self.cond_br(which, good, refuse)
+        self.begin(refuse)
+        self.ret(value)
+        self.begin(good)
+
+    def repeat(self, count: Value, body: Callable[[Value], None]) -> None:
+        """Run a body for 0 to `count` - 1, an i64."""
+        head, inner, done = self.label(), self.label(), self.label()
+        slot = self.alloca(8, 8)
+        self.store(self.const(0, "i64"), slot, 8)
+        self.br(head)
+        self.begin(head)
+        index = self.load(slot, "i64", 8)
+        self.cond_br(self.icmp("slt", index, count), inner, done)
+        self.begin(inner)
+        body(index)
+        self.store(self.add(index, self.const(1, "i64")), slot, 8)
+        self.br(head)
+        self.begin(done)
+
+
+def _unaligned(kind: str, pointer: Value) -> str:
+    """The pointer of an unaligned masked access."""
+    return f"{kind} align 1 {pointer.name}"
+
+
+# Conversions of numbers in native code, with results that are bit-identical to those of `numerics.convert`.
+#
+# Native code computes df in f64 and other floats in f32. It computes integers in the narrowest sufficient width.
+
+ONE = {"f32": 0x3F800000, "f64": 0x3FF << 52}
+
+
+def widen(code: Code, pattern: Value, fmt: Format) -> Value:
+    """A float's bit patterns as numbers: f64 for df, otherwise f32. Exact."""
+    if fmt.name == "bf":
+        return code.cast("bitcast", code.shl(code.resize(pattern, 32, False), 16), "f32")
+    if fmt.name == "hf":
+        return code.cast("fpext", code.cast("bitcast", pattern, "f16"), "f32")
+    return code.cast("bitcast", pattern, "f32" if fmt.name == "f" else "f64")
+
+
+def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False, any_nan: bool = False) -> Value:
+    """Numbers, f32 or f64, rounded to a float type, as bit patterns with canonical NaNs.
+
+    Args:
+        saturate: whether the numbers are clamped to the range 0 to 1; NaN becomes 0.
+        any_nan: whether a NaN of f or df may have any bits. For bf NaNs are always canonical, since rounding would
+            convert some NaNs to other values.
+    """
+    if saturate:
+        zero, one = code.const(0, values.type), code.const(ONE[values.element], values.type)
+        values = code.select(code.fcmp("ogt", values, zero), values, zero)
+        values = code.select(code.fcmp("ogt", values, one), one, values)
+    nan = code.fcmp("uno", values, values)
+    if fmt.name == "bf":
+        bits = code.cast("bitcast", values, "i32")
+        odd = code.mask(code.lshr(bits, 16), 1)
+        moved = code.add(code.add(bits, odd), code.const(0x7FFF, bits.type))
+        pattern = code.resize(code.lshr(moved, 16), 16, False)
+    elif fmt.name == "hf":
+        single = to_odd(code, values) if values.element == "f64" else values
+        pattern = code.cast("bitcast", code.cast("fptrunc", single, "f16"), "i16")
+    else:
+        wanted = "f32" if fmt.name == "f" else "f64"
+        way = "fptrunc" if bits_of(wanted) < bits_of(values.type) else "fpext"
+        pattern = code.cast("bitcast", code.cast(way, values, wanted), f"i{fmt.bits}")
+    if saturate or (any_nan and fmt.name in ("f", "df")):
+        return pattern
+    return code.select(nan, code.const(fmt.nan, pattern.type), pattern)
+
+
+def to_odd(code: Code, values: Value) -> Value:
+    """f64 numbers rounded to odd to f32 (toward zero, and the lowest bit set if inexact), to be rounded again."""
+    nearest = code.cast("fptrunc", values, "f32")
+    back = code.cast("fpext", nearest, "f64")
+    bits = code.cast("bitcast", nearest, "i32")
+    beyond = code.fcmp("ogt", code.intrinsic("fabs", back), code.intrinsic("fabs", values))
+    toward_zero = code.select(beyond, code.sub(bits, code.const(1, bits.type)), bits)
+    odd = code.or_(toward_zero, code.const(1, bits.type))
+    return code.cast("bitcast", code.select(code.fcmp("one", back, values), odd, bits), "f32")
+
+
+def two_sum(code: Code, a: Value, b: Value) -> tuple[Value, Value]:
+    """The sum of floats, and its error, exactly (Knuth)."""
+    total = code.bin("fadd", a, b)
+    back = code.bin("fsub", total, a)
+    return total, code.bin("fadd", code.bin("fsub", a, code.bin("fsub", total, back)), code.bin("fsub", b, back))
+
+
+def odd_sum(code: Code, a: Value, b: Value) -> Value:
+    """The sum of f64 numbers, rounded to odd (Boldo and Melquiond)."""
+    total, error = two_sum(code, a, b)
+    zero, bits = code.const(0, a.type), code.cast("bitcast", total, "i64")
+    even = code.icmp("eq", code.mask(bits, 1), 0)
+    # If the rounded sum is larger in magnitude than the exact sum, the previous number is the result. It is odd, since
+    # the rounded sum is even.
+    outward = code.icmp("slt", code.xor(bits, code.cast("bitcast", error, "i64")), 0)
+    one = code.const(1, bits.type)
+    moved = code.select(outward, code.sub(bits, one), code.add(bits, one))
+    inexact = code.and_(code.fcmp("one", error, zero), even)
+    return code.cast("bitcast", code.select(inexact, moved, bits), "f64")
+
+
+def modified(code: Code, values: Value, modifier: str, signed: bool = True) -> Value:
+    """Apply a source modifier to numbers: floats, or integers that are wide enough."""
+    if values.element[0] == "f":
+        if "abs" in modifier:
+            values = code.intrinsic("fabs", values)
+        return code.op(f"fneg {values}", values.type) if modifier.startswith("-") else values
+    if modifier == "~":
+        return code.not_(values)
+    zero = code.const(0, values.type)
+    if "abs" in modifier and signed:
+        values = code.select(code.icmp("slt", values, 0), code.sub(zero, values), values)
+    return code.sub(zero, values) if modifier.startswith("-") else values
+
+
+def modified_bits(code: Code, pattern: Value, fmt: Format, modifier: str) -> Value:
+    """Apply a source modifier to a float's patterns; only the sign bit changes."""
+    sign = 1 << (fmt.bits - 1)
+    if "abs" in modifier:
+        pattern = code.mask(pattern, sign - 1)
+    return code.xor(pattern, code.const(sign, pattern.type)) if modifier.startswith("-") else pattern
+
+
+def float_to_integer(code: Code, values: Value, fmt: Format) -> Value:
+    """Numbers truncated and saturated to an integer type; NaN becomes 0."""
+    kind = vector(values.lanes, f"i{fmt.bits}")
+    name = "fptoui.sat" if fmt.kind == "u" else "fptosi.sat"
+    return code.intrinsic(name, values, kind=kind, overloads=[kind, values.type])
+
+
+def integer_to_float(code: Code, pattern: Value, fmt: Format, modifier: str, target: Format) -> Value:
+    """Integers as numbers that `narrow` rounds to the target: f32 for f, f64 for df and hf."""
+    work = "f32" if target.name == "f" else "f64"
+    signed = fmt.kind == "s"
+    if fmt.bits < 64:
+        values = modified(code, code.resize(pattern, 64, signed), modifier)
+        if fmt.bits < 32 or (signed and not modifier):
+            values = code.resize(values, 32, True)
+        return code.cast("sitofp", values, work)
+    if "abs" in modifier and signed:
+        pattern, signed = modified(code, pattern, "abs"), False
+    if target.name == "hf":
+        # Far beyond the range of hf, and still exact in f64.
+        most = code.const(1 << 20, pattern.type)
+        pattern = code.intrinsic("smin" if signed else "umin", pattern, most)
+        if signed:
+            pattern = code.intrinsic("smax", pattern, code.const(-(1 << 20), pattern.type))
+    values = code.cast("sitofp" if signed else "uitofp", pattern, work)
+    # Not a change of the sign bit: integers have no negative zero.
+    return code.bin("fsub", code.const(0, values.type), values) if modifier.startswith("-") else values
+
+
+class Width(Struct, frozen=True):
+    """An integer type: the number of bits, and whether the highest is a sign."""
+
+    bits: int
+    signed: bool
+
+
+def width_of(spans: Sequence[Span]) -> Width:
+    """The smallest integer type that holds all of these numbers."""
+    low, high = min(s[0] for s in spans), max(s[1] for s in spans)
+    for bits in (8, 16, 32, 64):
+        if -(1 << (bits - 1)) <= low and high < 1 << (bits - 1):
+            return Width(bits, True)
+        if low >= 0 and high < 1 << bits:
+            return Width(bits, False)
+    return Width(128, True)
+
+
+def clamped(code: Code, values: Value, width: Width, target: Format) -> Value:
+    """Integers saturated to the target type. The source type holds all numbers of the target."""
+    low, high = span(target.name)
+    if width.signed:
+        values = code.intrinsic("smax", values, code.const(low, values.type))
+        values = code.intrinsic("smin", values, code.const(high, values.type))
+    else:
+        values = code.intrinsic("umin", values, code.const(high, values.type))
+    return code.resize(values, target.bits, width.signed)
+
+
+def converted(
+    code: Code, pattern: Value, fmt: Format, modifier: str, target: Format, saturate: bool, any_nan: bool
+) -> Value:
+    """A source's elements converted as mov does; patterns in, patterns out; see `narrow` for `any_nan`."""
+    if not fmt.is_float and not target.is_float:
+        if not saturate:
+            signed = fmt.kind == "s"
+            # A magnitude depends on all bits of its source.
+            bits = max(fmt.bits, target.bits) if "abs" in modifier else target.bits
+            values = modified(code, code.resize(pattern, bits, signed), modifier, signed)
+            return code.resize(values, target.bits, signed)
+        width = width_of([span(fmt.name, modifier), span(fmt.name), span(target.name)])
+        values = modified(code, code.resize(pattern, width.bits, fmt.kind == "s"), modifier, fmt.kind == "s")
+        return clamped(code, values, width, target)
+    if not fmt.is_float:
+        return narrow(code, integer_to_float(code, pattern, fmt, modifier, target), target, saturate)
+    pattern = modified_bits(code, pattern, fmt, modifier)
+    if not target.is_float:
+        return float_to_integer(code, widen(code, pattern, fmt), target)
+    if fmt.name == target.name and not saturate:
+        return pattern
+    return narrow(code, widen(code, pattern, fmt), target, saturate, any_nan)

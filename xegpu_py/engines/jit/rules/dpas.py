@@ -1,0 +1,532 @@
+"""Native dpas and bdpas: which of a program are computed together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from xegpu_py.engines.golden import Table
+from xegpu_py.engines.jit.dpas_functions import (
+    Extent,
+    Shape,
+    accumulator,
+    configure,
+    correct_b,
+    move_a,
+    multiplier,
+    queue_multiplier,
+    summer,
+    tile_multiplier,
+    widen_a,
+    widen_b,
+)
+from xegpu_py.engines.jit.host import Host
+from xegpu_py.engines.jit.ir_text import PTR, Code, Value, narrow, vector
+from xegpu_py.engines.jit.operands import Emitter, Queue
+from xegpu_py.engines.jit.panels import Prefetches, steps_of
+from xegpu_py.numerics.block_scaled import BLOCK, COLUMNS, ROWS, SCALE_GROUP, scaled_depth
+from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
+from xegpu_py.numerics.formats import PRECISIONS, TYPES
+from xegpu_py.visa.dataflow import accesses
+from xegpu_py.visa.program import Instruction
+
+# DPAS: operands are widened to f32, f64 or i32 once, and multiplied by functions that keep accumulators in registers.
+#
+# Consecutive instructions are taken together. Those that add to one accumulator become one chain, and chains that share
+# their matrix A are multiplied side by side, so that each element of A is loaded once for two columns.
+
+_SIDE_BY_SIDE = 4
+
+_LONGEST_CHAIN = 4
+
+_LONGEST_RUN = 64
+
+_PREFETCHES = 4
+"""How often some lines are prefetched for products that are not queued."""
+
+RULES = Table()
+"""The rule of each instruction."""
+
+_Place = tuple[int, tuple[Value, int] | None]
+"""The offset of an operand in the register file; and if its matrix is elsewhere, the pointer and the offset there."""
+
+
+class _Chain(Struct):
+    """Instructions that successively add to one accumulator. Places are offsets in the register file.
+
+    Attributes:
+        shape: the shape of each instruction.
+        acc: the place of the first instruction's accumulator.
+        dst: the place of each instruction's result.
+        a, b: the places of each instruction's matrices.
+        at: the instructions' indices.
+    """
+
+    shape: Shape
+    acc: int
+    dst: list[int] = field(default_factory=list)
+    a: list[_Place] = field(default_factory=list)
+    b: list[_Place] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)
+
+    @property
+    def bytes(self) -> int:
+        """Size of a result in bytes."""
+        return self.shape.rows * self.shape.columns * TYPES[self.shape.dst].bytes
+
+    def written(self) -> set[tuple[int, int]]:
+        """The byte ranges that the chain writes."""
+        return {(d, d + self.bytes) for d in self.dst}
+
+    def needed(self) -> set[tuple[int, int]]:
+        """The accumulator that it reads."""
+        size = self.shape.rows * self.shape.columns * TYPES[self.shape.acc or "f"].bytes
+        return {(self.acc, self.acc + size)} if self.shape.acc else set()
+
+
+_Group = tuple[list[_Chain], tuple[bool, ...]]
+"""Chains that share A, and for each of their instructions whether its result must be in registers."""
+
+
+def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
+    """The shape of an instruction."""
+    acc = inst["src0"].var
+    depth = inst["SD"] * ops_per_channel(inst["W"], inst["A"])
+    is_float, host = PRECISIONS[inst["W"]].is_float, emitter.host
+    bytes_ = {inst["W"], inst["A"]} <= {"u8", "s8"}
+    dot = 1 if is_float else 4 if bytes_ and host.dots_bytes else 2 if host.dots_words else 1
+    terms = {"fma": 1, "stage": depth // inst["SD"], "exact": depth}[emitter.model]
+    return Shape(
+        inst["W"],
+        inst["A"],
+        depth,
+        inst["SD"],
+        inst["RC"],
+        inst.exec_size,
+        inst["dst"].var.type,
+        acc.type if acc else "",
+        dot,
+        terms if is_float else 1,
+        bytes_ and host.multiplies_tiles,
+        terms == 1 and emitter.any_nan(inst["dst"]),
+    )
+
+
+@RULES.of("dpas")
+def dpas(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Multiply and add matrices (DPAS.md)."""
+    emit_run(emitter, [(at, inst)])
+
+
+def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
+    """Write consecutive instructions, together if none reads the result of another one except as its accumulator."""
+    if emitter.active is not None and not all(inst.no_mask for _, inst in run):
+        for at, inst in run:
+            _emit_masked(emitter, at, inst)
+        return
+    parts: list[list[tuple[int, Instruction]]] = [[]]
+    links: dict[int, int] = {}
+    for at, inst in run:
+        acc, dst = emitter.place(inst["src0"]) if inst["src0"].var else -1, emitter.place(inst["dst"])
+        length = links.get(acc, 0) + 1
+        if len(parts[-1]) == _LONGEST_RUN or length > _LONGEST_CHAIN:
+            parts.append([])
+            links, length = {}, 1
+        links[dst] = length
+        parts[-1].append((at, inst))
+    for part in parts:
+        _emit_part(emitter, part)
+
+
+def _emit_masked(emitter: Emitter, at: int, inst: Instruction) -> None:
+    """Write an instruction whose disabled lanes keep their columns."""
+    code, mask = emitter.code, emitter.mask(inst)
+    size, place = inst["dst"].var.format.bytes, emitter.place(inst["dst"])
+    row = vector(inst.exec_size, f"i{8 * size}")
+    places = [place + r * inst.exec_size * size for r in range(inst["RC"])]
+    before = [code.fetch(emitter.thread, p, row) for p in places] if mask else []
+    _emit_part(emitter, [(at, inst)])
+    if mask is None:
+        return
+    for p, old in zip(places, before):
+        code.put(code.select(mask, code.fetch(emitter.thread, p, row), old), emitter.thread, p)
+
+
+def _emit_part(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
+    chains = _chains(emitter, run)
+    if len(run) > 1 and not _independent(emitter, run, chains):
+        middle = len(run) // 2
+        _emit_part(emitter, run[:middle])
+        _emit_part(emitter, run[middle:])
+        return
+    groups: dict[tuple[object, ...], list[list[_Chain]]] = {}
+    order: list[_Group] = []
+    for chain in chains:
+        kept = _kept(emitter, chain)
+        found = groups.setdefault((chain.shape, tuple(chain.a), kept), [])
+        if not found or len(found[-1]) == _SIDE_BY_SIDE:
+            found.append([])
+            order.append((found[-1], kept))
+        found[-1].append(chain)
+    if _defers(emitter, run, order):
+        _defer(emitter, run, [group for group, _ in order])
+        return
+    scratch = _Scratch(emitter)
+    for group, kept in order:
+        if group[0].shape.terms == 1:
+            _multiply(emitter, group, kept, scratch)
+        else:
+            for chain in group:
+                _sum(emitter, chain, scratch)
+
+
+def _defers(emitter: Emitter, run: Sequence[tuple[int, Instruction]], order: Sequence[_Group]) -> bool:
+    """Whether products of several steps of a loop can be added together.
+
+    This requires that no other instruction of the loop accesses their accumulators, that each result overwrites its
+    accumulator, and that all matrices are panels.
+    """
+    loop, instructions = emitter.loop, emitter.program.instructions
+    if loop is None or emitter.queue or emitter.frame.watch or emitter.active is not None:
+        return False
+    for group, kept in order:
+        shape = group[0].shape
+        stays = all(chain.acc == chain.dst[-1] for chain in group)
+        if (
+            shape.terms > 1
+            or shape.acc != shape.dst
+            or shape.dst not in ("f", "d", "ud")
+            or not stays
+            or any(kept[:-1])
+        ):
+            return False
+    if not all(emitter.is_panel(inst[name]) for _, inst in run for name in ("src1", "src2")):
+        return False
+    own = {at for at, _ in run}
+    sums = {inst["dst"].var.root[0] for _, inst in run}
+    others = (instructions[at] for at in loop if at not in own)
+    target = emitter.layout.target
+    return not any(access.var in sums for inst in others for access in accesses(inst, target))
+
+
+def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Sequence[list[_Chain]]) -> None:
+    """Queue pointers to matrices, and multiply when the queue is full."""
+    code, at = emitter.code, run[0][0]
+    # Groups with the same matrices B, one below the other.
+    stacks: dict[tuple[object, ...], list[list[_Chain]]] = {}
+    for group in groups:
+        stacks.setdefault((group[0].shape, len(group[0].a), *(tuple(chain.b) for chain in group)), []).append(group)
+    assert emitter.matrices
+    size, parts = 0, []
+    count = Value(f"%queued{at}", PTR)
+    before = code.op(f"load i64, {count}, align 8", "i64")
+    for stack in stacks.values():
+        links = len(stack[0][0].a)
+        pointers = [
+            found
+            for link in range(links)
+            for places in ([group[0].a[link] for group in stack], [chain.b[link] for chain in stack[0]])
+            for _, found in places
+            if found
+        ]
+        entry = code.at(
+            code.at(Value(f"%queue{at}", PTR), size), code.mul(before, code.const(8 * len(pointers), "i64"))
+        )
+        for i, pointer in enumerate(pointers):
+            code.store(code.at(*pointer), code.at(entry, 8 * i), 8)
+        parts.append((size, stack))
+        size += emitter.matrices.steps * 8 * len(pointers)
+    flush = emitter.helper(f"flush_{at}", lambda: _flusher(emitter, f"flush_{at}", parts))
+    queue = Queue(count, Value(f"%queue{at}", PTR), flush)
+    emitter.new_queue(queue, size)
+    more = code.add(before, code.const(1, "i64"))
+    code.store(more, queue.count, 8)
+    with code.when(code.icmp("sge", more, steps_of(code, emitter.ctx))):
+        emitter.flush(queue)
+
+
+def _flusher(emitter: Emitter, name: str, parts: Sequence[tuple[int, list[list[_Chain]]]]) -> str:
+    """The function that multiplies what is queued; see `Queue`. A part is a place in the queue and what is there."""
+    code = emitter.host.function(name, [PTR, PTR, PTR, "i64"])
+    ctx, thread, memory, steps = code.arguments
+    for place, stack in parts:
+        own, shape = f"{name}_{place}", stack[0][0].shape
+        sums_at = [[chain.acc for chain in group] for group in stack]
+        emitter.helper(own, partial(queue_multiplier, own, shape, sums_at, emitter.host))
+        entries = code.mul(steps, code.const(len(stack[0][0].a), "i64"))
+        code.call(own, ctx, thread, code.at(memory, place), entries)
+    code.ret()
+    return code.text()
+
+
+def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_Chain]:
+    """The chains of a run, in the order of their first instructions."""
+    chains: list[_Chain] = []
+    latest: dict[int, _Chain] = {}
+    for at, inst in run:
+        shape = shape_of(emitter, inst)
+        acc = emitter.place(inst["src0"]) if shape.acc else -1
+        dst = emitter.place(inst["dst"])
+        chain = latest.pop(acc, None)
+        # Instructions that round to a narrower accumulator in between form no chain.
+        wide = shape.terms == 1 and shape.dst == shape.acc and shape.dst not in ("bf", "hf")
+        # Only the first link may have no accumulator.
+        if chain is None or not wide or replace(chain.shape, acc=shape.acc, any_nan=shape.any_nan) != shape:
+            chain = _Chain(shape, acc)
+            chains.append(chain)
+        elif not shape.any_nan:
+            chain.shape = replace(chain.shape, any_nan=False)
+        chain.dst.append(dst)
+        for places, operand in ((chain.a, inst["src2"]), (chain.b, inst["src1"])):
+            places.append((emitter.place(operand), emitter.part_of_matrix(operand)))
+        chain.at.append(at)
+        latest[dst] = chain
+    return chains
+
+
+def _independent(emitter: Emitter, run: Sequence[tuple[int, Instruction]], chains: Sequence[_Chain]) -> bool:
+    """Whether chains can run one after the other: none touches what another one writes, and none changes a matrix."""
+    written = [(place, n) for n, chain in enumerate(chains) for place in chain.written()]
+    touched = [*written, *((place, n) for n, chain in enumerate(chains) for place in chain.needed())]
+    touched += [(place, -1) for _, inst in run for place in _matrices(emitter, inst)]
+    for (start, end), number in written:
+        for (first, last), other in touched:
+            if start < last and first < end and other != number:
+                return False
+    return True
+
+
+def _matrices(emitter: Emitter, inst: Instruction) -> list[tuple[int, int]]:
+    """The byte ranges of the registers from which an instruction reads matrices."""
+    sizes = operand_bytes(inst["W"], inst["A"], inst["SD"], inst["RC"], inst.exec_size)
+    operands = inst["src1"], inst["src2"]
+    starts = [(emitter.place(o), size) for o, size in zip(operands, sizes) if emitter.matrix(o) is None]
+    return [(start, start + size) for start, size in starts]
+
+
+def _kept(emitter: Emitter, chain: _Chain) -> tuple[bool, ...]:
+    """Which of a chain's results must be in registers: the last one, and those that are read by others."""
+    found = []
+    for n, (at, dst) in enumerate(zip(chain.at, chain.dst)):
+        overwritten = dst in chain.dst[n + 1 :]
+        last = n + 1 == len(chain.at)
+        found.append(last or not (overwritten or emitter.forgotten(at, chain.at[n + 1])))
+    return tuple(found)
+
+
+class _Scratch:
+    """The widened operands of a run. Each operand is widened once."""
+
+    def __init__(self, emitter: Emitter) -> None:
+        self.emitter = emitter
+        self._places: dict[tuple[str, int], int] = {}
+        self._end = 0
+
+    def operand(self, function: str, where: _Place, size: int) -> Value:
+        """An operand widened by a function, which takes pointers to the destination and to the source."""
+        code, place = self.emitter.code, where[0]
+        offset = self._places.get((function, place))
+        if offset is None:
+            offset = self._places[function, place] = self._end
+            self._end += -(-size // 64) * 64
+            target = code.at(self.emitter.scratch(self._end), offset)
+            code.call(function, target, code.at(self.emitter.thread, place))
+        return code.at(self.emitter.scratch(self._end), offset)
+
+    def a(self, shape: Shape, place: _Place) -> Value:
+        """Matrix A, widened, in row-major order."""
+        if place[1] is not None:
+            return self.emitter.code.at(*place[1])
+        if shape.dot == 4:
+            size = shape.rows * shape.depth
+            if not shape.corrected:
+                return self.emitter.code.at(self.emitter.thread, place[0])
+            self.emitter.helper(f"move_a_{size}", lambda: move_a(f"move_a_{size}", size, self.emitter.host))
+            return self.operand(f"move_a_{size}", place, size)
+        count = shape.rows * shape.depth
+        name = f"widen_a_{shape.A}_{shape.work}x{shape.dot}_{count}"
+        self.emitter.helper(name, lambda: widen_a(name, shape, count, self.emitter.host))
+        return self.operand(name, place, count * shape.size + Extent.BYTES)
+
+    def correction(self, shape: Shape, place: _Place) -> Value:
+        """The excess of products with this matrix B of bytes, which is to be subtracted: see `correct_b`."""
+        name = f"correct_b_{shape.W}_{shape.steps}_{shape.columns}"
+        self.emitter.helper(name, lambda: correct_b(name, shape, self.emitter.host))
+        return self.operand(name, place, shape.columns * 4)
+
+    def b(self, shape: Shape, place: _Place) -> Value:
+        """Matrix B, widened, in row-major order."""
+        if place[1] is not None:
+            return self.emitter.code.at(*place[1])
+        if shape.dot == 4:
+            return self.emitter.code.at(self.emitter.thread, place[0])
+        name = f"widen_b_{shape.W}_{shape.work}x{shape.dot}_{shape.depth}_{shape.columns}"
+        self.emitter.helper(name, lambda: widen_b(name, shape, self.emitter.host))
+        return self.operand(name, place, shape.steps * shape.b_row + Extent.BYTES)
+
+
+def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scratch: _Scratch) -> None:
+    """Multiply chains that share A."""
+    code, shape = emitter.code, group[0].shape
+    stored = "".join("01"[k] for k in kept)
+    work = f"{shape.A}_{shape.W}{'_tiles' * shape.tiles}" if shape.dot == 4 else f"{shape.work}x{shape.dot}"
+    types = f"{work}_{shape.dst}{'_any_nan' * shape.any_nan}_{shape.acc or 'none'}"
+    name = f"multiply_{types}_{shape.rows}x{shape.columns}x{shape.depth}_{len(group)}_{stored}"
+    make = tile_multiplier if shape.tiles else multiplier
+    if shape.tiles:
+        ready = f"configure_tiles_{shape.rows}x{shape.columns}x{shape.depth}"
+        emitter.configure_tiles(emitter.helper(ready, lambda: configure(ready, shape, emitter.host)))
+    emitter.helper(name, lambda: make(name, shape, len(group), kept, emitter.host))
+    first = emitter.program.instructions[group[0].at[0]]
+    if emitter.is_panel(first["src1"]) or emitter.is_panel(first["src2"]):
+        # Products that are not queued are multiplied immediately, after prefetches.
+        prefetches = Prefetches(code, emitter.ctx)
+        for _ in range(_PREFETCHES):
+            prefetches.some()
+        prefetches.end()
+    operands = [code.at(emitter.thread, max(c.acc, 0)) for c in group]
+    operands += [code.at(emitter.thread, d) for c in group for d, k in zip(c.dst, kept) if k]
+    operands += [scratch.a(shape, place) for place in group[0].a]
+    operands += [scratch.b(shape, place) for c in group for place in c.b]
+    if shape.corrected:
+        operands += [scratch.correction(shape, place) for c in group for place in c.b]
+    code.call(name, *operands)
+
+
+def _sum(emitter: Emitter, chain: _Chain, scratch: _Scratch) -> None:
+    """Add in the models `stage` and `exact`; the golden function does what f64 cannot."""
+    code, shape = emitter.code, chain.shape
+    (at,) = chain.at
+    if shape.W == "df":
+        emitter.golden(at)
+        return
+    types = f"{shape.A}_{shape.W}_{shape.dst}_{shape.acc or 'none'}"
+    name = f"sum_{shape.terms}_{types}_{shape.rows}x{shape.columns}x{shape.depth}"
+    emitter.helper(name, lambda: summer(name, shape, emitter.host))
+    fine = code.call(
+        name,
+        code.at(emitter.thread, max(chain.acc, 0)),
+        code.at(emitter.thread, chain.dst[0]),
+        scratch.a(shape, chain.a[0]),
+        scratch.b(shape, chain.b[0]),
+        result="i1",
+    )
+    with code.when(code.not_(fine)):
+        emitter.golden(at)
+
+
+RUNS = {"dpas": (1 << 20, lambda emitter, run: len(run), emit_run)}
+
+
+# BDPAS: elements are widened to f64 and scaled once. Their products are exact in f64, and are added as by `fma`.
+
+_NAN64 = TYPES["df"].nan
+
+_DOUBLE = 8
+"""Bytes of an f64."""
+
+
+@RULES.of("bdpas")
+def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Multiply and add block-scaled matrices."""
+    masked = emitter.active is not None and not inst.no_mask
+    if emitter.model != "fma" or masked:
+        # These models and disabled lanes are rare.
+        emitter.golden(at)
+        return
+    code, acc, depth = emitter.code, inst["src0"].var, scaled_depth(inst["W"], inst["A"])
+    # A shape with several terms widens its matrices to f64.
+    shape = Shape(
+        inst["W"], inst["A"], depth, inst["SD"], ROWS, COLUMNS, inst["dst"].var.type, acc.type if acc else "", terms=2
+    )
+    a_bytes = ROWS * depth * _DOUBLE + Extent.BYTES
+    scratch = emitter.scratch(a_bytes + depth * COLUMNS * _DOUBLE + Extent.BYTES)
+    a, b = scratch, code.at(scratch, a_bytes)
+    a_name, b_name = f"widen_scaled_a_{shape.A}", f"widen_scaled_b_{shape.W}"
+    emitter.helper(a_name, lambda: widen_a(a_name, shape, ROWS * depth, emitter.host))
+    emitter.helper(b_name, lambda: widen_b(b_name, shape, emitter.host))
+    code.call(a_name, a, code.at(emitter.thread, emitter.place(inst["src2"])))
+    code.call(b_name, b, code.at(emitter.thread, emitter.place(inst["src1"])))
+    for name, slot, matrix, write in (("a", "src4", a, scale_a), ("b", "src3", b, scale_b)):
+        if inst[slot].var is not None:
+            function = f"scale_{name}_{depth}"
+            emitter.helper(function, lambda f=function, w=write: w(f, depth, emitter.host))  # type: ignore[misc]
+            code.call(function, matrix, code.at(emitter.thread, emitter.place(inst[slot])))
+    function = f"multiply_scaled_{depth}_{shape.dst}_{shape.acc or 'none'}"
+    emitter.helper(function, lambda: scaled_multiplier(function, shape, emitter.host))
+    before = code.at(emitter.thread, emitter.place(inst["src0"]) if acc else 0)
+    code.call(function, before, code.at(emitter.thread, emitter.place(inst["dst"])), a, b)
+
+
+def _power(code: Code, scales: Value) -> Value:
+    """Scales of E8M0, i8, as f64."""
+    wide = code.resize(scales, 64, False)
+    bits = code.shl(code.add(wide, code.const(1023 - 127, wide.type)), 52)
+    nan = code.icmp("eq", wide, 0xFF)
+    return code.cast("bitcast", code.select(nan, code.const(_NAN64, wide.type), bits), "f64")
+
+
+def scale_a(name: str, depth: int, host: Host) -> str:
+    """The function that multiplies A, rows of f64, with the scales of its rows."""
+    code = host.function(name, [PTR, PTR])
+    matrix, scales = code.arguments
+    length = min(depth, BLOCK)
+    lanes = min(host.lanes(_DOUBLE), length)
+    for block in range(-(-depth // BLOCK)):
+        powers = _power(code, code.load(code.at(scales, block * SCALE_GROUP), vector(ROWS, "i8")))
+        for row in range(ROWS):
+            factor = code.splat(code.extract(powers, row), lanes)
+            for k in range(0, length, lanes):
+                place = code.at(matrix, (row * depth + block * BLOCK + k) * _DOUBLE)
+                code.store(code.bin("fmul", code.load(place, factor.type), factor), place)
+    code.ret()
+    return code.text()
+
+
+def scale_b(name: str, depth: int, host: Host) -> str:
+    """The function that multiplies B, rows of f64, with the scales of its columns."""
+    code = host.function(name, [PTR, PTR])
+    matrix, scales = code.arguments
+    for block in range(-(-depth // BLOCK)):
+        powers = _power(code, code.load(code.at(scales, block * SCALE_GROUP), vector(COLUMNS, "i8")))
+        for k in range(min(depth, BLOCK)):
+            place = code.at(matrix, (block * BLOCK + k) * COLUMNS * _DOUBLE)
+            code.store(code.bin("fmul", code.load(place, powers.type), powers), place)
+    code.ret()
+    return code.text()
+
+
+def scaled_multiplier(name: str, shape: Shape, host: Host) -> str:
+    """The function that adds scaled products, each in increasing k with one rounding to f32.
+
+    It takes pointers to accumulator, result, A and B. Products are exact in f64. Rounding a sum to f64 before it is
+    rounded to f32 changes nothing: if the first rounding is inexact, one term has at most 24 bits and is at least 2^28
+    times the other. The sum is then nearer to this term, which is an f32 number, than to any midpoint of two f32
+    numbers, before and after the first rounding.
+    """
+    code = host.function(name, [PTR] * 4)
+    acc, dst, a, b = code.arguments
+    fmt, kind = TYPES[shape.dst], vector(COLUMNS, "f64")
+    slots = [code.alloca(COLUMNS * 4, 64) for _ in range(ROWS)]
+    for row, slot in enumerate(slots):
+        code.store(accumulator(code, shape, acc, row, 0, COLUMNS), slot, 64)
+
+    def step(k: Value) -> None:
+        right = code.load(code.at(b, code.mul(k, code.const(COLUMNS * _DOUBLE, "i64"))), kind)
+        left = code.at(a, code.mul(k, code.const(_DOUBLE, "i64")))
+        for row, slot in enumerate(slots):
+            one = code.splat(code.load(code.at(left, row * shape.depth * _DOUBLE), "f64"), COLUMNS)
+            product = code.bin("fmul", one, right)
+            before = code.cast("fpext", code.load(slot, vector(COLUMNS, "f32"), 64), "f64")
+            wide = code.bin("fadd", product, before)
+            code.store(code.cast("fptrunc", wide, "f32"), slot, 64)
+
+    code.repeat(code.const(shape.depth, "i64"), step)
+    for row, slot in enumerate(slots):
+        pattern = narrow(code, code.load(slot, vector(COLUMNS, "f32"), 64), fmt)
+        code.store(pattern, code.at(dst, row * COLUMNS * fmt.bytes))
+    code.ret()
+    return code.text()

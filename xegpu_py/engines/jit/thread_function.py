@@ -1,0 +1,464 @@
+"""The functions that a program becomes: its blocks, and the control flow between them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from xegpu_py.engines.jit.checks import emit_checks
+from xegpu_py.engines.jit.frame import ENDED_PC, SLICE, Frame, Status, context_offset
+from xegpu_py.engines.jit.host import Host
+from xegpu_py.engines.jit.ir_text import PTR, Code, Value
+from xegpu_py.engines.jit.llvm import function_of, functions_of
+from xegpu_py.engines.jit.operands import Emitter, Freedom, freedom_of
+from xegpu_py.engines.jit.panels import WORDS, found_matrices
+from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
+from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_flag_logic
+from xegpu_py.engines.operands import Layout
+from xegpu_py.numerics.dpas import Model, ops_per_channel
+from xegpu_py.numerics.formats import PRECISIONS
+from xegpu_py.visa.dataflow import accesses, divergent_lanes, live_ranges, liveness_of
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import BUILTINS, Flag, Instruction, Program, Variable
+
+if TYPE_CHECKING:
+    from xegpu_py.engines.jit.panels import Matrices
+
+
+# A program as functions of LLVM IR. The function `thread` runs one hardware thread.
+
+
+def frame_of(program: Program, layout: Layout) -> Frame:
+    """The layout of a thread's state."""
+    size = max(layout.allocation.bytes, layout.target.grf_bytes)
+    barriers = 1 + int(program.attributes.get("NBarrierCnt", 0))
+    return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers, layout.watch, layout.races)
+
+
+def given_bytes(program: Program, layout: Layout, keep: bool) -> int:
+    """Bytes of the register file, from the first on, that a thread may read before it has written them.
+
+    These are the header and the inputs, or all registers if they are to be looked at, or if the program may read a
+    variable that it has not written.
+    """
+    inputs = {item.var.root[0] for item in program.inputs}
+    known = inputs.union(BUILTINS.values())
+    live = liveness_of(program, layout.target).entering(0)
+    if keep or any(isinstance(var, Variable) and var not in known for var in live):
+        return frame_of(program, layout).registers
+    return max([layout.target.grf_bytes, *(layout.offset(var) + var.bytes for var in inputs)])
+
+
+def matrices_of(
+    program: Program, layout: Layout, model: Model, host: Host, divergent: bool, keep: bool
+) -> Matrices | None:
+    """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
+    if keep or divergent or model != "fma" or not _multiplies(program):
+        return None
+
+    # Threads share no panels if races are detected: each thread's own accesses are checked.
+    byte_bits = 0 if host.dots_bytes else 16 if host.dots_words else 32
+    return found_matrices(program, layout.target, tuple(block_starts(program)), not layout.races, byte_bits)
+
+
+def functions_of_program(
+    program: Program, layout: Layout, model: Model, host: Host, divergent: bool, keep: bool
+) -> list[str]:
+    """The functions of a program. Its function `thread` is that of a thread.
+
+    It takes the worker's context and the thread's block, and gives the `Status` with which the thread has stopped.
+
+    Args:
+        host: the CPU for which code is made.
+        divergent: whether each lane has its program counter.
+        keep: whether registers hold all results at the end, and not only those that the program needs.
+    """
+    frame, blocks = frame_of(program, layout), Blocks(program)
+    # Only products use live ranges.
+    live = live_ranges(program, layout.target) if _multiplies(program) and not keep else None
+    matrices = matrices_of(program, layout, model, host, divergent, keep)
+    # The checks of registers never written, and divergent lanes, look at registers between instructions.
+    within = not (divergent or layout.watch)
+    freedom = Freedom() if keep else freedom_of(program, layout.target, blocks.starts, within_blocks=within)
+    functions = [] if host.converts_halves else functions_of("halves.ll")
+    if layout.races:
+        functions += functions_of("races.ll")
+    helpers: dict[str, str] = {}
+    for number, part in enumerate(blocks.parts):
+        code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}", host)
+        emitter = Emitter(
+            program, layout, frame, model, code, host, helpers, live=live, matrices=matrices, freedom=freedom
+        )
+        control = Control(emitter, divergent, blocks, part)
+        control.enter()
+        _write_blocks(emitter, control, blocks, part)
+        functions.append(emitter.finish())
+    if len(blocks.parts) > 1:
+        functions.append(_dispatcher(emitter, blocks))
+    return [*functions, *helpers.values()]
+
+
+def _multiplies(program: Program) -> bool:
+    return any(inst.name == "dpas" for inst in program.instructions)
+
+
+def _function(name: str, host: Host) -> Code:
+    """A function that takes the context and the thread's block, and gives a status."""
+    return host.function(name, [PTR, f"{PTR} noalias align 64"], "i32", alignment=64)
+
+
+def _dispatcher(emitter: Emitter, blocks: Blocks) -> str:
+    """The function that calls the part of a thread's function that has the program counter, until a part stops."""
+    parts, offset, counter = blocks.parts, emitter.frame.pc, "load i32, ptr %counter.at"
+    if emitter.active is not None:
+        least = emitter.template("lanes.ll", "least", divergent=blocks.divergent)
+        offset, counter = emitter.frame.lane_pc, f"call i32 @{least}(ptr %counter.at)"
+    return function_of(
+        "parts.ll",
+        "thread",
+        attributes=emitter.host.attributes,
+        count=len(parts),
+        starts=", ".join(f"i32 {part.start}" for part in parts),
+        parts=", ".join(f"ptr @thread_{number}" for number in range(len(parts))),
+        counter_offset=offset,
+        counter=counter,
+    )
+
+
+def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: range) -> None:
+    code, instructions, numbers = emitter.code, emitter.program.instructions, blocks.numbers
+    order = _order(emitter, blocks, part)
+    place, ended = 0, True
+    while place < len(order):
+        at = order[place]
+        inst = instructions[at]
+        if at in numbers:
+            if not ended:
+                control.go(at - 1, at)
+            emitter.queue, emitter.loop = None, loop_at(emitter.program, blocks.at(at))
+            code.begin(control.block(at))
+            _count(emitter, numbers[at])
+        end = CONTROL.get(inst.name)
+        ended = end is not None
+        if end is not None:
+            _check(emitter, [(at, inst)])
+            end(control, inst, at)
+            place += 1
+            continue
+        run, emit, together = [(at, inst)], None, RUNS.get(inst.name)
+        if together:
+            most, count, emit = together
+            for other in order[place + 1 : place + most]:
+                if other in numbers or instructions[other].name != inst.name:
+                    break
+                run.append((other, instructions[other]))
+            run = run[: max(1, count(emitter, [inst for _, inst in run]))]
+        _check(emitter, run)
+        if emit and len(run) > 1:
+            emit(emitter, run)
+        else:
+            _write(emitter, inst, at)
+        place += len(run)
+    if not ended:
+        control.go(part.stop - 1, part.stop)
+
+
+def _order(emitter: Emitter, blocks: Blocks, part: range) -> list[int]:
+    """The order in which instructions are written: loads of panels between products come before these, which are then
+    one run. Nothing sees the difference: the products access registers only, and the loads do not access them."""
+    order, matrices, target = list(part), emitter.matrices, emitter.layout.target
+    if matrices is None or not matrices.panel_bytes or emitter.frame.watch:
+        return order
+    instructions = emitter.program.instructions
+    run: list[int] = []
+    for place, at in enumerate(order):
+        inst = instructions[at]
+        if at in blocks.numbers or not (inst.name == "dpas" or matrices.shares(inst)):
+            run = []
+        elif inst.name == "dpas":
+            run.append(at)
+        elif run:
+            own, first = accesses(inst, target), place - len(run)
+            others = [access for product in run for access in accesses(instructions[product], target)]
+            if any(a.var is b.var and (a.writes or b.writes) for a in own for b in others):
+                run = []
+            else:
+                order[first : place + 1] = [at, *run]
+    return order
+
+
+def _check(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
+    """Write the checks of instructions that come next."""
+    if emitter.frame.watch:
+        for at, inst in run:
+            emit_checks(emitter, inst, at)
+
+
+def _count(emitter: Emitter, block: int) -> None:
+    code = emitter.code
+    place = code.at(emitter.context("executed", PTR), 8 * block)
+    code.store(code.add(code.load(place, "i64", 8), code.const(1, "i64")), place, 8)
+
+
+def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Write one instruction that does not end a block."""
+    if emitter.matrices and emitter.matrices.panel_bytes and _outdates_panels(emitter.matrices, inst):
+        forget = emitter.template("panels.ll", "forget_panels", **WORDS)
+        emitter.code.call(forget, emitter.ctx, emitter.code.const(-1, "i64"))
+    rule = RULES.get(inst.name)
+    if rule:
+        rule(emitter, inst, at)
+    elif isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares:
+        emit_flag_logic(emitter, inst)
+    else:
+        emit_arithmetic(emitter, inst, at)
+
+
+def _outdates_panels(matrices: Matrices, inst: Instruction) -> bool:
+    """Whether panels must not be found after an instruction that loads from memory, changes it, or orders accesses."""
+    spec = INSTRUCTIONS[inst.name]
+    if not spec.is_message and spec.category != "sync":
+        return False
+    # Stores of blocks look themselves which panels these are.
+    if "block" in inst.values and spec.category == "store":
+        return False
+    prefetches = "block" in inst.values and inst["dst"].var is None
+    return not prefetches and not matrices.shares(inst)
+
+
+# Blocks of a thread's function: branches, divergence and convergence of lanes, and exits.
+#
+# Without `goto` a thread has one program counter, and jumps are branches. With `goto` each lane has its own program
+# counter, in the thread's block. The lanes with the lowest counter run until they reach other lanes: `stop` is the
+# lowest counter ahead of them.
+
+_LONG = 16
+"""The approximate cost of a 2D block message, or a product of matrices of bf; that of other instructions is 1."""
+
+_LONGEST = 500
+"""The approximate number of instructions of a function."""
+
+_SCHEDULE = "schedule"
+
+_PARK = "park"
+
+
+def block_starts(program: Program) -> list[int]:
+    """Indices of the instructions that begin blocks; long blocks are split."""
+    length = len(program.instructions)
+    starts = {0}
+    for i, inst in enumerate(program.instructions):
+        spec = INSTRUCTIONS[inst.name]
+        if spec.decides:
+            starts.add(i + 1)
+        if spec.is_label or spec.barrier:
+            starts.add(i)
+    ordered = sorted(s for s in starts if s < length)
+    for start, end in zip(ordered, [*ordered[1:], length]):
+        pieces = -(-(end - start) // _LONGEST)
+        starts.update(start + (end - start) * n // pieces for n in range(1, pieces))
+    return sorted(s for s in starts if s < length)
+
+
+def parts_of(starts: Sequence[int], length: int) -> list[range]:
+    """The instructions of each function of a program, in whole blocks.
+
+    LLVM's compile time grows faster than linearly with the length of a function.
+    """
+    firsts = [0]
+    for start, end in zip(starts, [*starts[1:], length]):
+        if end - firsts[-1] > _LONGEST and start > firsts[-1]:
+            firsts.append(start)
+    return [range(first, end) for first, end in zip(firsts, [*firsts[1:], length])]
+
+
+def loop_at(program: Program, block: range) -> range | None:
+    """A block that ends with a jump to itself, or to the block of a label directly before it."""
+    last = program.instructions[block.stop - 1]
+    spec = INSTRUCTIONS[last.name]
+    if not spec.jumps or spec.diverges:
+        return None
+    to = program.labels[last["label"]]
+    return block if to == block.start or to + 1 == block.start else None
+
+
+def _work(inst: Instruction) -> int:
+    """The approximate cost of an instruction."""
+    if inst.name == "dpas" and PRECISIONS[inst["W"]].is_float:
+        return _LONG * ops_per_channel(inst["W"], inst["A"]) // ops_per_channel("bf", "bf")
+    return _LONG if INSTRUCTIONS[inst.name].category == "dpas" or "block" in inst.values else 1
+
+
+class Blocks:
+    """A program's blocks, and the functions that contain them.
+
+    Attributes:
+        starts: indices of instructions that begin blocks, in order.
+        numbers: the number of the block that begins at each of these instructions.
+        parts: the instructions of each function.
+        labels: index of the instruction of each label.
+        divergent: the lanes in which threads can diverge, as bits. Other lanes run whenever the thread runs.
+    """
+
+    def __init__(self, program: Program) -> None:
+        """Find the blocks and parts of a program."""
+        self.starts = block_starts(program)
+        self.numbers = {start: number for number, start in enumerate(self.starts)}
+        self.parts = parts_of(self.starts, len(program.instructions))
+        self.labels: Mapping[str, int] = program.labels
+        lanes = divergent_lanes(program)
+        self.divergent = (1 << lanes.stop) - (1 << lanes.start)
+        self._ends = [*self.starts[1:], len(program.instructions)]
+
+    def at(self, start: int) -> range:
+        """The block that an instruction begins."""
+        return range(start, self._ends[self.numbers[start]])
+
+
+class Control:
+    """The blocks of a function: a whole program or a part of one.
+
+    Attributes:
+        emitter: the writer of the function's code.
+        labels: index of the instruction of each label.
+    """
+
+    def __init__(self, emitter: Emitter, divergent: bool, blocks: Blocks, part: range) -> None:
+        """Begin a function.
+
+        Args:
+            divergent: whether each lane has its own program counter.
+            part: the function's instructions.
+        """
+        self.emitter = emitter
+        self.labels, self._divergent = blocks.labels, blocks.divergent
+        self._part, self._whole = part, len(blocks.parts) == 1
+        starts = blocks.starts
+        self._starts = starts[bisect_left(starts, part.start) : bisect_left(starts, part.stop)]
+        code = emitter.code
+        self._stop = code.alloca(4, 4)
+        if divergent:
+            emitter.active = code.alloca(4, 4)
+
+    def enter(self) -> None:
+        """Write the entry of the function: a branch to the thread's program counter."""
+        code, emitter = self.emitter.code, self.emitter
+        if emitter.active is None:
+            pc = code.fetch(emitter.thread, emitter.frame.pc, "i32")
+            code.switch(pc, self.block(self._part.start), [(s, self.block(s)) for s in self._starts[1:]])
+            return
+        code.br(_SCHEDULE)
+        code.begin(_SCHEDULE)
+        schedule = emitter.template("lanes.ll", "schedule", divergent=self._divergent)
+        found = code.call(schedule, self._counters(), result="{ i32, i32, i32 }")
+        first, stop, enabled = (code.op(f"extractvalue {found}, {n}", "i32") for n in range(3))
+        code.store(stop, self._stop, 4)
+        code.store(enabled, emitter.active, 4)
+        done = code.label()
+        code.switch(first, done, [(s, self.block(s)) for s in self._starts])
+        code.begin(done)
+        status = code.const(Status.ENDED, "i32")
+        if not self._whole:
+            status = code.select(code.icmp("eq", first, ENDED_PC), status, code.const(Status.MOVED, "i32"))
+        code.ret(status)
+        (to,) = code.begin_with(_PARK, "i32")
+        self._move(self._enabled(), to)
+        code.br(_SCHEDULE)
+
+    @staticmethod
+    def block(index: int) -> str:
+        """The label of the block that an instruction begins."""
+        return f"i{index}"
+
+    def _counters(self) -> Value:
+        return self.emitter.code.at(self.emitter.thread, self.emitter.frame.lane_pc)
+
+    def _enabled(self) -> Value:
+        assert self.emitter.active
+        return self.emitter.code.load(self.emitter.active, "i32", 4)
+
+    def _move(self, lanes: Value, to: Value) -> None:
+        """Set the program counters of lanes, which are bits of an i32."""
+        move = self.emitter.template("lanes.ll", "move")
+        self.emitter.code.call(move, self._counters(), lanes, to)
+
+    def go(self, at: int, to: int) -> None:
+        """Continue from one instruction at another."""
+        code, emitter = self.emitter.code, self.emitter
+        if to > at:
+            emitter.flush(emitter.queue)
+        if to >= len(emitter.program.instructions):
+            self.end()
+            return
+        if to <= at:
+            self._go_back(at, to)
+        elif emitter.active is None:
+            self._jump(to)
+        elif to not in self._part:
+            code.br(_PARK, code.const(to, "i32"))
+        else:
+            alone = code.icmp("sgt", code.load(self._stop, "i32", 4), to)
+            code.cond_br(alone, self.block(to), _PARK, code.const(to, "i32"))
+
+    def _jump(self, to: int) -> None:
+        """Continue at an instruction, also if lanes wait there."""
+        code = self.emitter.code
+        if to in self._part:
+            code.br(self.block(to))
+        elif self.emitter.active is None:
+            self.emitter.leave(to, Status.MOVED)
+        else:
+            code.br(_PARK, code.const(to, "i32"))
+
+    def _go_back(self, at: int, to: int) -> None:
+        """Jump back; after a number of iterations other threads run first, since the loop may wait for them."""
+        code = self.emitter.code
+        work = sum(map(_work, self.emitter.program.instructions[to : at + 1]))
+        if self.emitter.queue and self.emitter.matrices:
+            # Other threads run only when the queue is empty.
+            steps = self.emitter.matrices.steps
+            work = SLICE // (max(round(SLICE / work / steps), 1) * steps)
+        place = code.at(self.emitter.ctx, context_offset("budget"))
+        left = code.sub(code.load(place, "i64", 8), code.const(work, "i64"))
+        code.store(left, place, 8)
+        others = code.label()
+        code.go_on_if(code.icmp("sgt", left, 0), others)
+        self._jump(to)
+        code.begin(others)
+        self.leave(to, Status.YIELDED)
+
+    def diverge(self, at: int, inst: Instruction, target: int) -> None:
+        """Send the enabled lanes that the guard selects to the target, and the other lanes to the next instruction."""
+        code, emitter = self.emitter.code, self.emitter
+        active = self._enabled()
+        own = (1 << inst.exec_size) - 1 << inst.first_lane
+        acting = emitter.acting(inst)
+        taken = code.const(own, "i32") if acting is None else code.shl(acting, inst.first_lane)
+        taken = code.and_(taken, active)
+        parting = code.mask(active, self._divergent)
+        some, split = code.label(), code.label()
+        code.go_on_if(code.icmp("eq", taken, 0), some)
+        self.go(at, at + 1)
+        code.begin(some)
+        code.go_on_if(code.icmp("eq", code.mask(taken, self._divergent), parting), split)
+        self.go(at, target)
+        code.begin(split)
+        self._move(active, code.const(at + 1, "i32"))
+        self._move(taken, code.const(target, "i32"))
+        code.br(_SCHEDULE)
+
+    def end(self) -> None:
+        """End the enabled lanes."""
+        code = self.emitter.code
+        if self.emitter.active is None:
+            self.emitter.release_tiles()
+            code.ret(code.const(Status.ENDED, "i32"))
+            return
+        code.br(_PARK, code.const(ENDED_PC, "i32"))
+
+    def leave(self, at: int, status: Status) -> None:
+        """Return; the next call continues at an instruction."""
+        if self.emitter.active is not None:
+            self._move(self._enabled(), self.emitter.code.const(at, "i32"))
+        self.emitter.leave(at, status)

@@ -1,0 +1,377 @@
+"""The state of a batch of threads, and how operands are read and written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct, field
+
+from xegpu_py.engines.faults import LocalMemory, Memory
+from xegpu_py.numerics.formats import IEEE, TYPES, Array
+from xegpu_py.target import Target
+from xegpu_py.visa.allocate import Allocation
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import (
+    BUILTINS,
+    Address,
+    Destination,
+    Flag,
+    Immediate,
+    Instruction,
+    Predicate,
+    Raw,
+    Region,
+    Variable,
+    Vector,
+    first_byte,
+)
+from xegpu_py.visa.spec import LANES, DataShape, Span
+
+if TYPE_CHECKING:
+    from xegpu_py.engines.faults import Races
+
+
+# Operands as functions: each operand is decoded once into a function that reads or writes it for many threads.
+
+Read = Callable[["Batch", "Rows"], Array]
+"""Returns an operand's elements, [threads, lanes], or [threads, 1] if all lanes share one."""
+
+Write = Callable[["Batch", "Rows", Array, "Array | None"], None]
+"""Takes values of the operand's type, and the lanes to write; None for all."""
+
+Mask = Callable[["Batch", "Rows", "Array | None"], "Array | None"]
+"""Maps the enabled lanes [threads, 32] to those in which an instruction acts, [threads, lanes]; None for all."""
+
+BUILTIN_OFFSETS = {"%r0": 0, "%group_id_x": 4, "%group_id_y": 24, "%group_id_z": 28}
+"""The positions of builtin variables in the header, as Intel's finalizer places them."""
+
+
+class Layout(Struct, frozen=True):
+    """Positions in registers of the operands of instructions.
+
+    Attributes:
+        target: the GPU.
+        allocation: places of variables.
+        predicates: index of each predicate in a batch's flags.
+        watch: whether reads of unwritten registers are looked for.
+        races: whether races are looked for.
+        bounds: whether 2D blocks that are not within their surface are errors.
+    """
+
+    target: Target
+    allocation: Allocation
+    predicates: Mapping[Predicate, int]
+    watch: bool = False
+    races: bool = False
+    bounds: bool = False
+
+    def offset(self, var: Variable) -> int:
+        """Byte offset of a variable in the register file."""
+        if var.name in BUILTINS:
+            return BUILTIN_OFFSETS[var.name]
+        return self.allocation.offset(var)
+
+
+def _columns(elements: list[int], base: int) -> slice | Array:
+    """Columns as a slice if they are equidistant."""
+    if len(elements) == 1:
+        return slice(base + elements[0], base + elements[0] + 1)
+    step = elements[1] - elements[0]
+    if step > 0 and all(b - a == step for a, b in pairwise(elements)):
+        return slice(base + elements[0], base + elements[-1] + 1, step)
+    return np.array(elements) + base
+
+
+def _take(view: Array, rows: Rows, columns: slice | Array) -> Array:
+    both = isinstance(columns, slice) or isinstance(rows, slice)
+    found: Array = view[rows, columns] if both else view[rows[:, None], columns]
+    return found
+
+
+def reader(operand: Region | Immediate, exec_size: int, layout: Layout) -> Read:
+    """Reads a source's elements in the source's type; its modifier is not applied."""
+    if isinstance(operand, Immediate):
+        fmt = TYPES[operand.type]
+        value = np.frombuffer(operand.bits.to_bytes(fmt.bytes, "little"), fmt.dtype).reshape(1, 1)
+        return lambda batch, rows: value
+    var = operand.var
+    size = var.format.bytes
+    base = (layout.offset(var) + first_byte(operand, layout.target.grf_bytes)) // size
+    columns = _columns([0] if operand.is_scalar else operand.elements(exec_size), base)
+    name = var.type
+    return lambda batch, rows: _take(batch.views[name], rows, columns)
+
+
+def raw_reader(operand: Raw | Vector | Address, size: int, layout: Layout) -> Read:
+    """Reads the bytes of an operand, uint8[threads, size]."""
+    start = layout.offset(operand.var) + first_byte(operand, layout.target.grf_bytes)
+
+    def read(batch: Batch, rows: Rows) -> Array:
+        found: Array = batch.regs[rows, start : start + size]
+        return found
+
+    return read
+
+
+def writer(operand: Destination, exec_size: int, layout: Layout) -> Write:
+    """Writes a destination's elements."""
+    var = operand.var
+    size = var.format.bytes
+    base = (layout.offset(var) + first_byte(operand, layout.target.grf_bytes)) // size
+    columns = _columns(operand.elements(exec_size), base)
+    name = var.type
+    return lambda batch, rows, values, mask: _put(batch.views[name], rows, columns, values, mask)
+
+
+def _put(view: Array, rows: Rows, columns: slice | Array, values: Array, mask: Array | None) -> None:
+    if mask is None:
+        if isinstance(columns, slice) or isinstance(rows, slice):
+            view[rows, columns] = values
+        else:
+            view[rows[:, None], columns] = values
+        return
+    if isinstance(rows, slice) and isinstance(columns, slice):
+        np.copyto(view[rows, columns], values, where=mask)
+        return
+    current = _take(view, rows, columns).copy()
+    np.copyto(current, values, where=mask)
+    _put(view, rows, columns, current, None)
+
+
+def raw_writer(operand: Raw, layout: Layout) -> Callable[..., None]:
+    """Writes bytes uint8[threads, size] to an operand; with a mask bool[threads, size] only the selected bytes."""
+    start = layout.offset(operand.var) + operand.offset
+
+    def write(batch: Batch, rows: Rows, values: Array, mask: Array | None = None) -> None:
+        place = slice(start, start + values.shape[1])
+        batch.regs[rows, place] = values if mask is None else np.where(mask, values, batch.regs[rows, place])
+
+    return write
+
+
+def data_places(shape: DataShape, lanes: int, grf_bytes: int) -> Array:
+    """The byte offsets of each lane's elements in a message's data operand, [lanes, elements].
+
+    The first elements of all lanes come first, then the second elements, and so on; each group begins at a register. In
+    transposed messages the elements of one lane are adjacent.
+    """
+    size = shape.register_bytes
+    if shape.transpose:
+        return np.arange(shape.vector)[None, :] * size
+    return np.arange(lanes)[:, None] * size + np.arange(shape.vector)[None, :] * shape.row_bytes(lanes, grf_bytes)
+
+
+def masker(inst: Instruction, layout: Layout) -> Mask:
+    """The lanes in which an instruction acts: those that its predicate sets and, without NoMask, that are enabled."""
+    first, count, spec = inst.first_lane, inst.exec_size, INSTRUCTIONS[inst.name]
+    chosen = flag_reader(inst, layout) if inst.guard and not spec.selects else None
+    no_mask = inst.no_mask or not spec.exec_sizes
+
+    def mask(batch: Batch, rows: Rows, active: Array | None) -> Array | None:
+        enabled = None if no_mask or active is None else active[:, first : first + count]
+        if chosen is None:
+            return enabled
+        bits = chosen(batch, rows)
+        return bits if enabled is None else bits & enabled
+
+    return mask
+
+
+def flag_reader(inst: Instruction, layout: Layout) -> Read:
+    """Reads the guard's bits, bool[threads, lanes]. Inversion comes after `any` and `all`."""
+    guard = inst.guard
+    assert guard
+    index = layout.predicates[guard.var]
+    first, count, size = inst.first_lane, inst.exec_size, guard.var.count
+    uniform = INSTRUCTIONS[inst.name].uniform
+
+    def read(batch: Batch, rows: Rows) -> Array:
+        if guard.control:
+            bits = batch.flags[rows, index, :size]
+            joined = (np.any if guard.control == "any" else np.all)(bits, axis=1)
+            found = np.repeat(joined[:, None], count, axis=1)
+        elif uniform:
+            found = batch.flags[rows, index, :1]
+        else:
+            found = batch.flags[rows, index, first : first + count]
+        return ~found if guard.inverted else found
+
+    return read
+
+
+# The state of hardware threads that run together.
+
+Rows = Any
+"""The threads of a batch: a slice for all, or an array of their indices."""
+
+ENDED = 1 << 30
+"""The program counter of a lane that has ended."""
+
+
+def count_of(batch: Batch, rows: Rows) -> int:
+    """The number of threads that `rows` selects."""
+    return batch.threads if isinstance(rows, slice) else len(rows)
+
+
+class Barriers(Struct):
+    """The barriers of workgroups: number 0 is that of the whole workgroup, followed by the named barriers.
+
+    A signal counts towards the barrier's current phase. A phase is complete when all have signalled, and each thread
+    can then pass one wait.
+
+    Attributes:
+        arrived: int64[workgroups, barriers], signals towards the current phase.
+        phases: int64[workgroups, barriers], phases that are complete.
+        passed: int64[threads, barriers], phases that each thread has waited for.
+    """
+
+    arrived: Array
+    phases: Array
+    passed: Array
+
+    def signal(self, groups: Array, barrier: Array, expected: Array) -> bool:
+        """Count one signal of each thread, in the workgroups `groups`; return whether a phase became complete."""
+        complete = False
+        np.add.at(self.arrived, (groups, barrier), 1)
+        for group, number, wanted in {(int(g), int(b), int(e)) for g, b, e in zip(groups, barrier, expected)}:
+            while wanted and self.arrived[group, number] >= wanted:
+                self.arrived[group, number] -= wanted
+                self.phases[group, number] += 1
+                complete = True
+        return complete
+
+    def ready(self, rows: Array, groups: Array, barrier: Array) -> Array:
+        """The threads whose waits are satisfied; their phases are advanced."""
+        free = np.asarray(self.phases[groups, barrier] > self.passed[rows, barrier])
+        self.passed[rows[free], barrier[free]] += 1
+        return free
+
+
+class Batch(Struct):
+    """Hardware threads that run together, of whole workgroups.
+
+    Attributes:
+        regs: uint8[threads, bytes], the register files.
+        flags: bool[threads, predicates, 32].
+        groups: int64[threads], index of each thread's workgroup within the batch.
+        numbers: int64[threads], each thread's number within its workgroup.
+        group_size: threads of a workgroup.
+        memory: global memory.
+        slm: shared local memory of the batch's workgroups.
+        barriers: their barriers.
+        pc: int64[threads], index of each thread's next instruction.
+        lane_pc: int64[threads, 32], the same for each lane if lanes can diverge; otherwise None.
+        waiting: bool[threads], whether each thread waits at a barrier.
+        signalled: bool[threads], whether each thread has signalled the barrier at which it is.
+        written: bool[threads, bytes], the bytes of registers that have been written; None if this is not recorded.
+        races: the race detector; None if races are not looked for.
+        traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
+    """
+
+    regs: Array
+    flags: Array
+    groups: Array
+    numbers: Array
+    group_size: int
+    memory: Memory
+    slm: LocalMemory
+    barriers: Barriers
+    pc: Array
+    lane_pc: Array | None
+    waiting: Array
+    signalled: Array
+    written: Array | None = None
+    races: Races | None = None
+    traffic: Counter[tuple[str, str]] = field(default_factory=Counter)
+    views: dict[str, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.views = {name: self.regs.view(fmt.dtype) for name, fmt in TYPES.items()}
+
+    @property
+    def threads(self) -> int:
+        """Number of threads."""
+        return len(self.regs)
+
+
+def new_batch(
+    workgroups: int,
+    group_size: int,
+    register_bytes: int,
+    predicates: int,
+    named_barriers: int,
+    slm_bytes: int,
+    memory: Memory,
+    *,
+    divergent: bool,
+    watch: bool,
+) -> Batch:
+    """The state of workgroups before their first instruction; registers are zero.
+
+    Args:
+        register_bytes: bytes of a register file, a multiple of 8.
+        divergent: whether the program has a `goto`.
+        watch: whether reads of unwritten registers are looked for.
+    """
+    threads = workgroups * group_size
+    barriers = 1 + named_barriers
+    return Batch(
+        regs=np.zeros((threads, register_bytes), np.uint8),
+        flags=np.zeros((threads, max(predicates, 1), LANES), bool),
+        groups=np.repeat(np.arange(workgroups), group_size),
+        numbers=np.tile(np.arange(group_size), workgroups),
+        group_size=group_size,
+        memory=memory,
+        slm=LocalMemory(np.zeros(workgroups * slm_bytes, np.uint8), slm_bytes),
+        barriers=Barriers(
+            np.zeros((workgroups, barriers), np.int64),
+            np.zeros((workgroups, barriers), np.int64),
+            np.zeros((threads, barriers), np.int64),
+        ),
+        pc=np.zeros(threads, np.int64),
+        lane_pc=np.zeros((threads, LANES), np.int64) if divergent else None,
+        waiting=np.zeros(threads, bool),
+        signalled=np.zeros(threads, bool),
+        written=np.zeros((threads, register_bytes), bool) if watch else None,
+    )
+
+
+# The types in which arithmetic instructions compute, for all engines.
+
+
+def execution_format(inst: Instruction, sources: Sequence[str]) -> str:
+    """The type in which floats are computed: the widest of the operands' types, with bf as f; "" for integers.
+
+    Args:
+        sources: types of the sources.
+    """
+    dst = inst["dst"]
+    has_numbers = not INSTRUCTIONS[inst.name].compares and not isinstance(dst, Flag)
+    types = [*sources, dst.var.type] if has_numbers else sources
+    floats = [t for t in types if TYPES[t].is_float]
+    if not floats:
+        return ""
+    return IEEE[max(32 if t == "bf" else TYPES[t].bits for t in floats)].name
+
+
+def execution_bits(inst: Instruction, sources: Sequence[str]) -> int:
+    """The width of shifts: 64 if the first source or the result has 64 bits, otherwise 32."""
+    dst = inst["dst"]
+    return 64 if TYPES[sources[0]].bits == 64 or (not isinstance(dst, Flag) and dst.var.format.bits == 64) else 32
+
+
+@cache
+def span(name: str, modifier: str = "") -> Span:
+    """The minimum and maximum of an integer source."""
+    info = np.iinfo(TYPES[name].dtype)
+    ends = [int(info.min), int(info.max)]
+    if "abs" in modifier:
+        ends = [0, max(map(abs, ends))]
+    if modifier.startswith("-"):
+        ends = [-e for e in ends]
+    return min(ends), max(ends)

@@ -1,0 +1,635 @@
+"""Custom syntax of operations, from declarative formats in the language of MLIR's ODS.
+
+The language has: literals in back quotes (an empty one joins its neighbours without a space), `$field` for operands,
+index lists, attributes and regions, `type($field)`, `flat($field)` for an index list without brackets, `attr-dict`,
+`prop-dict` (the op's own attributes as `<{...}>`, which the `attr-dict` may have too), and optional groups `( ... )?`
+whose anchor is marked `^`. A group of literals alone may be left out when read and is left out when printed.
+
+Reading turns an op's text into a `ParsedOp`; `encode` turns that into MLIR's generic form; `decode` and `Format.write`
+go the other way.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from msgspec import Struct
+
+from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, SyntaxFault, UnitCodec, split_list
+from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.ir.operation import (
+    SEGMENTS,
+    STATIC,
+    Operation,
+    OpSpec,
+    ParsedOp,
+    Reading,
+    ReadOperand,
+    Syntax,
+    ValueField,
+)
+
+_ELEMENTS = re.compile(r"\s*(?:`([^`]*)`|(type|flat)\(\$(\w+)\)|(attr-dict|prop-dict)|\$(\w+)|(\()|(\)\?)|(\^))")
+
+_KEY = re.compile(r'"([^"\n]*)"|([A-Za-z_][\w$.]*)')
+
+_ARROWS = ("->", "into", "to")
+
+_PACK = re.compile(r":(\d+)")
+
+_TIGHT_BEFORE = frozenset([",", ")", "]", ">"])
+
+_TIGHT_AFTER = frozenset(["(", "[", "<"])
+
+
+class Element(Protocol):
+    """One element of a format."""
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        """Read the element's text into `parsed`."""
+
+    def starts(self, cursor: Cursor) -> bool:
+        """Whether the next token can begin this element."""
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        """The pieces of the element's text; none if there is nothing to print."""
+
+    def present(self, parsed: ParsedOp) -> bool:
+        """Whether an optional group that this element anchors is printed."""
+
+
+class Literal(Struct, frozen=True):
+    """A token that is always part of the text. The arrow is also read as `into` and `to`."""
+
+    text: str
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        if not self.accept(r.cursor):
+            raise r.cursor.expected(f"'{self.text}'")
+
+    def accept(self, cursor: Cursor) -> bool:
+        """Consume the token if it is the next."""
+        return not self.text or any(cursor.accept(s) for s in self._spellings())
+
+    def _spellings(self) -> tuple[str, ...]:
+        return _ARROWS if self.text == "->" else (self.text,)
+
+    def starts(self, cursor: Cursor) -> bool:
+        return not self.text or any(cursor.at(s) for s in self._spellings())
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        return [self.text]
+
+    def present(self, parsed: ParsedOp) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class OperandElement:
+    """The SSA names of an operand."""
+
+    field: ValueField
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        found = parsed.operands.setdefault(self.field.name, [])
+        many = self.field.arity == "variadic"
+        while True:
+            if not r.cursor.at("%"):
+                if self.field.arity == "single" or found:
+                    raise r.cursor.expected(f"operand '{self.field.name}'")
+                return
+            found.extend(read_operands(r))
+            if len(found) > 1 and not many:
+                raise r.cursor.fault(f"operand '{self.field.name}' must be a single value")
+            if not many or not r.cursor.accept(","):
+                return
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.at("%")
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        return [", ".join(parsed.operands[self.field.name])] if self.present(parsed) else []
+
+    def present(self, parsed: ParsedOp) -> bool:
+        return bool(parsed.operands[self.field.name])
+
+
+class IndexListElement(Struct, frozen=True):
+    """A list `[%x, 4]` of index operands and constants."""
+
+    name: str
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        cursor = r.cursor
+        cursor.expect("[")
+        dynamic: list[str] = []
+        static: list[int] = []
+        for _ in cursor.entries("]"):
+            value = cursor.integer()
+            if value is not None:
+                static.append(value)
+            elif cursor.at("%"):
+                names = read_operands(r)
+                dynamic += names
+                static += [DYNAMIC] * len(names)
+            else:
+                raise cursor.expected(f"an SSA value or an integer in '{self.name}'")
+        parsed.operands[self.name] = dynamic
+        parsed.attributes[STATIC + self.name] = tuple(static)
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.at("[")
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        dynamic = iter(parsed.operands[self.name])
+        static = parsed.attributes.get(STATIC + self.name, ())
+        return [f"[{', '.join(next(dynamic) if v == DYNAMIC else str(v) for v in static)}]"]
+
+    def present(self, parsed: ParsedOp) -> bool:
+        return bool(parsed.attributes.get(STATIC + self.name))
+
+
+class FlatListElement(OperandElement):
+    """The values of an index list without brackets, none of them constant."""
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        super().read(r, op, parsed)
+        name = self.field.name
+        parsed.attributes[STATIC + name] = (DYNAMIC,) * len(parsed.operands[name])
+
+
+class AttributeElement(Struct, frozen=True):
+    """The value of an attribute outside the dictionary."""
+
+    name: str
+    codec: AttributeCodec
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        parsed.attributes[self.name] = self.codec.read(r.cursor, r.scope)
+
+    def starts(self, cursor: Cursor) -> bool:
+        return self.codec.starts(cursor)
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        text = self.codec.write(parsed.attributes[self.name])
+        return [text] if text else []
+
+    def present(self, parsed: ParsedOp) -> bool:
+        return self.name in parsed.attributes
+
+
+class RegionElement(Struct, frozen=True):
+    """A region. It is kept as the range of the source that it covers, or its index among the printed ones."""
+
+    name: str
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        start = r.cursor.skip()
+        if not r.cursor.at("{"):
+            raise r.cursor.expected(f"region '{self.name}'")
+        r.cursor.balanced()
+        parsed.regions[self.name] = (start, r.cursor.pos)
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.at("{")
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        return [region_marker(parsed.regions[self.name][0])]
+
+    def present(self, parsed: ParsedOp) -> bool:
+        return self.name in parsed.regions
+
+
+class TypeElement(Struct, frozen=True):
+    """The types of an operand or result."""
+
+    field: ValueField
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        name = self.field.name
+        expected = len(parsed.operands[name]) if name in parsed.operands else None
+        parsed.type_offsets[name] = r.cursor.skip()
+        types = parsed.types[name] = []
+        if self.field.arity != "single" and (expected == 0 or not self.starts(r.cursor)):
+            return
+        while True:
+            # What an alias means must be known to infer further types from it.
+            types.append(r.scope.resolve(r.scope.read_type(r.cursor)))
+            if self.field.arity != "variadic" or len(types) == expected or not r.cursor.accept(","):
+                return
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.peek_token()[1:2].isalpha() or cursor.at("!") or cursor.at("(")
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        return [", ".join(parsed.types[self.field.name])] if self.present(parsed) else []
+
+    def present(self, parsed: ParsedOp) -> bool:
+        return bool(parsed.types.get(self.field.name))
+
+
+class AttrDict(Struct, frozen=True):
+    """The attribute dictionary: every attribute that no other element of the format holds.
+
+    Attributes:
+        elsewhere: the attributes that stand elsewhere, and are not read here.
+        printed_elsewhere: those that are read here, but printed elsewhere.
+        own: whether it has attributes of the op's own only, and stands as `<{...}>`.
+    """
+
+    elsewhere: frozenset[str]
+    printed_elsewhere: frozenset[str] = frozenset()
+    own: bool = False
+
+    @property
+    def _brackets(self) -> tuple[str, str]:
+        return ("<{", "}>") if self.own else ("{", "}")
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        cursor = r.cursor
+        opening, closing = self._brackets
+        if not cursor.accept(opening):
+            return
+        for start in cursor.entries(closing):
+            m = cursor.match(_KEY)
+            if not m:
+                raise cursor.expected("an attribute name or '}'")
+            self._read_entry(m[1] if m[1] is not None else m[2], start, r, op, parsed)
+
+    def _read_entry(self, key: str, start: int, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        cursor = r.cursor
+        if key in op.flags and not cursor.at("="):
+            name, value = op.flags[key]
+            parsed.attributes[name] = value
+            return
+        name = op.dialect_class.attribute_spellings.get(key.lower(), key.lower())
+        attribute = op.spec.attributes.get(name)
+        if attribute is None or name in self.elsewhere:
+            if "." not in key and key != SEGMENTS["operand"] and not op.dialect_class.any_attributes:
+                raise cursor.fault(*unknown_attribute(key, op, self.elsewhere), start)
+            parsed.extra.append((key, r.scope.read_attribute(cursor) if cursor.accept("=") else None))
+            return
+        if name in parsed.attributes:
+            raise cursor.fault(f"attribute '{key}' is given twice", start)
+        if isinstance(attribute.codec, UnitCodec) and not cursor.at("="):
+            parsed.attributes[name] = True
+            return
+        cursor.expect("=")
+        parsed.attributes[name] = attribute.codec.read(cursor, r.scope)
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.at(self._brackets[0])
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        entries = []
+        for name, attribute in op.spec.attributes.items():
+            if name in self.elsewhere or name in self.printed_elsewhere:
+                continue
+            value = parsed.attributes.get(name)
+            if value is None and print_defaults:
+                value = attribute.default
+            if value is not None:
+                text = attribute.codec.write(value)
+                entries.append(f"{name} = {text}" if text else name)
+        if not self.own:
+            entries += [name if text is None else f"{name} = {text}" for name, text in parsed.extra]
+        opening, closing = self._brackets
+        return [f"{opening}{', '.join(entries)}{closing}"] if entries else []
+
+    def present(self, parsed: ParsedOp) -> bool:
+        return True
+
+
+class Group(Struct):
+    """Elements that are either all present or all absent.
+
+    Attributes:
+        anchor: the element that decides whether the group is present.
+        followed: whether it is an operand's type that another optional type follows: the text does not say whose it is.
+    """
+
+    elements: tuple[Element, ...]
+    anchor: Element | None
+    followed: bool = False
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        if self.starts(r.cursor) and not (self.followed and self._lacks_operand(parsed)):
+            for element in self.elements:
+                element.read(r, op, parsed)
+
+    @property
+    def is_type(self) -> bool:
+        """Whether it is the type of an optional operand or result."""
+        return isinstance(self.anchor, TypeElement) and self.anchor.field.arity == "optional"
+
+    def _lacks_operand(self, parsed: ParsedOp) -> bool:
+        return isinstance(self.anchor, TypeElement) and not parsed.operands.get(self.anchor.field.name)
+
+    def starts(self, cursor: Cursor) -> bool:
+        # All leading literals, so that groups which begin with the same one can follow each other.
+        ahead = Cursor(cursor.text, cursor.pos)
+        for element in self.elements:
+            if not element.starts(ahead):
+                return False
+            if not isinstance(element, Literal):
+                break
+            element.accept(ahead)
+        return True
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        return _written(self.elements, op, parsed, print_defaults) if self.present(parsed) else []
+
+    def present(self, parsed: ParsedOp) -> bool:
+        return self.anchor is not None and self.anchor.present(parsed)
+
+
+class Format:
+    """A syntax in the language of MLIR's ODS, ready to read and write."""
+
+    def __init__(self, text: str, op: type[Operation]) -> None:
+        tokens = list(_tokens(text, op.OPERATION_NAME))
+        self.elements = self._compile(tokens, op.spec)
+
+    def _compile(self, tokens: list[re.Match[str]], spec: OpSpec) -> tuple[Element, ...]:
+        named = {token[5] for token in tokens} & spec.attributes.keys()
+        elsewhere = frozenset(named | {STATIC + name for name in spec.index_lists})
+        split = any(token[4] == "prop-dict" for token in tokens)
+        dictionaries = {
+            "prop-dict": AttrDict(elsewhere, own=True),
+            "attr-dict": AttrDict(elsewhere, frozenset(spec.attributes) if split else frozenset()),
+        }
+        fields = {f.name: f for f in (*spec.operands, *spec.results)}
+        regions = {f.name for f in spec.regions}
+        stack: list[tuple[list[Element], list[Element]]] = [([], [])]
+        for token in tokens:
+            elements, anchors = stack[-1]
+            literal, directive, typed, attr_dict, variable, opening, closing, _ = token.groups()
+            if literal is not None:
+                elements.append(Literal(literal))
+            elif directive:
+                elements.append((TypeElement if directive == "type" else FlatListElement)(fields[typed]))
+            elif attr_dict:
+                elements.append(dictionaries[attr_dict])
+            elif variable in spec.index_lists:
+                elements.append(IndexListElement(variable))
+            elif variable in fields:
+                elements.append(OperandElement(fields[variable]))
+            elif variable in regions:
+                elements.append(RegionElement(variable))
+            elif variable:
+                elements.append(AttributeElement(variable, spec.attributes[variable].codec))
+            elif opening:
+                stack.append(([], []))
+            elif closing:
+                stack.pop()
+                stack[-1][0].append(Group(tuple(elements), anchors[0] if anchors else None))
+            else:
+                anchors.append(elements[-1])
+        found = stack[0][0]
+        for element, after in itertools.pairwise(found):
+            if isinstance(element, Group) and isinstance(after, Group):
+                element.followed = element.is_type and after.is_type
+        return tuple(found)
+
+    def read(self, op: type[Operation], r: Reading) -> ParsedOp:
+        parsed = ParsedOp()
+        for element in self.elements:
+            element.read(r, op, parsed)
+        return parsed
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool = False) -> str:
+        text, glue = "", False
+        for piece in _written(self.elements, op, parsed, print_defaults):
+            if not piece:
+                glue = True
+                continue
+            tight = glue or piece in _TIGHT_BEFORE or text[-1:] in _TIGHT_AFTER
+            text += piece if tight and text else " " + piece
+            glue = False
+        return text
+
+
+def _written(elements: Sequence[Element], op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+    return [piece for element in elements for piece in element.write(op, parsed, print_defaults)]
+
+
+def _tokens(text: str, op_name: str) -> Iterator[re.Match[str]]:
+    pos = 0
+    while text[pos:].strip():
+        m = _ELEMENTS.match(text, pos)
+        if not m:
+            raise ValueError(f"assembly format of {op_name}: cannot read '{text[pos:]}'")
+        pos = m.end()
+        yield m
+
+
+def unknown_attribute(key: str, op: type[Operation], hidden: frozenset[str] = frozenset()) -> tuple[str]:
+    """The message for an attribute that the op does not have."""
+    known = [n for n in op.spec.attributes if n not in hidden]
+    near = difflib.get_close_matches(key, known, 1)
+    hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(known)}" if known else ""
+    return (f"'{op.OPERATION_NAME}' has no attribute '{key}'{hint}",)
+
+
+def read_operands(r: Reading) -> list[str]:
+    """Read `%a`, `%a#1`, or a pack such as `%a:2`, which means `%a#0, %a#1`."""
+    name = r.cursor.ssa()
+    if name is None:
+        raise r.cursor.expected("an SSA value")
+    pack = _PACK.match(r.cursor.text, r.cursor.pos)
+    marked = r.operand(name)
+    if not pack:
+        return [marked]
+    if int(pack[1]) > 64:
+        raise r.cursor.fault("a pack must not have more than 64 values", r.cursor.pos)
+    r.cursor.pos = pack.end()
+    return [f"{marked}#{i}" for i in range(int(pack[1]))]
+
+
+_FORMATS: dict[type[Operation], tuple[Syntax, ...]] = {}
+
+
+def formats_of(op: type[Operation]) -> tuple[Syntax, ...]:
+    """The syntaxes of an op, the printed one first."""
+    found = _FORMATS.get(op)
+    if found is None:
+        declared = (op.assembly_format, *op.also_reads)
+        found = _FORMATS[op] = tuple(Format(f, op) if isinstance(f, str) else f for f in declared)
+    return found
+
+
+def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable[[], ReadOperand]) -> ParsedOp:
+    """Read an op's text after its name by the first of its formats that fits.
+
+    Args:
+        operand: makes, for each format tried, the function that takes the SSA names.
+
+    Raises:
+        SyntaxFault: if a format fits but its pieces do not fit each other, this fault; else the fault of the format
+            that read farthest.
+    """
+    start = cursor.pos
+    worst: SyntaxFault | None = None
+    meant: SyntaxFault | None = None
+    for fmt in formats_of(op):
+        cursor.pos = start
+        try:
+            parsed = fmt.read(op, Reading(cursor, scope, operand()))
+            if cursor.at("->"):
+                # A form without the results' types fits the beginning of one with them.
+                raise cursor.expected(f"the end of {op.OPERATION_NAME}")
+        except SyntaxFault as fault:
+            if worst is None or fault.offset > worst.offset:
+                worst = fault
+            continue
+        for name, attribute in op.spec.attributes.items():
+            if parsed.attributes.get(name) == attribute.default:
+                parsed.attributes.pop(name, None)
+        try:
+            _complete(op, parsed, start)
+            return parsed
+        except SyntaxFault as fault:
+            meant = meant or fault
+    raise meant or worst or cursor.expected(op.OPERATION_NAME)
+
+
+def _complete(op: type[Operation], parsed: ParsedOp, start: int) -> None:
+    """Fill in the types that the text need not give, and check what can be told from the text."""
+    if any(g.name not in parsed.types and g.fixed is None for g in (*op.spec.operands, *op.spec.results)):
+        try:
+            inferred = op.infer(parsed)
+        except ValueError as e:
+            raise SyntaxFault(start, str(e)) from None
+        for name, text in inferred.items():
+            parsed.types.setdefault(name, [text])
+    for group in (*op.spec.operands, *op.spec.results):
+        is_operand = group in op.spec.operands
+        names = parsed.operands.setdefault(group.name, []) if is_operand else None
+        types = parsed.types.get(group.name)
+        if types is None:
+            count = len(names) if names is not None else int(group.arity == "single")
+            if count and group.fixed is None:
+                raise SyntaxFault(start, f"the type of '{group.name}' is missing")
+            parsed.types[group.name] = [group.fixed or ""] * count
+            continue
+        where = parsed.type_offsets.get(group.name, start)
+        if names is not None and len(names) != len(types):
+            raise SyntaxFault(where, f"'{group.name}' has {len(names)} values, but {len(types)} types")
+        for text in types:
+            if not group.accepts(text):
+                role = "operand" if is_operand else "result"
+                raise SyntaxFault(where, f"{role} '{group.name}' must be {group.summary}, but got '{text}'")
+    refusal = op.reads_as(parsed)
+    if refusal:
+        raise SyntaxFault(start, refusal)
+    parsed.attributes.update(op.infer_attributes(parsed))
+    for attribute in op.spec.attributes.values():
+        if attribute.required and attribute.name not in parsed.attributes:
+            raise SyntaxFault(start, f"attribute '{attribute.name}' is missing")
+
+
+def encode(op: type[Operation], parsed: ParsedOp) -> tuple[str, str]:
+    """The generic form of an op, as the text before its regions and the text after them."""
+    spec = op.spec
+    operands = [v for g in spec.operands for v in parsed.operands[g.name]]
+    entries = [
+        f"{name} = {attribute.codec.encode(parsed.attributes[name])}"
+        for name, attribute in spec.attributes.items()
+        if name in parsed.attributes
+    ]
+    for which in SEGMENTS:
+        if spec.needs_segments(which):
+            sizes = ", ".join(str(len(parsed.types[g.name])) for g in spec.groups(which))
+            entries.append(f"{SEGMENTS[which]} = array<i32: {sizes}>")
+    entries += [n if text is None else f"{n} = {text}" for n, text in parsed.extra]
+    attributes = f" {{{', '.join(entries)}}}" if entries else ""
+    operand_types = ", ".join(t for g in spec.operands for t in parsed.types[g.name])
+    result_types = ", ".join(t for g in spec.results for t in parsed.types[g.name])
+    return (f'"{op.OPERATION_NAME}"({", ".join(operands)})', f"{attributes} : ({operand_types}) -> ({result_types})")
+
+
+def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple[ParsedOp, str]:
+    """The `ParsedOp` of its generic form after operands and regions, `{...} : (...) -> ...`; what follows.
+
+    Operands are named by markers (`operand_marker`) in their order.
+
+    Args:
+        write: puts the dialect types and attributes in a text into dialect syntax.
+
+    Raises:
+        ValueError: if the text is not that of a valid op.
+    """
+    spec = op.spec
+    cursor = Cursor(rest)
+    parsed = ParsedOp()
+    segments: dict[str, list[int]] = {}
+    if cursor.at("{"):
+        for entry in split_list(cursor.balanced()[1:-1]):
+            name, _, value = entry.partition(" = ")
+            attribute = spec.attributes.get(name)
+            if name in SEGMENTS.values():
+                segments[name] = [int(n) for n in re.findall(r"\d+", value.partition(":")[2])]
+            elif attribute:
+                # A unit attribute is printed without a value.
+                decoded = attribute.codec.decode(value or "unit")
+                if decoded != attribute.default:
+                    parsed.attributes[name] = decoded
+            else:
+                parsed.extra.append((name, write(value) if value else None))
+    operand_types, results, tail = _signature(rest[cursor.pos :])
+    for which, types in (("operand", operand_types), ("result", results)):
+        start = 0
+        for group, size in zip(spec.groups(which), spec.sizes(which, len(types), segments.get(SEGMENTS[which]))):
+            parsed.types[group.name] = [write(t) for t in types[start : start + size]]
+            if which == "operand":
+                parsed.operands[group.name] = [operand_marker(i) for i in range(start, start + size)]
+            start += size
+    for attribute in spec.attributes.values():
+        if attribute.required and attribute.name not in parsed.attributes:
+            raise ValueError(f"'{op.OPERATION_NAME}' requires attribute '{attribute.name}'")
+    for name in spec.index_lists:
+        if parsed.attributes.get(STATIC + name, ()).count(DYNAMIC) != len(parsed.operands[name]):
+            raise ValueError(f"'{op.OPERATION_NAME}' has a number of operands that does not match '{STATIC}{name}'")
+    return parsed, tail
+
+
+@lru_cache(maxsize=1024)
+def _signature(text: str) -> tuple[list[str], list[str], str]:
+    """Operand types, result types and the rest of a text that starts with ` : (...) -> ...`."""
+    cursor = Cursor(text)
+    cursor.expect(":")
+    operands = split_list(cursor.balanced()[1:-1])
+    cursor.expect("->")
+    results = split_list(cursor.balanced()[1:-1]) if cursor.at("(") else [cursor.type_text()]
+    return operands, results, text[cursor.pos :]
+
+
+def mark_numbers(op: type[Operation], parsed: ParsedOp, first: int) -> list[str]:
+    """Put markers (`operand_marker`), from this number on, in place of the constants in index lists; the constants."""
+    numbers: list[str] = []
+    for name in [n for n in parsed.attributes if n.removeprefix(STATIC) in op.spec.index_lists]:
+        marked: list[int | str] = []
+        for value in parsed.attributes[name]:
+            if value == DYNAMIC:
+                marked.append(value)
+            else:
+                marked.append(operand_marker(first + len(numbers)))
+                numbers.append(str(value))
+        parsed.attributes[name] = tuple(marked)
+    return numbers
+
+
+def operand_marker(index: int) -> str:
+    """The marker of the operand of this index in a template."""
+    return f"\x00{index}\x00"
+
+
+def region_marker(index: int) -> str:
+    """The marker of the region of this index in a template."""
+    return f"\x01{index}\x01"

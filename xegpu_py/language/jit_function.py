@@ -1,0 +1,582 @@
+"""Kernels of the tile language: decorators of Python functions, compilation and launches."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+import operator
+import os
+import pickle
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from mlir import ir as mlir
+
+from xegpu_py import build
+from xegpu_py.compiled import CompiledKernel, compile, refuse_checks
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.module import Context, Module, current
+from xegpu_py.language import eager
+from xegpu_py.language.arrays import Array
+from xegpu_py.language.compiler import Compiler
+from xegpu_py.language.element_types import (
+    ArgumentType,
+    ArrayType,
+    Known,
+    Reversed,
+    ScalarType,
+    argument_type,
+    as_argument,
+    dtype_of,
+    flattened,
+    is_passed,
+    is_reversed,
+    nested,
+)
+from xegpu_py.language.function_source import Uses, code_of
+from xegpu_py.language.scopes import Needed
+from xegpu_py.language.shaped_values import BUILDING
+from xegpu_py.language.tile_values import Value
+from xegpu_py.lowered import ModuleSource
+from xegpu_py.runtime.launch import Statistics
+from xegpu_py.target import DEFAULT
+from xegpu_py.target import target as target_of
+from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.program import extent
+
+VARIABLE = "XEGPU_PY_INTERPRET"
+"""The environment variable that selects the eager engine for all kernels."""
+
+EAGER = "eager"
+
+REGISTERS = 256
+"""The default number of registers of a thread: tiles need many."""
+
+
+@contextmanager
+def _building(context: Context | None, target: str) -> Iterator[Module]:
+    """A module in which a kernel is built; the compiler sets the locations of ops."""
+    with context or Context(), mlir.Location.unknown():
+        made = Module(mlir.Module.create())
+        BUILDING.enter(target=target)
+        try:
+            with mlir.InsertionPoint(made.body):
+                yield made
+        finally:
+            BUILDING.leave()
+        made.verify()
+
+
+def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType], target: str = DEFAULT) -> Module:
+    """Compile a Python function to a module of XeTile.
+
+    Args:
+        arguments: the type of each parameter.
+        target: the GPU; it decides how `dot_scaled` multiplies.
+
+    Raises:
+        DiagnosticError: at the line of the user's file that cannot be compiled.
+    """
+    needed: dict[ast.AST, dict[str, Any]] = {}
+    while True:
+        try:
+            return _built_module(function, arguments, target, needed)
+        except Needed as e:
+            needed.setdefault(e.loop, {})[e.name] = e.outline
+
+
+def _built_module(
+    function: FunctionType,
+    arguments: Mapping[str, ArgumentType],
+    target: str,
+    needed: Mapping[ast.AST, Mapping[str, Any]],
+) -> Module:
+    """As `build_module`; raises `Needed` for a variable that a loop must carry."""
+    code = code_of(function)
+    passed = [kind.mlir for kind in _passed(arguments).values()]
+    where = code.position(code.node)
+    try:
+        with (
+            _building(current(), target) as module,
+            mlir.Location.file(where.file, where.line, where.column),
+            build.gpu_module("kernels"),
+            build.kernel(function.__name__, *passed) as values,
+        ):
+            if Compiler(needed).run(function, [], _given(arguments, values)) is not None:
+                raise DiagnosticError([Diagnostic("error", eager.NO_RESULT, where)])
+    except DiagnosticError as e:
+        e.sources = [*e.sources, code.source]
+        raise
+    return Module(module.ir, (code.source,))
+
+
+def _warn_of_pressure(kernel: CompiledKernel) -> None:
+    """Warn of a kernel that needs more registers than a thread has; hardware would spill them."""
+    allocation = kernel.kernel.launcher.allocation
+    if allocation.beyond:
+        warnings.warn(f"{allocation.where}: kernel '{kernel.name}' does not fit: {allocation.report()}", stacklevel=4)
+
+
+def _given(arguments: Mapping[str, ArgumentType], values: Iterable[mlir.Value]) -> dict[str, Any]:
+    """The arguments of the Python function, for the SSA values of the kernel's arguments."""
+    given: dict[str, Any] = {}
+    for name, kind in arguments.items():
+        if isinstance(kind, Known):
+            given[name] = kind.value
+        elif isinstance(kind, ScalarType) and kind.number is not None:
+            given[name] = Value.constant(kind.dtype, kind.number)
+    for (name, kind), value in zip(_passed(arguments).items(), values):
+        given[name] = (Array if isinstance(kind, ArrayType) else Value)(value, kind.dtype)
+    return nested({name: given[name] for name in arguments})
+
+
+def _passed(arguments: Mapping[str, ArgumentType]) -> dict[str, ArrayType | ScalarType]:
+    """The arguments that are passed at run time."""
+    return {name: kind for name, kind in arguments.items() if is_passed(kind)}
+
+
+def is_eager(engine: Any) -> bool:
+    """Whether Python runs a kernel: its engine is "eager", or `XEGPU_PY_INTERPRET` is set."""
+    return engine == EAGER or os.environ.get(VARIABLE, "0") not in ("", "0")
+
+
+@dataclass
+class TileKernel:
+    """A kernel for given types of its arguments, compiled when it is first needed.
+
+    Attributes:
+        function: the Python function.
+        arguments: the type of each parameter.
+        options: of `xegpu_py.compile`; also the engine "eager".
+    """
+
+    function: FunctionType
+    arguments: Mapping[str, ArgumentType]
+    options: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.function.__name__
+
+    @functools.cached_property
+    def module(self) -> Module:
+        """The module of XeTile that holds it."""
+        _ = self.uses
+        return self._module(self._target)
+
+    @functools.cached_property
+    def uses(self) -> Uses:
+        """What the function referred to when it was compiled."""
+        return Uses(self.function, self.arguments)
+
+    @property
+    def _target(self) -> str:
+        return str(self.options.get("target", DEFAULT))
+
+    def _module(self, target: str) -> Module:
+        return build_module(self.function, self.arguments, target)
+
+    def compile(self, **options: Any) -> CompiledKernel:
+        """The kernel lowered to vISA; see `xegpu_py.compile`."""
+        target = options.get("target", self._target)
+        own = target == self._target
+        uses = self.uses if own else Uses(self.function, self.arguments)
+        source = ModuleSource(lambda: self.module if own else self._module(target), uses.fingerprint)
+        found: CompiledKernel = compile(source, self.name, **{**self._lowering(), **options})
+        return found
+
+    def _lowering(self) -> dict[str, Any]:
+        """The options, with those that follow from the arguments."""
+        found = {**self.options}
+        if found.get("engine") == EAGER:
+            del found["engine"]
+        unaligned = [i for i, k in enumerate(_passed(self.arguments).values()) if not getattr(k, "aligned", True)]
+        if unaligned and found.get("engine") != "reference":
+            found.setdefault("unaligned", unaligned)
+        return found
+
+    @functools.cached_property
+    def compiled(self) -> CompiledKernel:
+        """The kernel lowered to vISA with its own options, by default for 256 registers a thread."""
+        found = self.compile(registers=self.options.get("registers", REGISTERS))
+        found.names = [*_passed(self.arguments)]
+        if isinstance(found, CompiledKernel):
+            _warn_of_pressure(found)
+        return found
+
+    @property
+    def asm(self) -> Listings:
+        """The kernel's text at each level, made on demand; see `Listings`."""
+        return Listings(self.compiled)
+
+    def __call__(
+        self,
+        *arguments: Any,
+        grid: int | Sequence[int] = 1,
+        block: int | Sequence[int] | None = None,
+        counted: bool = False,
+    ) -> Any:
+        """Run the kernel; see `CompiledKernel`. `block` follows from the kernel's maps.
+
+        Args:
+            counted: whether a kernel that Python runs is compiled after all, since its instructions are counted.
+        """
+        kinds = _passed(self.arguments)
+        if len(arguments) == len(kinds):
+            arguments = tuple(kind.argument(given) for kind, given in zip(kinds.values(), arguments))
+        runs = self.compiled if counted or not is_eager(self.options.get("engine")) else None
+        if _is_empty(grid):
+            # As in Triton, a grid without workgroups launches nothing.
+            if not isinstance(runs, CompiledKernel):
+                return None
+            launcher = runs.kernel.launcher
+            executed = np.zeros(len(launcher.program.instructions), np.int64)
+            return Statistics(0, executed, Counter(), launcher.allocation)
+        if runs is not None:
+            return runs(*arguments, grid=grid, block=block)
+        refuse_checks(EAGER, self.options.get("check", ()))
+        given = functools.partial(_given, self.arguments)
+        types = [kind.mlir for kind in kinds.values()]
+        model = self.options.get("model", "fma")
+        launch = {"grid": grid, "block": block, "model": model, "target": self._target, "names": [*kinds]}
+        return eager.run(self.function, types, arguments, given, **launch)
+
+    def __str__(self) -> str:
+        return str(self.module)
+
+    def __reduce__(self) -> Any:
+        # Pickled by the name of its function, as functions are, and compiled again or read from the cache.
+        module, name = self.function.__module__, self.function.__qualname__
+        if "<locals>" in name:
+            raise pickle.PicklingError(f"cannot pickle a version of the local function {module}.{name}")
+        return _version, (module, name, dict(self.arguments), dict(self.options))
+
+    def _repr_html_(self) -> str:
+        return self.module._repr_html_()
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}({', '.join(f'{n}: {k}' for n, k in self.arguments.items())})>"
+
+
+def _version(module: str, name: str, arguments: Mapping[str, ArgumentType], options: Mapping[str, Any]) -> TileKernel:
+    """A pickled kernel."""
+    named = operator.attrgetter(name)(importlib.import_module(module))
+    function = getattr(named, "__kernel_function__", None) or getattr(named, "function", named)
+    return TileKernel(function, arguments, options)
+
+
+def _is_empty(grid: Any) -> bool:
+    """Whether a grid has no workgroups: one of its one to three numbers is 0, and none is negative."""
+    numbers = grid if isinstance(grid, (tuple, list)) else (grid,)
+    return 1 <= len(numbers) <= 3 and all(isinstance(n, (int, np.integer)) for n in numbers) and min(numbers) == 0
+
+
+class Listings(Mapping[str, str]):
+    """A kernel's text at each level, made on demand.
+
+    "xetile" and "xegpu" are modules, "visa" is assembly, and "gen" is native assembly by Intel's finalizer. Without the
+    finalizer "gen" is not listed, and access to it raises `xegpu_py.visa.finalizer.FinalizerMissing`.
+    """
+
+    def __init__(self, kernel: CompiledKernel) -> None:
+        self._kernel = kernel
+
+    def __getitem__(self, level: str) -> str:
+        if level == "visa":
+            return self._kernel.asm
+        launcher = self._kernel.kernel.launcher
+        if level == "gen" and launcher.target.platform:
+            return finalize(self._kernel.asm, launcher.target.platform, launcher.registers).text
+        if level in self._kernel.levels:
+            return self._kernel.ir(level)
+        raise KeyError(level)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._kernel.levels
+        if self._kernel.kernel.launcher.target.platform and available():
+            yield "gen"
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"<listings of kernel {self._kernel.name}: {', '.join(self)}>"
+
+
+def tile_kernel(*arguments: tuple[Any, Sequence[int | None]], **options: Any) -> Callable[[FunctionType], TileKernel]:
+    """Make a kernel of a function of arrays whose types are known.
+
+        @build.tile_kernel((bfloat16, (None, None)), (np.float32, (None, None)))
+        def double(X, Y): ...
+
+    Args:
+        arguments: the element type and the shape of each array, with None for an extent that is known only at run time.
+        options: of `xegpu_py.compile`.
+
+    Raises:
+        TypeError: if the function has another number of parameters.
+        DiagnosticError: if the function cannot be compiled.
+    """
+
+    def make(function: FunctionType) -> TileKernel:
+        kinds = [ArrayType(dtype_of(dtype), tuple(shape)) for dtype, shape in arguments]
+        names = list(inspect.signature(function).parameters)
+        if len(names) != len(kinds):
+            raise TypeError(f"{function.__name__} takes {len(names)} arrays, but {len(kinds)} are typed")
+        made = TileKernel(function, dict(zip(names, kinds)), options)
+        if not is_eager(options.get("engine")):
+            made.module.verify()
+        return made
+
+    return make
+
+
+LAUNCH_HINTS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+"""Triton's launch options. `num_stages` of 2 and more is the option `load_ahead`; the others have no effect, since the
+size of a workgroup follows from the maps of the kernel."""
+
+_JIT_HINTS = ("noinline", "debug", "version", "repr", "launch_metadata", "do_not_specialize_on_alignment")
+"""Triton's options of `jit` without effect: functions are always inlined, and assertions always checked."""
+
+_OPTIONS = frozenset(inspect.signature(compile).parameters) - {"module", "kernel"}
+
+
+def check_hints(hints: Mapping[str, Any]) -> None:
+    """Check Triton's launch options.
+
+    Raises:
+        ValueError: if one is not a positive integer.
+    """
+    for name, given in hints.items():
+        if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+            raise ValueError(f"'{name}' must be a positive integer, but got {given!r}")
+
+
+class Kernel:
+    """A kernel that is compiled for the arguments that it is called with.
+
+        @xegpu_py.jit
+        def double(X, Y, ROWS: Constexpr):
+            m = program_id(0) * ROWS
+            Y.tile((ROWS, 64), at=(m, 0)).store(X.tile((ROWS, 64), at=(m, 0)).load() * 2)
+
+        double[grid](x, y, ROWS=32)
+
+    Arrays are numpy's, or anything with `__array_interface__` or DLPack on the CPU. A parameter annotated with an
+    element type is a scalar of it; otherwise integers are int32, or int64 if they do not fit, and other numbers are
+    float32. Parameters annotated `Constexpr`, truth values, None, strings and the integer 1 are known at compile
+    time.
+
+    Attributes:
+        versions: the compiled kernels, by the types of their arguments.
+    """
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: FunctionType, **options: Any) -> None:
+        if isinstance(function, Kernel):
+            unspecialized = {"do_not_specialize": sorted(function._unspecialized)}
+            function, options = function._function, {**function._options, **unspecialized, **options}
+        function = getattr(function, "__func__", function)
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"jit makes kernels of Python functions, not of {function!r}")
+        functools.update_wrapper(self, function)
+        self._options = {name: value for name, value in options.items() if name not in _JIT_HINTS}
+        self._function, unspecialized = function, self._options.get("do_not_specialize") or ()
+        for name in self._options:
+            if name != "do_not_specialize" and name not in _OPTIONS:
+                raise TypeError(f"jit() got an unexpected keyword argument '{name}'")
+        self.versions: dict[tuple[Any, ...], TileKernel] = {}
+        try:
+            self._signature = inspect.signature(function, eval_str=True)
+        except (NameError, TypeError):
+            self._signature = inspect.signature(function)
+        for parameter in self._signature.parameters.values():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise TypeError(
+                    f"kernel '{self.__name__}' takes '{parameter}', but kernels have a fixed number of arguments"
+                )
+        self.__signature__ = self._signature
+        names = list(self._signature.parameters)
+        self._options.pop("do_not_specialize", None)
+        self._unspecialized = frozenset(n if isinstance(n, str) else names[n] for n in unspecialized)
+
+    @property
+    def __kernel_function__(self) -> FunctionType:
+        return self._function
+
+    def bind(self, *arguments: Any, **keywords: Any) -> tuple[TileKernel, list[Any], dict[str, Any]]:
+        """The version for these arguments, the arguments that are passed to it, and all arguments by name.
+
+        Raises:
+            TypeError: if an argument is missing, or is neither an array nor a number.
+        """
+        try:
+            bound = self._signature.bind(*arguments, **keywords)
+        except TypeError as e:
+            hint = "; 'jit' makes no methods: a kernel gets no object" if "self" in self._signature.parameters else ""
+            raise TypeError(f"{self.__name__}(): {e}{hint}") from None
+        bound.apply_defaults()
+        values = {name: as_argument(value) for name, value in bound.arguments.items()}
+        flat = flattened(values)
+        for name, value in flat.items():
+            if name not in values and is_reversed(value):
+                raise TypeError(
+                    f"argument '{name}' of kernel '{self.__name__}' must not have a negative stride in a tuple"
+                )
+        limits = target_of(self._options.get("target", DEFAULT)).block2d
+        parameters = self._signature.parameters
+        kinds = {
+            name: argument_type(parameters[of], value, limits, self.__name__, of not in self._unspecialized, name)
+            for name, value in flat.items()
+            for of in (name.partition("[")[0],)
+        }
+        key: tuple[Any, ...] = tuple(kinds.items()) if len(flat) > len(values) else tuple(kinds.values())
+        version = self.versions.get(key)
+        if version is None or not version.uses.is_same():
+            # The kernel is new, or something that it refers to has changed.
+            version = self.versions[key] = TileKernel(self._function, kinds, self._options)
+        passed = [flat[name] for name, kind in kinds.items() if is_passed(kind)]
+        return version, passed, values
+
+    def bound(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
+        """The arguments of a call by name, arrays as numpy's; some may be missing.
+
+        Raises:
+            TypeError: if the kernel has no such parameter.
+        """
+        given = self._signature.bind_partial(*arguments, **keywords).arguments
+        return {name: as_argument(value) for name, value in given.items()}
+
+    completed = bound
+
+    def with_options(self, **options: Any) -> Kernel:
+        """The same kernel with other options of `xegpu_py.compile`."""
+        own = {**self._options, "do_not_specialize": sorted(self._unspecialized)}
+        return Kernel(self._function, **{**own, **options})
+
+    @functools.cached_property
+    def _ahead(self) -> Kernel:
+        return self.with_options(load_ahead=True)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Kernel:
+        # A kernel in a class is like a static method. `__get__` also makes `help` show a function.
+        return self
+
+    def __reduce__(self) -> str:
+        # Pickled by name, as functions are.
+        return str(self.__qualname__)
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        """The kernel with a grid: a number, a tuple, or a function that computes one from the arguments by name.
+
+        Raises:
+            TypeError: in a kernel.
+        """
+        if BUILDING.is_active:
+            raise TypeError(
+                f"kernel '{self.__name__}' cannot be launched in a kernel; a call without a grid inlines its function"
+            )
+        return functools.partial(self, grid=grid)
+
+    def __call__(
+        self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any
+    ) -> Any:
+        """Run the kernel, compiled for these arguments if it is not; see `CompiledKernel`.
+
+        Triton's `LAUNCH_HINTS` may be given too.
+        """
+        own = self._signature.parameters
+        hints = {name: keywords.pop(name) for name in LAUNCH_HINTS if name in keywords and name not in own}
+        if hints:
+            check_hints(hints)
+            if hints.get("num_stages", 1) > 1 and "load_ahead" not in self._options:
+                return self._ahead(*arguments, grid=grid, block=block, **keywords)
+        try:
+            version, passed, values = self.bind(*arguments, **keywords)
+        except Reversed:
+            with self._copied(arguments, keywords) as (copies, named):
+                return self(*copies, grid=grid, block=block, **named)
+        except (TypeError, ValueError, OverflowError) as e:
+            # The caller's line is the place of the mistake.
+            raise e.with_traceback(None) from None
+        size = grid(values) if callable(grid) else grid
+        try:
+            for given, what in ((1 if _is_empty(size) else size, "grid"), (1 if block is None else block, "block")):
+                extent(given, what)
+        except (TypeError, ValueError) as e:
+            raise e.with_traceback(None) from None
+        if is_eager(self._options.get("engine")):
+            return version(*passed, grid=size, block=block)
+        try:
+            return version(*passed, grid=size, block=block)
+        except (DiagnosticError, TypeError, ValueError, OverflowError) as e:
+            # A diagnostic has the place of the mistake in the kernel; the place of the others is the caller's line.
+            raise e.with_traceback(None) from None
+
+    def compile(self, *arguments: Any, **keywords: Any) -> CompiledKernel:
+        """The kernel compiled for these arguments, which are not changed."""
+        try:
+            return self.bind(*arguments, **keywords)[0].compiled
+        except Reversed:
+            with self._copied(arguments, keywords, back=False) as (copies, named):
+                return self.compile(*copies, **named)
+
+    @contextmanager
+    def _copied(
+        self, arguments: Sequence[Any], keywords: Mapping[str, Any], back: bool = True
+    ) -> Iterator[tuple[list[Any], dict[str, Any]]]:
+        """The arguments of a call, of arrays with negative strides contiguous copies.
+
+        Args:
+            back: whether to copy what the kernel has written back in the end.
+
+        Raises:
+            ValueError: if another argument shares memory with such an array.
+        """
+        given = [as_argument(value) for value in (*arguments, *keywords.values())]
+        copies = [np.ascontiguousarray(value) if is_reversed(value) else value for value in given]
+        for i, (value, copy) in enumerate(zip(given, copies)):
+            if copy is value:
+                continue
+            others = (x for x in (*given[:i], *given[i + 1 :]) if isinstance(x, np.ndarray))
+            if any(np.may_share_memory(value, other) for other in others):
+                raise ValueError(f"kernel '{self.__name__}': an array with a negative stride overlaps another argument")
+            copy.flags.writeable = value.flags.writeable
+        yield copies[: len(arguments)], dict(zip(keywords, copies[len(arguments) :]))
+        for value, copy in zip(given, copies):
+            if back and copy is not value and value.flags.writeable:
+                value[...] = copy
+
+    def __repr__(self) -> str:
+        count = len(self.versions)
+        return f"<kernel {self.__name__}{self._signature}, {count} version{'s' * (count != 1)}>"
+
+
+def jit(function: FunctionType | None = None, **options: Any) -> Any:
+    """Make a kernel of a Python function, compiled for the arguments that it is called with; see `Kernel`.
+
+    Args:
+        options: of `xegpu_py.compile`, such as `target` and `engine`; and Triton's: `do_not_specialize` lists
+            parameters, by name or number, for whose value 1 no version of its own is compiled. Triton's `noinline`,
+            `debug`, `version`, `repr` and `launch_metadata` have no effect.
+    """
+    if function is None:
+        return functools.partial(Kernel, **options)
+    return Kernel(function, **options)
+
+
+def function(function: FunctionType) -> FunctionType:
+    """Mark a Python function that kernels call, for readers. It is compiled with each kernel that calls it."""
+    function.__kernel_function__ = function  # type: ignore[attr-defined]
+    return function

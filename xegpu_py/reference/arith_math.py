@@ -1,0 +1,604 @@
+"""The meaning of arith, index and math."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+from xegpu_py import numerics
+from xegpu_py.ir.builtin import rounding_problem
+from xegpu_py.numerics import div, expansions, maximum_number, minimum_number
+from xegpu_py.numerics.formats import E8M0, Array, bits_of
+from xegpu_py.reference.machine import Node, decoded, evaluates
+from xegpu_py.reference.storage import Element, Unknown, element_of, from_integers, to_float, to_integers
+
+# `arith`, `index` and `ub`: arithmetic on numbers, and on vectors element by element.
+#
+# Sources: MLIR's documentation of the dialects, and docs/numerics.md where it is silent: the bits of floats, and
+# shifts by more than the width. Divisions by zero are undefined; they give zero here.
+
+
+@evaluates("arith.constant", "index.constant", "index.bool.constant")
+def constant(node: Node) -> Array:
+    """A number, or a vector of numbers."""
+    found: Array = node.memo("value", lambda: _constant(node))
+    return found
+
+
+def _constant(node: Node) -> Array:
+    element, shape = node.element, node.shape
+    raw = node.op.attributes["value"]
+    if isinstance(raw, ir.DenseElementsAttr):
+        return dense_numbers(raw, element).reshape(shape)
+    return np.full(shape, _number(raw, element), element.dtype)
+
+
+def dense_numbers(attr: ir.DenseElementsAttr, element: Element) -> Array:
+    """The numbers of a dense constant, in one dimension."""
+    if attr.is_splat:
+        return np.full(len(attr), _number(attr.get_splat_value(), element), element.dtype)
+    return np.array([_number(a, element) for a in decoded(attr)], element.dtype)
+
+
+def _number(attribute: ir.Attribute, element: Element) -> Any:
+    if not element.is_float:
+        if isinstance(attribute, ir.BoolAttr):
+            return element.wrap(np.asarray(int(attribute.value)))[()]
+        return element.wrap(np.asarray(ir.IntegerAttr(attribute).value & (1 << 64) - 1, np.uint64).view(np.int64))[()]
+    value = float(ir.FloatAttr(attribute).value)
+    if value != value:
+        return _nan(str(attribute), element)
+    return to_float(np.asarray(value), element_of("f64"), element)[()]
+
+
+def _nan(text: str, element: Element) -> Any:
+    """A NaN with the bits of its text."""
+    assert element.format
+    bits = int(text.split()[0], 16) if text.startswith("0x") else element.format.nan
+    return np.asarray(bits, f"u{element.dtype.itemsize}").view(element.dtype)[()]
+
+
+@evaluates("ub.poison")
+def poison(node: Node) -> Array:
+    """Any value; zeros here."""
+    return np.zeros(node.shape, node.element.dtype)
+
+
+Integers = Callable[[Any, Any], Any]
+
+
+def _integers(*names: str, signed: bool = True) -> Callable[[Integers], Integers]:
+    """Register a function of two Python integers, of whose result the lowest bits are kept."""
+
+    def register(function: Integers) -> Integers:
+        def rule(node: Node, a: Array, b: Array) -> Array:
+            kind = node.operand_kind(0).element
+            read = kind.signed if signed else kind.unsigned
+            return node.element.wrap(function(read(a), read(b)))
+
+        evaluates(*names)(rule)
+        return function
+
+    return register
+
+
+_integers("arith.addi", "index.add")(operator.add)
+
+_integers("arith.subi", "index.sub")(operator.sub)
+
+_integers("arith.muli", "index.mul")(operator.mul)
+
+_integers("arith.andi", "index.and")(operator.and_)
+
+_integers("arith.ori", "index.or")(operator.or_)
+
+_integers("arith.xori", "index.xor")(operator.xor)
+
+_integers("arith.maxsi", "index.maxs")(np.maximum)
+
+_integers("arith.minsi", "index.mins")(np.minimum)
+
+_integers("arith.maxui", "index.maxu", signed=False)(np.maximum)
+
+_integers("arith.minui", "index.minu", signed=False)(np.minimum)
+
+
+def _quotient(a: Array, b: Array) -> Array:
+    """The quotient, rounded toward minus infinity."""
+    return np.asarray(np.floor_divide(a, np.where(b == 0, b.dtype.type(1), b)) * (b != 0))
+
+
+def _rest(a: Array, b: Array) -> Array:
+    return np.asarray(a - _quotient(a, b) * b)
+
+
+_integers("arith.divui", "index.divu", signed=False)(_quotient)
+
+
+@_integers("arith.remui", "index.remu", signed=False)
+def remui(a: Array, b: Array) -> Array:
+    """The remainder of an unsigned division."""
+    return np.where(b == 0, b, _rest(a, b))
+
+
+@_integers("arith.ceildivui", "index.ceildivu", signed=False)
+def ceildivui(a: Array, b: Array) -> Array:
+    """The unsigned quotient, rounded up."""
+    return np.asarray(_quotient(a, b) + ((b != 0) & (_rest(a, b) != 0)))
+
+
+@_integers("arith.floordivsi", "index.floordivs")
+def floordivsi(a: Array, b: Array) -> Array:
+    """The signed quotient, rounded down."""
+    return _quotient(a, b)
+
+
+@_integers("arith.ceildivsi", "index.ceildivs")
+def ceildivsi(a: Array, b: Array) -> Array:
+    """The signed quotient, rounded up."""
+    return np.asarray(_quotient(a, b) + ((b != 0) & (_rest(a, b) != 0)))
+
+
+@_integers("arith.divsi", "index.divs")
+def divsi(a: Array, b: Array) -> Array:
+    """The signed quotient, rounded toward zero."""
+    below = ((a < 0) != (b < 0)) & (b != 0)
+    return np.asarray(_quotient(a, b) + (below & (_rest(a, b) != 0)))
+
+
+@_integers("arith.remsi", "index.rems")
+def remsi(a: Array, b: Array) -> Array:
+    """The remainder of division toward zero; it has the sign of the dividend."""
+    return np.where(b == 0, b, a - divsi(a, b) * b)
+
+
+def _shift(a: Array, b: Array, element: Element) -> tuple[Array, Array]:
+    """A number in the width of its shift, and the count: its lowest 5 or 6 bits (docs/numerics.md)."""
+    wide = np.int64 if element.bits > 32 else np.int32
+    return np.asarray(a, wide), np.asarray(np.asarray(b) & (63 if wide is np.int64 else 31), wide)
+
+
+@evaluates("arith.shli", "index.shl")
+def shli(node: Node, a: Array, b: Array) -> Array:
+    """Shift left."""
+    value, count = _shift(a, b, node.element)
+    return node.element.wrap(value << count)
+
+
+@evaluates("arith.shrsi", "index.shrs")
+def shrsi(node: Node, a: Array, b: Array) -> Array:
+    """Shift right, copying the sign."""
+    value, count = _shift(a, b, node.element)
+    return node.element.wrap(value >> count)
+
+
+@evaluates("arith.shrui", "index.shru")
+def shrui(node: Node, a: Array, b: Array) -> Array:
+    """Shift right, inserting zeros."""
+    value, count = _shift(node.element.unsigned(a), b, node.element)
+    unsigned = f"u{value.dtype.itemsize}"
+    return node.element.wrap(value.view(unsigned) >> count.view(unsigned))
+
+
+@evaluates("arith.addui_extended")
+def addui_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
+    """A sum and its carry."""
+    total = node.element.wrap(node.element.signed(a) + node.element.signed(b))
+    return total, node.element.unsigned(total) < node.element.unsigned(a)
+
+
+def _extended(node: Node, a: Array, b: Array, read: Callable[[Array], Array]) -> tuple[Array, Array]:
+    x, y = np.broadcast_arrays(read(a), read(b))
+    bits, low, high = node.element.bits, [], []
+    for p in (int(m) * int(n) for m, n in zip(x.ravel(), y.ravel())):
+        low.append(p & (1 << 64) - 1)
+        high.append(p >> bits & (1 << 64) - 1)
+    return (
+        node.element.wrap(np.array(low, np.uint64).reshape(node.shape)),
+        node.element.wrap(np.array(high, np.uint64).reshape(node.shape)),
+    )
+
+
+@evaluates("arith.mulsi_extended")
+def mulsi_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
+    """The lower and the upper half of a signed product."""
+    return _extended(node, a, b, node.element.signed)
+
+
+@evaluates("arith.mului_extended")
+def mului_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
+    """The lower and the upper half of an unsigned product."""
+    return _extended(node, a, b, node.element.unsigned)
+
+
+def wide_floats(values: Array, element: Element) -> Array:
+    """Floats in a type wide enough that rounding numpy's result to the format equals rounding once."""
+    return np.asarray(values).astype(np.float32) if element.bits < 32 else np.asarray(values)
+
+
+def rounded(values: Array, element: Element) -> Array:
+    """A result in the type of `wide_floats`, rounded to the format."""
+    if element.bits < 32 or element.name == "tf32":
+        return to_float(np.asarray(values, np.float32), element_of("f32"), element)
+    return element.finish(values)
+
+
+Floats = Callable[[Any, Any], Any]
+
+
+def _floats(*names: str) -> Callable[[Floats], Floats]:
+    """Register a function of two floats whose result is rounded once."""
+
+    def register(function: Floats) -> Floats:
+        def rule(node: Node, a: Array, b: Array) -> Array:
+            element = node.element
+            return rounded(function(wide_floats(a, element), wide_floats(b, element)), element)
+
+        evaluates(*names)(rule)
+        return function
+
+    return register
+
+
+_floats("arith.addf")(operator.add)
+
+_floats("arith.subf")(operator.sub)
+
+_floats("arith.mulf")(operator.mul)
+
+_floats("arith.remf")(np.fmod)
+
+
+@_floats("arith.divf")
+def divf(a: Array, b: Array) -> Array:
+    """The quotient, rounded once."""
+    return div(a, b, "df" if a.dtype == np.float64 else "f")
+
+
+maxnumf = _floats("arith.maxnumf")(maximum_number)
+
+minnumf = _floats("arith.minnumf")(minimum_number)
+
+
+@_floats("arith.maximumf")
+def maximumf(a: Array, b: Array) -> Array:
+    """The greater number, or NaN if either is; -0 is less than +0."""
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, maxnumf(a, b)).astype(a.dtype)
+
+
+@_floats("arith.minimumf")
+def minimumf(a: Array, b: Array) -> Array:
+    """The lesser number, or NaN if either is; -0 is less than +0."""
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, minnumf(a, b)).astype(a.dtype)
+
+
+def with_bits(values: Array, change: Callable[[Array, Any], Array]) -> Array:
+    """Floats whose bit patterns are changed by a function, which also gets the sign bit."""
+    pattern = bits_of(np.asarray(values))
+    sign = pattern.dtype.type(1 << 8 * pattern.dtype.itemsize - 1)
+    return np.asarray(change(pattern, sign)).view(values.dtype)
+
+
+@evaluates("arith.negf")
+def negf(node: Node, a: Array) -> Array:
+    """Invert the sign, also of a NaN."""
+    return with_bits(a, lambda bits, sign: bits ^ sign)
+
+
+INTEGER_CONDITIONS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+
+_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+
+
+@evaluates("arith.cmpi", "index.cmp")
+def cmpi(node: Node, a: Array, b: Array) -> Array:
+    """A comparison of integers, signed or not."""
+    name = node.word("pred") if node.name == "index.cmp" else INTEGER_CONDITIONS[node.attribute("predicate")]
+    kind = node.operand_kind(0).element
+    read = kind.unsigned if name.startswith("u") else kind.signed
+    return np.asarray(_COMPARED[name if name in ("eq", "ne") else name[1:]](read(a), read(b)))
+
+
+FLOAT_CONDITIONS = (
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+)  # fmt: skip
+
+
+@evaluates("arith.cmpf")
+def cmpf(node: Node, a: Array, b: Array) -> Array:
+    """A comparison of floats: ordered ones are false with a NaN, unordered ones true."""
+    name = FLOAT_CONDITIONS[node.attribute("predicate")]
+    x, y = (wide_floats(v, node.operand_kind(0).element) for v in (a, b))
+    unordered = np.isnan(x) | np.isnan(y)
+    if name in ("false", "true"):
+        return np.full(node.shape, name == "true")
+    if name in ("ord", "uno"):
+        return np.asarray(unordered == (name == "uno"))
+    found = _COMPARED[name[1:]](x, y)
+    return np.asarray(found | unordered if name[0] == "u" else found & ~unordered)
+
+
+@evaluates("arith.select")
+def select(node: Node, condition: Array, a: Any, b: Any) -> Any:
+    """Select one of two values, element by element if the condition is a vector."""
+    if not isinstance(a, (np.ndarray, np.generic)) or not np.shape(condition):
+        return a if condition else b
+    return np.where(condition, a, b)
+
+
+@evaluates("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts")
+def extsi(node: Node, a: Array) -> Array:
+    """A sign-extended or truncated integer."""
+    return node.element.wrap(node.operand_kind(0).element.signed(a))
+
+
+@evaluates("arith.extui", "arith.index_castui", "index.castu")
+def extui(node: Node, a: Array) -> Array:
+    """A zero-extended integer."""
+    return node.element.wrap(node.operand_kind(0).element.unsigned(a))
+
+
+@evaluates("arith.sitofp")
+def sitofp(node: Node, a: Array) -> Array:
+    """A signed integer as a float, rounded once."""
+    return from_integers(node.operand_kind(0).element.signed(a), node.element)
+
+
+@evaluates("arith.uitofp")
+def uitofp(node: Node, a: Array) -> Array:
+    """An unsigned integer as a float, rounded once."""
+    return from_integers(node.operand_kind(0).element.unsigned(a), node.element)
+
+
+@evaluates("arith.fptosi")
+def fptosi(node: Node, a: Array) -> Array:
+    """A float rounded toward zero to a signed integer; out of range the nearest limit, and 0 for NaN."""
+    return to_integers(a, node.element, signed=True)
+
+
+@evaluates("arith.fptoui")
+def fptoui(node: Node, a: Array) -> Array:
+    """A float rounded toward zero to an unsigned integer; out of range the nearest limit, and 0 for NaN."""
+    return to_integers(a, node.element, signed=False)
+
+
+def _require_nearest(node: Node) -> None:
+    """Refuse rounding modes other than to nearest even."""
+    problem = node.memo("rounding", lambda: rounding_problem(node.op))
+    if problem:
+        raise Unknown(*problem)
+
+
+@evaluates("arith.extf", "arith.truncf", "arith.convertf")
+def convertf(node: Node, a: Array) -> Array:
+    """A float in another format, rounded once to nearest even; f32 holds the bits of tf32 as they are."""
+    _require_nearest(node)
+    if (node.operand_kind(0).element.name, node.element.name) == ("tf32", "f32"):
+        return a
+    return to_float(a, node.operand_kind(0).element, node.element)
+
+
+@evaluates("arith.scaling_extf")
+def scaling_extf(node: Node, a: Array, scale: Array) -> Array:
+    """MLIR: the product of the element and its scale, each as a number of the result's format."""
+    wide = to_float(a, node.operand_kind(0).element, node.element)
+    return _scaled(operator.mul, wide, scale, node, node.element)
+
+
+@evaluates("arith.scaling_truncf")
+def scaling_truncf(node: Node, a: Array, scale: Array) -> Array:
+    """MLIR: the quotient of the number and its scale, in the format of the number, and then in that of the result."""
+    _require_nearest(node)
+    wide = node.operand_kind(0).element
+    return to_float(_scaled(divf, np.asarray(a), scale, node, wide), wide, node.element)
+
+
+def _scaled(function: Floats, a: Array, scale: Array, node: Node, element: Element) -> Array:
+    """A function, in a format, of a number and of a scale; only the scale's exponent is used."""
+    exponent = element_of(E8M0.mlir)
+    factor = to_float(to_float(scale, node.operand_kind(1).element, exponent), exponent, element)
+    return rounded(function(wide_floats(a, element), wide_floats(factor, element)), element)
+
+
+@evaluates("arith.bitcast")
+def bitcast(node: Node, a: Array) -> Array:
+    """The same bits as another type of the same width."""
+    return np.asarray(a).view(node.element.dtype)
+
+
+@evaluates("index.sizeof")
+def sizeof(node: Node) -> Array:
+    """The bits of an index."""
+    return np.asarray(64, np.int64)
+
+
+# `math`: functions of numbers, element by element.
+#
+# Source: docs/numerics.md. Functions with a vISA instruction are rounded once; the others are the algorithms of
+# `numerics.expansions`. bf16 and eight-bit floats are computed in f32 and rounded again; so is f16 for the algorithms.
+
+_SINGLE = element_of("f32")
+
+
+def _by_single(function: Callable[..., Array], element: Element, *operands: Array) -> Array:
+    """A function that is computed in f32, for any format."""
+    if element.bits > 32:
+        raise Unknown(f"result of type {element.name} has no specified rounding", "compute in f32")
+    found = function(*(to_float(v, element, _SINGLE) for v in operands))
+    return to_float(np.asarray(found), _SINGLE, element)
+
+
+_INSTRUCTIONS: dict[str, Callable[[Array, str], Array]] = {
+    "math.exp2": numerics.exp,
+    "math.log2": numerics.log,
+    "math.sin": numerics.sin,
+    "math.cos": numerics.cos,
+    "math.sqrt": numerics.sqrt,
+    "math.rsqrt": numerics.rsqrt,
+    "math.floor": numerics.round_down,
+    "math.ceil": numerics.round_up,
+    "math.roundeven": numerics.round_even,
+    "math.trunc": numerics.round_zero,
+}
+
+_ALSO_F64 = ("math.sqrt", "math.floor", "math.ceil", "math.roundeven", "math.trunc")
+
+
+@evaluates(*_INSTRUCTIONS)
+def instruction(node: Node, a: Array) -> Array:
+    """A function with a vISA instruction, rounded once in f16, f32 and f64."""
+    return _instruction(node.name, node.element, a)
+
+
+def _instruction(name: str, element: Element, a: Array) -> Array:
+    function = _INSTRUCTIONS[name]
+    if element.name == "f64" and name == "math.rsqrt":
+        return numerics.div(np.ones_like(a), numerics.sqrt(np.asarray(a), "df"), "df")
+    if element.name in ("f16", "f64"):
+        if element.name == "f64" and name not in _ALSO_F64:
+            raise Unknown("result of type f64 has no specified rounding", "compute in f32")
+        assert element.format
+        return function(np.asarray(a), element.format.name)
+    return _by_single(lambda x: function(x, "f"), element, a)
+
+
+@evaluates(*expansions.EXPANSIONS, *expansions.ALGORITHMS)
+def formula(node: Node, *operands: Array) -> Array:
+    """A function that is a documented formula of other functions, in f32."""
+    return _by_single(lambda *values: expansions.evaluate(node.name, *values), node.element, *operands)
+
+
+@evaluates("math.sincos")
+def sincos(node: Node, a: Array) -> tuple[Array, Array]:
+    """Sine and cosine, each rounded once."""
+    return _instruction("math.sin", node.element, a), _instruction("math.cos", node.element, a)
+
+
+@evaluates("math.fpowi")
+def fpowi(node: Node, a: Array, n: Array) -> Array:
+    """powf of the magnitude and the exponent, both in f32, with the base's sign if the exponent is odd."""
+
+    def power(x: Array) -> Array:
+        exponent = node.operand_kind(1).element.signed(n)
+        found = expansions.evaluate("math.powf", np.abs(x), exponent.astype(np.float32))
+        odd = (exponent & exponent.dtype.type(1)) != 0
+        return np.where(odd, np.copysign(found, x), found).astype(np.float32)
+
+    return _by_single(power, node.element, a)
+
+
+@evaluates("math.ipowi")
+def ipowi(node: Node, a: Array, n: Array) -> Array:
+    """The lowest bits of the power; a negative exponent gives the reciprocal, rounded toward zero."""
+
+    def power(base: int, exponent: int) -> int:
+        if exponent >= 0 or base in (1, -1):
+            return pow(base, abs(exponent), 1 << 64)
+        return 0
+
+    values = (np.asarray(node.element.signed(v)).astype(object) for v in (a, n))
+    found = np.frompyfunc(power, 2, 1)(*values)
+    return node.element.wrap(np.asarray(np.asarray(found, object).astype(np.uint64)))
+
+
+@evaluates("math.clampf")
+def clampf(node: Node, a: Array, least: Array, most: Array) -> Array:
+    """The lesser of the upper bound and the greater of the number and the lower bound; NaN if an operand is."""
+    value, low, high = (wide_floats(v, node.element) for v in (a, least, most))
+    return rounded(minimumf(maximumf(value, low), high), node.element)
+
+
+@evaluates("math.isnormal")
+def isnormal(node: Node, a: Array) -> Array:
+    """Whether numbers are neither zero, subnormal, infinite nor NaN."""
+    element = node.operand_kind(0).element
+    assert element.format
+    size = np.abs(wide_floats(a, element))
+    return np.asarray((size >= 2.0 ** (2 - (1 << element.format.exponent - 1))) & (size < np.inf))
+
+
+@evaluates("math.round")
+def round_(node: Node, a: Array) -> Array:
+    """The nearest integral number; ties are rounded away from zero."""
+    if node.element.name != "f64":
+        return _by_single(lambda x: expansions.evaluate("math.round", x), node.element, a)
+    x = np.asarray(a)
+    whole = np.trunc(x)
+    with np.errstate(invalid="ignore"):
+        up = np.abs(x - whole) >= 0.5
+    return np.asarray(node.element.finish(np.where(up, whole + np.copysign(1.0, x), whole)))
+
+
+@evaluates("math.fma", "vector.fma")
+def fma(node: Node, a: Array, b: Array, c: Array) -> Array:
+    """A product and a sum, rounded once."""
+    element = node.element
+    assert element.format
+    if element.format.name in ("hf", "bf", "f", "df"):
+        return numerics.fma(np.asarray(a), np.asarray(b), np.asarray(c), element.format.name)
+    # Products and sums of eight-bit floats are exact in f64.
+    wide = element_of("f64")
+    x, y, z = (to_float(v, element, wide) for v in (a, b, c))
+    return to_float(np.asarray(numerics.fma(x, y, z, "df")), wide, element)
+
+
+@evaluates("math.absf")
+def absf(node: Node, a: Array) -> Array:
+    """The sign cleared, that of a NaN too."""
+    return with_bits(a, lambda bits, sign: bits & ~sign)
+
+
+_CLASSES: dict[str, Callable[[Array], Array]] = {
+    "math.isnan": np.isnan,
+    "math.isinf": np.isinf,
+    "math.isfinite": np.isfinite,
+}
+
+
+@evaluates(*_CLASSES)
+def classify(node: Node, a: Array) -> Array:
+    """Whether numbers are NaN, infinite or neither."""
+    return np.asarray(_CLASSES[node.name](wide_floats(a, node.operand_kind(0).element)))
+
+
+@evaluates("math.copysign")
+def copysign(node: Node, a: Array, b: Array) -> Array:
+    """The first number with the sign of the second."""
+    signs = np.signbit(np.asarray(b).astype(np.float64))
+    return with_bits(a, lambda bits, sign: bits & ~sign | np.where(signs, sign, sign.dtype.type(0)))
+
+
+@evaluates("math.absi")
+def absi(node: Node, a: Array) -> Array:
+    """The magnitude; the least integer is unchanged."""
+    return node.element.wrap(np.abs(node.element.signed(a)))
+
+
+@evaluates("math.ctpop")
+def ctpop(node: Node, a: Array) -> Array:
+    """The number of set bits."""
+    return _bits(node, a, int.bit_count)
+
+
+@evaluates("math.ctlz")
+def ctlz(node: Node, a: Array) -> Array:
+    """The number of leading zeros."""
+    return _bits(node, a, lambda n: node.element.bits - n.bit_length())
+
+
+@evaluates("math.cttz")
+def cttz(node: Node, a: Array) -> Array:
+    """The number of trailing zeros."""
+    return _bits(node, a, lambda n: (n & -n).bit_length() - 1 if n else node.element.bits)
+
+
+def _bits(node: Node, a: Array, count: Callable[[int], int]) -> Array:
+    values = np.asarray(node.element.unsigned(a))
+    found = np.array([count(int(n)) for n in values.ravel()], np.int64).reshape(values.shape)
+    return node.element.wrap(found)

@@ -1,0 +1,269 @@
+"""Running a kernel: selecting it, detecting its level, binding its arguments, and iterating over the grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.module import Module, kernels, walk
+from xegpu_py.ir.passes import Step, run_upstream
+from xegpu_py.numerics.dpas import MODELS, Model
+from xegpu_py.reference import arith_math, gpu_control, memref, vector, xegpu_xetile  # noqa: F401  (define the rules)
+from xegpu_py.reference.machine import Function, Launch, Workgroup
+from xegpu_py.reference.storage import BASE, Memory, MemRef, attach, element_of, kind_of
+from xegpu_py.runtime.host_arrays import PackedArrays, check_numbers, packed_shape
+from xegpu_py.visa.program import chosen, extent, place_in
+
+SUBGROUP_SIZE, WORK_ITEMS = "xegpu.subgroup_size", "xegpu.work_items"
+"""Attributes of kernels: the number of work items in a subgroup, before and after xegpu-simt-to-vc."""
+
+_DEFAULT_LANES = 16
+
+
+def run(
+    module: Module,
+    kernel: str | None = None,
+    arguments: Sequence[Any] = (),
+    *,
+    grid: int | Sequence[int] = 1,
+    block: int | Sequence[int] = 1,
+    model: Model = "fma",
+    groups: Iterable[int] | None = None,
+    watch: tuple[int, range] | None = None,
+    names: Sequence[str] = (),
+) -> list[tuple[ir.Operation, str]]:
+    """Evaluate a kernel at its level; arrays are changed in place.
+
+    Workgroups run one after the other, by increasing x, then y, then z.
+
+    Args:
+        module: the module that contains the kernel, at any level above vISA. It is not changed.
+        kernel: the name of the `gpu.func`; optional if there is only one kernel.
+        arguments: one for each parameter: for a memref an array of its element type, shape and strides, for a
+            vector an array of its elements, otherwise a number.
+        grid: number of workgroups in x, or in x, y and z.
+        block: number of subgroups in a workgroup, or of work items if the kernel is in SIMT mode, likewise.
+        model: rounding model of dpas (docs/numerics.md).
+        groups: the numbers of the workgroups to run, x fastest; by default all.
+        names: the user's names of the arguments, for error messages.
+        watch: the number of an array argument, and the range of its bytes to watch, relative to its first element.
+
+    Returns:
+        The ops that wrote a watched byte, in order, each with its workgroup and subgroup.
+
+    Raises:
+        TypeError, ValueError: if there is no such kernel, or an argument does not match its parameter.
+        DiagnosticError: at an op that is not supported, accesses memory out of bounds, or waits forever.
+    """
+    if model not in MODELS:
+        raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {model!r}")
+    # An op of a copy does not keep the copy.
+    func, _whole = _without_affine(kernel_of(module, kernel))
+    memory = Memory("global memory", BASE)
+    size = {"grid": extent(grid, "grid"), "block": extent(block, "block")}
+    for what, given in size.items():
+        known = func.attributes.get(f"known_{what}_size")
+        if known is not None and tuple(ir.DenseI32ArrayAttr(known)) != given:
+            raise ValueError(f"'{what}' must be {tuple(known)}, as known_{what}_size says, but got {given}")
+    held = PackedArrays()
+    values = bind(types_of(func), arguments, memory, held, names)
+    if watch is not None:
+        number, places = watch
+        memory.watched = range(values[number].address + places.start, values[number].address + places.stop)
+    whole = is_of_workgroups(func)
+    lanes = 1 if whole else lanes_of(func)
+    items = lanes
+    if WORK_ITEMS in func.attributes:
+        items = int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value)
+    try:
+        with module.context, np.errstate(all="ignore"):
+            function = Function(func)
+            launch = Launch(function, size["grid"], size["block"], lanes, items, whole, model, values, memory)
+            count = math.prod(launch.grid)
+            for number in range(count) if groups is None else groups:
+                Workgroup(launch, place_in(launch.grid, number)).run()
+            return launch.writers
+    except DiagnosticError as e:
+        e.sources = list(module.sources)
+        raise
+    finally:
+        held.write_back()
+
+
+def _without_affine(func: ir.Operation) -> tuple[ir.Operation, ir.Operation]:
+    """The kernel and its module, or copies in which MLIR has lowered ops of `affine`, by which they are defined."""
+    module = func
+    while module.parent is not None:
+        module = module.parent
+    # The kernel may call other functions of its module.
+    if func.parent is None or not any(op.name.startswith("affine.") for op in walk(func.parent)):
+        return func, module
+    number = kernels(module).index(func)
+    with func.context:
+        copy = module.clone().operation
+        lowered = kernels(copy)[number]
+        run_upstream(Step("lower-affine"), lowered.parent)
+    return lowered, copy
+
+
+def types_of(func: ir.Operation) -> tuple[ir.Type, ...]:
+    """The types of a kernel's arguments."""
+    return tuple(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
+
+
+def kernel_of(module: Module, name: str | None) -> ir.Operation:
+    """The kernel of a name, or the only kernel.
+
+    Raises:
+        ValueError: if there is none, or several and no name.
+    """
+    found = kernels(module.operation)
+    return found[chosen([ir.StringAttr(op.attributes["sym_name"]).value for op in found], name)]
+
+
+def is_of_workgroups(func: ir.Operation) -> bool:
+    """Whether a kernel is at workgroup level: its tiles have a wg_map, or its vectors a layout."""
+    return any(map(is_of_workgroup, walk(func)))
+
+
+def is_of_workgroup(op: ir.Operation) -> bool:
+    """Whether an op's vectors or tiles are divided among the subgroups of a workgroup."""
+    if op.name == "iree_vector_ext.to_layout":
+        return True
+    if op.name != "gpu.func" and any("wg_map" in str(op.attributes[name]) for name in op.attributes):
+        return True
+    return any("wg_map" in text for text in (str(v.type) for v in op.results) if text.startswith("!xetile."))
+
+
+def lanes_of(func: ir.Operation) -> int:
+    """Number of work items in a subgroup; 1 for a kernel that is not in SIMT mode (docs/simt.md).
+
+    A kernel is in SIMT mode if it has the attribute, or an op of XeGPU in SIMT mode. The number is the
+    attribute's value, or else the number of lanes of an sg_map, or else 16.
+    """
+
+    if SUBGROUP_SIZE in func.attributes:
+        return int(ir.IntegerAttr(func.attributes[SUBGROUP_SIZE]).value)
+    is_simt = False
+    for op in walk(func):
+        if not op.name.startswith("xegpu.") or getattr(op.opview, "mode", None) != Mode.SIMT:
+            continue
+        is_simt = True
+        for value in (*op.operands, *op.results):
+            text = str(value.type)
+            sg_map = TensorDesc.decode(text).attr.map if text.startswith("!xegpu.tensor_desc") else None
+            if sg_map is not None:
+                return math.prod(sg_map.wi_layout)
+    return _DEFAULT_LANES if is_simt else 1
+
+
+def bind(
+    types: Sequence[ir.Type],
+    arguments: Sequence[Any],
+    memory: Memory,
+    held: PackedArrays | None = None,
+    names: Sequence[str] = (),
+) -> list[Any]:
+    """The kernel's values for arguments; arrays become allocations in place.
+
+    Args:
+        held: packs arrays of 2- and 4-bit elements.
+        names: the user's names of the arguments, for error messages.
+
+    Raises:
+        TypeError, ValueError: if one does not match its type; the message names it.
+    """
+    if len(arguments) != len(types):
+        listed = ", ".join(f"{i}: {t}" for i, t in enumerate(types))
+        raise TypeError(f"the kernel takes {len(types)} arguments ({listed}), but got {len(arguments)}")
+    held = held or PackedArrays()
+    titles = [f"argument '{n}'" for n in names] or [f"argument {i}, a {kind}," for i, kind in enumerate(types)]
+    arguments = [
+        held.pack(a, str(kind.element_type), titles[i]) if isinstance(kind, ir.MemRefType) else a
+        for i, (kind, a) in enumerate(zip(types, arguments))
+    ]
+    arrays = [
+        (names[i] if names else f"in{i}", _array(a, kind, titles[i]))
+        for i, (kind, a) in enumerate(zip(types, arguments))
+        if isinstance(kind, ir.MemRefType)
+    ]
+    addresses = iter(attach(memory, arrays))
+    found: list[Any] = []
+    for i, (kind, argument) in enumerate(zip(types, arguments)):
+        if isinstance(kind, ir.MemRefType):
+            element = element_of(str(kind.element_type))
+            each = 8 // element.bits if element.shares_bytes else 1
+            strides = tuple(s // argument.itemsize * (each if d else 1) for d, s in _from_innermost(argument.strides))
+            shape = tuple(n * (1 if d else each) for d, n in _from_innermost(argument.shape))
+            if each > 1 and kind.has_static_shape:
+                shape = tuple(kind.shape)
+            found.append(MemRef(memory, next(addresses), 0, shape, strides, element))
+        else:
+            found.append(_number(argument, str(kind), titles[i]))
+    return found
+
+
+def _from_innermost(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """The numbers of dimensions, each with the number of dimensions inside of it."""
+    return [(len(numbers) - 1 - i, n) for i, n in enumerate(numbers)]
+
+
+def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, Any]:
+    if not isinstance(argument, np.ndarray):
+        raise TypeError(f"{title} must be a numpy array, but got {type(argument).__name__}")
+    check_numbers(argument, title)
+    element = element_of(str(kind.element_type))
+    if element.is_float and not element.shares_bytes:
+        fits = argument.dtype == element.dtype
+    elif element.bits < 8:
+        fits = argument.dtype.itemsize == 1 and argument.dtype.kind in "iub"
+    else:
+        fits = argument.dtype.kind in "iu" and argument.dtype.itemsize == element.bytes
+    if not fits:
+        kinds = f"{element.name} or, packed, of uint8" if element.shares_bytes else element.name
+        raise TypeError(f"{title} must be an array of {kinds}, but got an array of {argument.dtype}")
+    wanted: Sequence[int | None] = [None if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank)]
+    if element.shares_bytes:
+        wanted = packed_shape(wanted, element.name)
+    if len(wanted) != argument.ndim or any(w not in (None, n) for w, n in zip(wanted, argument.shape)):
+        raise ValueError(f"{title} cannot be an array of shape {argument.shape}")
+    own = [s // argument.itemsize for s in argument.strides]
+    if any(s < 0 or s % argument.itemsize for s in argument.strides):
+        raise ValueError(f"{title} cannot be an array of strides {argument.strides} bytes")
+    strides, offset = kind.get_strides_and_offset()
+    if element.shares_bytes:
+        own = [s * (8 // element.bits if d else 1) for d, s in _from_innermost(own)]
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    if kind.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank, kind.context)):
+        if not argument.flags.c_contiguous:
+            raise ValueError(f"{title} must lie in memory in row-major order; numpy.ascontiguousarray makes it so")
+    elif argument.size and any(w not in (unknown, have) and n != 1 for w, have, n in zip(strides, own, argument.shape)):
+        raise ValueError(f"{title} cannot be an array of strides {tuple(own)} elements")
+    elif offset not in (0, unknown):
+        raise ValueError(f"{title} begins {offset} elements into its buffer, which no array does; let it be dynamic")
+    return argument
+
+
+def _number(argument: Any, text: str, title: str) -> Any:
+    try:
+        kind = kind_of(text)
+    except ValueError as e:
+        raise TypeError(f"{title} {e}") from None
+    array = np.asarray(argument)
+    if array.size != math.prod(kind.shape) or (array.ndim and not kind.is_vector):
+        raise TypeError(
+            f"{title} must be {'an array of numbers' if kind.is_vector else 'a number'}, but got {argument!r}"
+        )
+    if kind.element.is_float:
+        return array.astype(kind.element.dtype).reshape(kind.shape)
+    try:
+        bits = [int(v) & (1 << 64) - 1 for v in array.ravel().tolist()]
+    except (TypeError, ValueError):
+        raise TypeError(f"{title} must be an integer, but got {argument!r}") from None
+    return np.asarray(kind.element.wrap(np.array(bits, np.uint64).view(np.int64))).reshape(kind.shape)

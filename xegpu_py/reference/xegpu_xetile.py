@@ -1,0 +1,796 @@
+"""The meaning of xegpu in both modes, of xetile, and of iree_vector_ext.to_layout."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+from xegpu_py.dialects.xegpu import LaneShuffleMode, MemoryScope, Mode, TensorDesc
+from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK, loaded_shapes, vnni_factor
+from xegpu_py.dialects.xetile import Tile
+from xegpu_py.dialects.xetile.ops import reduced_block
+from xegpu_py.ir.builtin import bit_width, vector_of
+from xegpu_py.ir.module import walk
+from xegpu_py.layout import from_sg_map
+from xegpu_py.numerics import multiply, multiply_scaled, truncate
+from xegpu_py.numerics.formats import FLOATS, Array
+from xegpu_py.reference.machine import (
+    Frame,
+    Lane,
+    Lanes,
+    Node,
+    Steps,
+    Subgroup,
+    controls,
+    evaluates,
+    evaluates_in,
+    together,
+)
+from xegpu_py.reference.memref import atomic
+from xegpu_py.reference.storage import Element, Fault, Memory, MemRef, element_of, to_float
+from xegpu_py.reference.vector import combine, reduced
+
+# `xegpu`: blocks, scattered elements, dpas and barriers, in VC mode and in SIMT mode.
+#
+# Source: the XeGPU RFC, quoted in the docstring of each op, and docs/xegpu.md and docs/simt.md where it is silent.
+
+
+@dataclass(frozen=True)
+class Block:
+    """A descriptor of a block.
+
+    Attributes:
+        memory: the memory of the tensor.
+        base: the address of its first element.
+        extents: the tensor's shape, for bounds checks; None for no bounds.
+        strides: in elements.
+        offsets: the indices of the block's first element.
+        element: the element type.
+    """
+
+    memory: Memory
+    base: int
+    extents: tuple[int, ...] | None
+    strides: tuple[int, ...]
+    offsets: tuple[int, ...]
+    element: Element
+
+    def places(self, shape: Sequence[int], block: int = 0) -> tuple[Array, Array]:
+        """The offsets of a block's elements from the tensor's first element, and which of them are in bounds.
+
+        Args:
+            block: the index in an array of blocks, which are neighbours along the innermost dimension.
+        """
+        index = np.indices(tuple(shape))
+        places = [o + i for o, i in zip(self.offsets, index)]
+        places[-1] = places[-1] + block * shape[-1]
+        inside = np.ones(tuple(shape), bool)
+        for place, extent in zip(places, self.extents or ()):
+            inside &= (place >= 0) & (place < extent)
+        total = sum((p * s for p, s in zip(places, self.strides)), np.zeros(tuple(shape), np.int64))
+        return total, inside
+
+    def load(self, shape: Sequence[int], block: int = 0) -> Array:
+        """A block's elements. RFC: "pads with zero for out-of-boundary access"."""
+        places, inside = self.places(shape, block)
+        found = np.zeros(tuple(shape), self.element.dtype)
+        found[inside] = self.memory.elements(self.base, places[inside], self.element)
+        return found
+
+    def store(self, values: Array, block: int = 0) -> None:
+        """Write a block's elements; out-of-bounds elements are not written."""
+        places, inside = self.places(values.shape, block)
+        self.memory.set_elements(self.base, places[inside], values[inside], self.element)
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """A descriptor of an address for each lane: int64[lanes], and the elements there."""
+
+    memory: Memory
+    addresses: Array
+    element: Element
+
+
+def _desc(node: Node) -> TensorDesc:
+    found: TensorDesc = node.memo("desc", lambda: TensorDesc.of(node.op.opview.tdesc))
+    return found
+
+
+def _source(lane: Lane, source: Any, desc: TensorDesc) -> tuple[Memory, int]:
+    """The memory and the address of a descriptor's source."""
+    if isinstance(source, MemRef):
+        return source.memory, source.address
+    shared = desc.attr.memory_scope == MemoryScope.SLM
+    return (lane.workgroup.shared if shared else lane.launch.memory), int(source)
+
+
+@evaluates_in("xegpu.create_nd_tdesc")
+def create_nd_tdesc(lane: Lane, node: Node, *operands: Any) -> Block:
+    """RFC: "creates a tensor descriptor for an n-dimensional tensor, which describes a subview of an n-dimensional base
+    tensor"; "also accepts a memref as input instead of a memory address, shapes, and sizes"."""
+    given, desc = node.named(operands), _desc(node)
+    offsets, shape, strides = (node.index_list(n, given[n]) for n in ("offsets", "shape", "strides"))
+    (source,) = given["source"]
+    memory, address = _source(lane, source, desc)
+    if isinstance(source, MemRef):
+        shape, strides = shape or list(source.shape), strides or list(source.strides)
+    # RFC: "For 1D tensor description, the base_shape and base_stride are optional, the attribute boundary_check must be
+    # false".
+    bounded = len(desc.shape) > 1
+    element = source.element if isinstance(source, MemRef) else element_of(desc.element)
+    return Block(memory, address, tuple(shape) if bounded else None, tuple(strides or [1]), tuple(offsets), element)
+
+
+@evaluates("xegpu.update_nd_offset")
+def update_nd_offset(node: Node, block: Block, *operands: Any) -> Block:
+    """RFC: "updates the subtensor's offsets for the tensor descriptor. These offsets are relative offset to the current
+    position in the number of elements"."""
+    moved = node.index_list("offsets", operands)
+    return replace(block, offsets=tuple(a + b for a, b in zip(block.offsets, moved)))
+
+
+@evaluates("xegpu.prefetch_nd", "xegpu.prefetch", "xegpu.compile_hint", "xegpu.fence")
+def nothing(node: Node, *operands: Any) -> None:
+    """Prefetches and hints change no value. Accesses are in order, so fences have no effect."""
+
+
+def _blocks(block: Block, desc: TensorDesc) -> Array:
+    """The blocks of a descriptor, [array_length, *shape]."""
+    return np.stack([block.load(desc.shape, i) for i in range(desc.attr.array_length)])
+
+
+def _transformed(node: Node, desc: TensorDesc, blocks: Array, mode: Mode) -> Array:
+    """Blocks, or a work item's fragments of them, [array_length, *shape], in the shape that a load gives them."""
+    given = tuple(node.field(n) for n in ("transpose", "transpose_bit_width", "vnni_axis"))
+    choices = node.memo(("shapes", mode), lambda: loaded_shapes(desc, mode, *given))
+    own = node.memo("own shapes", lambda: loaded_shapes(desc, node.field("mode"), *given))
+    chosen = own.index(node.shape)
+    found = arranged(blocks, desc, len(blocks) > 1 and chosen == 1, *given)
+    shape: tuple[int, ...] = choices[chosen]
+    return np.ascontiguousarray(found).reshape(shape)
+
+
+@together("xegpu.load_nd")
+def load_nd(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Array]:
+    """RFC: "loads the memory specified by tensor_desc to a multi-dimension vector"."""
+    desc, mode = _desc(node), node.field("mode")
+    blocks = _blocks(given[0][0], desc)
+    if mode == Mode.VC or desc.attr.map is None:
+        return [_transformed(node, desc, blocks, mode)] * len(given)
+    _check_lanes(subgroup, desc)
+    parts = [np.stack([block[owned] for block in blocks]) for owned in fragments(desc)]
+    return [_transformed(node, desc, part, mode) for part in parts]
+
+
+def _check_lanes(subgroup: Subgroup, desc: TensorDesc) -> None:
+    assert desc.attr.map
+    lanes = math.prod(desc.attr.map.wi_layout)
+    if lanes != len(subgroup.lanes):
+        raise Fault(f"distributes its block to {lanes} work items, but a subgroup has {len(subgroup.lanes)}")
+    if len(subgroup.present) != lanes:
+        raise Fault(
+            f"works on a block of {lanes} work items, but the subgroup has {len(subgroup.present)}",
+            "launch workgroups of whole subgroups",
+        )
+
+
+@lru_cache(maxsize=256)
+def fragments(desc: TensorDesc) -> list[tuple[Array, ...]]:
+    """The indices in the block of each work item's fragment.
+
+    RFC: "the size of the 2D subtensor must be divisible by wi_layout x wi_data"; "when the 2D subtensor size is larger
+    than the sg_map size, it is distributed to WI threads in a round-robin fashion".
+    """
+    assert desc.attr.map
+    layout = from_sg_map(desc.attr.map.wi_layout, desc.attr.map.wi_data, desc.shape)
+    whole = np.arange(math.prod(desc.shape)).reshape(desc.shape)
+    owned = layout.fragment(layout.distribute(whole)[0])
+    return [np.unravel_index(lane, desc.shape) for lane in owned]
+
+
+@together("xegpu.store_nd")
+def store_nd(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[None]:
+    """RFC: "stores a vector to memory specified by tensor_desc"."""
+    desc, mode = _desc(node), node.field("mode")
+    block = given[0][1]
+    count = desc.attr.array_length
+    if mode == Mode.VC or desc.attr.map is None:
+        blocks = _apart(np.asarray(given[0][0]), desc, desc.shape)
+    else:
+        _check_lanes(subgroup, desc)
+        blocks = np.zeros((count, *desc.shape), node.operand_kind(0).element.dtype)
+        for (value, _), owned in zip(given, fragments(desc)):
+            for i, part in enumerate(_apart(np.asarray(value), desc, desc.fragment())):
+                blocks[i][owned] = part
+    for i in range(count):
+        block.store(blocks[i], i)
+    return [None] * len(given)
+
+
+def _apart(value: Array, desc: TensorDesc, shape: tuple[int, ...]) -> Array:
+    """An array of blocks, or the area that they cover, as [array_length, *shape]."""
+    count = desc.attr.array_length
+    if value.shape in ((count, *shape), shape):
+        return value.reshape(count, *shape)
+    return np.stack(np.split(value, count, axis=-1))
+
+
+@evaluates_in("xegpu.create_tdesc")
+def create_tdesc(lane: Lane, node: Node, source: Any, offsets: Array) -> Scattered:
+    """RFC: "creates a tensor descriptor for a scattered load. It accepts a memory address and a vector of offsets"."""
+    desc = _desc(node)
+    memory, address = _source(lane, source, desc)
+    element = source.element if isinstance(source, MemRef) else element_of(desc.element)
+    return Scattered(memory, address + _offsets(node, offsets) * element.bytes, element)
+
+
+@evaluates("xegpu.update_offset")
+def update_offset(node: Node, scattered: Scattered, offsets: Array) -> Scattered:
+    """RFC: "updates the tensor descriptor for scatter load"; docs: by offsets in elements."""
+    return replace(scattered, addresses=scattered.addresses + _offsets(node, offsets) * scattered.element.bytes)
+
+
+def _offsets(node: Node, offsets: Array) -> Array:
+    """Offsets in elements."""
+    return node.operand_kind(1).element.numbers(offsets)
+
+
+def _elements(scattered: Scattered, desc: TensorDesc, mask: Array) -> tuple[Array, Array]:
+    """The addresses of a vector's elements, [chunk, lanes] or [lanes], and which of them are accessed.
+
+    RFC: "Each WI thread may load a consecutive chunk of data elements from the memory but put them along the column
+    dimension"; "the mask applies to the first dimension in memory and not the second dimension (Chunk Size)".
+    """
+    chunk = np.arange(desc.chunk)[:, None] * scattered.element.bytes
+    addresses = scattered.addresses[None, :] + chunk
+    active = np.broadcast_to(np.asarray(mask)[None, :], addresses.shape)
+    shape = desc.shape[::-1]
+    return addresses.reshape(shape), active.reshape(shape)
+
+
+@evaluates("xegpu.load_gather")
+def load_gather(node: Node, scattered: Scattered, mask: Array) -> Array:
+    """RFC: "load data per each work item"; "the mask operand masks out memory access". Masked elements are zero."""
+    addresses, active = _elements(scattered, _desc(node), mask)
+    found = np.zeros(active.shape, scattered.element.dtype)
+    raw = scattered.memory.read(addresses[active], scattered.element.memory)
+    found[active] = scattered.element.from_memory(raw)
+    return found
+
+
+@evaluates("xegpu.store_scatter")
+def store_scatter(node: Node, value: Array, scattered: Scattered, mask: Array) -> None:
+    """RFC: "stores data to the memory specified by tensor_desc"."""
+    addresses, active = _elements(scattered, _desc(node), mask)
+    scattered.memory.write(addresses[active], scattered.element.to_memory(np.asarray(value)[active]))
+
+
+@evaluates("xegpu.atomic_rmw")
+def atomic_rmw(node: Node, value: Array, scattered: Scattered, mask: Array, *expected: Array) -> Array:
+    """RFC: "atomically reads, modifies, and writes back data to the memory specified by the tensor_desc". Elements are
+    updated in row-major order; masked ones are zero in the result."""
+    addresses, active = _elements(scattered, _desc(node), mask)
+    found = np.zeros(active.shape, scattered.element.dtype)
+    kind = node.field("kind").name.lower()
+    values = np.asarray(value)[active]
+    given = [np.asarray(e)[active] for e in expected]
+    found[active] = atomic(scattered.memory, addresses[active], kind, scattered.element, values, *given)
+    return found
+
+
+def precision(element: str) -> str:
+    """vISA's name of an element type as a precision of DPAS."""
+    if element in FLOATS:
+        return FLOATS[element].name
+    return f"{'u' if element.startswith('u') else 's'}{element.lstrip('sui')}"
+
+
+def product(
+    node: Node,
+    acc: Array | None,
+    a: Array,
+    b: Array,
+    names: tuple[str, str],
+    model: Any,
+    scales: dict[str, Array],
+) -> Array:
+    """`acc + a x b` of matrices of any size, with the bits of dpas, or of bdpas for scales or `xegpu.dpas_mx`."""
+    if scales or node.op.name == "xegpu.dpas_mx":
+        scale_a, scale_b = scales.get("scale_a"), scales.get("scale_b")
+        return multiply_scaled(acc, a, b, scale_a, scale_b, **_precisions(node, acc, names), model=model)
+    first, second = (_multiplied(v, n) for v, n in zip((a, b), names))
+    found = multiply(acc, first, second, **_precisions(node, acc, names), model=model)
+    return found.astype(node.kind().element.dtype, copy=False)
+
+
+def _precisions(node: Node, acc: Array | None, names: tuple[str, str]) -> dict[str, str]:
+    """The precisions and types of a product by vISA's names."""
+    kind = node.kind().element.name
+    # The accumulator may be of another type than the result.
+    given = None if acc is None else next((f.name for f in FLOATS.values() if f.dtype == acc.dtype), None)
+    own = FLOATS[kind].name if kind in FLOATS else "d"
+    return {
+        "W": precision(names[1]),
+        "A": precision(names[0]),
+        "dst_type": own,
+        "src0_type": given or own,
+    }
+
+
+def _multiplied(values: Array, name: str) -> Array:
+    element = element_of(name)
+    return element.unsigned(values) if name.startswith("u") else values
+
+
+def unpacked(b: Array) -> Array:
+    """A matrix in VNNI layout, [K/v, N, v], as [K, N]."""
+    return b if b.ndim == 2 else b.transpose(0, 2, 1).reshape(-1, b.shape[1])
+
+
+@together("xegpu.dpas", "xegpu.dpas_mx")
+def dpas(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Array]:
+    """RFC: "does the matrix multiplication on the 2D matrix represented as 2D or 3D vectors"; with scales that of
+    blocks of 32 elements of K (OCP Microscaling Formats 1.0)."""
+    names = node.memo("factors", lambda: _factors(node))
+    if node.field("mode") != Mode.VC:
+        return _dpas_of_fragments(subgroup, node, given, names)
+    groups = {name: found[0] for name, found in node.named(given[0]).items() if found}
+    acc, a, b = groups.pop("acc", None), groups.pop("lhs"), groups.pop("rhs")
+    found = product(node, acc, a.reshape(a.shape[0], -1), unpacked(b), names, subgroup.launch.model, groups)
+    return [found] * len(given)
+
+
+def _factors(node: Node) -> tuple[str, str]:
+    view = node.op.opview
+    found = [str(v.type).rstrip(">").rpartition("x")[2] for v in (view.lhs, view.rhs)]
+    return found[0], found[1]
+
+
+def _dpas_of_fragments(
+    subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]], names: tuple[str, str]
+) -> list[Array]:
+    """RFC: "WI mapping for vector_a, vector_b, vector_c refer to the sg_mapping associated with tensor_desc"."""
+    lanes = len(subgroup.lanes)
+    if len(given) != lanes:
+        raise Fault(f"multiplies fragments of {lanes} work items, but the subgroup has {len(given)}")
+    groups = [node.named(row) for row in given]
+    view = node.op.opview
+    sizes = [math.prod(np.shape(groups[0][n][0])) * lanes for n in ("lhs", "rhs")]
+    result = math.prod(node.shape) * lanes
+    maps = subgroup.launch.function.memo(maps_of)
+    known = maps.find(view.rhs)
+    factor = max(vnni_factor(element_of(names[1]).bits), 1)
+    columns = known[0].shape[1] if known else lanes
+    rows, depth = result // columns, sizes[1] // columns
+    b_shape = (depth // factor, columns, factor) if factor > 1 else (depth, columns)
+
+    def matrix(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+        parts = [np.asarray(g[name][0]) for g in groups]
+        placement = maps.only(value, name, shape, lanes)
+        whole = np.zeros(math.prod(shape), parts[0].dtype)
+        for lane, part in enumerate(parts):
+            whole[placement.order[lane]] = part.ravel()
+        return whole.reshape(shape)
+
+    a = matrix("lhs", view.lhs, (rows, depth))
+    b = unpacked(matrix("rhs", view.rhs, b_shape))
+    acc = matrix("acc", view.result, (rows, columns)) if view.acc is not None else None
+    scales = {
+        name: _scales_of_lanes(np.stack([np.ravel(g[name][0]) for g in groups]), name, count, -(-depth // SCALE_BLOCK))
+        for name, count in (("scale_a", rows), ("scale_b", columns))
+        if groups[0].get(name)
+    }
+    found = product(node, acc, a, b, names, subgroup.launch.model, scales).ravel()
+    placement = maps.only(view.result, "result", (rows, columns), lanes)
+    return [found[placement.order[lane]].reshape(node.shape) for lane in range(lanes)]
+
+
+def _scales_of_lanes(parts: Array, name: str, count: int, blocks: int) -> Array:
+    """The matrix of scales from those of the lanes, [lanes, elements]; `count` rows of A or columns of B."""
+    lanes = len(parts)
+    if parts.shape[1] != max(count // lanes, 1) * blocks:
+        raise Fault(f"has {parts.shape[1]} elements of {name} in a work item, not {max(count // lanes, 1) * blocks}")
+    if name == "scale_b":
+        return np.reshape(parts.reshape(lanes, blocks, -1).transpose(1, 2, 0), (blocks, count))
+    rows = parts[:count].reshape(min(lanes, count), -1, blocks)
+    return np.reshape(rows.transpose(1, 0, 2), (count, blocks))
+
+
+@evaluates("xegpu.truncf")
+def truncf(node: Node, values: Array) -> Array:
+    """Round to nearest even and saturate (OCP Microscaling Formats 1.0, section 6.3)."""
+    source, target = node.operand_kind(0).element, node.element
+    assert source.format and target.format
+    return truncate(values, source.format.name, target.format.name)
+
+
+@together("xegpu.lane_shuffle")
+def lane_shuffle(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Array]:
+    """Upstream: `pack` moves element j of lane i from position j * S + i to i * N + j; `unpack` is the reverse."""
+    lanes = len(subgroup.lanes)
+    if len(given) != lanes:
+        raise Fault(f"exchanges elements of {lanes} work items, but the subgroup has {len(given)}")
+    held = np.stack([np.asarray(own) for (own,) in given])
+    pack = node.field("shuffle") == LaneShuffleMode.PACK
+    moved = held.T.reshape(held.shape) if pack else held.reshape(held.shape[::-1]).T
+    return list(np.ascontiguousarray(moved))
+
+
+@evaluates_in("xegpu.alloc_nbarrier")
+def alloc_nbarrier(lane: Lane, node: Node, *count: Any) -> None:
+    """RFC: "allocates a set of named barriers with the specified number"."""
+    wanted = int(node.operand_kind(0).element.unsigned(np.asarray(count[0]))) if count else node.field("nbarrier_num")
+    lane.workgroup.named_barriers = max(lane.workgroup.named_barriers, wanted)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A named barrier: its number, and the number of participating subgroups."""
+
+    number: int
+    participants: int
+
+
+@evaluates("xegpu.init_nbarrier")
+def init_nbarrier(node: Node, number: Any, participants: Any) -> Named:
+    """RFC: "returns one named barrier with the specified barrier ID"; "the input specifies the number of total
+    participant threads"."""
+    return Named(int(number) & 0xFF, int(participants) & 0xFF)
+
+
+@evaluates("xegpu.create_nbarrier")
+def create_nbarrier(node: Node, number: Any, role: Any) -> Named:
+    """The older name of `init_nbarrier`, with threads that all arrive and wait."""
+    return Named(int(number) & 0xFF, node.field("num_producers"))
+
+
+def _check_named(subgroup: Subgroup, barrier: Named) -> None:
+    count = subgroup.workgroup.named_barriers
+    if barrier.number >= max(count, 1):
+        raise Fault(f"uses named barrier {barrier.number}, but the kernel allocates {count}")
+
+
+@controls("xegpu.nbarrier_arrive")
+def nbarrier_arrive(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """RFC: "notifies other threads sharing the same named barrier that it has arrived"."""
+    subgroup.check_together(lanes)
+    barrier = frame.values[node.operands[0]][lanes[0]]
+    _check_named(subgroup, barrier)
+    subgroup.workgroup.barrier(barrier.number).signal(barrier.participants)
+    return
+    yield
+
+
+@controls("xegpu.nbarrier_wait")
+def nbarrier_wait(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """RFC: "waits until all other threads sharing the same named barrier have signaled the arrival"."""
+    subgroup.check_together(lanes)
+    barrier = frame.values[node.operands[0]][lanes[0]]
+    yield from subgroup.workgroup.barrier(barrier.number).wait(subgroup, node)
+
+
+# The elements of a matrix in a work item's fragment, for the operands of a dpas in SIMT mode (docs/simt.md).
+#
+# A fragment has the sg_map of the load that produces it, or of the store that uses it, also through elementwise ops and
+# control flow, whose operands and results correspond element by element.
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """The positions of the elements of fragments in the subgroup's vector.
+
+    Attributes:
+        shape: the shape of the subgroup's vector.
+        order: int64[lanes, elements]: row-major positions in it of each lane's elements in row-major order.
+    """
+
+    shape: tuple[int, ...]
+    order: Array
+
+
+def placement_of(op: ir.Operation) -> Placement:
+    """The placement of the result of a load_nd, or the value of a store_nd, in SIMT mode with an sg_map."""
+    view = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    assert desc.attr.map
+    count, size = desc.attr.array_length, math.prod(desc.shape)
+    numbers = np.arange(count * size).reshape(count, *desc.shape)
+    layout = from_sg_map(desc.attr.map.wi_layout, desc.attr.map.wi_data, desc.shape)
+    owned = layout.fragment(layout.distribute(np.arange(size).reshape(desc.shape))[0])
+    parts = [np.stack([lane + b * size for b in range(count)]) for lane in owned]
+    if op.name == "xegpu.load_nd":
+        given = (view.transpose, None, view.vnni_axis)
+        shapes = loaded_shapes(desc, Mode.SIMT, *given)
+        side_by_side = count > 1 and shapes.index(vector_of(str(view.value.type))[0]) == 1
+        shape = loaded_shapes(desc, Mode.VC, *given)[int(side_by_side)]
+        numbers, *parts = (arranged(n, desc, side_by_side, *given) for n in (numbers, *parts))
+    else:
+        shape = desc.shape if count == 1 else (count, *desc.shape)
+    place = np.empty(count * size, np.int64)
+    place[numbers.ravel()] = np.arange(count * size)
+    return Placement(tuple(shape), np.stack([place[p.ravel()] for p in parts]))
+
+
+def arranged(
+    blocks: Array,
+    desc: TensorDesc,
+    side_by_side: bool,
+    transpose: Sequence[int] | None,
+    width: int | None,
+    axis: int | None,
+) -> Array:
+    """Blocks, or a work item's fragments of them, [array_length, ...], after the transforms of a load.
+
+    - RFC: transpose "specifies the dimensions to be transposed during the load". transpose_bit_width "overrides the
+      element data type size for the transpose".
+    - RFC: vnni_axis 0 "effectively splits a 2D matrix [col, row] to be 3-d matrix [col/vnni_factor, row, vnni_factor]";
+      axis 1 "doesn't change the layout but splits the VNNI axis to 2 axes".
+
+    Args:
+        side_by_side: whether the result is the area that the neighbouring blocks cover.
+    """
+    found = np.concatenate(list(blocks), axis=-1)[None] if side_by_side else blocks
+    if transpose is not None:
+        unit = (width or desc.bits) // desc.bits
+        units = found.reshape(*found.shape[:-1], found.shape[-1] // unit, unit)
+        moved = units.transpose(0, *(1 + t for t in transpose), units.ndim - 1)
+        found = moved.reshape(*moved.shape[:-2], moved.shape[-2] * unit)
+    if axis is not None:
+        factor = vnni_factor(desc.bits)
+        outer, rows, columns = found.shape
+        if axis == 0:
+            found = found.reshape(outer, rows // factor, factor, columns).transpose(0, 1, 3, 2)
+        else:
+            found = found.reshape(outer, rows, columns // factor, factor)
+    return found
+
+
+def _alike(op: ir.Operation) -> Iterator[list[ir.Value]]:
+    """Groups of an op's values whose elements correspond one by one."""
+    results, operands = list(op.results), list(op.operands)
+    bodies = [list(r.blocks) for r in op.regions]
+    if op.name in ("scf.if", "scf.index_switch"):
+        yields = [list(list(b[0].operations)[-1].operation.operands) for b in bodies if b]
+        yield from (list(group) for group in zip(results, *yields))
+    elif op.name == "scf.for":
+        (body,) = bodies[0]
+        ends = list(list(body.operations)[-1].operation.operands)
+        yield from (list(group) for group in zip(results, operands[3:], list(body.arguments)[1:], ends))
+    elif op.name == "scf.while":
+        (before,), (after,) = bodies
+        first, second = (list(list(b.operations)[-1].operation.operands) for b in (before, after))
+        yield from (list(group) for group in zip(operands, before.arguments, second))
+        yield from (list(group) for group in zip(results, after.arguments, first[1:]))
+    elif op.name in ("xegpu.dpas", "xegpu.dpas_mx"):
+        yield [v for v in (op.opview.acc, op.opview.result) if v is not None]
+    elif op.name.startswith(("arith.", "math.")) or op.name == "vector.fma":
+        shapes = {v: _shape(v) for v in (*results, *operands)}
+        if results and shapes[results[0]] is not None:
+            yield [v for v in (results[0], *operands) if shapes[v] == shapes[results[0]]]
+
+
+def _is_mapped(op: ir.Operation) -> bool:
+    return op.opview.mode == Mode.SIMT and TensorDesc.of(op.opview.tdesc).attr.map is not None
+
+
+def _shape(value: ir.Value) -> tuple[int, ...] | None:
+    text = str(value.type)
+    return vector_of(text)[0] if text.startswith("vector<") else None
+
+
+class Maps:
+    """The placements that the loads and stores of a function determine for its fragments."""
+
+    def __init__(self, func: ir.Operation) -> None:
+        self._class: dict[ir.Value, set[ir.Value]] = {}
+        self._found: list[tuple[ir.Value, Placement]] = []
+        for op in walk(func):
+            for group in _alike(op):
+                joined = set().union(*(self._class.get(v, {v}) for v in group))
+                self._class |= dict.fromkeys(joined, joined)
+            if op.name in ("xegpu.load_nd", "xegpu.store_nd") and _is_mapped(op):
+                self._found.append((op.opview.value, placement_of(op)))
+
+    def find(self, value: ir.Value) -> list[Placement]:
+        """The different placements that a fragment has."""
+        same = self._class.get(value, {value})
+        found: list[Placement] = []
+        for owner, placement in self._found:
+            if owner in same and not any(np.array_equal(placement.order, f.order) for f in found):
+                found.append(placement)
+        return found
+
+    def only(self, value: ir.Value, role: str, shape: tuple[int, ...], lanes: int) -> Placement:
+        """The placement of an operand or result of a dpas; that of dpas's registers if none is determined.
+
+        Raises:
+            Fault: if there are several, or none is possible.
+        """
+        found = self.find(value)
+        if len(found) > 1:
+            raise Fault(
+                f"has a {role} whose elements are distributed in {len(found)} different ways",
+                "its loads and stores have different sg_maps, so the fragment's distribution is ambiguous",
+            )
+        if found:
+            return found[0]
+        # The layout of dpas's registers: a lane has 16 bits of each row, or the 32 bits that VNNI packs.
+        bits = bit_width(str(ir.VectorType(value.type).element_type))
+        unit = math.prod(shape[2:]) if len(shape) > 2 else max(16 // bits, 1)
+        if math.prod(shape) % (lanes * unit):
+            raise Fault(f"cannot infer the sg_map of its {role} from a descriptor")
+        order = np.arange(math.prod(shape)).reshape(-1, lanes, unit)
+        return Placement(shape, order.transpose(1, 0, 2).reshape(lanes, -1))
+
+
+def maps_of(func: ir.Operation) -> Maps:
+    """The placements of a function's fragments."""
+    return Maps(func)
+
+
+# `xetile`: tiles of matrices, as whole arrays. Maps distribute tiles to subgroups, and never change a value.
+#
+# Source: docs/xetile.md, and the docstrings of the ops in `dialects/xetile`.
+
+
+@evaluates_in("xetile.init_tile")
+def init_tile(lane: Lane, node: Node, *operands: Any) -> Block | Scattered:
+    """A tile of the innermost two dimensions of a memref or of a matrix at an address, or scattered elements."""
+    given = node.named(operands)
+    tile: Tile = node.memo("tile", lambda: Tile.of(node.op.opview.tile))
+    (source,) = given["source"]
+    if isinstance(source, MemRef):
+        memory, address, element = source.memory, source.address, source.element
+    else:
+        memory, address, element = lane.launch.memory, int(source), element_of(tile.element)
+    if tile.scattered:
+        return Scattered(memory, address + _indices(node, given["indices"][0]) * element.bytes, element)
+    offsets, shape, strides = (node.index_list(n, given[n]) for n in ("offsets", "shape", "strides"))
+    if isinstance(source, MemRef):
+        shape, strides = shape or list(source.shape), strides or list(source.strides)
+    base = address + sum(o * s for o, s in zip(offsets[:-2], strides[:-2])) * element.bytes
+    return Block(memory, base, tuple(shape[-2:]), tuple(strides[-2:]), tuple(offsets[-2:]), element)
+
+
+def _indices(node: Node, indices: Array) -> Array:
+    return node.operand_kind(len(node.operands) - 1).element.numbers(indices)
+
+
+@evaluates("xetile.update_tile_offset")
+def update_tile_offset(node: Node, tile: Block | Scattered, *operands: Any) -> Block | Scattered:
+    """The tile moved by offsets in elements, or by an index for each element if it is scattered."""
+    if isinstance(tile, Scattered):
+        return replace(tile, addresses=tile.addresses + _indices(node, operands[0]) * tile.element.bytes)
+    moved: Block = update_nd_offset(node, tile, *operands)
+    return moved
+
+
+@evaluates("xetile.prefetch_tile")
+def prefetch_tile(node: Node, tile: Any) -> None:
+    """No effect: caches change no value."""
+
+
+def _padding(node: Node) -> Array:
+    """The value of elements that are not accessed: the attribute's number, or zero."""
+    element, given = node.element, node.field("padding")
+    if given is None:
+        return np.zeros((), element.dtype)
+    number, _, kind = given.rpartition(" : ")
+    if not element.is_float:
+        return np.asarray(element.wrap(np.asarray(int(number, 0), np.int64)))
+    if number.startswith("0x"):
+        own = element_of(kind)
+        bits = np.asarray(int(number, 16), f"u{own.dtype.itemsize}").view(own.dtype)
+        return to_float(bits, own, element)
+    return to_float(np.asarray(float(number)), element_of("f64"), element)
+
+
+def _accessed(tile: Block | Scattered, shape: tuple[int, ...], mask: Sequence[Array]) -> tuple[Array, Array]:
+    """The addresses of a tile's elements, and which of them are accessed: those in bounds, or where a mask is set."""
+    if isinstance(tile, Block):
+        places, inside = tile.places(shape)
+        return tile.base + places * tile.element.bytes, inside
+    return tile.addresses, np.asarray(mask[0]) if mask else np.ones(shape, bool)
+
+
+@evaluates("xetile.load_tile", "xetile.load")
+def load(node: Node, tile: Block | Scattered, *mask: Array) -> Array:
+    """Load a tile; out-of-bounds and masked elements are padding."""
+    addresses, active = _accessed(tile, node.shape, mask)
+    found = np.full(addresses.shape, _padding(node), tile.element.dtype)
+    found[active] = tile.element.from_memory(tile.memory.read(addresses[active], tile.element.memory))
+    return found
+
+
+@evaluates("xetile.store_tile", "xetile.store")
+def store(node: Node, value: Array, tile: Block | Scattered, *mask: Array) -> None:
+    """Store a tile; out-of-bounds and masked elements are not written."""
+    addresses, active = _accessed(tile, np.shape(value), mask)
+    tile.memory.write(addresses[active], tile.element.to_memory(np.asarray(value)[active]))
+
+
+@evaluates("xetile.atomic_rmw")
+def tile_atomic_rmw(node: Node, value: Array, tile: Block | Scattered, *more: Array) -> Array:
+    """Update each element; the result is the old elements, and zero for elements that are not accessed."""
+    masked = node.op.opview.mask is not None
+    addresses, active = _accessed(tile, np.shape(value), more[:masked])
+    found = np.zeros(addresses.shape, tile.element.dtype)
+    given = [np.asarray(e)[active] for e in more[masked:]]
+    kind = node.field("kind").name.lower()
+    found[active] = atomic(tile.memory, addresses[active], kind, tile.element, np.asarray(value)[active], *given)
+    return found
+
+
+@evaluates_in("xetile.tile_mma")
+def tile_mma(lane: Lane, node: Node, *given: Array) -> Array:
+    """`d = a x b`, or `d = a x b + c`, with the bits of dpas; with scales those of bdpas."""
+    names = node.memo("factors", lambda: tuple(node.operand_kind(i).element.name for i in (0, 1)))
+    groups = {name: np.asarray(found[0]) for name, found in node.named(given).items() if found}
+    a, b, acc = groups.pop("a"), groups.pop("b"), groups.pop("c", None)
+    return product(node, acc, a, b, names, lane.launch.model, groups)
+
+
+@evaluates("xetile.transpose")
+def transpose(node: Node, a: Array) -> Array:
+    """Exchange rows and columns."""
+    return np.transpose(a, node.field("permutation"))
+
+
+@evaluates("xetile.convert_layout")
+def convert_layout(node: Node, a: Array) -> Array:
+    """The same value, distributed differently."""
+    return a
+
+
+@evaluates("xetile.reduction")
+def reduction(node: Node, a: Array) -> Array:
+    """Combine the elements along a dimension: each group of `reduction_size` consecutive ones, or all, block by block.
+
+    Blocks of one size are combined element by element, neighbours first; then the elements of the result by halves.
+    Lowered kernels use this order, unless a map divides the dimension among subgroups (docs/numerics.md).
+    """
+    (dim,) = node.field("dims")
+    a, kind, element = np.asarray(a), node.field("kind").value, node.element
+    size = a.shape[dim] // node.shape[dim]
+    if node.shape[dim] > 1:
+        apart = a.reshape(*a.shape[:dim], node.shape[dim], size, *a.shape[dim + 1 :])
+        return reduced(kind, element, np.moveaxis(apart, dim + 1, 0), None)
+    lines, block = np.moveaxis(a, dim, 0), reduced_block(dim, element.bits)
+    blocks = [lines[i : i + block] for i in range(0, size, block)]
+    whole = [b for b in blocks if len(b) == len(blocks[0])]
+    parts = [reduced(kind, element, _tree(kind, element, whole), None)]
+    parts += [reduced(kind, element, b, None) for b in blocks[len(whole) :]]
+    return np.expand_dims(_tree(kind, element, parts), dim)
+
+
+def _tree(kind: str, element: Element, values: Sequence[Array]) -> Array:
+    """Combine all values, neighbours first."""
+    left = list(values)
+    while len(left) > 1:
+        pairs = [combine(kind, element, a, b) for a, b in zip(left[::2], left[1::2])]
+        left = pairs + ([left[-1]] if len(left) % 2 else [])
+    return left[0]
+
+
+@evaluates("xetile.broadcast")
+def broadcast(node: Node, a: Array) -> Array:
+    """A matrix repeated along a dimension of size 1, or each of its elements repeated."""
+    (dim,) = node.field("dims")
+    times = node.shape[dim] // np.shape(a)[dim]
+    return np.repeat(a, times, axis=dim)
+
+
+# `iree_vector_ext`: a layout says who holds which element of a vector, and never changes its value.
+
+
+@evaluates("iree_vector_ext.to_layout")
+def to_layout(node: Node, a: Array) -> Array:
+    """The same vector."""
+    return a

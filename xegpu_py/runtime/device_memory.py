@@ -1,0 +1,202 @@
+"""Device memory: allocations with bounds in one flat address space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from xegpu_py.engines.faults import AccessFault, aligned
+from xegpu_py.numerics.formats import Array
+
+BASE = 0x100000
+"""Address of the first byte. Lower addresses are not allocated, so that accesses by null pointers are faults."""
+
+PAGE = 4096
+"""Alignment of allocations, and least distance between them."""
+
+
+def zeros_aligned(shape: int | Sequence[int], dtype: Any = float) -> np.ndarray[Any, Any]:
+    """An array like that of `numpy.zeros`, aligned to 128 bytes.
+
+    The engines accept any array. But numpy's arrays often begin 16 bytes after a cache line boundary of the host, so
+    that each row of 64 bytes of a block crosses a boundary, which makes native code slower.
+    """
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    kind = np.dtype(dtype)
+    found: np.ndarray[Any, Any] = aligned(math.prod(extents) * kind.itemsize).view(kind).reshape(extents)
+    return found
+
+
+_PART = 1 << 20
+"""The number of bytes that are copied, or compared with zero, at once."""
+
+
+def copy_sparse(to: Array, source: Array) -> None:
+    """Copy bytes to zeroed memory. Zeros are not written, so that the system need not provide their pages."""
+    for start in range(0, len(source), _PART):
+        part = source[start : start + _PART]
+        if part.any():
+            to[start : start + len(part)] = part
+
+
+def _grown(data: Array, size: int) -> Array:
+    """A copy of bytes, followed by zeros."""
+    made: Array = np.zeros(size, np.uint8)
+    copy_sparse(made, data)
+    return made
+
+
+class Buffer(Struct, frozen=True):
+    """An allocation.
+
+    Attributes:
+        name: its name in messages.
+        address: the address of its first byte.
+        bytes: its size in bytes.
+    """
+
+    name: str
+    address: int
+    bytes: int
+
+
+class DeviceMemory:
+    """Global memory.
+
+    Attributes:
+        data: all of it, uint8.
+        buffers: the allocations, by address.
+    """
+
+    def __init__(self) -> None:
+        self.data: Array = np.zeros(0, np.uint8)
+        self.buffers: list[Buffer] = []
+        self._found: tuple[Array, Array] = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._end = 0
+
+    def allocate(self, name: str, size: int) -> Buffer:
+        """A new allocation of `size` bytes of zeros."""
+        buffer = self._place(name, size)
+        self.data = _grown(self.data, self._end)
+        return buffer
+
+    def _place(self, name: str, size: int) -> Buffer:
+        """Addresses for an allocation, after all others."""
+        buffer = Buffer(name, BASE + self._end, size)
+        # The gap after it detects accesses beyond its end.
+        self._end += (size + PAGE - 1) // PAGE * PAGE + PAGE
+        self.buffers.append(buffer)
+        return buffer
+
+    @property
+    def _bounds(self) -> tuple[Array, Array]:
+        """Where the allocations begin, and where they end. Launches of native code do not ask."""
+        if len(self._found[0]) != len(self.buffers):
+            starts = np.array([b.address - BASE for b in self.buffers], np.int64)
+            self._found = starts, starts + [b.bytes for b in self.buffers]
+        return self._found
+
+    def copy(self) -> DeviceMemory:
+        """A copy: the same allocations with the same contents."""
+        made = DeviceMemory()
+        made.data, made.buffers = _grown(self.data, len(self.data)), list(self.buffers)
+        made._found, made._end = self._found, self._end
+        return made
+
+    def bytes_of(self, buffer: Buffer) -> Array:
+        """The bytes of an allocation, uint8; writing them writes the memory."""
+        start = buffer.address - BASE
+        found: Array = self.data[start : start + buffer.bytes]
+        return found
+
+    def ranges(self) -> list[tuple[int, int, int]]:
+        """See `engines.memory.Memory`."""
+        return [(b.address, b.bytes, self._host(i) - b.address) for i, b in enumerate(self.buffers)]
+
+    def _host(self, index: int) -> int:
+        """The address of an allocation in the host's memory."""
+        return int(self.data.ctypes.data) + self.buffers[index].address - BASE
+
+    def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
+        """See `engines.memory.Memory`."""
+        offsets: Array = (addresses - np.uint64(BASE)).view(np.int64)
+        bad = self._outside(offsets, size if needed is None else needed)
+        if bad.any():
+            index = int(np.argmax(bad.ravel()))
+            raise AccessFault(index, f"{verb} {size} bytes at {self._describe(int(addresses.ravel()[index]), size)}")
+        return offsets
+
+    def place(self, offset: int) -> str:
+        """See `engines.memory.Memory`."""
+        buffer = self.buffers[int(np.searchsorted(self._bounds[0], offset, "right")) - 1]
+        return f"byte {offset - (buffer.address - BASE)} of '{buffer.name}'"
+
+    def surface(self, bases: Array, extents: Array, verb: str) -> Array:
+        """See `engines.memory.Memory`."""
+        offsets: Array = (bases - np.uint64(BASE)).view(np.int64)
+        bad = self._outside(offsets, extents)
+        if bad.any():
+            index = int(np.argmax(bad))
+            where = self._describe(int(bases[index]), int(extents[index]))
+            raise AccessFault(index, f"{verb} a surface of {int(extents[index])} bytes at {where}")
+        return offsets
+
+    def _outside(self, offsets: Array, size: int | Array) -> Array:
+        if not self.buffers:
+            return np.ones(offsets.shape, bool)
+        starts, ends = self._bounds
+        if len(self.buffers) == 1:
+            return np.asarray((offsets < starts[0]) | (offsets > ends[0] - size))
+        which = np.searchsorted(starts, offsets, "right") - 1
+        return np.asarray((which < 0) | (offsets > ends[which] - size))
+
+    def _describe(self, address: int, size: int) -> str:
+        """An address relative to the nearest allocation, for messages."""
+        if not self.buffers:
+            return f"{address:#x}; there is no buffer"
+
+        def distance(b: Buffer) -> int:
+            return max(b.address - address, address + size - (b.address + b.bytes), 0)
+
+        nearest = min(self.buffers, key=distance)
+        behind, before = address + size - (nearest.address + nearest.bytes), nearest.address - address
+        what = f"'{nearest.name}', which has {nearest.bytes} bytes"
+        if distance(nearest) > 1 << 32:
+            return f"{address:#x}, which is in no buffer"
+        if before > 0:
+            return f"{address:#x}, {before} bytes before {what}"
+        return f"{address:#x}, reaching {behind} bytes over the end of {what}"
+
+
+class HostMemory(DeviceMemory):
+    """Global memory whose allocations are arrays of the host, in place. Only native code accesses them.
+
+    Device addresses are those that `DeviceMemory` would assign.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._arrays: list[Array] = []
+        self._hosts: list[int] = []
+
+    def attach(self, name: str, array: Array) -> Buffer:
+        """An allocation that is a contiguous array of bytes."""
+        self._arrays.append(array)
+        # As `array.ctypes.data`, in a third of the time.
+        self._hosts.append(int(array.__array_interface__["data"][0]))
+        return self._place(name, array.nbytes)
+
+    def allocate(self, name: str, size: int) -> Buffer:
+        """A new allocation of `size` bytes of zeros."""
+        return self.attach(name, aligned(size))
+
+    def bytes_of(self, buffer: Buffer) -> Array:
+        """The bytes of an allocation, uint8; writing them writes the memory."""
+        return self._arrays[self.buffers.index(buffer)]
+
+    def _host(self, index: int) -> int:
+        return self._hosts[index]

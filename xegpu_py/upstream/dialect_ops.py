@@ -1,0 +1,561 @@
+"""Upstream's XeGPU dialect: its ops, with the syntax of LLVM 22.1.8, and the spellings of main and IMEX that differ."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
+
+from xegpu_py.ir.builtin import MemRef, OneOf, TypeConstraint, Vector, bit_width, by
+from xegpu_py.ir.codecs import Unit
+from xegpu_py.ir.definition import Attribute, IndexList, Interface, Operand, Result
+from xegpu_py.ir.operation import Operation, ParsedOp
+from xegpu_py.passes.facts.value_facts import shape_of
+from xegpu_py.upstream.dialect_types import (
+    Dense,
+    ForWhom,
+    Hint,
+    LayoutKind,
+    MemDesc,
+    NBarrier,
+    Shuffle,
+    Space,
+    TensorDesc,
+    UpstreamXeGPU,
+)
+from xegpu_py.upstream.rebuilding import element_of
+
+AnyLayout = Annotated[Any, LayoutKind()]
+"""A layout or a slice."""
+
+
+class Hinted(Interface):
+    """Has cache hints, and a layout."""
+
+    l1_hint: Attribute[Hint] | None = None
+    l2_hint: Attribute[Hint] | None = None
+    l3_hint: Attribute[Hint] | None = None
+    layout: Attribute[AnyLayout] | None = None
+
+
+class Address(OneOf):
+    """An integer that is an address."""
+
+    summary = "integer address"
+    names = ("i64", "ui64", "i32", "ui32")
+
+
+class Value(TypeConstraint):
+    """A loaded or stored value: a vector or a number."""
+
+    summary = "vector, integer or floating-point number"
+    _pattern = r"vector<[^\[\]]*>|[su]?i\d+|b?f\d+\w*|tf32|index"
+
+
+class Offsets(TypeConstraint):
+    """Offsets of lanes: a vector of index, or an index."""
+
+    summary = "index or vector of index"
+    _pattern = r"index|vector<(?:\d+x)+(?:index|[su]?i\d+)>"
+
+
+class Mask(TypeConstraint):
+    """A mask: i1 or a vector of it."""
+
+    summary = "i1 or vector of i1"
+    _pattern = r"i1|vector<(?:\d+x)+i1>"
+
+
+class Byte(OneOf):
+    """An integer of 8 bits."""
+
+    summary = "8-bit integer"
+    names = ("i8",)
+
+
+def _check_element(op: Any, value: ir.Value, desc: TensorDesc | MemDesc) -> None:
+    if element_of(value) != desc.element:
+        op.fail(f"the elements of {value.type} differ from the descriptor's, {desc.element}")
+
+
+class CreateNdTdescOp(Operation, dialect=UpstreamXeGPU, name="create_nd_tdesc"):
+    """Creates the descriptor of a block of a tensor's innermost dimensions."""
+
+    source: Operand[Address | MemRef]
+    offsets: IndexList
+    shape: IndexList
+    strides: IndexList
+    tdesc: Result[TensorDesc]
+
+    effects = frozenset()
+    assembly_format = (
+        "$source (`` $offsets^)? (`,` `shape` `:` $shape^ `,` `strides` `:` $strides)? "
+        "attr-dict `:` type($source) `->` type($tdesc)"
+    )
+    also_reads = ("$source (`` $offsets^)? (`,` $shape^ `,` $strides)? attr-dict `:` type($source) `->` type($tdesc)",)
+
+    def verify_op(self) -> None:
+        desc = TensorDesc.of(self.tdesc)
+        if desc.scatter:
+            self.fail(f"makes descriptors of blocks, not {desc}")
+        if bool(self.static_shape) != bool(self.static_strides):
+            self.fail("needs both shape and strides, or neither")
+        is_memref = isinstance(self.source.type, ir.MemRefType)
+        memref = ir.MemRefType(self.source.type) if is_memref else None
+        if memref is None and not self.static_shape:
+            self.fail("needs shape and strides, as the source is an address")
+        rank = len(self.static_shape) or (memref.rank if memref else 0)
+        if memref is not None and not self.static_shape and not memref.has_static_shape:
+            self.fail(f"needs shape and strides, as those of {memref} are not known")
+        if len(self.static_shape) != len(self.static_strides):
+            self.fail("needs as many strides as extents")
+        if rank < len(desc.shape):
+            self.fail(f"a descriptor of {by(desc.shape)} needs a source of as many dimensions, but has {rank}")
+        if self.static_offsets and len(self.static_offsets) != rank:
+            self.fail(f"a source of {rank} dimensions needs {rank} offsets, but got {len(self.static_offsets)}")
+        if memref is not None and str(memref.element_type) != desc.element:
+            self.fail(f"the descriptor's elements, {desc.element}, differ from the memref's, {memref.element_type}")
+
+
+class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd", interfaces=(Hinted,)):
+    """Loads a block. Offsets count from the descriptor's; without them the block is where the descriptor is."""
+
+    tdesc: Operand[TensorDesc]
+    offsets: IndexList
+    value: Result[Vector]
+    packed: Attribute[Unit] | None = None
+    transpose: Attribute[Dense] | None = None
+    transpose_bit_width: Attribute[int] | None = None
+
+    effects = frozenset(["read"])
+    assembly_format = "$tdesc (`` $offsets^)? prop-dict attr-dict `:` type($tdesc) `->` type($value)"
+
+    def verify_op(self) -> None:
+        desc = TensorDesc.of(self.tdesc)
+        if desc.scatter:
+            self.fail(f"loads blocks, but {desc} is scattered")
+        _check_element(self, self.value, desc)
+        if self.transpose is not None and sorted(self.transpose) != list(range(len(desc.shape))):
+            self.fail(
+                f"transpose must be a permutation of {len(desc.shape)} dimensions, but got {list(self.transpose)}"
+            )
+
+
+class StoreNdOp(Operation, dialect=UpstreamXeGPU, name="store_nd", interfaces=(Hinted,)):
+    """Stores a block."""
+
+    value: Operand[Vector]
+    tdesc: Operand[TensorDesc]
+    offsets: IndexList
+
+    effects = frozenset(["write"])
+    assembly_format = "$value `,` $tdesc (`` $offsets^)? prop-dict attr-dict `:` type($value) `,` type($tdesc)"
+
+    def verify_op(self) -> None:
+        desc = TensorDesc.of(self.tdesc)
+        if desc.scatter:
+            self.fail(f"stores blocks, but {desc} is scattered")
+        if desc.block and desc.block.array_length > 1:
+            self.fail("cannot store to a descriptor with an array_length")
+        _check_element(self, self.value, desc)
+
+
+class PrefetchNdOp(Operation, dialect=UpstreamXeGPU, name="prefetch_nd", interfaces=(Hinted,)):
+    """Brings a block into the caches."""
+
+    tdesc: Operand[TensorDesc]
+    offsets: IndexList
+
+    effects = frozenset(["read", "write"])
+    assembly_format = "$tdesc (`` $offsets^)? prop-dict attr-dict `:` type($tdesc)"
+
+
+class UpdateNdOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_nd_offset"):
+    """Moves a descriptor's block. Removed after 22.1.8."""
+
+    tdesc: Operand[TensorDesc]
+    offsets: IndexList
+    result: Result[TensorDesc]
+
+    effects = frozenset()
+    same_type = ("tdesc", "result")
+    assembly_format = "$tdesc `,` $offsets attr-dict `:` type($result)"
+
+    def verify_op(self) -> None:
+        rank = len(TensorDesc.of(self.tdesc).shape)
+        if len(self.static_offsets) != rank:
+            self.fail(f"a descriptor of {rank} dimensions moves by {rank} offsets, not {len(self.static_offsets)}")
+
+
+class CreateTdescOp(Operation, dialect=UpstreamXeGPU, name="create_tdesc"):
+    """Creates a scattered descriptor. Removed after 22.1.8."""
+
+    source: Operand[Address | MemRef]
+    offsets: Operand[Offsets]
+    tdesc: Result[TensorDesc]
+
+    effects = frozenset()
+    assembly_format = "$source `,` $offsets attr-dict `:` type($source) `,` type($offsets) `->` type($tdesc)"
+
+    def verify_op(self) -> None:
+        desc = TensorDesc.of(self.tdesc)
+        if not desc.scatter:
+            self.fail(f"makes scattered descriptors, not {desc}")
+        chunk = desc.scatter.chunk_size
+        if chunk > 1 and desc.shape[-1] != chunk:
+            self.fail(f"a chunk_size of {chunk} does not fit a descriptor of {by(desc.shape)}")
+        if shape_of(self.offsets) != desc.lanes:
+            self.fail(f"needs one offset for each of {by(desc.lanes)} lanes, but got {self.offsets.type}")
+
+
+class UpdateOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_offset"):
+    """Moves the lanes of a scattered descriptor. Removed after 22.1.8."""
+
+    tdesc: Operand[TensorDesc]
+    offsets: Operand[Offsets]
+    result: Result[TensorDesc]
+
+    effects = frozenset()
+    same_type = ("result", "tdesc")
+    assembly_format = "$tdesc `,` $offsets attr-dict `:` type($tdesc) `,` type($offsets)"
+
+
+class LoadGatherOp(Operation, dialect=UpstreamXeGPU, name="load", interfaces=(Hinted,)):
+    """Loads elements from the address of each lane; lanes that are masked off access no memory."""
+
+    source: Operand[TensorDesc | MemRef | Address]
+    offsets: Operand[Offsets] | None
+    mask: Operand[Mask]
+    value: Result[Value]
+    chunk_size: Attribute[int] | None = None
+
+    effects = frozenset(["read"])
+    assembly_format = (
+        "$source (`` `[` $offsets^ `]`)? `,` $mask prop-dict attr-dict `:` "
+        "type($source) (`,` type($offsets)^)? `,` type($mask) `->` type($value)"
+    )
+    also_reads = ("$source `,` $mask prop-dict attr-dict `:` type($source) `,` type($mask) `->` type($value)",)
+
+    def verify_op(self) -> None:
+        _check_scattered(self)
+
+
+class StoreScatterOp(Operation, dialect=UpstreamXeGPU, name="store", interfaces=(Hinted,)):
+    """Stores elements to the address of each lane; lanes that are masked off access no memory."""
+
+    value: Operand[Value]
+    dest: Operand[TensorDesc | MemRef | Address]
+    offsets: Operand[Offsets] | None
+    mask: Operand[Mask]
+    chunk_size: Attribute[int] | None = None
+
+    effects = frozenset(["write"])
+    assembly_format = (
+        "$value `,` $dest (`` `[` $offsets^ `]`)? `,` $mask prop-dict attr-dict `:` "
+        "type($value) `,` type($dest) (`,` type($offsets)^)? `,` type($mask)"
+    )
+    also_reads = ("$value `,` $dest `,` $mask prop-dict attr-dict `:` type($value) `,` type($dest) `,` type($mask)",)
+
+    @property
+    def source(self) -> ir.Value:
+        """The memory."""
+        return self.dest
+
+    def verify_op(self) -> None:
+        _check_scattered(self)
+
+
+def _check_scattered(op: Any) -> None:
+    """Value, offsets and mask fit each other (verifyGatherScatter)."""
+    is_desc = str(op.source.type).startswith(TensorDesc.mnemonic())
+    if is_desc == (op.offsets is not None):
+        op.fail("needs offsets, unless they are in a scattered descriptor")
+    if is_desc:
+        desc = TensorDesc.of(op.source)
+        if not desc.scatter:
+            op.fail(f"needs a scattered descriptor, but got {desc}")
+        lanes: tuple[int, ...] = desc.lanes
+        expected = desc.shape
+    else:
+        lanes = shape_of(op.offsets)
+        expected = (*lanes, op.chunk_size) if (op.chunk_size or 1) > 1 else lanes
+    if shape_of(op.mask) != lanes and (shape_of(op.mask), lanes) not in (((1,), ()), ((), (1,))):
+        op.fail(f"has offsets for {by(lanes) or 'one lane'}, but a mask of {op.mask.type}")
+    found = shape_of(op.value)
+    squeezed = [tuple(n for n in s if n != 1) for s in (found, expected)]
+    # Of a descriptor of several lanes, a lane's value is its own chunk.
+    fragment = is_desc and tuple(n for n in expected[len(lanes) :] if n != 1) == squeezed[0]
+    if found != expected and squeezed[0] != squeezed[1] and not fragment:
+        op.fail(f"accesses {by(expected) or 'one element'}, but has a value of {op.value.type}")
+
+
+class PrefetchOp(Operation, dialect=UpstreamXeGPU, name="prefetch", interfaces=(Hinted,)):
+    """Brings scattered elements into the caches."""
+
+    source: Operand[TensorDesc | MemRef | Address]
+    offsets: Operand[Offsets] | None
+    offset_align_byte: Attribute[int] | None = None
+
+    effects = frozenset(["read", "write"])
+    assembly_format = "$source (`` `[` $offsets^ `]`)? prop-dict attr-dict `:` type($source) (`,` type($offsets)^)?"
+
+
+class AtomicRmwOp(Operation, dialect=UpstreamXeGPU, name="atomic_rmw"):
+    """Reads, modifies and writes the element of each lane atomically."""
+
+    kind: Attribute[AtomicRMWKind]
+    tdesc: Operand[TensorDesc | MemRef | Address]
+    offsets: Operand[Offsets] | None
+    mask: Operand[Mask]
+    value: Operand[Value]
+    result: Result[Value]
+    layout: Attribute[AnyLayout] | None = None
+
+    effects = frozenset(["read", "write"])
+    assembly_format = (
+        "$kind $tdesc `,` $mask `,` $value prop-dict attr-dict `:` "
+        "type($tdesc) `,` type($mask) `,` type($value) `->` type($result)"
+    )
+    also_reads = (
+        "$kind $tdesc `` `[` $offsets `]` `,` $mask `,` $value prop-dict attr-dict `:` "
+        "type($tdesc) `,` type($offsets) `,` type($mask) `,` type($value) `->` type($result)",
+    )
+
+
+class DpasOp(Operation, dialect=UpstreamXeGPU, name="dpas"):
+    """Multiplies matrices: `lhs` x `rhs` + `acc`."""
+
+    lhs: Operand[Vector]
+    rhs: Operand[Vector]
+    acc: Operand[Vector] | None
+    result: Result[Vector]
+    layout_a: Attribute[AnyLayout] | None = None
+    layout_b: Attribute[AnyLayout] | None = None
+    layout_cd: Attribute[AnyLayout] | None = None
+
+    effects = frozenset()
+    assembly_format = (
+        "$lhs `,` $rhs (`,` $acc^)? attr-dict `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)"
+    )
+    also_reads = (
+        "$lhs `,` $rhs (`,` $acc^)? prop-dict attr-dict `:` "
+        "type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)",
+    )
+
+    def verify_op(self) -> None:
+        _check_product(self)
+
+
+def _check_product(op: Any) -> None:
+    """The shapes of a product's factors and its result fit (verifyDpasDimensions)."""
+    if op.acc is not None and op.acc.type != op.result.type:
+        op.fail(f"the accumulator {op.acc.type} differs from the result {op.result.type}")
+    a, b, d = shape_of(op.lhs), shape_of(op.rhs), shape_of(op.result)
+    if len(a) == 1 or len(d) == 1:
+        if len({len(a), len(b), len(d)}) > 1:
+            op.fail(f"has {by(a)} times {by(b)} is {by(d)}: at lane level all of these have one dimension")
+        return
+    if len(a) != len(d) or len(b) not in (len(a), len(a) + 1):
+        op.fail(f"cannot multiply {by(a)} and {by(b)} to {by(d)}")
+    k = b[-2] if len(b) == len(a) else b[-3] * b[-1]
+    n = b[-1] if len(b) == len(a) else b[-2]
+    if (a[-2], a[-1], n) != (d[-2], k, d[-1]):
+        op.fail(f"{by(a)} times {by(b)} is not {by(d)}")
+
+
+class DpasMxOp(Operation, dialect=UpstreamXeGPU, name="dpas_mx"):
+    """Multiplies matrices whose blocks have scales. After 22.1.8."""
+
+    lhs: Operand[Vector]
+    rhs: Operand[Vector]
+    acc: Operand[Vector] | None
+    scale_a: Operand[Value] | None
+    scale_b: Operand[Value] | None
+    result: Result[Vector]
+    layout_a: Attribute[AnyLayout] | None = None
+    layout_b: Attribute[AnyLayout] | None = None
+    layout_cd: Attribute[AnyLayout] | None = None
+    layout_a_scale: Attribute[AnyLayout] | None = None
+    layout_b_scale: Attribute[AnyLayout] | None = None
+
+    effects = frozenset()
+    assembly_format = (
+        "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? prop-dict attr-dict `:` "
+        "`(` type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `)` "
+        "`->` type($result)"
+    )
+    also_reads = (
+        "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? prop-dict attr-dict `:` "
+        "type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `->` type($result)",
+    )
+
+    def verify_op(self) -> None:
+        _check_product(self)
+        a, b = shape_of(self.lhs), shape_of(self.rhs)
+        scales = {"scale_a": self.scale_a, "scale_b": self.scale_b}
+        for name, value in scales.items():
+            if value is not None and element_of(value) != SCALE:
+                self.fail(f"{name} must have elements {SCALE}, but got {value.type}")
+        if len(a) == 1:
+            return
+        for name, size, axis in (("scale_a", a[-2], -2), ("scale_b", b[-1], -1)):
+            given = scales[name]
+            shape = shape_of(given) if given is not None else ()
+            if shape and (len(shape) != len(a) or shape[axis] != size):
+                self.fail(f"{name} must have the rank of its factor and {size} along its dimension, not {by(shape)}")
+        both = [shape_of(v) for v in (self.scale_a, self.scale_b) if v is not None]
+        if len(both) == 2 and all(both) and both[0][-1] != both[1][-2]:
+            self.fail(f"scale_a has {both[0][-1]} blocks along K, but scale_b has {both[1][-2]}")
+
+
+SCALE = "f8E8M0FNU"
+"""The format of scales."""
+
+
+class TruncfOp(Operation, dialect=UpstreamXeGPU, name="truncf"):
+    """Rounds to a format of 8 or 4 bits. After 22.1.8."""
+
+    source: Operand[Value]
+    result: Result[Value]
+
+    effects = frozenset()
+    assembly_format = "$source prop-dict attr-dict `:` type($source) `->` type($result)"
+
+    def verify_op(self) -> None:
+        if bit_width(element_of(self.source)) <= bit_width(element_of(self.result)):
+            self.fail(f"requires a type wider than the result's, {self.result.type}, but got {self.source.type}")
+
+
+class LaneShuffleOp(Operation, dialect=UpstreamXeGPU, name="lane_shuffle"):
+    """Permutes elements between lanes. After 22.1.8."""
+
+    source: Operand[Vector]
+    mode: Attribute[Shuffle]
+    result: Result[Vector]
+
+    effects = frozenset()
+    assembly_format = "$source $mode prop-dict attr-dict `:` type($source)"
+
+    @classmethod
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"result": parsed.type_of("source")}
+
+
+class ConvertLayoutOp(Operation, dialect=UpstreamXeGPU, name="convert_layout"):
+    """Gives the same value another layout."""
+
+    source: Operand[Value]
+    result: Result[Value]
+    input_layout: Attribute[AnyLayout] | None = None
+    target_layout: Attribute[AnyLayout] | None = None
+
+    effects = frozenset()
+    same_type = ("result", "source")
+    assembly_format = "$source prop-dict attr-dict `:` type($source)"
+    also_reads = ("$source prop-dict attr-dict `:` type($source) `->` type($result)",)
+
+
+class CreateMemDescOp(Operation, dialect=UpstreamXeGPU, name="create_mem_desc"):
+    """Sees a buffer in shared local memory as a matrix."""
+
+    source: Operand[MemRef]
+    mem_desc: Result[MemDesc]
+
+    effects = frozenset()
+    assembly_format = "$source prop-dict attr-dict `:` type($source) `->` type($mem_desc)"
+
+
+class LoadMatrixOp(Operation, dialect=UpstreamXeGPU, name="load_matrix"):
+    """Loads a block of a matrix in shared local memory."""
+
+    mem_desc: Operand[MemDesc]
+    offsets: IndexList
+    value: Result[Value]
+    subgroup_block_io: Attribute[Unit] | None = None
+    layout: Attribute[AnyLayout] | None = None
+
+    effects = frozenset(["read"])
+    assembly_format = (
+        "$mem_desc `` $offsets prop-dict attr-dict `:` type($mem_desc) (`,` type($offsets)^)? `->` type($value)"
+    )
+
+    def verify_op(self) -> None:
+        _check_element(self, self.value, MemDesc.of(self.mem_desc))
+
+
+class StoreMatrixOp(Operation, dialect=UpstreamXeGPU, name="store_matrix"):
+    """Stores a block of a matrix in shared local memory."""
+
+    value: Operand[Value]
+    mem_desc: Operand[MemDesc]
+    offsets: IndexList
+    subgroup_block_io: Attribute[Unit] | None = None
+    layout: Attribute[AnyLayout] | None = None
+
+    effects = frozenset(["write"])
+    assembly_format = (
+        "$value `,` $mem_desc `` $offsets prop-dict attr-dict `:` "
+        "type($value) `,` type($mem_desc) (`,` type($offsets)^)?"
+    )
+
+    def verify_op(self) -> None:
+        _check_element(self, self.value, MemDesc.of(self.mem_desc))
+
+
+class AllocNbarrierOp(Operation, dialect=UpstreamXeGPU, name="alloc_nbarrier"):
+    """Sets the number of named barriers."""
+
+    nbarrier_num: Attribute[int]
+
+    effects = frozenset(["sync"])
+    assembly_format = "$nbarrier_num attr-dict"
+
+
+class InitNbarrierOp(Operation, dialect=UpstreamXeGPU, name="init_nbarrier", also_named=("create_nbarrier",)):
+    """Gives the named barrier of an id."""
+
+    nbarrier_id: Operand[Byte]
+    participant_thread_num: Operand[Byte]
+    result: Result[NBarrier]
+
+    effects = frozenset()
+    assembly_format = (
+        "$nbarrier_id `,` $participant_thread_num attr-dict `:` "
+        "type($nbarrier_id) `,` type($participant_thread_num) `->` type($result)"
+    )
+
+
+class NbarrierArriveOp(Operation, dialect=UpstreamXeGPU, name="nbarrier_arrive"):
+    """Signals that this thread has arrived."""
+
+    nbarrier: Operand[NBarrier]
+
+    effects = frozenset(["sync"])
+    assembly_format = "$nbarrier attr-dict `:` type($nbarrier)"
+
+
+class NbarrierWaitOp(Operation, dialect=UpstreamXeGPU, name="nbarrier_wait"):
+    """Waits until all threads have arrived."""
+
+    nbarrier: Operand[NBarrier]
+
+    effects = frozenset(["sync"])
+    assembly_format = "$nbarrier attr-dict `:` type($nbarrier)"
+
+
+class FenceOp(Operation, dialect=UpstreamXeGPU, name="fence"):
+    """Orders memory accesses."""
+
+    memory_kind: Attribute[Space]
+    fence_scope: Attribute[ForWhom]
+
+    effects = frozenset(["sync"])
+    assembly_format = "`memory_kind` `=` $memory_kind `,` `fence_scope` `=` $fence_scope attr-dict"
+
+
+class CompileHintOp(Operation, dialect=UpstreamXeGPU, name="compile_hint"):
+    """Tells the compiler not to move instructions across this place. IMEX has it."""
+
+    effects = frozenset(["sync"])
+    assembly_format = "attr-dict"

@@ -1,0 +1,431 @@
+"""Upstream's types and layouts, and their spellings."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any
+
+from mlir.dialects.arith import AtomicRMWKind
+
+from xegpu_py.dialects.xegpu import CacheHint, FenceScope, LaneShuffleMode, MemoryScope
+from xegpu_py.dialects.xetile.types import WgMap
+from xegpu_py.ir.builtin import by
+from xegpu_py.ir.codecs import Cursor, IntArrayCodec, Scope, TypeText, register_int_enum
+from xegpu_py.ir.definition import Attr, AttrCodec, Dialect, EnumCodec, Type
+
+# Upstream's XeGPU dialect: its enums, attributes and types.
+#
+# The names and the syntax are those of LLVM 22.1.8 (mlir/include/mlir/Dialect/XeGPU/IR); other spellings of its main
+# branch and of IMEX are read as well. In the IR the dialect has another name, since a context cannot have two dialects
+# with the same name; in texts it is `xegpu`.
+
+NAME = "upstream_xegpu"
+"""The dialect's name in the IR. No text spells it."""
+
+
+class UpstreamXeGPU(Dialect, name=NAME):
+    """Upstream MLIR's XeGPU dialect, at workgroup, subgroup and lane level."""
+
+    spellings = ("xegpu",)
+    any_attributes = True
+
+
+DIALECT = UpstreamXeGPU
+
+register_int_enum(AtomicRMWKind)
+
+
+class _Enumerators(EnumCodec):
+    """Enumerators of ours, as attributes of upstream's."""
+
+    def __init__(self, name: str, cases: Any) -> None:
+        super().__init__(UpstreamXeGPU, name, cases)
+        UpstreamXeGPU.enums[name] = self
+
+
+class _Hints(_Enumerators):
+    """Cache hints, which upstream prints with their type."""
+
+    def write(self, value: Any) -> str:
+        return f"#xegpu.{self.name}<{value.value}>"
+
+
+Hint = Annotated[CacheHint, _Hints("cache_hint", CacheHint)]
+"""A cache hint of an op."""
+
+Space = Annotated[MemoryScope, _Enumerators("memory_space", MemoryScope)]
+"""The memory of a tensor, or that a fence orders."""
+
+ForWhom = Annotated[FenceScope, _Enumerators("fence_scope", FenceScope)]
+"""For whom a fence orders accesses."""
+
+Shuffle = Annotated[LaneShuffleMode, _Enumerators("lane_shuffle_mode", LaneShuffleMode)]
+"""The direction of `lane_shuffle`."""
+
+
+class _DenseKind(IntArrayCodec):
+    """A list of integers as MLIR's own array attribute."""
+
+    def write(self, value: tuple[int, ...]) -> str:
+        return self.encode(value)
+
+
+Dense = Annotated[tuple[int, ...], _DenseKind()]
+"""A list of integers of an op."""
+
+
+@dataclass(frozen=True)
+class BlockTdescAttr(Attr, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
+    """The properties of a block's descriptor besides shape and element type."""
+
+    memory_space: Space = MemoryScope.GLOBAL
+    array_length: int = 1
+    boundary_check: bool = True
+
+
+_DEFAULT = BlockTdescAttr()
+
+
+@dataclass(frozen=True)
+class ScatterTdescAttr(Attr, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
+    """The properties of a scattered descriptor besides shape and element type."""
+
+    memory_space: Space = MemoryScope.GLOBAL
+    chunk_size: int = 1
+
+
+@dataclass(frozen=True)
+class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
+    """Which subgroup, instruction and lane has which elements. An absent parameter is an empty list."""
+
+    sg_layout: tuple[int, ...] = ()
+    sg_data: tuple[int, ...] = ()
+    inst_data: tuple[int, ...] = ()
+    lane_layout: tuple[int, ...] = ()
+    lane_data: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
+
+    def problem(self) -> str | None:
+        """The rule that the layout itself breaks (LayoutAttr::verify); None if it is valid."""
+        ranks = {len(v) for v in (getattr(self, k) for k in self.parameters()) if v}
+        if not (self.sg_layout or self.inst_data or self.lane_layout):
+            return "a layout needs sg_layout, inst_data or lane_layout"
+        if len(ranks) > 1:
+            return f"the parts of a layout have one rank, but {self.write_body()} has several"
+        if self.sg_data and not self.sg_layout:
+            return "sg_data needs sg_layout"
+        if bool(self.lane_layout) != bool(self.lane_data) and self.lane_data:
+            return "lane_data needs lane_layout"
+        if self.order and sorted(self.order) != list(range(len(self.order))):
+            return f"order must be a permutation of the dimensions, but got {list(self.order)}"
+        return None
+
+
+@dataclass(frozen=True)
+class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
+    """The layout of a value without some dimensions: `parent` is a layout or a slice."""
+
+    parent: Any
+    dims: tuple[int, ...]
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> Slice:
+        cursor.expect("<")
+        parent = scope.resolve(scope.read_attribute(cursor))
+        cursor.expect(",")
+        if cursor.accept("dims"):
+            cursor.expect("=")
+        dims = cls.parameters()["dims"].read(cursor, scope)
+        cursor.expect(">")
+        return cls(parent, dims)
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        return f"<{layout_of(self.parent)}, dims = [{', '.join(map(str, self.dims))}]>"
+
+
+@dataclass(frozen=True)
+class Range(Attr, dialect=UpstreamXeGPU, name="range"):
+    """The subgroups, from the first to before the last, that run a part of a program."""
+
+    bounds: tuple[int, ...]
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> Range:
+        cursor.expect("<")
+        bounds = cls.parameters()["bounds"].read(cursor, scope)
+        cursor.expect(">")
+        if len(bounds) != 2:
+            raise cursor.fault(f"a range has a start and an end, but this is {list(bounds)}")
+        return cls(bounds)
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        return f"<[{', '.join(map(str, self.bounds))}]>"
+
+
+@dataclass(frozen=True)
+class MemLayout(Attr, dialect=UpstreamXeGPU, name="mem_layout"):
+    """The layout of a matrix in shared local memory: strides in elements, and contiguous blocks."""
+
+    stride: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+
+
+@lru_cache(maxsize=1024)
+def layout_of(text: str) -> Layout | Slice:
+    """The layout of an attribute in MLIR's own spelling.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    return Slice.decode(text) if text.startswith(Slice.mnemonic() + "<") else Layout.decode(text)
+
+
+class LayoutKind(AttrCodec):
+    """A layout or a slice of one."""
+
+    summary = "a layout"
+
+    def __init__(self) -> None:
+        super().__init__(Layout)
+        self.summary = "a layout"
+
+    def read(self, cursor: Cursor, scope: Scope) -> Any:
+        start = cursor.skip()
+        return self._decode_at(scope.resolve(scope.read_attribute(cursor)), cursor, start)
+
+    def decode(self, raw: str) -> Any:
+        return layout_of(raw)
+
+    def coerce(self, value: Any) -> Any:
+        if not isinstance(value, (Layout, Slice)):
+            raise TypeError(f"expected {self.summary}, but got {value!r}")
+        return value
+
+    def irdl(self, emitter: Any) -> str:
+        return str(emitter.constraint("irdl.any"))
+
+
+@dataclass(frozen=True)
+class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
+    """The descriptor of a block, or of scattered elements. `encoding` and `layout` are attributes' texts, or `unit`."""
+
+    shape: tuple[int, ...]
+    element: TypeText
+    encoding: Any = "unit"
+    layout: Any = "unit"
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> TensorDesc:
+        cursor.expect("<")
+        if cursor.at("array"):
+            return cls._read_raw(cursor, scope)
+        shape = cursor.dimensions("a tensor descriptor")
+        element = scope.resolve(scope.read_type(cursor))
+        found = {"encoding": "unit", "layout": "unit"}
+        while cursor.accept(","):
+            start = cursor.skip()
+            text = scope.resolve(scope.read_attribute(cursor))
+            is_layout = text.startswith((Layout.mnemonic(), Slice.mnemonic()))
+            if not is_layout and not text.startswith((BlockTdescAttr.mnemonic(), ScatterTdescAttr.mnemonic())):
+                raise cursor.fault(f"expected a layout or the attribute of a descriptor, but got '{text}'", start)
+            found["layout" if is_layout else "encoding"] = text
+        cursor.expect(">")
+        return cls(shape, element, **found)
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        parts = [by((*self.shape, self.element))]
+        if self.encoding != "unit":
+            parts.append(str(self.block or self.scatter))
+        if self.layout != "unit":
+            parts.append(str(layout_of(self.layout)))
+        return f"<{', '.join(parts)}>"
+
+    @property
+    def scatter(self) -> ScatterTdescAttr | None:
+        """The attribute of a scattered descriptor; None for others."""
+        is_one = self.encoding.startswith(ScatterTdescAttr.mnemonic())
+        return ScatterTdescAttr.decode(self.encoding) if is_one else None
+
+    @property
+    def lanes(self) -> tuple[int, ...]:
+        """The lanes of a scattered descriptor: its dimensions without that of chunks."""
+        return self.shape[:-1] if self.scatter and self.scatter.chunk_size > 1 else self.shape
+
+    @property
+    def block(self) -> BlockTdescAttr | None:
+        """The attribute of a block's descriptor; the default if it has none, and None if it is scattered."""
+        if self.encoding == "unit":
+            return _DEFAULT
+        return None if self.scatter else BlockTdescAttr.decode(self.encoding)
+
+    def problem(self) -> str | None:
+        """The rule that the descriptor itself breaks (TensorDescType::verify); None if it is valid."""
+        if not self.shape or min(self.shape) < 1:
+            return f"a tensor descriptor needs positive dimensions, but has {by(self.shape) or 'none'}"
+        if self.layout != "unit":
+            layout = layout_of(self.layout)
+            problem = layout.problem()
+            if problem:
+                return problem
+            if isinstance(layout, Layout):
+                rank = max(len(v) for v in (layout.sg_layout, layout.inst_data, layout.lane_layout))
+                if rank != len(self.shape):
+                    return f"a layout of {rank} dimensions does not fit a descriptor of {by(self.shape)}"
+        block = self.block
+        if block and block.array_length > 1 and len(self.shape) != 2:
+            return "array_length is for 2D descriptors only"
+        return None
+
+
+@dataclass(frozen=True)
+class MemDesc(Type, dialect=UpstreamXeGPU, name="mem_desc"):
+    """A matrix in shared local memory. `mem_layout` is the attribute's text, or `unit`."""
+
+    shape: tuple[int, ...]
+    element: TypeText
+    mem_layout: Any = "unit"
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> MemDesc:
+        cursor.expect("<")
+        if cursor.at("array"):
+            return cls._read_raw(cursor, scope)
+        shape = cursor.dimensions("a matrix")
+        element = scope.resolve(scope.read_type(cursor))
+        layout = scope.resolve(scope.read_attribute(cursor)) if cursor.accept(",") else "unit"
+        cursor.expect(">")
+        return cls(shape, element, layout)
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        parts = [by((*self.shape, self.element))]
+        if self.mem_layout != "unit":
+            parts.append(str(self.placed))
+        return f"<{', '.join(parts)}>"
+
+    @property
+    def placed(self) -> MemLayout:
+        """Its layout in memory."""
+        return MemLayout() if self.mem_layout == "unit" else MemLayout.decode(self.mem_layout)
+
+
+@dataclass(frozen=True)
+class NBarrier(Type, dialect=UpstreamXeGPU, name="nbarrier"):
+    """A named barrier."""
+
+
+# Layouts of memrefs without offset, which LLVM's main branch spells: the offset is unknown there, and 0 in LLVM 22.
+#
+# Only texts that are invalid in LLVM 22 are changed: those with a view whose offset is not 0 and whose type has no
+# offset.
+
+_MEMREF = r"memref<(?:[^<>\n]|<[^<>\n]*>)*>"
+
+_PLAIN = re.compile(r"(strided<\[[^\]]*\])>")
+
+_VIEW = re.compile(
+    rf"(?P<name>%[\w$.-]+)(?P<head>\s*=\s*memref\.(?:subview\s+%[\w$.#-]+\s*\[(?P<offsets>[^\]]*)\][^:\n]*\s*"
+    rf"|reinterpret_cast\s+%[\w$.#-]+\s+to\s+offset:\s*\[(?P<start>[^\]]*)\][^\n]*?\s*)"
+    rf":\s*(?P<source>{_MEMREF})\s+to\s+)(?P<result>{_MEMREF})"
+)
+
+
+def with_offsets(text: str) -> str:
+    """A program in the spelling of LLVM 22: each layout has its offset. Line numbers do not change."""
+    views = (view for view in _VIEW.finditer(text) if _PLAIN.search(view["result"]))
+    if "strided<" not in text or not any(_offset(view) != 0 for view in views):
+        return text
+    return _PLAIN.sub(r"\1, offset: ?>", _VIEW.sub(_as_cast, text))
+
+
+def _as_cast(view: re.Match[str]) -> str:
+    """A view with the offset that LLVM 22 infers, cast to the type of an unknown offset."""
+    is_unknown = view["start"] is None and "strided<" in view["source"]
+    offset = None if is_unknown else _offset(view)
+    if offset is None or not _PLAIN.search(view["result"]):
+        return view[0]
+    exact = _PLAIN.sub(rf"\1, offset: {offset}>", view["result"])
+    made = "%$exact." + view["name"].removeprefix("%")
+    return f"{made}{view['head']}{exact} {view['name']} = memref.cast {made} : {exact} to {view['result']}"
+
+
+def _offset(view: re.Match[str]) -> int | None:
+    """The offset of a view of a memref that has none itself; None if it is known at run time only."""
+    if view["start"] is not None:
+        return _number(view["start"])
+    shape, *layout = re.split(r", *(?:strided<\[|affine_map|#)", view["source"].removeprefix("memref<"), maxsplit=1)
+    sizes = [_number(n) for n in shape.split("x")[:-1]]
+    strides: list[int | None] = [1]
+    for size in reversed(sizes[1:]):
+        before = strides[0]
+        strides.insert(0, None if size is None or before is None else size * before)
+    if layout:
+        strides = [_number(n) for n in layout[0].partition("]")[0].split(",")]
+    total = 0
+    for offset, stride in zip((_number(n) for n in view["offsets"].split(",")), strides):
+        if offset != 0:
+            if offset is None or stride is None:
+                return None
+            total += offset * stride
+    return total
+
+
+def _number(text: str) -> int | None:
+    text = text.strip()
+    return int(text) if text.isdigit() else None
+
+
+# From upstream's layouts of subgroups to xetile's maps.
+
+
+def sliced(layout: Layout | Slice) -> tuple[Layout, tuple[int, ...]]:
+    """The layout at the root of slices, and the dimensions of it that remain."""
+    if isinstance(layout, Layout):
+        rank = max(len(v) for v in (layout.sg_layout, layout.inst_data, layout.lane_layout))
+        return layout, tuple(range(rank))
+    root, left = sliced(layout_of(layout.parent))
+    return root, tuple(d for i, d in enumerate(left) if i not in layout.dims)
+
+
+def subgroups_of(layout: Layout | Slice) -> int | None:
+    """The number of subgroups of a layout; None if it defines none."""
+    root, _ = sliced(layout)
+    return math.prod(root.sg_layout) if root.sg_layout else None
+
+
+@lru_cache(maxsize=1024)
+def map_of(layout: Layout | Slice, shape: tuple[int, ...], split: int, subgroups: int) -> WgMap | None:
+    """The map of a matrix whose rows are the first `split` dimensions of a vector with a layout.
+
+    Which subgroup has which part may be another than upstream says: that changes no value. None if the layout is one of
+    other subgroups than the kernel's, or xetile cannot divide the matrix so.
+    """
+    root, left = sliced(layout)
+    if not root.sg_layout or math.prod(root.sg_layout) != subgroups or len(left) != len(shape):
+        return None
+    grid = [root.sg_layout[d] for d in left]
+    data = [root.sg_data[d] for d in left] if root.sg_data else [max(1, n // g) for n, g in zip(shape, grid)]
+    found = [math.prod(grid[:split]), math.prod(grid[split:])]
+    # Subgroups along removed dimensions share the other dimensions.
+    shared = subgroups // math.prod(found)
+    if shared > 1:
+        if math.prod(shape[split:]) == 1:
+            found[1] *= shared
+        elif math.prod(shape[:split]) == 1:
+            found[0] *= shared
+        else:
+            return None
+    made = WgMap((found[0], found[1]), (math.prod(data[:split]), math.prod(data[split:])))
+    return made if made.problem_for((math.prod(shape[:split]), math.prod(shape[split:]))) is None else None
+
+
+def even_map(shape: tuple[int, int], subgroups: int) -> WgMap:
+    """A map by which each subgroup has a part of a matrix; if no map divides it, each subgroup has the whole matrix."""
+    rows, columns = shape
+    if rows % subgroups == 0:
+        return WgMap((subgroups, 1), (rows // subgroups, columns))
+    if columns % subgroups == 0:
+        return WgMap((1, subgroups), (rows, columns // subgroups))
+    return WgMap((1, subgroups), (rows, columns))

@@ -1,0 +1,705 @@
+"""Kernels in llvm and xevm: pointers, block messages, and the state that rules share."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
+
+from xegpu_py.dialects import xegpu as ours
+from xegpu_py.ir.builtin import bit_width, vector_of
+from xegpu_py.passes.facts.value_facts import constant_of, element_of, shape_of, symbol_of
+from xegpu_py.passes.rewriting.builders import (
+    add,
+    atomic_update,
+    compare,
+    constant,
+    index_type,
+    integer_type,
+    make,
+    number_attribute,
+    select,
+    shape_cast,
+)
+from xegpu_py.upstream.rebuilding import LANES, of_first_lane, parts, refuse, within
+
+# The state that the rules of ops share while a kernel in `xevm` and `llvm` is rebuilt.
+
+PRIVATE, GLOBAL, CONSTANT, SHARED, GENERIC = range(5)
+"""Address spaces of `llvm.ptr`, as OpenCL and SPIR-V number them."""
+
+Rule = Callable[["KernelImport", ir.Operation], Sequence[ir.Value]]
+
+_UNUSED = (
+    "vector.insert", "vector.extract", "memref.extract_strided_metadata", "memref.extract_aligned_pointer_as_index",
+)  # fmt: skip
+"""Ops that go where nothing uses them, as those of arith do: what blocks took of payloads was taken from elsewhere."""
+
+RULES: dict[str, Rule] = {}
+"""By name of an op what rebuilds it, and gives the values of its results. Ops of other dialects stay."""
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register the rule of ops of these names."""
+
+    def register(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def space_of(kind: ir.Type) -> int | None:
+    """The address space of a pointer type; None for other types."""
+    text = str(kind)
+    if not text.startswith("!llvm.ptr"):
+        return None
+    return int(text[len("!llvm.ptr<") : -1]) if text.endswith(">") else PRIVATE
+
+
+class KernelImport:
+    """Rebuilds one kernel, in place. A pointer becomes the address, i64; in shared local memory the offset there.
+
+    Attributes:
+        func: the kernel, a `gpu.func`.
+        spaces: the address space of each operand of the op that is rebuilt; None for operands that are not pointers.
+        private: the content of private memory by its address; None before it is written.
+        aggregates: the parts of each value of an LLVM struct or array.
+    """
+
+    def __init__(self, func: ir.Operation) -> None:
+        self.func = func
+        self.spaces: list[int | None] = []
+        self.private: dict[ir.Value, ir.Value | None] = {}
+        self.aggregates: dict[ir.Value, Any] = {}
+        self._memories: dict[tuple[str, int], ir.Value] = {}
+        self._shared: dict[str, ir.Value] = {}
+
+    def run(self) -> None:
+        """Rebuild all ops.
+
+        Raises:
+            DiagnosticError: at an op that cannot be rebuilt.
+        """
+        ops = parts(self.func)
+        spaces = [[space_of(v.type) for v in op.operands] for op in ops]
+        address = integer_type(64)
+        for op in (self.func, *ops):
+            for argument in (a for region in op.regions for block in region for a in block.arguments):
+                if space_of(argument.type) is not None:
+                    argument.set_type(address)
+        for op, self.spaces in zip(ops, spaces):
+            if op.name in RULES:
+                with ir.InsertionPoint(op), op.location:
+                    made = RULES[op.name](self, op)
+                for old, new in zip(op.results, made, strict=True):
+                    if old not in self.aggregates:
+                        old.replace_all_uses_with(new)
+                continue
+            if op.name.startswith(("llvm.", "xevm.")):
+                refuse(op, "no op of vector or XeGPU does the same")
+            for result in op.results:
+                if space_of(result.type) is not None:
+                    result.set_type(address)
+        for op in reversed([o for o in ops if o.name in RULES]):
+            op.erase()
+        for op in reversed(parts(self.func)):
+            is_used = any(next(iter(r.uses), None) for r in op.results)
+            if op.results and not is_used and (op.name in _UNUSED or op.name.startswith(("arith.", "vector.b"))):
+                op.erase()
+
+    # Helpers for the rules.
+
+    def at_entry(self) -> ir.InsertionPoint:
+        """The kernel's beginning."""
+        return ir.InsertionPoint.at_block_begin(self.func.regions[0].blocks[0])
+
+    def memory(self, element: ir.Type, space: int) -> ir.Value:
+        """All of an address space as a memref of these elements, whose index is the address by their size."""
+        key = (str(element), space)
+        if key not in self._memories:
+            suffix = ", 3" if space == SHARED else ""
+            with self.at_entry(), self.func.location:
+                kind = ir.Type.parse(f"memref<?x{element}{suffix}>")
+                zero = constant(integer_type(64), 0)
+                self._memories[key] = make("builtin.unrealized_conversion_cast", kind, zero)
+        return self._memories[key]
+
+    def allocate_shared(self, name: str, count: int, element: ir.Type) -> ir.Value:
+        """The address of a buffer in shared local memory, the same one for the same name."""
+        if name not in self._shared:
+            with self.at_entry(), self.func.location:
+                kind = ir.Type.parse(f"memref<{count * bit_width(str(element)) // 8}xi8, 3>")
+                made = make("memref.alloca", kind, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
+                place = make("memref.extract_aligned_pointer_as_index", index_type(), made)
+                self._shared[name] = make("arith.index_cast", integer_type(64), place)
+        return self._shared[name]
+
+
+def first(value: ir.Value) -> ir.Value:
+    """The first lane's value, which messages of the whole subgroup take."""
+    return value if constant_of(value) is not None else of_first_lane(value)
+
+
+def as_index(value: ir.Value) -> ir.Value:
+    """An integer as an index, by its sign."""
+    if isinstance(value.type, ir.IndexType):
+        return value
+    known = constant_of(value)
+    return constant(index_type(), known) if known is not None else make("arith.index_cast", index_type(), value)
+
+
+def resized(value: ir.Value, width: int, signed: bool = True) -> ir.Value:
+    """An integer with another number of bits."""
+    own = ir.IntegerType(value.type).width
+    if own == width:
+        return value
+    name = "arith.trunci" if own > width else "arith.extsi" if signed else "arith.extui"
+    return make(name, integer_type(width), value)
+
+
+def zero_of(kind: ir.Type) -> ir.Value:
+    """Zero of a type of numbers or vectors."""
+    return constant(kind, 0)
+
+
+def bits_of(value: ir.Value) -> int:
+    """The bits of a number or vector."""
+    return math.prod(shape_of(value)) * bit_width(str(element_of(value)))
+
+
+def as_bits(value: ir.Value, count: int, element: ir.Type) -> ir.Value:
+    """The bits of a number or vector of one dimension as a vector of `count` elements."""
+    own = element_of(value)
+    if not shape_of(value):
+        value = make("vector.broadcast", ir.VectorType.get([1], own), value)
+    if own == element:
+        return value
+    return make("vector.bitcast", ir.VectorType.get([count], element), value)
+
+
+def bitcast(value: ir.Value, kind: ir.Type) -> ir.Value:
+    """The bits of a number or vector as another type."""
+    if value.type == kind:
+        return value
+    shape, element = shape_of(kind), element_of(kind)
+    if not shape and not shape_of(value):
+        return make("arith.bitcast", kind, value)
+    made = as_bits(value, shape[0] if shape else 1, element)
+    return made if shape else make("vector.extract", kind, made, static_position=ir.DenseI64ArrayAttr.get([0]))
+
+
+# `llvm`: pointers, which become addresses, and accesses by pointers.
+
+_ARRAY = re.compile(r"(?:!llvm\.)?array<(\d+) x (.+)>")
+
+_DYNAMIC = -(1 << 31)
+
+
+def size_of(op: ir.Operation, text: str) -> int:
+    """The bytes from one element of a type to the next, as LLVM lays them out."""
+    array = _ARRAY.fullmatch(text)
+    if array:
+        return int(array[1]) * size_of(op, array[2])
+    if text.startswith(("!llvm.ptr", "ptr")):
+        return 8
+    if text.startswith("vector<"):
+        shape, element = vector_of(text)
+        size = -(-shape[0] * bit_width(element) // 8)
+        return 1 << (size - 1).bit_length()
+    if "llvm" in text or text.startswith("struct"):
+        refuse(op, f"the layout of {text} is unknown")
+    return 1 << (max(-(-bit_width(text) // 8), 1) - 1).bit_length()
+
+
+@rule("llvm.ptrtoint", "llvm.inttoptr")
+def number(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """The address as it is; of integers of other sizes without its sign."""
+    kind = op.results[0].type
+    width = ir.IntegerType(kind).width if isinstance(kind, ir.IntegerType) else 64
+    return [resized(op.operands[0], width, signed=False)]
+
+
+@rule("llvm.addrspacecast")
+def other_space(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """Generic addresses are addresses of global memory, since no other memory has generic addresses."""
+    spaces = {k.spaces[0], space_of(op.results[0].type)}
+    if len(spaces) > 1 and not spaces <= {GLOBAL, GENERIC, CONSTANT}:
+        refuse(op, "only addresses of global memory can be cast to generic addresses")
+    return [op.operands[0]]
+
+
+@rule("llvm.getelementptr")
+def element_pointer(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """An address plus each index times the size of its elements."""
+    total, *dynamic = op.operands
+    waiting = iter(dynamic)
+    i64 = integer_type(64)
+    kind = str(ir.TypeAttr(op.attributes["elem_type"]).value)
+    for n, place in enumerate(ir.DenseI32ArrayAttr(op.attributes["rawConstantIndices"])):
+        if n:
+            array = _ARRAY.fullmatch(kind)
+            if not array and not kind.startswith("vector<"):
+                refuse(op, f"the layout of {kind} is unknown")
+            kind = array[2] if array else vector_of(kind)[1]
+        size = size_of(op, kind)
+        given: ir.Value | int = next(waiting) if place == _DYNAMIC else int(place)
+        known = given if isinstance(given, int) else constant_of(given)
+        if known is not None:
+            offset = constant(i64, known * size)
+        else:
+            assert isinstance(given, ir.Value)
+            offset = resized(given, 64)
+            if size > 1:
+                offset = make("arith.muli", i64, offset, constant(i64, size))
+        if known != 0:
+            total = make("arith.addi", i64, total, offset)
+    return [total]
+
+
+# Memory of a work item.
+
+
+@rule("llvm.alloca")
+def allocate(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """Shared local memory; or a variable of the work item whose uses are all in one block."""
+    result = op.results[0]
+    if space_of(result.type) == SHARED:
+        count = constant_of(op.operands[0])
+        if count is None:
+            refuse(op, "its size is not known")
+        element = ir.TypeAttr(op.attributes["elem_type"]).value
+        return [k.allocate_shared(f"%{id(op)}", count, element)]
+    for use in result.uses:
+        user = use.owner.operation
+        if user.name not in ("llvm.load", "llvm.store", "llvm.call") or user.block != op.operation.block:
+            refuse(op, f"private memory can be accessed at constant offsets only; '{user.name}' uses it otherwise")
+    made = zero_of(integer_type(64))
+    k.private[made] = None
+    return [made]
+
+
+@rule("llvm.mlir.addressof")
+def global_(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """A buffer of the workgroup."""
+    name = ir.FlatSymbolRefAttr(op.attributes["global_name"]).value
+    found = next((g for g in within(k.func.parent, "llvm.mlir.global") if symbol_of(g) == name), None)
+    if found is None or space_of(op.results[0].type) != SHARED:
+        refuse(op, f"@{name} is not a global in shared local memory")
+    kind = str(ir.TypeAttr(found.attributes["global_type"]).value)
+    return [k.allocate_shared(name, size_of(op, kind), integer_type(8))]
+
+
+# Accesses.
+
+
+def _memory(k: KernelImport, op: ir.Operation, operand: int, element: ir.Type) -> ir.Value:
+    """The memref of all elements of the address space of an operand."""
+    space = k.spaces[operand]
+    if space == PRIVATE:
+        refuse(op, "private memory can be accessed at constant offsets only")
+    return k.memory(element, SHARED if space == SHARED else GLOBAL)
+
+
+def place(address: ir.Value, element: ir.Type) -> ir.Value:
+    """The number of the element at an address."""
+    size = bit_width(str(element)) // 8
+    if size > 1:
+        address = make("arith.shrui", address.type, address, constant(address.type, size.bit_length() - 1))
+    return as_index(address)
+
+
+def _accessed(op: ir.Operation, kind: ir.Type) -> ir.Type:
+    """The type of single accesses: elements, or parts of them if the op's alignment is smaller."""
+    element = element_of(kind)
+    if str(element).startswith("!"):
+        element = integer_type(64)
+    bits = bit_width(str(element))
+    if bits == 1 and not shape_of(kind):
+        return integer_type(8)
+    if bits not in (8, 16, 32, 64):
+        refuse(op, f"it accesses elements of {bits} bits")
+    if "alignment" in op.attributes:
+        aligned = 8 * int(ir.IntegerAttr(op.attributes["alignment"]).value)
+        if 0 < aligned < bits:
+            return integer_type(aligned)
+    return element
+
+
+@rule("llvm.load")
+def llvm_load(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """Elements of memory, which lie side by side."""
+    address, kind = op.operands[0], op.results[0].type
+    if address in k.private:
+        held = k.private[address]
+        if held is None:
+            return [zero_of(kind)]
+        if bits_of(held) != bits_of(op.results[0]):
+            refuse(op, f"it loads {kind} from memory that holds {held.type}")
+        return [bitcast(held, kind)]
+    if space_of(kind) is not None:
+        kind = integer_type(64)
+    return [read(k, op, 0, kind)]
+
+
+def read(k: KernelImport, op: ir.Operation, operand: int, kind: ir.Type) -> ir.Value:
+    """A number or vector at an op's address."""
+    element = _accessed(op, kind)
+    memory = _memory(k, op, operand, element)
+    at = place(op.operands[operand], element)
+    if str(element_of(kind)) == "i1":
+        return make("arith.trunci", kind, make("memref.load", element, memory, at))
+    bits = bit_width(str(element_of(kind)))
+    count = (shape_of(kind) or (1,))[0] * bits // bit_width(str(element))
+    if count == 1:
+        found = make("memref.load", element, memory, at)
+        return bitcast(found, kind)
+    return bitcast(make("vector.load", ir.VectorType.get([count], element), memory, at), kind)
+
+
+@rule("llvm.store")
+def llvm_store(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """Elements into memory, side by side."""
+    value, address = op.operands
+    if address in k.private:
+        k.private[address] = value
+        return []
+    if str(value.type) == "i1":
+        value = make("arith.extui", integer_type(8), value)
+    element = _accessed(op, value.type)
+    memory, at = _memory(k, op, 1, element), place(address, element)
+    count = bits_of(value) // bit_width(str(element))
+    shaped = bool(shape_of(value)) or count > 1
+    value = bitcast(value, ir.VectorType.get([count], element) if shaped else element)
+    ir.Operation.create("vector.store" if shaped else "memref.store", operands=[value, memory, at])
+    return []
+
+
+_ATOMICS = {
+    0: "assign", 1: "addi", 2: "addi", 3: "andi", 5: "ori", 6: "xori", 7: "maxs", 8: "mins", 9: "maxu", 10: "minu",
+    11: "addf", 12: "addf", 13: "maxnumf", 14: "minnumf", 15: "maximumf", 16: "minimumf",
+}  # fmt: skip
+"""`llvm.atomicrmw`'s kinds by their numbers; those that subtract add the negated number."""
+
+_SUBTRACTS = {2: "arith.subi", 12: "arith.negf"}
+
+
+@rule("llvm.atomicrmw")
+def atomic(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """An atomic update of an element."""
+    address, value = op.operands
+    kind = int(ir.IntegerAttr(op.attributes["bin_op"]).value)
+    if kind not in _ATOMICS or shape_of(value):
+        refuse(op, "this update of an element of memory is not supported")
+    if kind in _SUBTRACTS:
+        zero = [zero_of(value.type)] if kind == 2 else []
+        value = make(_SUBTRACTS[kind], value.type, *zero, value)
+    memory = _memory(k, op, 0, value.type)
+    number = AtomicRMWKind[_ATOMICS[kind]].value
+    attribute = number_attribute(integer_type(64), number)
+    return [make("memref.atomic_rmw", value.type, value, memory, place(address, value.type), kind=attribute)]
+
+
+@rule("llvm.cmpxchg")
+def exchange(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """Compare and swap; gives the old element, and whether it was replaced."""
+    address, expected, value = op.operands
+    memory = _memory(k, op, 0, value.type)
+    where = [place(address, value.type)]
+    old = atomic_update(memory, where, value.type, lambda held: select(compare("eq", held, expected), value, held))
+    k.aggregates[op.results[0]] = {(0,): old, (1,): compare("eq", old, expected)}
+    return [op.results[0]]
+
+
+# `xevm`: messages of blocks, and products, which the lanes of a subgroup do together.
+#
+# Sources: the descriptions of the ops in MLIR's documentation of the dialect; the layouts of OpenCL's
+# cl_intel_subgroup_2d_block_io and cl_intel_subgroup_matrix_multiply_accumulate, whose functions they become.
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The block of a message.
+
+    Attributes:
+        bits: of an element.
+        rows, columns, blocks: elements of a block, and blocks side by side.
+        transpose: whether the block is transposed as it is loaded.
+        pack: whether elements of a column are packed into 32 bits as they are loaded.
+    """
+
+    bits: int
+    rows: int
+    columns: int
+    blocks: int = 1
+    transpose: bool = False
+    pack: bool = False
+
+    def map(self, op: ir.Operation) -> ours.SgMap:
+        """Which elements a lane has.
+
+        Units of 16 bits or more are distributed round robin, row by row; packed elements are those of one column.
+        """
+        if self.transpose:
+            # A row of the result is a column of the block.
+            if self.bits < 32 or self.rows % LANES:
+                refuse(op, f"{LANES} lanes cannot divide a transposed block of {self}")
+            return ours.SgMap((LANES, 1), (1, 1))
+        unit = 1 if self.pack else max(16 // self.bits, 1)
+        across = min(self.columns // unit, LANES)
+        fits = across and LANES % across == 0 and self.columns % (across * unit) == 0
+        if not fits or self.rows % (LANES // across) or (self.pack and self.columns != LANES):
+            refuse(op, f"{LANES} lanes cannot divide a {'packed ' * self.pack}block of {self}")
+        return ours.SgMap((LANES // across, across), (1, unit))
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.columns} elements of {self.bits} bits"
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The operands that say where a message's block lies: address, bytes of a row, rows, pitch, x and y."""
+
+    address: ir.Value
+    width: ir.Value
+    height: ir.Value
+    pitch: ir.Value
+    x: ir.Value
+    y: ir.Value
+
+
+def tile_of(op: ir.Operation) -> Tile:
+    """The block of an op of xevm."""
+    given = {n: op.attributes[n].value for n in op.attributes if n not in ("cache_control",)}
+    return Tile(
+        int(given["elem_size_in_bits"]),
+        int(given["tile_height"]),
+        int(given["tile_width"]),
+        int(given.get("v_blocks", 1)),
+        bool(given.get("transpose", False)),
+        bool(given.get("pack_register", False)),
+    )
+
+
+def _elements(value: ir.Value, size: int) -> ir.Value | int:
+    """A number of bytes as one of elements."""
+    known = constant_of(value)
+    if known is not None:
+        return known // size
+    made = first(value)
+    if size > 1:
+        made = make("arith.shrui", made.type, made, constant(made.type, size.bit_length() - 1))
+    return make("arith.index_castui", index_type(), made)
+
+
+def _mixed(value: ir.Value) -> ir.Value | int:
+    known = constant_of(value)
+    return known if known is not None else as_index(first(value))
+
+
+def descriptor(op: ir.Operation, where: Surface, tile: Tile, sg_map: ours.SgMap | None) -> ir.Value:
+    """A descriptor of the block."""
+    size = tile.bits // 8
+    attr = ours.TdescAttr(array_length=tile.blocks, map=sg_map)
+    kind = ours.TensorDesc((tile.rows, tile.columns), f"i{tile.bits}", attr)
+    shape = [_mixed(where.height), _elements(where.width, size)]
+    strides = [_elements(where.pitch, size), 1]
+    made = ours.CreateNdTdescOp(
+        first(where.address), [_mixed(where.y), _mixed(where.x)], shape, strides, tdesc=kind.to_ir()
+    )
+    return made.tdesc
+
+
+def load(op: ir.Operation, where: Surface, tile: Tile, kind: ir.Type) -> ir.Value:
+    """A lane's fragment of a block that is loaded, as a vector of this type."""
+    tdesc = descriptor(op, where, tile, tile.map(op))
+    made = ours.LoadNdOp(tdesc, mode=ours.Mode.SIMT, transpose=(1, 0) if tile.transpose else None).value
+    count = bits_of(made) // tile.bits
+    found = shape_cast(made, (count,))
+    wanted = (shape_of(kind) or (1,))[0] * bit_width(str(element_of(kind)))
+    if bits_of(found) != wanted:
+        refuse(op, f"a lane has {bits_of(found)} bits of {tile.blocks} blocks of {tile}, not {kind}")
+    return bitcast(found, kind)
+
+
+def store(op: ir.Operation, where: Surface, tile: Tile, value: ir.Value) -> None:
+    """Store what all lanes have as a block."""
+    tdesc = descriptor(op, where, tile, tile.map(op))
+    fragment = ours.TensorDesc.of(tdesc).fragment()
+    count = fragment[0] * fragment[1]
+    if bits_of(value) != count * tile.bits:
+        refuse(op, f"a lane has {count * tile.bits} bits of a block of {tile}, not {value.type}")
+    ours.StoreNdOp(shape_cast(as_bits(value, count, integer_type(tile.bits)), fragment), tdesc, mode=ours.Mode.SIMT)
+
+
+def prefetch(op: ir.Operation, where: Surface, tile: Tile) -> None:
+    """Bring a block into the cache."""
+    ours.PrefetchNdOp(descriptor(op, where, tile, None), mode=ours.Mode.SIMT)
+
+
+@rule("xevm.blockload2d")
+def blockload2d(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """A block."""
+    return [load(op, Surface(*op.operands), tile_of(op), op.results[0].type)]
+
+
+@rule("xevm.blockstore2d")
+def blockstore2d(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """A block."""
+    *where, value = op.operands
+    store(op, Surface(*where), tile_of(op), value)
+    return []
+
+
+@rule("xevm.blockprefetch2d")
+def blockprefetch2d(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """A block."""
+    prefetch(op, Surface(*op.operands), tile_of(op))
+    return []
+
+
+# Consecutive elements.
+
+
+def _line(k: KernelImport, op: ir.Operation, operand: int, kind: ir.Type) -> tuple[ir.Value, list[ir.Value]]:
+    """The memory of a block of consecutive elements, and the places of a lane's: every sixteenth."""
+    element = element_of(kind)
+    memory = k.memory(element, SHARED if k.spaces[operand] == SHARED else 1)
+    lane = make("gpu.lane_id", index_type())
+    start = make("arith.addi", index_type(), place(first(op.operands[operand]), element), lane)
+    count = (shape_of(kind) or (1,))[0]
+    return memory, [start, *(_index(add(start, LANES * i)) for i in range(1, count))]
+
+
+def _index(found: ir.Value | int) -> ir.Value:
+    assert isinstance(found, ir.Value)
+    return found
+
+
+@rule("xevm.blockload")
+def blockload(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """Consecutive elements; a lane has every sixteenth one."""
+    return [load_line(k, op, op.results[0].type)]
+
+
+def load_line(k: KernelImport, op: ir.Operation, kind: ir.Type) -> ir.Value:
+    """A lane's part of the consecutive elements at an op's address."""
+    memory, places = _line(k, op, 0, kind)
+    found = [make("memref.load", element_of(kind), memory, at) for at in places]
+    return make("vector.from_elements", kind, *found) if shape_of(kind) else found[0]
+
+
+@rule("xevm.blockstore")
+def blockstore(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """Consecutive elements; a lane has every sixteenth one."""
+    value = op.operands[1]
+    memory, places = _line(k, op, 0, value.type)
+    for i, at in enumerate(places):
+        static = ir.DenseI64ArrayAttr.get([i])
+        one = make("vector.extract", element_of(value), value, static_position=static) if shape_of(value) else value
+        ir.Operation.create("memref.store", operands=[one, memory, at])
+    return []
+
+
+# Products.
+
+_FACTORS = {
+    "f16": "f16", "bf16": "bf16", "tf32": "tf32", "s8": "i8", "u8": "ui8", "s4": "i4", "u4": "ui4",
+}  # fmt: skip
+"""Elements of factors, by their names in xevm and in OpenCL's functions, as ours are."""
+
+_RESULTS = {"f32": "f32", "f16": "f16", "bf16": "bf16", "s32": "i32"}
+
+_FIELD = re.compile(r"(\w+) = (\w+)")
+
+
+@rule("xevm.mma")
+def mma(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """d = a x b + c."""
+    shape = {n: int(v) for n, v in _FIELD.findall(str(op.attributes["shape"]))}
+    types = dict(_FIELD.findall(str(op.attributes["types"])))
+    a, b, *acc = op.operands
+    if shape["n"] != LANES:
+        refuse(op, f"it makes {shape['n']} columns; the lanes of a subgroup, {LANES}, have one each")
+    return [multiply(op, a, b, acc[0] if acc else None, types, shape["k"], op.results[0].type)]
+
+
+def multiply(
+    op: ir.Operation,
+    a: ir.Value,
+    b: ir.Value,
+    acc: ir.Value | None,
+    types: dict[str, str],
+    depth: int,
+    kind: ir.Type,
+) -> ir.Value:
+    """A product of the lanes' fragments of matrices in the layout of dpas's registers.
+
+    Args:
+        types: the names in xevm of the elements of `a`, `b` and `d`.
+        depth: columns of the first factor.
+        kind: the type of what a lane gets: its column.
+    """
+    for role in "ab":
+        if types[role] not in _FACTORS:
+            refuse(op, f"products of {types[role]} are not supported")
+    first_type, second_type = (ir.Type.parse(_FACTORS[types[n]]) for n in "ab")
+    bits = 32 if types["a"] == "tf32" else bit_width(str(first_type))
+    result = ir.Type.parse(_RESULTS[types["d"]])
+    rows = (shape_of(kind) or (1,))[0] * bit_width(str(element_of(kind))) // bit_width(str(result))
+    if bits_of(a) * LANES != rows * depth * bits or bits_of(b) * LANES != depth * LANES * bits:
+        refuse(op, f"its factors are not of {rows}x{depth} and {depth}x{LANES} elements of {bits} bits")
+    count = bits_of(b) // bits
+    left, right = _factor(a, bits_of(a) // bits, first_type), _factor(b, count, second_type)
+    factor = max(32 // bits, 1)
+    held = bits_of(a) // bits
+    left = shape_cast(left, (rows, held // rows) if held % rows == 0 else (held, 1))
+    right = shape_cast(right, (count // factor, 1, factor) if factor > 1 else (count, 1))
+    if acc is not None:
+        acc = shape_cast(bitcast(acc, ir.VectorType.get([rows], result)), (rows, 1))
+    made = ours.DpasOp(left, right, acc, mode=ours.Mode.SIMT, result=ir.VectorType.get([rows, 1], result)).result
+    return bitcast(shape_cast(made, (rows,)), kind)
+
+
+def _factor(value: ir.Value, count: int, element: ir.Type) -> ir.Value:
+    """The bits of a number or vector as elements of a factor. tf32 has 19 bits in MLIR, and 32 bits in registers."""
+    if str(element) != "tf32":
+        return as_bits(value, count, element)
+    held = as_bits(value, count, ir.F32Type.get())
+    return make("builtin.unrealized_conversion_cast", ir.VectorType.get([count], element), held)
+
+
+# Order of accesses.
+
+
+@rule("xevm.memfence")
+def memfence(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """A fence of one memory or of both."""
+    space = re.findall(r"<(\w+)>", str(op.attributes["addrspace"]))[0] if "addrspace" in op.attributes else "generic"
+    scope = re.findall(r"<(\w+)>", str(op.attributes["scope"]))[0]
+    fence(op, space, scope)
+    return []
+
+
+def fence(op: ir.Operation, space: str, scope: str) -> None:
+    """A fence: writes of a work item become visible to the others in a scope."""
+    scopes = {"lane": None, "subgroup": None, "workgroup": "workgroup", "cluster": "gpu", "device": "gpu"}
+    if scope not in scopes:
+        refuse(op, f"fence scope {scope} is not supported")
+    chosen = scopes[scope]
+    if chosen is None:
+        return
+    for kind, spaces in (("shared", ("shared", "generic")), ("global", ("global", "generic"))):
+        if space in spaces:
+            ours.FenceOp(scope=chosen, memory_kind=kind)
+
+
+@rule("xevm.prefetch")
+def nothing(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """Emit nothing: a prefetch of one work item changes no value."""
+    return []

@@ -1,0 +1,594 @@
+"""What instructions read and write: accesses, the control-flow graph, and live intervals."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from msgspec import Struct, structs
+
+from xegpu_py.target import Target
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import (
+    BUILTINS,
+    Destination,
+    Flag,
+    Instruction,
+    Predicate,
+    Program,
+    Region,
+    Variable,
+    analysis,
+    first_byte,
+)
+from xegpu_py.visa.spec import LANES, MESSAGES
+
+# Uses and defs of instructions: bytes of variables, and lanes of predicates.
+
+
+class Access(Struct, frozen=True, gc=False):
+    """An instruction's access to a variable.
+
+    Attributes:
+        var: the variable that is not an alias.
+        writes: whether it is written, else read.
+        start, end: the bytes of `var` in which the access lies.
+        whole: whether the access covers all of these bytes, whatever lanes are enabled.
+    """
+
+    var: Variable
+    writes: bool
+    start: int
+    end: int
+    whole: bool
+
+
+def accesses(inst: Instruction, target: Target) -> tuple[Access, ...]:
+    """The reads of an instruction, then its writes."""
+    known = effects(inst, target)
+    return known.reads + known.writes
+
+
+def span_bits(access: Access) -> int:
+    """The bytes of an access as a mask of those of its variable."""
+    return ((1 << (access.end - access.start)) - 1) << access.start
+
+
+Root = Variable | Predicate
+"""Storage: a variable that is not an alias, of bytes; or a predicate, of bits."""
+
+
+class Effects(Struct, frozen=True, gc=False):
+    """The effects of an instruction on a thread's state.
+
+    Attributes:
+        target: the target on which it has them.
+        reads, writes: its accesses to general variables.
+        tests: predicates that it reads, its guard among them.
+        sets: the predicate that it writes, or None.
+        lanes: lanes of that predicate that it writes for certain, as (first, end); None where it may leave some.
+    """
+
+    target: Target
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    tests: tuple[Predicate, ...]
+    sets: Predicate | None
+    lanes: tuple[int, int] | None
+
+    @property
+    def read(self) -> list[Root]:
+        """Everything that it reads."""
+        return [*(access.var for access in self.reads), *self.tests]
+
+    @property
+    def written(self) -> list[Root]:
+        """Everything that it writes."""
+        return [*(access.var for access in self.writes), *([self.sets] if self.sets else [])]
+
+
+def effects(inst: Instruction, target: Target) -> Effects:
+    """The effects of an instruction, if all its lanes are enabled."""
+    # Instructions are immutable and every analysis needs their effects, so the result is kept.
+    known: Effects | None = inst.effects
+    if known is None or known.target is not target:
+        known = _effects(inst, target)
+        structs.force_setattr(inst, "effects", known)
+    return known
+
+
+def _effects(inst: Instruction, target: Target) -> Effects:
+    spec, grf = INSTRUCTIONS[inst.name], target.grf_bytes
+    reads: list[Access] = []
+    writes: list[Access] = []
+    tests = [inst.guard.var] if inst.guard else []
+    sets = None
+    # A predicate that selects decides which value is written, not whether one is written.
+    guarded = inst.guard is not None and not spec.selects
+    all_lanes = inst.no_mask or spec.all_lanes
+    single = spec.category in MESSAGES and inst.exec_size == 1
+    data = inst.values.get("data")
+    # The lanes of each element begin at a register and may leave the rest of it unwritten.
+    rows = data.row_bytes(inst.exec_size, grf) if data and data.vector > 1 and not data.transpose else 0
+    ragged = data is not None and rows not in (0, inst.exec_size * data.register_bytes)
+    for slot in spec.slots:
+        value = inst.values[slot.name]
+        var = getattr(value, "var", None)
+        if isinstance(value, Flag):
+            if slot.use == "write":
+                sets = var
+            else:
+                tests.append(var)
+        elif isinstance(var, Variable):
+            root, offset = var.root
+            packed = True
+            start = offset + first_byte(value, grf)
+            if isinstance(value, (Region, Destination)):
+                last, packed = value.reach(1 if slot.kind == "scalar" else inst.exec_size)
+                end = start + (last + 1) * var.format.bytes
+            else:
+                assert slot.bytes
+                end = start + slot.bytes(inst, target)
+            whole = not guarded and not ragged and (single or (packed and (all_lanes or slot.kind == "dst")))
+            access = Access(root, slot.use == "write", start, end, whole)
+            (writes if access.writes else reads).append(access)
+    lanes = None
+    if sets and inst.guard is None:
+        lanes = (inst.first_lane, inst.first_lane + inst.exec_size)
+    return Effects(target, tuple(reads), tuple(writes), tuple(tests), sets, lanes)
+
+
+def named_by(instructions: Iterable[Instruction]) -> set[Variable | Predicate]:
+    """The variables and predicates that instructions name, and the variables that these are aliases of."""
+    known = list(instructions)
+    found: set[Variable | Predicate | Any] = {
+        getattr(operand, "var", None) for inst in known for operand in inst.values.values()
+    }
+    found |= {inst.guard.var for inst in known if inst.guard}
+    found.discard(None)
+    for var in list(found):
+        while isinstance(var, Variable) and var.alias:
+            var = var.alias[0]
+            found.add(var)
+    return found
+
+
+# Basic blocks of a program, with their successors, predecessors and dominators.
+
+
+class Flow:
+    """The control-flow graph of a program, as a hardware thread sees it.
+
+    A thread always executes its lanes that are at the earliest instruction of the program. Lanes that diverge at a
+    `goto` wait, after the `goto` or at its label, until the other lanes arrive there or move beyond that place. After
+    a forward jump or a `ret`, the thread continues at the next place where lanes may wait.
+
+    Attributes:
+        blocks: the instructions of each block, by their indices. Blocks without any come last: each leads to a place
+            where lanes may wait, and to the next of them.
+        successors: for each block those that may run next.
+        divergent: whether lanes may diverge, so that an instruction without NoMask may leave lanes of its result.
+    """
+
+    def __init__(self, program: Program) -> None:
+        """The flow of a program's instructions."""
+        instructions, labels = program.instructions, program.labels
+        count = len(instructions)
+        self.divergent = any(INSTRUCTIONS[i.name].diverges for i in instructions)
+        waits = sorted(_waiting_places(instructions, labels)) if self.divergent else []
+        specs = [INSTRUCTIONS[i.name] for i in instructions]
+        ends = {at + 1 for at, spec in enumerate(specs) if spec.jumps or spec.ends}
+        starts = sorted({0, *labels.values(), *waits, *ends} - {count})
+        self.blocks = [range(a, b) for a, b in zip(starts, [*starts[1:], count])]
+        number = {block.start: n for n, block in enumerate(self.blocks)}
+        waiting = {at: len(self.blocks) + n for n, at in enumerate(waits)}
+        self.successors: list[list[int]] = []
+        for block in self.blocks:
+            at = block.stop - 1
+            last, spec = instructions[at], specs[at]
+            found = [number[labels[last["label"]]]] if spec.jumps else []
+            if not spec.ends and (not spec.uniform or last.guard) and block.stop in number:
+                found.append(number[block.stop])
+            if spec.ends or (spec.jumps and labels[last["label"]] > at):
+                behind = bisect.bisect_right(waits, at)
+                found += [waiting[w] for w in waits[behind : behind + 1]]
+            self.successors.append(found)
+        for n, at in enumerate(waits):
+            self.successors.append([number[at], *(waiting[w] for w in waits[n + 1 : n + 2])])
+        self.blocks += [range(at, at) for at in waits]
+
+    @cached_property
+    def predecessors(self) -> list[list[int]]:
+        """The predecessors of each block."""
+        found: list[list[int]] = [[] for _ in self.blocks]
+        for number, successors in enumerate(self.successors):
+            for successor in successors:
+                found[successor].append(number)
+        return found
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The blocks that can be reached, in reverse postorder."""
+        done: list[int] = []
+        seen = {0}
+        stack = [(0, iter(self.successors[0]))]
+        while stack:
+            number, rest = stack[-1]
+            for successor in rest:
+                if successor not in seen:
+                    seen.add(successor)
+                    stack.append((successor, iter(self.successors[successor])))
+                    break
+            else:
+                done.append(number)
+                stack.pop()
+        return done[::-1]
+
+    @cached_property
+    def dominators(self) -> dict[int, int]:
+        """The immediate dominator of each block that can be reached; the first block's is itself."""
+        rank = {number: i for i, number in enumerate(self.order)}
+        found = {0: 0}
+        changed = True
+        while changed:
+            changed = False
+            for number in self.order[1:]:
+                best = -1
+                for predecessor in self.predecessors[number]:
+                    if predecessor in found:
+                        best = predecessor if best < 0 else _meet(best, predecessor, found, rank)
+                if found.get(number) != best:
+                    found[number] = best
+                    changed = True
+        return found
+
+    @cached_property
+    def spans(self) -> dict[int, tuple[int, int]]:
+        """The entry and exit numbers of each reachable block in a walk of the dominator tree."""
+        children: dict[int, list[int]] = {}
+        for number in self.order[1:]:
+            children.setdefault(self.dominators[number], []).append(number)
+        found: dict[int, tuple[int, int]] = {}
+        entered: dict[int, int] = {}
+        clock, stack = 0, [0]
+        while stack:
+            number = stack.pop()
+            if number < 0:
+                found[~number] = (entered[~number], clock)
+                continue
+            entered[number] = clock
+            clock += 1
+            stack += [~number, *reversed(children.get(number, []))]
+        return found
+
+    def dominates(self, a: int, b: int) -> bool:
+        """Whether block `a` dominates block `b`: each path to `b` leads through `a`."""
+        if a not in self.spans or b not in self.spans:
+            return False
+        start, end = self.spans[a]
+        return start <= self.spans[b][0] < end
+
+    def certain(self, inst: Instruction) -> bool:
+        """Whether an instruction writes its result for all its lanes."""
+        guarded = inst.guard is not None and not INSTRUCTIONS[inst.name].selects
+        return not guarded and (inst.no_mask or not self.divergent)
+
+
+def divergent_lanes(program: Program) -> range:
+    """The lanes in which threads can diverge, those of the instructions at which they do; all if there are none."""
+    own = [i for i in program.instructions if INSTRUCTIONS[i.name].diverges]
+    if not own:
+        return range(LANES)
+    return range(min(i.first_lane for i in own), max(i.first_lane + i.exec_size for i in own))
+
+
+@analysis
+def flow_of(program: Program) -> Flow:
+    """The control-flow graph of a program, computed once."""
+    return Flow(program)
+
+
+def _meet(a: int, b: int, dominators: dict[int, int], rank: dict[int, int]) -> int:
+    while a != b:
+        while rank[a] > rank[b]:
+            a = dominators[a]
+        while rank[b] > rank[a]:
+            b = dominators[b]
+    return a
+
+
+def _waiting_places(instructions: Sequence[Instruction], labels: Mapping[str, int]) -> set[int]:
+    """Where lanes that diverged at a `goto` may wait for the others."""
+    found = set()
+    for at, inst in enumerate(instructions):
+        spec = INSTRUCTIONS[inst.name]
+        if spec.jumps:
+            to = labels[inst["label"]]
+            if to > at:
+                found.add(to)
+            elif spec.diverges:
+                # Lanes that jump back are behind those that do not jump.
+                found.add(at + 1)
+    return found - {len(instructions)}
+
+
+def writes_all(inst: Instruction, access: Access, flow: Flow) -> bool:
+    """Whether an access certainly writes all of its bytes."""
+    return access.whole and flow.certain(inst)
+
+
+# Live intervals of variables, and live variables at the begin and end of blocks.
+
+
+def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, int]]:
+    """The first and last instruction, by index, between which each variable that is not an alias needs its registers.
+
+    A byte is live where a value may have been written to it and may still be read before the byte is certainly
+    overwritten. A variable's range spans all places at which one of its bytes is live, or accessed. Inputs are
+    written before the first instruction.
+    """
+    return _intervals(program, target)[0]
+
+
+def maybe_unwritten(program: Program, target: Target) -> list[Variable]:
+    """The variables, none of them an alias or an input, of which a byte may be read before it is written."""
+    return _intervals(program, target)[1]
+
+
+@analysis
+def _intervals(program: Program, target: Target) -> tuple[dict[Variable, tuple[int, int]], list[Variable]]:
+    flow = flow_of(program)
+    found = [list(_changes(program.instructions, target, block, flow.divergent)) for block in flow.blocks]
+    ranges = _ranges_of_accesses(found)
+    given = {item.var.root[0] for item in program.inputs}
+    for var in given:
+        ranges[var] = (0, ranges.get(var, (0, 0))[1])
+    cuts = _Cuts(found)
+    unwritten = []
+    for var, summaries in _across_blocks([_summary(changes, cuts) for changes in found], given).items():
+        first, last = ranges[var]
+        lives = _Lives(flow, summaries)
+        for at in lives.places(var in given):
+            first, last = min(first, at), max(last, at)
+        ranges[var] = (first, last)
+        if lives.enter and var not in given:
+            unwritten.append(var)
+    return ranges, unwritten
+
+
+# What a block does to the bytes of variables.
+
+
+_BUILTINS = frozenset(BUILTINS.values())
+
+_Change = tuple[int, Access, bool]
+"""The index of an instruction, its access, and whether that certainly writes all of its bytes."""
+
+
+def _changes(instructions: Sequence[Instruction], target: Target, block: range, divergent: bool) -> Iterator[_Change]:
+    """The accesses of a block. Where lanes may have diverged, a masked write kills nothing."""
+    for at in block:
+        inst = instructions[at]
+        for access in accesses(inst, target):
+            if access.var not in _BUILTINS:
+                yield at, access, access.whole and (inst.no_mask or not divergent)
+
+
+def _ranges_of_accesses(found: Sequence[Sequence[_Change]]) -> dict[Variable, tuple[int, int]]:
+    ranges: dict[Variable, tuple[int, int]] = {}
+    for changes in found:
+        for at, access, _ in changes:
+            first, _ = ranges.get(access.var, (at, at))
+            ranges[access.var] = (first, at)
+    return ranges
+
+
+class _Cuts:
+    """Variables' bytes cut into pieces, such that each access covers a piece wholly or not at all. A set of pieces is
+    the bits of an int."""
+
+    def __init__(self, found: Sequence[Sequence[_Change]]) -> None:
+        places: dict[Variable, set[int]] = {}
+        for changes in found:
+            for _, access, _ in changes:
+                places.setdefault(access.var, set()).update((access.start, access.end))
+        self._index = {var: {at: n for n, at in enumerate(sorted(cut))} for var, cut in places.items()}
+
+    def pieces(self, access: Access) -> int:
+        """The pieces of an access."""
+        index = self._index[access.var]
+        return (1 << index[access.end]) - (1 << index[access.start])
+
+
+class _Summary(Struct):
+    """Uses and defs of a variable in a block, by pieces: read before a def, possibly written, and killed."""
+
+    read: int = 0
+    written: int = 0
+    killed: int = 0
+
+
+def _summary(changes: Sequence[_Change], cuts: _Cuts) -> dict[Variable, _Summary]:
+    found: dict[Variable, _Summary] = {}
+    for _, access, certain in changes:
+        pieces = cuts.pieces(access)
+        summary = found.get(access.var)
+        if summary is None:
+            summary = found[access.var] = _Summary()
+        if not access.writes:
+            summary.read |= pieces & ~summary.killed
+            continue
+        summary.written |= pieces
+        if certain:
+            summary.killed |= pieces
+    return found
+
+
+_Summaries = Mapping[int, _Summary]
+"""The uses and defs of a variable, by the number of the block."""
+
+
+def _across_blocks(
+    found: Sequence[Mapping[Variable, _Summary]], given: Collection[Variable]
+) -> dict[Variable, _Summaries]:
+    """The variables that may hold a value across blocks, or across executions of one block."""
+    each: dict[Variable, dict[int, _Summary]] = {}
+    for number, summaries in enumerate(found):
+        for var, summary in summaries.items():
+            each.setdefault(var, {})[number] = summary
+    return {v: s for v, s in each.items() if len(s) > 1 or v in given or any(what.read for what in s.values())}
+
+
+class _Lives:
+    """Where a variable is live at the beginning and at the end of blocks."""
+
+    def __init__(self, flow: Flow, summaries: _Summaries) -> None:
+        self._flow, self._summaries = flow, summaries
+        # The pieces that may still be read, where each block begins, and ends.
+        self._wanted_first: dict[int, int] = {}
+        self._wanted_last: dict[int, int] = {}
+        self._want()
+
+    def _want(self) -> None:
+        wanted_first, wanted_last = self._wanted_first, self._wanted_last
+        todo = [(number, summary.read) for number, summary in self._summaries.items()]
+        while todo:
+            number, pieces = todo.pop()
+            new = pieces & ~wanted_first.get(number, 0)
+            if not new:
+                continue
+            wanted_first[number] = wanted_first.get(number, 0) | new
+            for before in self._flow.predecessors[number]:
+                wanted_last[before] = wanted_last.get(before, 0) | new
+                summary = self._summaries.get(before)
+                todo.append((before, new & ~summary.killed if summary else new))
+
+    @property
+    def enter(self) -> bool:
+        """Whether a piece may be read before the program has written it."""
+        return bool(self._wanted_first.get(0))
+
+    def places(self, given: bool) -> Iterator[int]:
+        """First and last instructions of blocks where pieces are wanted that may have been written.
+
+        Args:
+            given: whether the variable is written before the first block.
+        """
+        reached_first: dict[int, int] = {}
+        reached_last: dict[int, int] = {}
+        todo = [(number, summary.written) for number, summary in self._summaries.items()]
+        if given:
+            reached_first[0] = self._wanted_first.get(0, 0)
+            todo.append((0, reached_first[0]))
+        while todo:
+            number, pieces = todo.pop()
+            new = pieces & self._wanted_last.get(number, 0) & ~reached_last.get(number, 0)
+            if not new:
+                continue
+            reached_last[number] = reached_last.get(number, 0) | new
+            yield self._flow.blocks[number].stop - 1
+            for after in self._flow.successors[number]:
+                came = new & self._wanted_first.get(after, 0) & ~reached_first.get(after, 0)
+                if came:
+                    reached_first[after] = reached_first.get(after, 0) | came
+                    yield self._flow.blocks[after].start
+                    # Pieces that the block kills hold values that the block itself has written.
+                    todo.append((after, came))
+
+
+# The variables that may be read after each block, whether or not they were written.
+
+
+class Liveness:
+    """Live variables at the begin and end of blocks. A variable is live as a whole."""
+
+    def __init__(self, program: Program, target: Target) -> None:
+        """Compute the liveness of variables that are no aliases, and of predicates."""
+        flow = flow_of(program)
+        found = [self._block(program.instructions[b.start : b.stop], flow, target) for b in flow.blocks]
+        self._variables = list(dict.fromkeys(var for reads, _ in found for var in reads))
+        self._numbers = {var: number for number, var in enumerate(self._variables)}
+        uses = [self._bits(reads) for reads, _ in found]
+        defs = [self._bits(kills) for _, kills in found]
+        self._in = [0] * len(flow.blocks)
+        self._successors = flow.successors
+        # Backwards, so that few rounds are needed: one for each level of loops, and two more.
+        order = [*reversed(flow.order), *(set(range(len(flow.blocks))) - set(flow.order))]
+        changed = True
+        while changed:
+            changed = False
+            for number in order:
+                live = uses[number] | (self._out(number) & ~defs[number])
+                if live != self._in[number]:
+                    self._in[number] = live
+                    changed = True
+        self._sizes = np.array([0 if isinstance(v, Predicate) else v.bytes for v in self._variables], np.int64)
+
+    def _bits(self, variables: Iterable[Root]) -> int:
+        numbers = (self._numbers.get(var) for var in variables)
+        return sum(1 << number for number in set(numbers) if number is not None)
+
+    @staticmethod
+    def _block(instructions: Sequence[Instruction], flow: Flow, target: Target) -> tuple[set[Root], set[Root]]:
+        """The upward-exposed uses of a block, and the variables that it defines as a whole."""
+        written: dict[Root, int] = {}
+        uses: set[Root] = set()
+        whole: set[Root] = set()
+        for inst in instructions:
+            known = effects(inst, target)
+            for access in known.reads:
+                decided = access.var in uses or access.var in whole
+                if not decided and span_bits(access) & ~written.get(access.var, 0):
+                    uses.add(access.var)
+            for predicate in known.tests:
+                if written.get(predicate, 0) != (1 << predicate.count) - 1:
+                    uses.add(predicate)
+            for access in known.writes:
+                # A write after a use, or a second write, has no effect here.
+                if access.var not in uses and access.var not in whole and writes_all(inst, access, flow):
+                    bits = written[access.var] = written.get(access.var, 0) | span_bits(access)
+                    if not ~bits & _all(access.var):
+                        whole.add(access.var)
+            if known.sets and known.lanes and flow.certain(inst):
+                first, end = known.lanes
+                written[known.sets] = written.get(known.sets, 0) | ((1 << end) - (1 << first))
+        return uses, whole | {v for v, bits in written.items() if not ~bits & _all(v)}
+
+    def _out(self, block: int) -> int:
+        live = 0
+        for successor in self._successors[block]:
+            live |= self._in[successor]
+        return live
+
+    def entering(self, block: int) -> list[Root]:
+        """The variables that are no aliases, and predicates, that are live at the begin of a block."""
+        return [var for number, var in enumerate(self._variables) if self._in[block] >> number & 1]
+
+    def enters(self, block: int, var: Root) -> bool:
+        """Whether a variable that is not an alias is live at the begin of a block."""
+        number = self._numbers.get(var)
+        return number is not None and bool(self._in[block] >> number & 1)
+
+    def leaves(self, block: int, var: Root) -> bool:
+        """Whether a variable that is not an alias is live at the end of a block."""
+        number = self._numbers.get(var)
+        return number is not None and any(self._in[f] >> number & 1 for f in self._successors[block])
+
+    def bytes_after(self, block: int) -> int:
+        """Bytes of the general variables that are live at the end of a block."""
+        live = self._out(block).to_bytes(len(self._sizes) // 8 + 1, "little")
+        bits = np.unpackbits(np.frombuffer(live, np.uint8), bitorder="little")[: len(self._sizes)]
+        return int(bits @ self._sizes)
+
+
+@analysis
+def liveness_of(program: Program, target: Target) -> Liveness:
+    """The live variables of a program, computed once."""
+    return Liveness(program, target)
+
+
+def _all(var: Root) -> int:
+    return (1 << (var.count if isinstance(var, Predicate) else var.bytes)) - 1

@@ -1,0 +1,438 @@
+"""The text of instructions: reads and writes each by the form that its declaration gives.
+
+Two notations share it. In vISA assembly a variable is written by its name, and the guard precedes the instruction:
+`(!P1.any) add (M1, 16) X(0,0)<1> X(1,0)<1;1,0> 0x10:d`. In the `visa` dialect a variable is written by its SSA name,
+and the guard follows the execution size: `visa.add (M1, 16, !%P1 any) %X(0,0)<1> %X(1,0)<1;1,0> 0x10:d`. A byte offset
+is `X.64` in assembly and `%X[64]` in the dialect, where a dot would be part of the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from xegpu_py.ir.codecs import Cursor
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.visa.program import (
+    Address,
+    Destination,
+    Flag,
+    Guard,
+    Immediate,
+    Instruction,
+    Operand,
+    Raw,
+    Region,
+    Vector,
+)
+from xegpu_py.visa.spec import (
+    Attribute,
+    Block,
+    BlockShape,
+    Caches,
+    Choice,
+    DataShape,
+    InstructionSpec,
+    Number,
+    OperandSpec,
+    Shape,
+)
+
+_FIELD = re.compile(r"\{(\w+)\}")
+
+_MODIFIER = re.compile(r"\((-abs|abs|-|~)\)")
+
+_PAIR = re.compile(r"\(\s*(\d+|0x[0-9a-fA-F]+)\s*,\s*(\d+|0x[0-9a-fA-F]+)\s*\)")
+
+_SOURCE = re.compile(r"<\s*(\d+)\s*;\s*(\d+)\s*,\s*(\d+)\s*>")
+
+_STRIDE = re.compile(r"<\s*(\d+)\s*>")
+
+_INTEGER = re.compile(r"(-?)\s*(0x[0-9a-fA-F]+|\d+)(?![\w.])")
+
+_FLOAT = re.compile(r"-?\d+\.\d*(?:[eE][+-]?\d+)?|-?\d+[eE][+-]?\d+")
+
+_TYPE = re.compile(r":([a-z]+)")
+
+_MASK = re.compile(r"M[1-8](?:_NM)?\b")
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+_NUMBER = re.compile(r"\d+")
+
+_LABEL = re.compile(r"[A-Za-z_$][\w$]*")
+
+_SHAPE = re.compile(r"d(8c32|16c32|8u32|16u32|8|16|32|64)(?:x(\d+))?(t?)(?!\w)")
+
+_BLOCK = re.compile(r"d(8|16|32|64)\.(?:(\d+)x)?(\d+)x(\d+)([nt])([nt])(?!\w)")
+
+_CACHES = re.compile(r"\.([a-z]{2})\.([a-z]{2})(?!\w)")
+
+_CONTROL = re.compile(r"\.?(any|all)\b")
+
+
+class Notation(Protocol):
+    """How variables are spelled.
+
+    Attributes:
+        null: the null operand's name.
+    """
+
+    null: str
+
+    def name(self, cursor: Cursor) -> Any | None:
+        """The variable or predicate that the next token names; None if it is not a name."""
+
+    def spell(self, var: Any) -> str:
+        """The variable's name."""
+
+    def offset(self, cursor: Cursor) -> int:
+        """A byte offset behind a variable; 0 where there is none."""
+
+    def spell_raw(self, name: str, offset: int) -> str:
+        """A variable from a byte offset on."""
+
+    def spell_null(self) -> str:
+        """The null operand."""
+        return self.null
+
+    def guard(self, cursor: Cursor) -> Guard | None:
+        """The guard that may stand beside the execution size, with the comma before it."""
+        return None
+
+    def spell_guard(self, guard: Guard) -> str:
+        """The text of the guard beside the execution size, with the comma before it."""
+        return ""
+
+
+def need_name(cursor: Cursor, notation: Notation, what: str = "a variable") -> Any:
+    """The variable that the next token names.
+
+    Raises:
+        SyntaxFault: if it names none.
+    """
+    found = notation.name(cursor)
+    if found is None:
+        raise cursor.expected(what)
+    return found
+
+
+def _number(text: str) -> int:
+    return int(text, 16 if text.startswith("0x") else 10)
+
+
+def _integer(cursor: Cursor) -> int | None:
+    m = cursor.match(_INTEGER)
+    if m is None:
+        return None
+    return -_number(m[2]) if m[1] else _number(m[2])
+
+
+def read_immediate(cursor: Cursor) -> Immediate | None:
+    """A constant such as `0x10:d`, `-1:w`, `1.5:f` or `0x3f800000:f`; None where there is none.
+
+    Raises:
+        SyntaxFault: if it has no type, or does not fit it.
+    """
+    start = cursor.skip()
+    literal = cursor.match(_FLOAT)
+    value = None if literal else _integer(cursor)
+    if literal is None and value is None:
+        return None
+    name = cursor.match(_TYPE)
+    if name is None:
+        raise cursor.expected("the type of the constant, such as ':d'")
+    fmt = TYPES.get(name[1])
+    if fmt is None:
+        raise cursor.fault(f"unknown type '{name[1]}'; there are {', '.join(TYPES)}", name.start(1))
+    if literal:
+        if fmt.name not in ("f", "df"):
+            raise cursor.fault(f"a constant of type {fmt.name} is written by its bits, such as 0x3c00:hf", start)
+        with np.errstate(over="ignore"):
+            bits = int.from_bytes(np.array(float(literal[0]), fmt.dtype).tobytes(), "little")
+        return Immediate(bits, fmt.name)
+    assert value is not None
+    if not -(1 << (fmt.bits - 1)) <= value < 1 << fmt.bits or (value < 0 and fmt.is_float):
+        raise cursor.fault(f"{value} does not fit type {fmt.name}", start)
+    return Immediate(value & ((1 << fmt.bits) - 1), fmt.name)
+
+
+def write_immediate(value: Immediate) -> str:
+    """The text of a constant."""
+    fmt = TYPES[value.type]
+    if fmt.kind == "s" and value.bits >> (fmt.bits - 1):
+        return f"{value.bits - (1 << fmt.bits)}:{value.type}"
+    return f"{value.bits:#x}:{value.type}"
+
+
+def _pair(cursor: Cursor) -> tuple[int, int] | None:
+    m = cursor.match(_PAIR)
+    return None if m is None else (_number(m[1]), _number(m[2]))
+
+
+def read_operand(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
+    """Read one operand.
+
+    Raises:
+        SyntaxFault: if the text is none of this kind.
+    """
+    return _READERS[slot.kind](slot, cursor, notation)
+
+
+def _read_destination(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
+    var = need_name(cursor, notation)
+    at = _pair(cursor)
+    stride = cursor.match(_STRIDE)
+    if stride is None:
+        if at is None and slot.flags:
+            return Flag(var)
+        raise cursor.expected("the destination's region, such as '<1>'")
+    row, col = at or (0, 0)
+    return Destination(var, row, col, int(stride[1]))
+
+
+def _read_source(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
+    modifier = cursor.match(_MODIFIER)
+    if modifier and modifier[1] not in slot.modifiers:
+        allowed = ", ".join(f"({m})" for m in slot.modifiers) or "none"
+        raise cursor.fault(
+            f"'{slot.name}' cannot have modifier ({modifier[1]}); it can have {allowed}", modifier.start()
+        )
+    var = notation.name(cursor)
+    if var is None:
+        value = read_immediate(cursor) if slot.immediate and not modifier else None
+        if value is None:
+            raise cursor.expected("a variable or a constant" if slot.immediate else "a variable")
+        return value
+    at = _pair(cursor)
+    region = cursor.match(_SOURCE)
+    if region is None:
+        if at is None and slot.flags and not modifier:
+            return Flag(var)
+        raise cursor.expected("the source's region, such as '(0,0)<1;1,0>'")
+    row, col = at or (0, 0)
+    strides = (int(region[1]), int(region[2]), int(region[3]))
+    return Region(var, row, col, *strides, modifier=modifier[1] if modifier else "")
+
+
+def _read_raw(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
+    if cursor.accept(notation.null):
+        if not slot.null:
+            raise cursor.fault(f"'{slot.name}' cannot be null")
+        notation.offset(cursor)
+        return Raw(None)
+    var = need_name(cursor, notation, f"a variable or '{notation.null}'" if slot.null else "a variable")
+    return Raw(var, notation.offset(cursor))
+
+
+def _read_vector(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
+    if slot.null and cursor.accept(notation.null):
+        _pair(cursor)
+        return Raw(None)
+    var = need_name(cursor, notation, f"a variable or '{notation.null}'" if slot.null else "a variable")
+    row, col = _pair(cursor) or (0, 0)
+    return Vector(var, row, col)
+
+
+def _read_scalar(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
+    var = notation.name(cursor)
+    if var is None:
+        value = _integer(cursor) if slot.immediate else None
+        if value is None:
+            raise cursor.expected("a variable or an integer" if slot.immediate else "a variable")
+        if not -(1 << 31) <= value < 1 << 32:
+            raise cursor.fault(f"{value} does not fit 32 bits")
+        return Immediate(value & 0xFFFFFFFF, "ud")
+    at = _pair(cursor)
+    if at is None:
+        at = (0, notation.offset(cursor))
+    return Region(var, *at, 0, 1, 0)
+
+
+def _read_address(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
+    var = need_name(cursor, notation)
+    offset = notation.offset(cursor)
+    plus = _integer(cursor) if cursor.accept("+") or cursor.at("-") else 0
+    if plus is None:
+        raise cursor.expected("an integer")
+    return Address(var, offset, plus)
+
+
+_READERS: dict[str, Callable[[OperandSpec, Cursor, Notation], Operand]] = {
+    "dst": _read_destination,
+    "src": _read_source,
+    "raw": _read_raw,
+    "vector": _read_vector,
+    "scalar": _read_scalar,
+    "address": _read_address,
+    "flag": lambda slot, cursor, notation: Flag(need_name(cursor, notation, "a predicate")),
+}
+
+
+def write_operand(slot: OperandSpec, value: Any, notation: Notation) -> str:
+    """The text of one operand."""
+    if isinstance(value, Immediate):
+        return f"{value.bits:#x}" if slot.kind == "scalar" else write_immediate(value)
+    if value.var is None:
+        return f"{notation.null}(0,0)" if slot.kind == "vector" else notation.spell_null()
+    name = notation.spell(value.var)
+    if isinstance(value, Destination):
+        return f"{name}({value.row},{value.col})<{value.stride}>"
+    if isinstance(value, Region):
+        at = f"{name}({value.row},{value.col})"
+        if slot.kind == "scalar":
+            return at
+        modifier = f"({value.modifier})" if value.modifier else ""
+        return f"{modifier}{at}<{value.vstride};{value.width},{value.hstride}>"
+    if isinstance(value, Vector):
+        return f"{name}({value.row},{value.col})"
+    if isinstance(value, Raw):
+        return notation.spell_raw(name, value.offset)
+    if isinstance(value, Address):
+        plus = f"{'+' if value.plus > 0 else '-'}{abs(value.plus):#x}" if value.plus else ""
+        return notation.spell_raw(name, value.offset) + plus
+    return name
+
+
+def read_attribute(name: str, kind: Attribute, cursor: Cursor) -> Any:
+    """Read one attribute.
+
+    Raises:
+        SyntaxFault: if the text is none of this kind.
+    """
+    start = cursor.skip()
+    if isinstance(kind, Choice):
+        m = cursor.match(_WORD)
+        word = m[0] if m else ""
+        if word not in kind.words:
+            cursor.pos = start
+            raise cursor.expected(f"'{name}', one of {', '.join(kind.words)}")
+        return word
+    if isinstance(kind, Number):
+        m = cursor.match(_NUMBER)
+        if m is None or int(m[0]) not in kind.values:
+            cursor.pos = start
+            raise cursor.expected(f"'{name}', {kind.summary}")
+        return int(m[0])
+    if isinstance(kind, Caches):
+        m = cursor.match(_CACHES) if cursor.at(".") else None
+        pair = f"{m[1]}.{m[2]}" if m else ""
+        if m and pair not in kind.pairs:
+            raise cursor.fault(f"caches '{pair}' cannot be; there are {', '.join(kind.pairs)}", start)
+        if not m and cursor.at("."):
+            raise cursor.expected("cache options of L1 and L3, such as '.ca.ca'")
+        return pair
+    if isinstance(kind, Shape):
+        m = cursor.match(_SHAPE)
+        if m is None:
+            raise cursor.expected("the data's shape, such as 'd32', 'd32x4', 'd64x16t' or 'd8c32'")
+        return DataShape("d" + m[1].replace("u", "c"), int(m[2] or 1), bool(m[3]))
+    if isinstance(kind, Block):
+        m = cursor.match(_BLOCK)
+        if m is None:
+            raise cursor.expected("the block's shape, such as 'd16.2x16x16nt'")
+        return BlockShape(int(m[1]), int(m[2] or 1), int(m[3]), int(m[4]), m[5] == "t", m[6] == "t")
+    m = cursor.match(_LABEL)
+    if m is None:
+        raise cursor.expected("a label")
+    return m[0]
+
+
+def write_attribute(kind: Attribute, value: Any) -> str:
+    """The text of one attribute."""
+    if isinstance(kind, Caches):
+        return f".{value}" if value else ""
+    return str(value)
+
+
+@cache
+def pieces(spec_name: str, form: str) -> tuple[tuple[str, str], ...]:
+    """A form without the instruction's name: ("text", literal) and ("field", name)."""
+    rest = form.removeprefix(spec_name)
+    out: list[tuple[str, str]] = []
+    for i, piece in enumerate(_FIELD.split(rest)):
+        if i % 2:
+            out.append(("field", piece))
+        elif piece:
+            out.append(("text", piece))
+    return tuple(out)
+
+
+def read_instruction(spec: InstructionSpec, cursor: Cursor, notation: Notation) -> Instruction:
+    """Read an instruction's text after its name.
+
+    Raises:
+        SyntaxFault: where it does not fit the form.
+    """
+    values: dict[str, Any] = {}
+    header: dict[str, Any] = {}
+    for kind, piece in pieces(spec.name, spec.form):
+        if kind == "text":
+            for token in piece.split() if piece.strip() else ():
+                _expect_text(cursor, token)
+        elif piece == "sat":
+            header["saturate"] = cursor.accept(".sat")
+        elif piece == "exec":
+            header.update(_read_exec(spec, cursor, notation))
+        elif piece in spec.attributes:
+            values[piece] = read_attribute(piece, spec.attributes[piece], cursor)
+        else:
+            values[piece] = read_operand(spec.slot(piece), cursor, notation)
+    return Instruction(spec.name, values, **header)
+
+
+def _expect_text(cursor: Cursor, token: str) -> None:
+    start = cursor.skip()
+    if not cursor.text.startswith(token, start):
+        raise cursor.expected(f"'{token}'")
+    cursor.pos = start + len(token)
+
+
+def _read_exec(spec: InstructionSpec, cursor: Cursor, notation: Notation) -> dict[str, Any]:
+    cursor.expect("(")
+    mask = cursor.match(_MASK)
+    if mask:
+        cursor.expect(",")
+    start = cursor.skip()
+    size = _integer(cursor)
+    if size not in spec.exec_sizes:
+        sizes = ", ".join(map(str, spec.exec_sizes))
+        raise cursor.fault(f"expected an execution size, {sizes}, such as in '(M1, {spec.exec_sizes[-1]})'", start)
+    header: dict[str, Any] = {"exec_size": size, "mask": mask[0] if mask else "M1"}
+    guard_start = cursor.skip()
+    guard = notation.guard(cursor)
+    if guard and not spec.guard:
+        raise cursor.fault(f"'{spec.name}' cannot be predicated", guard_start)
+    cursor.expect(")")
+    header["guard"] = guard
+    return header
+
+
+def read_guard(cursor: Cursor, notation: Notation) -> Guard:
+    """Read a guard without its brackets: `!P1.any`, or `!%P1 any`."""
+    inverted = cursor.accept("!")
+    var = need_name(cursor, notation, "a predicate")
+    control = cursor.match(_CONTROL)
+    return Guard(var, inverted, control[1] if control else "")
+
+
+def write_instruction(spec: InstructionSpec, inst: Instruction, notation: Notation) -> str:
+    """An instruction's text after its name."""
+    out = ""
+    for kind, piece in pieces(spec.name, spec.form):
+        if kind == "text":
+            out += piece
+        elif piece == "sat":
+            out += ".sat" if inst.saturate else ""
+        elif piece == "exec":
+            guard = notation.spell_guard(inst.guard) if inst.guard else ""
+            out += f"({inst.mask}, {inst.exec_size}{guard})"
+        elif piece in spec.attributes:
+            out += write_attribute(spec.attributes[piece], inst[piece])
+        else:
+            out += write_operand(spec.slot(piece), inst[piece], notation)
+    return out
