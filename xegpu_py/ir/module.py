@@ -75,7 +75,7 @@ class Module:
 
     @property
     def outline(self) -> mlir.Operation:
-        """The `builtin.module` op, in which functions that are lowered below the IR may be empty; see `bodies`."""
+        """The `builtin.module` op, in which functions that are lowered below the IR may be empty; see `Bodies`."""
         return self._module.operation
 
     @property

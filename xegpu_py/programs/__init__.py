@@ -3,9 +3,9 @@
     program = xegpu_py.load_program("gemm.mlir")
     program.main()
 
-`program` has the public API. Each call of a host function starts a child process (`process`; `child` is its code). In
-the child, `lowering` replaces the host code's gpu ops by calls and lowers the rest to LLVM, `device` executes those
-calls, and `runner_utils` and `imex_utils` define the library functions that such programs call.
+`load` has the public API. Each call of a host function starts a child process, whose code is `__main__`. In the child,
+`host_lowering` replaces the host code's gpu ops by calls and lowers the rest to LLVM, `device` executes those calls,
+and `host_libraries` defines the library functions that such programs call.
 """
 
 from xegpu_py.programs.load import HostFunction, Program, load_program

@@ -26,8 +26,6 @@ from xegpu_py.programs.host_lowering import PREFIX, HostCode, Launch, lower
 from xegpu_py.programs.load import Job, SharedArray, read
 from xegpu_py.runtime.host_arrays import check_numbers
 
-# The code of the child process; see `process`.
-
 
 def main(number: int) -> None:
     """Run the job that the parent sends over this file descriptor, and exit."""

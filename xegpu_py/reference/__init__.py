@@ -3,8 +3,8 @@
 It runs kernels of XeTile, of XeGPU in both modes, and of MLIR's own dialects, before any pass or between passes, and
 shares nothing with passes and engines but `numerics` and `layout`. docs/reference.md says how it works.
 
-Each dialect has a file, each op a function in it. A vector is a numpy array (`elements`), memory is in `memory`, and
-`machine` runs workgroups.
+Each op is a function in the file of its dialect. `storage` says how numpy holds vectors and memory, and `machine` runs
+workgroups.
 """
 
 from xegpu_py.reference.evaluate import kernel_of, run, types_of

@@ -255,7 +255,7 @@ class Emitter(Struct):
         return name
 
     def template(self, file: str, name: str, **words: object) -> str:
-        """The name of a function of a template file (see `templates.function_of`), written at its first use."""
+        """The name of a function of a template file (see `llvm.function_of`), written at its first use."""
         words["attributes"] = self.host.attributes
         return self.helper(Template(name).substitute(words), lambda: function_of(file, name, **words))
 
