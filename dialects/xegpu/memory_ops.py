@@ -58,7 +58,8 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc", interfac
     descriptor the shape and strides may be left out.
 
     Read as well is the RFC's flat form, `%src, %offset0, %offset1, %shape0, ... : ui64, index, index, index, ...`,
-    in which a pack `%offsets:2` counts for two values; if one stride is missing there, the innermost is 1.
+    in which a pack `%offsets:2` counts for two values; if one stride is missing there, the innermost is 1. The
+    attribute `boundary_check`, which is the descriptor's, is read on the op too.
     """
 
     source: Operand[Address | MemRef]
@@ -71,6 +72,7 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc", interfac
     effects = frozenset()
     assembly_format = "$source `` $offsets (`,` $shape^ `,` $strides)? attr-dict `:` type($source) `->` type($tdesc)"
     also_reads = ("$source `,` flat($offsets) attr-dict `:` type($source) `,` type($offsets) `->` type($tdesc)",)
+    also_attributes = frozenset(["boundary_check"])
 
     def verify_op(self) -> None:
         desc = descriptor_of(self, scattered=False)
@@ -114,6 +116,13 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc", interfac
 
     @classmethod
     def reads_as(cls, parsed: ParsedOp) -> str | None:
+        for entry in [e for e in parsed.extra if e[0] in cls.also_attributes]:
+            parsed.extra.remove(entry)
+            # False is a promise that no access needs the check, which changes no value.
+            if entry[1] == "true" and not TensorDesc.decode(parsed.type_of("tdesc")).attr.boundary_check:
+                return "boundary_check is true, but the descriptor has none"
+            if entry[1] not in ("true", "false"):
+                return f"boundary_check must be true or false, but got {entry[1]}"
         if "offsets" not in parsed.type_offsets:
             return None
         names = parsed.operands["offsets"]

@@ -271,7 +271,8 @@ class AttrDict(Struct, frozen=True):
         name = op.dialect_class.attribute_spellings.get(key.lower(), key.lower())
         attribute = op.spec.attributes.get(name)
         if attribute is None or name in self.elsewhere:
-            if "." not in key and key != SEGMENTS["operand"] and not op.dialect_class.any_attributes:
+            known = "." in key or key in op.also_attributes or key == SEGMENTS["operand"]
+            if not known and not op.dialect_class.any_attributes:
                 raise cursor.fault(*unknown_attribute(key, op, self.elsewhere), start)
             parsed.extra.append((key, r.scope.read_attribute(cursor) if cursor.accept("=") else None))
             return

@@ -75,6 +75,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
         assembly_format: the syntax, in the language of MLIR's ODS (see `xegpu_py.ir.assembly_format`), or a `Syntax`
             with a reader and writer of its own. This form is printed.
         also_reads: further forms that are read, tried in this order after `assembly_format`.
+        also_attributes: attributes that older text has on the op; `reads_as` takes them from `ParsedOp.extra`.
         flags: words that may stand alone in the attribute dictionary, and the (attribute, value) that they mean.
         effects: what the op does beside making its results, of "read" and "write" (memory), "sync", "variables" and
             "control"; None if that is not known.
@@ -85,6 +86,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
     spec: ClassVar[OpSpec]
     assembly_format: ClassVar[str | Syntax]
     also_reads: ClassVar[tuple[str | Syntax, ...]] = ()
+    also_attributes: ClassVar[frozenset[str]] = frozenset()
     flags: ClassVar[Mapping[str, tuple[str, Any]]] = {}
     effects: ClassVar[frozenset[str] | None] = None
     same_type: ClassVar[tuple[str, str] | None] = None

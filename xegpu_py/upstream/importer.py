@@ -17,6 +17,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Sourc
 from xegpu_py.ir.module import Context, Module, from_mlir, parse_source, print_op, walk
 from xegpu_py.ir.passes import collector_paused, run_pipeline
 from xegpu_py.passes.facts.value_facts import defining_op, symbol_of
+from xegpu_py.passes.plain_kernels import XeGPUInline
 from xegpu_py.passes.rewriting.builders import reinterpret_cast
 from xegpu_py.upstream import dialect_ops  # noqa: F401  (defines the ops)
 from xegpu_py.upstream.dialect_types import UpstreamXeGPU
@@ -26,14 +27,18 @@ from xegpu_py.upstream.rebuilding import (
     COUNTS_SUBGROUPS,
     KNOWN,
     LANES,
+    PREFIX,
     Level,
     drop_layouts,
+    functions_of,
     kernels,
     level_of,
     looks_older,
     looks_upstream,
+    parts,
     read_upstream,
     spelled,
+    values_of,
     within,
 )
 from xegpu_py.upstream.subgroup import SubgroupImport
@@ -64,6 +69,7 @@ def rebuild(
                 import_functions(func.parent)
             if lowered:
                 drop_lowered(module.outline)
+            _inline(module.outline)
             for func in kernels(module.outline):
                 if func not in lowered:
                     LEVELS[level or level_of(func, divided)](func).run()
@@ -92,6 +98,17 @@ def _simplify(root: ir.Operation) -> None:
                     _reshape(op)
     except ir.MLIRError as e:
         raise DiagnosticError(from_mlir(e, root.context)) from None
+
+
+def _inline(root: ir.Operation) -> None:
+    """Inline functions if one of them is of upstream's XeGPU: a kernel's level decides what its ops mean."""
+    helpers = [func for func in functions_of(root) if func.name == "func.func"]
+    if any(PREFIX in str(value.type) for func in helpers for op in walk(func) for value in values_of(op)) or any(
+        op.name.startswith(PREFIX) for func in helpers for op in parts(func)
+    ):
+        XeGPUInline().run(root)
+        for func in helpers:
+            func.erase()
 
 
 def _reshape(op: ir.Operation) -> None:

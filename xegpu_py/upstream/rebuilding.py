@@ -133,8 +133,10 @@ def _is_block(view: Any) -> bool:
         desc = TensorDesc.of(view.tdesc)
         return len(shape) > 1 or math.prod(shape) == math.prod(desc.shape)
     if name in ("load", "store"):
-        lanes = view.mask.type
-        return math.prod(shape_of(view.mask)) > 1 if isinstance(lanes, ir.VectorType) else False
+        memory = view.source if name == "load" else view.dest
+        held = TensorDesc.of(memory).shape if is_desc(memory.type) else shape_of(view.mask)
+        # A lane may have its own chunk of a descriptor of all lanes.
+        return math.prod(shape_of(view.mask)) > 1 and math.prod(shape) >= math.prod(held)
     return len(shape) > 1
 
 

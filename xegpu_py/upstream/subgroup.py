@@ -73,6 +73,7 @@ class SubgroupImport:
         for op in (self.func, *(op for op in ops if not op.name.startswith(_KEEP_TYPES))):
             for value in values_of(op):
                 self.retype(value)
+        self._retype_function()
         for op in ops:
             rule = self.rule_of(op)
             if rule is None:
@@ -128,6 +129,13 @@ class SubgroupImport:
             value.set_type(self.desc_type(TensorDesc.of(value)))
         elif NBarrier.accepts(text):
             value.set_type(ours.NBarrier().to_ir())
+
+    def _retype_function(self) -> None:
+        """Give the function the types that its arguments have."""
+        kind = ir.FunctionType(ir.TypeAttr(self.func.attributes["function_type"]).value)
+        arguments = [a.type for a in self.func.regions[0].blocks[0].arguments]
+        kind = ir.FunctionType.get(arguments[: len(kind.inputs)], kind.results)
+        self.func.attributes["function_type"] = ir.TypeAttr.get(kind)
 
     def desc_type(self, desc: TensorDesc) -> ir.Type:
         """Our type of a descriptor."""

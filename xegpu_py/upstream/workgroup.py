@@ -21,6 +21,7 @@ from xegpu_py.dialects.xetile.ops import given_map, wanted_maps
 from xegpu_py.dialects.xetile.ops import subgroups_of as subgroups_of_maps
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
+from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.operation import Operation
 from xegpu_py.passes.facts.integer_forms import Affine, affine
 from xegpu_py.passes.facts.value_facts import shape_of
@@ -97,6 +98,10 @@ class WorkgroupImport(VectorImport):
         return ops
 
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
+        for argument in self.func.regions[0].blocks[0].arguments:
+            if isinstance(argument.type, ir.VectorType):
+                reason = f"subgroups have no parts of its argument of type {argument.type}"
+                refuse(self.func, reason, "pass a memref, and load the vector from it")
         _run_ranges(ops)
         rebuilding.count_workgroup(self.func, ops)
         rebuilding.count_lanes(ops)
@@ -332,7 +337,11 @@ class WorkgroupImport(VectorImport):
             refuse(view, f"it multiplies {by(shapes[0])} and {by(shapes[1])}, which are not matrices")
         wg_map = self.map_for(view, view.result, "layout_cd")
         kind = vector_type(self.shapes[view.result], element_of(view.result))
-        factors = (None if v is None else cast(v, self.shapes[v]) for v in (view.lhs, view.rhs, view.acc, *scales))
+        factors = [None if v is None else cast(v, self.shapes[v]) for v in (view.lhs, view.rhs, view.acc, *scales)]
+        for i, factor in enumerate(factors[:2]):
+            if element_of(factor) == "f32":
+                remark(view.operation, f"multiplies f32 as tf32: '{('lhs', 'rhs')[i]}' is rounded")
+                factors[i] = arith.truncf(vector_type(shape_of(factor), "tf32"), factor)
         return [self.put(xetile.TileMmaOp(*factors, d=kind, wg_map_c=wg_map).d, view.result)]
 
     def on_dpas_mx(self, view: Any) -> list[ir.Value]:

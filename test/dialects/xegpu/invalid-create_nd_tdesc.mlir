@@ -126,6 +126,22 @@ func.func @f(%s: i32, %i: index) {
 
 // -----
 
+func.func @f(%m: memref<64x64xf16>) {
+  // expected-error @below {{boundary_check is true, but the descriptor has none}}
+  xegpu.create_nd_tdesc %m[0, 0] {mode = vc, boundary_check = true} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16, #xegpu.tdesc_attr<boundary_check = false>>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<64x64xf16>) {
+  // expected-error @below {{boundary_check must be true or false, but got 7}}
+  xegpu.create_nd_tdesc %m[0, 0] {mode = vc, boundary_check = 7} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
+  return
+}
+
+// -----
+
 func.func @f(%s: ui64, %i: index) {
   // expected-error @below {{a 2D descriptor requires 2 offsets, or offsets, shape and strides (6 values), but got 3 values}}
   xegpu.create_nd_tdesc %s, %i, %i, %i : ui64, index, index, index -> !xegpu.tensor_desc<8x16xf16>

@@ -58,6 +58,10 @@ func.func @existing_files(%src: ui64, %x: index, %h: index, %w: index, %c1: inde
   %t = xegpu.create_nd_tdesc %src[%x, 4], [%h, %w], [%w, %c1] {mode = vc} : ui64 -> !same_tile
   // CHECK: xegpu.create_nd_tdesc %{{.*}}[0, 0], [64, 64], [64, 1] : ui64 -> !xegpu.tensor_desc<8x16xbf16, #xegpu.sg_map
   %u = xegpu.create_nd_tdesc %src[0, 0], [64, 64], [64, 1] : ui64 -> !xegpu.tensor_desc<8x16xbf16, #m>
+  // The descriptor's attribute may stand on the op.
+  // CHECK-COUNT-2: xegpu.create_nd_tdesc %{{.*}}[0, 0], [64, 64], [64, 1] {mode = vc} : ui64 -> !xegpu.tensor_desc<8x16xbf16>
+  %checked = xegpu.create_nd_tdesc %src[0, 0], [64, 64], [64, 1] {mode = vc, boundary_check = true} : ui64 -> !tile
+  %unchecked = xegpu.create_nd_tdesc %src[0, 0], [64, 64], [64, 1] {boundary_check = false, mode = vc} : ui64 -> !tile
   // CHECK: xegpu.update_nd_offset %{{.*}}, [%{{.*}}, %{{.*}}] {mode = vc} : !xegpu.tensor_desc<8x16xbf16> -> !xegpu.tensor_desc<8x16xbf16>
   %t2 = xegpu.update_nd_offset %t, [%c0, %c16] {mode = vc} : !tile -> !tile
   // CHECK: xegpu.load_nd %{{.*}} {mode = vc, l1_hint = cached, l2_hint = streaming, l3_hint = read_invalidate} : !xegpu.tensor_desc<8x16xbf16> -> vector<8x16xbf16>

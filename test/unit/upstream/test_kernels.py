@@ -408,7 +408,7 @@ def test_a_lane_has_its_own_chunk_of_a_descriptor_of_all_lanes():
     %f = xegpu.update_offset %e, %c4 : {desc}, vector<16xindex>
     xegpu.store %w, %f, %some : vector<4xf32>, {desc}, vector<16xi1>"""
     a, o = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
-    run(kernel("%a: memref<128xf32>, %o: memref<128xf32>", body), a, o, level="lane", block=16)
+    run(kernel("%a: memref<128xf32>, %o: memref<128xf32>", body), a, o, block=16)
     expected = np.zeros(128, np.float32)
     expected[4:40] = 2 * a[:36]
     np.testing.assert_array_equal(o, expected)
@@ -444,3 +444,42 @@ def test_lanes_access_unsigned_addresses():
     a = np.arange(16, dtype=np.int32)
     run(kernel("%a: memref<16xi32>", body), a, level="lane", block=16)
     np.testing.assert_array_equal(a, 2 * np.arange(16))
+
+
+@pytest.mark.parametrize("level", ["subgroup", "lane"])
+def test_functions_take_descriptors_and_barriers(level):
+    """Kernels have what they call in them: a function's ops mean what they mean at the kernel's level."""
+    held = "vector<8x16xf32>" if level == "subgroup" else "vector<8xf32>"
+    desc = "!xegpu.tensor_desc<8x16xf32>"
+    text = f"""
+gpu.module @m {{
+  func.func private @doubled(%d: {desc}, %b: !xegpu.nbarrier) -> {held} {{
+    xegpu.nbarrier_arrive %b : !xegpu.nbarrier
+    xegpu.nbarrier_wait %b : !xegpu.nbarrier
+    %v = xegpu.load_nd %d[0, 0] : {desc} -> {held}
+    %w = arith.addf %v, %v : {held}
+    return %w : {held}
+  }}
+  gpu.func @k(%a: memref<8x16xf32>, %o: memref<8x16xf32>) kernel {{
+    %one = arith.constant 1 : i8
+    %two = arith.constant 2 : i8
+    xegpu.alloc_nbarrier 2
+    %b = xegpu.init_nbarrier %one, %two : i8, i8 -> !xegpu.nbarrier
+    %d = xegpu.create_nd_tdesc %a : memref<8x16xf32> -> {desc}
+    %w = func.call @doubled(%d, %b) : ({desc}, !xegpu.nbarrier) -> {held}
+    %e = xegpu.create_nd_tdesc %o : memref<8x16xf32> -> {desc}
+    xegpu.store_nd %w, %e[0, 0] : {held}, {desc}
+    gpu.return
+  }}
+}}"""
+    a = np.arange(128, dtype=np.float32).reshape(8, 16)
+    o = np.zeros_like(a)
+    run(text, a, o, block=2 if level == "subgroup" else 32)
+    np.testing.assert_array_equal(o, 2 * a)
+
+
+@pytest.mark.parametrize("kind", ["!xegpu.nbarrier", "!xegpu.tensor_desc<8x16xf32>"])
+@pytest.mark.parametrize("level", ["subgroup", "lane"])
+def test_arguments_of_a_function_have_our_types(kind, level):
+    text = f"gpu.module @m {{\n  gpu.func @f(%x: {kind}, %n: index) {{\n    gpu.return\n  }}\n}}\n"
+    assert f"gpu.func @f(%arg0: {kind.rstrip('>')}" in str(import_upstream(text, level=level))

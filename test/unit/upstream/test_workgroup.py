@@ -8,6 +8,7 @@ from effort import examples
 from upstream.programs import Layouts, Writer, kernel, product, reduction
 
 import xegpu_py
+from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.upstream import import_upstream
 
 
@@ -318,3 +319,47 @@ gpu.module @kernels {{
         assert found[3] == 0 and sorted(found[:3])[0] == 0
         last = int(np.argmax(found[:3]))
         assert found[last] + group[last] == group.sum()
+
+
+def test_products_of_f32_are_those_of_tf32():
+    """The instruction multiplies no f32: both factors are rounded, and a remark says so."""
+    kind, desc = "vector<32x32xf32>", "!xegpu.tensor_desc<32x32xf32>"
+    memory, layout = "memref<32x32xf32>", "#xegpu.layout<sg_layout = [2, 2], sg_data = [16, 16]>"
+    text = f"""
+gpu.module @kernels {{
+  gpu.func @k(%a: {memory}, %b: {memory}, %o: {memory}) kernel {{
+    %d = xegpu.create_nd_tdesc %a : {memory} -> {desc}
+    %v = xegpu.load_nd %d[0, 0] : {desc} -> {kind}
+    %e = xegpu.create_nd_tdesc %b : {memory} -> {desc}
+    %w = xegpu.load_nd %e[0, 0] : {desc} -> {kind}
+    %r = xegpu.dpas %v, %w {{layout_cd = {layout}}} : {kind}, {kind} -> {kind}
+    %f = xegpu.create_nd_tdesc %o : {memory} -> {desc}
+    xegpu.store_nd %r, %f[0, 0] <{{layout = {layout}}}> : {kind}, {desc}
+    gpu.return
+  }}
+}}"""
+    a, b = (np.random.default_rng(3).integers(-9, 10, (32, 32)).astype(np.float32) for _ in range(2))
+    a += np.float32(2**-20)
+    o = np.zeros_like(a)
+    xegpu_py.compile(text, engine="both", cache="off")(a, b, o)
+    np.testing.assert_array_equal(o, np.rint(a) @ b)
+
+
+@pytest.mark.parametrize("shape", ["32x32", "2x16x32"])
+def test_vectors_are_no_arguments(shape):
+    layout = "#xegpu.layout<sg_layout = [2, 2], sg_data = [16, 16]>"
+    kind = f"vector<{shape}xf32>"
+    text = f"""
+gpu.module @kernels {{
+  gpu.func @k(%x: {kind}, %o: memref<32x32xf32>) kernel {{
+    %v = vector.shape_cast %x : {kind} to vector<32x32xf32>
+    %d = xegpu.create_nd_tdesc %o : memref<32x32xf32> -> !xegpu.tensor_desc<32x32xf32>
+    xegpu.store_nd %v, %d[0, 0] <{{layout = {layout}}}> : vector<32x32xf32>, !xegpu.tensor_desc<32x32xf32>
+    gpu.return
+  }}
+}}"""
+    with pytest.raises(DiagnosticError) as e:
+        import_upstream(text)
+    (found,) = e.value.diagnostics
+    assert found.message.endswith(f"subgroups have no parts of its argument of type {kind}")
+    assert found.position.line == 3
