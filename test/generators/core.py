@@ -305,14 +305,16 @@ class Core(host.Kernel):
 
     def mask(self) -> Value:
         """`vector.mask` of a reduction."""
-        x = self.vector(1)
+        x = self.vector()
         kind = self.r.choice(vectors.FLOAT_KINDS if is_float(x.element) else vectors.INTEGER_KINDS)
-        if self.r.random() < 0.5:
+        if len(x.shape) == 1 and self.r.random() < 0.5:
             text = f"vector.reduction <{kind}>, {x.name} : {x.type} into {x.element}"
             return self.op(self.under(text, x.shape, Value("", (), x.element)), (), x.element)
-        start = elementwise.constant(self, (), x.element)
-        text = f"vector.multi_reduction <{kind}>, {x.name}, {start.name} [0] : {x.type} to {x.element}"
-        return self.op(self.under(text, x.shape, start), (), x.element)
+        dims = [d for d in range(len(x.shape)) if self.r.random() < 0.6]
+        shape = tuple(n for d, n in enumerate(x.shape) if d not in dims)
+        start = elementwise.constant(self, shape, x.element)
+        text = f"vector.multi_reduction <{kind}>, {x.name}, {start.name} {dims} : {x.type} to {start.type}"
+        return self.op(self.under(text, x.shape, start), shape, x.element)
 
     # Memory
 

@@ -12,7 +12,7 @@ from mlir import ir
 from mlir.dialects import arith, vector
 from msgspec import Struct, field
 
-from xegpu_py.ir.builtin import NEAREST, ROUNDING, is_float, number_attribute, rounding_mode
+from xegpu_py.ir.builtin import NEAREST, ROUNDING, CombiningKind, is_float, number_attribute, rounding_mode
 
 # What upstream's passes would fold to other bits than those of docs/numerics.md, and how it is kept from them.
 #
@@ -51,6 +51,15 @@ from xegpu_py.ir.builtin import NEAREST, ROUNDING, is_float, number_attribute, r
 # MLIR does not always find out which dimensions a `memref.subview` drops, and then ends the process
 # (`SubViewOp::getDroppedDims` of MemRefOps.cpp). Such views with dynamic sizes or strides are hidden as well. So are
 # ops `memref.dim`, unless their dimension is known to exist: it ends the process for others.
+#
+# A reduction of single elements under a `vector.mask` becomes the element itself where the mask is not set: the
+# accumulator is not taken, and without one the mask is dropped (`ElideUnitDimsInMultiDimReduction` and
+# `ElideSingleElementReduction` of VectorOps.cpp). The identity is therefore reduced where the mask is not set, without
+# a mask. A reduction of a vector along no dimension becomes the vector, without the accumulator
+# (`MultiDimReductionOp::fold`), and so is written as the op that combines them.
+#
+# A gather under a `vector.mask` whose indices are consecutive becomes a load, which a `vector.mask` may not hold
+# (`FoldContiguousGather`). Its indices are hidden.
 
 _EXACT = frozenset(
     f"math.{name}"
@@ -76,6 +85,8 @@ _CASTS = ("arith.index_cast", "arith.index_castui")
 
 _VIEW, _DIM, _LOOP = "memref.subview", "memref.dim", "scf.for"
 
+_MASK, _REDUCTION = "vector.mask", "vector.multi_reduction"
+
 _CONSTANT, _TRUNCATION = "arith.constant", "arith.truncf"
 
 _FROM_INTEGERS = ("arith.sitofp", "arith.uitofp")
@@ -92,6 +103,8 @@ _WATCHED = frozenset(
         _VIEW,
         _LOOP,
         _CONSTANT,
+        _MASK,
+        _REDUCTION,
     )
 )
 
@@ -161,6 +174,49 @@ def _keep_truncations(casts: list[ir.Operation]) -> None:
                 cast = ir.Operation.create("arith.trunci", [made], [wide.result])
         op.results[0].replace_all_uses_with(cast.result)
         op.erase()
+
+
+def _unmask_reductions(masks: list[ir.Operation], reductions: list[ir.Operation]) -> list[ir.Operation]:
+    """Write reductions of single elements without a `vector.mask`, and those along no dimension as elementwise ops.
+
+    Args:
+        masks: ops `vector.mask`.
+        reductions: ops `vector.multi_reduction`, to which those without a mask are added.
+
+    Returns:
+        The gathers under the masks.
+    """
+    gathers = []
+    for mask in masks:
+        op = mask.regions[0].blocks[0].operations[0].operation
+        if op.name == "vector.gather":
+            gathers.append(op)
+        if op.name not in (_REDUCTION, "vector.reduction") or any(size != 1 for size in _reduced_sizes(op)):
+            continue
+        source, *rest = op.operands
+        with op.location, ir.InsertionPoint(mask):
+            identity = ir.DenseElementsAttr.get_splat(
+                source.type, CombiningKind.of(op).identity(source.type.element_type)
+            )
+            chosen = arith.select(mask.operands[0], source, arith.constant(source.type, identity))
+            plain = ir.Operation.create(op.name, [op.results[0].type], [chosen, *rest], _attributes(op))
+        if op.name == _REDUCTION:
+            reductions.remove(op)
+            reductions.append(plain)
+        mask.results[0].replace_all_uses_with(plain.result)
+        mask.erase()
+    for op in [op for op in reductions if not _reduced_sizes(op)]:
+        with op.location, ir.InsertionPoint(op):
+            source, total = op.operands
+            op.results[0].replace_all_uses_with(CombiningKind.of(op).combine(total, source))
+        op.erase()
+    return gathers
+
+
+def _reduced_sizes(op: ir.Operation) -> list[int]:
+    """The sizes of the dimensions that a reduction reduces."""
+    shape = list(op.operands[0].type.shape)
+    return [shape[d] for d in ir.DenseI64ArrayAttr(op.attributes["reduction_dims"])] if op.name == _REDUCTION else shape
 
 
 def _is_cast_back(op: ir.Operation) -> bool:
@@ -256,7 +312,9 @@ def prepare(root: ir.Operation, name: str) -> bool:
     cut_misread_slices([op for name in found if is_slice(name) for op in found[name]])
     _decide(of(["arith.cmpf"]))
     _keep_truncations(of(_CASTS))
+    gathers = _unmask_reductions(of([_MASK]), of([_REDUCTION]))
     canonicalizes, constants = bool(_CANONICALIZES.search(name)), _Constants()
+    gathers = gathers if canonicalizes else []
     roundings = of([_TRUNCATION]) if canonicalizes and not found.keys().isdisjoint(_FROM_INTEGERS) else []
     for op in roundings:
         if ROUNDING not in op.attributes:
@@ -277,7 +335,9 @@ def prepare(root: ir.Operation, name: str) -> bool:
         _hide(op)
     for op in bounds:
         _hide_value(op, 0)
-    return bool(hidden or roundings or bounds or shifts)
+    for op in gathers:
+        _hide_value(op, len(op.operands) - 3, op.parent.operation)
+    return bool(hidden or roundings or bounds or shifts or gathers)
 
 
 def _element(value: ir.Value) -> ir.Type:
@@ -356,10 +416,10 @@ def _is_in_rank(op: ir.Operation) -> bool:
     return number is not None and isinstance(kind, ir.MemRefType) and 0 <= number[0] < kind.rank
 
 
-def _hide_value(op: ir.Operation, index: int) -> None:
-    """Let an operand of an op be one of which upstream knows nothing."""
+def _hide_value(op: ir.Operation, index: int, before: ir.Operation | None = None) -> None:
+    """Let an operand of an op be one of which upstream knows nothing before this op, or an op around it."""
     value = op.operands[index]
-    with op.location, ir.InsertionPoint(op):
+    with op.location, ir.InsertionPoint(before or op):
         # A cast between equal types folds.
         held = {_NAME: ir.UnitAttr.get()}
         op.operands[index] = ir.Operation.create(_CAST, [value.type], [value, value], held).result
