@@ -26,7 +26,7 @@ from xegpu_py.engines.jit.dpas_functions import (
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value, narrow, vector
 from xegpu_py.engines.jit.operands import Emitter, Queue
-from xegpu_py.engines.jit.panels import Prefetches, steps_of
+from xegpu_py.engines.jit.panels import steps_of
 from xegpu_py.numerics.block_scaled import BLOCK, COLUMNS, ROWS, SCALE_GROUP, scaled_depth
 from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
@@ -43,9 +43,6 @@ _SIDE_BY_SIDE = 4
 _LONGEST_CHAIN = 4
 
 _LONGEST_RUN = 64
-
-_PREFETCHES = 4
-"""How often some lines are prefetched for products that are not queued."""
 
 RULES = Table()
 """The rule of each instruction."""
@@ -380,13 +377,6 @@ def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scr
         ready = f"configure_tiles_{shape.rows}x{shape.columns}x{shape.depth}"
         emitter.configure_tiles(emitter.helper(ready, lambda: configure(ready, shape, emitter.host)))
     emitter.helper(name, lambda: make(name, shape, len(group), kept, emitter.host))
-    first = emitter.program.instructions[group[0].at[0]]
-    if emitter.is_panel(first["src1"]) or emitter.is_panel(first["src2"]):
-        # Products that are not queued are multiplied immediately, after prefetches.
-        prefetches = Prefetches(code, emitter.ctx)
-        for _ in range(_PREFETCHES):
-            prefetches.some()
-        prefetches.end()
     operands = [code.at(emitter.thread, max(c.acc, 0)) for c in group]
     operands += [code.at(emitter.thread, d) for c in group for d, k in zip(c.dst, kept) if k]
     operands += [scratch.a(shape, place) for place in group[0].a]
