@@ -16,7 +16,7 @@ from visa.programs import general, random_instruction
 from xegpu_py.engines import jit
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit import native_code
-from xegpu_py.engines.jit.host import KNOWN, VARIABLE, Host, Tile, host_named, native_host, second_level_bytes
+from xegpu_py.engines.jit.host import KNOWN, VARIABLE, Host, Tile, host_named, native_host
 from xegpu_py.engines.jit.llvm import compiled
 from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.target import TARGETS
@@ -177,16 +177,6 @@ def test_tiles_fit_the_registers() -> None:
         assert tile.rows * tile.vectors + tile.vectors + of_a <= own.vector_registers, name
         # Enough sums at once to hide the latency of additions on two units.
         assert tile.rows * tile.vectors >= 8, name
-
-
-def test_the_size_of_the_second_level_cache(tmp_path: Path) -> None:
-    assert second_level_bytes(tmp_path) == 1 << 21
-    for index, (level, size) in enumerate((("1", "48K"), ("1", "32K"), ("2", "512K"), ("3", "16384K"))):
-        (folder := tmp_path / f"index{index}").mkdir()
-        (folder / "level").write_text(level + "\n")
-        (folder / "size").write_text(size + "\n")
-    second_level_bytes.cache_clear()
-    assert second_level_bytes(tmp_path) == 512 << 10
 
 
 def test_the_environment_names_a_host() -> None:

@@ -9,10 +9,8 @@ import re
 import numpy as np
 import pytest
 
-from xegpu_py.engines.faults import aligned
 from xegpu_py.engines.jit import engine, panels
 from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_named, native_host
-from xegpu_py.engines.jit.rules import block2d
 from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
@@ -126,21 +124,6 @@ def test_other_allocations_do_not_matter(hashes: str, monkeypatch: pytest.Monkey
     (worker,) = kernel.launcher.jit._spare
     assert worker._panels is not None
     assert worker._panels.made == sum(map(panels.panel_stride, (8 * 16 * 4, 16 * 16 * 4)))
-
-
-@pytest.mark.parametrize("place", [0, 16, 32])
-def test_large_results_are_streamed(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stores past the caches need aligned rows. Other threads may read results only of programs that synchronise."""
-    numbers, wanted = arrays()
-    monkeypatch.setattr(block2d, "second_level_bytes", lambda: wanted.nbytes)
-    body = LOADS + PRODUCT
-    assert "nontemporal" in text_of(compiled(body))
-    assert "nontemporal" not in text_of(compiled(body + "    barrier\n"))
-    found = aligned(wanted.nbytes + place)[place:].view(np.float32).reshape(wanted.shape)
-    for array, name in ((wanted, "interpreter"), (found, "jit")):
-        compiled(body, name)(numbers, array, block=8)
-    assert wanted.any()
-    np.testing.assert_array_equal(found, wanted)
 
 
 def place_of(grid: tuple[int, ...], block: int) -> str:

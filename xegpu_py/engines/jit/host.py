@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -47,9 +46,6 @@ KNOWN: dict[str, tuple[str, frozenset[str]]] = {
 
 LINE_BYTES = 64
 """The size of a cache line, of x86 and of most others."""
-
-CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
-"""Linux's description of a core's caches. Source: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu."""
 
 _REGISTERS_ABOVE_16 = ("avx512vl", "neon")
 
@@ -215,15 +211,6 @@ def native_host() -> Host:
     found = machine()
     features = frozenset(f[1:] for f in found.tuning.split(",") if f.startswith("+"))
     return Host(found, features if features >= _TILES and _tiles_allowed() else features - _TILES)
-
-
-@lru_cache
-def second_level_bytes(caches: Path = CACHES) -> int:
-    """The size of a core's second-level cache; 2 MiB if the system does not describe it as Linux does."""
-    for level in caches.glob("index*/level"):
-        if level.read_text().strip() == "2":
-            return int(level.with_name("size").read_text().strip().removesuffix("K")) << 10
-    return 1 << 21
 
 
 def _tiles_allowed() -> bool:

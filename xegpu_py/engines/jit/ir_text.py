@@ -381,9 +381,8 @@ class Code:
         word = "volatile " if volatile else ""
         return self.op(f"load {word}{llvm_type(kind)}, {pointer}, align {align}", kind)
 
-    def store(self, value: Value, pointer: Value, align: int = 1, streamed: bool = False) -> None:
-        """Store; a streamed value goes to memory past the caches, and is not ordered with other stores."""
-        self.line(f"store {value}, {pointer}, align {align}{', !nontemporal !0' * streamed}")
+    def store(self, value: Value, pointer: Value, align: int = 1) -> None:
+        self.line(f"store {value}, {pointer}, align {align}")
 
     def fetch(self, base: Value, offset: int, kind: str) -> Value:
         """Load from a position of a register file.

@@ -223,7 +223,7 @@ def _module(functions: Sequence[str], heads: dict[str, str]) -> str:
     own = {_head(function)[2] for function in functions}
     named = sorted(set(re.findall(r"@(\w+)", text)) - own)
     declared = [f"declare {heads[name]}" for name in named if name in heads]
-    return "\n".join([*declared, text, "!0 = !{i32 1}", ""])
+    return "\n".join([*declared, text, ""])
 
 
 def _head(function: str) -> re.Match[str]:

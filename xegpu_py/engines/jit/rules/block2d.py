@@ -14,9 +14,8 @@ from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.checks import KINDS, NULL
 from xegpu_py.engines.jit.dpas_functions import as_float, rows_of, words_of
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
-from xegpu_py.engines.jit.host import LINE_BYTES, second_level_bytes
 from xegpu_py.engines.jit.ir_text import PTR, Value, bits_of, vector
-from xegpu_py.engines.jit.operands import Emitter, is_independent, prefetch_line, prefetch_next
+from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
 from xegpu_py.engines.jit.panels import MOST_BESIDE, WORDS, Matrix, block_bytes, listed_lines, panel_stride
 from xegpu_py.engines.jit.rules.memory import locate
 from xegpu_py.numerics.formats import PRECISIONS
@@ -465,13 +464,6 @@ class _Block:
             )
         return result
 
-    def _streamed(self, pointer: Value) -> Value:
-        """Whether rows of whole cache lines are stored past the caches: those of surfaces that fill a core's caches."""
-        code = self.code
-        address = code.cast("ptrtoint", pointer, "i64")
-        aligned = code.icmp("eq", code.mask(code.or_(address, self.pitch), LINE_BYTES - 1), 0)
-        return code.and_(aligned, code.icmp("uge", code.mul(self.height, self.pitch), second_level_bytes()))
-
     def store(self) -> str:
         """The function that stores a block."""
         code, shape = self.code, self.shape
@@ -480,21 +472,17 @@ class _Block:
 
         panels = self.emitter.matrices is not None and self.emitter.matrices.panel_bytes > 0
 
-        def rows(pointer: Value, streamed: bool = False) -> None:
+        def rows(pointer: Value) -> None:
             for number in range(shape.height):
                 value = code.fetch(self.registers, number * columns * self.size, kind)
                 to = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
-                code.store(value, to, LINE_BYTES if streamed else 1, streamed)
+                code.store(value, to)
 
         def whole(pointer: Value, _: Value) -> None:
             # In a GEMM, matrices evict the next workgroup's block before it is stored.
             if not panels:
                 self._prefetch_next(pointer, "store")
-            streams = panels and is_independent(self.emitter.program) and shape.width * self.size % LINE_BYTES == 0
-            if streams:
-                code.choose(self._streamed(pointer), lambda: rows(pointer, True), lambda: rows(pointer))
-            else:
-                rows(pointer)
+            rows(pointer)
             code.ret(code.const(1, "i1"))
 
         def parts(pointer: Value, _: Value, inside: _Inside) -> None:
