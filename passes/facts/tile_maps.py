@@ -28,7 +28,16 @@ from xegpu_py.ir.module import walk
 from xegpu_py.layout.maps import dealing_problem
 from xegpu_py.passes.facts import value_facts
 from xegpu_py.passes.facts.value_facts import UnionFind, attributes_of, has_one_shape, is_used, is_vector, shape_of
-from xegpu_py.passes.rewriting.builders import broadcast, constant, create, extract, replace_op, shape_cast, with_shape
+from xegpu_py.passes.rewriting.builders import (
+    MOST_SUBGROUPS,
+    broadcast,
+    constant,
+    create,
+    extract,
+    replace_op,
+    shape_cast,
+    with_shape,
+)
 from xegpu_py.passes.rewriting.rewriter import STRUCTURED, carried, forwarded, is_tile
 
 # Inference of the maps of a workgroup's values from the given maps.
@@ -250,7 +259,7 @@ def _unsaid(op: ir.Operation) -> ir.Value | None:
 
 
 def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) -> None:
-    """Check that all maps have the same number of subgroups, and if `complete`, that each vector and tile has a map.
+    """Check that maps agree in a possible number of subgroups, and if `complete`, that each vector and tile has a map.
 
     Raises:
         DiagnosticError: at the first op whose results violate this.
@@ -275,6 +284,12 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
                     emit_error(op, "has no map", "run xetile-infer-layout, which infers maps from the given ones")
                 continue
             count = subgroups(wg_map)
+            if count > MOST_SUBGROUPS:
+                emit_error(
+                    op,
+                    f"is divided by {wg_map} among {count} subgroups, but a workgroup has at most {MOST_SUBGROUPS}",
+                    "use a smaller sg_layout and more workgroups",
+                )
             first = first or (count, wg_map)
             if count != first[0]:
                 emit_error(op, f"is divided by {wg_map} among {count} subgroups, but by {first[1]} it is {first[0]}")

@@ -16,6 +16,21 @@ gpu.module @m {
 
 // -----
 
+!t = !xetile.tile<64x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [65536, 4294967296], sg_data = [16, 16]>>>
+
+gpu.module @m {
+  gpu.func @most(%X: memref<64x64xf32>) kernel {
+    // expected-note @below {{use a smaller sg_layout and more workgroups}}
+    // expected-error @below {{'xetile.init_tile' op is divided by #xetile.wg_map<sg_layout = [65536, 4294967296], sg_data = [16, 16]> among 281474976710656 subgroups, but a workgroup has at most 64}}
+    %t = xetile.init_tile %X[0, 0] : memref<64x64xf32> -> !t
+    %v = xetile.load_tile %t : !t -> vector<64x64xf32>
+    xetile.store_tile %v, %t : vector<64x64xf32>, !t
+    gpu.return
+  }
+}
+
+// -----
+
 !t = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [8, 64]>>>
 !u = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [8, 1], sg_data = [4, 64]>>>
 

@@ -52,14 +52,14 @@ gpu.module @descriptors {
 
 // Subgroups may have parts of a tile of that size.
 
-!d = !xetile.tile<2048x1024xf32, #xetile.tile_attr<wg_map = <sg_layout = [16, 8], sg_data = [128, 128]>>>
+!d = !xetile.tile<1024x1024xf32, #xetile.tile_attr<wg_map = <sg_layout = [8, 8], sg_data = [128, 128]>>>
 
 gpu.module @fits {
-  gpu.func @divided(%A: memref<2048x1024xf32>, %B: memref<2048x1024xf32>) kernel {
-    %a = xetile.init_tile %A[0, 0] : memref<2048x1024xf32> -> !d
-    %b = xetile.init_tile %B[0, 0] : memref<2048x1024xf32> -> !d
-    %x = xetile.load_tile %a : !d -> vector<2048x1024xf32>
-    xetile.store_tile %x, %b : vector<2048x1024xf32>, !d
+  gpu.func @divided(%A: memref<1024x1024xf32>, %B: memref<1024x1024xf32>) kernel {
+    %a = xetile.init_tile %A[0, 0] : memref<1024x1024xf32> -> !d
+    %b = xetile.init_tile %B[0, 0] : memref<1024x1024xf32> -> !d
+    %x = xetile.load_tile %a : !d -> vector<1024x1024xf32>
+    xetile.store_tile %x, %b : vector<1024x1024xf32>, !d
     gpu.return
   }
 }
