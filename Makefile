@@ -40,6 +40,7 @@ bench: $(VENV)/.bench
 docs: $(VENV)/.installed
 	$(BIN)/python -m xegpu_py.ir.reference_pages docs/dialects
 	$(BIN)/python docs/site/pictures.py docs
+	$(BIN)/python docs/site/map.py docs
 
 # The documentation site, in build/site. NO_MKDOCS_2_WARNING silences an announcement of the theme's authors.
 site: $(VENV)/.site

@@ -2,7 +2,7 @@
 
 - Words for which CONTRIBUTING.md has standard terms.
 - Terms of the glossary that a page uses and does not link to it.
-- Links that lead nowhere.
+- Links that lead nowhere, and files, modules and names in them that do not exist.
 """
 
 from __future__ import annotations
@@ -55,6 +55,10 @@ LIT_TESTS = ("test/dialects", "test/passes", "test/run", "test/tools", "test/ups
 TOKENS = (tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", None))
 COMMENT = re.compile(r"(?m)^[^\S\n]*(?://|#)(?! ?[A-Z0-9-]+:)(.*)")
 
+TOPS = "xegpu_py|dialects|passes|tools|test|benchmarks|examples|docs"
+FILES = re.compile(rf"`((?:{TOPS})/[\w./-]*\w)/?`|`([\w/-]+\.py)`")
+MODULES = re.compile(r"\bxegpu_py((?:\.\w+)+)")
+
 Finding = tuple[int, str]
 """A line, and what is wrong in it."""
 
@@ -84,13 +88,52 @@ def links(page: str, folder: Path) -> Iterator[Finding]:
             yield 1 + prose.count("\n", 0, m.start()), f"'{m[1]}' does not exist"
 
 
+def names(page: str) -> Iterator[Finding]:
+    """The files and modules that a page names, and that do not exist. Recipes make files, which later ones name."""
+    recipes = (f.read_text() for f in sorted(ROOT.glob("docs/recipes/*.md")))
+    made = {m.rstrip("+") for text in (page, *recipes) for m in re.findall(r"(?m)^```\w+ (\S+)$", text)}
+    for m in FILES.finditer(page):
+        path = m[1] or m[2]
+        found = (ROOT / path).exists() or (ROOT / f"{path}.py").exists() if "/" in path else any(_called(path))
+        if not found and path not in made:
+            yield 1 + page.count("\n", 0, m.start()), f"there is no '{path}'"
+    for m in MODULES.finditer(page):
+        parts = m[1].split(".")[1:]
+        if not _defined(parts) and "/".join(parts) + ".py" not in made:
+            yield 1 + page.count("\n", 0, m.start()), f"there is no '{m[0]}'"
+
+
+def _called(name: str) -> Iterator[Path]:
+    """The files of a name."""
+    for top in TOPS.split("|"):
+        yield from (ROOT / top).rglob(name)
+
+
+def _defined(parts: list[str]) -> bool:
+    """Whether a module below xegpu_py exists, and contains the name that follows it."""
+    at = ROOT / ("" if parts[0] in ("dialects", "passes", "tools") else "xegpu_py")
+    for i, part in enumerate(parts):
+        if (at / part).is_dir():
+            at /= part
+        elif (at / f"{part}.py").exists():
+            return i + 1 == len(parts) or _contains(at / f"{part}.py", parts[i + 1])
+        else:
+            return _contains(at / "__init__.py", part)
+    return True
+
+
+def _contains(path: Path, name: str) -> bool:
+    return re.search(rf"\b{name}\b", path.read_text()) is not None
+
+
 def in_page(path: Path) -> Iterator[Finding]:
     """The findings in a Markdown page."""
     page = path.read_text()
     yield from links(page, path.parent)
     if path.name not in ("CHANGELOG.md", "SECURITY.md"):
         yield from words(page)
-    if path.parent in (ROOT / "docs", ROOT / "docs/tutorial") and path.name != "glossary.md":
+        yield from names(page)
+    if path.parent in (ROOT / "docs", ROOT / "docs/tutorial") and path.name not in ("glossary.md", "map.md"):
         yield from terms(page)
 
 

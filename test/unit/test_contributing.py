@@ -1,13 +1,18 @@
-"""The instructions of CONTRIBUTING.md work in a copy of the repository."""
+"""CONTRIBUTING.md, its recipes and the map are true: recipes work in a copy of the repository."""
 
+import ast
+import re
+import runpy
 import shutil
 
 from markdown import ROOT, runs
 
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+RECIPES = re.findall(r"\]\((docs/recipes/.*?)\)", CONTRIBUTING)
 
 
-def test_worked_examples(tmp_path):
+def test_recipes(tmp_path):
+    """One after the other, since most extend the dialect of the first one."""
     copy = tmp_path / "copy"
     for folder in ("xegpu_py", "dialects", "passes", "tools"):
         shutil.copytree(ROOT / folder, copy / folder, symlinks=True)
@@ -25,7 +30,30 @@ def test_worked_examples(tmp_path):
         "PYTHONDONTWRITEBYTECODE": "",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
-    found = list(runs(CONTRIBUTING, copy, environment))
-    assert len(found) >= 4
-    for run in found:
-        assert run.agrees(), f"{run.command}\nshown:\n{run.shown}\nactual:\n{run.actual}"
+    for recipe in RECIPES:
+        found = list(runs((ROOT / recipe).read_text(), copy, environment))
+        for run in found:
+            assert run.agrees(), f"{recipe}: {run.command}\nshown:\n{run.shown}\nactual:\n{run.actual}"
+
+
+def test_every_recipe_is_linked():
+    assert sorted(RECIPES) == sorted(f.relative_to(ROOT).as_posix() for f in ROOT.glob("docs/recipes/*.md"))
+
+
+def test_every_recipe_has_code_that_runs():
+    assert all("\n```console\n$ " in (ROOT / recipe).read_text() for recipe in RECIPES)
+
+
+def test_answers_to_questions():
+    rows = re.findall(r"^\| .*\? \| `(.*)` \| `(.*)` \|$", CONTRIBUTING, re.MULTILINE)
+    assert len(rows) == 10
+    for file, name in rows:
+        tree = ast.parse((ROOT / file).read_text())
+        defined = [n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+        assert name in defined, f"{file} does not define {name}"
+
+
+def test_the_map_is_up_to_date():
+    made = runpy.run_path(str(ROOT / "docs/site/map.py"))["page"]()
+    assert (ROOT / "docs/map.md").read_text() == made, "run `make docs`"
+    assert re.findall(r"^- .*: *$", made, re.MULTILINE) == []

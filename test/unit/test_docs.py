@@ -61,3 +61,12 @@ def test_the_lint_of_prose_finds_each_kind_of_mistake(tmp_path):
     assert [*prose.in_lit_test(lit)] == [(3, f"'{word}': again")]
     found = [*prose.terms("`DPAS` of lanes, [lanes](glossary.md#simd-lane), and DPAS")]
     assert found == [(1, "'DPAS' is not linked to glossary.md#dpas")]
+
+
+def test_the_lint_of_prose_finds_names_that_do_not_exist():
+    right = "`passes/facts/`, `xegpu_py/cache.py`, `cache.py`, xegpu_py.cache.Cache, xegpu_py.dialects.xegpu"
+    assert [*prose.names(right)] == []
+    gone = ["passes/nowhere", "xegpu_py/tiles.py", "tiles.py", "xegpu_py.values", "xegpu_py.cache.Cash"]
+    page = "\n".join(f"`{name}`" for name in gone)
+    assert [*prose.names(page)] == [(n, f"there is no '{name}'") for n, name in enumerate(gone, 1)]
+    assert [*prose.names("```python test/toy.py\n```\n`test/toy.py`")] == []
