@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xegpu_py.engines.jit.checks import emit_checks
@@ -244,8 +244,17 @@ _SCHEDULE = "schedule"
 _PARK = "park"
 
 
+_PIECE = 64
+"""The number of instructions of a function that has a piece of a long block."""
+
+
 def block_starts(program: Program) -> list[int]:
     """Indices of the instructions that begin blocks; long blocks are split."""
+    return _starts(program)[0]
+
+
+def _starts(program: Program) -> tuple[list[int], set[int]]:
+    """Indices of the instructions that begin blocks, and those of blocks that begin a function."""
     length = len(program.instructions)
     starts = {0}
     for i, inst in enumerate(program.instructions):
@@ -255,20 +264,36 @@ def block_starts(program: Program) -> list[int]:
         if spec.is_label or spec.barrier:
             starts.add(i)
     ordered = sorted(s for s in starts if s < length)
+    alone: set[int] = set()
     for start, end in zip(ordered, [*ordered[1:], length]):
-        pieces = -(-(end - start) // _LONGEST)
-        starts.update(start + (end - start) * n // pieces for n in range(1, pieces))
-    return sorted(s for s in starts if s < length)
+        pieces = _pieces(start, end, _LONGEST)
+        starts.update(pieces)
+        if len(pieces) > 1:
+            for first, last in zip(pieces, [*pieces[1:], end]):
+                # Products that follow each other are queued in one block.
+                if not any(INSTRUCTIONS[i.name].category == "dpas" for i in program.instructions[first:last]):
+                    alone.update(_pieces(first, last, _PIECE), [last])
+    return sorted(s for s in starts | alone if s < length), alone
 
 
-def parts_of(starts: Sequence[int], length: int) -> list[range]:
+def _pieces(start: int, end: int, longest: int) -> list[int]:
+    """The beginnings of pieces of similar length of a block, each of at most `longest` instructions."""
+    count = -(-(end - start) // longest)
+    return [start + (end - start) * n // count for n in range(count)]
+
+
+def parts_of(starts: Sequence[int], length: int, alone: Collection[int] = ()) -> list[range]:
     """The instructions of each function of a program, in whole blocks.
 
-    LLVM's compile time grows faster than linearly with the length of a function.
+    LLVM's compile time grows faster than linearly with the length of a function: 500 moves of bytes in a block take six
+    times as long as in eight functions.
+
+    Args:
+        alone: blocks that begin a function.
     """
     firsts = [0]
     for start, end in zip(starts, [*starts[1:], length]):
-        if end - firsts[-1] > _LONGEST and start > firsts[-1]:
+        if (end - firsts[-1] > _LONGEST or start in alone) and start > firsts[-1]:
             firsts.append(start)
     return [range(first, end) for first, end in zip(firsts, [*firsts[1:], length])]
 
@@ -303,9 +328,9 @@ class Blocks:
 
     def __init__(self, program: Program) -> None:
         """Find the blocks and parts of a program."""
-        self.starts = block_starts(program)
+        self.starts, alone = _starts(program)
         self.numbers = {start: number for number, start in enumerate(self.starts)}
-        self.parts = parts_of(self.starts, len(program.instructions))
+        self.parts = parts_of(self.starts, len(program.instructions), alone)
         self.labels: Mapping[str, int] = program.labels
         lanes = divergent_lanes(program)
         self.divergent = (1 << lanes.stop) - (1 << lanes.start)
