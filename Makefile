@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-.PHONY: demo test test-bare sweep lint fuzz bench docs site clean
+.PHONY: demo test test-bare sweep lint fuzz bench docs site oracles clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -18,6 +18,10 @@ test: $(VENV)/.installed
 test-bare: $(VENV)/.installed
 	XEGPU_PY_ORACLES=off $(BIN)/lit -s test/dialects test/tools test/upstream test/visa
 	XEGPU_PY_ORACLES=off $(BIN)/pytest -q -n auto --dist worksteal test/unit/test_*.py test/unit/editor
+
+# Intel's finalizers, for the tests that compare with them, in build/oracles.
+oracles:
+	.ci/oracles
 
 # All tests, with all random cases of those that draw them: `make test` draws a quarter.
 sweep: $(VENV)/.installed

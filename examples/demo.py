@@ -39,12 +39,12 @@ def main() -> None:
     show("XeGPU", gemm.ir("xegpu"), "scf.for")
     show("vISA", gemm.ir("visa"), "visa.label")
     show("vISA assembly", gemm.asm, "For1:")
-    if available():
-        native = finalize(gemm.asm, "PVCXT")
+    if available("pvcxt"):
+        native = finalize(gemm.asm, "pvcxt")
         show("Xe native ISA, by Intel's finalizer", native.text, "load_block2d")
         print(f"   {native.instructions} instructions, {native.spill_bytes} bytes spilled")
     else:
-        print("\n== Xe native ISA: Intel's finalizer is not installed (Debian package libigc-tools)")
+        print("\n== Xe native ISA: Intel's finalizer is not installed (`make oracles` installs it)")
 
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((SIZE, SIZE)).astype(ml_dtypes.bfloat16) for _ in range(2))

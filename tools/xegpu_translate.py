@@ -13,8 +13,8 @@ from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.target import DEFAULT, TARGETS, target
 from xegpu_py.tools import driver
 from xegpu_py.visa import assembly
-from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
-from xegpu_py.visa.program import chosen
+from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, FinalizerMissing, finalize
+from xegpu_py.visa.program import NOWHERE, chosen
 from xegpu_py.visa.verify import misread_addresses, verify
 
 TRANSLATIONS = {
@@ -41,6 +41,8 @@ def argument_parser() -> driver.Parser:
     parser.add_switch("--line-comments", "name the source lines of instructions in comments of the assembly")
     described = f"GPU to lower and verify for (default: that of the module, or else {DEFAULT})"
     parser.add_argument("--target", choices=TARGETS, help=described)
+    by = "finalizer for native code (default: the newest that is installed and knows the target)"
+    parser.add_argument("--finalizer", choices=FINALIZERS, help=by)
     parser.add_argument("--kernel", metavar="NAME", help="translate only this kernel")
     registers = "registers of a thread, for kernels that are lowered: 128 (default) or 256"
     parser.add_argument("--registers", type=int, metavar="N", help=registers)
@@ -79,19 +81,22 @@ class _Translator:
 
     def _native(self, func: ir.Operation) -> str:
         gpu = visa.target_of(func)
-        if gpu.platform is None:
-            known = ", ".join(t.name for t in TARGETS.values() if t.platform)
-            raise _error(func, f"the finalizer does not know target {gpu.name}; it knows {known}")
         program = visa.program_of(func)
         issues = misread_addresses(program, gpu)
         if issues:
             raise DiagnosticError([issue.diagnostic() for issue in issues])
+        text = assembly.write([program])
         try:
-            native = finalize(assembly.write([program]), gpu.platform, visa.registers_of(func))
+            native = finalize(text, gpu.name, visa.registers_of(func), self.args.finalizer)
         except FinalizerMissing as e:
             self.parser.error(str(e))
         except FinalizerError as e:
-            raise _error(func, str(e)) from None
+            # Each instruction is a line, behind the declarations.
+            first = text.count("\n") - len(program.instructions) + 1
+            found = program.instructions[e.line - first] if e.line and e.line >= first else None
+            place = found.where if found and found.where != NOWHERE else position_of(func.location)
+            subject = f"'{found.name}'" if found else f"'{func.name}' op"
+            raise DiagnosticError([Diagnostic("error", f"{subject} {e}", place)]) from None
         return (
             f"// kernel: {program.name}\n"
             f"// target: {gpu.name}\n"
@@ -131,10 +136,6 @@ class _Translator:
             return [chosen(names, wanted)]
         except ValueError as e:
             raise source.error(0, str(e)) from None
-
-
-def _error(op: ir.Operation, message: str) -> DiagnosticError:
-    return DiagnosticError([Diagnostic("error", f"'{op.name}' op {message}", position_of(op.location))])
 
 
 def run(argv: Sequence[str]) -> int:

@@ -1,8 +1,8 @@
 """Hardware descriptions: the instructions, sizes and limits of the GPUs that vISA is compiled for.
 
 Sources: Intel's finalizer (which platform accepts which instruction), and the public documentation of Xe-HPC and
-Xe-HPG (sizes and alignments of 2D block messages). The packaged finalizer does not know bmg and cri; docs/targets.md
-names their public sources. docs/visa.md has the table.
+Xe-HPG (sizes and alignments of 2D block messages). docs/targets.md names the sources of bmg and cri. docs/visa.md
+has the table.
 """
 
 from __future__ import annotations
@@ -113,7 +113,6 @@ class Target(Struct, frozen=True, eq=False):
 
     Attributes:
         name: its name in options.
-        platform: its name in Intel's finalizer; None if the finalizer does not support it.
         title: its product name.
         grf_bytes: bytes of a register of the general register file.
         grf_counts: registers that a thread may have, the usual number first.
@@ -134,7 +133,6 @@ class Target(Struct, frozen=True, eq=False):
     """
 
     name: str
-    platform: str | None
     title: str
     grf_bytes: int = 64
     grf_counts: tuple[int, ...] = (128, 256)
@@ -171,15 +169,13 @@ TARGETS = {
     for t in (
         Target(
             "pvc",
-            "PVC",
             "Xe-HPC (Ponte Vecchio), first stepping",
             absent=frozenset(["srnd", "bdpas"]),
             tf32_conversion=False,
         ),
-        Target("pvcxt", "PVCXT", "Xe-HPC (Ponte Vecchio XT)", absent=frozenset(["bdpas"])),
+        Target("pvcxt", "Xe-HPC (Ponte Vecchio XT)", absent=frozenset(["bdpas"])),
         Target(
             "dg2",
-            "DG2",
             "Xe-HPG (Alchemist)",
             grf_bytes=32,
             dpas_exec_sizes=(8,),
@@ -192,10 +188,9 @@ TARGETS = {
             slm_bytes=64 << 10,
             named_barriers=0,
         ),
-        Target("bmg", None, "Xe2 (Battlemage: Arc B580, Arc Pro B50 and B60)", absent=frozenset(["bdpas"])),
+        Target("bmg", "Xe2 (Battlemage: Arc B580, Arc Pro B50 and B60)", absent=frozenset(["bdpas"])),
         Target(
             "cri",
-            None,
             "Xe3P (Crescent Island)",
             dpas_precisions=(*_INTEGERS, "bf", "hf", "tf32", "bf8", "hf8", "e2m1"),
             block2d=Block2DLimits(base_alignment=4, pitch_granule=4, least_bytes=4),
@@ -203,7 +198,6 @@ TARGETS = {
         ),
         Target(
             "any",
-            None,
             "no particular GPU: all that the specification defines, for the engines alone",
             dpas_exec_sizes=(16, 8),
             dpas_depths=(1, 2, 4, 8),

@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from xegpu_py import oracles
 from xegpu_py.engines.jit import engine
+from xegpu_py.visa.finalizer import FINALIZERS, finalize
 
 # As the tools do: looking for cycles among many objects that live on takes an eighth of the time.
 gc.set_threshold(100_000)
@@ -40,6 +41,22 @@ def pytest_runtest_setup(item):
     for mark in item.iter_markers("needs"):
         if not oracles.find(*mark.args):
             pytest.skip(f"needs {mark.args[0]}")
+
+
+@pytest.fixture(scope="session", params=FINALIZERS)
+def native_of(request):
+    """`finalize` by each of Intel's finalizers; skips a test whose finalizer is missing or does not know the target."""
+    name = request.param
+    if not oracles.find(name):
+        pytest.skip(f"needs {name}")
+
+    def native(assembly, target, registers=None):
+        if target not in FINALIZERS[name].platforms:
+            pytest.skip(f"{name} does not know {target}")
+        return finalize(assembly, target, registers, name, seconds=300)
+
+    native.name = name
+    return native
 
 
 @pytest.fixture(scope="module", autouse=True)

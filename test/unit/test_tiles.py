@@ -110,8 +110,8 @@ def test_loads_of_the_next_step_come_before_products_of_this_one(element):
             loaded += i["block"].size // 8 * i["block"].count * i["block"].width * i["block"].height
     assert between == [*expected, 0]
     assert loaded == (32 + 64) * step * {"bf16": 2, "f16": 2, "tf32": 4, "i8": 1}[element]
-    if available():
-        native = finalize(kernel.asm, "PVC", registers=256)
+    if available("pvc"):
+        native = finalize(kernel.asm, "pvc", registers=256)
         assert (native.spill_bytes, native.total_registers) == (0, 256)
     a, b = operand(element, 256, 3 * step), operand(element, 3 * step, 256)
     c = np.zeros((256, 256), TYPES[element][1])
@@ -119,12 +119,11 @@ def test_loads_of_the_next_step_come_before_products_of_this_one(element):
     np.testing.assert_array_equal(c, product(a, b))
 
 
-@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("prefetch", [0, 3])
 @pytest.mark.parametrize("element", TYPES)
-def test_gemms_do_not_spill(element, prefetch):
+def test_gemms_do_not_spill(element, prefetch, native_of):
     kernel = gemm(element).compile(target="pvc", registers=256, strict_grf=True, prefetch=prefetch)
-    native = finalize(kernel.asm, "PVC", registers=256)
+    native = native_of(kernel.asm, "pvc", registers=256)
     assert (native.spill_bytes, native.total_registers) == (0, 256)
 
 

@@ -49,7 +49,7 @@ from xegpu_py.lowered import ModuleSource
 from xegpu_py.runtime.launch import Statistics
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
-from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.finalizer import GPUS, available, finalize
 from xegpu_py.visa.program import extent
 
 VARIABLE = "XEGPU_PY_INTERPRET"
@@ -294,15 +294,15 @@ class Listings(Mapping[str, str]):
         if level == "visa":
             return self._kernel.asm
         launcher = self._kernel.kernel.launcher
-        if level == "gen" and launcher.target.platform:
-            return finalize(self._kernel.asm, launcher.target.platform, launcher.registers).text
+        if level == "gen" and launcher.target.name in GPUS:
+            return finalize(self._kernel.asm, launcher.target.name, launcher.registers).text
         if level in self._kernel.levels:
             return self._kernel.ir(level)
         raise KeyError(level)
 
     def __iter__(self) -> Iterator[str]:
         yield from self._kernel.levels
-        if self._kernel.kernel.launcher.target.platform and available():
+        if available(self._kernel.kernel.launcher.target.name):
             yield "gen"
 
     def __len__(self) -> int:

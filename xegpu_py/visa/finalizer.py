@@ -1,17 +1,23 @@
-"""Intel's finalizer: vISA assembly to native ISA, by the program `GenX_IR`."""
+"""Intel's finalizers: vISA assembly to native ISA.
+
+`GenX_IR` compiles the text itself. IGC since 2.0 has no such program: its compiler of OpenCL C, `ocloc`, gets the text
+as the inline assembly of a kernel.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGSEGV
 from tempfile import TemporaryDirectory
 
 from xegpu_py import oracles
 from xegpu_py.numerics.formats import TYPES
-
-PROGRAM = "GenX_IR"
+from xegpu_py.target import TARGETS
 
 PACKAGE = "libigc-tools"
 
@@ -43,12 +49,55 @@ _ALWAYS = ("%", "BuiltIn", "Builtin", "implBufPtr", "localIdBufPtr")
 """Prefixes of the names of variables that it lists for every kernel, used or not."""
 
 
+_LINE = re.compile(r"near line (\d+)")
+
+_VIOLATING = re.compile(r"Violating Instruction: *(.*?) *(?:///.*)?$", re.MULTILINE)
+
+_NOISE = re.compile(
+    r"!!!|^(Found a total|---|Instruction / Operand|Instruction variables' decls|\.decl |Error in CISA routine"
+    r"|Diagnostics:|Violating Instruction|Please check|for the exact error|error: parsing vISA|error: backend compiler"
+    r"|Build failed with|Command was|\S*errors\.txt)| -output$"
+)
+"""Lines of their output that say nothing about the kernel."""
+
+_DIRECTIVES = (".version", ".kernel", ".input", ".implicit_")
+"""Beginnings of the lines that inline assembly does without."""
+
+_INPUT = re.compile(
+    r"^\.(?:input|implicit_(?P<kind>\w+)) (?P<name>\S+) offset=(?P<offset>\d+) size=(?P<size>\d+)", re.MULTILINE
+)
+
+_IMPLICIT = {
+    "LOCAL_SIZE": "get_local_size({})",
+    "GROUP_COUNT": "get_num_groups({})",
+    "LOCAL_ID": "sub_group_broadcast(get_local_id({}), 0)",
+}
+"""What OpenCL C calls the numbers of an implicit input, for each of three dimensions."""
+
+_INTEGERS = {1: ("ub", "uint"), 2: ("uw", "uint"), 4: ("ud", "uint"), 8: ("uq", "ulong")}
+"""By bytes, the type whose bits are copied from an argument, and that of the argument in OpenCL C."""
+
+_DUMPS = {"IGC_ShaderDumpEnable": "1", "IGC_DisableRecompilation": "1"}
+"""Variables of IGC's: native code is written, of one compilation only, even if it spills."""
+
+_INLINED = "/// Inlined ASM\n{\n"
+"""What precedes the inline assembly in the text that IGC makes of it."""
+
+
 class FinalizerError(Exception):
-    """The finalizer rejects the text or is not installed. The message says which and why."""
+    """The finalizer rejects the text or is not installed. The message says which and why.
+
+    Attributes:
+        line: the line of the assembly that it names, counted from 1; None if it names none.
+    """
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 class FinalizerMissing(FinalizerError):
-    """The finalizer is not installed."""
+    """No finalizer is installed, or not the one that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -71,61 +120,174 @@ class Native:
     spill_bytes: int
 
 
-def available() -> bool:
-    """Whether the finalizer is installed."""
-    return oracles.find(PROGRAM) is not None
+@dataclass(frozen=True)
+class Finalizer:
+    """One of Intel's finalizers.
+
+    Attributes:
+        platforms: what it calls each target that it knows.
+        command: its arguments for a platform and a number of registers, None for the usual one.
+        inline: whether it reads OpenCL C with inline assembly, `kernel.cl`, and not assembly, `kernel.visaasm`.
+    """
+
+    platforms: Mapping[str, str]
+    command: Callable[[str, int | None], Sequence[str]]
+    inline: bool
 
 
-def finalize(assembly: str, platform: str, registers: int | None = None, seconds: float = SECONDS) -> Native:
+def _genx(platform: str, registers: int | None) -> Sequence[str]:
+    size = ["-TotalGRFNum", str(registers)] if registers else []
+    return ["kernel.visaasm", "-platform", platform, *size, *OPTIONS, "-output"]
+
+
+def _ocloc(device: str, registers: int | None) -> Sequence[str]:
+    size = f" -cl-intel-{registers}-GRF-per-thread" if registers else ""
+    return [
+        "compile",
+        "-q",
+        "-file",
+        "kernel.cl",
+        "-device",
+        device,
+        "-options",
+        f"-cl-std=CL3.0{size}",
+        "-out_dir",
+        "out",
+    ]
+
+
+FINALIZERS = {
+    "ocloc": Finalizer({"pvc": "pvc-xl-a0", "pvcxt": "pvc", "bmg": "bmg", "cri": "cri"}, _ocloc, True),
+    "GenX_IR-2024": Finalizer({"pvc": "PVC", "pvcxt": "PVCXT", "bmg": "XE2"}, _genx, False),
+    "GenX_IR": Finalizer({"pvc": "PVC", "pvcxt": "PVCXT", "dg2": "DG2"}, _genx, False),
+}
+"""The finalizers by the names of their programs, the newest first. The newer ones know dg2 too, but accept no
+shifts of 64 bits for it, which kernels here have."""
+
+GPUS = tuple(t for t in TARGETS if any(t in f.platforms for f in FINALIZERS.values()))
+"""The names of the targets that a finalizer knows."""
+
+
+def available(target: str) -> str | None:
+    """The newest finalizer that is installed and knows a target; None if there is none."""
+    return next((n for n, f in FINALIZERS.items() if target in f.platforms and oracles.find(n)), None)
+
+
+def finalize(
+    assembly: str, target: str, registers: int | None = None, finalizer: str | None = None, seconds: float = SECONDS
+) -> Native:
     """Native ISA of a kernel.
 
     Args:
-        assembly: vISA assembly with one kernel; with several, the finalizer would overwrite its own output files.
-        platform: what the finalizer calls the GPU: `Target.platform`.
+        assembly: vISA assembly with one kernel.
+        target: the name of the GPU.
         registers: registers of a thread, 128 or 256; None for the usual number. The assembly text cannot state it.
+        finalizer: one of FINALIZERS; None for the newest that is installed and knows the target.
         seconds: the time limit.
 
     Raises:
-        FinalizerError: if it is not installed, does not accept the text, or does not end in time.
+        FinalizerError: if it is not installed, does not know the target, does not accept the text, or does not end in
+            time.
     """
-    program = oracles.find(PROGRAM)
-    if program is None:
-        raise FinalizerMissing(f"{PROGRAM} is not installed; Debian has it in the package {PACKAGE}")
-    size = ["-TotalGRFNum", str(registers)] if registers else []
+    name = finalizer or available(target)
+    knowing = [n for n, f in FINALIZERS.items() if target in f.platforms]
+    if not knowing:
+        raise FinalizerError(f"the finalizer does not know target {target}; it knows {', '.join(GPUS)}")
+    if name is not None and name not in knowing:
+        known = ", ".join(FINALIZERS[name].platforms)
+        raise FinalizerError(f"the finalizer {name} does not know target {target}; it knows {known}")
+    program = name and oracles.find(name)
+    if name is None or program is None:
+        which = name or f"a finalizer that knows {target} ({', '.join(knowing)})"
+        source = f"; Debian has GenX_IR in the package {PACKAGE}" if name in (None, "GenX_IR") else ""
+        raise FinalizerMissing(f"{which} is not installed; `make oracles` installs it in build/oracles{source}")
     with TemporaryDirectory() as folder:
         path = Path(folder)
-        (path / "kernel.visaasm").write_text(assembly, encoding="utf-8")
+        lines: list[int] = []
+        if FINALIZERS[name].inline:
+            text, lines = opencl(assembly, TARGETS[target].grf_bytes)
+            (path / "kernel.cl").write_text(text, encoding="utf-8")
+        else:
+            (path / "kernel.visaasm").write_text(assembly, encoding="utf-8")
         try:
             done = subprocess.run(
-                [program, "kernel.visaasm", "-platform", platform, *size, *OPTIONS, "-output"],
+                [program, *FINALIZERS[name].command(FINALIZERS[name].platforms[target], registers)],
                 cwd=path,
                 capture_output=True,
                 text=True,
                 errors="replace",
                 timeout=seconds,
+                env={**os.environ, **_DUMPS, "IGC_DumpToCustomDir": folder},
             )
         except subprocess.TimeoutExpired:
-            raise FinalizerError(f"{PROGRAM} did not end within {seconds:g} s") from None
+            raise FinalizerError(f"{name} did not end within {seconds:g} s") from None
         native = sorted(path.glob("*.asm"))
         errors = "".join(p.read_text(errors="replace") for p in sorted(path.glob("*.errors.txt")))
         # Its exit status is not reliable: success means that the native text exists and no errors were printed.
         if len(native) != 1 or errors:
-            raise FinalizerError(_reason(errors + "\n" + done.stdout + done.stderr, done.returncode))
+            output = errors + "\n" + done.stdout + done.stderr
+            line = int(found[1]) if (found := _LINE.search(output)) else None
+            if line is not None and lines:
+                [inlined] = path.glob("*.inline.visaasm")
+                line -= inlined.read_text(errors="replace").partition(_INLINED)[0].count("\n") + 3
+                line = lines[line] if 0 <= line < len(lines) else None
+            if violating := _VIOLATING.search(output):
+                statements = [text.strip() for text in assembly.split("\n")]
+                line = statements.index(violating[1]) + 1 if violating[1] in statements else None
+            raise FinalizerError(_reason(name, output, done.returncode), line)
         return _native(native[0].read_text(errors="replace"))
 
 
-def _reason(output: str, status: int) -> str:
+def opencl(assembly: str, grf_bytes: int) -> tuple[str, list[int]]:
+    """A kernel as OpenCL C with inline assembly, and for each line of this the line of the assembly, counted from 1.
+
+    The kernel's arguments are those of the assembly in the order of their offsets, one for each element.
+    """
+    operands: list[str] = []
+    parameters: list[str] = []
+    copies: list[str] = []
+    for m in sorted(_INPUT.finditer(assembly), key=lambda m: int(m["offset"])):
+        [(form, align)] = re.findall(
+            rf"^\.decl {re.escape(m['name'])} v_type=G type=(\w+) .*?align=(\w+)", assembly, re.MULTILINE
+        )
+        size = TYPES[form].bytes
+        count, bits = int(m["size"]) // size, f"{m['name']}_bits"
+        # The bits are copied, whatever their type: as integers.
+        integer = _INTEGERS[size][0]
+        copies.append(f".decl {bits} v_type=G type={integer} num_elts={count} align={align} alias=<{m['name']},0>")
+        for i in range(count):
+            row, at = divmod(i * size, grf_bytes)
+            copies.append(f"mov (M1_NM, 1) {bits}({row},{at // size})<1> %{len(operands)}(0,0)<0;1,0>")
+            if m["kind"]:
+                operands.append(f"(uint){_IMPLICIT[m['kind']].format(i)}")
+            else:
+                operands.append(f"a{len(parameters)}")
+                parameters.append(f"{_INTEGERS[size][1]} {operands[-1]}")
+    numbered = [(line.strip(), n) for n, line in enumerate(assembly.split("\n"), 1) if line.strip()]
+    # The kernel around it returns.
+    kept = [(line.replace("%", "%%"), n) for line, n in numbered[:-1] if not line.startswith(("//", *_DIRECTIVES))]
+    declared = sum(line.startswith(".decl") for line, _ in kept)
+    body = [*kept[:declared], *((line, 0) for line in copies), *kept[declared:]]
+    lanes = re.search(r"^\.kernel_attr SimdSize=(\d+)", assembly, re.MULTILINE)
+    name = re.search(r'^\.kernel "(.*)"', assembly, re.MULTILINE)
+    quoted = "\n".join('        "' + line.replace("\\", "\\\\").replace('"', '\\"') + '\\n"' for line, _ in body)
+    given = ", ".join(f'"rw.u"({operand})' for operand in operands)
+    text = (
+        f"__attribute__((intel_reqd_sub_group_size({lanes[1] if lanes else 16})))\n"
+        # Under another name, which is no word of C and none of its functions.
+        f"__kernel void kernel_{re.sub(r'[^0-9A-Za-z_]', '_', name[1] if name else '')}({', '.join(parameters)}) {{\n"
+        f'    __asm__ volatile (\n        "{{\\n"\n{quoted}\n        "}}\\n"\n        : : {given});\n}}\n'
+    )
+    return text, [n for _, n in body]
+
+
+def _reason(name: str, output: str, status: int) -> str:
+    if status < 0 or status == 128 + SIGSEGV:
+        number = -status if status < 0 else status - 128
+        return f"{name} crashed (signal {number}), for example because variables exceed the registers"
     lines = (line.strip(" \t/\\*") for line in output.split("\n"))
-    kept = [
-        line
-        for line in lines
-        if line
-        and not line.startswith((PROGRAM, "Found a total", "---", "Instruction / Operand"))
-        and "!!!" not in line
-    ]
-    if status < 0:
-        return f"{PROGRAM} crashed (signal {-status}), for example because variables exceed the registers"
-    return f"{PROGRAM} does not accept it: " + ("; ".join(dict.fromkeys(kept)) or f"it ended with status {status}")
+    kept = [line for line in lines if line and not _NOISE.search(line)]
+    return f"{name} does not accept it: " + ("; ".join(dict.fromkeys(kept)) or f"it ended with status {status}")
 
 
 def _native(text: str) -> Native:

@@ -130,6 +130,12 @@ def _integers_give_integers(inst: Instruction, target: Target) -> Problem:
 _one_kind = all_of(_same_kind, _integers_give_integers, _brain)
 
 
+def _sums_of_floats_saturate(inst: Instruction, target: Target) -> Problem:
+    if inst.saturate and not TYPES[source_types(inst)[0]].is_float:
+        return ("of integers cannot saturate", "IGC 2.40")
+    return None
+
+
 def _compared(inst: Instruction, target: Target) -> Problem:
     sources = source_types(inst)
     return _mixed(sources, sources)
@@ -253,6 +259,8 @@ def _no_wide_product(inst: Instruction, target: Target) -> Problem:
 
 _multiplied = all_of(_one_kind, _no_wide_product)
 
+_summed_product = all_of(_multiplied, _sums_of_floats_saturate)
+
 _PRODUCT: dict[str, Any] = {"check": _multiplied, "low_bits": True, "interval": _product}
 
 
@@ -297,7 +305,7 @@ ARITHMETIC = (
     _alu("add", "`src0 + src1`.", _ALL, 2, **_SUM),
     _alu("mul", "`src0 * src1`.", _ALL, 2, commutes=True, identity=(1, "any"), zero=True, **_PRODUCT),
     _alu("mulh", "The upper 32 bits of the 64-bit product of `src0` and `src1`.", ("ud", "d"), 2, sat=False),
-    _alu("mad", "`src0 * src1 + src2`, of floats rounded once.", _ALL, 3, **_PRODUCT),
+    _alu("mad", "`src0 * src1 + src2`, of floats rounded once.", _ALL, 3, **{**_PRODUCT, "check": _summed_product}),
     _math("div", "`src0 / src1`.", 2, _MATH_DOUBLE),
     _math("inv", "`1 / src0`.", 1, _MATH_DOUBLE),
     _math("sqrt", "The square root of `src0`.", 1, _MATH_DOUBLE),

@@ -49,7 +49,7 @@ _TAKEN = frozenset(
     [
         *(name for name, spec in INSTRUCTIONS.items() if name.replace("_", "").isalnum() and not spec.is_label),
         *_WORDS.split(),
-        *(f"V{n}" for n in range(21)),
+        *(f"V{n}" for n in range(22)),
         *("T1", "T2", "S31"),
     ]
 )

@@ -21,7 +21,7 @@ from xegpu_py.visa import assembly
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import BUILTINS, Destination, Guard, Input, Instruction, Predicate, Program, Region, Variable
 
-GPUS = [t for t in TARGETS.values() if t.platform]
+GPUS = [t for t in TARGETS.values() if t.name != "any"]
 
 
 def parse(text, **options):

@@ -5,7 +5,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py.runtime.host_arrays import DTYPES
-from xegpu_py.visa.finalizer import finalize
+from xegpu_py.visa.finalizer import GPUS
 
 INTEGERS = ("addi", "muli", "maxs", "mins", "maxu", "minu", "andi", "ori", "xori", "assign")
 FLOATS = ("addf", "mulf", "maximumf", "minimumf", "maxnumf", "minnumf", "assign")
@@ -208,12 +208,11 @@ def test_updates_by_a_region(target, element):
     assert sorted(found[:3]) == read
 
 
-@pytest.mark.needs("GenX_IR")
-@pytest.mark.parametrize(("target", "platform"), [("pvc", "PVC"), ("dg2", "DG2")])
+@pytest.mark.parametrize("target", GPUS)
 @pytest.mark.parametrize("space", ["", "slm"])
-def test_the_finalizer_accepts_updates_of_bytes(target, platform, space):
+def test_the_finalizer_accepts_updates_of_bytes(target, space, native_of):
     for kind in ("addi", "muli", "minu", "assign"):
-        finalize(xegpu_py.compile(kernel([(kind, "i8")], space), target=target).asm, platform)
+        native_of(xegpu_py.compile(kernel([(kind, "i8")], space), target=target).asm, target)
 
 
 @pytest.mark.parametrize("items", [16, 37])

@@ -7,7 +7,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
-from xegpu_py.visa.finalizer import finalize
 
 from .blocks import accesses
 
@@ -124,16 +123,15 @@ def test_an_array_that_begins_anywhere():
     np.testing.assert_array_equal(out[:, :16], whole[6:14, 11:27])
 
 
-@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("target", ["pvc", "pvcxt", "dg2"])
 @settings(max_examples=examples(8), suppress_health_check=[HealthCheck.filter_too_much])
 @given(access=accesses(aligned=False))
-def test_the_finalizer_accepts_what_is_in_place_of_messages(target, access):
+def test_the_finalizer_accepts_what_is_in_place_of_messages(target, native_of, access):
     kernel = xegpu_py.compile(access.text(), target=target, unaligned=(0,))
     # The finalizer crashes (signal 11) on kernels that do not fit, and needs registers of its own: it
     # crashed on 2 of 21 kernels of dg2 with a pressure of 100 to 128 registers.
     assume(kernel.kernel.launcher.allocation.pressure <= 100)
-    finalize(kernel.asm, TARGETS_OF[target])
+    native_of(kernel.asm, target)
 
 
 def test_a_block_that_moved_to_an_odd_column_is_transposed():

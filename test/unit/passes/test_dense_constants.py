@@ -7,8 +7,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py.runtime.host_arrays import DTYPES
-from xegpu_py.target import TARGETS
-from xegpu_py.visa.finalizer import finalize
+from xegpu_py.visa.finalizer import GPUS
 
 RANDOM = np.random.default_rng(7)
 INTEGERS = {
@@ -70,11 +69,10 @@ def test_floats(element, engine):
         assert found.tolist() == list(values)
 
 
-@pytest.mark.needs("GenX_IR")
-@pytest.mark.parametrize("target", [name for name, target in TARGETS.items() if target.platform])
-def test_the_finalizer_accepts_them(target):
+@pytest.mark.parametrize("target", GPUS)
+def test_the_finalizer_accepts_them(target, native_of):
     for element in ("i8", "i16", "i32", "i64"):
         for values in INTEGERS.values():
             wrapped = np.array(values).astype(f"int{element[1:]}").tolist()
             kernel = xegpu_py.compile(_text(element, wrapped), target=target, cache="off")
-            finalize(kernel.asm, TARGETS[target].platform)
+            native_of(kernel.asm, target)

@@ -15,8 +15,6 @@ from xegpu_py.dialects import visa
 from xegpu_py.numerics import srnd
 from xegpu_py.numerics.rounding import fma_f32
 from xegpu_py.runtime.host_arrays import DTYPES
-from xegpu_py.target import TARGETS
-from xegpu_py.visa.finalizer import finalize
 from xegpu_py.visa.program import Region
 
 from .gemms import Gemm
@@ -204,11 +202,10 @@ def test_kernel(name):
         np.testing.assert_array_equal(out, np.asarray(case.expected, out.dtype))
 
 
-@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("name", CASES)
-def test_kernel_assembles(name):
+def test_kernel_assembles(name, native_of):
     case = CASES[name]
-    native = finalize(compiled(name).asm, TARGETS[case.target].platform, case.grf)
+    native = native_of(compiled(name).asm, case.target, case.grf)
     assert native.instructions > 0
     assert native.total_registers == case.grf
     if "gemm" in name:
@@ -256,12 +253,11 @@ def test_gemm(gemm):
     np.testing.assert_array_equal(c, expected)
 
 
-@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("gemm", GEMMS, ids=str)
-def test_gemms_do_not_spill(gemm):
+def test_gemms_do_not_spill(gemm, native_of):
     grf = 256 if gemm.rows * gemm.columns > 32 * 32 else 128
     kernel = xegpu_py.compile(gemm.text(), target="pvc", registers=grf)
-    native = finalize(kernel.asm, "PVC", grf)
+    native = native_of(kernel.asm, "pvc", grf)
     assert native.spill_bytes == 0
 
 

@@ -16,7 +16,6 @@ from xegpu_py.ir.diagnostics import Source
 from xegpu_py.passes.visa_optimize.move import forward_results
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
-from xegpu_py.visa.finalizer import finalize
 from xegpu_py.visa.messages import holds_payload
 from xegpu_py.visa.program import Address
 from xegpu_py.visa.spec import DataShape, payload_lanes
@@ -146,19 +145,17 @@ def test_messages_in_place_of_blocks(access, target):
     assert not [statement for statement, _, held in messages if not held]
 
 
-@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("target", ["dg2", "pvc"])
-def test_the_finalizer_reads_addresses_where_they_are(target):
+def test_the_finalizer_reads_addresses_where_they_are(target, native_of):
     text = SCALARS.replace("f64", "f32") if target == "dg2" else SCALARS
     kernel = xegpu_py.compile(text, target=target)
-    native = finalize(kernel.asm, TARGETS[target].platform).text
+    native = native_of(kernel.asm, target).text
     for statement, address, _ in addresses(kernel.asm, target):
         (declared,) = re.findall(rf"^//\.declare {address.var.root[0].name} .*\(r(\d+)\.(\d+)\)", native, re.MULTILINE)
         assert declared[1] == "0", statement
 
 
-@pytest.mark.needs("GenX_IR")
-def test_addresses_do_not_end_at_the_last_register():
+def test_addresses_do_not_end_at_the_last_register(native_of):
     """The finalizer crashed: two lanes' addresses had one register of 32 bytes, of which a message reads two."""
     access = Access(
         element="i16",
@@ -176,7 +173,7 @@ def test_addresses_do_not_end_at_the_last_register():
         side_by_side=False,
         slm=False,
     )
-    finalize(xegpu_py.compile(access.text(), target="dg2", unaligned=(0,)).asm, "DG2")
+    native_of(xegpu_py.compile(access.text(), target="dg2", unaligned=(0,)).asm, "dg2")
 
 
 HEADER = """.version 3.8
@@ -191,9 +188,8 @@ HEADER = """.version 3.8
 """
 
 
-@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("target", ["dg2", "pvc"])
-def test_messages_of_few_lanes_take_the_registers_that_the_finalizer_encodes(target):
+def test_messages_of_few_lanes_take_the_registers_that_the_finalizer_encodes(target, native_of):
     """Each element of all lanes begins at a register: the second one's depends on the least lanes of a message."""
     grf = TARGETS[target].grf_bytes
     shapes = [
@@ -202,7 +198,7 @@ def test_messages_of_few_lanes_take_the_registers_that_the_finalizer_encodes(tar
     shapes += [(DataShape("d32", 2), 16), (DataShape("d16c32"), 2)]
     loads = [f"    lsc_load.ugm (M1_NM, {lanes}) to.0:{shape} flat[at.0]:a64" for shape, lanes in shapes]
     text = "\n".join([HEADER + loads[0], *loads[1:], "    ret (M1, 1)\n"])
-    native = finalize(text, TARGETS[target].platform).text
+    native = native_of(text, target).text
     found = [tuple(map(int, m)) for m in re.findall(r" load\.ugm\.\S+\.a64 .*? r\d+:(\d+) +\[r\d+:(\d+)\]", native)]
     assert found == [
         (shape.vector * shape.row_bytes(lanes, grf) // grf, payload_lanes(lanes, grf) * 8 // grf)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import xegpu_py
 from xegpu_py.runtime.host_arrays import DTYPES
-from xegpu_py.visa.finalizer import finalize
 
 from .gemms import Gemm
 from .single import exp, fma
@@ -215,10 +214,9 @@ def test_gemm_of_fragments(gemm):
     assert loop.count("dpas") == 1 and "mov" not in loop, loop
 
 
-@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("path", sorted(KERNELS.glob("*.mlir")), ids=lambda p: p.stem)
-def test_assembles(path):
-    native = finalize(xegpu_py.compile(path, target="pvc").asm, "PVC")
+def test_assembles(path, native_of):
+    native = native_of(xegpu_py.compile(path, target="pvc").asm, "pvc")
     assert native.instructions and not native.spill_bytes
 
 

@@ -23,7 +23,6 @@ from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_val
 from xegpu_py.runtime.host_arrays import DTYPES
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.allocate import allocate
-from xegpu_py.visa.finalizer import finalize
 from xegpu_py.visa.program import Address, Destination, Input, Instruction, Program, Raw, Region, Variable
 from xegpu_py.visa.spec import DataShape
 from xegpu_py.visa.verify import verify
@@ -157,13 +156,12 @@ def test_loops_cost_more():
     assert cost("For1:\n (W) mov r1 r2 // $1\n(W&f0.0) jmpi For1\nret\njmpi Done\nDone:\n") == 22
 
 
-@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.target == "pvc"])
-def test_native_code_does_not_grow(name: str) -> None:
+def test_native_code_does_not_grow(name: str, native_of) -> None:
     costs = []
     for optimize in (False, True):
         made = compiled(name, optimize=optimize)
-        costs.append(cost(finalize(made.asm, "PVC", CASES[name].grf).text))
+        costs.append(cost(native_of(made.asm, "pvc", CASES[name].grf).text))
     assert costs[1] <= costs[0]
 
 

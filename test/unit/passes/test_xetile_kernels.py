@@ -9,7 +9,6 @@ import pytest
 
 import xegpu_py
 from xegpu_py.numerics.rounding import fma_f32
-from xegpu_py.visa.finalizer import finalize
 
 FOLDER = Path(__file__).parents[2] / "run"
 BF16 = ml_dtypes.bfloat16
@@ -165,10 +164,9 @@ def test_kernel_that_loads_ahead_leaves_the_same_bits(name):
     assert loads[0] < loads[1]
 
 
-@pytest.mark.needs("GenX_IR")
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernel_assembles_without_spills(name):
+def test_kernel_assembles_without_spills(name, native_of):
     kernel = xegpu_py.compile(file_of(name), target="pvc", registers=256)
-    native = finalize(kernel.asm, "PVC", registers=256)
+    native = native_of(kernel.asm, "pvc", registers=256)
     assert native.instructions > 0
     assert native.spill_bytes == 0

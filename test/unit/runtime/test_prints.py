@@ -14,7 +14,7 @@ import xegpu_py
 from xegpu_py import DiagnosticError, Kernel
 from xegpu_py.ir.builtin import check_format, formatted
 from xegpu_py.runtime import launch
-from xegpu_py.visa.finalizer import finalize
+from xegpu_py.visa.finalizer import GPUS
 
 NUMBERS = """
 gpu.module @m {
@@ -69,11 +69,10 @@ def test_assembly_prints(capsys):
     assert capsys.readouterr().out == expected(1, 2)
 
 
-@pytest.mark.needs("GenX_IR")
-@pytest.mark.parametrize(("target", "platform"), [("pvc", "PVC"), ("dg2", "DG2")])
-def test_the_finalizer_accepts_what_prints(target, platform):
+@pytest.mark.parametrize("target", GPUS)
+def test_the_finalizer_accepts_what_prints(target, native_of):
     for text in (WORK_ITEMS, NUMBERS) if target == "pvc" else (WORK_ITEMS,):
-        finalize(xegpu_py.compile(text, target=target).asm, platform)
+        native_of(xegpu_py.compile(text, target=target).asm, target)
 
 
 WORK_ITEMS = """
