@@ -724,7 +724,7 @@ def configure(name: str, shape: Shape, host: Host) -> str:
 
 
 def tile_multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...], host: Host) -> str:
-    """The function that multiplies up to four chains; see `products.multiplier` for its arguments."""
+    """The function that multiplies up to four chains; see `multiplier` for its arguments."""
     assert count <= _A
     links, results = len(kept), sum(kept)
     code = host.function(name, [PTR] * (count + count * results + links + count * links))

@@ -179,8 +179,6 @@ class Emitter(Struct):
         """The function's text."""
         if self._scratch:
             self.code.reserve("%scratch", self._scratch)
-        if self.matrices and self.matrices.bytes:
-            self.code.reserve("%matrices", self.matrices.bytes)
         if self._left:
             self._write_way_out()
         if self.host.multiplies_tiles:
@@ -201,8 +199,6 @@ class Emitter(Struct):
         if found is None:
             return None
         matrix, offset = found
-        if not matrix.shared:
-            return Value("%matrices", PTR), matrix.at(offset)
         for start, end, panel in reversed(self._panels[operand.var.root[0]]):
             if start <= offset < end:
                 return panel, matrix.scale * (offset - start)
@@ -217,8 +213,7 @@ class Emitter(Struct):
 
     def is_panel(self, operand: Raw | Vector) -> bool:
         """Whether an operand lies in a panel."""
-        found = self.matrix(operand)
-        return found is not None and found[0].shared
+        return self.matrix(operand) is not None
 
     def new_queue(self, queue: Queue, size: int) -> None:
         """Begin a queue of `size` bytes in the current loop."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from xegpu_py.engines.faults import aligned
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
@@ -21,7 +20,7 @@ from xegpu_py.visa.dataflow import Access, accesses, live_ranges
 from xegpu_py.visa.program import Instruction, Program, Variable, analysis
 from xegpu_py.visa.spec import BlockShape
 
-# Matrices that only dpas reads: block messages load them in the format that dpas multiplies, and skip the registers.
+# Matrices that only dpas reads: block messages load them as panels, which dpas multiplies, and not to registers.
 #
 # For all other operands, dpas widens the elements that it reads from registers.
 
@@ -33,22 +32,17 @@ _SAME = ("block", "base", "width", "height", "pitch")
 
 
 class Matrix(Struct, frozen=True):
-    """The layout of a variable's elements as f32 or as wider integers, in memory outside the registers.
+    """The layout of a variable's elements as f32 or as wider integers, in panels instead of registers.
 
     Attributes:
         precision: the precision of its elements.
         bits: of an element as it is multiplied; of words of B, two of a column lie side by side.
         columns: those of B, whose elements of one column lie in a channel of 32 bits each; 0 for A, row after row.
-        place: byte offset of the matrix in that memory.
-        shared: whether each part that dpas reads is of one message's block, which is a panel then (see `panels`) and
-            has no place.
     """
 
     precision: str
     columns: int
     bits: int = 32
-    place: int = 0
-    shared: bool = False
 
     @property
     def scale(self) -> int:
@@ -59,10 +53,6 @@ class Matrix(Struct, frozen=True):
     def name(self) -> str:
         """The part that the matrix adds to the name of a function that loads it."""
         return f"{'b' if self.columns else 'a'}{self.columns or ''}_{self.precision}"
-
-    def at(self, offset: int) -> int:
-        """The byte offset in that memory of a byte of the variable."""
-        return self.place + self.scale * offset
 
 
 class _Uses(Struct):
@@ -83,7 +73,6 @@ class Matrices:
     """The matrices of a program that are loaded as dpas multiplies them.
 
     Attributes:
-        bytes: size of the memory that holds them.
         panel_bytes: size of the largest panel; 0 if there is none.
         step_bytes: maximum size of all panels that a thread loads in a basic block.
         steps: maximum number of loop iterations that are multiplied together.
@@ -95,7 +84,6 @@ class Matrices:
         target: Target,
         live: Mapping[Variable, tuple[int, int]],
         starts: Sequence[int],
-        share: bool = True,
         byte_bits: int = 0,
     ) -> None:
         """Find the matrices of a program.
@@ -103,32 +91,14 @@ class Matrices:
         Args:
             live: the instructions between which each variable is needed.
             starts: instructions that begin blocks, behind each of which the thread may be left.
-            share: whether panels are allowed.
             byte_bits: the width to which bytes are widened before multiplication; 0 if they are not widened.
         """
         self._found: dict[Variable, Matrix] = {}
-        self.bytes = self.panel_bytes = 0
-        within = [
-            (live[var], var, uses)
-            for var, uses in _uses(program, target, byte_bits).items()
-            if bisect_right(starts, live[var][0]) == bisect_right(starts, live[var][1]) and _fits(uses, target)
-        ]
-        # Those that are needed at the same time are as many as registers hold.
-        taken: list[tuple[int, int, int]] = []
-        for (first, last), var, uses in sorted(within, key=lambda found: found[0]):
-            (matrix,) = uses.kinds
-            if share and _shared(uses, target):
-                self._found[var] = replace(matrix, shared=True)
-                continue
-            size, place = -(-var.bytes * matrix.scale // 64) * 64, 0
-            taken = sorted(place for place in taken if place[2] >= first)
-            for start, end, _ in taken:
-                if start >= place + size:
-                    break
-                place = max(place, end)
-            taken.append((place, place + size, last))
-            self._found[var] = replace(matrix, place=place)
-            self.bytes = max(self.bytes, place + size)
+        self.panel_bytes = 0
+        for var, uses in _uses(program, target, byte_bits).items():
+            within = bisect_right(starts, live[var][0]) == bisect_right(starts, live[var][1])
+            if within and _fits(uses, target) and _in_blocks(uses, target):
+                (self._found[var],) = uses.kinds
         blocks: Counter[int] = Counter()
         for at, inst in enumerate(program.instructions):
             if self.shares(inst):
@@ -142,8 +112,7 @@ class Matrices:
 
     def shares(self, inst: Instruction) -> bool:
         """Whether an instruction loads a panel."""
-        found = self.of(inst["dst"].var) if _loads(inst) else None
-        return found is not None and found[0].shared
+        return _loads(inst) and self.of(inst["dst"].var) is not None
 
     def beside(self, run: Sequence[Instruction]) -> int:
         """How many instructions, from the first on, load panels of one kind that may lie side by side; 1 if none do.
@@ -172,11 +141,9 @@ class Matrices:
 
 
 @analysis
-def found_matrices(
-    program: Program, target: Target, starts: tuple[int, ...], share: bool, byte_bits: int = 0
-) -> Matrices:
+def found_matrices(program: Program, target: Target, starts: tuple[int, ...], byte_bits: int = 0) -> Matrices:
     """The matrices of a program; see `Matrices`."""
-    return Matrices(program, target, live_ranges(program, target), starts, share, byte_bits)
+    return Matrices(program, target, live_ranges(program, target), starts, byte_bits)
 
 
 def block_bytes(shape: BlockShape, grf_bytes: int) -> int:
@@ -184,7 +151,7 @@ def block_bytes(shape: BlockShape, grf_bytes: int) -> int:
     return shape.count * shape.block_bytes(grf_bytes)
 
 
-def _shared(uses: _Uses, target: Target) -> bool:
+def _in_blocks(uses: _Uses, target: Target) -> bool:
     """Whether each part that dpas reads comes from the block of one message."""
     loads = iter(uses.loads)
     latest: list[tuple[int, int]] = []

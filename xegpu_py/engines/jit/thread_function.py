@@ -54,12 +54,12 @@ def matrices_of(
     program: Program, layout: Layout, model: Model, host: Host, divergent: bool, keep: bool
 ) -> Matrices | None:
     """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
-    if keep or divergent or model != "fma" or not _multiplies(program):
+    # Threads share no panels if races are detected: each thread's own accesses are checked.
+    if keep or divergent or layout.races or model != "fma" or not _multiplies(program):
         return None
 
-    # Threads share no panels if races are detected: each thread's own accesses are checked.
     byte_bits = 0 if host.dots_bytes else 16 if host.dots_words else 32
-    return found_matrices(program, layout.target, tuple(block_starts(program)), not layout.races, byte_bits)
+    return found_matrices(program, layout.target, tuple(block_starts(program)), byte_bits)
 
 
 def functions_of_program(

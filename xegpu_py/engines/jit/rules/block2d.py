@@ -67,18 +67,13 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
         return
     name = f"load2d_{inst['block']}".replace(".", "_")
     found = emitter.matrix(inst["dst"])
-    if found and found[0].shared:
+    if found:
         panel = _panel(emitter, inst, at, inst["block"], found[0])
         size = block_bytes(inst["block"], emitter.layout.target.grf_bytes)
         emitter.note_panel(inst["dst"], size, emitter.code.op(f"inttoptr {panel} to ptr", PTR))
         return
-    if found:
-        matrix, offset = found
-        name, data = f"{name}_into_matrix_as_{matrix.name}", emitter.code.at(Value("%matrices", PTR), matrix.at(offset))
-    else:
-        matrix, data = None, emitter.code.at(emitter.thread, emitter.place(inst["dst"]))
-    emitter.helper(name, lambda: _Block(emitter, name, inst["block"], matrix).load())
-    _call(emitter, inst, at, name, data)
+    emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).load())
+    _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.place(inst["dst"])))
 
 
 def count_beside(emitter: Emitter, run: Sequence[Instruction]) -> int:
@@ -163,7 +158,7 @@ class _Inside(Struct, frozen=True):
 
 
 class _Block:
-    """The function that moves blocks of one shape: to registers, or to a matrix that does not lie there."""
+    """The function that moves blocks of one shape: to registers, or to a panel."""
 
     def __init__(
         self, emitter: Emitter, name: str, shape: BlockShape, matrix: Matrix | None = None, more: Sequence[str] = ()
@@ -178,7 +173,7 @@ class _Block:
         self.size = shape.size // 8
         self.element = f"i{shape.size}"
         self.name = name
-        if matrix and matrix.shared:
+        if matrix:
             self.code = code = emitter.host.function(name, [_CONTEXT, *_SURFACE, *more], "i64")
             self.ctx, *arguments = code.arguments
         else:
@@ -297,7 +292,7 @@ class _Block:
         return code.and_(across, code.splat(own, columns))
 
     def load(self) -> str:
-        """The function that loads to registers, or to a matrix that no other thread looks for."""
+        """The function that loads to registers."""
         code, arrange = self.code, self.code.label()
 
         def whole(pointer: Value, elements: Value) -> None:
