@@ -30,8 +30,8 @@ from support.processes import missing
 
 import xegpu_py
 from xegpu_py.engines.jit.host import chosen_host
+from xegpu_py.runtime.executable import ENGINES
 from xegpu_py.runtime.host_arrays import DTYPES
-from xegpu_py.runtime.launch import ENGINES
 
 CLOCK = clock(sys.argv)
 PLOTTED = (
@@ -152,7 +152,7 @@ def cold(kernel: GemmKernel, args: argparse.Namespace) -> tuple[Callable[[], obj
     options = {"engine": args.engine, "model": args.model, "threads": args.threads, "registers": 256}
     compiled = step("lower", lambda: xegpu_py.compile(module, target=kernel.target, progress=False, **options))
     if args.engine == "jit":
-        step("compile", lambda: compiled.kernel.launcher.jit)
+        step("compile", lambda: compiled.launcher.jit)
     a, b = matrices(kernel.dtype, kernel.size)
     c = result_of(kernel)
     c[:] = 1

@@ -12,7 +12,7 @@ from xegpu_py.engines.jit.engine import Jit
 from xegpu_py.engines.jit.host import native_host
 from xegpu_py.engines.jit.native_code import driver
 from xegpu_py.engines.jit.thread_function import functions_of_program
-from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel
 
 LENGTHS = (500, 2_000, 8_000)
 """The approximate number of instructions."""

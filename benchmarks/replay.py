@@ -73,10 +73,10 @@ def native_texts(kernel: Any) -> dict[str, str]:
     from xegpu_py.engines.jit.thread_function import functions_of_program
     from xegpu_py.visa.dataflow import flow_of
 
-    launcher = kernel.launcher
-    program, layout, divergent = kernel.program, launcher._layout, flow_of(kernel.program).divergent
+    program, layout, divergent = kernel.program, kernel.launcher._layout, flow_of(kernel.program).divergent
+    model = kernel.options.model
     return {
-        column: "\n".join(functions_of_program(program, layout, launcher.model, host_named(name), divergent, False))
+        column: "\n".join(functions_of_program(program, layout, model, host_named(name), divergent, False))
         for column, name in HOSTS.items()
     }
 
@@ -86,14 +86,12 @@ _natives: dict[tuple[str, ...], Row] = {}
 
 def hashes(compiled: Any) -> Row:
     """Hashes of a compiled kernel's vISA text and LLVM IR."""
-    import xegpu_py
     from xegpu_py.visa import assembly
 
-    kernel = compiled if isinstance(compiled, xegpu_py.Kernel) else compiled.kernel
-    text = assembly.write([kernel.program])
-    key = digest(text), kernel.launcher.model, str(kernel.launcher.registers), kernel.launcher.target.name
+    text, options = assembly.write([compiled.program]), compiled.options
+    key = digest(text), options.model, str(options.registers), options.target
     if key not in _natives:
-        _natives[key] = {"visa": key[0], **{column: digest(ir) for column, ir in native_texts(kernel).items()}}
+        _natives[key] = {"visa": key[0], **{column: digest(ir) for column, ir in native_texts(compiled).items()}}
     return _natives[key]
 
 
@@ -140,7 +138,7 @@ class Recorder:
     def __enter__(self) -> Recorder:
         import xegpu_py
 
-        self._replaced = [(kind, kind.__call__) for kind in {xegpu_py.Kernel, xegpu_py.CompiledKernel}]
+        self._replaced = [(kind, kind.__call__) for kind in (xegpu_py.Kernel,)]
         for kind, call in self._replaced:
             kind.__call__ = self._noting(call)
         return self

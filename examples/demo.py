@@ -51,7 +51,7 @@ def main() -> None:
     c = np.zeros((SIZE, SIZE), np.float32)
     done = gemm(a, b, c, grid=(4, 4), block=(4, 4))
     print(f"\n== Run on {SIZE}x{SIZE}x{SIZE} numbers")
-    print(statistics_table(gemm.kernel.program, done))
+    print(statistics_table(gemm.program, done))
     error = np.abs(c - a.astype(np.float64) @ b.astype(np.float64)).max()
     print(f"greatest error against float64: {error:.3g}")
     print(f"equal in every bit to the f32 model, one rounding a product: {bool((c == model(a, b)).all())}")

@@ -10,14 +10,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xegpu_py.compiled import compile as compile_kernel
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context
-from xegpu_py.kernel import CHECKS, Kernel, choose
 from xegpu_py.programs.load import Job, read
+from xegpu_py.programs.load import compile as compile_kernel
 from xegpu_py.programs.load import run as run_job
+from xegpu_py.runtime.executable import CHECKS, ENGINES
 from xegpu_py.runtime.host_arrays import FORMS
-from xegpu_py.runtime.launch import ENGINES, Grid, Statistics, Tracer, statistics_table, summary
+from xegpu_py.runtime.kernel import Kernel, choose
+from xegpu_py.runtime.launch import Grid, Statistics, Tracer, statistics_table, summary
 from xegpu_py.tools import driver
 from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Program
@@ -162,7 +163,7 @@ def _kernel(
     compiled = compiled.version_for(arguments, args.grid)
     if args.remarks:
         driver.print_diagnostics(compiled.remarks, [source])
-    return compiled.kernel, compiled, [str(i) for i in range(len(compiled.types))]
+    return compiled, compiled, [str(i) for i in range(len(compiled.types))]
 
 
 def _check_thread(parser: driver.Parser, program: Program, args: argparse.Namespace) -> None:

@@ -19,11 +19,10 @@ from xegpu_py.ir.passes import Pass, collector_paused, register_pass, run_pipeli
 
 if TYPE_CHECKING:
     from xegpu_py.bisection import Bisection, bisect
-    from xegpu_py.compiled import CompiledKernel, compile
-    from xegpu_py.kernel import Kernel
     from xegpu_py.language import Config, Constexpr, autotune, cdiv, function, heuristics, jit, next_power_of_2, testing
-    from xegpu_py.programs import Program, load_program
+    from xegpu_py.programs.load import Program, compile, load_program
     from xegpu_py.runtime.device_memory import zeros_aligned
+    from xegpu_py.runtime.kernel import CompiledKernel, Kernel
     from xegpu_py.upstream import import_upstream
 
 __all__ = [
@@ -56,11 +55,11 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Kernel": "kernel",
+    "Kernel": "runtime.kernel",
     "Bisection": "bisection",
     "bisect": "bisection",
-    "CompiledKernel": "compiled",
-    "compile": "compiled",
+    "CompiledKernel": "runtime.kernel",
+    "compile": "programs.load",
     "Config": "language",
     "Constexpr": "language",
     "autotune": "language",

@@ -16,18 +16,18 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py import reference
-from xegpu_py.compiled import CompiledKernel
 from xegpu_py.dialects import visa
 from xegpu_py.engines.operands import Batch
 from xegpu_py.ir.diagnostics import DiagnosticError, position_of
 from xegpu_py.ir.module import Module, parse, print_op
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
-from xegpu_py.lowered import Options, chosen_kernel, copied, found_in, mark_unaligned, pipelines
+from xegpu_py.lower_kernel import chosen_kernel, copied, executable_of, mark_unaligned, pipelines
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import BASE
-from xegpu_py.runtime.executable import beyond, parameters_of, unaligned_arrays
+from xegpu_py.runtime.executable import Options, beyond, parameters_of, unaligned_arrays
 from xegpu_py.runtime.host_arrays import copy_of
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import DEFAULT
 from xegpu_py.visa.assembly import write_statement
 
@@ -116,7 +116,7 @@ def bisect(
     Args:
         module, kernel, target, model, registers, optimize, prefetch, load_ahead: see `compile`.
         arguments: the kernel's arguments, which are not changed.
-        grid, block: see `CompiledKernel`.
+        grid, block: see `Kernel`.
         pipeline: the passes; by default those that `compile` runs for these arguments.
         ulps: the allowed difference of floats in units in the last place, because passes may reorder sums.
 
@@ -182,9 +182,9 @@ class _Launch:
             reference.run(module, self.name, made, grid=self.grid, block=self.block, model=self.model)
         return made
 
-    def _lowered(self, module: Module) -> CompiledKernel:
-        return CompiledKernel(
-            found_in(module, self.func(module)),
+    def _lowered(self, module: Module) -> Kernel:
+        return Kernel(
+            executable_of(module, self.func(module)),
             target=self.target,
             model=self.model,
             engine="interpreter",
@@ -204,11 +204,11 @@ class _Launch:
             return Written(f"written by '{op.name}' at {position_of(op.location)} ({place})", _slice_of(module, op))
         kernel = self._lowered(module)
         observer = _Observer(f"in{argument}", places)
-        kernel.kernel.launcher.observer = observer
+        kernel.launcher.observer = observer
         kernel(*made, grid=self.grid, block=self.block)
         if observer.last is None:
             return Written("no instruction changes the element", "")
-        instructions = kernel.kernel.program.instructions
+        instructions = kernel.program.instructions
         at = observer.last
         lines = [
             f"{'>' if i == at else ' '} {write_statement(instructions[i])}" for i in range(max(at - _AROUND, 0), at + 1)

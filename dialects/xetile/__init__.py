@@ -15,6 +15,7 @@ from xegpu_py.dialects.xetile.ops import (
     TransposeOp,
     UpdateTileOffsetOp,
     subgroups_of,
+    subgroups_of_kernel,
 )
 from xegpu_py.dialects.xetile.types import ReductionKind, SgMap, Tile, TileAttr, WgMap, XeTile
 

@@ -586,6 +586,11 @@ def subgroups_of(func: ir.Operation) -> int | None:
     return None
 
 
+def subgroups_of_kernel(func: ir.Operation) -> int | None:
+    """The same; None for a kernel that has no op of XeTile."""
+    return subgroups_of(func) if any(op.name.startswith("xetile.") for op in walk(func)) else None
+
+
 def wanted_maps(view: Operation) -> Iterator[tuple[str, ir.Value, WgMap]]:
     """(operand's name, operand, map) for each operand whose map an op gives."""
     if isinstance(view, (StoreTileOp, StoreOp, AtomicRmwOp)):

@@ -11,8 +11,8 @@ import numpy as np
 
 import xegpu_py
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.host_arrays import parse_argument
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.upstream import import_upstream
 
 from . import hosted

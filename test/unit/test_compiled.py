@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel
 
 TEXT = """gpu.module @kernels {
   gpu.func @scale(%from: memref<4x32xf32>, %factor: f32, %to: memref<4x?xf32>) kernel {
@@ -75,8 +75,8 @@ def test_arrays_are_changed_in_place():
 
 def test_calls_with_the_same_arguments_are_prepared_once(monkeypatch):
     """Contents may change between such calls. Anything else that a call looks at is looked at again."""
-    prepare, calls = Kernel.prepare, []
-    monkeypatch.setattr(Kernel, "prepare", lambda *given, **named: calls.append(1) or prepare(*given, **named))
+    prepare, calls = Kernel._staged, []
+    monkeypatch.setattr(Kernel, "_staged", lambda *given, **named: calls.append(1) or prepare(*given, **named))
     kernel, (x, y), grid = scale(engine="jit"), data(), [4]
 
     def result(factor: float, to: np.ndarray = y) -> np.ndarray:

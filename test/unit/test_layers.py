@@ -99,7 +99,7 @@ def as_today(found: Iterable[Import], today: Mapping[str, int]) -> None:
 def test_layers_are_read():
     assert len(LAYERS) == 11
     assert layer_of("xegpu_py.ir.module") < layer_of("xegpu_py.dialects.xegpu") < layer_of("xegpu_py.passes")
-    assert layer_of("xegpu_py.runtime.launch") < layer_of("xegpu_py.kernel") < layer_of("xegpu_py.tools.driver")
+    assert layer_of("xegpu_py.runtime.launch") < layer_of("xegpu_py.programs.load") < layer_of("xegpu_py.tools.driver")
 
 
 UPWARD: dict[str, int] = {}
@@ -167,11 +167,11 @@ from typing import TYPE_CHECKING
 import xegpu_py.target
 from xegpu_py.ir import module, passes
 if TYPE_CHECKING:
-    from xegpu_py.kernel import Kernel
+    from xegpu_py.runtime.kernel import Kernel
 class C:
     def f(self):
         if True:
-            from xegpu_py.kernel import Kernel
+            from xegpu_py.runtime.kernel import Kernel
         return importlib.import_module(f"xegpu_py.{self}")
 """
     found = [(i.name.removeprefix("xegpu_py."), i.kind) for i in imports("xegpu_py.own", ast.parse(text))]
@@ -179,13 +179,15 @@ class C:
         ("target", "start"),
         ("ir.module", "start"),
         ("ir.passes", "start"),
-        ("kernel", "for types"),
-        ("kernel", "in a function"),
+        ("runtime.kernel", "for types"),
+        ("runtime.kernel", "in a function"),
         ("importlib.import_module(f'xegpu_py.{self}')", "by name"),
     ]
-    own = Import("xegpu_py.visa.own", "xegpu_py.kernel", 1, "in a function")
+    own = Import("xegpu_py.visa.own", "xegpu_py.runtime.kernel", 1, "in a function")
     as_today([own], {"xegpu_py.visa": 1})
-    with pytest.raises(AssertionError, match=r"may have 0, but has 1:\s+xegpu_py.visa.own:1 imports xegpu_py.kernel"):
+    with pytest.raises(
+        AssertionError, match=r"may have 0, but has 1:\s+xegpu_py.visa.own:1 imports xegpu_py.runtime.kernel"
+    ):
         as_today([own], {})
     with pytest.raises(AssertionError, match="has only 1 now: lower its number, which is 2"):
         as_today([own], {"xegpu_py.visa": 2})

@@ -61,7 +61,7 @@ def test_gemm(element):
 
 
 def loop_of(kernel):
-    instructions = kernel.kernel.program.instructions
+    instructions = kernel.program.instructions
     names = [i.name for i in instructions]
     start = names.index("label")
     return instructions[start : names.index("jmp", start)]
@@ -212,7 +212,7 @@ def test_arrays_that_are_not_aligned(tmp_path):
         a, b = (RNG.integers(-4, 5, shape).astype(BF16) for shape in ((m, k), (k, n)))
         c = np.zeros((m, n), F32)
         version = compiled.version_for([a, b, c])
-        assert (version.kernel.launcher.cache, version.kernel.launcher.progress) == (tmp_path, False)
+        assert (version.options.cache, version.options.progress) == (tmp_path, False)
         versions.add((version is compiled, "load_block2d" in version.asm, "lsc_load.ugm" in version.asm))
         compiled(a, b, c, grid=(2, 2), block=4)
         np.testing.assert_array_equal(c, a.astype(F32) @ b.astype(F32))

@@ -21,7 +21,6 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py import build
-from xegpu_py.compiled import CompiledKernel, compile, refuse_checks
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Context, Module, current
 from xegpu_py.language import eager
@@ -45,7 +44,9 @@ from xegpu_py.language.function_source import Uses, code_of
 from xegpu_py.language.scopes import Needed
 from xegpu_py.language.shaped_values import BUILDING
 from xegpu_py.language.tile_values import Value
-from xegpu_py.lowered import ModuleSource
+from xegpu_py.programs.load import ModuleSource, compile
+from xegpu_py.runtime.executable import OPTIONS, refuse_checks
+from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import Statistics
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
@@ -120,7 +121,7 @@ def _built_module(
 
 def _warn_of_pressure(kernel: CompiledKernel) -> None:
     """Warn of a kernel that needs more registers than a thread has; hardware would spill them."""
-    allocation = kernel.kernel.launcher.allocation
+    allocation = kernel.launcher.allocation
     if allocation.beyond:
         warnings.warn(f"{allocation.where}: kernel '{kernel.name}' does not fit: {allocation.report()}", stacklevel=4)
 
@@ -238,7 +239,7 @@ class TileKernel:
             # As in Triton, a grid without workgroups launches nothing.
             if not isinstance(runs, CompiledKernel):
                 return None
-            launcher = runs.kernel.launcher
+            launcher = runs.launcher
             executed = np.zeros(len(launcher.program.instructions), np.int64)
             return Statistics(0, executed, Counter(), launcher.allocation)
         if runs is not None:
@@ -293,16 +294,16 @@ class Listings(Mapping[str, str]):
     def __getitem__(self, level: str) -> str:
         if level == "visa":
             return self._kernel.asm
-        launcher = self._kernel.kernel.launcher
+        launcher = self._kernel.launcher
         if level == "gen" and launcher.target.name in GPUS:
-            return finalize(self._kernel.asm, launcher.target.name, launcher.registers).text
+            return finalize(self._kernel.asm, launcher.target.name, launcher.options.registers).text
         if level in self._kernel.levels:
             return self._kernel.ir(level)
         raise KeyError(level)
 
     def __iter__(self) -> Iterator[str]:
         yield from self._kernel.levels
-        if available(self._kernel.kernel.launcher.target.name):
+        if available(self._kernel.launcher.target.name):
             yield "gen"
 
     def __len__(self) -> int:
@@ -346,8 +347,6 @@ size of a workgroup follows from the maps of the kernel."""
 
 _JIT_HINTS = ("noinline", "debug", "version", "repr", "launch_metadata", "do_not_specialize_on_alignment")
 """Triton's options of `jit` without effect: functions are always inlined, and assertions always checked."""
-
-_OPTIONS = frozenset(inspect.signature(compile).parameters) - {"module", "kernel"}
 
 
 def check_hints(hints: Mapping[str, Any]) -> None:
@@ -394,7 +393,7 @@ class Kernel:
         self._options = {name: value for name, value in options.items() if name not in _JIT_HINTS}
         self._function, unspecialized = function, self._options.get("do_not_specialize") or ()
         for name in self._options:
-            if name != "do_not_specialize" and name not in _OPTIONS:
+            if name != "do_not_specialize" and name not in OPTIONS:
                 raise TypeError(f"jit() got an unexpected keyword argument '{name}'")
         self.versions: dict[tuple[Any, ...], TileKernel] = {}
         try:

@@ -14,14 +14,14 @@ import numpy as np
 from mlir import ir
 from msgspec import structs
 
-from xegpu_py.compiled import CompiledKernel, compile
 from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, error_at, position_of
 from xegpu_py.ir.module import Module, walk
-from xegpu_py.lowered import ModuleSource, copied
+from xegpu_py.lower_kernel import copied
 from xegpu_py.programs.host_libraries import ELEMENTS, MemRef
 from xegpu_py.programs.host_lowering import Launch, Parameter, Site
-from xegpu_py.programs.load import Job
+from xegpu_py.programs.load import Job, ModuleSource, compile
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Tracer, statistics_table
 from xegpu_py.visa.program import Dim, Program
 
@@ -154,23 +154,23 @@ class Device:
         if min(grid) == 0:
             return
         size = self._block(launch, kernel, block)
-        if not isinstance(kernel, CompiledKernel):
+        if not isinstance(kernel, Kernel):
             kernel(*arguments, grid=grid, block=size)
             return
         version = kernel.version_for(arguments, grid)
-        program = version.kernel.program
+        program = version.program
         if self.job.trace:
             self._observe(number, version)
         done = version(*arguments, grid=grid, block=size)
         if self.job.statistics:
             self.say(f"launch {number}: {statistics_table(program, done)}")
 
-    def _observe(self, number: int, version: CompiledKernel) -> None:
+    def _observe(self, number: int, version: Kernel) -> None:
         assert self.job.trace is not None
         group, thread = self.job.trace
-        launcher = version.kernel.launcher
+        launcher = version.launcher
         self.say(f"launch {number}: kernel '{version.name}', workgroup {group}, subgroup {thread}")
-        program: Program = version.kernel.program
+        program: Program = version.program
         launcher.observer = Tracer(program, launcher.target, launcher.allocation, group, thread, self.say)
 
     def _block(self, launch: Launch, kernel: Any, block: Dim) -> Sequence[int]:
@@ -243,7 +243,7 @@ class Device:
         source = self.job.source
         key = ("program", source.name, source.text, str(self.job.imported), launch.module, str(shared), *broken)
         found = compile(ModuleSource(lambda: module, key), launch.kernel, **self.job.options)
-        if self.job.remarks and isinstance(found, CompiledKernel):
+        if self.job.remarks and isinstance(found, Kernel):
             for remark in found.remarks:
                 self.say(remark)
         return found

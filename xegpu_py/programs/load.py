@@ -2,28 +2,182 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import pickle
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO
+from typing import Any, BinaryIO, Literal, TextIO, overload
 
 import numpy as np
 from mlir import ir
+from msgspec import Struct
 
-from xegpu_py.compiled import compile
+from xegpu_py.cache import Cache, digest, folder_of, package_state
 from xegpu_py.dialects import visa
+from xegpu_py.engines.jit.native_code import versions
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at
 from xegpu_py.ir.module import Context, Module, parse_source, source_of, walk
+from xegpu_py.ir.passes import collector_paused
+from xegpu_py.lower_kernel import chosen_kernel, copied, levels_of, lower
 from xegpu_py.programs.host_lowering import own_module
-from xegpu_py.upstream import import_upstream
+from xegpu_py.runtime.executable import REFERENCE, Executable, Options
+from xegpu_py.runtime.kernel import Kernel, ReferenceKernel
+from xegpu_py.target import target as target_of
+from xegpu_py.upstream import import_upstream, looks_upstream, looks_xevm
+from xegpu_py.visa.allocate import placed
 from xegpu_py.visa.program import Dim
+from xegpu_py.visa.verify import verify
+
+# `compile`: kernels of a module.
+
+
+class ModuleSource(Struct, frozen=True):
+    """The source of a module.
+
+    Attributes:
+        read: returns the module, the same one in each call.
+        key: everything that the module depends on, the key of its lowered kernels in the cache on disk; empty if the
+            dependencies are not known, which disables the cache.
+    """
+
+    read: Callable[[], Module]
+    key: tuple[str, ...] = ()
+
+    def executable(self, kernel: str | None, options: Options) -> Executable:
+        """A kernel lowered to vISA, from the cache on disk; if it is not there, it is lowered and stored there.
+
+        Raises:
+            ValueError: if there is no such kernel.
+            DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
+        """
+        folder = folder_of(options.cache) if self.key else None
+        if folder is None:
+            return self._lowered(kernel, options)
+        kept = Cache(folder, kind="lowered")
+        key = digest("lowered", sys.version, versions(), package_state(), options.key(), *self.key, str(kernel))
+        data = kept.get(key)
+        if data is not None:
+            try:
+                found: Executable = pickle.loads(data)
+                return found
+            except Exception:  # Reading what another version of Python pickled can raise any exception.
+                pass
+        made = self._lowered(kernel, options)
+        # Verification and register allocation are needed for each launch, so their results are stored with the program.
+        target = target_of(options.target)
+        if not verify(made.program, target):
+            placed(made.program, target, options.registers)
+            kept.put(key, pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
+        return made
+
+    def _lowered(self, kernel: str | None, options: Options) -> Executable:
+        module = self.read()
+        return lower(module, chosen_kernel(module, kernel), options)
+
+    @collector_paused()
+    def kernel(self, name: str | None, options: Options, versions: bool = True) -> Kernel:
+        """A kernel, ready to be called; errors as in `executable`.
+
+        Args:
+            versions: whether calls that violate the assumptions of `options` compile another version.
+        """
+
+        def levels() -> dict[str, Module]:
+            module = self.read()
+            found = levels_of(module, chosen_kernel(module, name), options)
+            return {level: at if level == "visa" else copied(at) for level, at in found}
+
+        remake = (lambda other: self.kernel(name, other, versions=False)) if versions else None
+        return Kernel(self.executable(name, options), options, remake=remake, levels=levels)
+
+
+def text_of(module: Module | str | Path) -> ModuleSource:
+    """The source of a module, a text or a file. A module in memory has no key, because its locations have no text.
+
+    Raises:
+        DiagnosticError, OSError: if the text cannot be read.
+    """
+    if isinstance(module, Module):
+        return ModuleSource(lambda: module)
+    source = source_of(module)
+    read = functools.cache(functools.partial(_read, source))
+    return ModuleSource(read, ("module", source.name, source.text))
+
+
+def _read(source: Source) -> Module:
+    """Parse a module in our dialects, or in upstream's dialects, which is imported.
+
+    Raises:
+        DiagnosticError: if neither succeeds. The errors are those of the dialect that the text resembles.
+    """
+    try:
+        module = parse_source(source)
+        return _imported_xevm(source) or module if "llvm." in source.text else module
+    except DiagnosticError:
+        if "xegpu." not in source.text:
+            raise
+        try:
+            return import_upstream(source)
+        except DiagnosticError:
+            if looks_upstream(source.text):
+                raise
+        raise
+
+
+def _imported_xevm(source: Source) -> Module | None:
+    """Import a module with kernels in `xevm` or `llvm`; None for any other module."""
+    return import_upstream(source) if looks_xevm(source.text) else None
+
+
+@overload
+def compile(
+    module: Module | ModuleSource | str | Path,
+    kernel: str | None = None,
+    *,
+    engine: Literal["reference"],
+    **options: Any,
+) -> ReferenceKernel: ...
+
+
+@overload
+def compile(module: Module | ModuleSource | str | Path, kernel: str | None = None, **options: Any) -> Kernel: ...
+
+
+def compile(
+    module: Module | ModuleSource | str | Path, kernel: str | None = None, **options: Any
+) -> Kernel | ReferenceKernel:
+    """Lower a kernel of XeTile or XeGPU to vISA.
+
+    With `engine="reference"` the kernel is not lowered, but evaluated at its own level. Of the other options only
+    `model` then has an effect, and `check` is refused.
+
+    Args:
+        module: a module, its text, the path of a file with its text, or a `ModuleSource`. The module is not changed.
+            Text in upstream MLIR's dialect `xegpu` is imported (see `import_upstream`).
+        kernel: the name of the `gpu.func`; optional if the module has one kernel.
+        options: target, registers, optimize, prefetch, load_ahead, unaligned, large, model, check, strict_grf, engine,
+            threads, cache, progress: see `Options`.
+
+    Raises:
+        TypeError: if there is no such option.
+        ValueError: if there is no such kernel, or a value of an option is not legal.
+        DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
+    """
+    own = Options.from_keywords(**options)
+    source = module if isinstance(module, ModuleSource) else text_of(module)
+    if own.engine == REFERENCE:
+        found = source.read()
+        return ReferenceKernel(found, chosen_kernel(found, kernel), own.model)
+    return source.kernel(kernel, own)
+
 
 # `load_program`: modules with host code, whose host functions and kernels can be called.
 

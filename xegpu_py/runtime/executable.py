@@ -4,17 +4,139 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from os import PathLike
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from mlir import ir as mlir
 from msgspec import Struct
 
+from xegpu_py.ir.diagnostics import Diagnostic, Position, Source
+from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.formats import ARRAYS, STORAGE, dtype_named, element_bits
 from xegpu_py.runtime.host_arrays import packed_shape
-from xegpu_py.target import GRID_LIMIT, Block2DLimits
+from xegpu_py.target import DEFAULT, GRID_LIMIT, Block2DLimits
 from xegpu_py.target import target as target_of
-from xegpu_py.visa.program import extent
+from xegpu_py.visa.program import Input, Program, extent
+
+# The options of a kernel: how it is lowered, and how it runs.
+
+Engine = Literal["jit", "interpreter", "both"]
+
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+
+REFERENCE = "reference"
+"""The engine that evaluates a kernel without lowering it."""
+
+CHECKS = ("memory", "uninit", "races", "bounds")
+"""The checks of a running kernel. `memory` finds accesses outside of allocations; both engines always check them.
+`uninit` finds reads of registers that were never written. `races` finds unordered accesses of one byte by two threads.
+`bounds` finds loads and stores of 2D blocks that are not within their surface, whose other elements read as zero.
+"""
+
+
+class Options(Struct, frozen=True):
+    """All options of a kernel.
+
+    Attributes:
+        target: the GPU's name.
+        registers: registers of a thread, 128 or 256; by default the target's usual number.
+        optimize: whether the pass visa-optimize runs.
+        prefetch: XeTile kernels only: how many iterations ahead loops prefetch the tiles that they load; 0 for none.
+        load_ahead: XeTile kernels only: whether loops load tiles one iteration ahead.
+        unaligned: the numbers of the arguments whose addresses, extents and strides are not assumed to satisfy the
+            rules of 2D block messages if they are unknown at compile time. For the other arguments they are assumed
+            to; a call with an array that does not satisfy the rules compiles the kernel again.
+        large: whether arrays, index arguments and grids may be larger than `SMALL`. By default they may not, and a
+            call with a larger one compiles the kernel again.
+        strided: the numbers of the memref arguments whose innermost stride is not assumed to be 1 if it is dynamic.
+        model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md).
+        check: the checks, of `CHECKS`.
+        strict_grf: whether it is an error if the variables do not fit into the registers.
+        engine: "jit" (native code), "interpreter" (the golden model), or "both", which runs both and compares all
+            memory. The default is the JIT, or the interpreter with `uninit`, because it reports the first
+            uninitialised read of all threads, where the JIT reports the first one of a thread. If the JIT finds a race,
+            the interpreter runs the launch again and reports it. "reference" evaluates a kernel of MLIR at its own
+            level; of the other options only `model` then has an effect, and `check` is refused.
+        threads: the number of operating system threads of the JIT; by default one for each processor.
+        cache: the folder where lowered kernels and native code are kept, or "off"; by default the value of the
+            environment variable XEGPU_PY_CACHE, otherwise a folder in the user's cache directory.
+        progress: whether runs of more than a second show a progress bar if standard error is a terminal.
+    """
+
+    target: str = DEFAULT
+    registers: int | None = None
+    optimize: bool = True
+    prefetch: int = 0
+    load_ahead: bool = False
+    unaligned: tuple[int, ...] = ()
+    large: bool | None = None
+    strided: tuple[int, ...] = ()
+    model: Model = "fma"
+    check: tuple[str, ...] = ()
+    strict_grf: bool = False
+    engine: Engine | Literal["reference"] | None = None
+    threads: int | None = None
+    cache: str | PathLike[str] | None = None
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        gpu = target_of(self.target)
+        if self.model not in MODELS:
+            raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {self.model!r}")
+        for name in self.check:
+            if name not in CHECKS:
+                raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
+        if self.engine == REFERENCE:
+            refuse_checks(REFERENCE, self.check)
+            return
+        if self.engine is not None and self.engine not in ENGINES:
+            raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, but got {self.engine!r}")
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"'threads' must be positive, but got {self.threads}")
+        if self.registers is not None and self.registers not in gpu.grf_counts:
+            counts = " or ".join(map(str, gpu.grf_counts))
+            raise ValueError(f"target {self.target} has {counts} registers, not {self.registers}")
+
+    @classmethod
+    def from_keywords(
+        cls, *, check: str | Sequence[str] = (), unaligned: Sequence[int] | None = None, **others: Any
+    ) -> Options:
+        """The options of a call of a public function; `check` may be one of `CHECKS`.
+
+        Raises:
+            TypeError: if there is no such option.
+            ValueError: if a value is not legal.
+        """
+        for name in others:
+            if name not in OPTIONS:
+                raise TypeError(f"got an unexpected keyword argument '{name}'")
+        checks = (check,) if isinstance(check, str) else tuple(check)
+        return cls(check=checks, unaligned=tuple(sorted(unaligned or ())), **others)
+
+    def key(self) -> str:
+        """The options on which the lowered kernel depends."""
+        lowering = (self.optimize, self.prefetch, self.load_ahead, self.unaligned, bool(self.large), self.strided)
+        return repr((self.target, self.registers, *lowering))
+
+
+OPTIONS = frozenset(Options.__struct_fields__) - {"strided"}
+"""The options that callers choose."""
+
+
+def refuse_checks(engine: str, check: Sequence[str]) -> None:
+    """Reject the checks that an evaluator of values cannot make: all but `memory`, which it always makes.
+
+    Raises:
+        ValueError: if there is another check.
+    """
+    others = [name for name in check if name != "memory"]
+    if others:
+        raise ValueError(
+            f"engine '{engine}' does not support the check{'s' * (len(others) > 1)} {', '.join(others)}: it has "
+            "neither registers nor concurrent threads; the engines of vISA make these checks"
+        )
+
 
 # The parameters of a lowered kernel: which arguments fit them, and what the lowering may assume about them.
 
@@ -32,11 +154,12 @@ class Parameter(Struct, frozen=True):
     Attributes:
         type: the MLIR type.
         element: the MLIR type of an element; for a scalar the type itself.
-        kind: "scalar", "vector" or "memref".
+        kind: "scalar", "vector" or "memref"; or "input", of a kernel of assembly.
         shape: extents of a memref; None for dynamic ones.
         strides: strides of a memref in elements; None for dynamic ones.
         offset: offset of a memref's first element, in elements; None if it is dynamic.
         contiguous: whether a memref is row-major without gaps.
+        name: the name of an input.
     """
 
     type: str
@@ -46,6 +169,7 @@ class Parameter(Struct, frozen=True):
     strides: tuple[int | None, ...] = ()
     offset: int | None = 0
     contiguous: bool = True
+    name: str = ""
 
     @property
     def is_packed(self) -> bool:
@@ -57,6 +181,16 @@ class Parameter(Struct, frozen=True):
         """Whether it is a memref."""
         return self.kind == "memref"
 
+    def listed(self, index: int) -> str:
+        """The parameter in a list of all."""
+        return self.name or f"{index}: {self.type}"
+
+    def title(self, index: int, kernel: str) -> str:
+        """The parameter in a message about its argument."""
+        if self.name:
+            return f"argument '{self.name}'"
+        return f"argument {index} of kernel '{kernel}', {_article(self.type)},"
+
     def inputs(self, index: int, argument: Any, title: str) -> dict[str, Any]:
         """The inputs of the lowered kernel for an argument: the array or number, then extents and strides.
 
@@ -67,7 +201,7 @@ class Parameter(Struct, frozen=True):
         Raises:
             TypeError, ValueError: if the argument does not fit.
         """
-        name = f"in{index}"
+        name = self.name or f"in{index}"
         if not self.is_memref:
             if self.kind == "scalar" and not _is_number(argument):
                 array = isinstance(argument, np.ndarray)
@@ -193,6 +327,8 @@ def beyond(
     limits: Mapping[str, int] = SMALL,
 ) -> str | None:
     """How a call exceeds the limits, as a clause; None if it does not. A limit of 0 means no limit."""
+    if not any(limits.values()):
+        return None
     most = {what: limits.get(what) or math.inf for what in SMALL}
     if max(extent(grid, "grid")) > most["grid"]:
         return f"'grid' has more than {most['grid']} workgroups in a dimension"
@@ -210,6 +346,10 @@ def unaligned_arrays(parameters: Sequence[Parameter], arguments: Sequence[Any], 
     if limits is None:
         return ()
     return tuple(i for i, (p, given) in enumerate(zip(parameters, arguments)) if p.misfits(given, limits))
+
+
+def _article(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeio' or kind.startswith('f') else 'a'} {kind}"
 
 
 def _is_number(argument: Any) -> bool:
@@ -330,3 +470,85 @@ def unaligned_surfaces(surfaces: Sequence[Surface], arguments: Sequence[Any], ta
         if limits.surface_problem(in_bytes[0], rows, in_bytes[1], start) is not None:
             found.add(surface.argument)
     return tuple(sorted(found))
+
+
+# The executable.
+
+
+class Executable(Struct, frozen=True):
+    """A kernel lowered to vISA, as plain data that can be pickled and read again without MLIR.
+
+    Attributes:
+        name: the kernel's name.
+        parameters: its parameters.
+        program: the vISA program.
+        limits: the limits of its launches, with the keys of `SMALL`; 0 for no limit.
+        known: the extents of grid and block that the kernel fixes, by "grid" and "block".
+        subgroups: the number of subgroups of a workgroup if the kernel's maps define it; otherwise None.
+        remarks: the remarks of the lowering about code that is correct but slow.
+        source: the text from which it was read, for diagnostics.
+        surfaces: the 2D surfaces whose extents or strides are computed from arguments.
+        products: the products of matrices, whose inner sizes a call compares.
+        unit_strides: the numbers of the arguments whose innermost stride must be 1 although their types allow others.
+        places: the position of each argument in the kernel's text.
+        is_assembly: whether its parameters are the program's inputs.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    program: Program
+    limits: Mapping[str, int] = {}
+    known: Mapping[str, tuple[int, ...]] = {}
+    subgroups: int | None = None
+    remarks: tuple[Diagnostic, ...] = ()
+    source: Source | None = None
+    surfaces: tuple[Surface, ...] = ()
+    products: tuple[Product, ...] = ()
+    unit_strides: tuple[int, ...] = ()
+    places: tuple[Position, ...] = ()
+    is_assembly: bool = False
+
+    @classmethod
+    def of_assembly(cls, program: Program, source: Source | None = None) -> Executable:
+        """The executable of a program that was read from assembly."""
+        parameters = tuple(Parameter(i.var.type, i.var.type, "input", name=i.var.name) for i in program.arguments)
+        return cls(program.name, parameters, program, source=source, is_assembly=True)
+
+
+def is_pointer(item: Input) -> bool:
+    """Whether an input takes the address of an array."""
+    return item.var.type == "uq" and item.var.count == 1
+
+
+def value_of(item: Input, argument: Any, title: str) -> bytes:
+    """The bytes of an argument that is passed by value.
+
+    Raises:
+        TypeError, ValueError: if it does not fit the input.
+    """
+    fmt, count = item.var.format, item.var.count
+    kind = "number" if fmt.is_float else "integer"
+    wanted = f"{count} {kind}s" if count > 1 else f"a{'n' * (kind == 'integer')} {kind}"
+    what = f"{title} must be {wanted} of type {fmt.name}"
+    if is_pointer(item):
+        what = f"{title} must be a numpy array, or an integer as its address"
+    try:
+        array = np.asarray(argument)
+    except ValueError:
+        raise TypeError(f"{what}, but got {argument!r}") from None
+    if array.dtype == bool and not is_pointer(item):
+        array = array.astype(np.uint8)
+    if array.dtype == fmt.dtype and array.size == count:
+        return array.tobytes()
+    fits = np.issubdtype(array.dtype, np.integer) or (fmt.is_float and np.issubdtype(array.dtype, np.floating))
+    # numpy represents integers of more than 64 bits as objects.
+    if not fits and not (array.dtype == object and all(isinstance(v, int) for v in array.ravel())):
+        given = array.dtype if isinstance(argument, (np.ndarray, np.generic)) else type(argument).__name__
+        raise TypeError(f"{what}, but got {given}")
+    if array.size != count:
+        raise ValueError(f"{what}, but got {array.size} of them")
+    if not fmt.is_float:
+        info = np.iinfo(fmt.dtype)
+        if any(not info.min <= int(v) <= info.max for v in array.ravel()):
+            raise ValueError(f"{what}, from {info.min} to {info.max}, but got {argument!r}")
+    return array.astype(fmt.dtype).tobytes()

@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
-from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct, field
@@ -25,10 +24,12 @@ from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.engines.jit.llvm import available
 from xegpu_py.engines.jit.native_code import processors
 from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, Layout, new_batch
-from xegpu_py.numerics.dpas import Model, ops_per_channel
+from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import DeviceMemory
+from xegpu_py.runtime.executable import CHECKS, Engine, Options
 from xegpu_py.target import Target
+from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, placed
 from xegpu_py.visa.assembly import write_statement
 from xegpu_py.visa.dataflow import accesses, flow_of
@@ -55,10 +56,6 @@ if TYPE_CHECKING:
 
 THREADS_AT_ONCE = 1024
 """Hardware threads that run together: enough to make numpy's overhead small, few enough for caches."""
-
-Engine = Literal["jit", "interpreter", "both"]
-
-ENGINES: tuple[Engine, ...] = ("jit", "interpreter", "both")
 
 
 @lru_cache
@@ -142,47 +139,32 @@ class _Counter:
             self._then.ran(index, batch, rows)
 
 
-class Launcher(Struct, dict=True):
+class Launcher:
     """A valid program with its registers allocated, ready to be launched.
 
     Attributes:
         program: the program.
+        options: the options.
         target: the GPU.
-        model: the rounding model of dpas.
+        engine: the engine that runs it: that of the options, or else the default.
         watch: whether to check for reads of registers that were never written.
         races: whether to check for races.
-        bounds: whether 2D blocks that are not within their surface are errors.
-        registers: registers of a thread; None for the target's usual number.
+        allocation: the registers of the variables.
         observer: called for each executed instruction; the interpreter only.
-        engine: "jit", "interpreter", or "both", which runs the interpreter and then the JIT, and compares all memory.
-        threads: the number of operating system threads of the JIT; None for one for each processor.
-        cache: the folder where the JIT caches code, or "off"; None for the environment's setting.
-        progress: whether long runs show a progress bar at a terminal.
     """
 
-    program: Program
-    target: Target
-    model: Model = "fma"
-    watch: bool = False
-    races: bool = False
-    bounds: bool = False
-    registers: int | None = None
-    observer: Observer | None = None
-    engine: Engine = "jit"
-    threads: int | None = None
-    cache: str | PathLike[str] | None = None
-    progress: bool = True
-
-    def __post_init__(self) -> None:
-        self.allocation = placed(self.program, self.target, self.registers)
-        predicates = {p: i for i, p in enumerate(self.program.predicates)}
-        self._layout = Layout(self.target, self.allocation, predicates, self.watch, self.races, self.bounds)
+    def __init__(self, program: Program, options: Options) -> None:
+        self.program, self.options, self.target = program, options, target_of(options.target)
+        self.watch, self.races, bounds = (name in options.check for name in CHECKS[1:])
+        self.engine = options.engine or ("interpreter" if self.watch else default_engine())
+        self.observer: Observer | None = None
+        self.allocation = placed(program, self.target, options.registers)
+        predicates = {p: i for i, p in enumerate(program.predicates)}
+        self._layout = Layout(self.target, self.allocation, predicates, self.watch, self.races, bounds)
 
     @cached_property
     def _interpreter(self) -> Interpreter:
-        # Imported only to interpret: it imports all golden functions.
-
-        return Interpreter(self.program, self._layout, self.model)
+        return Interpreter(self.program, self._layout, self.options.model)
 
     def run(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         """Run the kernel, and copy its output to standard output.
@@ -240,7 +222,7 @@ class Launcher(Struct, dict=True):
         races: Races | None = None
         if self.races:
             races = Races(self.program, group_size, count, len(memory.data), _namer(size, group_size))
-        with Progress(self.program.name, count, self.progress) as progress:
+        with Progress(self.program.name, count, self.options.progress) as progress:
             for start in range(0, count, at_once):
                 chosen = [place_in(size.grid, n) for n in range(start, min(start + at_once, count))]
                 batch = self._batch(chosen, group_size, size, arguments, memory)
@@ -255,8 +237,8 @@ class Launcher(Struct, dict=True):
     @cached_property
     def jit(self) -> Jit:
         """The program as native code."""
-        folder = folder_of(self.cache)
-        return Jit(self.program, self._layout, self.model, alone=False, cache=Cache(folder) if folder else None)
+        folder = folder_of(self.options.cache)
+        return Jit(self.program, self._layout, self.options.model, alone=False, cache=Cache(folder) if folder else None)
 
     def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""
@@ -265,7 +247,7 @@ class Launcher(Struct, dict=True):
 
         before = memory.copy()
         threads = math.prod(size.grid) * size.threads(self.program)
-        shadow = Shadow(self.program, memory, threads, self.threads or processors())
+        shadow = Shadow(self.program, memory, threads, self.options.threads or processors())
         try:
             return self._launch_native(size, arguments, memory, shadow)
         except (RaceSuspected, RuntimeFault):
@@ -290,8 +272,8 @@ class Launcher(Struct, dict=True):
             written,
             shadow,
         )
-        with Progress(program.name, launch.groups, self.progress) as progress:
-            done = self.jit.run(launch, self.threads, progress)
+        with Progress(program.name, launch.groups, self.options.progress) as progress:
+            done = self.jit.run(launch, self.options.threads, progress)
         return Statistics(launch.groups * group_size, done.executed, done.traffic, self.allocation)
 
     def _batch(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel
 
 HEAD = """\
 .version 3.8

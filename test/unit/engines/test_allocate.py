@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from xegpu_py.engines.operands import Batch
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.kernel import Kernel
 from xegpu_py.runtime import launch
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa import allocate as allocator
 from xegpu_py.visa.allocate import Allocation

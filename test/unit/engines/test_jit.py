@@ -21,10 +21,10 @@ from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.rules import CONTROL, RULES
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.kernel import Kernel
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.runtime.device_memory import DeviceMemory
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.assembly import read, write_statement
 from xegpu_py.visa.instructions import INSTRUCTIONS

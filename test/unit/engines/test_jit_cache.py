@@ -20,7 +20,7 @@ from xegpu_py.engines.jit import llvm, native_code
 from xegpu_py.engines.jit.host import Host, host_named, native_host
 from xegpu_py.engines.jit.llvm import machine
 from xegpu_py.engines.jit.thread_function import functions_of_program
-from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel
 
 TEXT = """
 .version 3.8

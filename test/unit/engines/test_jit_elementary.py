@@ -12,7 +12,7 @@ from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_named
 from xegpu_py.engines.jit.rules import elementary
 from xegpu_py.engines.jit.thread_function import functions_of_program
-from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel
 
 SURFACE = "flat[{},0x3f,H(0,0),0x3f,0x0,Y(0,0)]"
 HEAD = """\

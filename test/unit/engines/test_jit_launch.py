@@ -23,8 +23,8 @@ from xegpu_py.engines.jit import host
 from xegpu_py.engines.jit.frame import ALLOCATION, STRIDE_BYTES
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.kernel import Kernel
-from xegpu_py.runtime.launch import ENGINES
+from xegpu_py.runtime.executable import ENGINES
+from xegpu_py.runtime.kernel import Kernel
 
 from .structured import HEAD, thread_number
 from .test_control import ADDRESS

@@ -10,7 +10,7 @@ import pytest
 from xegpu_py.engines.jit import thread_function
 from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_named
 from xegpu_py.engines.jit.thread_function import functions_of_program
-from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel
 
 HEAD = """\
 .version 3.8

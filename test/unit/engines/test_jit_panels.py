@@ -13,7 +13,7 @@ from xegpu_py.engines.jit import engine, panels
 from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_named, native_host
 from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel
 
 HEAD = """\
 .version 3.8

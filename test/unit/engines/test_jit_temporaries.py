@@ -14,7 +14,7 @@ from xegpu_py.engines.jit.host import native_host
 from xegpu_py.engines.jit.llvm import major_version
 from xegpu_py.engines.jit.operands import free_nans, temporaries, temporary_predicates
 from xegpu_py.engines.jit.thread_function import block_starts, functions_of_program
-from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel
 
 HEAD = """\
 .version 3.8
@@ -106,7 +106,7 @@ def test_loads_of_few_elements_are_no_larger() -> None:
 PARTS = """
 import numpy as np
 from test_jit_temporaries import END, HEAD
-from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel
 
 DECLARED = ".decl U v_type=G type=ud num_elts=32 align=GRF\\n.decl X v_type=G type=ud num_elts=16 align=GRF\\n"
 ADD = "    add (M1_NM, {0}) U({1},{2})<1> X(0,0)<1;1,0> In(0,0)<0;1,0>\\n    mov (M1_NM, 16) X(0,0)<1> 0x7:ud\\n"

@@ -14,8 +14,8 @@ from visa.programs import BASES, PREDICATES, random_instruction
 
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.device_memory import DeviceMemory
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.messages import ATOMICS
 from xegpu_py.visa.program import Address, Guard, Instruction, Raw, Region

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import xegpu_py
 from xegpu_py.engines.jit import checks as native_races
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Launcher
 
 HEAD = """\

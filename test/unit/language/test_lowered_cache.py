@@ -14,9 +14,9 @@ import pytest
 
 import xegpu_py
 import xegpu_py.language as xl
-from xegpu_py import lowered
 from xegpu_py.cache import Cache
 from xegpu_py.language.function_source import fingerprint
+from xegpu_py.programs import load
 
 SCRIPT = """
 import sys
@@ -24,13 +24,13 @@ import time
 import numpy as np
 import xegpu_py
 import xegpu_py.language as xl
-from xegpu_py import lowered
+from xegpu_py.programs import load
 import helpers
 
 if sys.argv[1] == "found":
     def refuse(*arguments):
         raise AssertionError("lowered once more")
-    lowered.lower = refuse
+    load.lower = refuse
 
 @xegpu_py.jit
 def scale(X, Y, n, BLOCK: xegpu_py.Constexpr):
@@ -44,7 +44,7 @@ scale[4](x, y, 100, BLOCK=32)
 seconds = time.process_time() - begun
 (version,) = scale.versions.values()
 # The program's instructions are read only where they are asked for.
-print(y[99], "instructions" in vars(version.compiled.kernel.program))
+print(y[99], "instructions" in vars(version.compiled.program))
 print(len(version.compiled.asm) > 100, "visa.ret" in version.compiled.ir("visa") if sys.argv[1] != "found" else True)
 if sys.argv[1] == "found" and seconds > 0.1:
     sys.exit(f"the first call takes {seconds} s of processor time")
@@ -89,13 +89,13 @@ gpu.module @kernels {
 def lowerings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that are lowered."""
     found: list[str] = []
-    own = lowered.lower
+    own = load.lower
 
     def spy(module, name, options):
         found.append(name)
         return own(module, name, options)
 
-    monkeypatch.setattr("xegpu_py.compiled.lower", spy)
+    monkeypatch.setattr("xegpu_py.programs.load.lower", spy)
     return found
 
 
@@ -160,7 +160,7 @@ def test_a_warning_of_registers_reads_no_instructions(tmp_path: Path) -> None:
     for _ in range(2):
         kernel = xegpu_py.jit(crowded, registers=128, cache=tmp_path)
         with pytest.warns(UserWarning, match=r"test_lowered_cache.py:\d+:\d+: kernel 'crowded' does not fit") as found:
-            program = kernel.compile(x, y).kernel.program
+            program = kernel.compile(x, y).program
         shown.append(str(found[0].message))
     assert shown[0] == shown[1]
     assert "instructions" not in vars(program)

@@ -263,7 +263,7 @@ def test_gemms_do_not_spill(gemm, native_of):
 
 @pytest.mark.parametrize("gemm", GEMMS, ids=str)
 def test_gemms_move_nothing_in_their_loops(gemm):
-    instructions = xegpu_py.compile(gemm.text()).kernel.program.instructions
+    instructions = xegpu_py.compile(gemm.text()).program.instructions
     names = [i.name for i in instructions]
     start, end = names.index("label"), names.index("jmp")
     inside = instructions[start:end]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.compiled import CompiledKernel
 from xegpu_py.dialects import visa
-from xegpu_py.lowered import found_in
+from xegpu_py.lower_kernel import executable_of
+from xegpu_py.runtime.kernel import CompiledKernel
 
 MATRIX, LINE, CUBE = (
     "memref<?x?xf32, strided<[?, ?]>>", "memref<?xf32, strided<[?]>>", "memref<?x?x?xf32, strided<[?, ?, ?]>>",
@@ -190,7 +190,7 @@ def test_a_launch_checks_strides_that_a_kernel_promises():
     text = block(MATRIX, (8, 16)).replace(") kernel {", ") kernel attributes {xegpu.unit_strides = array<i64: 0>} {")
     module = xegpu_py.parse(text)
     xegpu_py.run_pipeline(module, "builtin.module(xegpu-to-visa-pipeline{target=pvc})")
-    compiled = CompiledKernel(found_in(module, visa.kernels(module.operation)[0]), target="pvc")
+    compiled = CompiledKernel(executable_of(module, visa.kernels(module.operation)[0]), target="pvc")
     out = np.zeros((8, 16), np.float32)
     compiled(matrix(), out)
     np.testing.assert_array_equal(out, matrix()[1:9, 2:18])

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from visa.mixtures import REGISTERS, SCRATCH, Mixture
 
 import xegpu_py
-from xegpu_py.kernel import Kernel
 from xegpu_py.passes.visa_optimize import VisaOptimize
 from xegpu_py.passes.visa_optimize.move import forward_results, hoist, schedule_loads
 from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_values
 from xegpu_py.runtime.host_arrays import DTYPES
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.allocate import allocate
 from xegpu_py.visa.program import Address, Destination, Input, Instruction, Program, Raw, Region, Variable
@@ -88,7 +88,7 @@ def test_kernels(name: str) -> None:
         out = case.out.copy()
         stats = made(*case.inputs, out, grid=case.grid, block=case.block)
         found.append(out.tobytes())
-        counts.append((len(made.kernel.program.instructions), sum(stats.executed)))
+        counts.append((len(made.program.instructions), sum(stats.executed)))
     assert found[0] == found[1]
     if name in MINIMAL:
         assert counts[1] == counts[0]
@@ -118,7 +118,7 @@ def test_kernels_of_work_items(name: str) -> None:
         out = np.zeros(shape, dtype)
         made(*inputs, out, grid=grid, block=block)
         found.append(out.tobytes())
-        counts.append(len(made.kernel.program.instructions))
+        counts.append(len(made.program.instructions))
     assert found[0] == found[1]
     assert counts[1] < counts[0]
 

@@ -11,6 +11,7 @@ import pytest
 
 from xegpu_py import Kernel
 from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.runtime.executable import Options
 
 from .programs import SCALE
 
@@ -171,7 +172,7 @@ def test_the_number_of_arguments(count: int) -> None:
     ("value", "error"),
     [
         (0, ValueError), (-1, ValueError), ((1, 0), ValueError), ((), ValueError), ((1, 1, 1, 1), ValueError),
-        (1 << 32, ValueError), ("2", TypeError), (2.0, TypeError), ((1, 2.5), TypeError), (None, TypeError),
+        (1 << 32, ValueError), ("2", TypeError), (2.0, TypeError), ((1, 2.5), TypeError), ([None], TypeError),
     ],
 )  # fmt: skip
 def test_extents_that_are_none(name: str, value: object, error: type[Exception]) -> None:
@@ -237,3 +238,26 @@ def test_variables_that_do_not_fit() -> None:
     Kernel.from_assembly(text, registers=256)(*GOOD)
     with pytest.raises(DiagnosticError, match=r"'scale' does not fit: register pressure 25\d of 128 GRFs; 2 variables"):
         Kernel.from_assembly(text, strict_grf=True)
+
+
+def test_the_key_of_options_is_what_lowering_depends_on() -> None:
+    lowering = {
+        "target": "bmg", "registers": 256, "optimize": False, "prefetch": 2, "load_ahead": True, "unaligned": (1,),
+        "large": True, "strided": (0,),
+    }  # fmt: skip
+    running = {
+        "model": "exact", "check": ("races",), "strict_grf": True, "engine": "both", "threads": 2, "cache": "off",
+        "progress": False,
+    }  # fmt: skip
+    assert {*lowering, *running} == {*Options.__struct_fields__}
+    assert len({Options(**{name: value}).key() for name, value in lowering.items()} - {Options().key()}) == 8
+    assert {Options(**{name: value}).key() for name, value in running.items()} == {Options().key()}
+    assert Options(large=False).key() == Options().key()
+
+
+def test_unknown_options() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'targt'"):
+        Options.from_keywords(targt="bmg")
+    # Calls choose the versions for strided arrays.
+    with pytest.raises(TypeError, match="unexpected keyword argument 'strided'"):
+        Options.from_keywords(strided=(0,))

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from xegpu_py.kernel import Kernel
 from xegpu_py.runtime import launch
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Progress
 
 # Each workgroup counts to a given number.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import allocate

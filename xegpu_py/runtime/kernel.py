@@ -1,4 +1,4 @@
-"""`compile`: a kernel of an MLIR module, ready to be called on numpy arrays."""
+"""`Kernel`: what happens in a call on numpy arrays: check, choose a version, stage, launch."""
 
 from __future__ import annotations
 
@@ -6,45 +6,61 @@ import functools
 import math
 import re
 import warnings
-from collections.abc import Callable, Sequence
-from os import PathLike
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from mlir import ir as mlir
-from msgspec import structs
+from msgspec import Struct, structs
 
 from xegpu_py import reference
+from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.drawing import html
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.engines.faults import RuntimeFault
+from xegpu_py.engines.jit.llvm import LLVMError
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, decode_utf8
 from xegpu_py.ir.module import Context, Module
-from xegpu_py.ir.passes import collector_paused
-from xegpu_py.kernel import Kernel, Prepared
-from xegpu_py.lowered import (
-    Lowered,
-    ModuleSource,
-    Options,
-    chosen_kernel,
-    lower,
-    lowered_or_kept,
-    subgroups_of,
-    text_of,
-)
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.runtime.executable import beyond, unaligned_arrays, unaligned_surfaces, unlike_products
-from xegpu_py.runtime.host_arrays import PackedArrays
-from xegpu_py.runtime.launch import Engine, Statistics
-from xegpu_py.target import DEFAULT
+from xegpu_py.runtime.device_memory import DeviceMemory, HostMemory
+from xegpu_py.runtime.executable import (
+    Executable,
+    Options,
+    beyond,
+    is_pointer,
+    unaligned_arrays,
+    unaligned_surfaces,
+    unlike_products,
+    value_of,
+)
+from xegpu_py.runtime.host_arrays import PackedArrays, Staged
+from xegpu_py.runtime.launch import EngineMismatch, Grid, Launcher, Statistics
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
-from xegpu_py.visa.program import Dim, extent
+from xegpu_py.visa.program import Dim, Program, chosen, extent
+from xegpu_py.visa.verify import verify
 
 _SSA_NAME = re.compile(r"%[\w$.-]+")
 
 
-class CompiledKernel:
+class Prepared(Struct, frozen=True):
+    """The arguments of a launch.
+
+    Attributes:
+        size: the grid.
+        values: the bytes of each argument, by the name of its input.
+        memory: global memory with the arrays.
+        staged: the arrays, if some are copies; otherwise the kernel accesses all in place, and the caller keeps them.
+    """
+
+    size: Grid
+    values: dict[str, bytes]
+    memory: DeviceMemory
+    staged: Staged | None
+
+
+class Kernel:
     """A kernel lowered to vISA.
 
         gemm = xegpu_py.compile("gemm.mlir", target="pvcxt")
@@ -57,7 +73,10 @@ class CompiledKernel:
 
     Attributes:
         name: the kernel's name.
-        kernel: the vISA kernel that runs.
+        executable: the lowered kernel.
+        options: its options.
+        program: its vISA program.
+        launcher: runs it on an engine.
         remarks: the remarks of the lowering about code that is correct but slow; see `version_for`.
         stats: statistics of the last call; None before the first call.
         names: the user's names of the arguments, for error messages; empty if they have none.
@@ -65,55 +84,87 @@ class CompiledKernel:
 
     def __init__(
         self,
-        lowered: Lowered,
-        again: Callable[[tuple[int, ...], bool, tuple[int, ...]], CompiledKernel] | None = None,
-        unaligned: Sequence[int] = (),
-        relower: Callable[[], Lowered] | None = None,
-        **options: Any,
+        executable: Executable | Program,
+        options: Options | None = None,
+        *,
+        remake: Callable[[Options], Kernel] | None = None,
+        levels: Callable[[], Mapping[str, Module]] | None = None,
+        source: Source | None = None,
+        **keywords: Any,
     ) -> None:
-        """Make a callable kernel of a lowered one; see `compile`.
+        """Make a kernel of a lowered one, or of a program of assembly.
 
         Args:
-            again: compiles another version, given the numbers of the unaligned arguments, whether arguments are large,
-                and the numbers of the arguments whose innermost stride is not 1; None if there are no other versions.
-            unaligned: the numbers of the arguments that are not assumed to be aligned.
-            relower: lowers the kernel again, to get the modules of a kernel that was read from the cache on disk.
-            options: the options of `Kernel`.
+            remake: makes the version with other options; None if there are no other versions.
+            levels: the modules at each level, the highest first.
+            source: the text from which the program was read, which errors quote.
+            keywords: `Options` by their names, if `options` is not given.
+
+        Raises:
+            ValueError: if an option is not legal.
+            DiagnosticError: if the program breaks a rule, or does not fit with `strict_grf`.
         """
-        self._lowered, self._relower = lowered, relower
-        self._again, self._unaligned = again and functools.cache(again), unaligned
-        self.name, self.remarks = lowered.name, lowered.remarks
-        self.kernel = Kernel(lowered.program, source=lowered.source, **options)
+        if isinstance(executable, Program):
+            executable = Executable.of_assembly(executable, source)
+        self.executable, self.options = executable, options or Options.from_keywords(**keywords)
+        self.name, self.program, self.remarks = executable.name, executable.program, executable.remarks
+        self._remake, self._modules = remake and functools.cache(remake), levels
+        self._sources = [executable.source] if executable.source else []
         self.stats: Statistics | None = None
         self.names: Sequence[str] = ()
         # The last call's key, version and arguments, if a call with the same key need not prepare them again.
-        self._last: tuple[tuple[object, ...], CompiledKernel, Prepared] | None = None
+        self._last: tuple[tuple[object, ...], Kernel, Prepared] | None = None
+        issues = verify(self.program, target_of(self.options.target))
+        if issues:
+            raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
+        self.launcher = Launcher(self.program, self.options)
+        if self.options.strict_grf and self.launcher.allocation.beyond:
+            raise self._error(f"kernel '{self.name}' does not fit: {self.launcher.allocation.report()}")
+
+    @classmethod
+    def from_assembly(cls, text: str, *, name: str | None = None, file: str = "<string>", **options: Any) -> Kernel:
+        """Read a kernel from vISA assembly.
+
+        Args:
+            name: the kernel's name; optional if the text has one kernel.
+            file: the name of the text in errors.
+            options: the options of `Kernel`.
+
+        Raises:
+            ValueError: if there is no such kernel.
+            DiagnosticError: if the text cannot be parsed, or the kernel is not valid.
+        """
+        source = Source(text, file)
+        return cls(choose(assembly.read(source), name), source=source, **options)
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, name: str | None = None, **options: Any) -> Kernel:
+        """Read a kernel from a file of vISA assembly; see `from_assembly`."""
+        source = decode_utf8(Path(path).read_bytes(), str(path))
+        return cls.from_assembly(source.text, name=name, file=str(path), **options)
 
     @functools.cached_property
     def types(self) -> tuple[mlir.Type, ...]:
         """The MLIR types of the kernel's arguments."""
         with Context():
-            return tuple(mlir.Type.parse(p.type) for p in self._lowered.parameters)
+            return tuple(mlir.Type.parse(p.type) for p in self.executable.parameters)
 
     @property
     def subgroups(self) -> int | None:
         """The number of subgroups of a workgroup if the kernel's maps define it; otherwise None."""
-        return self._lowered.subgroups
+        return self.executable.subgroups
 
     @functools.cached_property
-    def _levels(self) -> dict[str, Module]:
-        return self._lowered.levels or (self._relower().levels if self._relower else {})
+    def _levels(self) -> Mapping[str, Module]:
+        return self._modules() if self._modules else {}
 
     def _repr_html_(self) -> str:
-
         return html(self.asm)
 
     @property
     def asm(self) -> str:
         """vISA assembly, with comments that give the line of the module that each instruction comes from."""
-        # Imported only here: most kernels are not printed.
-
-        return assembly.write([self.kernel.program], lines=True)
+        return assembly.write([self.program], lines=True)
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -135,25 +186,26 @@ class CompiledKernel:
     @property
     def block(self) -> tuple[int, ...]:
         """The block of calls that give none: that of known_block_size, or as many subgroups as the maps say, or 1."""
-        return self._lowered.known.get("block") or (self.subgroups or 1,)
+        return self.executable.known.get("block") or (self.subgroups or 1,)
 
-    def version_for(self, arguments: Sequence[Any], grid: int | Sequence[int] = 1) -> CompiledKernel:
+    def version_for(self, arguments: Sequence[Any], grid: int | Sequence[int] = 1) -> Kernel:
         """The version of the kernel that a call with these arguments runs; this one if its assumptions hold.
 
         Args:
             arguments, grid: as in a call.
         """
-        if self._again is None:
+        if self._remake is None:
             return self
+        own, options, target = self.executable, self.options, self.options.target
         arguments = self._packed(arguments, PackedArrays())
-        target = self.kernel.launcher.target.name
-        unaligned = {*self._unaligned, *unaligned_arrays(self._lowered.parameters, arguments, target)}
-        unaligned.update(unaligned_surfaces(self._lowered.surfaces, arguments, target))
-        large = beyond(self._lowered.parameters, arguments, grid, self._lowered.limits) is not None
+        unaligned = {*options.unaligned, *unaligned_arrays(own.parameters, arguments, target)}
+        unaligned.update(unaligned_surfaces(own.surfaces, arguments, target))
+        large = options.large is None and beyond(own.parameters, arguments, grid, own.limits) is not None
         strided = self._strided(arguments)
-        if unaligned == set(self._unaligned) and not large and not strided:
+        if unaligned == set(options.unaligned) and not large and not strided:
             return self
-        found = self._again(tuple(sorted(unaligned)), large, strided)
+        chosen = {"unaligned": tuple(sorted(unaligned)), "large": large or options.large, "strided": strided}
+        found = self._remake(structs.replace(options, **chosen))
         found.names = self.names
         return found
 
@@ -161,16 +213,16 @@ class CompiledKernel:
         """An argument in error messages."""
         if self.names:
             return f"argument '{self.names[argument]}' of kernel '{self.name}'"
-        return f"argument {argument} of kernel '{self.name}', {_article(self._lowered.parameters[argument].type)},"
+        return self.executable.parameters[argument].title(argument, self.name)
 
     def _strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:
         """The numbers of the arguments whose innermost stride is assumed to be 1, but is not."""
-        parameters = self._lowered.parameters
-        return tuple(i for i in self._lowered.unit_strides if parameters[i].is_strided(arguments[i]))
+        parameters = self.executable.parameters
+        return tuple(i for i in self.executable.unit_strides if parameters[i].is_strided(arguments[i]))
 
     def _place(self, argument: int) -> str:
         """The position and name of an argument in the kernel's text; empty if they are not known."""
-        where, source = self._lowered.places[argument], self._lowered.source
+        where, source = self.executable.places[argument], self.executable.source
         line = source.line(where.line) if source and where.line else None
         name = _SSA_NAME.match(line, where.column - 1) if line else None
         return f"{where}: {name[0]}, " if name else ""
@@ -192,9 +244,9 @@ class CompiledKernel:
             TypeError, ValueError: if an argument does not fit; the message names it, and what was expected.
             DiagnosticError: if the kernel fails as it runs; arrays may hold what it had written by then.
         """
-        parameters = self._lowered.parameters
+        parameters = self.executable.parameters
         if len(arguments) != len(parameters):
-            expected = ", ".join(f"{i}: {p.type}" for i, p in enumerate(parameters))
+            expected = ", ".join(p.listed(i) for i, p in enumerate(parameters))
             raise TypeError(
                 f"kernel '{self.name}' takes {len(parameters)} arguments ({expected}), but got {len(arguments)}"
             )
@@ -205,12 +257,13 @@ class CompiledKernel:
             _, version, prepared = last
         else:
             version, prepared = self._prepared(arguments, grid, block, held)
-            again = prepared.staged is None and not version.kernel.program.prints
+            again = prepared.staged is None and not version.program.prints
             self._last = (key, version, prepared) if key is not None and again else None
         try:
-            version.stats = self.stats = version.kernel.run(prepared)
+            version.stats = self.stats = version._run(prepared)
         except DiagnosticError as e:
-            e.diagnostics = [_with_names(_with_remedy(d, arguments), self.names) for d in e.diagnostics]
+            if not self.executable.is_assembly:
+                e.diagnostics = [_with_names(_with_remedy(d, arguments), self.names) for d in e.diagnostics]
             raise
         finally:
             held.write_back()
@@ -219,7 +272,7 @@ class CompiledKernel:
     def _key(self, arguments: Sequence[Any], grid: Dim, block: Dim) -> tuple[object, ...] | None:
         """All that preparing a call looks at, without the contents of arrays; None if it looks at contents too."""
         key: list[object] = [grid, block]
-        for parameter, given in zip(self._lowered.parameters, arguments):
+        for parameter, given in zip(self.executable.parameters, arguments):
             if parameter.is_memref and type(given) is np.ndarray and not parameter.is_packed:
                 place = given.__array_interface__["data"]
                 key.append((place, given.shape, given.strides, given.dtype))
@@ -231,22 +284,23 @@ class CompiledKernel:
 
     def _prepared(
         self, arguments: Sequence[Any], grid: int | Sequence[int], block: int | Sequence[int], held: PackedArrays
-    ) -> tuple[CompiledKernel, Prepared]:
+    ) -> tuple[Kernel, Prepared]:
         """The version of the kernel that a call runs, and the arguments with which it does; see `__call__`."""
-        parameters = self._lowered.parameters
+        parameters = self.executable.parameters
         for what, given in (("grid", grid), ("block", block)):
-            wanted = self._lowered.known.get(what)
+            wanted = self.executable.known.get(what)
             if wanted and extent(given, what) != wanted:
                 raise ValueError(f"'{what}' must be {wanted}, as known_{what}_size says, but got {given}")
         arguments = tuple(self._packed(arguments, held))
         version = self.version_for(arguments, grid)
         if version is not self:
             return version._prepared(arguments, grid, block, held)
-        unlike = unlike_products(self._lowered.products, arguments)
+        unlike = unlike_products(self.executable.products, arguments)
         if unlike:
             warnings.warn(unlike, stacklevel=3)
-        # If there are other versions, the right one has been chosen already.
-        more = beyond(parameters, arguments, grid, self._lowered.limits) if self._again is None else None
+        # If there is a version for more, it has been chosen already.
+        last = self._remake is None or self.options.large is not None
+        more = beyond(parameters, arguments, grid, self.executable.limits) if last else None
         if more:
             raise ValueError(f"{more}, and kernel '{self.name}' was compiled for less; large=True compiles it for more")
         for i in self._strided(arguments):
@@ -263,21 +317,77 @@ class CompiledKernel:
             found = parameter.inputs(i, argument, title)
             values |= found
             titles |= dict.fromkeys(found, title)
-        names = [item.var.name for item in self.kernel.program.arguments]
-        return self, self.kernel.prepare([values[n] for n in names], [titles[n] for n in names], grid, block)
+        return self, self._staged(values, titles, Grid(extent(grid, "grid"), extent(block, "block")))
+
+    def _staged(self, given: Mapping[str, Any], titles: Mapping[str, str], size: Grid) -> Prepared:
+        """Check the inputs of a launch, and move them to device memory; errors as in `__call__`.
+
+        Args:
+            given: the argument of each input, by the input's name.
+            titles: its name in messages.
+        """
+        threads, target = size.threads(self.program), self.launcher.target
+        if threads > target.threads:
+            raise ValueError(
+                f"'block' makes workgroups of {threads} hardware threads; "
+                f"on target {target.name} they have at most {target.threads}"
+            )
+        in_place = self.launcher.engine == "jit" and not self.launcher.races
+        memory = HostMemory() if in_place else DeviceMemory()
+        staged = Staged(memory)
+        values = {}
+        for item in self.program.arguments:
+            name = item.var.name
+            argument, title = given[name], titles[name]
+            if is_pointer(item) and isinstance(argument, np.ndarray) and argument.ndim:
+                # Assembly has no strides: it accesses the elements of strided arrays as contiguous.
+                staged.add(name, argument, title, self.executable.is_assembly)
+            else:
+                values[name] = value_of(item, argument, title)
+        values |= staged.addresses()
+        return Prepared(size, values, memory, None if staged.in_place else staged)
+
+    def _run(self, prepared: Prepared) -> Statistics:
+        """Launch the kernel on prepared arguments; errors as in `__call__`."""
+        try:
+            done = self.launcher.run(prepared.size, prepared.values, prepared.memory)
+        except RuntimeFault as fault:
+            raise DiagnosticError([_diagnostic(fault)], self._sources) from None
+        except EngineMismatch as mismatch:
+            raise self._error(f"kernel '{self.name}': {mismatch}") from None
+        except LLVMError as failure:
+            note = "the interpreter runs it: engine='interpreter', or --engine=interpreter"
+            raise self._error(f"kernel '{self.name}' has no native code: {failure}", note) from None
+        if prepared.staged:
+            prepared.staged.write_back(self.name)
+        return done
+
+    def _error(self, message: str, *notes: str) -> DiagnosticError:
+        where = self.program.where
+        found = Diagnostic("error", message, where, tuple(Diagnostic("note", n, where) for n in notes))
+        return DiagnosticError([found], self._sources)
 
     def _packed(self, arguments: Sequence[Any], held: PackedArrays) -> Sequence[Any]:
         """The arguments, with arrays of 2-bit and 4-bit elements packed."""
-        if not any(p.is_packed for p in self._lowered.parameters):
+        if not any(p.is_packed for p in self.executable.parameters):
             return arguments
         return [
             held.pack(a, p.element, self._title(i)) if p.is_packed else a
-            for i, (p, a) in enumerate(zip(self._lowered.parameters, arguments))
+            for i, (p, a) in enumerate(zip(self.executable.parameters, arguments))
         ]
 
 
-def _article(kind: str) -> str:
-    return f"{'an' if kind[0] in 'aeio' or kind.startswith('f') else 'a'} {kind}"
+CompiledKernel = Kernel
+"""The kernel that `xegpu_py.compile` returns."""
+
+
+def choose(programs: Sequence[Program], name: str | None) -> Program:
+    """The kernel of a name; without a name the only kernel.
+
+    Raises:
+        ValueError: if there is no such kernel, or the name is missing and there are several.
+    """
+    return programs[chosen([p.name for p in programs], name)]
 
 
 def _block(given: int | Sequence[int] | None, default: tuple[int, ...], subgroups: int | None) -> int | Sequence[int]:
@@ -326,18 +436,13 @@ def _with_remedy(fault: Diagnostic, arguments: Sequence[Any]) -> Diagnostic:
     return structs.replace(fault, notes=(*fault.notes, Diagnostic("note", text, fault.position)))
 
 
-def refuse_checks(engine: str, check: Sequence[str]) -> None:
-    """Reject the checks that an evaluator of values cannot make: all but `memory`, which it always makes.
-
-    Raises:
-        ValueError: if there is another check.
-    """
-    others = [name for name in check if name != "memory"]
-    if others:
-        raise ValueError(
-            f"engine '{engine}' does not support the check{'s' * (len(others) > 1)} {', '.join(others)}: it has "
-            "neither registers nor concurrent threads; the engines of vISA make these checks"
-        )
+def _diagnostic(fault: RuntimeFault) -> Diagnostic:
+    where = fault.position if isinstance(fault.position, Position) else Position("<unknown>")
+    notes = [Diagnostic("note", n, where) for n in fault.notes]
+    if fault.elsewhere:
+        text, place = fault.elsewhere
+        notes.append(Diagnostic("note", text, place if isinstance(place, Position) else where))
+    return Diagnostic("error", fault.message, where, tuple(notes))
 
 
 class ReferenceKernel:
@@ -347,174 +452,24 @@ class ReferenceKernel:
         name: the kernel's name.
         types: the MLIR types of the kernel's arguments.
         subgroups: the number of subgroups of a workgroup if the kernel's maps define it; otherwise None.
-        block: see `CompiledKernel.block`.
-        names: see `CompiledKernel.names`.
+        block: see `Kernel.block`.
+        names: see `Kernel.names`.
     """
 
     def __init__(self, module: Module, name: str, model: Model) -> None:
         """Make a kernel of a module; see `compile`."""
-        # Lowered kernels do not need the evaluator, and importing it takes as long as lowering a small kernel.
-
-        self._module, self._model, self._reference = module, model, reference
+        self._module, self._model = module, model
         self.names: Sequence[str] = ()
         self.name = name
         func = reference.kernel_of(module, name)
         self.types = reference.types_of(func)
         known = func.attributes.get("known_block_size")
-        self.subgroups = subgroups_of(module, name)
+        self.subgroups = xetile.subgroups_of_kernel(func)
         self.block = tuple(mlir.DenseI32ArrayAttr(known)) if known is not None else (self.subgroups or 1,)
 
     def __call__(
         self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
     ) -> None:
-        """Evaluate the kernel. Arguments and errors are those of `CompiledKernel.__call__`."""
+        """Evaluate the kernel. Arguments and errors are those of `Kernel.__call__`."""
         block = _block(block, self.block, self.subgroups)
-        self._reference.run(
-            self._module, self.name, arguments, grid=grid, block=block, model=self._model, names=self.names
-        )
-
-
-@overload
-def compile(
-    module: Module | ModuleSource | str | Path,
-    kernel: str | None = None,
-    *,
-    engine: Literal["reference"],
-    model: Model = "fma",
-) -> ReferenceKernel: ...
-
-
-@overload
-def compile(
-    module: Module | ModuleSource | str | Path,
-    kernel: str | None = None,
-    *,
-    target: str = DEFAULT,
-    model: Model = "fma",
-    check: Sequence[str] = (),
-    registers: int | None = None,
-    strict_grf: bool = False,
-    engine: Engine | None = None,
-    threads: int | None = None,
-    cache: str | PathLike[str] | None = None,
-    progress: bool = True,
-    optimize: bool = True,
-    prefetch: int = 0,
-    load_ahead: bool = False,
-    unaligned: Sequence[int] | None = None,
-    large: bool | None = None,
-) -> CompiledKernel: ...
-
-
-def compile(
-    module: Module | ModuleSource | str | Path,
-    kernel: str | None = None,
-    *,
-    target: str = DEFAULT,
-    model: Model = "fma",
-    check: Sequence[str] = (),
-    registers: int | None = None,
-    strict_grf: bool = False,
-    engine: Engine | Literal["reference"] | None = None,
-    threads: int | None = None,
-    cache: str | PathLike[str] | None = None,
-    progress: bool = True,
-    optimize: bool = True,
-    prefetch: int = 0,
-    load_ahead: bool = False,
-    unaligned: Sequence[int] | None = None,
-    large: bool | None = None,
-) -> CompiledKernel | ReferenceKernel:
-    """Lower a kernel of XeTile or XeGPU to vISA.
-
-    With `engine="reference"` the kernel is not lowered, but evaluated at its own level. Of the other options only
-    `model` then has an effect, and `check` is refused.
-
-    Args:
-        module: a module, its text, the path of a file with its text, or a `ModuleSource`. The module is not changed.
-            Text in upstream MLIR's dialect `xegpu` is imported (see `import_upstream`).
-        kernel: the name of the `gpu.func`; optional if the module has one kernel.
-        target: the GPU.
-        model, check, registers, strict_grf, engine, threads, cache, progress: see `Kernel`.
-        optimize: whether the pass visa-optimize runs.
-        prefetch: XeTile kernels only: how many iterations ahead loops prefetch the tiles that they load; 0 for none.
-        load_ahead: XeTile kernels only: whether loops load tiles one iteration ahead.
-        unaligned: the numbers of the arguments whose addresses, extents and strides are not assumed to satisfy the
-            rules of 2D block messages if they are unknown at compile time. For the other arguments they are assumed
-            to; a call with an array that does not satisfy the rules compiles the kernel again.
-        large: whether arrays, index arguments and grids may be larger than `SMALL`. If False, a call with a larger one
-            compiles the kernel again.
-
-    Raises:
-        ValueError: if there is no such kernel or target, or the engine does not make these checks.
-        DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
-    """
-    target_of(target)
-    if engine == "reference":
-        refuse_checks(engine, check)
-    text = module if isinstance(module, ModuleSource) else text_of(module)
-    if engine == "reference":
-        found = text.read()
-        return ReferenceKernel(found, chosen_kernel(found, kernel), model)
-    options = Options(target, registers, optimize, prefetch, load_ahead, tuple(sorted(unaligned or ())), bool(large))
-    return compile_kept(
-        text,
-        kernel,
-        options,
-        sized=large is not None,
-        model=model,
-        check=check,
-        strict_grf=strict_grf,
-        engine=engine,
-        threads=threads,
-        cache=cache,
-        progress=progress,
-    )
-
-
-@collector_paused()
-def compile_kept(
-    source: ModuleSource,
-    kernel: str | None,
-    lowering: Options,
-    *,
-    sized: bool = False,
-    again: bool = True,
-    cache: str | PathLike[str] | None = None,
-    **options: Any,
-) -> CompiledKernel:
-    """Lower a kernel, or read it from the cache on disk; see `compile`.
-
-    Args:
-        source: the source of the module.
-        lowering: the options of the lowering.
-        sized: whether `lowering.large` is fixed; otherwise large arguments compile another version.
-        again: whether arguments that violate the assumptions of `lowering` compile another version.
-        options: the options of `Kernel`.
-
-    Raises:
-        ValueError: if there is no such kernel or target.
-        DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
-    """
-    target_of(lowering.target)
-
-    def make() -> Lowered:
-        module = source.read()
-        return lower(module, chosen_kernel(module, kernel), lowering)
-
-    def other(unaligned: tuple[int, ...], large: bool, strided: tuple[int, ...]) -> CompiledKernel:
-        large = lowering.large if sized else large
-        own = structs.replace(lowering, unaligned=unaligned, large=large, strided=strided)
-        return compile_kept(source, kernel, own, again=False, cache=cache, **options)
-
-    found = lowered_or_kept((*source.key, str(kernel)) if source.key else (), lowering, cache, make)
-    return CompiledKernel(
-        found,
-        other if again else None,
-        lowering.unaligned,
-        make,
-        target=lowering.target,
-        registers=lowering.registers,
-        cache=cache,
-        **options,
-    )
+        reference.run(self._module, self.name, arguments, grid=grid, block=block, model=self._model, names=self.names)
