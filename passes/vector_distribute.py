@@ -41,7 +41,7 @@ from xegpu_py.passes.rewriting.lane_exchange import (
     distribute,
     moved,
     moves,
-    pattern,
+    rule,
     shuffled,
 )
 from xegpu_py.passes.rewriting.memory_access import Transfer
@@ -185,7 +185,7 @@ def transfer(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> 
     return []
 
 
-@pattern("vector.transfer_read", "vector.transfer_write")
+@rule("vector.transfer_read", "vector.transfer_write")
 def _transfer(d: Distributor, op: ir.Operation) -> None:
     d.replace_parts(op, *transfer(d, op))
 
@@ -273,7 +273,7 @@ def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: 
 # Ops under a `vector.mask`.
 
 
-@pattern("vector.mask")
+@rule("vector.mask")
 def masked(d: Distributor, op: ir.Operation) -> None:
     """Distribute the masked op. Masked-off elements are the identity, not accessed, or taken from the passthrough."""
     inner = masked_op(op)
@@ -431,7 +431,7 @@ def multi_reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = No
     return partial if found.is_local else found.combine(found.finish(partial), acc)
 
 
-@pattern("vector.multi_reduction")
+@rule("vector.multi_reduction")
 def multi_reduction(d: Distributor, op: ir.Operation) -> None:
     """Reduce within the lane, then across lanes and subgroups, then add the accumulator."""
     d.replace_parts(op, multi_reduced(d, op))
@@ -449,7 +449,7 @@ def reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) ->
     return found.combine(total, op.operands[1]) if len(op.operands) > 1 else total
 
 
-@pattern("vector.reduction")
+@rule("vector.reduction")
 def reduction(d: Distributor, op: ir.Operation) -> None:
     """A reduction to a scalar, which is the same in all lanes."""
     d.replace_parts(op, reduced(d, op))
@@ -504,7 +504,7 @@ def _under(mask: ir.Value, made: ir.Value) -> ir.Value:
     return outer.results[0]
 
 
-@pattern("vector.contract")
+@rule("vector.contract")
 def contract(d: Distributor, op: ir.Operation) -> None:
     """Contract within the lane, then reduce across lanes and subgroups, then add the accumulator."""
     d.replace_parts(op, contracted(d, op))
@@ -513,7 +513,7 @@ def contract(d: Distributor, op: ir.Operation) -> None:
 # Changes of layout, and ops within a lane: constants, broadcasts, transposes, casts, steps, masks.
 
 
-@pattern("arith.constant", "ub.poison")
+@rule("arith.constant", "ub.poison")
 def constant_vector(d: Distributor, op: ir.Operation) -> None:
     """A constant of the part's shape; if its elements differ, the lane's own ones."""
     result = op.results[0]
@@ -538,7 +538,7 @@ def spread(part: ir.Value, dims: Sequence[int], layout: NestedLayout) -> ir.Valu
     return build.broadcast(build.shape_cast(part, unit), build.with_shape(part.type, layout.distributed_shape))
 
 
-@pattern("vector.broadcast")
+@rule("vector.broadcast")
 def _broadcast(d: Distributor, op: ir.Operation) -> None:
     """Broadcast batches, outers and elements separately."""
     result, source = op.results[0], op.operands[0]
@@ -559,7 +559,7 @@ def transposed(part: ir.Value, permutation: Sequence[int]) -> ir.Value:
     return build.transpose(part, [level * n + i for level in range(3) for i in permutation])
 
 
-@pattern("vector.transpose")
+@rule("vector.transpose")
 def _transpose(d: Distributor, op: ir.Operation) -> None:
     """Transpose batches, outers and elements separately."""
     d.replace_parts(op, transposed(d.part(op.operands[0]), integers(op.attributes["permutation"])))
@@ -575,13 +575,13 @@ def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:
     return table if base == 0 else build.binary("addi", table, build.broadcast(build.index(base), table.type))
 
 
-@pattern("vector.step")
+@rule("vector.step")
 def step(d: Distributor, op: ir.Operation) -> None:
     """The indices of a lane's elements."""
     d.replace_parts(op, index_vector(d, d.layout(op, op.results[0]), 0))
 
 
-@pattern("vector.create_mask", "vector.constant_mask")
+@rule("vector.create_mask", "vector.constant_mask")
 def create_mask(d: Distributor, op: ir.Operation) -> None:
     """True where the index is below the bound in each dimension."""
     layout = d.layout(op, op.results[0])
@@ -605,7 +605,7 @@ def converted(d: Distributor, part: ir.Value, source: NestedLayout, target: Nest
     return moved(d, part, how, d.part_type(target, element_of(part)))
 
 
-@pattern("iree_vector_ext.to_layout")
+@rule("iree_vector_ext.to_layout")
 def to_layout(d: Distributor, op: ir.Operation) -> None:
     """Convert the layout; emits nothing if the lanes already have their elements."""
     value, result = op.operands[0], op.results[0]
@@ -613,7 +613,7 @@ def to_layout(d: Distributor, op: ir.Operation) -> None:
     d.replace_parts(op, converted(d, d.part(value), d.layouts.get(value, target), target))
 
 
-@pattern("vector.shape_cast")
+@rule("vector.shape_cast")
 def cast_shape(d: Distributor, op: ir.Operation) -> None:
     """Convert to the result's layout. Elements keep their row-major number."""
     given, made = op.operands[0], op.results[0]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +25,18 @@ from xegpu_py.passes.facts.value_facts import (
     shape_of,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import replace_op, with_index, without_index
+from xegpu_py.passes.rewriting.builders import with_index, without_index
 from xegpu_py.passes.rewriting.memory_access import Transfer
-from xegpu_py.passes.rewriting.rewriter import PatternSet
+from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 
-Pattern = Callable[[Pass, ir.Operation], Any]
+rule: Rules[Rule[Accesses]] = Rules()
+"""The rules by op name: each makes the accesses that replace an op."""
 
-pattern: PatternSet[Pattern] = PatternSet()
-"""By name of an op, a function that makes the accesses that replace the op, and returns its result, if it has one."""
+
+class Accesses(Rewriter):
+    """Replaces the accesses of a kernel."""
+
+    rules = rule
 
 
 @register_pass("vector-to-xegpu")
@@ -64,14 +67,10 @@ class VectorToXeGPU(Pass):
 
     def run(self, op: ir.Operation) -> None:
         for func in chosen_kernels(op, self.kernel):
-            if SUBGROUP_SIZE in func.attributes:
-                continue
-            for access, rewrite in [(o, pattern.get(o.name)) for o in walk(func)]:
-                if rewrite is None:
-                    continue
-                with access.location, ir.InsertionPoint(access):
-                    found = rewrite(self, access)
-                    replace_op(access, *([] if found is None else [found]))
+            if SUBGROUP_SIZE not in func.attributes:
+                accesses = Accesses()
+                for inner in walk(func):
+                    accesses.op(inner)
 
 
 # The accesses of memory that `vector-to-xegpu` rewrites, and what each becomes.
@@ -90,17 +89,17 @@ def _spread(value: ir.Value, count: int) -> ir.Value:
 class _Memref:
     """A memref whose elements are accessed at indices that are given."""
 
-    def __init__(self, owner: Pass, op: ir.Operation, value: ir.Value, indices: Sequence[ir.Value]) -> None:
+    def __init__(self, accesses: Accesses, value: ir.Value, indices: Sequence[ir.Value]) -> None:
         if not isinstance(value.type, ir.MemRefType):
-            owner.fail(op, f"accesses {value.type}, which is not in memory", "run bufferization first")
+            accesses.fail(f"accesses {value.type}, which is not in memory", "run bufferization first")
         self.value, self.indices = value, list(indices)
         self.type = ir.MemRefType(value.type)
         self.element = self.type.element_type
         self.message_element = message_element(self.element)
         if self.message_element is None:
-            owner.fail(op, *no_messages(self.element))
+            accesses.fail(*no_messages(self.element))
         self.slm = is_slm(self.type.memory_space)
-        self._owner, self._op = owner, op
+        self._fail = accesses.fail
 
     @property
     def rank(self) -> int:
@@ -110,7 +109,7 @@ class _Memref:
     def line(self, added: Sequence[int], count: int) -> ir.Value:
         """The descriptor of consecutive elements, from the indices and what is added to them."""
         if self.type.get_strides_and_offset()[0][-1] != 1:
-            self._owner.fail(self._op, f"requires an innermost stride of 1, but got {self.type}")
+            self._fail(f"requires an innermost stride of 1, but got {self.type}")
         places = [build.index(build.add(i, a)) for i, a in zip(self.indices, added)]
         row = build.subview(self.value, places, [*[1] * (self.rank - 1), count], 1)
         scope = "memory_scope = slm, " if self.slm else ""
@@ -153,10 +152,10 @@ class _Memref:
         return found if base is None else build.add(found, _spread(base, count))
 
 
-@pattern("vector.load")
-def _load(owner: Pass, op: ir.Operation) -> ir.Value:
-    memory = _Memref(owner, op, op.operands[0], list(op.operands)[1:])
-    return _read_rows(memory, shape_of(op.results[0]))
+@rule("vector.load")
+def _load(accesses: Accesses, op: ir.Operation) -> None:
+    memory = _Memref(accesses, op.operands[0], list(op.operands)[1:])
+    accesses.replace(op, _read_rows(memory, shape_of(op.results[0])))
 
 
 def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
@@ -175,10 +174,11 @@ def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
     return found
 
 
-@pattern("vector.store")
-def _store(owner: Pass, op: ir.Operation) -> None:
-    memory = _Memref(owner, op, op.operands[1], list(op.operands)[2:])
+@rule("vector.store")
+def _store(accesses: Accesses, op: ir.Operation) -> None:
+    memory = _Memref(accesses, op.operands[1], list(op.operands)[2:])
     _write_rows(memory, op.operands[0])
+    accesses.replace(op)
 
 
 def _write_rows(memory: _Memref, value: ir.Value) -> None:
@@ -196,11 +196,11 @@ def _consecutive(memory: _Memref, count: int) -> ir.Value:
     return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), np.arange(count)], count)
 
 
-@pattern("vector.maskedload")
-def _masked_load(owner: Pass, op: ir.Operation) -> ir.Value:
+@rule("vector.maskedload")
+def _masked_load(accesses: Accesses, op: ir.Operation) -> None:
     source, *indices, mask, otherwise = op.operands
-    memory = _Memref(owner, op, source, indices)
-    return _gathered(memory, _consecutive(memory, shape_of(mask)[0]), mask, otherwise)
+    memory = _Memref(accesses, source, indices)
+    accesses.replace(op, _gathered(memory, _consecutive(memory, shape_of(mask)[0]), mask, otherwise))
 
 
 def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.Value) -> ir.Value:
@@ -218,11 +218,12 @@ def _scattered(memory: _Memref, value: ir.Value, offsets: ir.Value, mask: ir.Val
         xegpu.store_scatter(without_index(part), memory.lanes(at), active, mode="vc")
 
 
-@pattern("vector.maskedstore")
-def _masked_store(owner: Pass, op: ir.Operation) -> None:
+@rule("vector.maskedstore")
+def _masked_store(accesses: Accesses, op: ir.Operation) -> None:
     target, *indices, mask, value = op.operands
-    memory = _Memref(owner, op, target, indices)
+    memory = _Memref(accesses, target, indices)
     _scattered(memory, value, _consecutive(memory, shape_of(mask)[0]), mask)
+    accesses.replace(op)
 
 
 def _places(memory: _Memref, value: ir.Value) -> tuple[ir.Value, int]:
@@ -235,32 +236,33 @@ def _places(memory: _Memref, value: ir.Value) -> tuple[ir.Value, int]:
     return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), flat], count), count
 
 
-@pattern("vector.gather")
-def _gather(owner: Pass, op: ir.Operation) -> ir.Value:
+@rule("vector.gather")
+def _gather(accesses: Accesses, op: ir.Operation) -> None:
     source, *indices, places, mask, otherwise = op.operands
-    memory = _Memref(owner, op, source, indices)
+    memory = _Memref(accesses, source, indices)
     offsets, count = _places(memory, places)
     found = _gathered(memory, offsets, build.shape_cast(mask, (count,)), build.shape_cast(otherwise, (count,)))
-    return build.shape_cast(found, shape_of(op.results[0]))
+    accesses.replace(op, build.shape_cast(found, shape_of(op.results[0])))
 
 
-@pattern("vector.scatter")
-def _scatter(owner: Pass, op: ir.Operation) -> None:
+@rule("vector.scatter")
+def _scatter(accesses: Accesses, op: ir.Operation) -> None:
     target, *indices, places, mask, value = op.operands
-    memory = _Memref(owner, op, target, indices)
+    memory = _Memref(accesses, target, indices)
     offsets, count = _places(memory, places)
     _scattered(memory, build.shape_cast(value, (count,)), offsets, build.shape_cast(mask, (count,)))
+    accesses.replace(op)
 
 
-@pattern("memref.atomic_rmw")
-def _atomic(owner: Pass, op: ir.Operation) -> ir.Value:
+@rule("memref.atomic_rmw")
+def _atomic(accesses: Accesses, op: ir.Operation) -> None:
     value, target, *indices = op.operands
-    memory = _Memref(owner, op, target, indices)
+    memory = _Memref(accesses, target, indices)
     offsets = memory.offsets([np.zeros(1, np.int64)] * memory.rank, 1)
     one = build.constant(build.vector_type((1,), build.integer_type(1)), True)
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value)
     old = xegpu.atomic_rmw(kind, _spread(value, 1), memory.lanes(offsets), one, mode="vc")
-    return build.extract(old, [0])
+    accesses.replace(op, build.extract(old, [0]))
 
 
 def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, int]:
@@ -295,26 +297,28 @@ def _active(transfer: Transfer, mask: ir.Value, places: Order) -> ir.Value:
     return build.permute(flat, np.ravel_multi_index(tuple(places[i] for i in order), tuple(shape[i] for i in order)))
 
 
-@pattern("vector.transfer_read")
-def _transfer_read(owner: Pass, op: ir.Operation) -> ir.Value:
+@rule("vector.transfer_read")
+def _transfer_read(accesses: Accesses, op: ir.Operation) -> None:
     transfer = Transfer(op)
     result = transfer.vector
-    memory = _Memref(owner, op, transfer.memref, transfer.indices)
+    memory = _Memref(accesses, transfer.memref, transfer.indices)
     if not shape_of(result) or transfer.is_rows():
-        return _read_rows(memory, shape_of(result))
+        accesses.replace(op, _read_rows(memory, shape_of(result)))
+        return
     offsets, active, count = _elements(memory, transfer)
     assert transfer.padding is not None
     found = _gathered(memory, offsets, active, _spread(transfer.padding, count))
-    return build.shape_cast(found, shape_of(result))
+    accesses.replace(op, build.shape_cast(found, shape_of(result)))
 
 
-@pattern("vector.transfer_write")
-def _transfer_write(owner: Pass, op: ir.Operation) -> None:
+@rule("vector.transfer_write")
+def _transfer_write(accesses: Accesses, op: ir.Operation) -> None:
     transfer = Transfer(op)
     value = transfer.vector
-    memory = _Memref(owner, op, transfer.memref, transfer.indices)
+    memory = _Memref(accesses, transfer.memref, transfer.indices)
     if not shape_of(value) or transfer.is_rows():
         _write_rows(memory, value)
     else:
         offsets, active, count = _elements(memory, transfer)
         _scattered(memory, build.shape_cast(value, (count,)), offsets, active)
+    accesses.replace(op)

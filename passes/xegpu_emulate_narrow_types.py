@@ -53,7 +53,7 @@ from xegpu_py.passes.rewriting.packed_elements import (
     emulate,
     extended,
     masked,
-    pattern,
+    rule,
 )
 
 
@@ -93,7 +93,7 @@ class XeGPUEmulateNarrowTypes(Pass):
 
         for func in chosen_kernels(op, self.kernel):
             if len(func.regions[0].blocks) == 1 and needs_emulation(func):
-                # Few kernels need the patterns.
+                # Few kernels need the rules.
 
                 emulate(func)
 
@@ -105,7 +105,7 @@ def _numbers(e: Emulation, values: Any) -> list[Index]:
     return [n if isinstance(n, int) else known(e.one(n)) for n in values]
 
 
-@pattern("xegpu.create_nd_tdesc")
+@rule("xegpu.create_nd_tdesc")
 def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
     """Create a descriptor of bytes; if blocks may begin within a byte, create two."""
     view: Any = op.opview
@@ -136,7 +136,7 @@ def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, (first, behind, index(place_in_byte(offsets[-1], each))))
 
 
-@pattern("xegpu.update_nd_offset")
+@rule("xegpu.update_nd_offset")
 def update_nd_offset(e: Emulation, op: ir.Operation) -> None:
     """Move the descriptors by bytes, and update the number of the first element in its byte."""
     view: Any = op.opview
@@ -157,7 +157,7 @@ def update_nd_offset(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, (moved(first, bytes_before(total, each)), moved(behind, further), index(place_in_byte(total, each))))
 
 
-@pattern("xegpu.prefetch_nd")
+@rule("xegpu.prefetch_nd")
 def prefetch_nd(e: Emulation, op: ir.Operation) -> None:
     """Prefetch the bytes in which the block's rows begin."""
     view: Any = op.opview
@@ -165,7 +165,7 @@ def prefetch_nd(e: Emulation, op: ir.Operation) -> None:
     e.erase(op)
 
 
-@pattern("xegpu.load_nd")
+@rule("xegpu.load_nd")
 def load_nd(e: Emulation, op: ir.Operation) -> None:
     """Load bytes. The message does transforms that keep bytes whole; other transforms are done in registers."""
     view: Any = op.opview
@@ -204,7 +204,7 @@ def _loaded(e: Emulation, view: Any, kind: ir.Type, bits: int, given: dict[str, 
     return found[0] if len(found) == 1 else joined(found[0], found[1], held[2], bits)
 
 
-@pattern("xegpu.store_nd")
+@rule("xegpu.store_nd")
 def store_nd(e: Emulation, op: ir.Operation) -> None:
     """Store bytes."""
     view: Any = op.opview
@@ -315,7 +315,7 @@ def place_in_byte(number: Index, each: int) -> Index:
 # Views.
 
 
-@pattern("memref.alloc", "memref.alloca", "memref.cast", "memref.memory_space_cast", "memref.collapse_shape",
+@rule("memref.alloc", "memref.alloca", "memref.cast", "memref.memory_space_cast", "memref.collapse_shape",
          "memref.dealloc")  # fmt: skip
 def same(e: Emulation, op: ir.Operation) -> None:
     """Build the same op on bytes."""
@@ -326,13 +326,13 @@ def same(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, *((v,) for v in made.results))
 
 
-@pattern("memref.prefetch")
+@rule("memref.prefetch")
 def prefetch(e: Emulation, op: ir.Operation) -> None:
     """Remove the op, which is a hint."""
     e.replace(op)
 
 
-@pattern("memref.expand_shape")
+@rule("memref.expand_shape")
 def expand_shape(e: Emulation, op: ir.Operation) -> None:
     """Divide the innermost extent by the number of elements in a byte."""
     source, *extents = op.operands
@@ -349,7 +349,7 @@ def expand_shape(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, (made.results[0],))
 
 
-@pattern("memref.subview", "memref.reinterpret_cast")
+@rule("memref.subview", "memref.reinterpret_cast")
 def subview(e: Emulation, op: ir.Operation) -> None:
     """Convert offsets, extents and strides to bytes."""
     source, *rest = op.operands
@@ -377,7 +377,7 @@ def subview(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, (made.results[0],))
 
 
-@pattern("memref.dim")
+@rule("memref.dim")
 def dim(e: Emulation, op: ir.Operation) -> None:
     """Convert the innermost extent to elements."""
     source, which = op.operands
@@ -394,7 +394,7 @@ def dim(e: Emulation, op: ir.Operation) -> None:
     e.erase(op)
 
 
-@pattern("memref.extract_aligned_pointer_as_index")
+@rule("memref.extract_aligned_pointer_as_index")
 def pointer(e: Emulation, op: ir.Operation) -> None:
     """The address does not change."""
     e.keep(op)
@@ -455,14 +455,14 @@ _KINDS: dict[str, tuple[str, bool | None]] = {
 """For each kind of atomic update, the op of arith that computes it, and how it extends its operands."""
 
 
-@pattern("memref.load")
+@rule("memref.load")
 def load(e: Emulation, op: ir.Operation) -> None:
     """Load the byte, and shift it."""
     memref, *indices = op.operands
     e.replace(op, (_Element(e, memref, list(map(build.known, indices))).load(),))
 
 
-@pattern("memref.store")
+@rule("memref.store")
 def store(e: Emulation, op: ir.Operation) -> None:
     """Update the byte atomically; its other elements do not change."""
     value, memref, *indices = op.operands
@@ -470,7 +470,7 @@ def store(e: Emulation, op: ir.Operation) -> None:
     e.erase(op)
 
 
-@pattern("memref.atomic_rmw")
+@rule("memref.atomic_rmw")
 def atomic_rmw(e: Emulation, op: ir.Operation) -> None:
     """Update the byte atomically, and return the old element."""
     value, memref, *indices = op.operands
@@ -481,7 +481,7 @@ def atomic_rmw(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, (element.assign(own) if kind == "assign" else element.combine(kind, own),))
 
 
-@pattern("memref.generic_atomic_rmw")
+@rule("memref.generic_atomic_rmw")
 def generic_atomic_rmw(e: Emulation, op: ir.Operation) -> None:
     """Update the byte atomically by the op's region, and return the old element."""
     memref, *indices = op.operands
@@ -559,14 +559,14 @@ def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[Index], value
         element.assign(build.extract(numbers, place))
 
 
-@pattern("vector.load")
+@rule("vector.load")
 def vector_load(e: Emulation, op: ir.Operation) -> None:
     """Load consecutive elements."""
     memref, *indices = op.operands
     load_vector(e, op, memref, list(map(build.known, indices)))
 
 
-@pattern("vector.store")
+@rule("vector.store")
 def vector_store(e: Emulation, op: ir.Operation) -> None:
     """Store consecutive elements."""
     value, memref, *indices = op.operands
@@ -595,7 +595,7 @@ def _transferred(
     return [*map(build.index, indices[:-1]), build.index(bytes_before(last, each))]
 
 
-@pattern("vector.transfer_read")
+@rule("vector.transfer_read")
 def transfer_read(e: Emulation, op: ir.Operation) -> None:
     """Load the vector if it is in bounds; otherwise transfer bytes, whose padding repeats the element."""
     memref, *rest = op.operands
@@ -614,7 +614,7 @@ def transfer_read(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, (ir.Operation.create(op.name, [e.held_type(kind)], operands, attributes_of(op)).results[0],))
 
 
-@pattern("vector.transfer_write")
+@rule("vector.transfer_write")
 def transfer_write(e: Emulation, op: ir.Operation) -> None:
     """Store the vector if it is in bounds; otherwise transfer bytes."""
     value, memref, *rest = op.operands
@@ -670,13 +670,13 @@ def on_bytes(e: Emulation, op: ir.Operation, signs: Sequence[bool | None]) -> No
     e.give(op, *ir.Operation.create(op.name, kinds, operands, attributes_of(op)).results)
 
 
-@pattern(*_SIGNS)
+@rule(*_SIGNS)
 def arithmetic(e: Emulation, op: ir.Operation) -> None:
     """Apply the op to bytes."""
     on_bytes(e, op, _SIGNS[op.name])
 
 
-@pattern("arith.addui_extended")
+@rule("arith.addui_extended")
 def add_with_carry(e: Emulation, op: ir.Operation) -> None:
     """Add bytes; the carry is set if the sum exceeds the narrow type."""
     bits = bits_of(op.results[0].type)
@@ -684,7 +684,7 @@ def add_with_carry(e: Emulation, op: ir.Operation) -> None:
     e.give(op, total, build.compare("ugt", total, number(total.type, (1 << bits) - 1)))
 
 
-@pattern("arith.mulsi_extended", "arith.mului_extended")
+@rule("arith.mulsi_extended", "arith.mului_extended")
 def whole_product(e: Emulation, op: ir.Operation) -> None:
     """Extract both halves from a product of bytes, which contains the whole product."""
     signed = op.name == "arith.mulsi_extended"
@@ -692,14 +692,14 @@ def whole_product(e: Emulation, op: ir.Operation) -> None:
     e.give(op, product, build.binary("shrui", product, bits_of(op.results[0].type)))
 
 
-@pattern("arith.cmpi")
+@rule("arith.cmpi")
 def compare(e: Emulation, op: ir.Operation) -> None:
     """Compare bytes; signed predicates compare sign-extended operands."""
     is_signed = 2 <= ir.IntegerAttr(op.attributes["predicate"]).value <= 5
     on_bytes(e, op, [is_signed, is_signed])
 
 
-@pattern(*_MOVES)
+@rule(*_MOVES)
 def move(e: Emulation, op: ir.Operation) -> None:
     """Move elements. Ops that move whole bytes of rows are applied to packed vectors."""
     if not _moves_bytes(e, op):
@@ -740,7 +740,7 @@ def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
     return True
 
 
-@pattern("arith.constant")
+@rule("arith.constant")
 def constant(e: Emulation, op: ir.Operation) -> None:
     """Build the constant, packed if its rows fill bytes."""
     kind = op.results[0].type
@@ -752,7 +752,7 @@ def constant(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, (dense_bytes(numbers, kind),))
 
 
-@pattern(*_WIDENING)
+@rule(*_WIDENING)
 def widen(e: Emulation, op: ir.Operation) -> None:
     """Extend to a byte, with or without sign, and then to the result's type; index has more bits than a byte."""
     source, result = op.operands[0], op.results[0]
@@ -764,7 +764,7 @@ def widen(e: Emulation, op: ir.Operation) -> None:
     e.give(op, numbers if same else make(op.name, result.type, numbers))
 
 
-@pattern("arith.trunci", "arith.fptosi", "arith.fptoui")
+@rule("arith.trunci", "arith.fptosi", "arith.fptoui")
 def narrow(e: Emulation, op: ir.Operation) -> None:
     """Convert to bytes, whose lowest bits contain the value."""
     source, result = op.operands[0], op.results[0]
@@ -773,7 +773,7 @@ def narrow(e: Emulation, op: ir.Operation) -> None:
     e.give(op, numbers if numbers.type == kind else make(op.name, kind, numbers))
 
 
-@pattern("vector.bitcast")
+@rule("vector.bitcast")
 def bitcast(e: Emulation, op: ir.Operation) -> None:
     """Keep the bytes."""
     source, result = op.operands[0], op.results[0]
@@ -784,7 +784,7 @@ def bitcast(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, (held if held.type == kind else make("vector.bitcast", kind, held),))
 
 
-@pattern("arith.bitcast")
+@rule("arith.bitcast")
 def same_bits(e: Emulation, op: ir.Operation) -> None:
     """Convert to numbers with the same number of bits, in the bytes that contain them."""
     if bits_of(op.results[0].type):
@@ -793,7 +793,7 @@ def same_bits(e: Emulation, op: ir.Operation) -> None:
         e.keep(op)
 
 
-@pattern("vector.reduction", "vector.multi_reduction")
+@rule("vector.reduction", "vector.multi_reduction")
 def reduction(e: Emulation, op: ir.Operation) -> None:
     """Reduce bytes. Minima and maxima extend elements by their sign or by zeros."""
     kind = CombiningKind.of(op).value
@@ -801,7 +801,7 @@ def reduction(e: Emulation, op: ir.Operation) -> None:
     on_bytes(e, op, [sign] * len(op.operands))
 
 
-@pattern("xegpu.dpas", "xegpu.dpas_mx")
+@rule("xegpu.dpas", "xegpu.dpas_mx")
 def dpas(e: Emulation, op: ir.Operation) -> None:
     """Cast the factors from bytes to elements."""
     for i, value in enumerate(op.operands):
@@ -811,7 +811,7 @@ def dpas(e: Emulation, op: ir.Operation) -> None:
             op.operands[i] = e.one(value)
 
 
-@pattern("arith.extf")
+@rule("arith.extf")
 def extend(e: Emulation, op: ir.Operation) -> None:
     """Convert f4E2M1FN: place its bits as those of f16, whose exponent is then 14 too small, and multiply by 2^14."""
     source, result = op.operands[0], op.results[0]
@@ -832,7 +832,7 @@ def extend(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, found if found.type == result.type else make("arith.truncf", result.type, found))
 
 
-@pattern("arith.truncf")
+@rule("arith.truncf")
 def round_narrow(e: Emulation, op: ir.Operation) -> None:
     """Saturate when rounding to f4E2M1FN, which has no infinity."""
     if not bits_of(op.results[0].type):
@@ -844,7 +844,7 @@ def round_narrow(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, e.get(made))
 
 
-@pattern(*SCALING)
+@rule(*SCALING)
 def scale(e: Emulation, op: ir.Operation) -> None:
     """Multiply or divide by a scale."""
     if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
@@ -856,7 +856,7 @@ def scale(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, e.get(made[-1]) if bits_of(made[-1].type) else made[-1])
 
 
-@pattern("xegpu.truncf")
+@rule("xegpu.truncf")
 def truncate(e: Emulation, op: ir.Operation) -> None:
     """Convert to bytes."""
     result = op.results[0]

@@ -41,7 +41,7 @@ from xegpu_py.passes.rewriting.builders import (
     with_shape,
     zero,
 )
-from xegpu_py.passes.rewriting.rewriter import PatternDriver, PatternSet
+from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.target import Target
 
 # Exact expansions of arithmetic that no instruction does: in wider formats, or in several steps.
@@ -84,11 +84,11 @@ def converted(value: ir.Value, element: str) -> ir.Value:
 
 # Rewrites of single ops into other ops, before values are split.
 
-form: PatternSet[Form] = PatternSet()
-"""The rewrite patterns, by op name."""
+rule: Rules[Rule[Forms]] = Rules()
+"""The rules by op name."""
 
 
-@form(
+@rule(
     "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
     "arith.minnumf", "arith.remf", "arith.cmpf",
 )  # fmt: skip
@@ -102,7 +102,7 @@ def exact(forms: Forms, op: ir.Operation) -> None:
         _by_wider(forms, op, _WIDE[element])
 
 
-@form(
+@rule(
     "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p", "math.sqrt",
     "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf", "vector.reduction", "vector.multi_reduction",
 )  # fmt: skip
@@ -112,7 +112,7 @@ def by_single(forms: Forms, op: ir.Operation) -> None:
         _by_wider(forms, op, "f32")
 
 
-@form("arith.fptosi", "arith.fptoui")
+@rule("arith.fptosi", "arith.fptoui")
 def to_integer(forms: Forms, op: ir.Operation) -> None:
     """Convert floats of 8 bits to integers by way of f16."""
     if bits_of(element_of(op.operands[0])) == 8:
@@ -127,7 +127,7 @@ def _by_wider(forms: Forms, op: ir.Operation, wide: str) -> None:
     forms.replace(op, converted(made.results[0], narrow) if is_narrow else made.results[0])
 
 
-@form("math.isnan", "math.isinf", "math.isfinite")
+@rule("math.isnan", "math.isinf", "math.isfinite")
 def classify(forms: Forms, op: ir.Operation) -> None:
     """Compare with the number itself, and its magnitude with infinity, which reads as NaN in formats without it."""
     value = op.operands[0]
@@ -141,7 +141,7 @@ def classify(forms: Forms, op: ir.Operation) -> None:
     forms.replace(op, tests[0] if len(tests) == 1 else build.binary("andi", *tests), made=tests)
 
 
-@form("math.isnormal")
+@rule("math.isnormal")
 def is_normal(forms: Forms, op: ir.Operation) -> None:
     """Compare the magnitude with the least normal number, and with infinity, NaN in formats without it."""
     value = op.operands[0]
@@ -151,7 +151,7 @@ def is_normal(forms: Forms, op: ir.Operation) -> None:
     forms.replace(op, build.binary("andi", least, finite), made=[least, finite])
 
 
-@form("math.clampf")
+@rule("math.clampf")
 def clamp(forms: Forms, op: ir.Operation) -> None:
     """The lesser of the upper bound and the greater of the number and the lower bound; NaN if an operand is."""
     value, least, most = op.operands
@@ -160,14 +160,14 @@ def clamp(forms: Forms, op: ir.Operation) -> None:
     forms.replace(op, held, made=[above, held])
 
 
-@form("math.sincos")
+@rule("math.sincos")
 def sincos(forms: Forms, op: ir.Operation) -> None:
     """Both functions."""
     both = [build.make(name, op.operands[0].type, op.operands[0]) for name in ("math.sin", "math.cos")]
     forms.replace(op, *both, made=both)
 
 
-@form(*EXPANSIONS)
+@rule(*EXPANSIONS)
 def formula(forms: Forms, op: ir.Operation) -> None:
     """Apply the formula of `numerics.expansions` in f32."""
     _in_single(forms, op, lambda *values: _by_formula(op.name, *values))
@@ -199,7 +199,7 @@ def _in_single(forms: Forms, op: ir.Operation, function: Callable[..., ir.Value]
     forms.replace(op, converted(function(*operands), element))
 
 
-@form("math.fpowi")
+@rule("math.fpowi")
 def float_to_integer_power(forms: Forms, op: ir.Operation) -> None:
     """powf of the magnitude and the exponent in f32, with the base's sign if the exponent is odd."""
 
@@ -213,7 +213,7 @@ def float_to_integer_power(forms: Forms, op: ir.Operation) -> None:
     _in_single(forms, op, power)
 
 
-@form("math.ipowi")
+@rule("math.ipowi")
 def integer_power(forms: Forms, op: ir.Operation) -> None:
     """Squares and products; of a negative exponent the reciprocal, rounded toward zero."""
     base, exponent = op.operands
@@ -242,7 +242,7 @@ def integer_power(forms: Forms, op: ir.Operation) -> None:
     forms.replace(op, found)
 
 
-@form("arith.truncf")
+@rule("arith.truncf")
 def narrow_once(forms: Forms, op: ir.Operation) -> None:
     """Narrowing that the hardware does in two steps, with the result of one rounding; and conversions to scales."""
     require_nearest(op)
@@ -268,7 +268,7 @@ def _exponent(value: ir.Value, kind: ir.Type) -> ir.Value:
     )
 
 
-@form("arith.extf")
+@rule("arith.extf")
 def from_scale(forms: Forms, op: ir.Operation) -> None:
     """Convert scales to numbers by placing them in the exponent bits of f32 or bf16; 2^-127 is subnormal there."""
     value, kind = op.operands[0], op.results[0].type
@@ -290,14 +290,14 @@ def from_scale(forms: Forms, op: ir.Operation) -> None:
     forms.replace(op, converted(build.make("arith.bitcast", number, found), _format(op.results[0])))
 
 
-@form(*SCALING)
+@rule(*SCALING)
 def scaling(forms: Forms, op: ir.Operation) -> None:
     """Multiplication and division by a scale."""
     made = expand_scaling(op)
     forms.replace(op, made[-1], made=made)
 
 
-@form("vector.fma", "math.fma")
+@rule("vector.fma", "math.fma")
 def fma(forms: Forms, op: ir.Operation) -> None:
     """`a * b + c` rounded once, by way of f64: the product is exact, and the sum's rounding error is corrected for."""
     element = _format(op.results[0])
@@ -350,7 +350,7 @@ def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
     return build.make("arith.bitcast", kind, build.select(moves, build.binary("addi", pattern, by), pattern))
 
 
-@form("arith.sitofp", "arith.uitofp")
+@rule("arith.sitofp", "arith.uitofp")
 def from_integer(forms: Forms, op: ir.Operation) -> None:
     """Convert integers to bf16, tf32 and floats of 8 bits with one rounding."""
     value, element = op.operands[0], _format(op.results[0])
@@ -396,7 +396,7 @@ def _saturated(op: ir.Operation, value: ir.Value) -> ir.Value:
     return build.binary("maxsi", value, -(1 << 20)) if signed else value
 
 
-@form("xegpu.truncf")
+@rule("xegpu.truncf")
 def saturating(forms: Forms, op: ir.Operation) -> None:
     """Saturating conversion to 8 and 4 bits: f16 to f8E5M2 by clamping and fcvt, others by integer arithmetic."""
     value, kind = op.operands[0], op.results[0].type
@@ -516,16 +516,13 @@ DOUBLES: dict[str, Callable[[ir.Value], ir.Value]] = {
 """The expansion of each function."""
 
 
-@form(*DOUBLES)
+@rule(*DOUBLES)
 def integral(forms: Forms, op: ir.Operation) -> None:
     """Expand a function of f64. Narrow formats use the functions of f32."""
     if isinstance(element_of(op.operands[0]), ir.F64Type):
         forms.replace(op, DOUBLES[op.name](op.operands[0]))
     else:
         by_single(forms, op)
-
-
-Form = Callable[["Forms", ir.Operation], None]
 
 
 def branch_among_descriptors(ops: Sequence[ir.Operation]) -> bool:
@@ -558,42 +555,34 @@ def combine_subgroups_through_memory(ops: Sequence[ir.Operation]) -> bool:
     return bool(reductions)
 
 
-class Forms(PatternDriver):
+class Forms(Rewriter):
     """Replaces ops of a function that have no message or instruction for any size of their operands.
 
-    A pattern takes an op, with the insertion point before it, and either leaves it or calls `replace`.
+    A rule either leaves an op or calls `replace`.
 
     Attributes:
         replaced_loads: whether descriptors have other users than `surfaces` knows.
     """
 
-    patterns = form
+    rules = rule
 
     def __init__(self, target: Target, surfaces: Surfaces) -> None:
         self.target, self.surfaces = target, surfaces
         self.replaced_loads = False
 
     def run(self, ops: Sequence[ir.Operation]) -> None:
-        """Apply the patterns to ops."""
+        """Apply the rules to ops."""
         for op in ops:
             self.op(op)
 
-    def op(self, op: ir.Operation) -> None:
-        """Apply an op's pattern, if there is one."""
-        pattern = self.patterns.get(op.name)
-        if pattern:
-            self._op = op
-            with op.location, ir.InsertionPoint(op):
-                pattern(self, op)
-
     def replace(self, op: ir.Operation, *values: ir.Value, made: Sequence[ir.Value] = ()) -> None:
-        """Replace an op's results by values, and then apply the patterns of ops whose results are `made`."""
+        """Replace an op's results by values, and then apply the rules of ops whose results are `made`."""
         replace_op(op, *values)
         for value in made:
             self.op(value.owner)
 
 
-@form("xegpu.load_nd")
+@rule("xegpu.load_nd")
 def transform_in_registers(forms: Forms, op: ir.Operation) -> None:
     """Split a load whose transform no message does into a plain load and a transform in registers.
 

@@ -12,7 +12,7 @@ from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, PrefetchTileOp, Til
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.value_facts import block_of, defining_op, target_for, tile_kernels
 from xegpu_py.passes.rewriting.builders import add, clone_with_operands, index, known, multiply
-from xegpu_py.passes.rewriting.rewriter import PatternSet, TileConversion, is_tile, yielded
+from xegpu_py.passes.rewriting.rewriter import Rules, TileConversion, is_tile, yielded
 from xegpu_py.target import Block2DLimits, Target
 
 
@@ -63,7 +63,7 @@ class XeTilePrefetch(Pass):
 class Prefetching(TileConversion):
     """Adds prefetches to the loops of a kernel."""
 
-    patterns = PatternSet()
+    rules = Rules()
 
     def __init__(self, func: ir.Operation, distance: int, target: Target) -> None:
         super().__init__(func)

@@ -50,7 +50,7 @@ from xegpu_py.passes.rewriting.builders import (
     shape_cast,
     with_shape,
 )
-from xegpu_py.passes.rewriting.rewriter import Pattern, PatternSet, TileConversion, is_tile
+from xegpu_py.passes.rewriting.rewriter import Rules, TileConversion, is_tile
 
 
 @register_pass("xetile-to-xegpu")
@@ -84,7 +84,7 @@ class XeTileToXeGPU(Pass):
     target: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # The patterns are imported here to keep the start of the tools fast.
+        # The rules are imported here to keep the start of the tools fast.
 
         for func in tile_kernels(op):
             if has_maps(func):
@@ -283,8 +283,8 @@ def _feeds_products(value: ir.Value) -> bool:
 
 VC: dict[str, Any] = {"mode": "vc"}
 
-pattern: PatternSet[Pattern] = PatternSet()
-"""The lowering patterns, by op name."""
+rule: Rules[Any] = Rules()
+"""The lowering rules, by op name."""
 
 
 class Lowering(TileConversion):
@@ -296,7 +296,7 @@ class Lowering(TileConversion):
         vnni, transposed: loaded values that are in VNNI layout, and those that have been transposed.
     """
 
-    patterns = pattern
+    rules = rule
 
     def __init__(self, func: ir.Operation, target: str) -> None:
         super().__init__(func)
@@ -406,7 +406,7 @@ class Lowering(TileConversion):
     # Vectors.
 
 
-@pattern("xetile.init_tile")
+@rule("xetile.init_tile")
 def init_tile(low: Lowering, view: InitTileOp) -> list[ir.Value]:
     """Create the tile's descriptors, and its position if it is needed."""
     form = low.forms.tile(view.tile)
@@ -428,7 +428,7 @@ def init_tile(low: Lowering, view: InitTileOp) -> list[ir.Value]:
     return found
 
 
-@pattern("xetile.update_tile_offset")
+@rule("xetile.update_tile_offset")
 def update_tile_offset(low: Lowering, view: Any) -> list[ir.Value]:
     """Move the descriptors and the position."""
     form, held = low.forms.tile(view.tile), low.get(view.tile)
@@ -446,7 +446,7 @@ def update_tile_offset(low: Lowering, view: Any) -> list[ir.Value]:
     return [*made, *(build.index(build.add(a, b)) for a, b in zip(held, offsets)), *held[2:]]
 
 
-@pattern("xetile.prefetch_tile")
+@rule("xetile.prefetch_tile")
 def prefetch_tile(low: Lowering, view: Any) -> list[ir.Value]:
     """Prefetch by each descriptor; tiles in shared local memory are not prefetched."""
     form = low.forms.tile(view.tile)
@@ -458,7 +458,7 @@ def prefetch_tile(low: Lowering, view: Any) -> list[ir.Value]:
     return []
 
 
-@pattern("xetile.load_tile")
+@rule("xetile.load_tile")
 def load_tile(low: Lowering, view: Any) -> list[ir.Value]:
     """Load the block, transposed or in VNNI layout if all uses need it so."""
     form, held = low.forms.tile(view.tile), low.get(view.tile)
@@ -484,7 +484,7 @@ def load_tile(low: Lowering, view: Any) -> list[ir.Value]:
     return [low.padded(form, view, found) if is_padded(view) and not form.in_bounds else found]
 
 
-@pattern("xetile.store_tile")
+@rule("xetile.store_tile")
 def store_tile(low: Lowering, view: Any) -> list[ir.Value]:
     """Store the block in its layout in memory."""
     tile, stored = Tile.of(view.tile), low.one(view.value)
@@ -494,7 +494,7 @@ def store_tile(low: Lowering, view: Any) -> list[ir.Value]:
     return []
 
 
-@pattern("xetile.load")
+@rule("xetile.load")
 def load(low: Lowering, view: Any) -> list[ir.Value]:
     """Gather the elements of each message."""
     pieces = []
@@ -507,7 +507,7 @@ def load(low: Lowering, view: Any) -> list[ir.Value]:
     return [_joined(pieces, shape_of(view.value))]
 
 
-@pattern("xetile.store")
+@rule("xetile.store")
 def store(low: Lowering, view: Any) -> list[ir.Value]:
     """Scatter the elements of each message."""
     for (desc, mask, _), (part, _) in zip(low.lanes(view), _parts(low.one(view.value)), strict=True):
@@ -515,7 +515,7 @@ def store(low: Lowering, view: Any) -> list[ir.Value]:
     return []
 
 
-@pattern("xetile.atomic_rmw")
+@rule("xetile.atomic_rmw")
 def atomic_rmw(low: Lowering, view: Any) -> list[ir.Value]:
     """Update the elements of each message atomically."""
     line = build.flat(low.one(view.value))
@@ -528,7 +528,7 @@ def atomic_rmw(low: Lowering, view: Any) -> list[ir.Value]:
     return [_joined(pieces, shape_of(view.value))]
 
 
-@pattern("xetile.tile_mma")
+@rule("xetile.tile_mma")
 def tile_mma(low: Lowering, view: TileMmaOp) -> list[ir.Value]:
     """Multiply; the second operand is in VNNI layout."""
     a, b = low.one(view.a), low.one(view.b)
@@ -544,25 +544,25 @@ def tile_mma(low: Lowering, view: TileMmaOp) -> list[ir.Value]:
     return [xegpu.dpas_mx(a, b, acc, result=view.d.type, **scales, **VC)]
 
 
-@pattern("xetile.convert_layout")
+@rule("xetile.convert_layout")
 def convert_layout(low: Lowering, view: Any) -> Sequence[ir.Value]:
     """Remove the conversion, because maps have no meaning for a single subgroup."""
     return low.get(view.value)
 
 
-@pattern("xetile.reduction")
+@rule("xetile.reduction")
 def reduction(low: Lowering, view: Any) -> list[ir.Value]:
     """Reduce by ops of the vector dialect."""
     return [reduce(view, low.one(view.value))]
 
 
-@pattern("xetile.broadcast")
+@rule("xetile.broadcast")
 def repeated(low: Lowering, view: Any) -> list[ir.Value]:
     """Broadcast by ops of the vector dialect."""
     return [broadcast(view, low.one(view.value))]
 
 
-@pattern("xetile.transpose")
+@rule("xetile.transpose")
 def transposed(low: Lowering, view: Any) -> list[ir.Value]:
     """Transpose in registers, unless the value was loaded transposed."""
     held, result = low.one(view.value), view.operation.results[0]

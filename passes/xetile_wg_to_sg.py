@@ -69,7 +69,7 @@ from xegpu_py.passes.rewriting.builders import (
     make,
     with_shape,
 )
-from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Pattern, PatternSet, TileConversion, is_tile
+from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Rules, TileConversion, is_tile
 from xegpu_py.target import Target
 
 
@@ -102,7 +102,7 @@ class XeTileWgToSg(Pass):
     target: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # The patterns are imported here to keep the start of the tools fast.
+        # The rules are imported here to keep the start of the tools fast.
 
         for func in tile_kernels(op):
             if has_maps(func):
@@ -111,8 +111,8 @@ class XeTileWgToSg(Pass):
 
 # Converts the kernel of a workgroup to that of one subgroup.
 
-pattern: PatternSet[Pattern] = PatternSet()
-"""The patterns by op name. Ops without a pattern are elementwise, or work on whole vectors."""
+rule: Rules[Any] = Rules()
+"""The rules by op name. Ops without a rule are elementwise, or work on whole vectors."""
 
 
 class Distribution(TileConversion):
@@ -124,7 +124,7 @@ class Distribution(TileConversion):
         subgroup: the subgroup that executes the kernel.
     """
 
-    patterns = pattern
+    rules = rule
 
     def __init__(self, func: ir.Operation, target: Target) -> None:
         super().__init__(func)
@@ -165,9 +165,9 @@ class Distribution(TileConversion):
         part = Tile.of(value).part(own.data).to_ir() if is_tile(value) else with_shape(value.type, own.data)
         return [part] * own.own_count
 
-    def no_pattern(self, op: ir.Operation) -> None:
+    def no_rule(self, op: ir.Operation) -> None:
         if not any(is_vector(v) for v in (*op.operands, *op.results)):
-            super().no_pattern(op)
+            super().no_rule(op)
         elif is_elementwise(op):
             self.replace(op, *self._elementwise(op))
         else:
@@ -274,7 +274,7 @@ class Distribution(TileConversion):
         return made
 
 
-@pattern("vector.shape_cast")
+@rule("vector.shape_cast")
 def shape_cast(d: Distribution, view: Any) -> list[ir.Value]:
     """Cast each subgroup's elements; elements that other subgroups have are exchanged."""
     old, new = view.operation.operands[0], view.operation.results[0]
@@ -283,7 +283,7 @@ def shape_cast(d: Distribution, view: Any) -> list[ir.Value]:
     return d.subgroup.reshape(d.get(old), d.own(old), d.own(new), view.operation)
 
 
-@pattern("vector.bitcast")
+@rule("vector.bitcast")
 def bitcast(d: Distribution, view: Any) -> list[ir.Value]:
     """Cast each part, or the whole vector if parts would divide elements."""
     op = view.operation
@@ -296,7 +296,7 @@ def bitcast(d: Distribution, view: Any) -> list[ir.Value]:
     return [vector.bitcast(kind, part) for part in d.parts(value, own, view)]
 
 
-@pattern(*ACROSS)
+@rule(*ACROSS)
 def moved_across(d: Distribution, view: Any) -> list[ir.Value]:
     """Convert ops that move elements along a dimension; each subgroup gets the whole dimension."""
     op = view.operation
@@ -316,7 +316,7 @@ def moved_across(d: Distribution, view: Any) -> list[ir.Value]:
     return found if len(found) > 1 else found[0]
 
 
-@pattern("xetile.init_tile")
+@rule("xetile.init_tile")
 def init_tile(d: Distribution, view: InitTileOp) -> list[ir.Value]:
     """A tile for each part that the subgroup owns."""
     tile, own = Tile.of(view.tile), d.own(view.tile)
@@ -335,7 +335,7 @@ def init_tile(d: Distribution, view: InitTileOp) -> list[ir.Value]:
     return made
 
 
-@pattern("xetile.update_tile_offset")
+@rule("xetile.update_tile_offset")
 def update_tile_offset(d: Distribution, view: Any) -> list[ir.Value]:
     """Move each part by the same offsets."""
     tiles = d.get(view.tile)
@@ -346,7 +346,7 @@ def update_tile_offset(d: Distribution, view: Any) -> list[ir.Value]:
     return [type(view)(t, offsets, result=t.type).result for t in tiles]
 
 
-@pattern("xetile.prefetch_tile")
+@rule("xetile.prefetch_tile")
 def prefetch_tile(d: Distribution, view: Any) -> list[ir.Value]:
     """A prefetch of each part."""
     for tile in d.get(view.tile):
@@ -354,7 +354,7 @@ def prefetch_tile(d: Distribution, view: Any) -> list[ir.Value]:
     return []
 
 
-@pattern("xetile.load_tile", "xetile.load")
+@rule("xetile.load_tile", "xetile.load")
 def load(d: Distribution, view: Any) -> list[ir.Value]:
     """A load of each part."""
     own = d.own(view.value)
@@ -370,7 +370,7 @@ def load(d: Distribution, view: Any) -> list[ir.Value]:
     ]
 
 
-@pattern("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
+@rule("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
 def store(d: Distribution, view: Any) -> list[ir.Value]:
     """Stores and atomic ops: the first of the subgroups that share a part executes the op."""
     own = d.own(view.tile)
@@ -400,7 +400,7 @@ def store(d: Distribution, view: Any) -> list[ir.Value]:
     return values if updates else []
 
 
-@pattern("gpu.printf")
+@rule("gpu.printf")
 def printf(d: Distribution, view: Any) -> list[ir.Value]:
     """Print once for the workgroup."""
     op = view.operation
@@ -411,7 +411,7 @@ def printf(d: Distribution, view: Any) -> list[ir.Value]:
     return if_(compare("eq", d.subgroup.id, index(0)), [], act)
 
 
-@pattern("xetile.tile_mma")
+@rule("xetile.tile_mma")
 def tile_mma(d: Distribution, view: TileMmaOp) -> list[ir.Value]:
     """A product for each part of the result, from whole rows and columns of the factors."""
     own = d.own(view.d)
@@ -440,13 +440,13 @@ def tile_mma(d: Distribution, view: TileMmaOp) -> list[ir.Value]:
     ]
 
 
-@pattern("xetile.convert_layout")
+@rule("xetile.convert_layout")
 def convert_layout(d: Distribution, view: Any) -> list[ir.Value]:
     """The subgroup's parts under the other map."""
     return d.parts(view.value, d.own(view.result), view)
 
 
-@pattern("xetile.transpose")
+@rule("xetile.transpose")
 def transpose(d: Distribution, view: TransposeOp) -> list[ir.Value]:
     """Transpose each part. The operand is exchanged so that the subgroup has the parts that its results need."""
     own = d.own(view.result)
@@ -459,7 +459,7 @@ def transpose(d: Distribution, view: TransposeOp) -> list[ir.Value]:
     return [made[c * down + r] for r in range(down) for c in range(across)]
 
 
-@pattern("xetile.broadcast")
+@rule("xetile.broadcast")
 def broadcast(d: Distribution, view: BroadcastOp) -> list[ir.Value]:
     """Repeat the elements of each part."""
     (dim,) = view.dims
@@ -481,7 +481,7 @@ def broadcast(d: Distribution, view: BroadcastOp) -> list[ir.Value]:
     return d.subgroup.exchange(found, own, given, view.operation)
 
 
-@pattern("xetile.reduction")
+@rule("xetile.reduction")
 def reduction(d: Distribution, view: ReductionOp) -> list[ir.Value]:
     """Reduce each part, and combine the results of several subgroups through shared local memory."""
     (dim,) = view.dims

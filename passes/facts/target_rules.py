@@ -36,7 +36,7 @@ from xegpu_py.passes.facts.target_messages import (
     scaled_problem,
 )
 from xegpu_py.passes.facts.value_facts import constant_of, gpu_functions, register_type, shape_and_element
-from xegpu_py.passes.rewriting.rewriter import PatternSet
+from xegpu_py.passes.rewriting.rewriter import Rules
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Raw, Variable
@@ -176,7 +176,7 @@ class Kernel(Struct):
 
 Rule = Callable[[Kernel, ir.Operation], Problem]
 
-rule: PatternSet[Rule] = PatternSet()
+rule: Rules[Rule] = Rules()
 """The rules by op name. A rule returns the reason why the target does not support an op."""
 
 

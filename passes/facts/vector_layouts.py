@@ -17,7 +17,7 @@ from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.layout import LayoutError, NestedLayout, reshape
 from xegpu_py.passes.facts.value_facts import integers, is_vector, shape_of
 from xegpu_py.passes.rewriting.memory_access import Transfer
-from xegpu_py.passes.rewriting.rewriter import PatternSet, forwarded, masked_op, terminator
+from xegpu_py.passes.rewriting.rewriter import Rules, forwarded, masked_op, terminator
 
 # `vector-layout-analysis`: every vector gets a layout, from those that are given one.
 
@@ -367,7 +367,7 @@ def layout_of(dims: tuple[Dim, ...]) -> NestedLayout | None:
 
 Relation = Callable[[ir.Operation], "list[Slot] | None"]
 
-_RELATIONS: PatternSet[Relation] = PatternSet()
+_RELATIONS: Rules[Relation] = Rules()
 """The functions that relate an op's vectors, by op name."""
 
 

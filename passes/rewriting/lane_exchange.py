@@ -20,13 +20,11 @@ from xegpu_py.passes.facts.value_facts import SUBGROUP_SIZE, element_of, shape_o
 from xegpu_py.passes.facts.vector_layouts import Layouts, analyze, relation
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import Index, add, binary, index, index_type, like, make, multiply
-from xegpu_py.passes.rewriting.rewriter import Conversion, PatternSet
+from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 
 # The conversion of a function: the rules by op, and the builders that rules share.
 
-Pattern = Callable[["Distributor", ir.Operation], None]
-
-pattern: PatternSet[Pattern] = PatternSet()
+rule: Rules[Rule[Distributor]] = Rules()
 """The distribution rules by op name."""
 
 
@@ -47,7 +45,7 @@ def distribute(func: ir.Operation, subgroup_size: int) -> None:
         func.attributes[SUBGROUP_SIZE] = ir.IntegerAttr.get(i32, subgroup_size)
 
 
-@pattern("vector.fma", "vector.gather")
+@rule("vector.fma", "vector.gather")
 def elementwise(d: Distributor, op: ir.Operation) -> None:
     """Apply the same op to parts."""
     if relation(op) is None:
@@ -56,7 +54,7 @@ def elementwise(d: Distributor, op: ir.Operation) -> None:
     d.replace_parts(op, *like(op, types, [d.part(v) for v in op.operands]).results)
 
 
-@pattern("func.return", "gpu.return")
+@rule("func.return", "gpu.return")
 def leave(d: Distributor, op: ir.Operation) -> None:
     """The results of a function are whole vectors."""
     for i, value in enumerate(list(op.operands)):
@@ -74,7 +72,7 @@ class Distributor(Conversion):
         first: the first op of the original function.
     """
 
-    patterns = pattern
+    rules = rule
 
     def __init__(self, func: ir.Operation, layouts: Layouts, subgroup_size: int) -> None:
         super().__init__()
@@ -98,7 +96,7 @@ class Distributor(Conversion):
                 self._check(op, self.layouts[value])
         return not any(v in self.layouts for v in (*op.operands, *op.results))
 
-    def no_pattern(self, op: ir.Operation) -> None:
+    def no_rule(self, op: ir.Operation) -> None:
         if op.name.startswith(("arith.", "math.")):
             elementwise(self, op)
         else:

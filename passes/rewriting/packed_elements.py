@@ -6,7 +6,7 @@ vectors, and for scalars, each element has a byte of its own, whose upper bits a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,11 +28,9 @@ from xegpu_py.passes.facts.value_facts import (
     shape_of,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.rewriter import Conversion, PatternSet
+from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 
-Pattern = Callable[["Emulation", ir.Operation], None]
-
-pattern: PatternSet[Pattern] = PatternSet()
+rule: Rules[Rule[Emulation]] = Rules()
 
 
 def emulate(func: ir.Operation) -> None:
@@ -80,7 +78,7 @@ class Emulation(Conversion):
         within_bytes: the descriptors whose blocks may begin within a byte.
     """
 
-    patterns = pattern
+    rules = rule
 
     def __init__(self, func: ir.Operation) -> None:
         super().__init__()
@@ -214,7 +212,7 @@ class Emulation(Conversion):
     def is_legal(self, op: ir.Operation) -> bool:
         return not any(is_narrow(v.type) for v in (*op.operands, *op.results))
 
-    def no_pattern(self, op: ir.Operation) -> None:
+    def no_rule(self, op: ir.Operation) -> None:
         kinds = dict.fromkeys(str(v.type) for v in (*op.operands, *op.results) if is_narrow(v.type))
         note = "extend the elements to i8, or load i8 and extract the elements with vector.bitcast"
         self.fail(f"is not supported for {', '.join(kinds)}", note)

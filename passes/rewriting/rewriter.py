@@ -12,20 +12,59 @@ from xegpu_py.dialects.xetile import Tile
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.diagnostics import Diagnostic, emit_error
 from xegpu_py.passes.facts.value_facts import attributes_of, is_used
-from xegpu_py.passes.rewriting.builders import poison, select
+from xegpu_py.passes.rewriting.builders import poison, replace_op, select
 
-# Conversion of functions: patterns rewrite ops in place, and a value may become several values.
-#
-# This corresponds to MLIR's dialect conversion. A pass derives from `Conversion`, defines the types of converted values
-# (`convert_types`), and has patterns that rewrite ops. Ops without a pattern are kept. Structured and unstructured
-# control flow is converted to forward the converted values.
+# Rules: functions that rewrite ops, registered by the names of the ops.
+
+T = TypeVar("T", contravariant=True)
+F = TypeVar("F", bound=Callable[..., Any])
+
+Rule = Callable[[T, ir.Operation], None]
+"""A function of a rewriter and an op, with the insertion point before the op."""
 
 
-class PatternDriver:
-    """Applies a pattern to each op, and holds the current op, at which patterns report errors."""
+class Rules(dict[str, F]):
+    """Functions by op name. Such a table is also the decorator that registers them.
 
-    patterns: ClassVar[PatternSet[Any]]
+    rule: Rules[Rule[Conversion]] = Rules()
+
+    @rule("vector.step")
+    def step(conversion: Conversion, op: ir.Operation) -> None: ...
+    """
+
+    def __call__(self, *names: str) -> Callable[[F], F]:
+        """Register a function for the ops of these names."""
+
+        def register(function: F) -> F:
+            self.update(dict.fromkeys(names, function))
+            return function
+
+        return register
+
+
+class Rewriter:
+    """Applies rules to ops, and holds the current op, at which rules report errors.
+
+    Attributes:
+        rules: the rules by op name.
+    """
+
+    rules: ClassVar[Rules[Any]]
     _op: ir.Operation | None = None
+
+    def op(self, op: ir.Operation) -> None:
+        """Apply an op's rule, if there is one."""
+        rule = self.rules.get(op.name)
+        if rule is None:
+            return
+        outer, self._op = self._op, op
+        with ir.InsertionPoint(op), op.location:
+            rule(self, op)
+        self._op = outer
+
+    def replace(self, op: ir.Operation, *results: ir.Value) -> None:
+        """Replace each result of an op by a value."""
+        replace_op(op, *results)
 
     def fail(self, message: str, *notes: str | Diagnostic) -> NoReturn:
         """Report an error at the op that is being rewritten.
@@ -37,11 +76,18 @@ class PatternDriver:
         emit_error(self._op, message, *notes)
 
 
-class Conversion(PatternDriver):
+# Conversion of functions: rules rewrite ops in place, and a value may become several values.
+#
+# This corresponds to MLIR's dialect conversion. A pass derives from `Conversion`, defines the types of converted values
+# (`convert_types`), and has rules that rewrite ops. Ops without a rule are kept. Structured and unstructured
+# control flow is converted to forward the converted values.
+
+
+class Conversion(Rewriter):
     """The conversion of a function.
 
-    A pattern takes the conversion and an op, with the insertion point before it, and calls `replace`. The op and its
-    results are erased at the end, so that patterns can inspect the original ops.
+    A rule calls `replace`, `define` and `erase`, or `keep`. Ops and their results are erased at the end, so that rules
+    can inspect the original ops.
 
     Attributes:
         values: the replacements of each converted value.
@@ -73,15 +119,15 @@ class Conversion(PatternDriver):
         self.values[value] = replacement
 
     def is_legal(self, op: ir.Operation) -> bool:
-        """Whether an op is kept, or converted as control flow, even if it has a pattern."""
+        """Whether an op is kept, or converted as control flow, even if it has a rule."""
         return False
 
-    def apply(self, pattern: Callable[..., Any], op: ir.Operation) -> None:
-        """Apply an op's pattern."""
-        pattern(self, op)
+    def apply(self, rule: Callable[..., Any], op: ir.Operation) -> None:
+        """Apply an op's rule."""
+        rule(self, op)
 
-    def no_pattern(self, op: ir.Operation) -> None:
-        """Convert an op without a pattern: by default keep it, with its operands replaced."""
+    def no_rule(self, op: ir.Operation) -> None:
+        """Convert an op without a rule: by default keep it, with its operands replaced."""
         self.keep(op)
 
     def extra_inits(self, loop: ir.Operation) -> Sequence[ir.Value]:
@@ -95,7 +141,7 @@ class Conversion(PatternDriver):
     def before_last(self, op: ir.Operation) -> None:
         """Called at the end of a block, before its terminator."""
 
-    # Helpers of patterns.
+    # Helpers of rules.
 
     def get(self, value: ir.Value) -> Sequence[ir.Value]:
         """The replacements of a value."""
@@ -154,18 +200,18 @@ class Conversion(PatternDriver):
         """Convert an op and its regions."""
         outer, self._op = self._op, op
         name = op.name
-        pattern = self.patterns.get(name)
+        rule = self.rules.get(name)
         with ir.InsertionPoint(op), op.location:
-            if name in STRUCTURED and (pattern is None or self.is_legal(op)):
+            if name in STRUCTURED and (rule is None or self.is_legal(op)):
                 self.structured(op)
             elif op.successors:
                 self._branch(op)
             elif self.is_legal(op):
                 self.keep(op)
-            elif pattern is not None:
-                self.apply(pattern, op)
+            elif rule is not None:
+                self.apply(rule, op)
             else:
-                self.no_pattern(op)
+                self.no_rule(op)
         self._op = outer
 
     def inline(self, block: ir.Block) -> list[ir.Value]:
@@ -314,30 +360,6 @@ def _flat(values: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None])
     return [t for value, kinds in zip(values, types) for t in ([value.type] if kinds is None else kinds)]
 
 
-# Patterns: functions that rewrite ops, registered by the names of the ops.
-
-P = TypeVar("P", bound=Callable[..., Any])
-
-
-class PatternSet(dict[str, P]):
-    """A set of patterns by op name. A set is also the decorator that registers patterns.
-
-    pattern: PatternSet[Pattern] = PatternSet()
-
-    @pattern("vector.step")
-    def step(conversion: Conversion, op: ir.Operation) -> None: ...
-    """
-
-    def __call__(self, *names: str | type[ir.OpView]) -> Callable[[P], P]:
-        """Register a function for the ops of these names or classes."""
-
-        def register(function: P) -> P:
-            self.update({name if isinstance(name, str) else name.OPERATION_NAME: function for name in names})
-            return function
-
-        return register
-
-
 # Forwarding by control flow: operands and yielded values become arguments of blocks and results.
 
 STRUCTURED = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region")
@@ -449,12 +471,6 @@ def sources(value: ir.Value) -> list[ir.Value] | None:
 
 # The conversion of a kernel with tiles, in which a tile may become several values.
 
-Pattern = Callable[[Any, Any], Sequence[Any]]
-"""A function of the conversion and an op's view that returns the replacements of the op's results.
-
-For one result it returns a list of values; for several results it returns a value or a list for each result.
-"""
-
 
 def is_tile(value: ir.Value) -> bool:
     """Whether a value is a tile."""
@@ -483,14 +499,14 @@ class TileConversion(Conversion):
             self.fail("cannot take a tile, or a vector that is divided")
         return found[0]
 
-    def apply(self, pattern: Pattern, op: ir.Operation) -> None:
-        self.replace_values(op, pattern(self, op.opview))
+    def apply(self, rule: Callable[..., Any], op: ir.Operation) -> None:
+        self.replace_values(op, rule(self, op.opview))
 
     def replace_values(self, op: ir.Operation, found: Sequence[ir.Value]) -> None:
-        """Replace an op; see `Pattern`."""
+        """Replace an op: a list of values replaces one result; several results have a value or a list each."""
         self.replace(op, *([found] if len(op.results) == 1 else [[v] if isinstance(v, ir.Value) else v for v in found]))
 
-    def no_pattern(self, op: ir.Operation) -> None:
+    def no_rule(self, op: ir.Operation) -> None:
         """Convert selects of tiles and undefined tiles to those of their replacements; keep all other ops."""
         tile = op.results[0] if len(op.results) == 1 and is_tile(op.results[0]) else None
         if tile is not None and op.name == "ub.poison":

@@ -45,13 +45,13 @@ from xegpu_py.passes.rewriting.builders import (
     vector_type,
     with_shape,
 )
-from xegpu_py.passes.xegpu_cut.cutting import Legalization, pattern
+from xegpu_py.passes.xegpu_cut.cutting import Legalization, rule
 from xegpu_py.passes.xegpu_cut.split_plan import REDUCED_GRFS, bytes_of
 
 # Splits ops on blocks: descriptors, loads, stores and prefetches become those of single messages.
 
 
-@pattern("xegpu.create_nd_tdesc")
+@rule("xegpu.create_nd_tdesc")
 def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
     """A descriptor for each piece, of the same tensor."""
     view: Any = op.opview
@@ -67,13 +67,13 @@ def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
     low.in_pieces(op, make)
 
 
-@pattern("ub.poison")
+@rule("ub.poison")
 def undefined(low: Legalization, op: ir.Operation) -> None:
     """An undefined descriptor becomes undefined pieces. Branches may carry it, but no access uses it."""
     low.in_pieces(op, lambda layout: map(poison, types_of(layout)))
 
 
-@pattern("xegpu.update_nd_offset")
+@rule("xegpu.update_nd_offset")
 def update_nd_offset(low: Legalization, op: ir.Operation) -> None:
     """Move each piece by the same offsets."""
     view: Any = op.opview
@@ -87,7 +87,7 @@ def update_nd_offset(low: Legalization, op: ir.Operation) -> None:
     low.in_pieces(op, make)
 
 
-@pattern("xegpu.prefetch_nd")
+@rule("xegpu.prefetch_nd")
 def prefetch_nd(low: Legalization, op: ir.Operation) -> None:
     """A prefetch of each piece."""
     view: Any = op.opview
@@ -100,7 +100,7 @@ def prefetch_nd(low: Legalization, op: ir.Operation) -> None:
     low.erase(op)
 
 
-@pattern("xegpu.store_nd")
+@rule("xegpu.store_nd")
 def store_nd(low: Legalization, op: ir.Operation) -> None:
     """A store of each piece."""
     view: Any = op.opview
@@ -119,7 +119,7 @@ def store_nd(low: Legalization, op: ir.Operation) -> None:
         xegpu.store_nd(shape_cast(low.part(view.value, box), part.shape), piece, mode=view.mode, **hints_of(view))
 
 
-@pattern("xegpu.load_nd")
+@rule("xegpu.load_nd")
 def load_nd(low: Legalization, op: ir.Operation) -> None:
     """A load for each message; the vector is divided into the pieces that they give."""
     view: Any = op.opview
@@ -255,7 +255,7 @@ def _trimmed(
 # Splits `dpas` and `dpas_mx` into one instruction per tile of the result and step of K.
 
 
-@pattern(*PRODUCTS)
+@rule(*PRODUCTS)
 def dpas(low: Legalization, op: ir.Operation) -> None:
     """Split a product. K is the outermost loop of a slab, so that dependent instructions are not adjacent."""
     view: Any = op.opview
@@ -314,7 +314,7 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
 # Splits gathers and scatters into those of at most the lanes of one message.
 
 
-@pattern("xegpu.create_tdesc")
+@rule("xegpu.create_tdesc")
 def create_tdesc(low: Legalization, op: ir.Operation) -> None:
     """A descriptor for each group of lanes."""
     view: Any = op.opview
@@ -327,7 +327,7 @@ def create_tdesc(low: Legalization, op: ir.Operation) -> None:
     low.in_pieces(op, make)
 
 
-@pattern("xegpu.update_offset")
+@rule("xegpu.update_offset")
 def update_offset(low: Legalization, op: ir.Operation) -> None:
     """Move the lanes of each piece."""
     view: Any = op.opview
@@ -356,7 +356,7 @@ def _replace(low: Legalization, op: ir.Operation, parts: list[ir.Value]) -> None
     low.divide(op, (*((n,) for n in outer), lanes), parts)
 
 
-@pattern("xegpu.load_gather")
+@rule("xegpu.load_gather")
 def load_gather(low: Legalization, op: ir.Operation) -> None:
     """A gather of each piece."""
     view: Any = op.opview
@@ -364,7 +364,7 @@ def load_gather(low: Legalization, op: ir.Operation) -> None:
     _replace(low, op, [xegpu.load_gather(piece, part(view.mask), **given) for piece, part in _pieces(low, op)])
 
 
-@pattern("xegpu.store_scatter")
+@rule("xegpu.store_scatter")
 def store_scatter(low: Legalization, op: ir.Operation) -> None:
     """A scatter of each piece."""
     view: Any = op.opview
@@ -374,7 +374,7 @@ def store_scatter(low: Legalization, op: ir.Operation) -> None:
     low.erase(op)
 
 
-@pattern("xegpu.atomic_rmw")
+@rule("xegpu.atomic_rmw")
 def atomic_rmw(low: Legalization, op: ir.Operation) -> None:
     """Atomic operations on the lanes of each piece."""
     view: Any = op.opview
@@ -386,7 +386,7 @@ def atomic_rmw(low: Legalization, op: ir.Operation) -> None:
     _replace(low, op, parts)
 
 
-@pattern("xegpu.prefetch")
+@rule("xegpu.prefetch")
 def prefetch(low: Legalization, op: ir.Operation) -> None:
     """A prefetch of each piece."""
     for piece, _ in _pieces(low, op):
@@ -431,7 +431,7 @@ def _bounds(low: Legalization, value: ir.Value, kept: Sequence[int] = ()) -> Bou
     return tuple(found)
 
 
-@pattern("vector.reduction")
+@rule("vector.reduction")
 def reduction(low: Legalization, op: ir.Operation) -> None:
     """Combine all pieces into one, and reduce its elements."""
     source, *acc = op.operands
@@ -443,7 +443,7 @@ def reduction(low: Legalization, op: ir.Operation) -> None:
     low.replace(op, like(op, [op.results[0].type], [_combined(op, parts), *acc]).results[0])
 
 
-@pattern("vector.multi_reduction")
+@rule("vector.multi_reduction")
 def multi_reduction(low: Legalization, op: ir.Operation) -> None:
     """For each piece of the result, combine the pieces along the outermost reduced dimension, then reduce."""
     source, acc = op.operands
@@ -467,12 +467,12 @@ def multi_reduction(low: Legalization, op: ir.Operation) -> None:
         low.replace(op, parts[0])
 
 
-@pattern("vector.extract")
+@rule("vector.extract")
 def extract_element(low: Legalization, op: ir.Operation) -> None:
     """Extract one element of a vector in pieces. Larger parts are views, made on demand."""
     source = op.operands[0]
     if shape_of(op.results[0]) or len(op.operands) > 1 or _bounds(low, source) is None:
-        low.no_pattern(op)
+        low.no_rule(op)
         return
     at = integers(op.attributes["static_position"])
     low.replace(op, extract(low.part(source, tuple((i, 1) for i in at)), [0] * len(at)))

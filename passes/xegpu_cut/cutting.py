@@ -35,20 +35,17 @@ from xegpu_py.passes.rewriting.builders import (
     shape_cast,
     with_shape,
 )
-from xegpu_py.passes.rewriting.rewriter import Conversion, PatternSet
+from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 from xegpu_py.passes.xegpu_cut.split_plan import VIEWS, Plan
 
 # Converts a function by its plan: vectors into pieces, and descriptors into those of single messages.
 
-Pattern = Callable[["Legalization", ir.Operation], None]
-
-pattern: PatternSet[Pattern] = PatternSet()
-
-"""The patterns that divide ops, by op name. Ops without a pattern work on whole values."""
+rule: Rules[Rule[Legalization]] = Rules()
+"""The rules that divide ops, by op name. Ops without a rule work on whole values."""
 
 View = Callable[["Legalization", ir.Operation, Box], "ir.Value | None"]
 
-view: PatternSet[View] = PatternSet()
+view: Rules[View] = Rules()
 """By name of a view op, a function that makes a box of its result from a part of its operand.
 
 It returns None if the result must be made as a whole."""
@@ -89,7 +86,7 @@ class Legalization(Conversion):
         slabs: the products that are computed together, and their factors.
     """
 
-    patterns = pattern
+    rules = rule
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
@@ -162,7 +159,7 @@ class Legalization(Conversion):
         assert layout is not None
         return layout
 
-    def no_pattern(self, op: ir.Operation) -> None:
+    def no_rule(self, op: ir.Operation) -> None:
         if op.name in VIEWS and self._is_lazy(op):
             self._views[op.results[0]] = op
             self.erase(op)

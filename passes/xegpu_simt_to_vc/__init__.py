@@ -69,7 +69,7 @@ class XeGPUSimtToVc(Pass):
         for func in chosen_kernels(op, self.kernel):
             lanes, because = self._lanes(func)
             if lanes:
-                # The patterns are imported on demand, because most kernels are not kernels of work items.
+                # The rules are imported on demand, because most kernels are not kernels of work items.
 
                 limits = Limits(self.max_bytes, self.max_index, self.max_grid, lanes=lanes)
                 widen_kernel(func, lanes, Placements(func), because, limits)

@@ -58,7 +58,7 @@ from xegpu_py.passes.rewriting.builders import (
     without_index,
 )
 from xegpu_py.passes.rewriting.memory_access import Transfer
-from xegpu_py.passes.xegpu_simt_to_vc.widening import Held, Widener, both, elementwise, pattern
+from xegpu_py.passes.xegpu_simt_to_vc.widening import Held, Widener, both, elementwise, rule
 
 # Kernels of work items, and `gpu`: their ids and extents, what they exchange in a subgroup, printf and assert.
 
@@ -125,7 +125,7 @@ def _items(w: Widener) -> ir.Value:
     return build.multiply(build.multiply(x, y), z)
 
 
-@pattern("gpu.thread_id")
+@rule("gpu.thread_id")
 def thread_id(w: Widener, op: ir.Operation) -> None:
     """Work items are numbered along x, then y, then z, from the subgroup's first one on."""
     w.widen(op, _thread_id(w, enumerator(op.attributes["dimension"])))
@@ -152,7 +152,7 @@ def _thread_id(w: Widener, dimension: str) -> ir.Value:
     return place
 
 
-@pattern("gpu.global_id")
+@rule("gpu.global_id")
 def global_id(w: Widener, op: ir.Operation) -> None:
     """The workgroup's first work item plus the id in the workgroup."""
     name = enumerator(op.attributes["dimension"])
@@ -160,25 +160,25 @@ def global_id(w: Widener, op: ir.Operation) -> None:
     w.widen(op, _plus(group, _thread_id(w, name)))
 
 
-@pattern("gpu.lane_id")
+@rule("gpu.lane_id")
 def lane_id(w: Widener, op: ir.Operation) -> None:
     """0, 1, ... along the lanes."""
     w.widen(op, _lanes(w))
 
 
-@pattern("gpu.block_dim")
+@rule("gpu.block_dim")
 def block_dim(w: Widener, op: ir.Operation) -> None:
     """Work items of a workgroup."""
     w.replace(op, _dim(w, "gpu.block_dim", enumerator(op.attributes["dimension"])))
 
 
-@pattern("gpu.subgroup_size")
+@rule("gpu.subgroup_size")
 def subgroup_size(w: Widener, op: ir.Operation) -> None:
     """Lanes of the subgroup."""
     w.replace(op, build.index(w.lanes))
 
 
-@pattern("gpu.num_subgroups")
+@rule("gpu.num_subgroups")
 def num_subgroups(w: Widener, op: ir.Operation) -> None:
     """The number of work items divided by the size of subgroups, rounded up."""
     w.replace(op, _subgroups(w))
@@ -188,7 +188,7 @@ def _subgroups(w: Widener) -> ir.Value:
     return build.binary("divui", build.add(_items(w), w.lanes - 1), w.lanes)
 
 
-@pattern("gpu.barrier")
+@rule("gpu.barrier")
 def barrier(w: Widener, op: ir.Operation) -> None:
     """A barrier of whole subgroups."""
     w.require_convergence("is a barrier")
@@ -205,7 +205,7 @@ def _sources(mode: str, offset: Order, width: int, lanes: int) -> tuple[Order, n
     return np.where(valid, first + other, lane), valid
 
 
-@pattern("gpu.shuffle")
+@rule("gpu.shuffle")
 def shuffle(w: Widener, op: ir.Operation) -> None:
     """Permute lanes; if the source lanes are not known at compile time, select among all lanes."""
     value, offset, width = op.operands
@@ -250,7 +250,7 @@ def _dynamic(w: Widener, offset: ir.Value, mode: str, data: ir.Value, width: int
     return result, valid
 
 
-@pattern("gpu.rotate")
+@rule("gpu.rotate")
 def rotate(w: Widener, op: ir.Operation) -> None:
     """Each lane reads the lane `offset` further on, modulo its segment."""
     offset, width = (int(ir.IntegerAttr(op.attributes[n]).value) for n in ("offset", "width"))
@@ -262,7 +262,7 @@ def rotate(w: Widener, op: ir.Operation) -> None:
     w.set(op.results[1], build.dense_integers(lane < width, build.integer_type(1)))
 
 
-@pattern("gpu.subgroup_broadcast")
+@rule("gpu.subgroup_broadcast")
 def subgroup_broadcast(w: Widener, op: ir.Operation) -> None:
     """Broadcast one lane's value."""
     w.require_convergence("tells lanes of others")
@@ -275,7 +275,7 @@ def subgroup_broadcast(w: Widener, op: ir.Operation) -> None:
     w.replace(op, w.value_of_lane(op.operands[0], lane))
 
 
-@pattern("gpu.subgroup_reduce")
+@rule("gpu.subgroup_reduce")
 def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
     """Reduce by halves (lane i with lane i + n/2, then n/4, ...) to one value for all lanes or for each cluster."""
     kind = CombiningKind.of(op, "op")
@@ -304,7 +304,7 @@ def _present(w: Widener, value: ir.Value, kind: CombiningKind) -> ir.Value:
     return w.choose(w.mask, data, build.constant(data.type, kind.identity(element_of(data))))
 
 
-@pattern("gpu.all_reduce")
+@rule("gpu.all_reduce")
 def all_reduce(w: Widener, op: ir.Operation) -> None:
     """Reduce the lanes of each subgroup as gpu.subgroup_reduce does, then the subgroups in order."""
     w.require_convergence("is a barrier")
@@ -314,7 +314,7 @@ def all_reduce(w: Widener, op: ir.Operation) -> None:
     w.replace(op, combine_subgroups(own, kind, number, _subgroups(w)))
 
 
-@pattern("gpu.printf")
+@rule("gpu.printf")
 def printf(w: Widener, op: ir.Operation) -> None:
     """Each active lane prints."""
     text = op.attributes["format"]
@@ -326,7 +326,7 @@ def printf(w: Widener, op: ir.Operation) -> None:
     w.erase(op)
 
 
-@pattern("cf.assert")
+@rule("cf.assert")
 def assert_(w: Widener, op: ir.Operation) -> None:
     """Check the condition in each active lane."""
     if w.kept(op):
@@ -387,7 +387,7 @@ def scatter_elements(
     xegpu.store_scatter(without_index(value), lanes_of(w, memref, places, chunk), mask, mode="vc")
 
 
-@pattern("memref.load")
+@rule("memref.load")
 def load(w: Widener, op: ir.Operation) -> None:
     """One element for all, or a gather."""
     memref, *indices = op.operands
@@ -397,7 +397,7 @@ def load(w: Widener, op: ir.Operation) -> None:
     w.widen(op, gather_elements(w, source, offsets(w, source, indices), w.active()))
 
 
-@pattern("memref.store")
+@rule("memref.store")
 def store(w: Widener, op: ir.Operation) -> None:
     """A scatter; if the location is uniform, only one lane stores."""
     value, memref, *indices = op.operands
@@ -408,7 +408,7 @@ def store(w: Widener, op: ir.Operation) -> None:
     w.erase(op)
 
 
-@pattern("memref.atomic_rmw")
+@rule("memref.atomic_rmw")
 def atomic_rmw(w: Widener, op: ir.Operation) -> None:
     """Each lane's own."""
     value, memref, *indices = op.operands
@@ -418,7 +418,7 @@ def atomic_rmw(w: Widener, op: ir.Operation) -> None:
     w.widen(op, xegpu.atomic_rmw(kind, w.wide(value), tdesc, w.active(), mode="vc"))
 
 
-@pattern("memref.generic_atomic_rmw")
+@rule("memref.generic_atomic_rmw")
 def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
     """Execute lane by lane, because XeGPU has no compare and swap, which a region needs."""
     memref, *indices = op.operands
@@ -466,7 +466,7 @@ def _of_lane(w: Widener, wide: ir.Value, value: ir.Value, lane: int) -> ir.Value
     return build.extract(wide, [lane])
 
 
-@pattern("memref.alloca", "memref.alloc")
+@rule("memref.alloca", "memref.alloc")
 def allocate(w: Widener, op: ir.Operation) -> None:
     """Allocate the workgroup's shared memory."""
     if not is_slm(ir.MemRefType(op.results[0].type).memory_space):
@@ -506,7 +506,7 @@ def _rows(shape: Sequence[int]) -> list[tuple[int, ...]]:
     return [tuple(map(int, r)) for r in np.ndindex(*shape[:-1])]
 
 
-@pattern("vector.load")
+@rule("vector.load")
 def vector_load(w: Widener, op: ir.Operation) -> None:
     """Rows of consecutive elements."""
     memref, *indices = op.operands
@@ -532,7 +532,7 @@ def read_rows(
     return result
 
 
-@pattern("vector.store")
+@rule("vector.store")
 def vector_store(w: Widener, op: ir.Operation) -> None:
     """Rows of consecutive elements."""
     value, memref, *indices = op.operands
@@ -557,7 +557,7 @@ def write_rows(
         write_lanes(w, build.extract(data, row), target, indices, [*[0] * outer, *row, 0], mask)
 
 
-@pattern(
+@rule(
     "memref.dim", "memref.cast", "memref.subview", "memref.view", "memref.reinterpret_cast", "memref.transpose",
     "memref.get_global", "memref.expand_shape", "memref.collapse_shape", "memref.memory_space_cast",
 )  # fmt: skip
@@ -566,12 +566,12 @@ def view(w: Widener, op: ir.Operation) -> None:
     w.keep(op)
 
 
-@pattern("memref.prefetch")
+@rule("memref.prefetch")
 def prefetch(w: Widener, op: ir.Operation) -> None:
     """Removed: a prefetch of an element is a hint."""
 
 
-@pattern("builtin.unrealized_conversion_cast")
+@rule("builtin.unrealized_conversion_cast")
 def conversion(w: Widener, op: ir.Operation) -> None:
     """A memref at an address is uniform; numbers cast from f32 to tf32 may vary."""
     if isinstance(op.results[0].type, ir.MemRefType):
@@ -643,7 +643,7 @@ def _transfer(w: Widener, op: ir.Operation) -> tuple[Transfer, ir.Value]:
     return found, w.uniform(found.memref)
 
 
-@pattern("vector.transfer_read")
+@rule("vector.transfer_read")
 def transfer_read(w: Widener, op: ir.Operation) -> None:
     """Read rows, or single elements, with the padding for those out of bounds."""
     result, (transfer, memref) = op.results[0], _transfer(w, op)
@@ -656,7 +656,7 @@ def transfer_read(w: Widener, op: ir.Operation) -> None:
     w.widen(op, w.stacked([_read(w, memref, places, mask, padding) for places, mask in elements], result.type))
 
 
-@pattern("vector.transfer_write")
+@rule("vector.transfer_write")
 def transfer_write(w: Widener, op: ir.Operation) -> None:
     """Write rows, or single elements that are in bounds."""
     w.erase(op)
@@ -684,7 +684,7 @@ def _place(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], places: ir
     return build.binary("addi", offsets(w, memref, indices), along)
 
 
-@pattern("vector.gather", "vector.maskedload")
+@rule("vector.gather", "vector.maskedload")
 def gather(w: Widener, op: ir.Operation) -> None:
     """Each element of each lane whose bit is set."""
     source, *indices, mask, otherwise = op.operands
@@ -698,7 +698,7 @@ def gather(w: Widener, op: ir.Operation) -> None:
     w.widen(op, w.stacked(parts, kind))
 
 
-@pattern("vector.scatter", "vector.maskedstore")
+@rule("vector.scatter", "vector.maskedstore")
 def scatter(w: Widener, op: ir.Operation) -> None:
     """Each element of each lane whose bit is set."""
     w.erase(op)
@@ -731,19 +731,19 @@ def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
     return attributes_of(op) | {"mode": ir.Attribute.parse('#xegpu.mode<"vc">')}
 
 
-@pattern("xegpu.create_nd_tdesc", "xegpu.update_nd_offset", "xegpu.prefetch_nd")
+@rule("xegpu.create_nd_tdesc", "xegpu.update_nd_offset", "xegpu.prefetch_nd")
 def descriptor(w: Widener, op: ir.Operation) -> None:
     """A descriptor is uniform in the subgroup."""
     _check(w, op)
     operands = [w.uniform(v) for v in op.operands]
     made = create(op.name, [unmapped(r.type) for r in op.results], operands, _attributes(op))
-    # The patterns of its users still read its map.
+    # The rules of its users still read its map.
     for old, new in zip(op.results, made.results):
         w.held[old] = Held(new)
     w.erase(op)
 
 
-@pattern("arith.select")
+@rule("arith.select")
 def select(w: Widener, op: ir.Operation) -> None:
     """A descriptor that is selected has no map, as those it is selected from."""
     if is_desc(op.results[0]):
@@ -751,10 +751,10 @@ def select(w: Widener, op: ir.Operation) -> None:
         w.held[op.results[0]] = Held(made.results[0])
         w.erase(op)
     else:
-        w.no_pattern(op)
+        w.no_rule(op)
 
 
-@pattern("xegpu.load_nd")
+@rule("xegpu.load_nd")
 def load_nd(w: Widener, op: ir.Operation) -> None:
     """Load the whole block; the map gives the placement of each lane's fragment."""
     _check(w, op)
@@ -767,7 +767,7 @@ def load_nd(w: Widener, op: ir.Operation) -> None:
         w.replace(op, create(op.name, [result.type], [source], _attributes(op)).results[0])
 
 
-@pattern("xegpu.store_nd")
+@rule("xegpu.store_nd")
 def store_nd(w: Widener, op: ir.Operation) -> None:
     """Store the block, with all fragments at the positions that the map gives."""
     _check(w, op)
@@ -793,7 +793,7 @@ def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -
         w.fail(f"cannot infer the sg_map of its {role} {value.type} from a descriptor")
 
 
-@pattern("xegpu.dpas", "xegpu.dpas_mx")
+@rule("xegpu.dpas", "xegpu.dpas_mx")
 def dpas(w: Widener, op: ir.Operation) -> None:
     """Multiply the matrices that consist of the fragments of all lanes."""
     _check(w, op)
@@ -853,7 +853,7 @@ def _scales(w: Widener, value: ir.Value | None, name: str, count: int, blocks: i
     return shape_cast(transpose(shape_cast(own, (each, blocks, rows)), [0, 2, 1]), (count, blocks))
 
 
-@pattern(
+@rule(
     "xegpu.alloc_nbarrier",
     "xegpu.init_nbarrier",
     "xegpu.create_nbarrier",
@@ -866,7 +866,7 @@ def named_barrier(w: Widener, op: ir.Operation) -> None:
     w.keep(op)
 
 
-@pattern("xegpu.create_tdesc", "xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.update_offset")
+@rule("xegpu.create_tdesc", "xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.update_offset")
 def scattered(w: Widener, op: ir.Operation) -> None:
     """Refuse scattered descriptors, which exist only in VC mode (RFC, create_tdesc)."""
     w.fail("is supported only in VC mode", "use memref.load, memref.store or memref.atomic_rmw in SIMT mode")

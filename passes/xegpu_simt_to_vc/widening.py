@@ -19,9 +19,9 @@ from xegpu_py.passes.facts.target_messages import Order, Placement, Placements, 
 from xegpu_py.passes.facts.value_facts import attributes_of, bits_of, element_of, integers, shape_of, splat_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import PREDICATES, binary, compare, constant, create, index_type
-from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Conversion, PatternSet
+from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Conversion, Rule, Rules
 
-# The conversion of a work item's program to that of a subgroup, and the helpers that patterns share.
+# The conversion of a work item's program to that of a subgroup, and the helpers that rules share.
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +38,8 @@ class Held:
     placement: Placement | None = None
 
 
-Pattern = Callable[["Widener", ir.Operation], None]
-
-pattern: PatternSet[Pattern] = PatternSet()
-"""The patterns by op name; ops without a pattern are elementwise."""
+rule: Rules[Rule[Widener]] = Rules()
+"""The rules by op name; ops without a rule are elementwise."""
 
 
 class Widener(Conversion):
@@ -58,7 +56,7 @@ class Widener(Conversion):
         ranges: the ranges of its integers before the conversion, if a loop diverges.
     """
 
-    patterns = pattern
+    rules = rule
 
     def __init__(
         self,
@@ -114,7 +112,7 @@ class Widener(Conversion):
         vectors = op.name.startswith("vector.") or op.name == "xegpu.truncf"
         return vectors and not any(self.varies(v) or self.uniformity.varies(v) for v in op.operands)
 
-    def no_pattern(self, op: ir.Operation) -> None:
+    def no_rule(self, op: ir.Operation) -> None:
         if any(self.uniformity.varies(v) for v in (*op.operands, *op.results)):
             elementwise(self, op)
         else:
@@ -373,7 +371,7 @@ def _may_wrap(w: Widener, op: ir.Operation) -> bool:
     return most - 1 + step[1] > full(integer_bits(str(op.operands[0].type)))[1]
 
 
-@pattern("scf.for")
+@rule("scf.for")
 def for_(w: Widener, op: ir.Operation) -> None:
     """A loop with varying bounds runs while any lane has iterations left."""
     lower, upper, step, *inits = op.operands
@@ -407,7 +405,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
     _bind(w, op.results, _loop(w, op, state, before, after)[2:])
 
 
-@pattern("scf.while")
+@rule("scf.while")
 def while_(w: Widener, op: ir.Operation) -> None:
     """Lanes that have left the loop keep their values."""
     first, second = (r.blocks[0] for r in op.regions)
@@ -435,7 +433,7 @@ def while_(w: Widener, op: ir.Operation) -> None:
     _bind(w, op.results, _loop(w, op, state, before, after)[1:])
 
 
-@pattern("scf.if")
+@rule("scf.if")
 def if_(w: Widener, op: ir.Operation) -> None:
     """Each region runs for the lanes that take it."""
     w.erase(op)
@@ -462,7 +460,7 @@ def _way(w: Widener, op: ir.Operation, block: ir.Block, condition: ir.Value) -> 
     return found
 
 
-@pattern("scf.index_switch")
+@rule("scf.index_switch")
 def index_switch(w: Widener, op: ir.Operation) -> None:
     """Each case runs for the lanes that take it."""
     w.erase(op)
@@ -479,7 +477,7 @@ def index_switch(w: Widener, op: ir.Operation) -> None:
     _bind(w, op.results, results)
 
 
-@pattern("func.call")
+@rule("func.call")
 def call(w: Widener, op: ir.Operation) -> None:
     """Refuse calls: functions of work items must be inlined."""
     name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
@@ -489,14 +487,14 @@ def call(w: Widener, op: ir.Operation) -> None:
 # `vector`: vectors of work items get the lanes as an additional innermost dimension.
 
 
-@pattern("vector.shape_cast")
+@rule("vector.shape_cast")
 def _shape_cast(w: Widener, op: ir.Operation) -> None:
     """Cast the shape; the placement does not change."""
     held = w.held[op.operands[0]]
     w.widen(op, held.value, held.placement)
 
 
-@pattern("vector.extract", "vector.insert")
+@rule("vector.extract", "vector.insert")
 def element(w: Widener, op: ir.Operation) -> None:
     """Extract or insert a part of each lane's vector; its position may vary among lanes."""
     if len(op.operands) == _VALUES[op.name]:
@@ -584,27 +582,27 @@ def _insert_by_lane(w: Widener, op: ir.Operation) -> None:
     w.widen(op, build.shape_cast(rows, (*shape, w.lanes)))
 
 
-@pattern("vector.shuffle", "vector.multi_reduction", "vector.splat")
+@rule("vector.shuffle", "vector.multi_reduction", "vector.splat")
 def leading(w: Widener, op: ir.Operation) -> None:
     """Ops on outer dimensions do not affect the lanes."""
     made = build.like(op, [w.with_lanes(op.results[0])], [w.wide(v) for v in op.operands])
     w.widen(op, made.results[0])
 
 
-@pattern("vector.broadcast")
+@rule("vector.broadcast")
 def _broadcast(w: Widener, op: ir.Operation) -> None:
     """Broadcast along outer dimensions."""
     w.widen(op, build.broadcast(w.wide(op.operands[0]), w.with_lanes(op.results[0])))
 
 
-@pattern("vector.transpose")
+@rule("vector.transpose")
 def _transpose(w: Widener, op: ir.Operation) -> None:
     """The lanes stay innermost."""
     order = integers(op.attributes["permutation"])
     w.widen(op, build.transpose(w.wide(op.operands[0]), [*order, len(order)]))
 
 
-@pattern("vector.extract_strided_slice")
+@rule("vector.extract_strided_slice")
 def _extract_slice(w: Widener, op: ir.Operation) -> None:
     """Extract a slice of all lanes; innermost dimensions without offsets are whole."""
     shape, offsets = shape_of(op.operands[0]), integers(op.attributes["offsets"])
@@ -612,14 +610,14 @@ def _extract_slice(w: Widener, op: ir.Operation) -> None:
     w.widen(op, build.extract_slice(w.wide(op.operands[0]), offsets, [*shape_of(op.results[0]), w.lanes]))
 
 
-@pattern("vector.insert_strided_slice")
+@rule("vector.insert_strided_slice")
 def _insert_slice(w: Widener, op: ir.Operation) -> None:
     """Insert a slice of all lanes."""
     value, into = map(w.wide, op.operands)
     w.widen(op, build.insert_slice(value, into, [*integers(op.attributes["offsets"]), 0]))
 
 
-@pattern("vector.reduction")
+@rule("vector.reduction")
 def reduction(w: Widener, op: ir.Operation) -> None:
     """Reduce each lane's elements."""
     value, *acc = op.operands
@@ -638,13 +636,13 @@ def reduction(w: Widener, op: ir.Operation) -> None:
     w.widen(op, kind.combine(w.wide(acc[0]), found) if acc else found)
 
 
-@pattern("vector.from_elements")
+@rule("vector.from_elements")
 def from_elements(w: Widener, op: ir.Operation) -> None:
     """Stack scalars along a new outer dimension."""
     w.widen(op, w.stacked([w.wide(value) for value in op.operands], op.results[0].type))
 
 
-@pattern("vector.to_elements")
+@rule("vector.to_elements")
 def to_elements(w: Widener, op: ir.Operation) -> None:
     """The rows."""
     data = build.shape_cast(w.wide(op.operands[0]), (len(op.results), w.lanes))
@@ -653,7 +651,7 @@ def to_elements(w: Widener, op: ir.Operation) -> None:
     w.erase(op)
 
 
-@pattern("xegpu.truncf")
+@rule("xegpu.truncf")
 def truncf(w: Widener, op: ir.Operation) -> None:
     """Convert elementwise. Elements of less than a byte share bytes, so each lane's elements are made adjacent."""
     if bits_of(element_of(op.results[0])) < 8:
@@ -662,7 +660,7 @@ def truncf(w: Widener, op: ir.Operation) -> None:
         elementwise(w, op)
 
 
-@pattern("xegpu.lane_shuffle")
+@rule("xegpu.lane_shuffle")
 def lane_shuffle(w: Widener, op: ir.Operation) -> None:
     """Redistribute the elements among lanes.
 
@@ -676,7 +674,7 @@ def lane_shuffle(w: Widener, op: ir.Operation) -> None:
     w.widen(op, w.at(op.operands[0], Placement((count * lanes,), before)), Placement((count * lanes,), after))
 
 
-@pattern("vector.bitcast", "vector.interleave", "vector.deinterleave")
+@rule("vector.bitcast", "vector.interleave", "vector.deinterleave")
 def innermost(w: Widener, op: ir.Operation) -> None:
     """Ops on the innermost dimension: make each lane's elements adjacent, apply the op, and restore the order."""
     if op.name == "vector.bitcast" and shape_of(op.operands[0]) == shape_of(op.results[0]):
@@ -696,7 +694,7 @@ def innermost(w: Widener, op: ir.Operation) -> None:
     w.erase(op)
 
 
-@pattern("vector.create_mask")
+@rule("vector.create_mask")
 def create_mask(w: Widener, op: ir.Operation) -> None:
     """True for the elements of each lane that are below its bounds."""
     shape = shape_of(op.results[0])

@@ -19,7 +19,7 @@ from xegpu_py.passes.facts.value_facts import (
     register_type,
     segments,
 )
-from xegpu_py.passes.xegpu_to_visa.emitter import Const, Memory, Numbers, Reg, const, pattern
+from xegpu_py.passes.xegpu_to_visa.emitter import Const, Memory, Numbers, Reg, const, rule
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.visa.program import Guard, Raw
 from xegpu_py.visa.spec import DataShape
@@ -53,7 +53,7 @@ def _shape_of(size: int) -> DataShape:
     return DataShape({1: "d8c32", 2: "d16c32", 4: "d32", 8: "d64"}[size], transpose=size >= 4)
 
 
-@pattern("memref.load")
+@rule("memref.load")
 def load(low: Lowering, op: ir.Operation) -> None:
     """One element."""
     mem = memory(low, op.operands[0])
@@ -64,7 +64,7 @@ def load(low: Lowering, op: ir.Operation) -> None:
     low.set(op, Reg(low.emit.as_type(held, name).var, 0, 1))
 
 
-@pattern("memref.store")
+@rule("memref.store")
 def store(low: Lowering, op: ir.Operation) -> None:
     """One element."""
     value, target, *indices = op.operands
@@ -83,7 +83,7 @@ def _mixed(low: Lowering, static: Iterable[int], operands: Sequence[ir.Value]) -
     return [low.numbers(next(waiting)) if n == dynamic else low.index(n) for n in static]
 
 
-@pattern("memref.subview", "memref.reinterpret_cast")
+@rule("memref.subview", "memref.reinterpret_cast")
 def subview(low: Lowering, op: ir.Operation) -> None:
     """A part of a memref: another offset, shape and strides."""
     mem = memory(low, op.operands[0])
@@ -112,7 +112,7 @@ def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefT
     return kept
 
 
-@pattern("memref.collapse_shape", "memref.expand_shape")
+@rule("memref.collapse_shape", "memref.expand_shape")
 def reshape(low: Lowering, op: ir.Operation) -> None:
     """Collapse contiguous dimensions, or expand one."""
     mem = memory(low, op.operands[0])
@@ -136,7 +136,7 @@ def reshape(low: Lowering, op: ir.Operation) -> None:
     low.set(op, Memory(mem.base, mem.offset, tuple(shape), tuple(strides), str(result.element_type), mem.slm))
 
 
-@pattern("memref.transpose")
+@rule("memref.transpose")
 def transpose(low: Lowering, op: ir.Operation) -> None:
     """Permute the dimensions; no element moves."""
     mem = memory(low, op.operands[0])
@@ -145,14 +145,14 @@ def transpose(low: Lowering, op: ir.Operation) -> None:
     low.set(op, Memory(mem.base, mem.offset, shape, strides, mem.element, mem.slm))
 
 
-@pattern("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
+@rule("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
 def cast(low: Lowering, op: ir.Operation) -> None:
     """The same memref."""
     if len(op.results):
         low.set(op, low.value(op.operands[0]))
 
 
-@pattern("builtin.unrealized_conversion_cast")
+@rule("builtin.unrealized_conversion_cast")
 def at_address(low: Lowering, op: ir.Operation) -> None:
     """Lower the `unrealized_conversion_cast`s that are supported.
 
@@ -191,7 +191,7 @@ def at_address(low: Lowering, op: ir.Operation) -> None:
     low.set(op, Memory(base, low.index(offset), shape, made, str(kind.element_type), slm))
 
 
-@pattern("memref.dim")
+@rule("memref.dim")
 def dim(low: Lowering, op: ir.Operation) -> None:
     """An extent."""
     index = low.numbers(op.operands[1])
@@ -203,13 +203,13 @@ def dim(low: Lowering, op: ir.Operation) -> None:
     low.set(op, shape[index.value])
 
 
-@pattern("memref.extract_aligned_pointer_as_index")
+@rule("memref.extract_aligned_pointer_as_index")
 def pointer(low: Lowering, op: ir.Operation) -> None:
     """The buffer's address."""
     low.set(op, memory(low, op.operands[0]).base)
 
 
-@pattern("memref.extract_strided_metadata")
+@rule("memref.extract_strided_metadata")
 def extract_strided_metadata(low: Lowering, op: ir.Operation) -> None:
     """The base, offset, extents and strides of the memref."""
     mem = memory(low, op.operands[0])
@@ -217,7 +217,7 @@ def extract_strided_metadata(low: Lowering, op: ir.Operation) -> None:
     low.set(op, base, mem.offset, *mem.shape, *mem.strides)
 
 
-@pattern("memref.alloc", "memref.alloca")
+@rule("memref.alloc", "memref.alloca")
 def allocate(low: Lowering, op: ir.Operation) -> None:
     """Shared local memory."""
     memref = ir.MemRefType(op.results[0].type)
@@ -244,12 +244,12 @@ def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
     )
 
 
-@pattern("memref.dealloc", "memref.prefetch")
+@rule("memref.dealloc", "memref.prefetch")
 def dealloc(low: Lowering, op: ir.Operation) -> None:
     """Emits nothing: shared local memory is freed at the end of the workgroup, and a prefetch is a hint."""
 
 
-@pattern("memref.view")
+@rule("memref.view")
 def view(low: Lowering, op: ir.Operation) -> None:
     """Bytes of a buffer as elements of another type."""
     source, shift, *sizes = op.operands

@@ -12,6 +12,7 @@ from xegpu_py.numerics.formats import FLOATS, TYPES
 from xegpu_py.passes.facts.ranges import within
 from xegpu_py.passes.facts.value_facts import INDEX, shape_and_element, unsigned
 from xegpu_py.passes.rewriting.builders import FLOAT_PREDICATES, PREDICATES
+from xegpu_py.passes.rewriting.rewriter import Rule
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     NARROW,
     Const,
@@ -19,12 +20,11 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     KnownMask,
     Mask,
     Numbers,
-    Pattern,
     Reg,
     bounds_of,
     const,
     is_handle,
-    pattern,
+    rule,
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.passes.xegpu_to_visa.register_values import (
@@ -41,7 +41,7 @@ from xegpu_py.passes.xegpu_to_visa.register_values import divide as divide_integ
 from xegpu_py.visa.program import Flag, Immediate
 
 
-@pattern("arith.constant", "index.constant")
+@rule("arith.constant", "index.constant")
 def constant(low: Lowering, op: ir.Operation) -> None:
     """Scalars and splats become immediates; other vectors are moved to registers where they are first needed."""
     count, element, name = result_of(low, op)
@@ -98,7 +98,7 @@ _TRUTH = {
 """Logic operations for arithmetic on i1, where true is 1 unsigned and -1 signed."""
 
 
-def or_truth(rule: Pattern) -> Pattern:
+def or_truth(rule: Rule[Lowering]) -> Rule[Lowering]:
     """Extend the rule of an op on integers to i1, where it becomes a logic operation."""
 
     def lowered(low: Lowering, op: ir.Operation) -> None:
@@ -142,7 +142,7 @@ def _binary(instruction: str) -> Callable[[Lowering, ir.Operation], None]:
     return rule
 
 
-@pattern("arith.addui_extended")
+@rule("arith.addui_extended")
 def add_with_carry(low: Lowering, op: ir.Operation) -> None:
     """A sum, and where it is less than an operand, which is where it overflows."""
     count, element, name = result_of(low, op)
@@ -155,7 +155,7 @@ def add_with_carry(low: Lowering, op: ir.Operation) -> None:
     low.set(op, total, low.emit.compare("lt", count, low.emit.as_unsigned(total), low.emit.as_unsigned(x)))
 
 
-@pattern("arith.mulsi_extended", "arith.mului_extended")
+@rule("arith.mulsi_extended", "arith.mului_extended")
 def whole_product(low: Lowering, op: ir.Operation) -> None:
     """The lower and the upper half of a product; halves of 8 and 16 bits from a product of 32 bits."""
     count, element, name = result_of(low, op)
@@ -217,10 +217,10 @@ for _name, _instruction in {
     "arith.maxsi": "max", "arith.minsi": "min", "index.maxs": "max", "index.mins": "min",
     "arith.maxnumf": "max", "arith.minnumf": "min",
 }.items():  # fmt: skip
-    pattern(_name)(_binary(_instruction))
+    rule(_name)(_binary(_instruction))
 
 
-@pattern("arith.subi", "index.sub", "arith.subf")
+@rule("arith.subi", "index.sub", "arith.subf")
 @or_truth
 def sub(low: Lowering, op: ir.Operation) -> None:
     """Addition of the negated second operand."""
@@ -251,7 +251,7 @@ def on_pattern(low: Lowering, instruction: str, numbers: Reg, pattern: int) -> N
     return low.emit.as_type(found, numbers.type)
 
 
-@pattern("arith.negf")
+@rule("arith.negf")
 def negf(low: Lowering, op: ir.Operation) -> None:
     """Flip the sign, also of NaN."""
     count, _, name = result_of(low, op)
@@ -261,7 +261,7 @@ def negf(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("-",)))
 
 
-@pattern("arith.divf")
+@rule("arith.divf")
 def divf(low: Lowering, op: ir.Operation) -> None:
     """Division."""
     count, _, name = result_of(low, op)
@@ -272,7 +272,7 @@ def divf(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.apply("div", name, count, *map(low.emit.in_registers, (a, b)), most=16))
 
 
-@pattern("arith.maxui", "arith.minui", "index.maxu", "index.minu")
+@rule("arith.maxui", "arith.minui", "index.maxu", "index.minu")
 @or_truth
 def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
     """Minimum and maximum of unsigned integers."""
@@ -290,14 +290,14 @@ def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.as_type(found, name))
 
 
-@pattern("arith.maximumf", "arith.minimumf")
+@rule("arith.maximumf", "arith.minimumf")
 def minimum_maximum(low: Lowering, op: ir.Operation) -> None:
     """Minimum and maximum that give NaN if either operand is one."""
     combine = combiner(low.emit, CombiningKind(op.name.removeprefix("arith.")), result_of(low, op)[2])
     low.set(op, combine(*(low.reg(v) for v in op.operands)))
 
 
-@pattern("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")
+@rule("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")
 @or_truth
 def shift(low: Lowering, op: ir.Operation) -> None:
     """Shifts."""
@@ -329,7 +329,7 @@ _DIVISIONS = {
 }  # fmt: skip
 
 
-@pattern(*_DIVISIONS)
+@rule(*_DIVISIONS)
 @or_truth
 def divide(low: Lowering, op: ir.Operation) -> None:
     """Integer division: by shifts where the divisor is a known power of two, else by way of floats, exactly.
@@ -427,7 +427,7 @@ def _divide_in_f64(low: Lowering, a: Numbers, b: Numbers, name: str, count: int,
     return low.emit.as_type(emit.apply("add", given, count, whole, step), name)
 
 
-@pattern("arith.cmpi", "index.cmp")
+@rule("arith.cmpi", "index.cmp")
 def cmpi(low: Lowering, op: ir.Operation) -> None:
     """Comparisons of integers."""
     count = result_of(low, op)[0]
@@ -466,7 +466,7 @@ def _compare(low: Lowering, condition: str, count: int, a: Numbers, b: Numbers) 
     return low.emit.compare(condition, count, low.emit.in_registers(a) if isinstance(a, Const) else a, b)
 
 
-@pattern("arith.cmpf")
+@rule("arith.cmpf")
 def cmpf(low: Lowering, op: ir.Operation) -> None:
     """Comparisons of floats, ordered and unordered."""
     count = result_of(low, op)[0]
@@ -493,7 +493,7 @@ def cmpf(low: Lowering, op: ir.Operation) -> None:
         low.set(op, both if predicate == "ord" else emit.flags("not", count, both))
 
 
-@pattern("arith.select")
+@rule("arith.select")
 def select(low: Lowering, op: ir.Operation) -> None:
     """Select by a scalar condition or lane by lane."""
     condition = low.value(op.operands[0])
@@ -525,13 +525,13 @@ def _number_for_choice(low: Lowering, value: ir.Value, name: str) -> Numbers:
     return bf_as_f(found) if isinstance(found, Const) and found.type == "bf" else found
 
 
-@pattern("arith.bitcast")
+@rule("arith.bitcast")
 def bitcast(low: Lowering, op: ir.Operation) -> None:
     """The same bits as another type."""
     low.set(op, low.emit.as_type(low.numbers(op.operands[0]), result_of(low, op)[2]))
 
 
-@pattern("index.sizeof")
+@rule("index.sizeof")
 def sizeof(low: Lowering, op: ir.Operation) -> None:
     """The bits of an index."""
     low.set(op, low.index(TYPES[INDEX].bits))

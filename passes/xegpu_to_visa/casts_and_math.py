@@ -26,7 +26,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Numbers,
     Reg,
     const,
-    pattern,
+    rule,
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.passes.xegpu_to_visa.register_values import assign, bf_as_f, divide, half, result_of, with_sign
@@ -51,7 +51,7 @@ def convert(low: Lowering, source: Numbers, name: str, count: int) -> Reg:
     return low.emit.apply("mov", name, count, source)
 
 
-@pattern("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
+@rule("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
 def convert_signed(low: Lowering, op: ir.Operation) -> None:
     """Conversions from signed integers, and truncation."""
     count, element, name = result_of(low, op)
@@ -72,7 +72,7 @@ def convert_signed(low: Lowering, op: ir.Operation) -> None:
     _convert(low, op, numbers)
 
 
-@pattern("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
+@rule("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
 def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
     """Conversions from unsigned integers."""
     count, element, name = result_of(low, op)
@@ -113,7 +113,7 @@ def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
     low.set(op, low.emit.in_registers(found, name))
 
 
-@pattern("arith.extf")
+@rule("arith.extf")
 def extf(low: Lowering, op: ir.Operation) -> None:
     """Widening of floats; floats of 8 bits go through f16."""
     count, _, name = result_of(low, op)
@@ -126,7 +126,7 @@ def extf(low: Lowering, op: ir.Operation) -> None:
     _convert(low, op, numbers)
 
 
-@pattern("arith.truncf")
+@rule("arith.truncf")
 def truncf(low: Lowering, op: ir.Operation) -> None:
     """Narrowing of floats, rounded to nearest even: to f8E5M2 by fcvt, and to tf32 where fcvt supports it."""
     count, element, _ = result_of(low, op)
@@ -218,7 +218,7 @@ def _to_truth(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.compare(condition, result_of(low, op)[0], values, const(limit, name)))
 
 
-@pattern("arith.fptosi", "arith.fptoui")
+@rule("arith.fptosi", "arith.fptoui")
 def to_integer(low: Lowering, op: ir.Operation) -> None:
     """Toward zero."""
     if result_of(low, op)[1] == "i1":
@@ -248,7 +248,7 @@ _DIRECT = {
 }  # fmt: skip
 
 
-@pattern(*_DIRECT)
+@rule(*_DIRECT)
 def direct(low: Lowering, op: ir.Operation) -> None:
     """Functions that are one instruction."""
     if op.name == "math.sqrt" and result_of(low, op)[2] == "df":
@@ -261,7 +261,7 @@ def direct(low: Lowering, op: ir.Operation) -> None:
 _ROUNDINGS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde", "math.trunc": "rndz"}
 
 
-@pattern(*_ROUNDINGS)
+@rule(*_ROUNDINGS)
 def rounding(low: Lowering, op: ir.Operation) -> None:
     """Rounding to integral values, in f, the only type that vISA rounds."""
     count, _, name = result_of(low, op)
@@ -270,7 +270,7 @@ def rounding(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.in_registers(low.emit.spread(found, count), name))
 
 
-@pattern("math.absf")
+@rule("math.absf")
 def absf(low: Lowering, op: ir.Operation) -> None:
     """Clear the sign, also of NaN."""
     count, _, name = result_of(low, op)
@@ -280,7 +280,7 @@ def absf(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",)))
 
 
-@pattern("math.copysign")
+@rule("math.copysign")
 def copysign(low: Lowering, op: ir.Operation) -> None:
     """The first operand's magnitude with the second one's sign, bit by bit."""
     count, _, name = result_of(low, op)
@@ -290,7 +290,7 @@ def copysign(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.as_type(with_sign(low.emit, size, b), name))
 
 
-@pattern("math.absi")
+@rule("math.absi")
 def absi(low: Lowering, op: ir.Operation) -> None:
     """The magnitude."""
     count, _, name = result_of(low, op)
@@ -339,7 +339,7 @@ def _apply(emit: Emitter, name: str, *given: Any) -> Any:
     return emit.apply(instruction, "f", count, *operands, modifiers=modifiers, most=most)
 
 
-@pattern(*ALGORITHMS)
+@rule(*ALGORITHMS)
 def algorithm(low: Lowering, op: ir.Operation) -> None:
     """Functions that are formulas of instructions, computed in f."""
     values = [low.emit.in_registers(low.numbers(v), "f") for v in op.operands]
@@ -349,7 +349,7 @@ def algorithm(low: Lowering, op: ir.Operation) -> None:
     _finish(low, op, ALGORITHMS[op.name](*(Number(v, apply) for v in values)).value)
 
 
-@pattern("math.ctpop", "math.ctlz", "math.cttz")
+@rule("math.ctpop", "math.ctlz", "math.cttz")
 def count_bits(low: Lowering, op: ir.Operation) -> None:
     """Set bits, or the zeros above or below them, by `cbit` and `lzd` of 32 bits each.
 
@@ -391,7 +391,7 @@ def _leading(low: Lowering, parts: list[Reg], count: int) -> Reg:
 # `arith.remf`: the exact remainder of a quotient of floats that is rounded toward zero.
 
 
-@pattern("arith.remf")
+@rule("arith.remf")
 def remf(low: Lowering, op: ir.Operation) -> None:
     """Computed with integers in f64 or f32; f16 and bf16 are computed in f32, which gives the same remainder."""
     count, _, name = result_of(low, op)
@@ -488,7 +488,7 @@ def _none(emit: Emitter, mask: Mask) -> Guard:
 # `xegpu.dpas` and `xegpu.dpas_mx`.
 
 
-@pattern("xegpu.dpas", "xegpu.dpas_mx")
+@rule("xegpu.dpas", "xegpu.dpas_mx")
 def dpas(low: Lowering, op: ir.Operation) -> None:
     """One dpas or bdpas."""
     view, emit, scaled = low.require_vc(op), low.emit, op.name == "xegpu.dpas_mx"

@@ -15,7 +15,7 @@ from xegpu_py.ir.builtin import INLINE, PRINT, TEXT, check_format, enumerator
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.facts.target_messages import atomic_shape
 from xegpu_py.passes.facts.value_facts import INDEX, Functions, element_of, shape_and_element, shape_of, unsigned
-from xegpu_py.passes.rewriting.rewriter import yielded
+from xegpu_py.passes.rewriting.rewriter import Rule, yielded
 from xegpu_py.passes.xegpu_to_visa.addresses import store_line
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
@@ -28,7 +28,6 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Mask,
     NamedBarrier,
     Numbers,
-    Pattern,
     Reg,
     Undefined,
     Value,
@@ -36,7 +35,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     const,
     index_type,
     parts_of,
-    pattern,
+    rule,
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.passes.xegpu_to_visa.register_values import assign, carry, result_of
@@ -81,7 +80,7 @@ def _unchanged(argument: ir.Value, out: ir.Value, value: Value) -> list[bool]:
     return [False] * len(parts)
 
 
-@pattern("scf.for")
+@rule("scf.for")
 def for_(low: Lowering, op: ir.Operation) -> None:
     """A counted loop."""
     emit = low.emit
@@ -155,7 +154,7 @@ def join(low: Lowering, op: ir.Operation, results: list[Value], block: ir.Block)
                 assign(low.emit, results[i], value)
 
 
-@pattern("scf.if")
+@rule("scf.if")
 def if_(low: Lowering, op: ir.Operation) -> None:
     """A branch on a uniform condition."""
     emit = low.emit
@@ -183,7 +182,7 @@ def if_(low: Lowering, op: ir.Operation) -> None:
     low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
 
 
-@pattern("scf.while")
+@rule("scf.while")
 def while_(low: Lowering, op: ir.Operation) -> None:
     """A loop on a uniform condition."""
     emit = low.emit
@@ -206,7 +205,7 @@ def while_(low: Lowering, op: ir.Operation) -> None:
     low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
 
 
-@pattern("scf.index_switch")
+@rule("scf.index_switch")
 def index_switch(low: Lowering, op: ir.Operation) -> None:
     """A choice among cases; the first region is the default."""
     emit = low.emit
@@ -230,11 +229,11 @@ def index_switch(low: Lowering, op: ir.Operation) -> None:
 
 # `func.call` of intrinsics: functions without a body that are lowered to instructions.
 
-INTRINSICS: dict[str, Pattern] = {}
+INTRINSICS: dict[str, Rule[Lowering]] = {}
 """The rules of intrinsics by name. A function's name may have a suffix after a dot."""
 
 
-@pattern("func.call")
+@rule("func.call")
 def call(low: Lowering, op: ir.Operation) -> None:
     """Lower a call of an intrinsic."""
     name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
@@ -506,7 +505,7 @@ def _group(low: Lowering, dimension: int) -> Reg:
     return replace(low.emit.apply("mov", index_type(bounds), 1, group), bounds=bounds)
 
 
-@pattern("gpu.block_id")
+@rule("gpu.block_id")
 def block_id(low: Lowering, op: ir.Operation) -> None:
     """The workgroup's place in the grid."""
     low.set(op, _group(low, _dimension(op)))
@@ -515,13 +514,13 @@ def block_id(low: Lowering, op: ir.Operation) -> None:
 _IMPLICIT = {"gpu.thread_id": "LOCAL_ID", "gpu.block_dim": "LOCAL_SIZE", "gpu.grid_dim": "GROUP_COUNT"}
 
 
-@pattern(*_IMPLICIT)
+@rule(*_IMPLICIT)
 def implicit(low: Lowering, op: ir.Operation) -> None:
     """A thread's place in its workgroup, and extents; in vector compute mode a work item is a hardware thread."""
     low.set(op, low.implicit(_IMPLICIT[op.name], _dimension(op)))
 
 
-@pattern("gpu.global_id")
+@rule("gpu.global_id")
 def global_id(low: Lowering, op: ir.Operation) -> None:
     """The thread's place among all threads."""
     d = _dimension(op)
@@ -529,13 +528,13 @@ def global_id(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.add(first, low.implicit("LOCAL_ID", d)))
 
 
-@pattern("gpu.subgroup_id")
+@rule("gpu.subgroup_id")
 def subgroup_id(low: Lowering, op: ir.Operation) -> None:
     """The thread's number within its workgroup."""
     low.set(op, low.emit.apply("mov", NARROW, 1, Reg(BUILTINS["%r0"], THREAD_WORD, 1)))
 
 
-@pattern("gpu.num_subgroups")
+@rule("gpu.num_subgroups")
 def num_subgroups(low: Lowering, op: ir.Operation) -> None:
     """Threads of a workgroup."""
     within = low.limits.place("num_subgroups")
@@ -543,13 +542,13 @@ def num_subgroups(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.multiply(low.multiply(x, y, within), z, within))
 
 
-@pattern("gpu.lane_id", "gpu.subgroup_size")
+@rule("gpu.lane_id", "gpu.subgroup_size")
 def one_work_item(low: Lowering, op: ir.Operation) -> None:
     """In vector compute mode a thread is one work item."""
     low.set(op, low.index(int(op.name == "gpu.subgroup_size")))
 
 
-@pattern("gpu.barrier")
+@rule("gpu.barrier")
 def barrier(low: Lowering, op: ir.Operation) -> None:
     """Barrier with a fence: writes of the workgroup before it are visible after it."""
     for memory in ("slm", "ugm"):
@@ -560,7 +559,7 @@ def barrier(low: Lowering, op: ir.Operation) -> None:
 # `xegpu`: named barriers, fences and hints.
 
 
-@pattern("xegpu.alloc_nbarrier")
+@rule("xegpu.alloc_nbarrier")
 def alloc_nbarrier(low: Lowering, op: ir.Operation) -> None:
     """Set the kernel's number of named barriers; the target's maximum if the number is dynamic."""
     view = op.opview
@@ -576,7 +575,7 @@ def _byte(low: Lowering, value: ir.Value) -> Numbers:
     return const(found.value, "ub") if isinstance(found, Const) else low.emit.in_registers(found, "ub")
 
 
-@pattern("xegpu.init_nbarrier", "xegpu.create_nbarrier")
+@rule("xegpu.init_nbarrier", "xegpu.create_nbarrier")
 def init_nbarrier(low: Lowering, op: ir.Operation) -> None:
     """A barrier's number, and the number of threads that meet there."""
     view = op.opview
@@ -591,7 +590,7 @@ def _barrier(low: Lowering, value: ir.Value) -> NamedBarrier:
     return found
 
 
-@pattern("xegpu.nbarrier_arrive")
+@rule("xegpu.nbarrier_arrive")
 def nbarrier_arrive(low: Lowering, op: ir.Operation) -> None:
     """Signal."""
     barrier = _barrier(low, op.operands[0])
@@ -600,14 +599,14 @@ def nbarrier_arrive(low: Lowering, op: ir.Operation) -> None:
     )
 
 
-@pattern("xegpu.nbarrier_wait")
+@rule("xegpu.nbarrier_wait")
 def nbarrier_wait(low: Lowering, op: ir.Operation) -> None:
     """Wait."""
     barrier = _barrier(low, op.operands[0])
     low.emit.emit("nbarrier.wait", no_mask=False, id=low.emit.source(barrier.id, 0))
 
 
-@pattern("xegpu.fence")
+@rule("xegpu.fence")
 def fence(low: Lowering, op: ir.Operation) -> None:
     """A fence of one memory, or of both."""
     view = op.opview
@@ -617,7 +616,7 @@ def fence(low: Lowering, op: ir.Operation) -> None:
         low.emit.emit("lsc_fence", no_mask=False, sfid="slm" if shared else "ugm", flush="none", scope=scope)
 
 
-@pattern("xegpu.compile_hint")
+@rule("xegpu.compile_hint")
 def compile_hint(low: Lowering, op: ir.Operation) -> None:
     """A software fence, which `visa-optimize` and Intel's finalizer do not move instructions across."""
     low.emit.emit("fence_sw", no_mask=False)
@@ -627,7 +626,7 @@ _NOWHERE = 0
 """An address outside all arrays: an access to it stops the kernel with an error."""
 
 
-@pattern("cf.assert")
+@rule("cf.assert")
 def assert_(low: Lowering, op: ir.Operation) -> None:
     """If the condition is false, write a record with the message, and stop by a store to an invalid address."""
     condition = low.value(op.operands[0])
@@ -646,7 +645,7 @@ def assert_(low: Lowering, op: ir.Operation) -> None:
     emit.place(end)
 
 
-@pattern("gpu.printf")
+@rule("gpu.printf")
 def printf(low: Lowering, op: ir.Operation) -> None:
     """A record."""
     text, elements = ir.StringAttr(op.attributes["format"]).value, [str(v.type) for v in op.operands]

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
-from mlir import ir
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -15,7 +14,7 @@ from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.passes.facts.ranges import Bounds, full, within
 from xegpu_py.passes.facts.value_facts import INDEX, unsigned
-from xegpu_py.passes.rewriting.rewriter import PatternSet
+from xegpu_py.passes.rewriting.rewriter import Rule, Rules
 from xegpu_py.target import Target
 from xegpu_py.visa.program import (
     NOWHERE,
@@ -730,9 +729,7 @@ Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier | Spl
 MOST_OFFSET = 1 << 18
 """Constants in bytes below this are added to addresses by messages, which also add those of their own parts."""
 
-Pattern = Callable[["Lowering", ir.Operation], None]
-
-pattern: PatternSet[Pattern] = PatternSet()
+rule: Rules[Rule[Lowering]] = Rules()
 """The lowering rules by op name."""
 
 _Part = Reg | Const | Mask | KnownMask

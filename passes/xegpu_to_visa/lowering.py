@@ -24,7 +24,7 @@ from xegpu_py.passes.facts.value_facts import (
     shape_and_element,
     shape_of,
 )
-from xegpu_py.passes.rewriting.rewriter import PatternDriver
+from xegpu_py.passes.rewriting.rewriter import Rewriter
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     ALIGNMENTS,
     MOST_OFFSET,
@@ -45,7 +45,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     const,
     index_type,
     parts_of,
-    pattern,
+    rule,
     with_parts,
 )
 from xegpu_py.passes.xegpu_to_visa.register_values import dense, product
@@ -62,7 +62,7 @@ Term = tuple[Numbers, int, int]
 """An index as the product of an index and a constant, plus a constant."""
 
 
-class Lowering(PatternDriver):
+class Lowering(Rewriter):
     """The state of the lowering of one kernel.
 
     Attributes:
@@ -73,6 +73,8 @@ class Lowering(PatternDriver):
         slm_bytes: bytes of shared local memory allocated so far.
         barriers: named barriers that the kernel allocates.
     """
+
+    rules = rule
 
     def __init__(self, target: Target, emit: Emitter, ranges: Ranges, limits: Limits) -> None:
         """Begin a kernel."""
@@ -94,9 +96,9 @@ class Lowering(PatternDriver):
         """Lower one op."""
         outer, self._op = self._op, op
         self.emit.where = self._position(op)
-        found = pattern.get(op.name)
+        found = self.rules.get(op.name)
         if found is None:
-            dialects = ", ".join(sorted({name.partition(".")[0] for name in pattern}))
+            dialects = ", ".join(sorted({name.partition(".")[0] for name in self.rules}))
             self.fail("cannot be lowered to vISA", f"kernels can contain supported ops of {dialects}")
         try:
             if len(op.regions):

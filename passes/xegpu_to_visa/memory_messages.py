@@ -44,7 +44,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     bounds_of,
     const,
     index_type,
-    pattern,
+    rule,
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.passes.xegpu_to_visa.register_values import Combine, assign, combiner
@@ -54,7 +54,7 @@ from xegpu_py.visa.spec import BlockShape, DataShape, payload_lanes
 # `xegpu`: descriptors of n-dimensional blocks, and the messages that load, store and prefetch the blocks.
 
 
-@pattern("xegpu.create_nd_tdesc")
+@rule("xegpu.create_nd_tdesc")
 def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
     """The base address, the tensor's extents and strides, and the block's offsets."""
     view = low.require_vc(op)
@@ -88,7 +88,7 @@ def _block(low: Lowering, value: ir.Value) -> Block:
     return found
 
 
-@pattern("xegpu.update_nd_offset")
+@rule("xegpu.update_nd_offset")
 def update_nd_offset(low: Lowering, op: ir.Operation) -> None:
     """Add to the offsets."""
     view = op.opview
@@ -176,7 +176,7 @@ def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Nu
     return replace(low.emit.choose(mask, name, 1, low.typed(a, name), low.typed(b, name)), bounds=bounds)
 
 
-@pattern("xegpu.load_nd")
+@rule("xegpu.load_nd")
 def load_nd(low: Lowering, op: ir.Operation) -> None:
     """A 2D block message, or for one dimension a transposed load."""
     view = low.require_vc(op)
@@ -235,7 +235,7 @@ def _line_address(low: Lowering, tdesc: ir.Value) -> tuple[Reg, int]:
     return low.element_address(block.base, [index], strides, max(bit_width(desc.element) // 8, 1), desc.in_slm)
 
 
-@pattern("xegpu.store_nd")
+@rule("xegpu.store_nd")
 def store_nd(low: Lowering, op: ir.Operation) -> None:
     """A 2D block message, or for one dimension transposed stores."""
     view = low.require_vc(op)
@@ -272,7 +272,7 @@ def _padded(low: Lowering, at: Reg, message: BlockShape, name: str) -> Reg:
     return padded
 
 
-@pattern("xegpu.prefetch_nd")
+@rule("xegpu.prefetch_nd")
 def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
     """A load without a destination."""
     view = low.require_vc(op)
@@ -310,7 +310,7 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
     return emit.apply("add", "uq", count, low.scaled_lanes(offsets, size), emit.in_registers(base), into=made)
 
 
-@pattern("xegpu.create_tdesc")
+@rule("xegpu.create_tdesc")
 def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     """Each lane's address: the base plus an offset in elements."""
     view = low.require_vc(op)
@@ -357,7 +357,7 @@ def _split_constant(low: Lowering, tdesc: ir.Value, desc: TensorDesc, size: int)
     return (offsets, constant) if splits else (sums, 0)
 
 
-@pattern("xegpu.update_offset")
+@rule("xegpu.update_offset")
 def update_offset(low: Lowering, op: ir.Operation) -> None:
     """Add to each lane's address."""
     view = op.opview
@@ -444,7 +444,7 @@ def _messages(
             yield held, rows, parts[0][2] is not None, sends
 
 
-@pattern("xegpu.load_gather")
+@rule("xegpu.load_gather")
 def load_gather(low: Lowering, op: ir.Operation) -> None:
     """Gathers. Elements narrower than 32 bits are packed afterwards. The chunk is the outer dimension."""
     desc = TensorDesc.of(op.opview.tdesc)
@@ -462,7 +462,7 @@ def load_gather(low: Lowering, op: ir.Operation) -> None:
     low.set(op, result)
 
 
-@pattern("xegpu.store_scatter")
+@rule("xegpu.store_scatter")
 def store_scatter(low: Lowering, op: ir.Operation) -> None:
     """Scatters. Elements narrower than 32 bits are widened first."""
     name = register_type(lanes_of(low, op)[0].element)
@@ -474,7 +474,7 @@ def store_scatter(low: Lowering, op: ir.Operation) -> None:
             send("lsc_store", caches=caches_of(op.opview, True), src0=operand)
 
 
-@pattern("xegpu.prefetch")
+@rule("xegpu.prefetch")
 def prefetch(low: Lowering, op: ir.Operation) -> None:
     """Gathers without a destination."""
     desc, addresses, _ = lanes_of(low, op)
@@ -492,7 +492,7 @@ def prefetch(low: Lowering, op: ir.Operation) -> None:
 # Atomic updates: messages, and compare-and-swap loops for updates without a message.
 
 
-@pattern("xegpu.atomic_rmw")
+@rule("xegpu.atomic_rmw")
 def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     """Update each lane's element; the result is its old value."""
     desc, addresses, plus = lanes_of(low, op)
@@ -551,7 +551,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     low.set(op, result)
 
 
-@pattern("memref.generic_atomic_rmw")
+@rule("memref.generic_atomic_rmw")
 def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     """Update one element by the ops of a region; the result is its old value."""
     target, *indices = op.operands

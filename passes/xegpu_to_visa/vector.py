@@ -24,7 +24,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Undefined,
     const,
     is_handle,
-    pattern,
+    rule,
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.passes.xegpu_to_visa.register_values import Combine, combiner, dense, from_numbers, iota, result_of
@@ -182,13 +182,13 @@ def _give(low: Lowering, op: ir.Operation, *numbers: Numbers) -> None:
         low.values[result] = _truth(low, found) if is_mask else found
 
 
-@pattern("vector.shape_cast")
+@rule("vector.shape_cast")
 def shape_cast(low: Lowering, op: ir.Operation) -> None:
     """The same registers."""
     low.set(op, low.value(op.operands[0]))
 
 
-@pattern("vector.bitcast")
+@rule("vector.bitcast")
 def bitcast(low: Lowering, op: ir.Operation) -> None:
     """The same registers as another type; the first truth value is the lowest bit.
 
@@ -232,7 +232,7 @@ def _mask_of_bits(low: Lowering, numbers: Reg, count: int) -> Mask:
     return result
 
 
-@pattern("vector.broadcast", "vector.splat")
+@rule("vector.broadcast", "vector.splat")
 def broadcast(low: Lowering, op: ir.Operation) -> None:
     """Elements repeated along new dimensions, and along those of size 1."""
     shape = shape_of(op.results[0])
@@ -249,7 +249,7 @@ def broadcast(low: Lowering, op: ir.Operation) -> None:
     _reorder(low, op, order)
 
 
-@pattern("vector.extract")
+@rule("vector.extract")
 def extract(low: Lowering, op: ir.Operation) -> None:
     """An element, or all elements of the inner dimensions."""
     if len(op.operands) > 1:
@@ -263,7 +263,7 @@ def extract(low: Lowering, op: ir.Operation) -> None:
     _reorder(low, op, np.asarray(order))
 
 
-@pattern("vector.insert")
+@rule("vector.insert")
 def insert(low: Lowering, op: ir.Operation) -> None:
     """A vector with an element, or all elements of the inner dimensions, replaced."""
     if len(op.operands) > 2:
@@ -307,7 +307,7 @@ def _is_joined_further(op: ir.Operation) -> bool:
     )
 
 
-@pattern("ub.poison")
+@rule("ub.poison")
 def poison(low: Lowering, op: ir.Operation) -> None:
     """Poison; zeros if an instruction reads it."""
     if is_handle(str(op.results[0].type)):
@@ -325,13 +325,13 @@ def _count_of(value: object, count: int) -> int:
     return value.var.count if isinstance(value, Reg) and value.first == 0 and value.var.alias is None else count
 
 
-@pattern("vector.extract_strided_slice")
+@rule("vector.extract_strided_slice")
 def extract_strided_slice(low: Lowering, op: ir.Operation) -> None:
     """A part of a vector."""
     _reorder(low, op, _positions(shape_of(op.operands[0]))[_slices(op, integers(op.attributes["sizes"]))])
 
 
-@pattern("vector.insert_strided_slice")
+@rule("vector.insert_strided_slice")
 def insert_strided_slice(low: Lowering, op: ir.Operation) -> None:
     """A vector with a part replaced."""
     source, target = shape_of(op.operands[0]), shape_of(op.results[0])
@@ -345,13 +345,13 @@ def _slices(op: ir.Operation, sizes: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offsets, sizes, steps))
 
 
-@pattern("vector.transpose")
+@rule("vector.transpose")
 def transpose(low: Lowering, op: ir.Operation) -> None:
     """Dimensions in another order."""
     _reorder(low, op, _positions(shape_of(op.operands[0])).transpose(integers(op.attributes["permutation"])))
 
 
-@pattern("vector.shuffle")
+@rule("vector.shuffle")
 def shuffle(low: Lowering, op: ir.Operation) -> None:
     """Rows of two vectors, chosen."""
     a, b = op.operands
@@ -378,7 +378,7 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
     _give(low, op, result)
 
 
-@pattern("vector.interleave")
+@rule("vector.interleave")
 def interleave(low: Lowering, op: ir.Operation) -> None:
     """Alternating elements of two vectors: the first of each, then the second of each."""
     count, _, name = result_of(low, op)
@@ -411,7 +411,7 @@ def _spaced(low: Lowering, source: Reg, result: Reg, phase: int) -> None:
         at += lanes
 
 
-@pattern("vector.deinterleave")
+@rule("vector.deinterleave")
 def deinterleave(low: Lowering, op: ir.Operation) -> None:
     """Even and odd elements."""
     source = _registers(low, op.operands[0])
@@ -419,7 +419,7 @@ def deinterleave(low: Lowering, op: ir.Operation) -> None:
     _give(low, op, gather(low, source, order[0::2]), gather(low, source, order[1::2]))
 
 
-@pattern("vector.from_elements")
+@rule("vector.from_elements")
 def from_elements(low: Lowering, op: ir.Operation) -> None:
     """Copy scalars side by side."""
     name = result_of(low, op)[2]
@@ -427,20 +427,20 @@ def from_elements(low: Lowering, op: ir.Operation) -> None:
     _give(low, op, from_numbers(low, [low.typed(n, name) if name == INDEX else n for n in numbers]))
 
 
-@pattern("vector.to_elements")
+@rule("vector.to_elements")
 def to_elements(low: Lowering, op: ir.Operation) -> None:
     """Each element."""
     source = _registers(low, op.operands[0])
     _give(low, op, *(source.part(i, 1) for i in range(source.count)))
 
 
-@pattern("vector.step")
+@rule("vector.step")
 def step(low: Lowering, op: ir.Operation) -> None:
     """0, 1, 2 and so on."""
     low.set(op, iota(result_of(low, op)[0]))
 
 
-@pattern("vector.create_mask", "vector.constant_mask")
+@rule("vector.create_mask", "vector.constant_mask")
 def create_mask(low: Lowering, op: ir.Operation) -> None:
     """True where every index is below its bound."""
     shape = shape_of(op.results[0])
@@ -476,7 +476,7 @@ def _below(low: Lowering, indices: Order, bound: Numbers) -> Mask:
     return Mask(tuple(found), indices.size)
 
 
-@pattern("vector.fma", "math.fma")
+@rule("vector.fma", "math.fma")
 def fma(low: Lowering, op: ir.Operation) -> None:
     """Fused multiply-add, rounded once."""
     count, _, name = result_of(low, op)
@@ -504,7 +504,7 @@ def _working(low: Lowering, source: Reg, name: str) -> Reg:
     return low.emit.in_registers(source, {"bf": "f", "d": name}.get(source.type, ""))
 
 
-@pattern("vector.reduction")
+@rule("vector.reduction")
 def reduction(low: Lowering, op: ir.Operation) -> None:
     """Reduce all elements to one by halves: first element i with element i + n/2."""
     count = math.prod(shape_of(op.operands[0]))
@@ -558,7 +558,7 @@ def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Ma
     return found
 
 
-@pattern("vector.multi_reduction")
+@rule("vector.multi_reduction")
 def multi_reduction(low: Lowering, op: ir.Operation) -> None:
     """Reduce some dimensions."""
     shape = shape_of(op.operands[0])

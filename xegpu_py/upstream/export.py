@@ -28,7 +28,7 @@ from xegpu_py.passes.rewriting.builders import (
     strided_metadata,
     transpose,
 )
-from xegpu_py.passes.rewriting.rewriter import Conversion, PatternSet, forwarded_groups
+from xegpu_py.passes.rewriting.rewriter import Conversion, Rules, forwarded_groups
 from xegpu_py.upstream import dialect_ops as theirs
 from xegpu_py.upstream import rebuilding
 from xegpu_py.upstream.dialect_types import BlockTdescAttr, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
@@ -482,7 +482,7 @@ def _is(desc: ours.TensorDesc, layout: tuple[int, int], data: tuple[int, int]) -
 #
 # Upstream's passes lower descriptors that are created without offsets and used by ops that have offset operands.
 
-pattern: PatternSet[Any] = PatternSet()
+rule: Rules[Any] = Rules()
 
 _USERS = ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd")
 
@@ -494,7 +494,7 @@ class Places(Conversion):
         bases: the descriptor without offsets, by the class of a descriptor.
     """
 
-    patterns = pattern
+    rules = rule
 
     def __init__(self, func: ir.Operation) -> None:
         super().__init__()
@@ -542,7 +542,7 @@ def _is_block(value: ir.Value) -> bool:
     return str(value.type).startswith("!xegpu.tensor_desc") and not ours.TensorDesc.of(value).attr.scattered
 
 
-@pattern("xegpu.create_nd_tdesc")
+@rule("xegpu.create_nd_tdesc")
 def create(places: Places, op: ir.Operation) -> None:
     """A descriptor without offsets, and its offsets."""
     group = places.group(op.results[0])
@@ -558,7 +558,7 @@ def create(places: Places, op: ir.Operation) -> None:
     places.replace(op, mixed(view.offsets))
 
 
-@pattern("xegpu.update_nd_offset")
+@rule("xegpu.update_nd_offset")
 def update(places: Places, op: ir.Operation) -> None:
     """Add to the offsets of a descriptor that is moved."""
     view: Any = op.opview
@@ -569,7 +569,7 @@ def update(places: Places, op: ir.Operation) -> None:
     places.replace(op, moved)
 
 
-@pattern(*_USERS)
+@rule(*_USERS)
 def access(places: Places, op: ir.Operation) -> None:
     """Apply the op to the descriptor with its offsets."""
     number = 1 if op.name == "xegpu.store_nd" else 0

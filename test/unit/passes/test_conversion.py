@@ -13,15 +13,15 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import walk
 from xegpu_py.passes.facts.value_facts import element_of, shape_of
 from xegpu_py.passes.rewriting.builders import extract_slice, insert_slice, like, make, number_attribute, with_shape
-from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Conversion, PatternSet, sources
+from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Conversion, Rules, sources
 
-pattern: PatternSet[Callable[["Halves", ir.Operation], None]] = PatternSet()
+rule: Rules[Callable[["Halves", ir.Operation], None]] = Rules()
 
 
 class Halves(Conversion):
     """Vectors of 8 elements become two of 4 elements."""
 
-    patterns: ClassVar = pattern
+    rules: ClassVar = rule
 
     def convert_types(self, value, init=None):
         return [with_shape(value.type, [4])] * 2 if shape_of(value) == (8,) else None
@@ -30,7 +30,7 @@ class Halves(Conversion):
         return not any(shape_of(v) == (8,) for v in (*op.operands, *op.results))
 
 
-@pattern("arith.addf", "arith.mulf", "arith.constant")
+@rule("arith.addf", "arith.mulf", "arith.constant")
 def elementwise(c, op):
     parts = []
     for i in range(2):
@@ -44,13 +44,13 @@ def elementwise(c, op):
     c.replace(op, parts)
 
 
-@pattern("vector.load")
+@rule("vector.load")
 def load(c, op):
     whole = like(op, [op.results[0].type], list(op.operands)).results[0]
     c.replace(op, [extract_slice(whole, [at], [4]) for at in (0, 4)])
 
 
-@pattern("vector.store")
+@rule("vector.store")
 def store(c, op):
     value, *rest = op.operands
     zeros = number_attribute(element_of(value), 0)
