@@ -50,7 +50,7 @@ from xegpu_py.passes.rewriting.builders import (
     shape_cast,
     with_shape,
 )
-from xegpu_py.passes.rewriting.rewriter import Rules, TileConversion, is_tile
+from xegpu_py.passes.rewriting.rewriter import Rule, Rules, TileConversion, is_tile
 
 
 @register_pass("xetile-to-xegpu")
@@ -283,7 +283,7 @@ def _feeds_products(value: ir.Value) -> bool:
 
 VC: dict[str, Any] = {"mode": "vc"}
 
-rule: Rules[Any] = Rules()
+rule: Rules[Rule[Lowering]] = Rules()
 """The lowering rules, by op name."""
 
 
@@ -407,15 +407,15 @@ class Lowering(TileConversion):
 
 
 @rule("xetile.init_tile")
-def init_tile(low: Lowering, view: InitTileOp) -> list[ir.Value]:
+def init_tile(low: Lowering, op: ir.Operation) -> None:
     """Create the tile's descriptors, and its position if it is needed."""
+    view: InitTileOp = op.opview
     form = low.forms.tile(view.tile)
     if form.tile.scattered:
         source, offsets = low.one(view.source), low.one(view.indices)
-        return [
-            xegpu.create_tdesc(source, part, tdesc=scattered_desc(form.tile, lanes).to_ir(), **VC)
-            for part, lanes in _parts(offsets)
-        ]
+        pieces = [(part, scattered_desc(form.tile, lanes).to_ir()) for part, lanes in _parts(offsets)]
+        low.replace(op, [xegpu.create_tdesc(source, part, tdesc=kind, **VC) for part, kind in pieces])
+        return
     matrix, offsets = matrix_of(view, low.one), low.numbers(view.offsets[-2:])
     found = [low.descriptor(form, matrix, offsets)] if form.is_block else []
     if form.has_place:
@@ -425,44 +425,48 @@ def init_tile(low: Lowering, view: InitTileOp) -> list[ir.Value]:
     elif form.has_place:
         found += [matrix.address()] if form.atomics else []
         found += map(build.index, (*matrix.extents, *(matrix.strides if form.atomics else ())))
-    return found
+    low.replace(op, found)
 
 
 @rule("xetile.update_tile_offset")
-def update_tile_offset(low: Lowering, view: Any) -> list[ir.Value]:
+def update_tile_offset(low: Lowering, op: ir.Operation) -> None:
     """Move the descriptors and the position."""
+    view: Any = op.opview
     form, held = low.forms.tile(view.tile), low.get(view.tile)
     if form.tile.scattered:
         moves = _parts(low.one(view.indices))
-        return [
-            xegpu.update_offset(desc, by, result=desc.type, **VC) for desc, (by, _) in zip(held, moves, strict=True)
-        ]
+        pairs = zip(held, moves, strict=True)
+        low.replace(op, [xegpu.update_offset(desc, by, result=desc.type, **VC) for desc, (by, _) in pairs])
+        return
     offsets = low.numbers(view.offsets)
     made: list[ir.Value] = []
     if form.is_block:
         by = offsets[::-1] if form.tile.column_major else offsets
         made.append(xegpu.update_nd_offset(held[0], by, result=held[0].type, **VC))
         held = held[1:]
-    return [*made, *(build.index(build.add(a, b)) for a, b in zip(held, offsets)), *held[2:]]
+    low.replace(op, [*made, *(build.index(build.add(a, b)) for a, b in zip(held, offsets)), *held[2:]])
 
 
 @rule("xetile.prefetch_tile")
-def prefetch_tile(low: Lowering, view: Any) -> list[ir.Value]:
+def prefetch_tile(low: Lowering, op: ir.Operation) -> None:
     """Prefetch by each descriptor; tiles in shared local memory are not prefetched."""
+    view: Any = op.opview
     form = low.forms.tile(view.tile)
     if form.tile.attr.memory_space:
-        return []
-    op = xegpu.prefetch if form.tile.scattered else xegpu.prefetch_nd
+        low.replace(op)
+        return
+    prefetch = xegpu.prefetch if form.tile.scattered else xegpu.prefetch_nd
     for desc in low.get(view.tile) if form.tile.scattered else low.get(view.tile)[:1]:
-        op(desc, **VC, **hints_of(view))
-    return []
+        prefetch(desc, **VC, **hints_of(view))
+    low.replace(op)
 
 
 @rule("xetile.load_tile")
-def load_tile(low: Lowering, view: Any) -> list[ir.Value]:
+def load_tile(low: Lowering, op: ir.Operation) -> None:
     """Load the block, transposed or in VNNI layout if all uses need it so."""
+    view: Any = op.opview
     form, held = low.forms.tile(view.tile), low.get(view.tile)
-    load = low.forms.load(view.operation)
+    load = low.forms.load(op)
     tile = form.tile
     rows, columns = form.memory_block
     pack = vnni_factor(tile.bits) if load.vnni else 1
@@ -481,22 +485,24 @@ def load_tile(low: Lowering, view: Any) -> list[ir.Value]:
             found = build.shape_cast(found, (columns // pack, rows, pack))
     if load.transposed:
         low.transposed.add(view.value)
-    return [low.padded(form, view, found) if is_padded(view) and not form.in_bounds else found]
+    low.replace(op, [low.padded(form, view, found) if is_padded(view) and not form.in_bounds else found])
 
 
 @rule("xetile.store_tile")
-def store_tile(low: Lowering, view: Any) -> list[ir.Value]:
+def store_tile(low: Lowering, op: ir.Operation) -> None:
     """Store the block in its layout in memory."""
+    view: Any = op.opview
     tile, stored = Tile.of(view.tile), low.one(view.value)
     if tile.column_major:
         stored = build.transpose(stored, [1, 0])
     xegpu.store_nd(stored, low.get(view.tile)[0], **VC, **hints_of(view))
-    return []
+    low.replace(op)
 
 
 @rule("xetile.load")
-def load(low: Lowering, view: Any) -> list[ir.Value]:
+def load(low: Lowering, op: ir.Operation) -> None:
     """Gather the elements of each message."""
+    view: Any = op.opview
     pieces = []
     for desc, mask, _ in low.lanes(view):
         kind = build.with_shape(view.value.type, shape_of(mask))
@@ -504,20 +510,22 @@ def load(low: Lowering, view: Any) -> list[ir.Value]:
         if view.mask is not None and is_padded(view):
             found = build.select(mask, found, build.constant(found.type, number_of(view.padding)))
         pieces.append(found)
-    return [_joined(pieces, shape_of(view.value))]
+    low.replace(op, [_joined(pieces, shape_of(view.value))])
 
 
 @rule("xetile.store")
-def store(low: Lowering, view: Any) -> list[ir.Value]:
+def store(low: Lowering, op: ir.Operation) -> None:
     """Scatter the elements of each message."""
+    view: Any = op.opview
     for (desc, mask, _), (part, _) in zip(low.lanes(view), _parts(low.one(view.value)), strict=True):
         xegpu.store_scatter(part, desc, mask, **VC, **hints_of(view))
-    return []
+    low.replace(op)
 
 
 @rule("xetile.atomic_rmw")
-def atomic_rmw(low: Lowering, view: Any) -> list[ir.Value]:
+def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     """Update the elements of each message atomically."""
+    view: Any = op.opview
     line = build.flat(low.one(view.value))
     expected = None if view.expected is None else build.flat(low.one(view.expected))
     pieces, at = [], 0
@@ -525,12 +533,13 @@ def atomic_rmw(low: Lowering, view: Any) -> list[ir.Value]:
         part, wanted = (None if v is None else build.extract_slice(v, [at], [lanes]) for v in (line, expected))
         pieces.append(xegpu.atomic_rmw(view.kind, part, desc, mask, wanted, **VC))
         at += lanes
-    return [_joined(pieces, shape_of(view.value))]
+    low.replace(op, [_joined(pieces, shape_of(view.value))])
 
 
 @rule("xetile.tile_mma")
-def tile_mma(low: Lowering, view: TileMmaOp) -> list[ir.Value]:
+def tile_mma(low: Lowering, op: ir.Operation) -> None:
     """Multiply; the second operand is in VNNI layout."""
+    view: TileMmaOp = op.opview
     a, b = low.one(view.a), low.one(view.b)
     acc = None if view.c is None else low.one(view.c)
     if view.b not in low.vnni:
@@ -539,40 +548,44 @@ def tile_mma(low: Lowering, view: TileMmaOp) -> list[ir.Value]:
         a, b = build.padded(a, (shape_of(a)[0], depth)), build.padded(b, (depth, shape_of(b)[1]))
         b = _vnni(b, pack)
     if not view.is_scaled:
-        return [xegpu.dpas(a, b, acc, result=view.d.type, **VC)]
+        low.replace(op, [xegpu.dpas(a, b, acc, result=view.d.type, **VC)])
+        return
     scales = {n: low.one(v) for n, v in (("scale_a", view.scale_a), ("scale_b", view.scale_b)) if v is not None}
-    return [xegpu.dpas_mx(a, b, acc, result=view.d.type, **scales, **VC)]
+    low.replace(op, [xegpu.dpas_mx(a, b, acc, result=view.d.type, **scales, **VC)])
 
 
 @rule("xetile.convert_layout")
-def convert_layout(low: Lowering, view: Any) -> Sequence[ir.Value]:
+def convert_layout(low: Lowering, op: ir.Operation) -> None:
     """Remove the conversion, because maps have no meaning for a single subgroup."""
-    return low.get(view.value)
+    view: Any = op.opview
+    low.replace(op, low.get(view.value))
 
 
 @rule("xetile.reduction")
-def reduction(low: Lowering, view: Any) -> list[ir.Value]:
+def reduction(low: Lowering, op: ir.Operation) -> None:
     """Reduce by ops of the vector dialect."""
-    return [reduce(view, low.one(view.value))]
+    view: Any = op.opview
+    low.replace(op, [reduce(view, low.one(view.value))])
 
 
 @rule("xetile.broadcast")
-def repeated(low: Lowering, view: Any) -> list[ir.Value]:
+def repeated(low: Lowering, op: ir.Operation) -> None:
     """Broadcast by ops of the vector dialect."""
-    return [broadcast(view, low.one(view.value))]
+    view: Any = op.opview
+    low.replace(op, [broadcast(view, low.one(view.value))])
 
 
 @rule("xetile.transpose")
-def transposed(low: Lowering, view: Any) -> list[ir.Value]:
+def transposed(low: Lowering, op: ir.Operation) -> None:
     """Transpose in registers, unless the value was loaded transposed."""
-    held, result = low.one(view.value), view.operation.results[0]
-    if view.permutation == (0, 1):
-        return [held]
-    if view.value not in low.transposed:
-        return [build.transpose(held, [1, 0])]
-    if view.value in low.vnni:
-        low.vnni.add(result)
-    return [held]
+    view: Any = op.opview
+    held, result = low.one(view.value), op.results[0]
+    if view.permutation != (0, 1):
+        if view.value not in low.transposed:
+            held = build.transpose(held, [1, 0])
+        elif view.value in low.vnni:
+            low.vnni.add(result)
+    low.replace(op, [held])
 
 
 def _vnni(b: ir.Value, pack: int) -> ir.Value:

@@ -69,7 +69,7 @@ from xegpu_py.passes.rewriting.builders import (
     make,
     with_shape,
 )
-from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Rules, TileConversion, is_tile
+from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Rule, Rules, TileConversion, is_tile
 from xegpu_py.target import Target
 
 
@@ -111,7 +111,7 @@ class XeTileWgToSg(Pass):
 
 # Converts the kernel of a workgroup to that of one subgroup.
 
-rule: Rules[Any] = Rules()
+rule: Rules[Rule[Distribution]] = Rules()
 """The rules by op name. Ops without a rule are elementwise, or work on whole vectors."""
 
 
@@ -171,7 +171,7 @@ class Distribution(TileConversion):
         elif is_elementwise(op):
             self.replace(op, *self._elementwise(op))
         else:
-            self.replace_values(op, self._on_vectors(op))
+            self.replace(op, self._on_vectors(op))
 
     def _on_vectors(self, op: ir.Operation) -> list[ir.Value]:
         if len(op.results) == 1 and is_splat(op):
@@ -213,9 +213,9 @@ class Distribution(TileConversion):
         assert wg_map is not None
         return WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
 
-    def parts(self, old: ir.Value, want: WgTiles, user: Any) -> list[ir.Value]:
+    def parts(self, old: ir.Value, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
         """The parts of an old vector that the subgroup needs."""
-        return self.subgroup.exchange(self.get(old), self.own(old), want, user.operation)
+        return self.subgroup.exchange(self.get(old), self.own(old), want, user)
 
     def _elementwise(self, op: ir.Operation) -> list[list[ir.Value]]:
         """The parts of each result."""
@@ -275,56 +275,59 @@ class Distribution(TileConversion):
 
 
 @rule("vector.shape_cast")
-def shape_cast(d: Distribution, view: Any) -> list[ir.Value]:
+def shape_cast(d: Distribution, op: ir.Operation) -> None:
     """Cast each subgroup's elements; elements that other subgroups have are exchanged."""
-    old, new = view.operation.operands[0], view.operation.results[0]
+    old, new = op.operands[0], op.results[0]
     if d.layouts.get(old) is None or d.layouts.get(new) is None:
-        return d.undivided(view.operation)
-    return d.subgroup.reshape(d.get(old), d.own(old), d.own(new), view.operation)
+        d.replace(op, d.undivided(op))
+        return
+    d.replace(op, d.subgroup.reshape(d.get(old), d.own(old), d.own(new), op))
 
 
 @rule("vector.bitcast")
-def bitcast(d: Distribution, view: Any) -> list[ir.Value]:
+def bitcast(d: Distribution, op: ir.Operation) -> None:
     """Cast each part, or the whole vector if parts would divide elements."""
-    op = view.operation
     (value,), (result,) = op.operands, op.results
     wg_map = bitcast_map(d.layouts.get(result), result, value)
     if wg_map is None or wg_map.problem_for(shape_of(value)):
-        return d.undivided(op)
+        d.replace(op, d.undivided(op))
+        return
     own = WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
     kind = with_shape(result.type, d.own(result).data)
-    return [vector.bitcast(kind, part) for part in d.parts(value, own, view)]
+    d.replace(op, [vector.bitcast(kind, part) for part in d.parts(value, own, op)])
 
 
 @rule(*ACROSS)
-def moved_across(d: Distribution, view: Any) -> list[ir.Value]:
+def moved_across(d: Distribution, op: ir.Operation) -> None:
     """Convert ops that move elements along a dimension; each subgroup gets the whole dimension."""
-    op = view.operation
     old = op.results[0]
     known = d.layouts.get(old)
     if known is None or any(d.layouts.get(v) is None for v in op.operands):
-        return d.undivided(op)
+        d.replace(op, d.undivided(op))
+        return
     operands = []
     for operand in op.operands:
-        operands += d.parts(operand, d.own_across(op, operand, known), view)
+        operands += d.parts(operand, d.own_across(op, operand, known), op)
     own = d.own_across(op, old, known)
     attributes = {n: a for n, a in attributes_of(op).items() if n != MAP}
     if op.name == "vector.extract_strided_slice":
         attributes["sizes"] = integer_array(own.data)
     made = create(op.name, [with_shape(old.type, own.data)] * len(op.results), operands, attributes)
     found = [d.subgroup.exchange([new], own, d.own(v), op) for new, v in zip(made.results, op.results)]
-    return found if len(found) > 1 else found[0]
+    d.replace(op, *found)
 
 
 @rule("xetile.init_tile")
-def init_tile(d: Distribution, view: InitTileOp) -> list[ir.Value]:
+def init_tile(d: Distribution, op: ir.Operation) -> None:
     """A tile for each part that the subgroup owns."""
+    view: InitTileOp = op.opview
     tile, own = Tile.of(view.tile), d.own(view.tile)
     kind = tile.part(own.data).to_ir()
     source = d.one(view.source)
     if view.indices is not None:
-        parts = d.parts(view.indices, own, view)
-        return [InitTileOp(source, [], indices=p, tile=kind).tile for p in parts]
+        parts = d.parts(view.indices, own, op)
+        d.replace(op, [InitTileOp(source, [], indices=p, tile=kind).tile for p in parts])
+        return
     offsets, shape, strides = (
         [v if isinstance(v, int) else d.one(v) for v in group] for group in (view.offsets, view.shape, view.strides)
     )
@@ -332,54 +335,57 @@ def init_tile(d: Distribution, view: InitTileOp) -> list[ir.Value]:
     for start in d.subgroup.starts(own):
         moved: list[Index] = [*offsets[:-2], *(add(a, b) for a, b in zip(offsets[-2:], start))]
         made.append(InitTileOp(source, moved, shape or None, strides or None, tile=kind, in_bounds=view.in_bounds).tile)
-    return made
+    d.replace(op, made)
 
 
 @rule("xetile.update_tile_offset")
-def update_tile_offset(d: Distribution, view: Any) -> list[ir.Value]:
+def update_tile_offset(d: Distribution, op: ir.Operation) -> None:
     """Move each part by the same offsets."""
+    view: Any = op.opview
     tiles = d.get(view.tile)
     if view.indices is not None:
-        parts = d.parts(view.indices, d.own(view.tile), view)
-        return [type(view)(t, [], indices=p, result=t.type).result for t, p in zip(tiles, parts, strict=True)]
+        parts = d.parts(view.indices, d.own(view.tile), op)
+        d.replace(op, [type(view)(t, [], indices=p, result=t.type).result for t, p in zip(tiles, parts, strict=True)])
+        return
     offsets = [v if isinstance(v, int) else d.one(v) for v in view.offsets]
-    return [type(view)(t, offsets, result=t.type).result for t in tiles]
+    d.replace(op, [type(view)(t, offsets, result=t.type).result for t in tiles])
 
 
 @rule("xetile.prefetch_tile")
-def prefetch_tile(d: Distribution, view: Any) -> list[ir.Value]:
+def prefetch_tile(d: Distribution, op: ir.Operation) -> None:
     """A prefetch of each part."""
+    view: Any = op.opview
     for tile in d.get(view.tile):
         type(view)(tile, **hints_of(view))
-    return []
+    d.replace(op)
 
 
 @rule("xetile.load_tile", "xetile.load")
-def load(d: Distribution, view: Any) -> list[ir.Value]:
+def load(d: Distribution, op: ir.Operation) -> None:
     """A load of each part."""
+    view: Any = op.opview
     own = d.own(view.value)
     masks: Sequence[ir.Value | None] = [None] * own.own_count
     scattered = isinstance(view, LoadOp)
     if scattered and view.mask is not None:
-        masks = d.parts(view.mask, own, view)
+        masks = d.parts(view.mask, own, op)
     hints = {"padding": view.padding, **hints_of(view)}
     kind = with_shape(view.value.type, own.data)
-    return [
-        type(view)(t, *([m] if scattered else []), value=kind, **hints).value
-        for t, m in zip(d.get(view.tile), masks, strict=True)
-    ]
+    held = zip(d.get(view.tile), masks, strict=True)
+    d.replace(op, [type(view)(t, *([m] if scattered else []), value=kind, **hints).value for t, m in held])
 
 
 @rule("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
-def store(d: Distribution, view: Any) -> list[ir.Value]:
+def store(d: Distribution, op: ir.Operation) -> None:
     """Stores and atomic ops: the first of the subgroups that share a part executes the op."""
+    view: Any = op.opview
     own = d.own(view.tile)
     first = d.subgroup.is_first(own)
-    values, updates = d.parts(view.value, own, view), isinstance(view, AtomicRmwOp)
+    values, updates = d.parts(view.value, own, op), isinstance(view, AtomicRmwOp)
 
     def optional(name: str) -> Sequence[ir.Value | None]:
         vector = getattr(view, name, None)
-        return [None] * len(values) if vector is None else d.parts(vector, own, view)
+        return [None] * len(values) if vector is None else d.parts(vector, own, op)
 
     masks, expected = optional("mask"), optional("expected")
 
@@ -393,35 +399,38 @@ def store(d: Distribution, view: Any) -> list[ir.Value]:
         return found
 
     if first is None:
-        return act()
-    if updates and is_used(view.result):
-        return d.subgroup.shared(act, element_of(view.value), own, own, view.operation)
-    if_(first, [], lambda: act()[:0])
-    return values if updates else []
+        made: Sequence[ir.Value] = act()
+    elif updates and is_used(view.result):
+        made = d.subgroup.shared(act, element_of(view.value), own, own, op)
+    else:
+        if_(first, [], lambda: act()[:0])
+        made = values
+    d.replace(op, *([made] if updates else []))
 
 
 @rule("gpu.printf")
-def printf(d: Distribution, view: Any) -> list[ir.Value]:
+def printf(d: Distribution, op: ir.Operation) -> None:
     """Print once for the workgroup."""
-    op = view.operation
 
     def act() -> list[ir.Value]:
         return list(like(op, [], [d.one(value) for value in op.operands]).results)
 
-    return if_(compare("eq", d.subgroup.id, index(0)), [], act)
+    if_(compare("eq", d.subgroup.id, index(0)), [], act)
+    d.replace(op)
 
 
 @rule("xetile.tile_mma")
-def tile_mma(d: Distribution, view: TileMmaOp) -> list[ir.Value]:
+def tile_mma(d: Distribution, op: ir.Operation) -> None:
     """A product for each part of the result, from whole rows and columns of the factors."""
+    view: TileMmaOp = op.opview
     own = d.own(view.d)
     rows, columns = own.data
     depth = shape_of(view.b)[0]
     a_own = WgTiles.of(shape_of(view.a), own.grid, (rows, depth))
     b_own = WgTiles.of(shape_of(view.b), own.grid, (depth, columns))
-    a, b = d.parts(view.a, a_own, view), d.parts(view.b, b_own, view)
+    a, b = d.parts(view.a, a_own, op), d.parts(view.b, b_own, op)
     count = own.own_count
-    c: Sequence[ir.Value | None] = [None] * count if view.c is None else d.parts(view.c, own, view)
+    c: Sequence[ir.Value | None] = [None] * count if view.c is None else d.parts(view.c, own, op)
     kind = with_shape(view.d.type, own.data)
     across = own.rounds[1]
 
@@ -429,45 +438,50 @@ def tile_mma(d: Distribution, view: TileMmaOp) -> list[ir.Value]:
         """The scales of each row or column of parts."""
         if value is None:
             return [None] * repeats
-        return d.parts(value, WgTiles.of(shape_of(value), own.grid, own_shape), view)
+        return d.parts(value, WgTiles.of(shape_of(value), own.grid, own_shape), op)
 
     blocks = -(-depth // SCALE_BLOCK)
     scale_a = scales(view.scale_a, (rows, blocks), own.rounds[0])
     scale_b = scales(view.scale_b, (blocks, columns), across)
-    return [
-        TileMmaOp(a[i // across], b[i % across], c[i], scale_a[i // across], scale_b[i % across], d=kind).d
-        for i in range(count)
-    ]
+    found = []
+    for i in range(count):
+        row, column = i // across, i % across
+        found.append(TileMmaOp(a[row], b[column], c[i], scale_a[row], scale_b[column], d=kind).d)
+    d.replace(op, found)
 
 
 @rule("xetile.convert_layout")
-def convert_layout(d: Distribution, view: Any) -> list[ir.Value]:
+def convert_layout(d: Distribution, op: ir.Operation) -> None:
     """The subgroup's parts under the other map."""
-    return d.parts(view.value, d.own(view.result), view)
+    view: Any = op.opview
+    d.replace(op, d.parts(view.value, d.own(view.result), op))
 
 
 @rule("xetile.transpose")
-def transpose(d: Distribution, view: TransposeOp) -> list[ir.Value]:
+def transpose(d: Distribution, op: ir.Operation) -> None:
     """Transpose each part. The operand is exchanged so that the subgroup has the parts that its results need."""
+    view: TransposeOp = op.opview
     own = d.own(view.result)
     if view.permutation == (0, 1):
-        return d.parts(view.value, own, view)
-    parts = d.parts(view.value, own.transposed(), view)
+        d.replace(op, d.parts(view.value, own, op))
+        return
+    parts = d.parts(view.value, own.transposed(), op)
     kind = with_shape(view.result.type, own.data)
     made = [TransposeOp(p, (1, 0), result=kind).result for p in parts]
     down, across = own.rounds
-    return [made[c * down + r] for r in range(down) for c in range(across)]
+    d.replace(op, [made[c * down + r] for r in range(down) for c in range(across)])
 
 
 @rule("xetile.broadcast")
-def broadcast(d: Distribution, view: BroadcastOp) -> list[ir.Value]:
+def broadcast(d: Distribution, op: ir.Operation) -> None:
     """Repeat the elements of each part."""
+    view: BroadcastOp = op.opview
     (dim,) = view.dims
     times = view.broadcast_size
     given = d.own(view.result)
     own = _in_groups(given, dim, times or 1)
     want = own.replaced(dim, own.shape[dim] // times, own.data[dim] // times) if times else own.replaced(dim, 1, 1)
-    parts = d.parts(view.value, want, view)
+    parts = d.parts(view.value, want, op)
     kind = with_shape(view.result.type, own.data)
     across = own.rounds[1]
     found = []
@@ -478,28 +492,30 @@ def broadcast(d: Distribution, view: BroadcastOp) -> list[ir.Value]:
             found.append(BroadcastOp(parts[place], view.dims, result=kind).result)
         else:
             found.append(BroadcastOp(parts[place], view.dims, result=kind, broadcast_size=times).result)
-    return d.subgroup.exchange(found, own, given, view.operation)
+    d.replace(op, d.subgroup.exchange(found, own, given, op))
 
 
 @rule("xetile.reduction")
-def reduction(d: Distribution, view: ReductionOp) -> list[ir.Value]:
+def reduction(d: Distribution, op: ir.Operation) -> None:
     """Reduce each part, and combine the results of several subgroups through shared local memory."""
+    view: ReductionOp = op.opview
     (dim,) = view.dims
     given, want = d.own(view.value), d.own(view.result)
     size = view.reduction_size or given.shape[dim]
     have = _in_groups(given, dim, size) if size < given.shape[dim] else given
-    parts = d.subgroup.exchange(d.get(view.value), given, have, view.operation)
+    parts = d.subgroup.exchange(d.get(view.value), given, have, op)
     data, owners = have.data[dim], have.owners[dim]
     if data % size == 0:
         local = have.replaced(dim, have.shape[dim] // size, data // size)
         parts = [d.reduced(view, p, size) for p in parts]
-        return d.subgroup.exchange(parts, local, want, view.operation)
+        d.replace(op, d.subgroup.exchange(parts, local, want, op))
+        return
     parts = d.combined(view, have)
     # The partial results of all subgroups, side by side.
     partial = have.replaced(dim, owners, 1)
     whole = want.replaced(dim, owners, owners)
-    gathered = d.subgroup.exchange(parts, partial, whole, view.operation)
-    return [d.reduced(view, p, owners) for p in gathered]
+    gathered = d.subgroup.exchange(parts, partial, whole, op)
+    d.replace(op, [d.reduced(view, p, owners) for p in gathered])
 
 
 def _in_groups(own: WgTiles, dim: int, size: int) -> WgTiles:

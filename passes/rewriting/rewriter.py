@@ -122,10 +122,6 @@ class Conversion(Rewriter):
         """Whether an op is kept, or converted as control flow, even if it has a rule."""
         return False
 
-    def apply(self, rule: Callable[..., Any], op: ir.Operation) -> None:
-        """Apply an op's rule."""
-        rule(self, op)
-
     def no_rule(self, op: ir.Operation) -> None:
         """Convert an op without a rule: by default keep it, with its operands replaced."""
         self.keep(op)
@@ -209,7 +205,7 @@ class Conversion(Rewriter):
             elif self.is_legal(op):
                 self.keep(op)
             elif rule is not None:
-                self.apply(rule, op)
+                rule(self, op)
             else:
                 self.no_rule(op)
         self._op = outer
@@ -498,13 +494,6 @@ class TileConversion(Conversion):
         if len(found) != 1:
             self.fail("cannot take a tile, or a vector that is divided")
         return found[0]
-
-    def apply(self, rule: Callable[..., Any], op: ir.Operation) -> None:
-        self.replace_values(op, rule(self, op.opview))
-
-    def replace_values(self, op: ir.Operation, found: Sequence[ir.Value]) -> None:
-        """Replace an op: a list of values replaces one result; several results have a value or a list each."""
-        self.replace(op, *([found] if len(op.results) == 1 else [[v] if isinstance(v, ir.Value) else v for v in found]))
 
     def no_rule(self, op: ir.Operation) -> None:
         """Convert selects of tiles and undefined tiles to those of their replacements; keep all other ops."""
