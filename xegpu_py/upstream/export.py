@@ -28,7 +28,7 @@ from xegpu_py.passes.rewriting.builders import (
     strided_metadata,
     transpose,
 )
-from xegpu_py.passes.rewriting.rewriter import Conversion, Rules, forwarded_groups
+from xegpu_py.passes.rewriting.rewriter import Conversion, Rewriter, Rule, Rules, forwarded_groups
 from xegpu_py.upstream import dialect_ops as theirs
 from xegpu_py.upstream import rebuilding
 from xegpu_py.upstream.dialect_types import BlockTdescAttr, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
@@ -67,8 +67,10 @@ def export_upstream(module: Module, *, count_lanes: bool = False, debuginfo: boo
     return spelled(print_op(made.outline, debuginfo=debuginfo, verified=True)) + "\n"
 
 
-class _Export:
-    """Rewrites one function, in place. Each op of our dialect has a method with its name."""
+class _Export(Rewriter):
+    """Rewrites one function, in place, by a rule for each op of our dialect. Replaced ops are erased at the end."""
+
+    rules = rule = Rules[Rule[Any]]()
 
     def __init__(self, func: ir.Operation, count_lanes: bool = False) -> None:
         self.func = func
@@ -92,16 +94,16 @@ class _Export:
             if str(value.type).startswith("!xegpu."):
                 value.set_type(self.kind(value))
         for op in own:
-            view: Any = op.opview
-            with ir.InsertionPoint(op), op.location:
-                made = getattr(self, "on_" + op.name.removeprefix(_OURS))(view)
-                for result, value in zip(op.results, made or ()):
-                    result.replace_all_uses_with(value)
+            self.op(op.opview)
         for op in reversed(own):
             op.erase()
         self._fold_casts()
         if self.func.name == "gpu.func":
             self._launches(others)
+
+    def replace(self, op: ir.Operation, *results: ir.Value) -> None:
+        for result, value in zip(op.results, results):
+            result.replace_all_uses_with(value)
 
     def _fold_casts(self) -> None:
         """Remove shape casts that other shape casts undo."""
@@ -160,33 +162,36 @@ class _Export:
 
     # Blocks.
 
-    def on_create_nd_tdesc(self, view: Any) -> list[ir.Value]:
-        source = view.source
+    @rule("xegpu.create_nd_tdesc")
+    def create_nd_tdesc(self, op: Any) -> None:
+        source = op.source
         memory = ir.MemRefType(source.type) if isinstance(source.type, ir.MemRefType) else None
-        shape, strides = list(view.shape), list(view.strides)
+        shape, strides = list(op.shape), list(op.strides)
         if memory is not None and not shape and not is_static(source):
             shape, strides = _extents(source)
-        kind, offsets = self.kind(view.tdesc), list(view.offsets)
-        if not offsets or not _is_local(view.tdesc):
-            return [theirs.CreateNdTdescOp(source, offsets, shape or None, strides or None, tdesc=kind).tdesc]
+        kind, offsets = self.kind(op.tdesc), list(op.offsets)
+        if not offsets or not _is_local(op.tdesc):
+            self.replace(op, theirs.CreateNdTdescOp(source, offsets, shape or None, strides or None, tdesc=kind).tdesc)
+            return
         made = theirs.CreateNdTdescOp(source, [], shape or None, strides or None, tdesc=kind)
-        self.places[view.tdesc] = made.tdesc, offsets
-        return []
+        self.places[op.tdesc] = made.tdesc, offsets
 
     def placed(self, tdesc: ir.Value) -> tuple[ir.Value, list[Any]]:
         """A descriptor of upstream's, and the offsets that are given to an op that uses it."""
         return self.places.get(tdesc) or (tdesc, [])
 
-    def on_update_nd_offset(self, view: Any) -> list[ir.Value]:
-        if view.tdesc in self.places:
-            made, offsets = self.places[view.tdesc]
-            moved = [add(a, b) for a, b in zip(offsets, view.offsets, strict=True)]
-            self.places[view.result] = made, moved
-            return []
-        return [theirs.UpdateNdOffsetOp(view.tdesc, view.offsets, result=view.tdesc.type).result]
+    @rule("xegpu.update_nd_offset")
+    def update_nd_offset(self, op: Any) -> None:
+        if op.tdesc in self.places:
+            made, offsets = self.places[op.tdesc]
+            moved = [add(a, b) for a, b in zip(offsets, op.offsets, strict=True)]
+            self.places[op.result] = made, moved
+            return
+        self.replace(op, theirs.UpdateNdOffsetOp(op.tdesc, op.offsets, result=op.tdesc.type).result)
 
-    def on_load_nd(self, view: Any) -> list[ir.Value]:
-        tdesc, offsets = self.placed(view.tdesc)
+    @rule("xegpu.load_nd")
+    def load_nd(self, op: Any) -> None:
+        tdesc, offsets = self.placed(op.tdesc)
         desc = TensorDesc.of(tdesc)
         bits, rank = bit_width(desc.element), len(desc.shape)
         block = desc.block
@@ -195,26 +200,28 @@ class _Export:
         shape = (*outer, *desc.shape)
         options: dict[str, Any] = {}
         if self.lanes is not None:
-            return [self.load_of_lanes(self.lanes, view, tdesc, offsets, outer)]
-        turned = view.transpose is not None and tuple(view.transpose) != tuple(range(rank))
-        if view.vnni_axis == 0 and self.count_lanes and len(outer) == 0 and _only_multiplied(view.value):
+            self.replace(op, self.load_of_lanes(self.lanes, op, tdesc, offsets, outer))
+            return
+        turned = op.transpose is not None and tuple(op.transpose) != tuple(range(rank))
+        if op.vnni_axis == 0 and self.count_lanes and len(outer) == 0 and _only_multiplied(op.value):
             # Upstream's passes pack it themselves.
             made = theirs.LoadNdOp(tdesc, offsets, value=vector_type(desc.shape, desc.element))
-            self.hints(made, view)
-            return [made.value]
-        if view.vnni_axis == 0:
+            self.hints(made, op)
+            self.replace(op, made.value)
+            return
+        if op.vnni_axis == 0:
             factor = 32 // bits
             options["packed"] = True
             shape = (*outer, desc.shape[0] // factor, desc.shape[1], factor)
-        elif turned and rank == 2 and bits == 32 and view.transpose_bit_width in (None, bits):
+        elif turned and rank == 2 and bits == 32 and op.transpose_bit_width in (None, bits):
             options["transpose"] = (1, 0)
             shape = (*outer, desc.shape[1], desc.shape[0])
         made = theirs.LoadNdOp(tdesc, offsets, value=vector_type(shape, desc.element), **options)
-        self.hints(made, view)
+        self.hints(made, op)
         value = made.value
         if turned and "transpose" not in options:
-            value = _turned(value, len(outer), tuple(view.transpose), (view.transpose_bit_width or bits) // bits)
-        return [_side_by_side(value, shape_of(view.value), len(outer))]
+            value = _turned(value, len(outer), tuple(op.transpose), (op.transpose_bit_width or bits) // bits)
+        self.replace(op, _side_by_side(value, shape_of(op.value), len(outer)))
 
     def load_of_lanes(
         self, lanes: LaneExport, view: Any, tdesc: ir.Value, offsets: list[Any], outer: tuple[int, ...]
@@ -228,92 +235,106 @@ class _Export:
         self.hints(made, view)
         return _side_by_side(cast(made.value, (*outer, *shape)), shape_of(view.value), len(outer))
 
-    def on_store_nd(self, view: Any) -> None:
-        tdesc, offsets = self.placed(view.tdesc)
+    @rule("xegpu.store_nd")
+    def store_nd(self, op: Any) -> None:
+        tdesc, offsets = self.placed(op.tdesc)
         desc = TensorDesc.of(tdesc)
         if desc.block and desc.block.array_length > 1:
-            refuse_export(view, "it stores an array of blocks", "xegpu-legalize makes one store of each")
+            refuse_export(op, "it stores an array of blocks", "xegpu-legalize makes one store of each")
         shape = desc.shape
         if self.lanes is not None:
-            self.lanes.store(view)
-            shape = (math.prod(shape_of(view.value)),)
-        self.hints(theirs.StoreNdOp(cast(view.value, shape), tdesc, offsets), view)
+            self.lanes.store(op)
+            shape = (math.prod(shape_of(op.value)),)
+        self.hints(theirs.StoreNdOp(cast(op.value, shape), tdesc, offsets), op)
 
-    def on_prefetch_nd(self, view: Any) -> None:
-        self.hints(theirs.PrefetchNdOp(*self.placed(view.tdesc)), view)
+    @rule("xegpu.prefetch_nd")
+    def prefetch_nd(self, op: Any) -> None:
+        self.hints(theirs.PrefetchNdOp(*self.placed(op.tdesc)), op)
 
-    def on_dpas(self, view: Any) -> list[ir.Value]:
-        a, b, acc = view.lhs, view.rhs, view.acc
+    @rule("xegpu.dpas")
+    def dpas(self, op: Any) -> None:
+        a, b, acc = op.lhs, op.rhs, op.acc
         if element_of(a) != element_of(b):
-            refuse_export(view, f"it multiplies {element_of(a)} by {element_of(b)}, which upstream does not mix")
-        if acc is not None and acc.type != view.result.type:
-            refuse_export(view, f"its accumulator, {acc.type}, differs from its result, {view.result.type}")
+            refuse_export(op, f"it multiplies {element_of(a)} by {element_of(b)}, which upstream does not mix")
+        if acc is not None and acc.type != op.result.type:
+            refuse_export(op, f"its accumulator, {acc.type}, differs from its result, {op.result.type}")
         shape = shape_of(a)
         if self.lanes is not None:
-            self.lanes.check_product(view)
+            self.lanes.check_product(op)
             a, b, acc = (None if v is None else cast(v, (math.prod(shape_of(v)),)) for v in (a, b, acc))
-            kind = vector_type((math.prod(shape_of(view.result)),), element_of(view.result))
-            return [cast(theirs.DpasOp(a, b, acc, result=kind).result, shape_of(view.result))]
+            kind = vector_type((math.prod(shape_of(op.result)),), element_of(op.result))
+            self.replace(op, cast(theirs.DpasOp(a, b, acc, result=kind).result, shape_of(op.result)))
+            return
         a = cast(a, (shape[0], math.prod(shape[1:])))
-        return [theirs.DpasOp(a, b, acc, result=view.result.type).result]
+        self.replace(op, theirs.DpasOp(a, b, acc, result=op.result.type).result)
 
     # Scattered accesses.
 
-    def on_create_tdesc(self, view: Any) -> list[ir.Value]:
-        made = theirs.CreateTdescOp(view.source, _indices(view.offsets), tdesc=self.kind(view.tdesc))
-        return [made.tdesc]
+    @rule("xegpu.create_tdesc")
+    def create_tdesc(self, op: Any) -> None:
+        made = theirs.CreateTdescOp(op.source, _indices(op.offsets), tdesc=self.kind(op.tdesc))
+        self.replace(op, made.tdesc)
 
-    def on_update_offset(self, view: Any) -> list[ir.Value]:
-        return [theirs.UpdateOffsetOp(view.tdesc, _indices(view.offsets), result=view.tdesc.type).result]
+    @rule("xegpu.update_offset")
+    def update_offset(self, op: Any) -> None:
+        self.replace(op, theirs.UpdateOffsetOp(op.tdesc, _indices(op.offsets), result=op.tdesc.type).result)
 
-    def on_load_gather(self, view: Any) -> list[ir.Value]:
-        shape = TensorDesc.of(view.tdesc).shape
-        made = theirs.LoadGatherOp(view.tdesc, mask=view.mask, value=vector_type(shape, element_of(view.value)))
-        self.hints(made, view)
-        return [transpose(made.value, [1, 0]) if len(shape) == 2 else made.value]
+    @rule("xegpu.load_gather")
+    def load_gather(self, op: Any) -> None:
+        shape = TensorDesc.of(op.tdesc).shape
+        made = theirs.LoadGatherOp(op.tdesc, mask=op.mask, value=vector_type(shape, element_of(op.value)))
+        self.hints(made, op)
+        self.replace(op, transpose(made.value, [1, 0]) if len(shape) == 2 else made.value)
 
-    def on_store_scatter(self, view: Any) -> None:
-        value = transpose(view.value, [1, 0]) if len(shape_of(view.value)) == 2 else view.value
-        self.hints(theirs.StoreScatterOp(value, view.tdesc, mask=view.mask), view)
+    @rule("xegpu.store_scatter")
+    def store_scatter(self, op: Any) -> None:
+        value = transpose(op.value, [1, 0]) if len(shape_of(op.value)) == 2 else op.value
+        self.hints(theirs.StoreScatterOp(value, op.tdesc, mask=op.mask), op)
 
-    def on_prefetch(self, view: Any) -> None:
-        self.hints(theirs.PrefetchOp(view.tdesc), view)
+    @rule("xegpu.prefetch")
+    def prefetch(self, op: Any) -> None:
+        self.hints(theirs.PrefetchOp(op.tdesc), op)
 
-    def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
-        if view.expected is not None:
-            refuse_export(view, "upstream's atomic_rmw does not compare")
-        if len(shape_of(view.value)) == 2:
-            refuse_export(view, f"it works on {shape_of(view.value)[0]} elements a lane")
-        made = theirs.AtomicRmwOp(
-            kind=view.kind, tdesc=view.tdesc, mask=view.mask, value=view.value, result=view.result.type
-        )
-        return [made.result]
+    @rule("xegpu.atomic_rmw")
+    def atomic_rmw(self, op: Any) -> None:
+        if op.expected is not None:
+            refuse_export(op, "upstream's atomic_rmw does not compare")
+        if len(shape_of(op.value)) == 2:
+            refuse_export(op, f"it works on {shape_of(op.value)[0]} elements a lane")
+        made = theirs.AtomicRmwOp(kind=op.kind, tdesc=op.tdesc, mask=op.mask, value=op.value, result=op.result.type)
+        self.replace(op, made.result)
 
     # Barriers.
 
-    def on_alloc_nbarrier(self, view: Any) -> None:
-        count = view.nbarrier_num if view.count is None else constant_of(view.count)
+    @rule("xegpu.alloc_nbarrier")
+    def alloc_nbarrier(self, op: Any) -> None:
+        count = op.nbarrier_num if op.count is None else constant_of(op.count)
         if count is None:
-            refuse_export(view, "its number of barriers is not a constant")
+            refuse_export(op, "its number of barriers is not a constant")
         theirs.AllocNbarrierOp(nbarrier_num=count)
 
-    def on_init_nbarrier(self, view: Any) -> list[ir.Value]:
+    @rule("xegpu.init_nbarrier")
+    def init_nbarrier(self, op: Any) -> None:
         kind = NBarrier().to_ir()
-        return [theirs.InitNbarrierOp(view.nbarrier_id, view.participant_thread_num, result=kind).result]
+        self.replace(op, theirs.InitNbarrierOp(op.nbarrier_id, op.participant_thread_num, result=kind).result)
 
-    def on_nbarrier_arrive(self, view: Any) -> None:
-        theirs.NbarrierArriveOp(view.nbarrier)
+    @rule("xegpu.nbarrier_arrive")
+    def nbarrier_arrive(self, op: Any) -> None:
+        theirs.NbarrierArriveOp(op.nbarrier)
 
-    def on_nbarrier_wait(self, view: Any) -> None:
-        theirs.NbarrierWaitOp(view.nbarrier)
+    @rule("xegpu.nbarrier_wait")
+    def nbarrier_wait(self, op: Any) -> None:
+        theirs.NbarrierWaitOp(op.nbarrier)
 
-    def on_fence(self, view: Any) -> None:
+    @rule("xegpu.fence")
+    def fence(self, op: Any) -> None:
         names = {"shared": "slm", "global": "global"}
-        kinds = ["global", "slm"] if view.memory_kind is None else [names[view.memory_kind.value]]
+        kinds = ["global", "slm"] if op.memory_kind is None else [names[op.memory_kind.value]]
         for kind in kinds:
-            theirs.FenceOp(memory_kind=kind, fence_scope="gpu" if view.scope is None else view.scope.value)
+            theirs.FenceOp(memory_kind=kind, fence_scope="gpu" if op.scope is None else op.scope.value)
 
-    def on_compile_hint(self, view: Any) -> None:
+    @rule("xegpu.compile_hint")
+    def compile_hint(self, op: Any) -> None:
         """Emit nothing: LLVM has no such hint, and the hint changes no value."""
 
 

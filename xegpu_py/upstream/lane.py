@@ -26,6 +26,7 @@ from xegpu_py.passes.rewriting.builders import (
     transpose,
     zero,
 )
+from xegpu_py.passes.rewriting.rewriter import Rule, Rules
 from xegpu_py.upstream import rebuilding
 from xegpu_py.upstream.dialect_types import TensorDesc
 from xegpu_py.upstream.rebuilding import (
@@ -67,6 +68,7 @@ def map_of(desc: TensorDesc, use: Use) -> ours.SgMap | None:
 class LaneImport(SubgroupImport):
     """Rebuilds one kernel of lanes, in place."""
 
+    rules = rule = Rules[Rule[Any]](SubgroupImport.rules)
     mode = ours.Mode.SIMT
 
     def __init__(self, func: ir.Operation) -> None:
@@ -177,20 +179,22 @@ class LaneImport(SubgroupImport):
             found += self.masked(flag, [byte], partial(scale_at, column))
         return _together([arith.bitcast(ir.Float8E8M0FNUType.get(), bits) for bits in found], view.value.type)
 
-    def on_load_nd(self, view: Any) -> list[ir.Value]:
-        scales = self.rows_of_scales(view)
+    @rule(PREFIX + "load_nd")
+    def load_nd(self, op: Any) -> None:
+        scales = self.rows_of_scales(op)
         if scales is not None:
-            return [scales]
-        tdesc = self.moved(view)
+            self.replace(op, scales)
+            return
+        tdesc = self.moved(op)
         desc = ours.TensorDesc.of(tdesc)
-        use = _use_of(view)
-        wanted = shape_of(view.value)
+        use = _use_of(op)
+        wanted = shape_of(op.value)
         made = ours.LoadNdOp(tdesc, mode=self.mode, transpose=(1, 0) if use == "transposed" else None)
-        put_hints(made, view, "lsc_load" if len(desc.shape) == 1 else "lsc_load_block2d")
+        put_hints(made, op, "lsc_load" if len(desc.shape) == 1 else "lsc_load_block2d")
         found = made.value
         if math.prod(shape_of(found)) != math.prod(wanted):
             refuse(
-                view,
+                op,
                 f"a lane has {math.prod(shape_of(found))} elements of a block of {by(desc.shape)}, not {by(wanted)}",
                 "is this a kernel of subgroups?",
             )
@@ -200,14 +204,16 @@ class LaneImport(SubgroupImport):
             factor = 32 // desc.bits
             split = cast(found, (*outer, rows // factor, factor, columns))
             found = transpose(split, [*range(len(outer)), len(outer), len(outer) + 2, len(outer) + 1])
-        return [cast(found, wanted)]
+        self.replace(op, cast(found, wanted))
 
-    def on_dpas(self, view: Any) -> list[ir.Value]:
-        return self.product(view, ours.DpasOp)
+    @rule(PREFIX + "dpas")
+    def dpas(self, op: Any) -> None:
+        self.replace(op, *self.product(op, ours.DpasOp))
 
-    def on_dpas_mx(self, view: Any) -> list[ir.Value]:
-        scales = {n: v for n, v in (("scale_a", view.scale_a), ("scale_b", view.scale_b)) if v is not None}
-        return self.product(view, ours.DpasMxOp, **{name: line(value) for name, value in scales.items()})
+    @rule(PREFIX + "dpas_mx")
+    def dpas_mx(self, op: Any) -> None:
+        scales = {n: v for n, v in (("scale_a", op.scale_a), ("scale_b", op.scale_b)) if v is not None}
+        self.replace(op, *self.product(op, ours.DpasMxOp, **{name: line(value) for name, value in scales.items()}))
 
     def product(self, view: Any, build: Any, **scales: ir.Value) -> list[ir.Value]:
         """The product of the matrices whose fragments lanes have."""
@@ -221,16 +227,15 @@ class LaneImport(SubgroupImport):
         made = build(cast(view.lhs, left), cast(view.rhs, right), acc=acc, mode=self.mode, result=kind, **scales)
         return [cast(made.result, shape_of(view.result))]
 
-    def on_lane_shuffle(self, view: Any) -> list[ir.Value]:
-        return [ours.LaneShuffleOp(view.source, shuffle=view.mode.value, result=view.result.type).result]
+    @rule(PREFIX + "lane_shuffle")
+    def lane_shuffle(self, op: Any) -> None:
+        self.replace(op, ours.LaneShuffleOp(op.source, shuffle=op.mode.value, result=op.result.type).result)
 
     # Scattered accesses: a lane has one offset, and each of its elements is an access of a memref.
 
-    def on_create_tdesc(self, view: Any) -> list[ir.Value]:
-        return []
-
-    def on_update_offset(self, view: Any) -> list[ir.Value]:
-        return []
+    @rule(*(PREFIX + name for name in ("create_tdesc", "update_offset", "prefetch")))
+    def unbuilt(self, op: Any) -> None:
+        """Emit nothing: a lane's accesses compute its offsets, and a prefetch changes no value."""
 
     def place(self, view: Any, source: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The memref that an op accesses, of one dimension, and the lane's first offset in it."""
@@ -272,35 +277,35 @@ class LaneImport(SubgroupImport):
             return list(body())
         return if_(flag, kinds, body, (lambda: [zero(k) for k in kinds]) if kinds else None)
 
-    def on_load(self, view: Any) -> list[ir.Value]:
-        memory, start = self.place(view, view.source)
-        shape, element = shape_of(view.value), ir.Type.parse(element_of(view.value))
+    @rule(PREFIX + "load")
+    def load(self, op: Any) -> None:
+        memory, start = self.place(op, op.source)
+        shape, element = shape_of(op.value), ir.Type.parse(element_of(op.value))
         count = math.prod(shape)
 
         def body() -> list[ir.Value]:
             return [memref.load(memory, [add(start, i)]) for i in range(count)]
 
-        return [_together(self.masked(view.mask, [element] * count, body), view.value.type)]
+        self.replace(op, _together(self.masked(op.mask, [element] * count, body), op.value.type))
 
-    def on_store(self, view: Any) -> None:
-        memory, start = self.place(view, view.dest)
-        values = _elements(view.value)
+    @rule(PREFIX + "store")
+    def store(self, op: Any) -> None:
+        memory, start = self.place(op, op.dest)
+        values = _elements(op.value)
 
         def body() -> list[ir.Value]:
             for i, value in enumerate(values):
                 memref.store(value, memory, [add(start, i)])
             return []
 
-        self.masked(view.mask, [], body)
+        self.masked(op.mask, [], body)
 
-    def on_prefetch(self, view: Any) -> None:
-        """Emit nothing: a prefetch changes no value."""
-
-    def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
-        memory, start = self.place(view, view.tdesc)
-        found = _elements(view.value)
+    @rule(PREFIX + "atomic_rmw")
+    def atomic_rmw(self, op: Any) -> None:
+        memory, start = self.place(op, op.tdesc)
+        found = _elements(op.value)
         if len(found) != 1:
-            refuse(view, f"a lane updates one element, not {len(found)}")
+            refuse(op, f"a lane updates one element, not {len(found)}")
         # The op of memref has signless integers; the kind says how they are compared.
         kind = ir.MemRefType(memory.type)
         number = found[0].type
@@ -311,13 +316,13 @@ class LaneImport(SubgroupImport):
             memory = make("builtin.unrealized_conversion_cast", other, memory)
 
         def body() -> list[ir.Value]:
-            made = memref.AtomicRMWOp(kind=view.kind, value=value, memref=memory, indices=[start])
+            made = memref.AtomicRMWOp(kind=op.kind, value=value, memref=memory, indices=[start])
             return [made.result]
 
-        (old,) = self.masked(view.mask, [value.type], body)
+        (old,) = self.masked(op.mask, [value.type], body)
         if signed:
             old = make("builtin.unrealized_conversion_cast", number, old)
-        return [_together([old], view.result.type)]
+        self.replace(op, _together([old], op.result.type))
 
     def matrix_places(self, view: Any, value: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
         """The buffer of a matrix, and the positions of a lane's elements of the block that an op accesses."""
@@ -331,13 +336,15 @@ class LaneImport(SubgroupImport):
         where = rebuilding.places(desc, view.offsets, (count,))
         return buffer, [vector.extract(where, [], [i]) for i in range(count)]
 
-    def on_load_matrix(self, view: Any) -> list[ir.Value]:
-        buffer, where = self.matrix_places(view, view.value)
-        return [_together([memref.load(buffer, [at]) for at in where], view.value.type)]
+    @rule(PREFIX + "load_matrix")
+    def load_matrix(self, op: Any) -> None:
+        buffer, where = self.matrix_places(op, op.value)
+        self.replace(op, _together([memref.load(buffer, [at]) for at in where], op.value.type))
 
-    def on_store_matrix(self, view: Any) -> None:
-        buffer, where = self.matrix_places(view, view.value)
-        for value, at in zip(_elements(view.value), where):
+    @rule(PREFIX + "store_matrix")
+    def store_matrix(self, op: Any) -> None:
+        buffer, where = self.matrix_places(op, op.value)
+        for value, at in zip(_elements(op.value), where):
             memref.store(value, buffer, [at])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
@@ -15,6 +15,7 @@ from xegpu_py.ir.builtin import bit_width, by, strides_of
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.passes.facts.value_facts import shape_of
 from xegpu_py.passes.rewriting.builders import constant, extract_slice, index, insert_slice, subview, transpose, zero
+from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.upstream import rebuilding
 from xegpu_py.upstream.dialect_types import MemDesc, NBarrier, TensorDesc
 from xegpu_py.upstream.rebuilding import (
@@ -35,21 +36,20 @@ from xegpu_py.upstream.rebuilding import (
     vector_type,
 )
 
-Rule = Callable[[Any], Sequence[ir.Value] | None]
-
 VC = "vc"
 
 _KEEP_TYPES = (PREFIX, "math.", "vector.", "index.", *(f"arith.{n}" for n in ("add", "mul", "sub", "constant")))
 """Ops whose results are no descriptors, or are replaced."""
 
 
-class SubgroupImport:
+class SubgroupImport(Rewriter):
     """Rebuilds one kernel, in place.
 
-    Every op of upstream's XeGPU has a method of its name, which builds the replacement at the op and returns the values
-    of its results. All other ops are kept; values that carry descriptors get our types.
+    The rules of ops of upstream's XeGPU build what takes the op's place, and call `replace` for its results; the op is
+    erased at the end. All other ops are kept; values that carry descriptors get our types.
     """
 
+    rules = rule = Rules[Rule[Any]]()
     mode = ours.Mode.VC
 
     def __init__(self, func: ir.Operation) -> None:
@@ -75,17 +75,7 @@ class SubgroupImport:
                 self.retype(value)
         self._retype_function()
         for op in ops:
-            rule = self.rule_of(op)
-            if rule is None:
-                continue
-            with ir.InsertionPoint(op), op.location:
-                made = rule(op.opview)
-            if made is None:
-                continue
-            for result, value in zip(op.results, made):
-                if value != result:
-                    result.replace_all_uses_with(value)
-                    self.made[result] = value
+            self.op(op)
         for op in reversed(ops):
             if self.is_replaced(op):
                 op.erase()
@@ -109,16 +99,16 @@ class SubgroupImport:
         """Whether the op has been replaced."""
         return bool(op.name.startswith(PREFIX))
 
-    def rule_of(self, op: ir.Operation) -> Rule | None:
-        """The method that rebuilds an op; None if it stays as it is."""
-        if op.name.startswith(PREFIX):
-            rule = getattr(self, "on_" + op.name.removeprefix(PREFIX), None)
-            return rule or self.unknown
-        return None
+    def op(self, op: ir.Operation) -> None:
+        if op.name.startswith(PREFIX) and op.name not in self.rules:
+            refuse(op, "it is not supported at subgroup level")
+        super().op(op.opview)
 
-    def unknown(self, view: Any) -> None:
-        """Refuse an op that has no rule."""
-        refuse(view, "it is not supported at subgroup level")
+    def replace(self, op: ir.Operation, *results: ir.Value) -> None:
+        for result, value in zip(op.results, results):
+            if value != result:
+                result.replace_all_uses_with(value)
+                self.made[result] = value
 
     def retype(self, value: ir.Value) -> None:
         """Change the type of a value that is kept from upstream's to ours."""
@@ -159,12 +149,13 @@ class SubgroupImport:
 
     # Blocks.
 
-    def on_create_nd_tdesc(self, view: Any) -> list[ir.Value]:
-        desc = TensorDesc.of(view.tdesc)
-        source, offsets, shape, strides = view.source, list(view.offsets), view.shape, view.strides
-        made = self.descriptor(view, desc, source, offsets, shape, strides)
-        self.sources[made] = view
-        return [made]
+    @rule(PREFIX + "create_nd_tdesc")
+    def create_nd_tdesc(self, op: Any) -> None:
+        desc = TensorDesc.of(op.tdesc)
+        source, offsets, shape, strides = op.source, list(op.offsets), op.shape, op.strides
+        made = self.descriptor(op, desc, source, offsets, shape, strides)
+        self.sources[made] = op
+        self.replace(op, made)
 
     def descriptor(
         self, view: Any, desc: TensorDesc, source: ir.Value, offsets: list[Any], shape: list[Any], strides: list[Any]
@@ -204,63 +195,69 @@ class SubgroupImport:
             return tdesc
         return ours.UpdateNdOffsetOp(tdesc, offsets, mode=self.mode, result=tdesc.type).result
 
-    def on_update_nd_offset(self, view: Any) -> list[ir.Value]:
-        return [ours.UpdateNdOffsetOp(view.tdesc, view.offsets, mode=self.mode, result=view.tdesc.type).result]
+    @rule(PREFIX + "update_nd_offset")
+    def update_nd_offset(self, op: Any) -> None:
+        self.replace(op, ours.UpdateNdOffsetOp(op.tdesc, op.offsets, mode=self.mode, result=op.tdesc.type).result)
 
-    def on_load_nd(self, view: Any) -> list[ir.Value]:
-        tdesc = self.moved(view)
+    @rule(PREFIX + "load_nd")
+    def load_nd(self, op: Any) -> None:
+        tdesc = self.moved(op)
         desc = ours.TensorDesc.of(tdesc)
         options: dict[str, Any] = {}
-        if view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape))):
-            options["transpose"] = view.transpose
-            if view.transpose_bit_width is not None and view.transpose_bit_width > desc.bits:
-                options["transpose_bit_width"] = view.transpose_bit_width
-        if view.packed and desc.bits < 32:
+        if op.transpose is not None and tuple(op.transpose) != tuple(range(len(desc.shape))):
+            options["transpose"] = op.transpose
+            if op.transpose_bit_width is not None and op.transpose_bit_width > desc.bits:
+                options["transpose_bit_width"] = op.transpose_bit_width
+        if op.packed and desc.bits < 32:
             options["vnni_axis"] = 0
-        wanted = shape_of(view.value)
+        wanted = shape_of(op.value)
         made = ours.LoadNdOp(tdesc, mode=self.mode, **options)
-        put_hints(made, view, "lsc_load" if len(desc.shape) == 1 else "lsc_load_block2d")
+        put_hints(made, op, "lsc_load" if len(desc.shape) == 1 else "lsc_load_block2d")
         found = shape_of(made.value)
         if math.prod(found) != math.prod(wanted):
-            refuse(view, f"a block of {by(found)} is loaded as {by(wanted)}", "is this a kernel of lanes?")
-        return [cast(made.value, wanted)]
+            refuse(op, f"a block of {by(found)} is loaded as {by(wanted)}", "is this a kernel of lanes?")
+        self.replace(op, cast(made.value, wanted))
 
-    def on_store_nd(self, view: Any) -> None:
-        tdesc = self.moved(view)
+    @rule(PREFIX + "store_nd")
+    def store_nd(self, op: Any) -> None:
+        tdesc = self.moved(op)
         desc = ours.TensorDesc.of(tdesc)
         held = desc.shape if self.mode == VC else desc.fragment()
-        if math.prod(shape_of(view.value)) != math.prod(held):
+        if math.prod(shape_of(op.value)) != math.prod(held):
             here, other = ("subgroup", "lanes") if self.mode == VC else ("lane", "subgroups")
             refuse(
-                view,
-                f"a {here} has {math.prod(held)} elements of a block of {by(desc.shape)}, not {view.value.type}",
+                op,
+                f"a {here} has {math.prod(held)} elements of a block of {by(desc.shape)}, not {op.value.type}",
                 f"is this a kernel of {other}?",
             )
-        made = ours.StoreNdOp(cast(view.value, held), tdesc, mode=self.mode)
-        put_hints(made, view, "lsc_store" if len(desc.shape) == 1 else "lsc_store_block2d", True)
+        made = ours.StoreNdOp(cast(op.value, held), tdesc, mode=self.mode)
+        put_hints(made, op, "lsc_store" if len(desc.shape) == 1 else "lsc_store_block2d", True)
 
-    def on_prefetch_nd(self, view: Any) -> None:
-        tdesc = self.moved(view)
+    @rule(PREFIX + "prefetch_nd")
+    def prefetch_nd(self, op: Any) -> None:
+        tdesc = self.moved(op)
         made = ours.PrefetchNdOp(tdesc, mode=self.mode)
-        put_hints(made, view, "lsc_load" if len(ours.TensorDesc.of(tdesc).shape) == 1 else "lsc_load_block2d")
+        put_hints(made, op, "lsc_load" if len(ours.TensorDesc.of(tdesc).shape) == 1 else "lsc_load_block2d")
 
     # Matrices.
 
-    def on_dpas(self, view: Any) -> list[ir.Value]:
-        a, b = view.lhs, view.rhs
+    @rule(PREFIX + "dpas")
+    def dpas(self, op: Any) -> None:
+        a, b = op.lhs, op.rhs
         shapes = [shape_of(v) for v in (a, b)]
         if len(shapes[0]) != 2:
-            refuse(view, f"it multiplies {by(shapes[0])} and {by(shapes[1])}", "is this a kernel of lanes?")
-        made = ours.DpasOp(a, packed(b), view.acc, mode=self.mode, result=view.result.type)
-        return [made.result]
+            refuse(op, f"it multiplies {by(shapes[0])} and {by(shapes[1])}", "is this a kernel of lanes?")
+        made = ours.DpasOp(a, packed(b), op.acc, mode=self.mode, result=op.result.type)
+        self.replace(op, made.result)
 
-    def on_dpas_mx(self, view: Any) -> list[ir.Value]:
-        a, b = view.lhs, view.rhs
+    @rule(PREFIX + "dpas_mx")
+    def dpas_mx(self, op: Any) -> None:
+        a, b = op.lhs, op.rhs
         if len(shape_of(a)) != 2:
-            refuse(view, f"it multiplies {by(shape_of(a))} and {by(shape_of(b))}", "is this a kernel of lanes?")
-        scales = [None if v is None else self.scale(view, v) for v in (view.scale_a, view.scale_b)]
-        made = ours.DpasMxOp(a, packed(b), view.acc, *scales, mode=self.mode, result=view.result.type)
-        return [made.result]
+            refuse(op, f"it multiplies {by(shape_of(a))} and {by(shape_of(b))}", "is this a kernel of lanes?")
+        scales = [None if v is None else self.scale(op, v) for v in (op.scale_a, op.scale_b)]
+        made = ours.DpasMxOp(a, packed(b), op.acc, *scales, mode=self.mode, result=op.result.type)
+        self.replace(op, made.result)
 
     def scale(self, view: Any, value: ir.Value) -> ir.Value:
         """The scales of a factor, which must be a matrix."""
@@ -270,35 +267,40 @@ class SubgroupImport:
 
     # Elements.
 
-    def on_truncf(self, view: Any) -> list[ir.Value]:
-        source, result = view.source, view.result
+    @rule(PREFIX + "truncf")
+    def truncf(self, op: Any) -> None:
+        source, result = op.source, op.result
         if isinstance(source.type, ir.VectorType):
-            return [ours.TruncfOp(source, result=result.type).result]
+            self.replace(op, ours.TruncfOp(source, result=result.type).result)
+            return
         # Two of the narrowest elements are a byte.
         pair = vector.broadcast(vector_type((2,), source.type), source)
         rounded = ours.TruncfOp(pair, result=vector_type((2,), result.type)).result
-        return [vector.extract(rounded, [], [0])]
+        self.replace(op, vector.extract(rounded, [], [0]))
 
-    def on_lane_shuffle(self, view: Any) -> list[ir.Value]:
-        refuse(view, "it is for kernels of lanes", "give --level=lane if this is one")
-        return []
+    @rule(PREFIX + "lane_shuffle")
+    def lane_shuffle(self, op: Any) -> None:
+        refuse(op, "it is for kernels of lanes", "give --level=lane if this is one")
 
     # Scattered accesses.
 
-    def on_create_tdesc(self, view: Any) -> list[ir.Value]:
-        desc = self.our_desc(TensorDesc.of(view.tdesc))
-        return [
+    @rule(PREFIX + "create_tdesc")
+    def create_tdesc(self, op: Any) -> None:
+        desc = self.our_desc(TensorDesc.of(op.tdesc))
+        self.replace(
+            op,
             ours.CreateTdescOp(
-                long_address(view.source),
-                line(view.offsets),
+                long_address(op.source),
+                line(op.offsets),
                 mode=VC,
                 chunk_size_per_lane=desc.chunk,
                 tdesc=desc.to_ir(),
-            ).tdesc
-        ]
+            ).tdesc,
+        )
 
-    def on_update_offset(self, view: Any) -> list[ir.Value]:
-        return [ours.UpdateOffsetOp(view.tdesc, line(view.offsets), mode=VC, result=view.tdesc.type).result]
+    @rule(PREFIX + "update_offset")
+    def update_offset(self, op: Any) -> None:
+        self.replace(op, ours.UpdateOffsetOp(op.tdesc, line(op.offsets), mode=VC, result=op.tdesc.type).result)
 
     def scattered(self, view: Any, source: ir.Value) -> list[tuple[ir.Value, ir.Value, tuple[int, int]]]:
         """The descriptors by which a gather or scatter is done, with their masks, and the lanes that each has."""
@@ -329,48 +331,53 @@ class SubgroupImport:
             at += lanes
         return found
 
-    def on_load(self, view: Any) -> list[ir.Value]:
-        wanted, pieces = shape_of(view.value), []
-        for tdesc, mask, _ in self.scattered(view, view.source):
+    @rule(PREFIX + "load")
+    def load(self, op: Any) -> None:
+        wanted, pieces = shape_of(op.value), []
+        for tdesc, mask, _ in self.scattered(op, op.source):
             desc = ours.TensorDesc.of(tdesc)
             made = ours.LoadGatherOp(tdesc, mask, mode=VC)
-            put_hints(made, view, "lsc_load")
+            put_hints(made, op, "lsc_load")
             value = made.value
             pieces.append(transpose(value, [1, 0]) if desc.chunk > 1 else value)
-        return [cast(_joined(pieces), wanted) if wanted else _only(pieces)]
+        self.replace(op, cast(_joined(pieces), wanted) if wanted else _only(pieces))
 
-    def on_store(self, view: Any) -> None:
-        value, source = line(view.value), view.source
-        for tdesc, mask, (at, lanes) in self.scattered(view, source):
+    @rule(PREFIX + "store")
+    def store(self, op: Any) -> None:
+        value, source = line(op.value), op.source
+        for tdesc, mask, (at, lanes) in self.scattered(op, source):
             desc = ours.TensorDesc.of(tdesc)
             whole = cast(value, (math.prod(shape_of(value)) // desc.chunk, desc.chunk)) if desc.chunk > 1 else value
             piece = _slice(whole if desc.chunk > 1 else cast(value, (math.prod(shape_of(value)),)), at, lanes)
             made = ours.StoreScatterOp(transpose(piece, [1, 0]) if desc.chunk > 1 else piece, tdesc, mask, mode=VC)
-            put_hints(made, view, "lsc_store", True)
+            put_hints(made, op, "lsc_store", True)
 
-    def on_prefetch(self, view: Any) -> None:
-        if str(view.source.type).startswith("!"):
-            made = ours.PrefetchOp(view.source, mode=VC)
-            put_hints(made, view, "lsc_load")
+    @rule(PREFIX + "prefetch")
+    def prefetch(self, op: Any) -> None:
+        if str(op.source.type).startswith("!"):
+            made = ours.PrefetchOp(op.source, mode=VC)
+            put_hints(made, op, "lsc_load")
         # A prefetch by offsets changes no value.
 
-    def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
-        value, pieces = line(view.value), []
-        source = view.tdesc
-        wanted = shape_of(view.result)
-        for tdesc, mask, (at, lanes) in self.scattered(view, source):
+    @rule(PREFIX + "atomic_rmw")
+    def atomic_rmw(self, op: Any) -> None:
+        value, pieces = line(op.value), []
+        source = op.tdesc
+        wanted = shape_of(op.result)
+        for tdesc, mask, (at, lanes) in self.scattered(op, source):
             desc = ours.TensorDesc.of(tdesc)
             if desc.chunk > 1:
-                refuse(view, f"it works on {desc.chunk} elements a lane")
-            made = ours.AtomicRmwOp(view.kind, _slice(value, at, lanes), tdesc, mask, mode=VC)
+                refuse(op, f"it works on {desc.chunk} elements a lane")
+            made = ours.AtomicRmwOp(op.kind, _slice(value, at, lanes), tdesc, mask, mode=VC)
             pieces.append(made.result)
-        return [cast(_joined(pieces), wanted) if wanted else _only(pieces)]
+        self.replace(op, cast(_joined(pieces), wanted) if wanted else _only(pieces))
 
     # Matrices in shared local memory.
 
-    def on_create_mem_desc(self, view: Any) -> None:
-        desc = MemDesc.of(view.mem_desc)
-        self.buffers[view.mem_desc] = (desc, rebuilding.buffer_of(view.source, desc.element))
+    @rule(PREFIX + "create_mem_desc")
+    def create_mem_desc(self, op: Any) -> None:
+        desc = MemDesc.of(op.mem_desc)
+        self.buffers[op.mem_desc] = (desc, rebuilding.buffer_of(op.source, desc.element))
 
     def buffer(self, view: Any) -> tuple[MemDesc, ir.Value]:
         """The matrix that an op accesses, and the buffer in which it lies."""
@@ -379,17 +386,19 @@ class SubgroupImport:
             refuse(view, "its mem_desc is not made where it can be seen")
         return found
 
-    def on_load_matrix(self, view: Any) -> list[ir.Value]:
-        desc, buffer = self.buffer(view)
-        shape = shape_of(view.value)
-        where = rebuilding.places(desc, view.offsets, shape)
-        return [cast(self.gather(buffer, where, desc.element), shape)]
+    @rule(PREFIX + "load_matrix")
+    def load_matrix(self, op: Any) -> None:
+        desc, buffer = self.buffer(op)
+        shape = shape_of(op.value)
+        where = rebuilding.places(desc, op.offsets, shape)
+        self.replace(op, cast(self.gather(buffer, where, desc.element), shape))
 
-    def on_store_matrix(self, view: Any) -> None:
-        desc, buffer = self.buffer(view)
-        where = rebuilding.places(desc, view.offsets, shape_of(view.value))
+    @rule(PREFIX + "store_matrix")
+    def store_matrix(self, op: Any) -> None:
+        desc, buffer = self.buffer(op)
+        where = rebuilding.places(desc, op.offsets, shape_of(op.value))
         for tdesc, mask, (at, lanes) in self.lanes(buffer, where, desc.element):
-            ours.StoreScatterOp(_slice(line(view.value), at, lanes), tdesc, mask, mode=VC)
+            ours.StoreScatterOp(_slice(line(op.value), at, lanes), tdesc, mask, mode=VC)
 
     def gather(self, buffer: ir.Value, where: ir.Value, element: str) -> ir.Value:
         """The elements of a buffer at these places."""
@@ -397,27 +406,34 @@ class SubgroupImport:
 
     # The rest.
 
-    def on_convert_layout(self, view: Any) -> list[ir.Value]:
+    @rule(PREFIX + "convert_layout")
+    def convert_layout(self, op: Any) -> None:
         # A layout never changes a value, and a subgroup has all of its own.
-        return [view.source]
+        self.replace(op, op.source)
 
-    def on_alloc_nbarrier(self, view: Any) -> None:
-        ours.AllocNbarrierOp(nbarrier_num=view.nbarrier_num)
+    @rule(PREFIX + "alloc_nbarrier")
+    def alloc_nbarrier(self, op: Any) -> None:
+        ours.AllocNbarrierOp(nbarrier_num=op.nbarrier_num)
 
-    def on_init_nbarrier(self, view: Any) -> list[ir.Value]:
-        return [ours.InitNbarrierOp(view.nbarrier_id, view.participant_thread_num).result]
+    @rule(PREFIX + "init_nbarrier")
+    def init_nbarrier(self, op: Any) -> None:
+        self.replace(op, ours.InitNbarrierOp(op.nbarrier_id, op.participant_thread_num).result)
 
-    def on_nbarrier_arrive(self, view: Any) -> None:
-        ours.NbarrierArriveOp(view.nbarrier)
+    @rule(PREFIX + "nbarrier_arrive")
+    def nbarrier_arrive(self, op: Any) -> None:
+        ours.NbarrierArriveOp(op.nbarrier)
 
-    def on_nbarrier_wait(self, view: Any) -> None:
-        ours.NbarrierWaitOp(view.nbarrier)
+    @rule(PREFIX + "nbarrier_wait")
+    def nbarrier_wait(self, op: Any) -> None:
+        ours.NbarrierWaitOp(op.nbarrier)
 
-    def on_fence(self, view: Any) -> None:
-        kind = "shared" if view.memory_kind == ours.MemoryScope.SLM else "global"
-        ours.FenceOp(scope=view.fence_scope.value, memory_kind=kind)
+    @rule(PREFIX + "fence")
+    def fence(self, op: Any) -> None:
+        kind = "shared" if op.memory_kind == ours.MemoryScope.SLM else "global"
+        ours.FenceOp(scope=op.fence_scope.value, memory_kind=kind)
 
-    def on_compile_hint(self, view: Any) -> None:
+    @rule(PREFIX + "compile_hint")
+    def compile_hint(self, op: Any) -> None:
         ours.CompileHintOp()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import arith, vector
 
+from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xegpu.matrix_ops import SCALE, SCALE_BLOCK
 from xegpu_py.dialects.xegpu.types import is_slm
@@ -26,6 +27,7 @@ from xegpu_py.ir.operation import Operation
 from xegpu_py.passes.facts.integer_forms import Affine, affine
 from xegpu_py.passes.facts.value_facts import shape_of
 from xegpu_py.passes.rewriting.builders import Index, add, broadcast, compare, constant, index
+from xegpu_py.passes.rewriting.rewriter import Rule, Rules
 from xegpu_py.upstream import rebuilding
 from xegpu_py.upstream.dialect_types import Layout, Slice, TensorDesc, even_map, layout_of, map_of, subgroups_of
 from xegpu_py.upstream.rebuilding import (
@@ -77,6 +79,8 @@ _PURE = (
 
 class WorkgroupImport(VectorImport):
     """Rebuilds one kernel of workgroups, in place."""
+
+    rules = rule = Rules[Rule[Any]](VectorImport.rules)
 
     def __init__(self, func: ir.Operation) -> None:
         super().__init__(func)
@@ -196,18 +200,19 @@ class WorkgroupImport(VectorImport):
         else:
             super().retype(value)
 
-    def on_create_nd_tdesc(self, view: Any) -> list[ir.Value]:
-        desc = TensorDesc.of(view.tdesc)
+    @rule(PREFIX + "create_nd_tdesc")
+    def create_nd_tdesc(self, op: Any) -> None:
+        desc = TensorDesc.of(op.tdesc)
         if math.prod(desc.shape[:-2]) != 1:
-            self.piles[view.tdesc] = view
-            return []
-        if all(use.owner.operation.name in _ACCESSES for use in view.tdesc.uses):
+            self.piles[op.tdesc] = op
+            return
+        if all(use.owner.operation.name in _ACCESSES for use in op.tdesc.uses):
             # Each access has a tile of its own.
-            self.sources[view.tdesc] = view
-            return []
-        made = self.tile(view, list(view.offsets), self.stored.get(str(view.tdesc.type)))
-        self.sources[made] = view
-        return [made]
+            self.sources[op.tdesc] = op
+            return
+        made = self.tile(op, list(op.offsets), self.stored.get(str(op.tdesc.type)))
+        self.sources[made] = op
+        self.replace(op, made)
 
     def tile(self, view: Any, offsets: list[Any], wg_map: WgMap | None) -> ir.Value:
         """Build the tile of a descriptor at these offsets."""
@@ -245,50 +250,55 @@ class WorkgroupImport(VectorImport):
         total = [*[0] * (rank - len(offsets)), *offsets]
         return self.tile(made, [add(a, b) for a, b in zip(base, total)], wg_map)
 
-    def on_update_nd_offset(self, view: Any) -> list[ir.Value]:
-        offsets = list(view.offsets)
+    @rule(PREFIX + "update_nd_offset")
+    def update_nd_offset(self, op: Any) -> None:
+        offsets = list(op.offsets)
         two = [*[0] * (2 - len(offsets)), *offsets[-2:]]
-        return [xetile.UpdateTileOffsetOp(view.tdesc, two, result=view.tdesc.type).result]
+        self.replace(op, xetile.UpdateTileOffsetOp(op.tdesc, two, result=op.tdesc.type).result)
 
-    def on_load_nd(self, view: Any) -> list[ir.Value]:
-        if view.packed:
-            refuse(view, "it packs elements, which has no meaning for a workgroup's vector")
-        wg_map = None if self.has_products or view.transpose else self.map_for(view, view.value)
-        if view.tdesc in self.piles:
-            if view.transpose is not None:
-                refuse(view, "it transposes a block of more than two dimensions")
-            tile, mask = self.pile(view, view.value, self.map_for(view, view.value))
-            return [self.put(xetile.LoadOp(tile, mask).value, view.value)]
-        tile = self.placed(view, wg_map)
+    @rule(PREFIX + "load_nd")
+    def load_nd(self, op: Any) -> None:
+        if op.packed:
+            refuse(op, "it packs elements, which has no meaning for a workgroup's vector")
+        wg_map = None if self.has_products or op.transpose else self.map_for(op, op.value)
+        if op.tdesc in self.piles:
+            if op.transpose is not None:
+                refuse(op, "it transposes a block of more than two dimensions")
+            tile, mask = self.pile(op, op.value, self.map_for(op, op.value))
+            self.replace(op, self.put(xetile.LoadOp(tile, mask).value, op.value))
+            return
+        tile = self.placed(op, wg_map)
         found = Tile.of(tile)
         value = xetile.LoadTileOp(tile).value
-        put_hints(value.owner, view, "lsc_load_block2d")
-        if view.transpose is not None and list(view.transpose) != sorted(view.transpose):
+        put_hints(value.owner, op, "lsc_load_block2d")
+        if op.transpose is not None and list(op.transpose) != sorted(op.transpose):
             kind = vector_type(found.shape[::-1], found.element)
             value = xetile.TransposeOp(value, (1, 0), result=kind).result
-        if math.prod(shape_of(value)) != math.prod(self.shapes[view.value]):
-            refuse(view, f"a block of {by(found.shape)} is loaded as {by(self.shapes[view.value])}")
-        return [self.put(value, view.value)]
+        if math.prod(shape_of(value)) != math.prod(self.shapes[op.value]):
+            refuse(op, f"a block of {by(found.shape)} is loaded as {by(self.shapes[op.value])}")
+        self.replace(op, self.put(value, op.value))
 
-    def on_store_nd(self, view: Any) -> None:
-        if view.tdesc in self.piles:
-            tile, mask = self.pile(view, view.value, self.map_for(view, view.value))
-            xetile.StoreOp(self.as_split(view.value, len(self.shapes[view.value]) - 1), tile, mask)
+    @rule(PREFIX + "store_nd")
+    def store_nd(self, op: Any) -> None:
+        if op.tdesc in self.piles:
+            tile, mask = self.pile(op, op.value, self.map_for(op, op.value))
+            xetile.StoreOp(self.as_split(op.value, len(self.shapes[op.value]) - 1), tile, mask)
             return
-        tile = self.placed(view, self.map_for(view, view.value))
-        made = xetile.StoreTileOp(cast(view.value, Tile.of(tile).shape), tile)
-        put_hints(made, view, "lsc_store_block2d", True)
+        tile = self.placed(op, self.map_for(op, op.value))
+        made = xetile.StoreTileOp(cast(op.value, Tile.of(tile).shape), tile)
+        put_hints(made, op, "lsc_store_block2d", True)
 
-    def on_prefetch_nd(self, view: Any) -> None:
-        desc = TensorDesc.of(self.sources[view.tdesc].tdesc) if view.tdesc in self.sources else None
-        given = view.layout or (layout_of(desc.layout) if desc and desc.layout != "unit" else None)
-        if desc is None or given is None or view.tdesc in self.piles:
+    @rule(PREFIX + "prefetch_nd")
+    def prefetch_nd(self, op: Any) -> None:
+        desc = TensorDesc.of(self.sources[op.tdesc].tdesc) if op.tdesc in self.sources else None
+        given = op.layout or (layout_of(desc.layout) if desc and desc.layout != "unit" else None)
+        if desc is None or given is None or op.tdesc in self.piles:
             # A prefetch changes no value.
             return
         wg_map = map_of(given, _tile_shape(desc.shape), 1, self.subgroups)
         if wg_map:
-            made = xetile.PrefetchTileOp(self.placed(view, wg_map))
-            put_hints(made, view, "lsc_load_block2d")
+            made = xetile.PrefetchTileOp(self.placed(op, wg_map))
+            put_hints(made, op, "lsc_load_block2d")
 
     def pile(self, view: Any, value: ir.Value, wg_map: WgMap | None) -> tuple[ir.Value, ir.Value | None]:
         """The tile of a block of more than two dimensions, whose elements have an offset each, and its mask."""
@@ -327,8 +337,9 @@ class WorkgroupImport(VectorImport):
         tile = xetile.InitTileOp(address, None, indices=places, tile=_type_of(kind)).tile
         return tile, mask if block_attr(desc).boundary_check else None
 
-    def on_dpas(self, view: Any) -> list[ir.Value]:
-        return self.product(view, (None, None))
+    @rule(PREFIX + "dpas")
+    def dpas(self, op: Any) -> None:
+        self.replace(op, *self.product(op, (None, None)))
 
     def product(self, view: Any, scales: Sequence[ir.Value | None]) -> list[ir.Value]:
         """The product of an op's factors, with scales if there are any. Batches have become matrices before."""
@@ -344,22 +355,26 @@ class WorkgroupImport(VectorImport):
                 factors[i] = arith.truncf(vector_type(shape_of(factor), "tf32"), factor)
         return [self.put(xetile.TileMmaOp(*factors, d=kind, wg_map_c=wg_map).d, view.result)]
 
-    def on_dpas_mx(self, view: Any) -> list[ir.Value]:
-        scales: list[ir.Value | None] = [view.scale_a, view.scale_b]
+    @rule(PREFIX + "dpas_mx")
+    def dpas_mx(self, op: Any) -> None:
+        scales: list[ir.Value | None] = [op.scale_a, op.scale_b]
         for value in scales:
             if value is not None and value not in self.shapes:
-                refuse(view, f"its scale must be a matrix, but got {value.type}", "is this a kernel of lanes?")
+                refuse(op, f"its scale must be a matrix, but got {value.type}", "is this a kernel of lanes?")
         if all(v is None for v in scales):
             # Only scales distinguish this product from a plain one, so scales of one are built here.
-            rows, depth = self.shapes[view.lhs]
+            rows, depth = self.shapes[op.lhs]
             shape = (rows, -(-depth // SCALE_BLOCK))
             scales[0] = constant(vector_type(shape, SCALE), 1.0)
             self.shapes[scales[0]] = shape
-        return self.product(view, scales)
+        self.replace(op, *self.product(op, scales))
 
-    def on_truncf(self, view: Any) -> list[ir.Value]:
-        (made,) = super().on_truncf(view)
-        return [self.put(made, view.result) if view.result in self.shapes else made]
+    @rule(PREFIX + "truncf")
+    def truncf(self, op: Any) -> None:
+        if op.result not in self.shapes:
+            super().truncf(op)
+            return
+        self.replace(op, self.put(ours.TruncfOp(op.source, result=op.result.type).result, op.result))
 
     # Scattered accesses.
 
@@ -425,36 +440,40 @@ class WorkgroupImport(VectorImport):
         kind = Tile((rows, columns), element_of(value), TileAttr(wg_map=wg_map))
         return xetile.InitTileOp(moved, [0, 0], [rows, columns], [pitch, 1], tile=_type_of(kind), in_bounds=True).tile
 
-    def on_load(self, view: Any) -> list[ir.Value]:
-        tile, mask, is_block = self.accessed(view, view.value)
+    @rule(PREFIX + "load")
+    def load(self, op: Any) -> None:
+        tile, mask, is_block = self.accessed(op, op.value)
         if is_block:
             made = xetile.LoadTileOp(tile)
-            put_hints(made, view, "lsc_load_block2d")
+            put_hints(made, op, "lsc_load_block2d")
         else:
             made = xetile.LoadOp(tile, mask)
-            put_hints(made, view, "lsc_load")
-        return [self.put(made.value, view.value)]
+            put_hints(made, op, "lsc_load")
+        self.replace(op, self.put(made.value, op.value))
 
-    def on_store(self, view: Any) -> None:
-        tile, mask, is_block = self.accessed(view, view.value)
-        value = cast(view.value, Tile.of(tile).shape)
+    @rule(PREFIX + "store")
+    def store(self, op: Any) -> None:
+        tile, mask, is_block = self.accessed(op, op.value)
+        value = cast(op.value, Tile.of(tile).shape)
         if is_block:
-            put_hints(xetile.StoreTileOp(value, tile), view, "lsc_store_block2d", True)
+            put_hints(xetile.StoreTileOp(value, tile), op, "lsc_store_block2d", True)
         else:
-            put_hints(xetile.StoreOp(value, tile, mask), view, "lsc_store", True)
+            put_hints(xetile.StoreOp(value, tile, mask), op, "lsc_store", True)
 
-    def on_prefetch(self, view: Any) -> None:
+    @rule(PREFIX + "prefetch")
+    def prefetch(self, op: Any) -> None:
         """Emit nothing: a prefetch changes no value."""
 
-    def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
-        if view.offsets is None:
-            refuse(view, "at workgroup level it takes offsets, and no scattered descriptor")
-        wg_map = None if self.has_products else self.map_for(view, view.value)
+    @rule(PREFIX + "atomic_rmw")
+    def atomic_rmw(self, op: Any) -> None:
+        if op.offsets is None:
+            refuse(op, "at workgroup level it takes offsets, and no scattered descriptor")
+        wg_map = None if self.has_products else self.map_for(op, op.value)
         if wg_map is None and self.subgroups == 1:
-            wg_map = even_map(matrix(self.shapes[view.value], self.splits[view.value]), self.subgroups)
-        tile = self.scattered_tile(view.tdesc, view.value, view.offsets, wg_map)
-        mask = None if is_true(view.mask) else view.mask
-        return [self.put(xetile.AtomicRmwOp(view.kind, view.value, tile, mask).result, view.result)]
+            wg_map = even_map(matrix(self.shapes[op.value], self.splits[op.value]), self.subgroups)
+        tile = self.scattered_tile(op.tdesc, op.value, op.offsets, wg_map)
+        mask = None if is_true(op.mask) else op.mask
+        self.replace(op, self.put(xetile.AtomicRmwOp(op.kind, op.value, tile, mask).result, op.result))
 
     # Matrices in shared local memory.
 
@@ -477,14 +496,16 @@ class WorkgroupImport(VectorImport):
         kind_of = Tile((rows, columns), desc.element, attr)
         return xetile.InitTileOp(buffer, None, indices=where, tile=_type_of(kind_of)).tile, False
 
-    def on_load_matrix(self, view: Any) -> list[ir.Value]:
-        tile, plain = self.matrix_tile(view, view.value)
+    @rule(PREFIX + "load_matrix")
+    def load_matrix(self, op: Any) -> None:
+        tile, plain = self.matrix_tile(op, op.value)
         made = xetile.LoadTileOp(tile) if plain else xetile.LoadOp(tile)
-        return [self.put(made.value, view.value)]
+        self.replace(op, self.put(made.value, op.value))
 
-    def on_store_matrix(self, view: Any) -> None:
-        tile, plain = self.matrix_tile(view, view.value)
-        (xetile.StoreTileOp if plain else xetile.StoreOp)(view.value, tile)
+    @rule(PREFIX + "store_matrix")
+    def store_matrix(self, op: Any) -> None:
+        tile, plain = self.matrix_tile(op, op.value)
+        (xetile.StoreTileOp if plain else xetile.StoreOp)(op.value, tile)
 
 
 def _splat(kind: ir.Type, value: Index) -> ir.Value:

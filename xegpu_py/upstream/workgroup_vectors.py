@@ -18,7 +18,7 @@ from xegpu_py.passes.facts.integer_forms import divisor
 from xegpu_py.passes.facts.value_facts import UnionFind, attributes_of, defining_op, narrow_bits, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import index
-from xegpu_py.passes.rewriting.rewriter import forwarded_groups
+from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules, forwarded_groups
 from xegpu_py.upstream import dialect_ops as upstream
 from xegpu_py.upstream.dialect_types import Layout, Slice, TensorDesc, layout_of
 from xegpu_py.upstream.rebuilding import (
@@ -190,6 +190,8 @@ def reduced_runs(shape: Shape, dims: Sequence[int], split: int | None = None) ->
 class VectorImport(SubgroupImport):
     """Rebuilds ops on vectors of one kernel, in place."""
 
+    rules = rule = Rules[Rule[Any]](SubgroupImport.rules)
+
     def __init__(self, func: ir.Operation) -> None:
         super().__init__(func)
         self.shapes: dict[ir.Value, Shape] = {}
@@ -204,23 +206,23 @@ class VectorImport(SubgroupImport):
     def is_replaced(self, op: ir.Operation) -> bool:
         return super().is_replaced(op) or (len(op.results) > 0 and op.results[0] in self.done)
 
-    def rule_of(self, op: ir.Operation) -> Callable[[Any], Sequence[ir.Value] | None] | None:
+    def op(self, op: ir.Operation) -> None:
         if op.name.startswith(PREFIX):
-            return super().rule_of(op)
+            super().op(op)
+            return
         vectors = [v for v in (*op.operands, *op.results) if v in self.shapes or isinstance(v.type, ir.VectorType)]
         if not vectors or op.regions or op.name in ("scf.yield", "scf.condition", "cf.br", "cf.cond_br"):
-            return None
-        if is_elementwise(op):
-            return None
-        rule = _RULES.get(op.name, VectorImport.whole)
+            return
+        if op.name in self.rules:
+            Rewriter.op(self, op)
+        elif not is_elementwise(op):
+            with ir.InsertionPoint(op), op.location:
+                self.whole(op)
 
-        def run(view: Any) -> Sequence[ir.Value] | None:
-            made = rule(self, view.operation)
-            if made is not None:
-                self.done.add(view.operation.results[0])
-            return made
-
-        return run
+    def replace(self, op: ir.Operation, *results: ir.Value) -> None:
+        super().replace(op, *results)
+        if not op.name.startswith(PREFIX):
+            self.done.add(op.results[0])
 
     # Values.
 
@@ -241,26 +243,28 @@ class VectorImport(SubgroupImport):
         self.shapes[made], self.splits[made] = known
         return made
 
-    def whole(self, op: ir.Operation) -> list[ir.Value]:
+    def whole(self, op: ir.Operation) -> None:
         """An op on vectors of any rank, with its original shapes."""
         operands = [cast(v, self.shapes[v]) if v in self.shapes else v for v in op.operands]
         kinds = [vector_type(self.shapes[r], element_of(r)) if r in self.shapes else r.type for r in op.results]
         attributes = dict(op.attributes.items())
         made = ir.Operation.create(op.name, results=kinds, operands=operands, attributes=attributes)
-        return [self.put(new, old) if old in self.shapes else new for new, old in zip(made.results, op.results)]
+        pairs = zip(made.results, op.results)
+        self.replace(op, *(self.put(new, old) if old in self.shapes else new for new, old in pairs))
 
-    def constant(self, op: ir.Operation) -> list[ir.Value] | None:
+    @rule("arith.constant")
+    def constant(self, op: ir.Operation) -> None:
         attr = op.attributes["value"]
         if not isinstance(attr, ir.DenseElementsAttr) or not attr.is_splat:
-            return self.whole(op)
-        kind = op.results[0].type
-        op.attributes["value"] = ir.DenseElementsAttr.get_splat(kind, attr.get_splat_value())
-        return None
+            self.whole(op)
+            return
+        op.attributes["value"] = ir.DenseElementsAttr.get_splat(op.results[0].type, attr.get_splat_value())
 
-    def broadcast(self, op: ir.Operation) -> list[ir.Value] | None:
+    @rule("vector.broadcast", "vector.splat")
+    def broadcast(self, op: ir.Operation) -> None:
         source, result = op.operands[0], op.results[0]
         if source not in self.shapes:
-            return None
+            return
         wide, narrow = self.shapes[result], self.shapes[source]
         if is_transposed(op) and len(narrow) == 1:
             # The transpositions build it.
@@ -271,7 +275,8 @@ class VectorImport(SubgroupImport):
                 user = use.owner.operation
                 with ir.InsertionPoint(user):
                     self.transposed[user.results[0]] = made
-            return []
+            self.replace(op)
+            return
         shape = [*[1] * (len(wide) - len(narrow)), *narrow]
         value = source
         runs: list[list[int]] = []
@@ -292,29 +297,35 @@ class VectorImport(SubgroupImport):
             value = xetile.BroadcastOp(cast(value, (outer, inner)), (dim,), result=kind, broadcast_size=repeat).result
             for d in run:
                 shape[d] = wide[d]
-        return [self.put(value, result)]
+        self.replace(op, self.put(value, result))
 
-    def shape_cast(self, op: ir.Operation) -> list[ir.Value]:
-        return [self.put(op.operands[0], op.results[0])]
+    @rule("vector.shape_cast")
+    def shape_cast(self, op: ir.Operation) -> None:
+        self.replace(op, self.put(op.operands[0], op.results[0]))
 
-    def transpose(self, op: ir.Operation) -> list[ir.Value]:
+    @rule("vector.transpose")
+    def transpose(self, op: ir.Operation) -> None:
         result = op.results[0]
         if result in self.transposed:
-            return [self.put(self.transposed[result], result)]
+            self.replace(op, self.put(self.transposed[result], result))
+            return
         source = op.operands[0]
         shape = self.shapes[source]
         order = [d for d in ir.DenseI64ArrayAttr(op.attributes["permutation"]) if shape[d] > 1]
         if order == sorted(order):
-            return [self.put(source, result)]
+            self.replace(op, self.put(source, result))
+            return
         turn = next(i for i in range(1, len(order)) if order[i] < order[i - 1])
         first, last = order[turn:], order[:turn]
         if first != sorted(first) or last != sorted(last) or first[-1] > last[0]:
-            return self.whole(op)
+            self.whole(op)
+            return
         value = self.as_split(source, last[0])
         kind = vector_type(shape_of(value)[::-1], element_of(source))
-        return [self.put(xetile.TransposeOp(value, (1, 0), result=kind).result, result)]
+        self.replace(op, self.put(xetile.TransposeOp(value, (1, 0), result=kind).result, result))
 
-    def multi_reduction(self, op: ir.Operation) -> list[ir.Value]:
+    @rule("vector.multi_reduction")
+    def multi_reduction(self, op: ir.Operation) -> None:
         source, start = op.operands
         shape = list(self.shapes[source])
         kind = str(op.attributes["kind"]).partition("<")[2].rstrip(">")
@@ -325,9 +336,10 @@ class VectorImport(SubgroupImport):
         if result not in self.shapes:
             one = cast(value, (1, 1))
             whole = CombiningKind(kind).combine(one, vector.broadcast(one.type, start))
-            return [vector.extract(whole, [], [0, 0])]
+            self.replace(op, vector.extract(whole, [], [0, 0]))
+            return
         made = self.put(value, result)
-        return [self.put(CombiningKind(kind).combine(made, start), result)]
+        self.replace(op, self.put(CombiningKind(kind).combine(made, start), result))
 
     def _reduce(
         self, kind: str, value: ir.Value, shape: list[int], split: int, dims: Sequence[int]
@@ -356,25 +368,15 @@ class VectorImport(SubgroupImport):
         ).result  # fmt: skip
         return made, [1 if d in run else n for d, n in enumerate(shape)]
 
-    def reduction(self, op: ir.Operation) -> list[ir.Value]:
+    @rule("vector.reduction")
+    def reduction(self, op: ir.Operation) -> None:
         source = op.operands[0]
         kind = str(op.attributes["kind"]).partition("<")[2].rstrip(">")
         value, _ = self._reduce(kind, source, list(self.shapes[source]), 0, (0,))
         number = vector.extract(cast(value, (1, 1)), [], [0, 0])
         if len(op.operands) > 1:
             number = CombiningKind(kind).combine(number, op.operands[1])
-        return [number]
-
-
-_RULES: dict[str, Callable[[VectorImport, ir.Operation], list[ir.Value] | None]] = {
-    "arith.constant": VectorImport.constant,
-    "vector.broadcast": VectorImport.broadcast,
-    "vector.splat": VectorImport.broadcast,
-    "vector.shape_cast": VectorImport.shape_cast,
-    "vector.transpose": VectorImport.transpose,
-    "vector.multi_reduction": VectorImport.multi_reduction,
-    "vector.reduction": VectorImport.reduction,
-}
+        self.replace(op, number)
 
 
 # Products of vectors of more than two dimensions in kernels of workgroups: they become one product for each matrix.
