@@ -121,7 +121,13 @@ def test_a_folded_op_keeps_the_bits_of_a_nan(monkeypatch: pytest.MonkeyPatch) ->
     )
     negative = np.full(4, 0xFFC00000, np.uint32).view(np.float32)
     monkeypatch.setattr(Program, "arrays", lambda self: [negative.copy()])
-    assert check(Program(kernel.format("arith.mulf %x, %c"), ("zeros:f32:4",))) == "ran"
+    folded = Program(kernel.format("arith.mulf %x, %c"), ("zeros:f32:4",))
+    assert check(folded) == "ran"
+    payload = np.full(4, 0x7F800001, np.uint32).view(np.float32)
+    with monkeypatch.context() as m, pytest.raises(Failure, match=r"nan \(0x7f800001\) by reference"):
+        # The reference evaluator gives canonical NaNs.
+        m.setattr(Program, "evaluated", lambda self: [payload.copy()])
+        check(folded)
     program = Program(kernel.format("arith.negf %x"), ("zeros:f32:4",))
     monkeypatch.setattr(Program, "evaluated", lambda self: [negative.copy()])
     with pytest.raises(Failure, match=r"nan \(0xffc00000\) by reference, nan \(0x7fc00000\) by the engines"):

@@ -471,7 +471,9 @@ def _special_bits(dtype: np.dtype[Any]) -> Array:
     positive = np.array([0, finfo.smallest_subnormal, finfo.smallest_normal, *ordinary, finfo.max], dtype)
     near = positive.view(held)
     near = np.concatenate([near, near + held.type(1), near[1:] - held.type(1)])
-    near = np.concatenate([near, np.array([np.inf, np.nan]).astype(dtype).view(held)])
+    # Beyond infinity are signaling NaNs, and beyond the canonical NaN those with payloads.
+    rest = np.array([np.inf, np.nan]).astype(dtype).view(held)
+    near = np.concatenate([near, rest, rest + held.type(1)])
     signed: Array = np.concatenate([near, near | held.type(1 << (8 * dtype.itemsize - 1))]).view(dtype)
     return signed
 

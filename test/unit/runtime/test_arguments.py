@@ -117,6 +117,7 @@ def test_small_numbers_are_exact_in_every_type() -> None:
 def test_bits_have_special_values() -> None:
     numbers = parse_argument("bits:f16:2000:seed=3")
     assert np.isnan(numbers).any() and np.isinf(numbers).any() and (np.abs(numbers) == 2.0**-24).any()
+    assert {0x7E00, 0xFC01, 0x7E01} <= set(numbers.view(np.uint16).tolist())
     assert {-128, -127, 126, 127} <= set(parse_argument("bits:i8:500").tolist())
 
 
