@@ -26,6 +26,7 @@ from xegpu_py.passes.rewriting.builders import (
     select,
     shape_cast,
 )
+from xegpu_py.passes.rewriting.rewriter import Rules
 from xegpu_py.upstream.rebuilding import LANES, of_first_lane, parts, refuse, within
 
 # The state that the rules of ops share while a kernel in `xevm` and `llvm` is rebuilt.
@@ -40,18 +41,8 @@ _UNUSED = (
 )  # fmt: skip
 """Ops that go where nothing uses them, as those of arith do: what blocks took of payloads was taken from elsewhere."""
 
-RULES: dict[str, Rule] = {}
+rule: Rules[Rule] = Rules()
 """By name of an op what rebuilds it, and gives the values of its results. Ops of other dialects stay."""
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register the rule of ops of these names."""
-
-    def register(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return register
 
 
 def space_of(kind: ir.Type) -> int | None:
@@ -94,9 +85,9 @@ class KernelImport:
                 if space_of(argument.type) is not None:
                     argument.set_type(address)
         for op, self.spaces in zip(ops, spaces):
-            if op.name in RULES:
+            if op.name in rule:
                 with ir.InsertionPoint(op), op.location:
-                    made = RULES[op.name](self, op)
+                    made = rule[op.name](self, op)
                 for old, new in zip(op.results, made, strict=True):
                     if old not in self.aggregates:
                         old.replace_all_uses_with(new)
@@ -106,7 +97,7 @@ class KernelImport:
             for result in op.results:
                 if space_of(result.type) is not None:
                     result.set_type(address)
-        for op in reversed([o for o in ops if o.name in RULES]):
+        for op in reversed([o for o in ops if o.name in rule]):
             op.erase()
         for op in reversed(parts(self.func)):
             is_used = any(next(iter(r.uses), None) for r in op.results)
