@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -86,7 +87,7 @@ class Value:
     element: str
     exact: int | None = None
 
-    @property
+    @cached_property
     def type(self) -> str:
         """MLIR's type."""
         return vector_text(self.shape, self.element) if self.shape else self.element
