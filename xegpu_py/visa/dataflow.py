@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -93,10 +93,10 @@ class Effects(Struct, frozen=True, gc=False):
 def effects(inst: Instruction, target: Target) -> Effects:
     """The effects of an instruction, if all its lanes are enabled."""
     # Instructions are immutable and every analysis needs their effects, so the result is kept.
-    known: Effects | None = inst.effects
+    known: Effects | None = inst.known.get("effects")
     if known is None or known.target is not target:
         known = _effects(inst, target)
-        structs.force_setattr(inst, "effects", known)
+        inst.known["effects"] = known
     return known
 
 

@@ -21,7 +21,6 @@ from xegpu_py.drawing import html
 from xegpu_py.ir.builtin import formatted, is_float
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import FLOATS, TYPES, Array, Format
-from xegpu_py.target import Target
 
 # `Program`: a kernel decoded into plain immutable records, which engines, allocator and writers read.
 
@@ -73,8 +72,7 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
         guard: the predicate, or None.
         saturate: whether the result is clamped to the destination's range.
         where: where it stands. Instructions that differ in nothing else are equal.
-        effects: what `effects` of `visa.accesses` has found.
-        legal_on: the target on which `instruction_problem` of `visa.verify` has found it to be legal.
+        known: what was found: "effects", its `Effects` (visa.dataflow), and "legal on", a target (visa.verify).
     """
 
     name: str
@@ -84,12 +82,11 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
     guard: Guard | None = None
     saturate: bool = False
     where: Position = NOWHERE
-    effects: Any = None
-    legal_on: Target | None = None
+    known: dict[str, Any] = {}
 
     def replaced(self, **fields: Any) -> Instruction:
         """The instruction with other values of some fields."""
-        return structs.replace(self, effects=None, legal_on=None, **fields)
+        return structs.replace(self, known={}, **fields)
 
     def renamed(self, variables: Mapping[Any, Any]) -> Instruction:
         """The instruction with other variables, by a mapping of the old ones; those not in it stay."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
@@ -208,11 +208,11 @@ def variable_problem(var: Variable, target: Target) -> Problem:
 def instruction_problem(inst: Instruction, target: Target) -> Problem:
     """Why an instruction is not legal on a target; None if it is. Rules that depend on the kernel are not checked."""
     # Instructions are immutable. The result is kept, because the verifier of the program checks the instruction again.
-    if inst.legal_on is target:
+    if inst.known.get("legal on") is target:
         return None
     problem = _instruction_problem(inst, target)
     if problem is None:
-        structs.force_setattr(inst, "legal_on", target)
+        inst.known["legal on"] = target
     return problem
 
 
