@@ -34,6 +34,8 @@ class Block2DLimits(Struct, frozen=True, eq=False):
         column_granule: the offset of a block's first column in bytes must be a multiple of this.
         least_bytes: least width and pitch of a surface in bytes.
         most_extent: greatest width, height and pitch (in bytes, rows, bytes).
+        mixed_place: whether one coordinate of a block may be in a register and the other immediate. Source: the grammar
+            of IGC since 2024, visa/CISA.y.
     """
 
     row_bytes: int = 64
@@ -50,6 +52,7 @@ class Block2DLimits(Struct, frozen=True, eq=False):
     column_granule: int = 4
     least_bytes: int = 64
     most_extent: int = 1 << 24
+    mixed_place: bool = False
 
     def transposed_unit(self, bits: int) -> int | None:
         """The width in bits of the units that a message transposes for elements of `bits` bits; None if it cannot."""
@@ -202,6 +205,7 @@ TARGETS = {
             dpas_exec_sizes=(16, 8),
             dpas_depths=(1, 2, 4, 8),
             dpas_precisions=("u1", "s1", *_INTEGERS, "bf", "hf", "tf32", "bf8", "hf8", "e2m1", "df"),
+            block2d=Block2DLimits(mixed_place=True),
         ),
     )
 }

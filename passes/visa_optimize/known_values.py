@@ -457,8 +457,13 @@ class Constants:
 
     def _with_immediates(self, inst: Instruction) -> Instruction:
         scalars, sources = _constant_slots(inst.name)
+        place = {"x", "y"} & {*scalars}
         for name in scalars:
-            inst = self._with_immediate(inst, name)
+            if name not in place:
+                inst = self._with_immediate(inst, name)
+        if place:
+            # Both coordinates of a block are in registers, or both immediate.
+            inst = self._with_immediate(inst, *sorted(place))
         regions = [name for name in sources if isinstance(inst.values[name], (Region, Immediate))]
         if len(regions) != 2 or INSTRUCTIONS[inst.name].named_barrier:
             return inst
@@ -470,26 +475,33 @@ class Constants:
             changed = inst if changed is other else changed
         return changed
 
-    def _with_immediate(self, inst: Instruction, name: str) -> Instruction:
-        """The instruction with an immediate in place of a scalar source."""
+    def _with_immediate(self, inst: Instruction, *names: str) -> Instruction:
+        """The instruction with immediates in place of sources, if all are known."""
+        found = {name: self._immediate(inst, name) for name in names}
+        if None in found.values():
+            return inst
+        changed = inst.replaced(values={**inst.values, **found})
+        return inst if instruction_problem(changed, self._target) else changed
+
+    def _immediate(self, inst: Instruction, name: str) -> Immediate | None:
+        """The known value of a scalar source in a register."""
         value = inst[name]
         if not isinstance(value, Region) or value.var.type not in _IMMEDIATE_TYPES:
-            return inst
+            return None
         fmt = value.var.format
         if value.modifier and not fmt.is_float:
             # A negated integer may need one bit more than its type has.
-            return inst
+            return None
         lanes = 1 if INSTRUCTIONS[inst.name].slot(name).kind == "scalar" else inst.exec_size
         bits = self._known(value, lanes)
         if bits is None or len(set(bits)) > 1 or INSTRUCTIONS[inst.name].category == "math":
-            return inst
+            return None
         pattern = bits[0]
         if value.modifier:
             sign = 1 << (fmt.bits - 1)
             pattern = pattern & ~sign if "abs" in value.modifier else pattern
             pattern = pattern ^ sign if value.modifier.startswith("-") else pattern
-        changed = inst.replaced(values={**inst.values, name: Immediate(pattern, value.var.type)})
-        return inst if instruction_problem(changed, self._target) else changed
+        return Immediate(pattern, value.var.type)
 
     def _folded(self, inst: Instruction) -> Instruction:
         """A move of the result, if it is known and equal in all lanes."""

@@ -123,6 +123,8 @@ def _surface(low: Lowering, block: Block, desc: TensorDesc, scale: int = 1) -> d
         by = scale.bit_length() - 1
         x = low.index(x.value >> by) if isinstance(x, Const) else low.emit.common("asr", NARROW, 1, x, const(by, "uw"))
     base, y = _matrix(low, block, bit_width(desc.element) // 8)
+    if isinstance(x, Const) != isinstance(y, Const):
+        x, y = low.emit.in_registers(x), low.emit.in_registers(y)
     return {
         "base": _scalar(low, low.emit.in_registers(base)),
         "width": _scalar(low, width),

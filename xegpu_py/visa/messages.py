@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from xegpu_py.target import Target
-from xegpu_py.visa.program import Address, Instruction, align_bytes
+from xegpu_py.visa.program import Address, Immediate, Instruction, align_bytes
 from xegpu_py.visa.spec import (
     Attribute,
     Block,
@@ -131,6 +131,10 @@ def _blocks(inst: Instruction, target: Target, *, store: bool) -> Problem:
     limits, block = target.block2d, inst["block"]
     if limits is None:
         return (f"is not supported on target '{target.name}', which has no 2D block messages",)
+    mixed = isinstance(inst.values.get("x"), Immediate) != isinstance(inst.values.get("y"), Immediate)
+    if mixed and not limits.mixed_place:
+        rule = "IGC since 2024 accepts X and Y both in registers or both immediate"
+        return ("has one coordinate in a register and the other immediate", rule)
     if block.size not in limits.counts:
         return (f"has no elements of {block.size} bits",)
     if store and (block.transpose or block.vnni or block.count != 1):

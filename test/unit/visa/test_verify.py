@@ -89,6 +89,10 @@ INSTRUCTIONS = [
     ("srnd (M1_NM, 16) H(0,0)<1> H(0,0)<1;1,0> F(0,0)<1;1,0>", "to hf has sources of f, not of hf"),
     ("fcvt (M1, 16) H(0,0)<1> F(0,0)<1;1,0>", "cannot convert f to hf; it converts hf to ub, ub to hf, f to ud"),
     ("mad.sat (M1, 16) D(0,0)<1> D(0,0)<1;1,0> D(0,0)<1;1,0> D(0,0)<1;1,0>", "of integers cannot saturate"),
+    (
+        "lsc_load_block2d.ugm (M1_NM, 1) F.0:d32.16x1nn flat[Q(0,0),0x3f,0x0,0x3f,D(0,0),0x0]",
+        "has one coordinate in a register and the other immediate",
+    ),
     ("div.sat (M1, 8) DF(0,0)<1> DF(1,0)<1;1,0> DF(1,0)<1;1,0>", "of f64 cannot saturate"),
     ("inv (M1, 8) DF(0,0)<1> DF(1,0)<0;1,0>", "of f64 has operands that begin at a register and lie side by side"),
     ("setp (M1, 16) F W(0,0)<0;1,0>", "operand 'dst' is 'F', which is not a predicate"),
