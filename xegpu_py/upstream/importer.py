@@ -15,9 +15,8 @@ from xegpu_py import oracles
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at, position_of
 from xegpu_py.ir.module import Context, Module, from_mlir, parse_source, print_op, walk
-from xegpu_py.ir.passes import collector_paused, run_pipeline
+from xegpu_py.ir.passes import Pass, collector_paused, pass_named, run_pipeline
 from xegpu_py.passes.facts.value_facts import defining_op, symbol_of
-from xegpu_py.passes.plain_kernels import XeGPUInline
 from xegpu_py.passes.rewriting.builders import reinterpret_cast
 from xegpu_py.upstream import dialect_ops  # noqa: F401  (defines the ops)
 from xegpu_py.upstream.dialect_types import UpstreamXeGPU
@@ -106,7 +105,9 @@ def _inline(root: ir.Operation) -> None:
     if any(PREFIX in str(value.type) for func in helpers for op in walk(func) for value in values_of(op)) or any(
         op.name.startswith(PREFIX) for func in helpers for op in parts(func)
     ):
-        XeGPUInline().run(root)
+        inline = pass_named("xegpu-inline")
+        assert inline and issubclass(inline, Pass)
+        inline().run(root)
         for func in helpers:
             func.erase()
 
