@@ -77,8 +77,8 @@ _IMPLICIT = {
 _INTEGERS = {1: ("ub", "uint"), 2: ("uw", "uint"), 4: ("ud", "uint"), 8: ("uq", "ulong")}
 """By bytes, the type whose bits are copied from an argument, and that of the argument in OpenCL C."""
 
-_DUMPS = {"IGC_ShaderDumpEnable": "1", "IGC_DisableRecompilation": "1"}
-"""Variables of IGC's: native code is written, of one compilation only, even if it spills."""
+_DUMPS = {"IGC_ShaderDumpEnable": "1", "IGC_DisableRecompilation": "1", "IGC_VISAOptions": " ".join(OPTIONS)}
+"""Variables of IGC's: native code is written, of one compilation only, even if it spills, with the same options."""
 
 _INLINED = "/// Inlined ASM\n{\n"
 """What precedes the inline assembly in the text that IGC makes of it."""
