@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import ml_dtypes
@@ -143,7 +144,10 @@ def _begin(tmp_path):
     file = tmp_path / "forever.mlir"
     file.write_text(PROGRAM)
     tool = Path(sys.executable).with_name("xegpu-run")
-    started = subprocess.Popen([tool, file, "-e", "forever"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # In the background of a shell without job control, SIGINT is ignored, and by what is started there.
+    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    command = [tool, file, "-e", "forever"]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heeds)
     assert started.stdout.readline() == b"begun\n"
     return started
 
