@@ -359,18 +359,20 @@ def test_gemm_of_both_engines() -> None:
 
 def test_strides_of_blocks_are_kept_from_workgroup_to_workgroup() -> None:
     """Each of two threads moves a block of 8 rows. Their next blocks, 16 rows further down, are prefetched."""
-    surface = "flat[{},0x7f,0x3ff,0x7f,0x0,Y(0,0)]"
+    surface = "flat[{},0x7f,0x3ff,0x7f,X(0,0),Y(0,0)]"
     text = f"""\
 .version 3.8
 .kernel "rows"
 .decl In v_type=G type=uq num_elts=1 align=qword
 .decl Out v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=d num_elts=1 align=dword
 .decl Y v_type=G type=d num_elts=1 align=dword
 .decl A v_type=G type=ud num_elts=128 align=GRF
 .input In offset=64 size=8
 .input Out offset=72 size=8
 .kernel_attr Target="cm"
 .kernel_attr SimdSize=16
+    mov (M1_NM, 1) X(0,0)<1> 0x0:d
     mul (M1_NM, 1) Y(0,0)<1> %group_id_x(0,0)<0;1,0> 0x10:ud
     mad (M1_NM, 1) Y(0,0)<1> %r0(0,2)<0;1,0> 0x8:ud Y(0,0)<0;1,0>
     lsc_load_block2d.ugm (M1_NM, 1) A.0:d32.16x8nn {surface.format("In(0,0)")}

@@ -358,7 +358,7 @@ def test_constants_and_arguments_give_the_same(kind):
 def test_all_ops_on_numbers_are_compared():
     """An op that kernels accept is compared, or is none on numbers."""
     names = {case.name for kind in WIDTHS for case in cases_of(kind)}
-    accepted = {name for name in emitter.pattern if name.startswith(("arith.", "math."))}
+    accepted = {name for name in emitter.rule if name.startswith(("arith.", "math."))}
     assert accepted - names == {"arith.constant"}
 
 

@@ -17,8 +17,8 @@ PACKAGE = tuple(xegpu_py.__path__)
 FACTOR = 2.6
 """How many times as many steps a function may take for twice the program; n log n is less, n squared is 4."""
 
-FEWEST = 1000
-"""Functions with fewer steps are not compared."""
+FEWEST = 125
+"""Functions that take fewer steps for the smaller program are not compared: some are for long blocks only."""
 
 
 def pointers(n):
@@ -158,12 +158,12 @@ def steps(text):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "n"), [(pointers, 512), (product, 256), (transposed, 32), (places, 48), (branches, 24)]
+    ("kernel", "n"), [(pointers, 1024), (product, 256), (transposed, 32), (places, 48), (branches, 24)]
 )
 def test_steps_grow_with_the_kernel(kernel, n):
     compiled(kernel(2 * n))  # What is imported and decoded once does not count.
     compiled(kernel(n))
     small, large = steps(kernel(n)), steps(kernel(2 * n))
-    found = {f"{'/'.join(k[0].split('/')[-2:])} {k[1]}": v / max(small[k], 1) for k, v in large.items() if v > FEWEST}
+    found = {f"{'/'.join(k[0].split('/')[-2:])} {k[1]}": large[k] / v for k, v in small.items() if v >= FEWEST}
     assert found
     assert not {name: ratio for name, ratio in found.items() if ratio > FACTOR}
