@@ -49,6 +49,12 @@ def _output(text: str) -> tuple[str, str]:
     return name, path
 
 
+def _profile(text: str) -> str:
+    if not text.endswith((".html", ".json")):
+        raise argparse.ArgumentTypeError(f"'{text}' is neither an .html nor a .json file")
+    return text
+
+
 def argument_parser() -> driver.Parser:
     """The parser of the tool's arguments."""
     parser = driver.Parser(
@@ -122,6 +128,12 @@ def argument_parser() -> driver.Parser:
     add("--remarks", action="store_true", help="print remarks on ops for which the lowering generates slow code")
     add("--stats", action="store_true", help="print the executed instructions, bytes moved and register pressure")
     add(
+        "--profile",
+        metavar="FILE",
+        type=_profile,
+        help="count what the kernel does, by the interpreter, and write the profile to FILE.html or FILE.json",
+    )
+    add(
         "--trace",
         metavar="X,Y,Z:T",
         type=_thread,
@@ -186,6 +198,7 @@ def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace
         "--block": args.block,
         "-o": args.outputs,
         "--print": args.shown,
+        "--profile": args.profile,
     }
     for name, value in given.items():
         if value:
@@ -204,6 +217,8 @@ def run(argv: Sequence[str]) -> int:
     args = parser.parse_intermixed_args(parser.normalized(argv))
     if args.trace and args.engine not in (None, "interpreter"):
         parser.error(f"only the interpreter can trace, not --engine={args.engine}")
+    if args.profile and (args.engine not in (None, "interpreter") or args.trace or args.check):
+        parser.error("--profile counts what the interpreter does, without --check and --trace")
     if args.engine == REFERENCE and (args.stats or {"uninit", "races", "bounds"} & set(args.check)):
         parser.error(f"--{'stats' if args.stats else 'check'} needs a lowered kernel; --engine=reference lowers none")
     source = parser.read(args.file)
@@ -230,7 +245,12 @@ def run(argv: Sequence[str]) -> int:
             _check_thread(parser, kernel.program, args)
             launcher.observer = Tracer(kernel.program, launcher.target, launcher.allocation, group, thread, print)
         start = time.perf_counter()
-        done = launch(*arguments, grid=args.grid, block=args.block)
+        if args.profile and kernel:
+            found = kernel.profile(*arguments, grid=args.grid, block=args.block)
+            parser.write(args.profile, found.text(args.profile))
+            done = kernel.stats
+        else:
+            done = launch(*arguments, grid=args.grid, block=args.block)
         seconds = time.perf_counter() - start
     if kernel and done and sys.stderr.isatty():
         print(summary(kernel.program, done, kernel.launcher.engine, seconds), file=sys.stderr)

@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Kernel": "runtime.kernel",
+    "Kernel": "programs.load",
     "Bisection": "bisection",
     "bisect": "bisection",
     "CompiledKernel": "runtime.kernel",

@@ -43,6 +43,13 @@ _PATIENCE = 256
 """The number of runs of the threads farthest behind after which others run once; it is halved each time."""
 
 
+class Recorder(Protocol):
+    """Is called before each instruction."""
+
+    def runs(self, index: int, batch: Batch, rows: Rows, active: Array | None) -> None:
+        """Instruction `index` runs next for the threads `rows`, with the enabled lanes `active`; None for all lanes."""
+
+
 class Observer(Protocol):
     """Is called after each instruction."""
 
@@ -58,12 +65,14 @@ class Interpreter(Struct, dict=True):
         layout: the positions of its variables.
         model: the rounding model of dpas.
         observer: an object that is called after each instruction, or None.
+        recorder: an object that is called before each instruction, or None.
     """
 
     program: Program
     layout: Layout
     model: Model = "fma"
     observer: Observer | None = None
+    recorder: Recorder | None = None
 
     def __post_init__(self) -> None:
         self._prepared: dict[int, tuple[Step | None, Next | None]] = {}
@@ -138,9 +147,11 @@ class Interpreter(Struct, dict=True):
             if not here.all():
                 active = np.ones((len(rows), LANES), bool)
                 active[:, self._divergent] = here
-        steps, observer = self._steps, self.observer
+        steps, observer, recorder = self._steps, self.observer, self.recorder
         while at != stop:
             step = steps[at]
+            if recorder:
+                recorder.runs(at, batch, whole, active)
             try:
                 if step is None:
                     to = self._decide(batch, rows, at, active)

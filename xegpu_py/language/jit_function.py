@@ -44,6 +44,7 @@ from xegpu_py.language.function_source import Uses, code_of
 from xegpu_py.language.scopes import Needed
 from xegpu_py.language.shaped_values import BUILDING
 from xegpu_py.language.tile_values import Value
+from xegpu_py.profile.profiles import Profile
 from xegpu_py.programs.load import ModuleSource, compile
 from xegpu_py.runtime.executable import OPTIONS, refuse_checks
 from xegpu_py.runtime.kernel import CompiledKernel
@@ -225,15 +226,19 @@ class TileKernel:
         grid: int | Sequence[int] = 1,
         block: int | Sequence[int] | None = None,
         counted: bool = False,
+        profiled: bool = False,
     ) -> Any:
         """Run the kernel; see `CompiledKernel`. `block` follows from the kernel's maps.
 
         Args:
             counted: whether a kernel that Python runs is compiled after all, since its instructions are counted.
+            profiled: whether to return the profile of the launch; see `CompiledKernel.profile`.
         """
         kinds = _passed(self.arguments)
         if len(arguments) == len(kinds):
             arguments = tuple(kind.argument(given) for kind, given in zip(kinds.values(), arguments))
+        if profiled:
+            return self.compiled.profile(*arguments, grid=grid, block=block)
         runs = self.compiled if counted or not is_eager(self.options.get("engine")) else None
         if _is_empty(grid):
             # As in Triton, a grid without workgroups launches nothing.
@@ -358,6 +363,15 @@ def check_hints(hints: Mapping[str, Any]) -> None:
     for name, given in hints.items():
         if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
             raise ValueError(f"'{name}' must be a positive integer, but got {given!r}")
+
+
+class OnGrid(functools.partial[Any]):
+    """A kernel with its grid: `kernel[grid]`."""
+
+    def profile(self, *arguments: Any, **keywords: Any) -> Profile:
+        """Run the kernel on the grid, and count what it does; see `CompiledKernel.profile`."""
+        found: Profile = self.func.profile(*arguments, **{**self.keywords, **keywords})  # type: ignore[attr-defined]
+        return found
 
 
 class Kernel:
@@ -486,7 +500,7 @@ class Kernel:
             raise TypeError(
                 f"kernel '{self.__name__}' cannot be launched in a kernel; a call without a grid inlines its function"
             )
-        return functools.partial(self, grid=grid)
+        return OnGrid(self, grid=grid)
 
     def __call__(
         self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any
@@ -495,17 +509,34 @@ class Kernel:
 
         Triton's `LAUNCH_HINTS` may be given too.
         """
+        return self._launch(arguments, keywords, grid, block, profiled=False)
+
+    def profile(
+        self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any
+    ) -> Profile:
+        """Run the kernel, and count what it does; see `CompiledKernel.profile`. The arguments are those of a call."""
+        found: Profile = self._launch(arguments, keywords, grid, block, profiled=True)
+        return found
+
+    def _launch(
+        self,
+        arguments: Sequence[Any],
+        keywords: dict[str, Any],
+        grid: Any,
+        block: int | Sequence[int] | None,
+        profiled: bool,
+    ) -> Any:
         own = self._signature.parameters
         hints = {name: keywords.pop(name) for name in LAUNCH_HINTS if name in keywords and name not in own}
         if hints:
             check_hints(hints)
             if hints.get("num_stages", 1) > 1 and "load_ahead" not in self._options:
-                return self._ahead(*arguments, grid=grid, block=block, **keywords)
+                return self._ahead._launch(arguments, keywords, grid, block, profiled)
         try:
             version, passed, values = self.bind(*arguments, **keywords)
         except Reversed:
             with self._copied(arguments, keywords) as (copies, named):
-                return self(*copies, grid=grid, block=block, **named)
+                return self._launch(copies, named, grid, block, profiled)
         except (TypeError, ValueError, OverflowError) as e:
             # The caller's line is the place of the mistake.
             raise e.with_traceback(None) from None
@@ -516,9 +547,9 @@ class Kernel:
         except (TypeError, ValueError) as e:
             raise e.with_traceback(None) from None
         if is_eager(self._options.get("engine")):
-            return version(*passed, grid=size, block=block)
+            return version(*passed, grid=size, block=block, profiled=profiled)
         try:
-            return version(*passed, grid=size, block=block)
+            return version(*passed, grid=size, block=block, profiled=profiled)
         except (DiagnosticError, TypeError, ValueError, OverflowError) as e:
             # A diagnostic has the place of the mistake in the kernel; the place of the others is the caller's line.
             raise e.with_traceback(None) from None

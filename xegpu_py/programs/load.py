@@ -27,6 +27,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Sourc
 from xegpu_py.ir.module import Context, Module, parse_source, source_of, walk
 from xegpu_py.ir.passes import collector_paused
 from xegpu_py.lower_kernel import chosen_kernel, copied, levels_of, lower
+from xegpu_py.profile import profiles  # noqa: F401  (provides `Kernel.profile`)
 from xegpu_py.programs.host_lowering import own_module
 from xegpu_py.runtime.executable import REFERENCE, Executable, Options
 from xegpu_py.runtime.kernel import Kernel, ReferenceKernel

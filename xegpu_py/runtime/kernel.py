@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from mlir import ir as mlir
@@ -269,6 +269,17 @@ class Kernel:
             held.write_back()
         return self.stats
 
+    profiler: ClassVar[Callable[..., Any] | None] = None
+    """What `profile` calls: `xegpu_py.profile.profiles.profile`, of a higher layer."""
+
+    def profile(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None) -> Any:
+        """Run the kernel, and count what it does: a `xegpu_py.profile.profiles.Profile`.
+
+        The arguments and errors are those of a call.
+        """
+        assert Kernel.profiler, "xegpu_py.profile.profiles is not imported"
+        return Kernel.profiler(self, *arguments, grid=grid, block=block)
+
     def _key(self, arguments: Sequence[Any], grid: Dim, block: Dim) -> tuple[object, ...] | None:
         """All that preparing a call looks at, without the contents of arrays; None if it looks at contents too."""
         key: list[object] = [grid, block]
@@ -333,7 +344,7 @@ class Kernel:
                 f"on target {target.name} they have at most {target.threads}"
             )
         in_place = self.launcher.engine == "jit" and not self.launcher.races
-        memory = HostMemory() if in_place else DeviceMemory()
+        memory = (self.launcher.new_memory or (HostMemory if in_place else DeviceMemory))()
         staged = Staged(memory)
         values = {}
         for item in self.program.arguments:

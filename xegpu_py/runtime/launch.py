@@ -49,7 +49,7 @@ from xegpu_py.visa.program import (
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-    from xegpu_py.engines.interpreter import Observer
+    from xegpu_py.engines.interpreter import Observer, Recorder
 
 
 # Launching a kernel over a grid of workgroups.
@@ -150,7 +150,11 @@ class Launcher:
         watch: whether to check for reads of registers that were never written.
         races: whether to check for races.
         allocation: the registers of the variables.
+        layout: where the variables lie.
         observer: called for each executed instruction; the interpreter only.
+        recorder: called before each instruction; the interpreter only.
+        groups: the numbers of the workgroups that run, x varying fastest; None for all. The interpreter only.
+        new_memory: makes the global memory of a launch; None for the kind that the engine can access.
     """
 
     def __init__(self, program: Program, options: Options) -> None:
@@ -158,13 +162,16 @@ class Launcher:
         self.watch, self.races, bounds = (name in options.check for name in CHECKS[1:])
         self.engine = options.engine or ("interpreter" if self.watch else default_engine())
         self.observer: Observer | None = None
+        self.recorder: Recorder | None = None
+        self.groups: Sequence[int] | None = None
+        self.new_memory: Callable[[], DeviceMemory] | None = None
         self.allocation = placed(program, self.target, options.registers)
         predicates = {p: i for i, p in enumerate(program.predicates)}
-        self._layout = Layout(self.target, self.allocation, predicates, self.watch, self.races, bounds)
+        self.layout = Layout(self.target, self.allocation, predicates, self.watch, self.races, bounds)
 
     @cached_property
     def _interpreter(self) -> Interpreter:
-        return Interpreter(self.program, self._layout, self.options.model)
+        return Interpreter(self.program, self.layout, self.options.model)
 
     def run(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         """Run the kernel, and copy its output to standard output.
@@ -179,7 +186,8 @@ class Launcher:
             EngineMismatch: if both engines run, and their results differ.
             ValueError: if there is an observer, and the engine does not support it.
         """
-        if self.observer is not None and self.engine != "interpreter":
+        special = self.observer is not None or self.recorder is not None or self.groups is not None
+        if special and self.engine != "interpreter":
             raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
         if not self.program.prints:
             return self._run(size, arguments, memory, None)
@@ -214,17 +222,18 @@ class Launcher:
 
     def _run_interpreted(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         group_size = size.threads(self.program)
-        count = math.prod(size.grid)
+        groups = range(math.prod(size.grid)) if self.groups is None else self.groups
+        count = len(groups)
         at_once = max(1, THREADS_AT_ONCE // max(group_size, 1))
         counter = _Counter(len(self.program.instructions), self.observer)
-        self._interpreter.observer = counter
+        self._interpreter.observer, self._interpreter.recorder = counter, self.recorder
         traffic: Counter[tuple[str, str]] = Counter()
         races: Races | None = None
         if self.races:
             races = Races(self.program, group_size, count, len(memory.data), _namer(size, group_size))
         with Progress(self.program.name, count, self.options.progress) as progress:
             for start in range(0, count, at_once):
-                chosen = [place_in(size.grid, n) for n in range(start, min(start + at_once, count))]
+                chosen = [place_in(size.grid, n) for n in groups[start : start + at_once]]
                 batch = self._batch(chosen, group_size, size, arguments, memory)
                 if races:
                     races.begin(start, len(chosen), batch.barriers.phases.shape[1], self.program.slm_bytes)
@@ -238,7 +247,7 @@ class Launcher:
     def jit(self) -> Jit:
         """The program as native code."""
         folder = folder_of(self.options.cache)
-        return Jit(self.program, self._layout, self.options.model, alone=False, cache=Cache(folder) if folder else None)
+        return Jit(self.program, self.layout, self.options.model, alone=False, cache=Cache(folder) if folder else None)
 
     def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""

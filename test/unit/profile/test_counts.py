@@ -1,0 +1,207 @@
+"""Counts of kernels whose numbers are known by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+import xegpu_py
+from xegpu_py import Constexpr
+from xegpu_py import language as xl
+from xegpu_py.profile.caches import FIRST, reuse_distances
+from xegpu_py.profile.profiles import Profile, launched, profile
+
+GATHER = """
+gpu.module @kernels {{
+  gpu.func @gather(%in: memref<4096xf32>, %out: memref<64xf32>) kernel {{
+    %group = gpu.block_id x
+    %c16 = arith.constant 16 : index
+    %first = arith.muli %group, %c16 : index
+    %step = arith.constant dense<{stride}> : vector<16xindex>
+    %lanes = vector.step : vector<16xindex>
+    %places = arith.muli %lanes, %step : vector<16xindex>
+    %mask = arith.constant dense<{mask}> : vector<16xi1>
+    %from = xegpu.create_tdesc %in, %places {{mode = vc}}
+      : memref<4096xf32>, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+    %x = xegpu.load_gather %from, %mask {{mode = vc}}
+      : !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<16xf32>
+    %bases = vector.broadcast %first : index to vector<16xindex>
+    %there = arith.addi %lanes, %bases : vector<16xindex>
+    %to = xegpu.create_tdesc %out, %there {{mode = vc}}
+      : memref<64xf32>, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+    xegpu.store_scatter %x, %to, %mask {{mode = vc}}
+      : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1>
+    gpu.return
+  }}
+}}
+"""
+
+
+def counted(text: str, *arguments: object, **launch: object) -> Profile:
+    return profile(xegpu_py.compile(text), *arguments, **launch)  # type: ignore[arg-type]
+
+
+def moved(found: Profile, buffer: str, kind: str) -> tuple[int, int, int, int]:
+    (entry,) = [t for t in found.traffic if (t.buffer, t.kind) == (buffer, kind)]
+    return entry.messages, entry.bytes, entry.lines, entry.unique
+
+
+@pytest.mark.parametrize(("stride", "lines"), [(1, 1), (2, 2), (8, 8), (16, 16), (64, 16)])
+def test_lines_of_a_strided_gather(stride: int, lines: int) -> None:
+    text = GATHER.format(stride=stride, mask="true")
+    found = counted(text, np.zeros(4096, np.float32), np.zeros(64, np.float32), grid=4)
+    # Each of 4 workgroups reads the same 16 numbers, and writes 16 of its own.
+    assert moved(found, "in0", "load") == (4, 256, 4 * lines, 64)
+    assert moved(found, "in1", "store") == (4, 256, 4, 256)
+
+
+def test_masked_lanes_do_not_act() -> None:
+    mask = str([lane % 4 == 0 for lane in range(16)]).lower()
+    found = counted(GATHER.format(stride=16, mask=mask), np.zeros(4096, np.float32), np.zeros(64, np.float32), grid=2)
+    assert moved(found, "in0", "load") == (2, 32, 8, 16)
+    (load,) = [row for row in found.rows if row.category == "load" and row.messages and row.lines]
+    assert (load.executions, load.lanes, load.possible) == (2, 8, 32)
+
+
+SLM = """
+gpu.module @kernels {{
+  gpu.func @shared(%out: memref<16xf32>) kernel {{
+    %memory = memref.alloc() : memref<1024xf32, 3>
+    %lanes = vector.step : vector<16xindex>
+    %step = arith.constant dense<{stride}> : vector<16xindex>
+    %places = arith.muli %lanes, %step : vector<16xindex>
+    %mask = arith.constant dense<true> : vector<16xi1>
+    %ones = arith.constant dense<1.0> : vector<16xf32>
+    %to = xegpu.create_tdesc %memory, %places {{mode = vc}}
+      : memref<1024xf32, 3>, vector<16xindex>
+      -> !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>>
+    xegpu.store_scatter %ones, %to, %mask {{mode = vc}} : vector<16xf32>,
+      !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>>, vector<16xi1>
+    gpu.barrier
+    gpu.return
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(("stride", "cycles"), [(0, 1), (1, 1), (2, 2), (3, 1), (8, 8), (16, 16), (17, 1)])
+def test_bank_conflicts(stride: int, cycles: int) -> None:
+    found = counted(SLM.format(stride=stride), np.zeros(16, np.float32), grid=3)
+    (store,) = [row for row in found.rows if row.slm_cycles]
+    assert (store.slm_cycles, store.conflicts) == (3 * cycles, 3 * (cycles - 1))
+    assert moved(found, "slm", "store")[:2] == (3, 192)
+
+
+@xegpu_py.jit
+def copied(X, Y, ROWS: Constexpr, COLUMNS: Constexpr):
+    m, n = xl.program_id(0) * ROWS, xl.program_id(1) * COLUMNS
+    Y.tile((ROWS, COLUMNS), at=(m, n)).store(X.tile((ROWS, COLUMNS), at=(m, n)).load())
+
+
+def test_blocks_beyond_the_edge() -> None:
+    x, y = np.ones((20, 48), np.float32), np.zeros((20, 48), np.float32)
+    found = copied[3, 3].profile(x, y, ROWS=8, COLUMNS=32)
+    assert y.all()
+    # The grid covers 24 x 96 elements: 2304 in all, of which 20 * 48 = 960 exist.
+    for kind, buffer in (("load", "in0"), ("store", "in1")):
+        assert moved(found, buffer, kind)[1::2] == (3840, 3840)
+        assert sum(r.beyond for r in found.rows if r.category == kind) == 4 * (2304 - 960)
+
+
+HISTOGRAM = Path(__file__).parents[2] / "run" / "histogram.mlir"
+
+
+def test_colliding_atomics() -> None:
+    found = counted(HISTOGRAM.read_text(), np.full(64, 7, np.int8), np.zeros(256, np.int32), grid=2)
+    (atomic,) = [row for row in found.rows if row.category == "atomic"]
+    # 4 messages of 16 lanes, which all change one bin.
+    assert (atomic.messages, atomic.bytes, atomic.lines, atomic.collisions) == (4, 256, 4, 60)
+    assert found.hottest == 64
+    assert moved(found, "in1", "atomic") == (4, 256, 4, 4)
+
+
+def test_loops_and_products_of_a_gemm() -> None:
+    kernel = xegpu_py.compile(Path(__file__).parents[3] / "examples" / "gemm_bf16.mlir")
+    a, b = (np.zeros((512, 512), bfloat16) for _ in range(2))
+    c = np.zeros((512, 512), np.float32)
+    found = kernel.profile(a, b, c, grid=(2, 1))
+    # Two subgroups multiply 32 x 16 by 16 x 32 elements in each of 32 iterations: 8 dpas of 8 x 16 x 16.
+    products = [row for row in found.rows if row.category == "dpas"]
+    assert sum(row.executions for row in products) == 2 * 32 * 8
+    assert {row.lanes for row in products} == {16 * 64}
+    # A row of a block of A has 32 bytes, half of a line. Both subgroups read the same columns of B.
+    assert moved(found, "in0", "load") == (64, 65536, 2048, 65536)
+    assert moved(found, "in0", "prefetch") == (62, 63488, 1984, 63488)
+    assert moved(found, "in1", "load") == (64, 65536, 1024, 65536 // 2)
+    assert moved(found, "in2", "store") == (16, 8192, 128, 8192)
+    executed = kernel(a, b, c, grid=(2, 1)).executed
+    assert [row.executions for row in found.rows] == [int(executed[row.index]) for row in found.rows]
+
+
+def test_reuse_distances() -> None:
+    lines = np.random.default_rng(0).integers(0, 40, 300)
+    found = reuse_distances(lines)
+    for at, line in enumerate(lines):
+        before = np.flatnonzero(lines[:at] == line)
+        expected = len(set(lines[before[-1] + 1 : at])) if len(before) else FIRST
+        assert found[at] == expected
+
+
+def test_a_sample_changes_nothing() -> None:
+    x, y = np.ones((64, 64), np.float32), np.full((64, 64), 5, np.float32)
+    kernel = copied.compile(x, y, ROWS=16, COLUMNS=32)
+    whole = profile(kernel, x, np.zeros_like(y), grid=(4, 2))
+    sample = launched(kernel, (x, y), (4, 2), groups=[1, 6])
+    assert (y == 5).all()
+    loaded = sum(t.bytes for t in sample.counts.moved())
+    assert 4 * loaded == sum(t.bytes for t in whole.traffic)
+
+
+def test_waits_at_a_barrier() -> None:
+    text = (Path(__file__).parents[2] / "run" / "slm_sum.mlir").read_text()
+    found = counted(text, np.ones(8192, np.float32), np.zeros(8, np.float32), grid=8, block=4)
+    (barrier,) = [row for row in found.rows if row.name == "barrier"]
+    assert barrier.executions == 32 and barrier.waited == 0
+
+
+UNEVEN = """
+gpu.module @kernels {
+  gpu.func @uneven(%out: memref<16xi32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c10 = arith.constant 10 : index
+    %one = arith.constant 1 : i32
+    %thread = gpu.thread_id x
+    %turns = arith.muli %thread, %c10 : index
+    scf.for %i = %c0 to %turns step %c1 {
+      memref.store %one, %out[%thread] : memref<16xi32>
+    }
+    gpu.barrier
+    gpu.return
+  }
+}
+"""
+
+
+def test_who_waits() -> None:
+    found = counted(UNEVEN, np.zeros(16, np.int32), block=4)
+    (barrier,) = [row for row in found.rows if row.name == "barrier"]
+    (store,) = [row for row in found.rows if row.category == "store"]
+    turn = sum(r.executions == store.executions for r in found.rows if store.index - 9 < r.index < store.index + 9)
+    # The last of four threads has 30 turns, the others 0, 10 and 20.
+    assert store.executions == 60 and barrier.executions == 4
+    assert 60 * (turn - 1) <= barrier.waited <= 60 * (turn + 2)
+
+
+def test_a_profile_is_saved(tmp_path: Path) -> None:
+    found = counted(GATHER.format(stride=1, mask="true"), np.zeros(4096, np.float32), np.zeros(64, np.float32))
+    found.save(tmp_path / "p.json")
+    read = json.loads((tmp_path / "p.json").read_text())
+    assert read["kernel"] == "gather"
+    assert len(read["rows"]) == len(found.rows)
+    with pytest.raises(ValueError, match=r"a profile is saved as \.json or \.html, but got 'p\.txt'"):
+        found.save(tmp_path / "p.txt")

@@ -1,0 +1,501 @@
+"""Exact counts of a launch: what each instruction executed, and which memory its messages touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from xegpu_py.engines.operands import Batch, Layout, Mask, Rows, count_of, masker, raw_reader, reader
+from xegpu_py.numerics.formats import Array
+from xegpu_py.runtime.device_memory import Buffer, DeviceMemory
+from xegpu_py.target import Target
+from xegpu_py.visa.assembly import write_statement
+from xegpu_py.visa.dataflow import live_ranges
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.spec import BlockShape, DataShape
+
+LINE = 64
+"""Bytes of a line of the caches."""
+
+BANKS, BANK_BYTES = 16, 4
+"""Banks of the shared local memory, and the bytes of each. Source: Intel's oneAPI GPU Optimization Guide 2025.2."""
+
+KINDS = ("load", "store", "atomic", "prefetch")
+"""What messages do. A prefetch is a load without a destination."""
+
+# Messages as segments: the bytes of memory that each of their lanes, or each row of a block, touches.
+
+
+class Segments(Struct):
+    """What a message touches in each of several executions.
+
+    Attributes:
+        threads: int64[messages], the numbers of the hardware threads in the launch.
+        starts, ends: int64[messages, segments], the addresses of the first byte of each, and of the byte after it.
+        valid: bool[messages, segments], the segments that exist.
+        beyond: the bytes of 2D blocks that lie outside of their surfaces.
+    """
+
+    threads: Array
+    starts: Array
+    ends: Array
+    valid: Array
+    beyond: int = 0
+
+
+class MessageReader:
+    """Reads the segments of a message from the registers of the threads that execute it next.
+
+    Attributes:
+        kind: its kind, of `KINDS`.
+        form: "block2d", "block" (one contiguous piece of memory) or "gather" (an address for each lane).
+        slm: whether it accesses the shared local memory.
+        width: the bytes of an element.
+    """
+
+    def __init__(self, inst: Instruction, layout: Layout) -> None:
+        self._mask = masker(inst, layout)
+        category = INSTRUCTIONS[inst.name].category
+        prefetches = category == "load" and inst["dst"].var is None
+        self.kind = "prefetch" if prefetches else category
+        self.slm = inst.values.get("sfid") == "slm"
+        if "block" in inst.values:
+            self.form = "block2d"
+            block: BlockShape = inst["block"]
+            self._block, self.width = block, block.size // 8
+            names = ("base", "width", "height", "pitch", "x", "y")
+            self._scalars = [(name, reader(inst[name], 1, layout)) for name in names]
+            return
+        shape: DataShape = inst["data"]
+        self.form = "block" if shape.transpose else "gather"
+        self.width, self._bytes = shape.memory_bytes, shape.memory_bytes * shape.vector
+        operand = inst["address"]
+        size = INSTRUCTIONS[inst.name].size("address", inst, layout.target)
+        self._addresses = raw_reader(operand, size, layout)
+        self._type = np.dtype(np.uint64 if inst["address_size"] == "a64" else np.uint32)
+        self._plus = self._type.type(operand.plus % (1 << self._type.itemsize * 8))
+
+    def acting(self, batch: Batch, rows: Rows, active: Array | None, lanes: int) -> Array:
+        """The lanes in which it acts, bool[threads, lanes]."""
+        mask = self._mask(batch, rows, active)
+        shape = (count_of(batch, rows), lanes)
+        return np.ones(shape, bool) if mask is None else np.broadcast_to(mask[:, :lanes], shape)
+
+    def read(self, batch: Batch, rows: Rows, active: Array | None, threads: Array) -> Segments:
+        """The segments of an execution by threads of a batch.
+
+        Args:
+            threads: the numbers of these threads in the launch.
+        """
+        if self.form == "block2d":
+            return self._rows_of_blocks(batch, rows, active, threads)
+        raw = np.ascontiguousarray(self._addresses(batch, rows)).view(self._type)
+        starts = (raw + self._plus).astype(np.int64)
+        return Segments(threads, starts, starts + self._bytes, self.acting(batch, rows, active, starts.shape[1]))
+
+    def _rows_of_blocks(self, batch: Batch, rows: Rows, active: Array | None, threads: Array) -> Segments:
+        count, block, size = len(threads), self._block, self.width
+        found: dict[str, Array] = {}
+        for name, read in self._scalars:
+            raw = np.ascontiguousarray(read(batch, rows))
+            found[name] = np.broadcast_to(raw.view(f"u{raw.dtype.itemsize}"), (count, 1))
+        width, height, pitch = (found[n].astype(np.int64) + 1 for n in ("width", "height", "pitch"))
+        x, y = (np.ascontiguousarray(found[n]).view(np.int32).astype(np.int64) for n in ("x", "y"))
+        row = y + np.arange(block.height)
+        across = block.count * block.width
+        left = np.clip(x * size, 0, width)
+        # A row whose last element is not wholly inside loses that element.
+        right = np.clip((x + across) * size, 0, width // size * size)
+        inside = (row >= 0) & (row < height) & (right > left)
+        start = found["base"].astype(np.int64) + row * pitch
+        acts = self.acting(batch, rows, active, 1)
+        valid = inside & acts
+        starts, ends = start + left, start + right
+        asked = int(acts.sum()) * block.height * across * size
+        return Segments(threads, starts, ends, valid, asked - int((ends - starts)[valid].sum()))
+
+
+def lines_of(segments: Segments) -> tuple[Array, Array]:
+    """The distinct lines that each message touches: their numbers int64[messages, n], and which of these exist."""
+    first, last = segments.starts // LINE, (segments.ends - 1) // LINE
+    most = int((last - first)[segments.valid].max(initial=0)) + 1
+    steps = np.arange(most)
+    lines = (first[:, :, None] + steps).reshape(len(first), -1)
+    there = (segments.valid[:, :, None] & (first[:, :, None] + steps <= last[:, :, None])).reshape(lines.shape)
+    return _distinct(lines, there)
+
+
+def _distinct(values: Array, there: Array) -> tuple[Array, Array]:
+    """The sorted distinct values of each row, and which of them exist."""
+    ordered = np.sort(np.where(there, values, np.iinfo(np.int64).max), axis=1)
+    exists = ordered != np.iinfo(np.int64).max
+    exists[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    return ordered, exists
+
+
+def slm_cycles(segments: Segments) -> tuple[int, int]:
+    """Cycles in which the banks of the shared local memory serve messages, and those that bank conflicts add.
+
+    A bank serves one dword a cycle; lanes that access one dword share it.
+    """
+    first, last = segments.starts // BANK_BYTES, (segments.ends - 1) // BANK_BYTES
+    most = int((last - first)[segments.valid].max(initial=0)) + 1
+    steps = np.arange(most)
+    words = (first[:, :, None] + steps).reshape(len(first), -1)
+    there = (segments.valid[:, :, None] & (first[:, :, None] + steps <= last[:, :, None])).reshape(words.shape)
+    words, exists = _distinct(words, there)
+    loads = ((words % BANKS)[:, :, None] == np.arange(BANKS)) & exists[:, :, None]
+    worst = loads.sum(axis=1).max(axis=1, initial=0)
+    ideal = -(-exists.sum(axis=1) // BANKS)
+    return int(worst.sum()), int((worst - ideal).sum())
+
+
+# The results.
+
+
+class Traffic(Struct):
+    """What messages of one kind moved between one buffer and the registers.
+
+    Attributes:
+        buffer: the buffer's name; "slm" for the shared local memory.
+        kind: of `KINDS`.
+        messages: executions of messages by a thread, in which at least one lane acts.
+        bytes: bytes that they asked for: each lane's, or those of a block that lie within its surface.
+        lines: 64-byte lines that they touched, summed over messages.
+        unique: distinct bytes that they touched.
+    """
+
+    buffer: str
+    kind: str
+    messages: int = 0
+    bytes: int = 0
+    lines: int = 0
+    unique: int = 0
+
+    @property
+    def coalescing(self) -> float:
+        """Bytes asked for of the bytes of the lines touched, at most 1 unless lanes share bytes."""
+        return self.bytes / (self.lines * LINE) if self.lines else 0.0
+
+
+class Row(Struct):
+    """The counts of one instruction.
+
+    Attributes:
+        index: its index in the program.
+        text: its assembly.
+        name, category: its name, and its category (`visa.spec.InstructionSpec`).
+        file, line: the line of the source from which it was lowered; line 0 if that is not known.
+        executions: how often a hardware thread executed it.
+        lanes, possible: lanes that acted, of those that could have.
+        messages, bytes, lines: of a message: see `Traffic`.
+        beyond: bytes of 2D blocks outside of their surfaces.
+        slm_cycles, conflicts: cycles of the banks of the shared local memory, and those that conflicts add.
+        collisions: of an atomic: lanes whose location another lane of the same message also changes.
+        waited: of a barrier: how many more instructions the last thread executed before it arrived than each
+            of the others, summed.
+        live: bytes of registers that hold values which are needed later.
+    """
+
+    index: int
+    text: str
+    name: str
+    category: str
+    file: str
+    line: int
+    executions: int = 0
+    lanes: int = 0
+    possible: int = 0
+    messages: int = 0
+    bytes: int = 0
+    lines: int = 0
+    beyond: int = 0
+    slm_cycles: int = 0
+    conflicts: int = 0
+    collisions: int = 0
+    waited: int = 0
+    live: int = 0
+
+
+SUMMED = tuple(Row.__struct_fields__[6:-1])
+"""The counts of a row that are summed over the instructions of a line."""
+
+
+class Trace(Struct):
+    """The lines of global memory that a launch touched, in the order of execution.
+
+    Attributes:
+        lines: int64, the line's number: its address divided by 64.
+        threads: int32, the hardware thread.
+        instructions: int32, the message.
+        complete: whether it has all of them.
+    """
+
+    lines: Array
+    threads: Array
+    instructions: Array
+    complete: bool
+
+
+class Counts:
+    """The recorder of a launch; see `engines.interpreter.Recorder`.
+
+    Attributes:
+        program: the kernel.
+        tables: the counts of each instruction, by the names in `SUMMED`.
+        traffic: what messages moved, by buffer and kind.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        layout: Layout,
+        group_size: int,
+        groups: Sequence[int],
+        trace_limit: int = 1 << 22,
+        undo: bool = False,
+    ) -> None:
+        """Make a recorder.
+
+        Args:
+            layout: where the program's variables lie.
+            group_size: hardware threads of a workgroup.
+            groups: the numbers of the workgroups that run, in this order.
+            trace_limit: the number of lines after which the trace ends.
+            undo: whether the bytes that stores change are kept, so that `restore` can undo the launch.
+        """
+        self.program, self.buffers = program, list[Buffer]()
+        self._layout, self._group_size, self._groups, self._undo = layout, group_size, groups, undo
+        self._batch: Batch | None = None
+        self._done = 0
+        self._threads = self._clock = self._arrived = np.zeros(0, np.int64)
+        self._trace_limit, self._traced = trace_limit, 0
+        self._pieces: list[tuple[Array, Array, int]] = []
+        self._old: list[tuple[Array, Array]] = []
+        self.traffic: dict[tuple[str, str], Traffic] = {}
+        self._touched: dict[str, Array] = {}
+        self._atomics: dict[str, Array] = {}
+        self._readers: dict[int, MessageReader] = {}
+        self._masks: dict[int, Mask] = {}
+        self.tables = {name: np.zeros(len(program.instructions), np.int64) for name in SUMMED}
+        specs = [INSTRUCTIONS[i.name] for i in program.instructions]
+        self._guarded = [i.guard is not None and not s.selects for i, s in zip(program.instructions, specs)]
+
+    # Recording.
+
+    def runs(self, index: int, batch: Batch, rows: Rows, active: Array | None) -> None:
+        """Count an instruction that threads of the interpreter execute next."""
+        if batch is not self._batch:
+            self._begin(batch)
+        inst, tables = self.program.instructions[index], self.tables
+        spec = INSTRUCTIONS[inst.name]
+        if spec.barrier in ("wait", "both"):
+            fresh = np.arange(batch.threads)[rows]
+            # A thread that waits comes here again, without another instruction between.
+            rows = fresh[self._arrived[fresh] != self._clock[fresh] * len(self._guarded) + index]
+            self._clock[rows] += 1
+            self._arrived[rows] = self._clock[rows] * len(self._guarded) + index
+            if not spec.named_barrier:
+                tables["waited"][index] += self._meet(batch, rows, index)
+        else:
+            self._clock[rows] += 1
+        count = count_of(batch, rows)
+        tables["executions"][index] += count
+        lanes = inst.exec_size if spec.exec_sizes else 1
+        tables["possible"][index] += count * lanes
+        if active is None and not self._guarded[index]:
+            acting = count * lanes
+        else:
+            mask = self._mask(index)(batch, rows, active) if count else None
+            acting = count * lanes if mask is None else int(np.broadcast_to(mask, (count, lanes)).sum())
+        tables["lanes"][index] += acting
+        if spec.is_message and acting:
+            found = self._reader(index)
+            segments = found.read(batch, rows, active, self._threads[rows])
+            self.message(index, segments)
+            if self._undo and found.kind in ("store", "atomic") and not found.slm:
+                self._save(batch, segments)
+
+    def _begin(self, batch: Batch) -> None:
+        if self._batch is not None:
+            self._done += self._batch.threads
+        self._batch = batch
+        assert isinstance(batch.memory, DeviceMemory)
+        self.buffers = batch.memory.buffers
+        count = batch.threads
+        self._clock, self._arrived = np.zeros(count, np.int64), np.full(count, -1)
+        first = self._done // self._group_size
+        own = np.asarray(self._groups[first : first + count // self._group_size], np.int64)
+        self._threads = np.repeat(own, self._group_size) * self._group_size + batch.numbers
+
+    def _meet(self, batch: Batch, rows: Array, index: int) -> int:
+        """Let threads arrive at the barrier of their workgroups; the waiting of the workgroups that are complete."""
+        waited, length = 0, len(self._guarded)
+        for group in np.unique(batch.groups[rows]):
+            own = batch.groups == group
+            if (self._arrived[own] == self._clock[own] * length + index).all():
+                last = int(self._clock[own].max())
+                waited += int((last - self._clock[own]).sum())
+                self._clock[own] = last
+                self._arrived[own] = last * length + index
+        return waited
+
+    def _mask(self, index: int) -> Mask:
+        found = self._masks.get(index)
+        if found is None:
+            found = self._masks[index] = masker(self.program.instructions[index], self._layout)
+        return found
+
+    def _reader(self, index: int) -> MessageReader:
+        found = self._readers.get(index)
+        if found is None:
+            found = self._readers[index] = MessageReader(self.program.instructions[index], self._layout)
+        return found
+
+    def message(self, index: int, segments: Segments) -> None:
+        """Count executions of a message."""
+        found, tables = self._reader(index), self.tables
+        acts = segments.valid.any(axis=1)
+        sizes = (segments.ends - segments.starts) * segments.valid
+        messages, asked = int(acts.sum()), int(sizes.sum())
+        tables["messages"][index] += messages
+        tables["bytes"][index] += asked
+        tables["beyond"][index] += segments.beyond
+        if found.kind == "atomic":
+            _, exists = _distinct(segments.starts, segments.valid)
+            tables["collisions"][index] += int(segments.valid.sum() - exists.sum())
+        if found.slm:
+            cycles, conflicts = slm_cycles(segments)
+            tables["slm_cycles"][index] += cycles
+            tables["conflicts"][index] += conflicts
+            entry = self._entry("slm", found.kind)
+            entry.messages += messages
+            entry.bytes += asked
+            return
+        lines, exists = lines_of(segments)
+        each = exists.sum(axis=1)
+        touched = int(each.sum())
+        tables["lines"][index] += touched
+        if not touched:
+            return
+        which = np.broadcast_to(np.arange(len(lines))[:, None], lines.shape)[exists]
+        numbers = lines[exists]
+        if self._traced < self._trace_limit:
+            self._pieces.append((numbers, segments.threads[which].astype(np.int32), index))
+        self._traced += touched
+        # A message accesses one buffer, except for gathers, whose lanes may have several.
+        owner = self._owners(segments.starts)
+        for number in np.unique(owner[segments.valid]):
+            own = segments.valid & (owner == number)
+            buffer = self.buffers[number]
+            entry = self._entry(buffer.name, found.kind)
+            entry.messages += int(own.any(axis=1).sum())
+            entry.bytes += int(sizes[own].sum())
+            inside = (numbers >= buffer.address // LINE) & (numbers <= (buffer.address + buffer.bytes - 1) // LINE)
+            entry.lines += int(inside.sum())
+            self._touch(buffer, found.kind, segments.starts[own], segments.ends[own])
+
+    def _owners(self, addresses: Array) -> Array:
+        starts = np.array([b.address for b in self.buffers], np.int64)
+        return np.clip(np.searchsorted(starts, addresses, "right") - 1, 0, len(self.buffers) - 1)
+
+    def _entry(self, buffer: str, kind: str) -> Traffic:
+        found = self.traffic.get((buffer, kind))
+        if found is None:
+            found = self.traffic[buffer, kind] = Traffic(buffer, kind)
+        return found
+
+    def _touch(self, buffer: Buffer, kind: str, starts: Array, ends: Array) -> None:
+        """Note the bytes of a buffer that are touched, and how often atomics change each dword."""
+        marks = self._touched.get(buffer.name)
+        if marks is None:
+            marks = self._touched[buffer.name] = np.zeros(buffer.bytes, np.uint8)
+        if kind == "atomic":
+            changed = self._atomics.get(buffer.name)
+            if changed is None:
+                changed = self._atomics[buffer.name] = np.zeros(-(-buffer.bytes // 4), np.int32)
+            np.add.at(changed, (starts - buffer.address) // 4, 1)
+        bit = 1 << KINDS.index(kind)
+        sizes = ends - starts
+        for size in np.unique(sizes):
+            first = np.unique(starts[sizes == size]) - buffer.address
+            if len(first) > 1 and (np.diff(first) == size).all():
+                marks[first[0] : first[-1] + size] |= bit
+            else:
+                marks[first[:, None] + np.arange(size)] |= bit
+
+    def _save(self, batch: Batch, segments: Segments) -> None:
+        sizes = np.where(segments.valid, segments.ends - segments.starts, 0)
+        for size in np.unique(sizes[sizes > 0]):
+            chosen = segments.starts[sizes == size].astype(np.uint64)
+            places = batch.memory.locate(chosen, int(size), "writes")[:, None] + np.arange(size)
+            self._old.append((places, batch.memory.data[places]))
+
+    def restore(self) -> None:
+        """Undo the stores and atomics to global memory that were kept."""
+        for places, values in reversed(self._old):
+            assert self._batch
+            self._batch.memory.data[places] = values
+        self._old.clear()
+
+    # Results.
+
+    def rows(self) -> list[Row]:
+        """The counts of each instruction that is not a label."""
+        found = []
+        live = live_bytes(self.program, self._layout.target)
+        for index, inst in enumerate(self.program.instructions):
+            spec = INSTRUCTIONS[inst.name]
+            if spec.is_label:
+                continue
+            values = {name: int(table[index]) for name, table in self.tables.items()}
+            text = write_statement(inst).strip()
+            where = inst.where
+            found.append(
+                Row(index, text, inst.name, spec.category, where.file, where.line, **values, live=int(live[index]))
+            )
+        return found
+
+    def moved(self) -> list[Traffic]:
+        """The traffic of each buffer and kind of message."""
+        for (name, kind), entry in self.traffic.items():
+            marks = self._touched.get(name)
+            if marks is not None:
+                entry.unique = int(np.count_nonzero(marks & (1 << KINDS.index(kind))))
+        return sorted(self.traffic.values(), key=lambda t: (t.buffer, KINDS.index(t.kind)))
+
+    def trace(self) -> Trace:
+        """The lines that were touched; see `Trace`."""
+        lines = np.concatenate([np.zeros(0, np.int64), *(p[0] for p in self._pieces)])
+        threads = np.concatenate([np.zeros(0, np.int32), *(p[1] for p in self._pieces)])
+        numbers = np.concatenate([np.zeros(0, np.int32), *(np.full(len(p[0]), p[2], np.int32) for p in self._pieces)])
+        return Trace(lines, threads, numbers, self._traced <= len(lines))
+
+    @property
+    def hottest(self) -> int:
+        """The number of atomic operations on the location that has most."""
+        return max((int(t.max(initial=0)) for t in self._atomics.values()), default=0)
+
+
+def live_bytes(program: Program, target: Target) -> Array:
+    """The bytes of registers that are live at each instruction, int64[instructions]."""
+    change = np.zeros(len(program.instructions) + 2, np.int64)
+    for var, (first, last) in live_ranges(program, target).items():
+        change[first] += var.bytes
+        change[last + 1] -= var.bytes
+    found: Array = np.cumsum(change)[: len(program.instructions)]
+    return found
+
+
+def by_line(rows: Sequence[Row]) -> Iterator[tuple[str, int, dict[str, int]]]:
+    """The counts of each line of the source: its file and number, and the sums of its instructions' counts."""
+    sums: dict[tuple[str, int], dict[str, int]] = {}
+    for row in rows:
+        total = sums.setdefault((row.file, row.line), dict.fromkeys(SUMMED, 0))
+        for name in SUMMED:
+            total[name] += getattr(row, name)
+    for (file, line), total in sorted(sums.items()):
+        yield file, line, total
