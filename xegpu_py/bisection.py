@@ -203,7 +203,7 @@ class _Launch:
             op, place = found[-1]
             return Written(f"written by '{op.name}' at {position_of(op.location)} ({place})", _slice_of(module, op))
         kernel = self._lowered(module)
-        observer = _Observer(f"in{argument}", places)
+        observer = _Observer(kernel.memory_name(argument), places)
         kernel.launcher.observer = observer
         kernel(*made, grid=self.grid, block=self.block)
         if observer.last is None:

@@ -10,7 +10,7 @@ from msgspec import structs
 from xegpu_py.dialects import visa, xetile
 from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
-from xegpu_py.ir.module import Module, walk
+from xegpu_py.ir.module import Module, argument_names, walk
 from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
 from xegpu_py.passes.facts.surfaces import products_of, surfaces_of, unaligned_arguments
 from xegpu_py.runtime.executable import SMALL, Executable, Options, parameters_of
@@ -71,7 +71,7 @@ def executable_of(module: Module, func: mlir.Operation) -> Executable:
     limits = mlir.DictAttr(func.attributes[visa.LIMITS]) if visa.LIMITS in func.attributes else ()
     return Executable(
         visa.name_of(func),
-        parameters_of(signature.inputs),
+        parameters_of(signature.inputs, argument_names(func, module.sources)),
         visa.program_of(func, module.bodies),
         {n.name: mlir.IntegerAttr(n.attr).value for n in limits},
         {what: tuple(mlir.DenseI32ArrayAttr(size)) for what, size in sizes if size is not None},

@@ -123,7 +123,10 @@ def test_one_array_twice_is_one_and_what_overlaps_otherwise_is_refused():
     # One that begins within the other, whichever comes first.
     line = np.arange(40, dtype=np.int32)
     for arrays in ((line[:32], line[8:]), (line[8:], line[:32])):
-        with pytest.raises(ValueError, match="argument . of .+, overlaps argument . of .+>; give one array for both"):
+        with pytest.raises(
+            ValueError,
+            match="argument '%(from|to)' of .+, overlaps argument '%(from|to)' of .+>; give one array for both",
+        ):
             shift(*arrays)
     np.testing.assert_array_equal(line, np.arange(40))
 
@@ -161,8 +164,10 @@ def test_what_a_kernel_tells():
         kernel.ir("gen")
 
 
-WHO = "argument {} of kernel 'scale', {},"
-FROM, FACTOR, TO = (WHO.format(i, t) for i, t in enumerate(("a memref<4x32xf32>", "an f32", "a memref<4x?xf32>")))
+FROM, FACTOR, TO = (
+    f"argument '{name}' of kernel 'scale', {kind},"
+    for name, kind in (("%from", "a memref<4x32xf32>"), ("%factor", "an f32"), ("%to", "a memref<4x?xf32>"))
+)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +204,7 @@ def test_arguments_that_do_not_fit(change, error, message):
 
 def test_the_wrong_number_of_arguments():
     x, y = data()
-    known = "takes 3 arguments (0: memref<4x32xf32>, 1: f32, 2: memref<4x?xf32>)"
+    known = "takes 3 arguments (%from: memref<4x32xf32>, %factor: f32, %to: memref<4x?xf32>)"
     for given in ((x, 1.0), (x, 1.0, y, y), ()):
         with pytest.raises(TypeError, match=re.escape(f"{known}, but got {len(given)}")):
             scale()(*given)
@@ -236,16 +241,16 @@ ROW = np.lib.stride_tricks.as_strided(np.zeros(8, np.int16), (4, 8), (1 << 62, 2
 )
 def test_strides_that_do_not_fit(array, message):
     fill = xegpu_py.compile(TEXT, "fill")
-    who = "argument 0 of kernel 'fill', a memref<4x8xi16, strided<[?, 1], offset: ?>>,"
+    who = "argument '%rows' of kernel 'fill', a memref<4x8xi16, strided<[?, 1], offset: ?>>,"
     with pytest.raises(ValueError, match=re.escape(f"{who} {message}")):
         fill(array, np.int16(1))
 
 
 def test_masked_arrays_are_refused():
     array = np.ma.zeros((4, 8), np.int16)
-    with pytest.raises(TypeError, match="argument 0 .*, must be an array without a mask, but got a masked array"):
+    with pytest.raises(TypeError, match="argument '%rows' .*, must be an array without a mask, but got a masked array"):
         xegpu_py.compile(TEXT, "fill")(array, np.int16(1))
-    with pytest.raises(TypeError, match="argument 0, .*, must be an array without a mask, but got a masked array"):
+    with pytest.raises(TypeError, match="argument '%rows' must be an array without a mask, but got a masked array"):
         xegpu_py.compile(TEXT, "fill", engine="reference")(array, np.int16(1))
 
 
@@ -264,7 +269,9 @@ def test_accesses_behind_an_array_that_repeats_its_elements():
     }"""
     kernel = xegpu_py.compile(text)
     kernel(np.zeros((2, 8), np.int16), np.zeros(1, np.int16))
-    with pytest.raises(xegpu_py.DiagnosticError, match="argument 0 has shape .2, 8. and strides .0, 2.: a stride of 0"):
+    with pytest.raises(
+        xegpu_py.DiagnosticError, match="argument '%from' has shape .2, 8. and strides .0, 2.: a stride of 0"
+    ):
         kernel(np.broadcast_to(np.zeros(8, np.int16), (2, 8)), np.zeros(1, np.int16))
 
 
@@ -288,7 +295,7 @@ def test_empty_arrays_fit_any_strides(engine):
     ("value", "error"), [(40_000, ValueError), (1.5, TypeError), (np.float32(1), TypeError)], ids=str
 )
 def test_integers_that_do_not_fit(value, error):
-    with pytest.raises(error, match="argument 1 of kernel 'fill', an i16,"):
+    with pytest.raises(error, match="argument '%value' of kernel 'fill', an i16,"):
         xegpu_py.compile(TEXT, "fill")(np.zeros((4, 8), np.int16), value)
 
 

@@ -67,7 +67,7 @@ class Memory(Protocol):
         """
 
     def place(self, offset: int) -> str:
-        """The name of a byte of `data`: "byte 4 of 'in0'"."""
+        """The name of a byte of `data`: "byte 4 of '%A'"."""
 
     def surface(self, bases: Array, extents: Array, verb: str) -> Array:
         """Offsets into `data` of surfaces of 2D block messages.

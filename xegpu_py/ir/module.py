@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _BUFFER = "-"
 """The file name that MLIR gives to text that it parses from memory."""
 
+_SSA_NAME = re.compile(r"%[\w$.-]+")
+
 Op = TypeVar("Op", bound=mlir.OpView)
 
 
@@ -497,6 +499,17 @@ def functions(root: ir.Operation) -> list[ir.Operation]:
 def kernels(root: ir.Operation) -> list[ir.Operation]:
     """The kernels in `root`: its `gpu.func`s with the attribute `kernel`."""
     return [func for func in functions(root) if func.name == "gpu.func" and is_kernel(func)]
+
+
+def argument_names(func: ir.Operation, sources: Sequence[Source]) -> tuple[str, ...]:
+    """The names of a function's arguments in its text, such as `%C`; "" for those that the text does not name."""
+    found = []
+    for argument in func.regions[0].blocks[0].arguments:
+        where = position_of(argument.location)
+        lines = [s.line(where.line) for s in sources if s.name == where.file]
+        match = next((m for line in lines if line and (m := _SSA_NAME.match(line, where.column - 1))), None)
+        found.append(match[0] if match else "")
+    return tuple(found)
 
 
 def verify(

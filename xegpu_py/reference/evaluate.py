@@ -11,7 +11,7 @@ from mlir import ir
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.module import Module, kernels, walk
+from xegpu_py.ir.module import Module, argument_names, kernels, walk
 from xegpu_py.ir.passes import Step, run_upstream
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.reference import arith_math, gpu_control, memref, vector, xegpu_xetile  # noqa: F401  (define the rules)
@@ -72,7 +72,7 @@ def run(
         if known is not None and tuple(ir.DenseI32ArrayAttr(known)) != given:
             raise ValueError(f"'{what}' must be {tuple(known)}, as known_{what}_size says, but got {given}")
     held = PackedArrays()
-    values = bind(types_of(func), arguments, memory, held, names)
+    values = bind(types_of(func), arguments, memory, held, names or argument_names(func, module.sources))
     if watch is not None:
         number, places = watch
         memory.watched = range(values[number].address + places.start, values[number].address + places.stop)
@@ -183,13 +183,14 @@ def bind(
         listed = ", ".join(f"{i}: {t}" for i, t in enumerate(types))
         raise TypeError(f"the kernel takes {len(types)} arguments ({listed}), but got {len(arguments)}")
     held = held or PackedArrays()
-    titles = [f"argument '{n}'" for n in names] or [f"argument {i}, a {kind}," for i, kind in enumerate(types)]
+    names = names or [""] * len(types)
+    titles = [f"argument '{n}'" if n else f"argument {i}, a {t}," for i, (n, t) in enumerate(zip(names, types))]
     arguments = [
         held.pack(a, str(kind.element_type), titles[i]) if isinstance(kind, ir.MemRefType) else a
         for i, (kind, a) in enumerate(zip(types, arguments))
     ]
     arrays = [
-        (names[i] if names else f"in{i}", _array(a, kind, titles[i]))
+        (names[i] or f"argument {i}", _array(a, kind, titles[i]))
         for i, (kind, a) in enumerate(zip(types, arguments))
         if isinstance(kind, ir.MemRefType)
     ]

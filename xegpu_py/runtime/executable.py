@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from mlir import ir as mlir
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py.ir.diagnostics import Diagnostic, Position, Source
 from xegpu_py.numerics.dpas import MODELS, Model
@@ -159,7 +159,7 @@ class Parameter(Struct, frozen=True):
         strides: strides of a memref in elements; None for dynamic ones.
         offset: offset of a memref's first element, in elements; None if it is dynamic.
         contiguous: whether a memref is row-major without gaps.
-        name: the name of an input.
+        name: the user's name of it: `%C` in MLIR, of assembly the input's name; empty if the text has none.
     """
 
     type: str
@@ -183,13 +183,17 @@ class Parameter(Struct, frozen=True):
 
     def listed(self, index: int) -> str:
         """The parameter in a list of all."""
-        return self.name or f"{index}: {self.type}"
+        return self.name if self.kind == "input" else f"{self.name or index}: {self.type}"
 
     def title(self, index: int, kernel: str) -> str:
         """The parameter in a message about its argument."""
-        if self.name:
-            return f"argument '{self.name}'"
-        return f"argument {index} of kernel '{kernel}', {_article(self.type)},"
+        if self.kind == "input":
+            return self.shown(index)
+        return f"{self.shown(index)} of kernel '{kernel}', {_article(self.type)},"
+
+    def shown(self, index: int) -> str:
+        """The parameter's argument in other messages."""
+        return f"argument '{self.name}'" if self.name else f"argument {index}"
 
     def inputs(self, index: int, argument: Any, title: str) -> dict[str, Any]:
         """The inputs of the lowered kernel for an argument: the array or number, then extents and strides.
@@ -201,7 +205,7 @@ class Parameter(Struct, frozen=True):
         Raises:
             TypeError, ValueError: if the argument does not fit.
         """
-        name = self.name or f"in{index}"
+        name = self.name if self.kind == "input" else f"in{index}"
         if not self.is_memref:
             if self.kind == "scalar" and not _is_number(argument):
                 array = isinstance(argument, np.ndarray)
@@ -294,9 +298,9 @@ class Parameter(Struct, frozen=True):
         return max((abs(int(n)) for n in found.ravel()), default=0) if whole else 0
 
 
-def parameters_of(types: Iterable[mlir.Type]) -> tuple[Parameter, ...]:
-    """The parameters of these MLIR types."""
-    return tuple(map(_parameter, types))
+def parameters_of(types: Sequence[mlir.Type], names: Sequence[str] = ()) -> tuple[Parameter, ...]:
+    """The parameters of these MLIR types, and their names in the text."""
+    return tuple(structs.replace(_parameter(t), name=n) for t, n in zip(types, names or [""] * len(types)))
 
 
 def _parameter(kind: mlir.Type) -> Parameter:
@@ -334,9 +338,9 @@ def beyond(
         return f"'grid' has more than {most['grid']} workgroups in a dimension"
     for i, (parameter, given) in enumerate(zip(parameters, arguments)):
         if parameter.reach(given) > most["bytes"]:
-            return f"argument {i} is an array of more than {most['bytes']} bytes"
+            return f"{parameter.shown(i)} is an array of more than {most['bytes']} bytes"
         if parameter.greatest_index(given) > most["index"]:
-            return f"argument {i} is an index of more than {most['index']}"
+            return f"{parameter.shown(i)} is an index of more than {most['index']}"
     return None
 
 

@@ -175,11 +175,13 @@ def from_dlpack(given: Any) -> np.ndarray[Any, Any]:
 
 
 class _Given(Struct):
-    """An array argument: its input's name, its name in messages, and the addresses from `start` up to `end`."""
+    """An array argument: its input's name, its own and its memory's name in messages, and the addresses from `start`
+    up to `end`."""
 
     name: str
     array: np.ndarray[Any, Any]
     title: str
+    memory: str
     start: int
     end: int
 
@@ -199,10 +201,11 @@ class Staged:
         self._groups: list[tuple[list[_Given], int, Buffer]] = []
         self._in_place: list[tuple[list[_Given], int, Buffer]] = []
 
-    def add(self, name: str, array: np.ndarray[Any, Any], title: str, packed: bool = False) -> None:
+    def add(self, name: str, array: np.ndarray[Any, Any], title: str, memory: str, packed: bool = False) -> None:
         """Add the array of an input.
 
         Args:
+            title, memory: the names in messages of the argument and of its memory.
             packed: whether the kernel accesses the elements of a strided array as contiguous, in row-major order.
 
         Raises:
@@ -211,12 +214,12 @@ class Staged:
         """
         check_numbers(array, title)
         if packed and not array.flags.c_contiguous:
-            buffer = self._memory.allocate(name, array.nbytes)
+            buffer = self._memory.allocate(memory, array.nbytes)
             self._memory.bytes_of(buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            self._packed.append((_Given(name, array, title, 0, 0), buffer))
+            self._packed.append((_Given(name, array, title, memory, 0, 0), buffer))
             return
         try:
-            self._given.append(_Given(name, array, title, *span_of(array)))
+            self._given.append(_Given(name, array, title, memory, *span_of(array)))
         except ValueError as e:
             raise ValueError(f"{title} {e}") from None
 
@@ -237,7 +240,7 @@ class Staged:
             members = [self._given[i] for i in numbers]
             _refuse_overlaps(members)
             start, end = min(m.start for m in members), max(m.end for m in members)
-            names = ", ".join(m.name for m in members)
+            names = ", ".join(m.memory for m in members)
             if (
                 isinstance(self._memory, HostMemory)
                 and start % 8 == 0

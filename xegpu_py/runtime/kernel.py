@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -40,8 +39,6 @@ from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Dim, Program, chosen, extent
 from xegpu_py.visa.verify import verify
-
-_SSA_NAME = re.compile(r"%[\w$.-]+")
 
 
 class Prepared(Struct, frozen=True):
@@ -210,10 +207,16 @@ class Kernel:
         return found
 
     def _title(self, argument: int) -> str:
-        """An argument in error messages."""
+        """An argument in error messages about it."""
         if self.names:
             return f"argument '{self.names[argument]}' of kernel '{self.name}'"
         return self.executable.parameters[argument].title(argument, self.name)
+
+    def memory_name(self, argument: int) -> str:
+        """The memory of an argument in error messages."""
+        if self.names:
+            return self.names[argument]
+        return self.executable.parameters[argument].name or f"argument {argument}"
 
     def _strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:
         """The numbers of the arguments whose innermost stride is assumed to be 1, but is not."""
@@ -221,11 +224,8 @@ class Kernel:
         return tuple(i for i in self.executable.unit_strides if parameters[i].is_strided(arguments[i]))
 
     def _place(self, argument: int) -> str:
-        """The position and name of an argument in the kernel's text; empty if they are not known."""
-        where, source = self.executable.places[argument], self.executable.source
-        line = source.line(where.line) if source and where.line else None
-        name = _SSA_NAME.match(line, where.column - 1) if line else None
-        return f"{where}: {name[0]}, " if name else ""
+        """The position of an argument in the kernel's text; empty if it is not known."""
+        return f"{self.executable.places[argument]}: " if self.executable.parameters[argument].name else ""
 
     def __call__(
         self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
@@ -263,7 +263,8 @@ class Kernel:
             version.stats = self.stats = version._run(prepared)
         except DiagnosticError as e:
             if not self.executable.is_assembly:
-                e.diagnostics = [_with_names(_with_remedy(d, arguments), self.names) for d in e.diagnostics]
+                shown = [f"argument '{n}'" for n in self.names] or [p.shown(i) for i, p in enumerate(parameters)]
+                e.diagnostics = [_with_remedy(d, arguments, shown) for d in e.diagnostics]
             raise
         finally:
             held.write_back()
@@ -321,21 +322,16 @@ class Kernel:
                 f"innermost stride of {step} elements, but the kernel's {UNIT_STRIDES} says 1; numpy.ascontiguousarray "
                 "makes it 1, and without that attribute xegpu-legalize gathers the array's elements"
             )
-        values: dict[str, Any] = {}
-        titles: dict[str, str] = {}
+        values: dict[str, tuple[Any, int]] = {}
         for i, (parameter, argument) in enumerate(zip(parameters, arguments)):
-            title = self._title(i)
-            found = parameter.inputs(i, argument, title)
-            values |= found
-            titles |= dict.fromkeys(found, title)
-        return self, self._staged(values, titles, Grid(extent(grid, "grid"), extent(block, "block")))
+            values |= {name: (given, i) for name, given in parameter.inputs(i, argument, self._title(i)).items()}
+        return self, self._staged(values, Grid(extent(grid, "grid"), extent(block, "block")))
 
-    def _staged(self, given: Mapping[str, Any], titles: Mapping[str, str], size: Grid) -> Prepared:
+    def _staged(self, given: Mapping[str, tuple[Any, int]], size: Grid) -> Prepared:
         """Check the inputs of a launch, and move them to device memory; errors as in `__call__`.
 
         Args:
-            given: the argument of each input, by the input's name.
-            titles: its name in messages.
+            given: the value of each input, by the input's name, and the number of its argument.
         """
         threads, target = size.threads(self.program), self.launcher.target
         if threads > target.threads:
@@ -349,10 +345,11 @@ class Kernel:
         values = {}
         for item in self.program.arguments:
             name = item.var.name
-            argument, title = given[name], titles[name]
+            argument, number = given[name]
+            title = self._title(number)
             if is_pointer(item) and isinstance(argument, np.ndarray) and argument.ndim:
                 # Assembly has no strides: it accesses the elements of strided arrays as contiguous.
-                staged.add(name, argument, title, self.executable.is_assembly)
+                staged.add(name, argument, title, self.memory_name(number), self.executable.is_assembly)
             else:
                 values[name] = value_of(item, argument, title)
         values |= staged.addresses()
@@ -414,25 +411,13 @@ def _block(given: int | Sequence[int] | None, default: tuple[int, ...], subgroup
     return given
 
 
-def _with_names(found: Diagnostic, names: Sequence[str]) -> Diagnostic:
-    """A diagnostic in which memory has the user's names of the arguments instead of 'in0', 'in1', ..."""
-    if not names:
-        return found
-
-    def named(match: re.Match[str]) -> str:
-        return f"'{names[int(match[1])]}'" if int(match[1]) < len(names) else match[0]
-
-    notes = tuple(_with_names(note, names) for note in found.notes)
-    return structs.replace(found, message=re.sub(r"'in(\d+)'", named, found.message), notes=notes)
-
-
-def _with_remedy(fault: Diagnostic, arguments: Sequence[Any]) -> Diagnostic:
+def _with_remedy(fault: Diagnostic, arguments: Sequence[Any], shown: Sequence[str]) -> Diagnostic:
     """Add a note with the fix to a fault at a surface that 2D block messages cannot address, or behind an array that
-    repeats its elements."""
+    repeats its elements. `shown` are the arguments in messages."""
     repeated = [i for i, a in enumerate(arguments) if isinstance(a, np.ndarray) and a.size and 0 in a.strides]
     if "over the end of" in fault.message and repeated:
         note = (
-            f"argument {repeated[0]} has shape {arguments[repeated[0]].shape} and strides "
+            f"{shown[repeated[0]]} has shape {arguments[repeated[0]].shape} and strides "
             f"{arguments[repeated[0]].strides}: a stride of 0 repeats elements, so it has less memory than its shape "
             "says; numpy.ascontiguousarray makes a copy that has all of it"
         )

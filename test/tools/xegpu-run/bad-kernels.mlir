@@ -3,7 +3,7 @@
 gpu.module @kernels {
   // Out of bounds: the last workgroup reads behind the end.
   // RUN: not xegpu-run %s --kernel copy zeros:f32:64 zeros:f32:64 --grid 5 2>&1 | FileCheck %s --check-prefix=COPY
-  // COPY: bad-kernels.mlir:13:10: error: 'lsc_load' reads 64 bytes at 0x100100, reaching 64 bytes over the end of 'in0', which has 256 bytes
+  // COPY: bad-kernels.mlir:13:10: error: 'lsc_load' reads 64 bytes at 0x100100, reaching 64 bytes over the end of '%from', which has 256 bytes
   // COPY: bad-kernels.mlir:13:10: note: in workgroup (4, 0, 0), subgroup 0
   gpu.func @copy(%from: memref<64xf32>, %to: memref<64xf32>) kernel {
     %c16 = arith.constant 16 : index
@@ -18,7 +18,7 @@ gpu.module @kernels {
 
   // Out of bounds: lane 13 of a scatter, the first that is.
   // RUN: not xegpu-run %s --kernel scatter zeros:f32:64 2>&1 | FileCheck %s --check-prefix=SCATTER
-  // SCATTER: bad-kernels.mlir:30:5: error: 'lsc_store' writes 4 bytes at 0x100104, reaching 8 bytes over the end of 'in0', which has 256 bytes
+  // SCATTER: bad-kernels.mlir:30:5: error: 'lsc_store' writes 4 bytes at 0x100104, reaching 8 bytes over the end of '%to', which has 256 bytes
   // SCATTER: bad-kernels.mlir:30:5: note: in workgroup (0, 0, 0), subgroup 0, lane 13
   gpu.func @scatter(%to: memref<64xf32>) kernel {
     %lanes = vector.step : vector<16xindex>

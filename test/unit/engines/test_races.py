@@ -269,7 +269,7 @@ def test_writes_of_one_value_do_no_harm(
     out = np.zeros(1, np.int32)
     kernel = xegpu_py.compile(SAME.format(differs=differs), check="races", engine=engine)
     if differs == "thread" or (differs == "group" and grid > 1):
-        with pytest.raises(DiagnosticError, match="writes byte 0 of 'in1', which another thread has written"):
+        with pytest.raises(DiagnosticError, match="writes byte 0 of '%out', which another thread has written"):
             kernel(5, out, grid=grid, block=block)
     else:
         kernel(5, out, grid=grid, block=block)
@@ -318,7 +318,7 @@ def test_the_last_workgroup_sums_up(scope: str) -> None:
         kernel(data, count, out, grid=groups)
         assert out[0] == groups * (groups - 1) // 2
     else:
-        with pytest.raises(DiagnosticError, match="reads byte 0 of 'in0', which another thread has written"):
+        with pytest.raises(DiagnosticError, match="reads byte 0 of '%data', which another thread has written"):
             kernel(data, count, out, grid=groups)
 
 
@@ -377,7 +377,7 @@ def test_a_thread_stores_another_number_after_one_that_all_store(thread: int, in
             said.append(str(error))
     assert said[0] == said[1] and interpreted
     # The interpreter knows the latest of those that stored the first number, who is the last thread.
-    assert ("writes byte 0 of 'in1', which another thread has written" in said[0]) == (thread != 2)
+    assert ("writes byte 0 of '%out', which another thread has written" in said[0]) == (thread != 2)
 
 
 BLOCKS = """
@@ -417,7 +417,7 @@ def test_2d_blocks_that_race() -> None:
             kernel(m, m, grid=8)
         said.append(str(error.value))
         assert (m == np.arange(64 * 64).reshape(64, 64)).all()
-    assert said[0] == said[1] and "of 'm', which another thread has" in said[0].replace("in0, in1", "m")
+    assert said[0] == said[1] and "of 'm', which another thread has" in said[0].replace("%m, %out", "m")
 
 
 PAIRS = """
@@ -442,7 +442,7 @@ def test_workers_see_each_other(grid: int, interpreted: list[str]) -> None:
         kernel(np.zeros(500, np.int32), grid=grid)
         assert not interpreted
         return
-    with pytest.raises(DiagnosticError, match="writes byte 0 of 'in0', which another thread has written"):
+    with pytest.raises(DiagnosticError, match="writes byte 0 of '%out', which another thread has written"):
         kernel(np.zeros(500, np.int32), grid=grid)
 
 

@@ -479,13 +479,13 @@ def test_arguments():
         fixed.flags.writeable = False
         with pytest.raises((ValueError, xegpu_py.DiagnosticError), match="read-only"):
             run_it(fixed, fixed)
-        with pytest.raises(TypeError, match="argument 0.*array of .*packed"):
+        with pytest.raises(TypeError, match="argument '%a'.*array of .*packed"):
             run_it(np.zeros(12, np.int16), b)
     rows = kernel("%a: memref<4x?xi4>", "")
     for engine in ("reference", "both"):
         with pytest.raises(ValueError, match="rows that begin within a byte when packed"):
             xegpu_py.compile(rows, engine=engine)(numbers("i4", 4, 7))
-        with pytest.raises(ValueError, match="argument 0.*shape"):
+        with pytest.raises(ValueError, match="argument '%a'.*shape"):
             xegpu_py.compile(rows, engine=engine)(numbers("i4", 3, 8))
 
 

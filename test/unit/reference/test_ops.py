@@ -311,7 +311,7 @@ SIMT = "attributes {xegpu.subgroup_size = 16 : i32}"
         ("%s = gpu.lane_id\n%z = arith.cmpi eq, %s, %c0 : index\nscf.if %z { gpu.barrier }", SIMT, 16,
          "'gpu.barrier' op must be executed by the whole subgroup, but lanes 1, 2, 3"),
         ("%far = arith.constant -5 : index\n%s = memref.load %out[%far] : memref<4xf32>", "", 1,
-         "'memref.load' op reads 4 bytes at 0xfffec of global memory, 20 bytes before 'in0', which has 16 bytes"),
+         "'memref.load' op reads 4 bytes at 0xfffec of global memory, 20 bytes before '%out', which has 16 bytes"),
         ("%far = arith.constant 4096 : index\n%s = arith.constant 1.0 : f32\n"
          "memref.store %s, %out[%far] : memref<4xf32>", "", 1,
          "'memref.store' op writes 4 bytes at 0x104000 of global memory, reaching"),
@@ -397,7 +397,7 @@ def test_arrays_that_overlap_share_memory_and_read_only_ones_are_not_written():
     reference.run(xegpu_py.parse(text), None, [whole[:3], whole[1:]])
     assert whole.tolist() == [5, 5, 0, 0]
     whole.flags.writeable = False
-    with pytest.raises(xegpu_py.DiagnosticError, match="writes to 'in0', which is read-only"):
+    with pytest.raises(xegpu_py.DiagnosticError, match="writes to '%a', which is read-only"):
         reference.run(xegpu_py.parse(text), None, [whole, np.zeros(4, np.float32)])
 
 
