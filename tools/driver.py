@@ -31,7 +31,10 @@ _BOOLEAN = re.compile(r"(--[\w-]+)=(true|false)\Z")
 _COLOR: ContextVar[str] = ContextVar("color", default="auto")
 """The value of `--color`, also for output before and after a tool's run."""
 
-Convert = Callable[[Source, list[Diagnostic]], str]
+Output = str | bytes
+"""The output of a tool: text, or a binary file."""
+
+Convert = Callable[[Source, list[Diagnostic]], Output]
 """Returns the output for a source. Warnings and remarks are appended to the list; errors are raised."""
 
 
@@ -183,9 +186,13 @@ class Parser(argparse.ArgumentParser):
             self.write_bytes(path, text.encode())
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file atomically."""
+        """Write a file atomically, or for `-` to standard output."""
         from tempfile import NamedTemporaryFile
 
+        if path == "-":
+            sys.stdout.buffer.write(data)
+            sys.stdout.flush()
+            return
         try:
             if os.path.exists(path) and not os.path.isfile(path):
                 with open(path, "wb") as device:
@@ -255,33 +262,37 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def process(parser: Parser, args: argparse.Namespace, convert: Convert) -> list[str] | None:
+def process(parser: Parser, args: argparse.Namespace, convert: Convert) -> list[Output] | None:
     """Print diagnostics and return the output for each piece of the input; None if one failed."""
     source = parser.read(args.file)
     pieces = list(source.split()) if args.split_input_file else [source]
-    texts = [_process(piece, args.verify_diagnostics, convert) for piece in pieces]
-    return None if None in texts else [text or "" for text in texts]
+    made = [_process(piece, args.verify_diagnostics, convert) for piece in pieces]
+    return None if None in made else [output or "" for output in made]
 
 
-def _process(source: Source, expects: bool, convert: Convert) -> str | None:
+def _process(source: Source, expects: bool, convert: Convert) -> Output | None:
     arose: list[Diagnostic] = []
-    text = ""
+    made: Output = ""
     try:
-        text = convert(source, arose)
+        made = convert(source, arose)
     except DiagnosticError as e:
         arose += e.diagnostics
     if expects:
         arose = mismatches(source, arose)
     print_diagnostics(arose, [source])
-    return None if any(d.severity == "error" for d in arose) else text
+    return None if any(d.severity == "error" for d in arose) else made
 
 
-def finish(parser: Parser, args: argparse.Namespace, texts: list[str] | None) -> int:
-    """Write the result of `process`, and return the exit status."""
-    if texts is None:
+def finish(parser: Parser, args: argparse.Namespace, made: list[Output] | None) -> int:
+    """Write the result of `process`, texts or one binary file, and return the exit status."""
+    if made is None:
         return 1
-    if not args.verify_diagnostics or any(texts):
-        parser.write(args.output, SEPARATOR.join(texts))
+    if not args.verify_diagnostics or any(made):
+        for output in made:
+            if isinstance(output, bytes):
+                parser.write_bytes(args.output, output)
+                return 0
+        parser.write(args.output, SEPARATOR.join(map(str, made)))
     return 0
 
 

@@ -1,6 +1,7 @@
 """`xegpu-translate`: translate kernels to vISA assembly and native code, and assembly to MLIR, like mlir-translate."""
 
 import argparse
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.target import DEFAULT, TARGETS, target
 from xegpu_py.tools import driver
 from xegpu_py.visa import assembly
-from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, FinalizerMissing, finalize
+from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, FinalizerMissing, Native, finalize, opencl
 from xegpu_py.visa.program import NOWHERE, chosen
 from xegpu_py.visa.verify import misread_addresses, verify
 
@@ -21,6 +22,8 @@ TRANSLATIONS = {
     "mlir_to_visaasm": "translate kernels to vISA assembly; kernels above vISA are lowered first",
     "visaasm_to_mlir": "translate vISA assembly to kernels in the visa dialect",
     "mlir_to_gen": "translate kernels to native code with Intel's finalizer",
+    "mlir_to_opencl": "translate kernels to OpenCL C whose kernels are vISA as inline assembly",
+    "mlir_to_zebin": "translate a kernel to a binary that a GPU's driver launches, with ocloc",
 }
 
 
@@ -30,6 +33,7 @@ def argument_parser() -> driver.Parser:
     examples = [
         "xegpu-translate gemm.mlir --mlir-to-visaasm -o gemm.visaasm",
         "xegpu-translate gemm.mlir --mlir-to-gen --target pvc --registers 256",
+        "xegpu-translate gemm.mlir --mlir-to-zebin --target bmg -o gemm.bin",
         "xegpu-translate gemm.visaasm --visaasm-to-mlir",
     ]
     parser = driver.Parser("xegpu-translate", "[FILE]", description, examples)
@@ -56,10 +60,10 @@ class _Translator:
     args: argparse.Namespace
     parser: driver.Parser
 
-    def convert(self, source: Source, arose: list[Diagnostic]) -> str:
+    def convert(self, source: Source, arose: list[Diagnostic]) -> str | bytes:
         """The translation of a source."""
-        text: str = getattr(self, self.args.translation)(source)
-        return text
+        made: str | bytes = getattr(self, self.args.translation)(source)
+        return made
 
     def visaasm_to_mlir(self, source: Source) -> str:
         programs = assembly.read(source)
@@ -77,9 +81,40 @@ class _Translator:
 
     def mlir_to_gen(self, source: Source) -> str:
         module = self._module(source)
-        return "\n".join([self._native(func) for func in self._kernels(module, source)])
+        return "\n".join([self._listed(func) for func in self._kernels(module, source)])
 
-    def _native(self, func: ir.Operation) -> str:
+    def mlir_to_opencl(self, source: Source) -> str:
+        module = self._module(source)
+        return "\n".join(
+            opencl(assembly.write([visa.program_of(f)]), visa.target_of(f).grf_bytes)[0]
+            for f in self._kernels(module, source)
+        )
+
+    def mlir_to_zebin(self, source: Source) -> bytes:
+        if self.args.split_input_file:
+            self.parser.error("--mlir-to-zebin makes one file, and --split-input-file several outputs")
+        if self.args.output == "-" and sys.stdout.isatty():
+            self.parser.error("--mlir-to-zebin makes a binary file; -o names it")
+        module = self._module(source)
+        kernels = self._kernels(module, source)
+        try:
+            func = kernels[chosen([visa.name_of(f) for f in kernels], None)]
+        except ValueError as e:
+            raise source.error(0, f"{e}; a binary has one") from None
+        return self._native(func, "ocloc").binary
+
+    def _listed(self, func: ir.Operation) -> str:
+        native = self._native(func, self.args.finalizer)
+        return (
+            f"// kernel: {visa.name_of(func)}\n"
+            f"// target: {visa.target_of(func).name}\n"
+            f"// instructions: {native.instructions}\n"
+            f"// registers: {native.registers} of {native.total_registers}\n"
+            f"// spilled bytes: {native.spill_bytes}\n"
+            f"{native.text.strip()}\n"
+        )
+
+    def _native(self, func: ir.Operation, finalizer: str | None) -> Native:
         gpu = visa.target_of(func)
         program = visa.program_of(func)
         issues = misread_addresses(program, gpu)
@@ -87,7 +122,7 @@ class _Translator:
             raise DiagnosticError([issue.diagnostic() for issue in issues])
         text = assembly.write([program])
         try:
-            native = finalize(text, gpu.name, visa.registers_of(func), self.args.finalizer)
+            return finalize(text, gpu.name, visa.registers_of(func), finalizer)
         except FinalizerMissing as e:
             self.parser.error(str(e))
         except FinalizerError as e:
@@ -97,14 +132,6 @@ class _Translator:
             place = found.where if found and found.where != NOWHERE else position_of(func.location)
             subject = f"'{found.name}'" if found else f"'{func.name}' op"
             raise DiagnosticError([Diagnostic("error", f"{subject} {e}", place)]) from None
-        return (
-            f"// kernel: {program.name}\n"
-            f"// target: {gpu.name}\n"
-            f"// instructions: {native.instructions}\n"
-            f"// registers: {native.registers} of {native.total_registers}\n"
-            f"// spilled bytes: {native.spill_bytes}\n"
-            f"{native.text.strip()}\n"
-        )
 
     def _module(self, source: Source) -> Module:
         """The module in a source, verified for the target that was given."""

@@ -334,7 +334,7 @@ def print_record(
     # Signed: negative if the record is larger than the buffer.
     last = emit.apply("add", "d", 1, emit.as_type(last, "d"), const(-size, "d"))
     place = [Reg(BUILTINS[f"%group_id_{d}"], 0, 1) for d in "xyz"]
-    thread = Reg(BUILTINS["%r0"], THREAD_WORD, 1)
+    thread = _thread_number(low, "ud")
     for first in range(0, lanes, MASK_LANES):
         count = min(MASK_LANES, lanes - first)
         known = None if mask is None else low.value(mask)
@@ -531,7 +531,12 @@ def global_id(low: Lowering, op: ir.Operation) -> None:
 @rule("gpu.subgroup_id")
 def subgroup_id(low: Lowering, op: ir.Operation) -> None:
     """The thread's number within its workgroup."""
-    low.set(op, low.emit.apply("mov", NARROW, 1, Reg(BUILTINS["%r0"], THREAD_WORD, 1)))
+    low.set(op, _thread_number(low, NARROW))
+
+
+def _thread_number(low: Lowering, kind: str) -> Numbers:
+    """The thread's number within its workgroup: the low byte of the dword, above which hardware has other numbers."""
+    return low.emit.apply("and", kind, 1, Reg(BUILTINS["%r0"], THREAD_WORD, 1), const(0xFF, "ud"))
 
 
 @rule("gpu.num_subgroups")

@@ -763,4 +763,4 @@ def with_parts(value: Value, parts: Sequence[Any]) -> Value:
 
 
 THREAD_WORD = 2
-"""Dword of r0 that holds a thread's number within its workgroup."""
+"""Dword of r0 whose low byte is a thread's number within its workgroup."""

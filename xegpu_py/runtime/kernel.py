@@ -37,6 +37,7 @@ from xegpu_py.runtime.host_arrays import PackedArrays, Staged
 from xegpu_py.runtime.launch import EngineMismatch, Grid, Launcher, Statistics
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
+from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
 from xegpu_py.visa.program import Dim, Program, chosen, extent
 from xegpu_py.visa.verify import verify
 
@@ -162,6 +163,30 @@ class Kernel:
     def asm(self) -> str:
         """vISA assembly, with comments that give the line of the module that each instruction comes from."""
         return assembly.write([self.program], lines=True)
+
+    def binary(self, target: str | None = None) -> bytes:
+        """The kernel as a binary for GPUs (zebin, an ELF file), which a driver launches; docs/hardware.md says how.
+
+        It is of this version of the kernel, with its assumptions about arguments; see `version_for`.
+
+        Args:
+            target: the GPU's name; that of the options by default. Another one lowers the kernel again.
+
+        Raises:
+            ValueError: if the target is another one, and the kernel was read from assembly.
+            FinalizerError: if ocloc is not installed, or does not know the target.
+            DiagnosticError: if it does not accept the kernel.
+        """
+        if target not in (None, self.options.target):
+            if self._remake is None:
+                raise ValueError(f"kernel '{self.name}' is assembly for {self.options.target}, not {target}")
+            return self._remake(structs.replace(self.options, target=target)).binary()
+        try:
+            return finalize(assembly.write([self.program]), self.options.target, self.options.registers, "ocloc").binary
+        except FinalizerMissing:
+            raise
+        except FinalizerError as refused:
+            raise self._error(f"kernel '{self.name}': {refused}") from None
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import SIGSEGV
 from tempfile import TemporaryDirectory
@@ -75,7 +75,23 @@ _IMPLICIT = {
 """What OpenCL C calls the numbers of an implicit input, for each of three dimensions."""
 
 _INTEGERS = {1: ("ub", "uint"), 2: ("uw", "uint"), 4: ("ud", "uint"), 8: ("uq", "ulong")}
-"""By bytes, the type whose bits are copied from an argument, and that of the argument in OpenCL C."""
+"""By bytes, the type whose bits are copied from an argument, and that of the number of these bits in OpenCL C."""
+
+_C_TYPES = {
+    "ub": "uchar",
+    "b": "char",
+    "uw": "ushort",
+    "w": "short",
+    "ud": "uint",
+    "d": "int",
+    "uq": "ulong",
+    "q": "long",
+    "hf": "ushort",
+    "bf": "ushort",
+    "f": "float",
+    "df": "double",
+}
+"""The type of a parameter in OpenCL C. That of 16-bit floats is their bits: `half` is not a parameter's type."""
 
 _DUMPS = {"IGC_ShaderDumpEnable": "1", "IGC_DisableRecompilation": "1", "IGC_VISAOptions": " ".join(OPTIONS)}
 """Variables of IGC's: native code is written, of one compilation only, even if it spills, with the same options."""
@@ -111,6 +127,7 @@ class Native:
             prints no such number, so this one is counted in what it prints.
         total_registers: registers that a thread has.
         spill_bytes: bytes spilled to memory; 0 where it prints nothing about them.
+        binary: what a driver launches (zebin, an ELF file), of ocloc; empty of the others.
     """
 
     text: str
@@ -118,6 +135,7 @@ class Native:
     registers: int
     total_registers: int
     spill_bytes: int
+    binary: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -235,14 +253,19 @@ def finalize(
                 statements = [text.strip() for text in assembly.split("\n")]
                 line = statements.index(violating[1]) + 1 if violating[1] in statements else None
             raise FinalizerError(_reason(name, output, done.returncode), line)
-        return _native(native[0].read_text(errors="replace"))
+        listed = _native(native[0].read_text(errors="replace"))
+        return replace(listed, binary=b"".join(p.read_bytes() for p in path.glob("out/*.bin")))
 
 
 def opencl(assembly: str, grf_bytes: int) -> tuple[str, list[int]]:
     """A kernel as OpenCL C with inline assembly, and for each line of this the line of the assembly, counted from 1.
 
-    The kernel's arguments are those of the assembly in the order of their offsets, one for each element.
+    The kernel's arguments are those of the assembly in the order of their offsets, one for each element; the numbers of
+    64 bits that are addresses are pointers. A kernel of hardware threads (`Target="cm"`) has subgroups in their place:
+    `SimdSize` work items in x are one of them. Shared local memory is one array, which begins at address 0.
     """
+    lanes = int(_found(r"^\.kernel_attr SimdSize=(\d+)", assembly) or 16)
+    threads = _found(r'^\.kernel_attr Target="(\w+)"', assembly) == "cm"
     operands: list[str] = []
     parameters: list[str] = []
     copies: list[str] = []
@@ -253,32 +276,50 @@ def opencl(assembly: str, grf_bytes: int) -> tuple[str, list[int]]:
         size = TYPES[form].bytes
         count, bits = int(m["size"]) // size, f"{m['name']}_bits"
         # The bits are copied, whatever their type: as integers.
-        integer = _INTEGERS[size][0]
+        integer, plain = _INTEGERS[size]
         copies.append(f".decl {bits} v_type=G type={integer} num_elts={count} align={align} alias=<{m['name']},0>")
         for i in range(count):
             row, at = divmod(i * size, grf_bytes)
             copies.append(f"mov (M1_NM, 1) {bits}({row},{at // size})<1> %{len(operands)}(0,0)<0;1,0>")
             if m["kind"]:
-                operands.append(f"(uint){_IMPLICIT[m['kind']].format(i)}")
-            else:
-                operands.append(f"a{len(parameters)}")
-                parameters.append(f"{_INTEGERS[size][1]} {operands[-1]}")
+                number = f"(uint){_IMPLICIT[m['kind']].format(i)}"
+                operands.append(f"{number} / {lanes}" if threads and i == 0 and m["kind"] != "GROUP_COUNT" else number)
+                continue
+            name = f"arg{len(parameters)}"
+            pointer = form == "uq" and count == 1
+            kind = "__global char *" if pointer else f"{_C_TYPES[form]} "
+            element = f"[{i}]" if count > 1 else ""
+            parameters.append(f"    {kind}{name} /* {m['name'].replace('*/', '')}{element} */")
+            operands.append(f"as_{plain}({name})" if form in ("f", "df") else name if pointer else f"({plain}){name}")
+    local = int(_found(r"^\.kernel_attr SLMSize=(\d+)", assembly) or 0) << 10
     numbered = [(line.strip(), n) for n, line in enumerate(assembly.split("\n"), 1) if line.strip()]
     # The kernel around it returns.
     kept = [(line.replace("%", "%%"), n) for line, n in numbered[:-1] if not line.startswith(("//", *_DIRECTIVES))]
     declared = sum(line.startswith(".decl") for line, _ in kept)
     body = [*kept[:declared], *((line, 0) for line in copies), *kept[declared:]]
-    lanes = re.search(r"^\.kernel_attr SimdSize=(\d+)", assembly, re.MULTILINE)
-    name = re.search(r'^\.kernel "(.*)"', assembly, re.MULTILINE)
-    quoted = "\n".join('        "' + line.replace("\\", "\\\\").replace('"', '\\"') + '\\n"' for line, _ in body)
-    given = ", ".join(f'"rw.u"({operand})' for operand in operands)
+    quoted = "\n".join("        " + _quoted(line + "\n") for line, _ in body)
+    # Operands that only say that they are used come last, for the numbers of the others.
+    given = ", ".join(f'"rw.u"({operand})' for operand in [*operands, *["slm"][: bool(local)]])
+    listed = "\n" + ",\n".join(parameters) if parameters else "void"
+    name = _found(r'^\.kernel "(.*)"', assembly) or ""
     text = (
-        f"__attribute__((intel_reqd_sub_group_size({lanes[1] if lanes else 16})))\n"
-        # Under another name, which is no word of C and none of its functions.
-        f"__kernel void kernel_{re.sub(r'[^0-9A-Za-z_]', '_', name[1] if name else '')}({', '.join(parameters)}) {{\n"
-        f'    __asm__ volatile (\n        "{{\\n"\n{quoted}\n        "}}\\n"\n        : : {given});\n}}\n'
+        # A name of its own, which is no word of C and none of its functions, and the kernel's in the binary.
+        f"__kernel void entry({listed}) __asm__({_quoted(name)});\n\n"
+        f"__attribute__((intel_reqd_sub_group_size({lanes})))\n__kernel void entry({listed}) {{\n"
+        + (f"    __local char slm[{local}];\n" if local else "")
+        + f'    __asm__ volatile (\n        "{{\\n"\n{quoted}\n        "}}\\n"\n        : : {given});\n}}\n'
     )
     return text, [n for _, n in body]
+
+
+def _found(pattern: str, text: str) -> str | None:
+    m = re.search(pattern, text, re.MULTILINE)
+    return m and m[1]
+
+
+def _quoted(line: str) -> str:
+    escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 def _reason(name: str, output: str, status: int) -> str:

@@ -21,7 +21,7 @@ gpu.module @m {
   // CHECK: visa.mov (M1_NM, 1) [[V0:%\w+]](0,0)<1> %group_id_x(0,0)<0;1,0>
   // CHECK-NEXT: visa.mul (M1_NM, 1) [[V1:%\w+]](0,0)<1> [[V0]](0,0)<0;1,0> [[V2:%\w+]](0,0)<0;1,0>
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V3:%\w+]](0,0)<1> [[V1]](0,0)<0;1,0> [[V4:%\w+]](0,0)<0;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V5:%\w+]](0,0)<1> %r0(0,2)<0;1,0>
+  // CHECK-NEXT: visa.and (M1_NM, 1) [[V5:%\w+]](0,0)<1> %r0(0,2)<0;1,0> 0xff:ud
   // CHECK-NEXT: visa.mul (M1_NM, 1) [[V6:%\w+]](0,0)<1> [[V2]](0,0)<0;1,0> [[V2]](0,1)<0;1,0>
   // CHECK-NEXT: visa.mul (M1_NM, 1) [[V7:%\w+]](0,0)<1> [[V6]](0,0)<0;1,0> [[V2]](0,2)<0;1,0>
   gpu.func @place() kernel {
