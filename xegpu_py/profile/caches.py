@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
 from xegpu_py.profile.counts import LINE, Trace
 from xegpu_py.runtime.device_memory import Buffer
+from xegpu_py.visa.program import Dim
 
 FIRST = -1
 """The reuse distance of the first access of a line."""
@@ -76,3 +77,102 @@ def reuse_of(trace: Trace, buffers: Sequence[Buffer]) -> dict[str, list[int]]:
         if own.any():
             found[buffer.name] = np.bincount(entries[own], minlength=last + 1).tolist()
     return found
+
+
+def hits(lines: Array, capacity: int) -> Array:
+    """Which accesses a cache serves that has `capacity` lines and evicts the least recently used one.
+
+    The number of distinct lines between two accesses of one line is that of an average stretch of the trace of the same
+    length. Source: Xiang et al., HOTL: a higher order theory of locality, ASPLOS 2013.
+
+    Args:
+        lines: int64[accesses], the lines in the order of accesses.
+
+    Returns:
+        bool[accesses].
+    """
+    count = len(lines)
+    if not count:
+        return np.zeros(0, bool)
+    order = np.argsort(lines, kind="stable")
+    ordered = lines[order]
+    same = np.flatnonzero(ordered[1:] == ordered[:-1])
+    times = np.zeros(count, np.int64)
+    times[order[same + 1]] = order[same + 1] - order[same]
+    starts = np.r_[True, ordered[1:] != ordered[:-1]]
+    first, last = order[starts], order[np.r_[starts[1:], True]]
+    # Gaps without the line: before its first access, between two, and after the last.
+    gaps = np.concatenate([first, count - 1 - last, times[times > 0] - 1])
+    histogram = np.bincount(gaps, minlength=count + 1).astype(np.float64)
+    longer = np.cumsum(histogram[::-1])[::-1]
+    # sum over gaps g of max(g - w + 1, 0), the stretches of length w that are within a gap.
+    within = np.cumsum(longer[::-1])[::-1]
+    length = np.arange(1, count + 1)
+    footprint = int(starts.sum()) - within[1 : count + 1] / (count - length + 1)
+    longest = int(np.searchsorted(np.maximum.accumulate(footprint), capacity, "right"))
+    found: Array = (times > 0) & (times <= longest)
+    return found
+
+
+def new_lines(
+    each: Mapping[int, Array], grid: Dim, buffers: Sequence[Buffer], wave: int, capacity: float, warm: bool
+) -> float:
+    """Lines that a launch loads from memory and stores there, if all workgroups access as those do that ran.
+
+    The lines of a rectangle of workgroups are those of one, and for each further workgroup in x, y or z the lines that
+    a neighbour of the middle one has and the middle one has not. Workgroups run in waves, along x first. A wave finds
+    in the shared cache what as many waves before it have accessed as fit there.
+
+    Args:
+        each: the lines that workgroups access, sorted, by their numbers, that of the middle one first; see `sample_of`.
+        wave: workgroups that run together.
+        capacity: lines of the shared cache.
+        warm: whether the cache holds what an earlier launch left there.
+    """
+    numbers = list(each)
+    middle = each[numbers[0]]
+    x, y, z = grid
+    parts = []
+    for buffer in buffers:
+        lowest, highest = buffer.address // LINE, (buffer.address + max(buffer.bytes, 1) - 1) // LINE
+
+        def own(lines: Array, lowest: int = lowest, highest: int = highest) -> Array:
+            found: Array = lines[(lines >= lowest) & (lines <= highest)]
+            return found
+
+        mine = own(middle)
+        sizes = [len(own(lines)) for lines in each.values()]
+        size = sum(sizes) / len(sizes)
+        if not size:
+            continue
+        steps = []
+        for step, n in zip((1, x, x * y), grid):
+            other = each.get(numbers[0] + step) if n > 1 else None
+            fresh = 0 if other is None else len(np.setdiff1d(own(other), mine, assume_unique=True))
+            steps.append(fresh / max(len(mine), 1))
+        parts.append((size, steps, highest - lowest + 1))
+
+    def lines_of_first(groups: float) -> float:
+        """The lines of so many workgroups, along x first."""
+        across = min(groups, x)
+        down = min(max(groups / x, 1.0), y)
+        deep = max(groups / (x * y), 1.0)
+        total = 0.0
+        for size, steps, most in parts:
+            found: float = size
+            for step, n in zip(steps, (across, down, deep)):
+                found *= 1 + step * (n - 1)
+            total += min(found, most)
+        return total
+
+    groups = x * y * z
+    whole = lines_of_first(groups)
+    if whole <= capacity:
+        return 0.0 if warm else whole
+    waves = max(groups / wave, 1.0)
+    first = lines_of_first(min(wave, groups))
+    kept = 0
+    while kept < waves - 1 and lines_of_first(wave * (kept + 1)) <= capacity:
+        kept += 1
+    added = lines_of_first(min(wave * (kept + 1), groups)) - (lines_of_first(wave * kept) if kept else 0.0)
+    return max(first + (waves - 1) * added, whole)

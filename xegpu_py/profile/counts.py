@@ -479,6 +479,21 @@ class Counts:
         """The number of atomic operations on the location that has most."""
         return max((int(t.max(initial=0)) for t in self._atomics.values()), default=0)
 
+    @property
+    def hottest_line(self) -> tuple[int, bool]:
+        """The number of atomic operations on the line that has most, and whether several workgroups change it."""
+        most, number = 0, -1
+        for buffer in self.buffers:
+            table = self._atomics.get(buffer.name)
+            if table is not None and len(table):
+                padded = np.pad(table, (0, -len(table) % (LINE // 4)))
+                lines = padded.reshape(-1, LINE // 4).sum(axis=1)
+                if int(lines.max()) > most:
+                    most, number = int(lines.max()), buffer.address // LINE + int(lines.argmax())
+        trace = self.trace()
+        owners = np.unique(trace.threads[trace.lines == number] // self._group_size)
+        return most, len(owners) > 1
+
 
 def live_bytes(program: Program, target: Target) -> Array:
     """The bytes of registers that are live at each instruction, int64[instructions]."""

@@ -1,0 +1,84 @@
+"""The model of the time gives sane bounds. How good it is, `benchmarks/model/judge.py` says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py import Constexpr
+from xegpu_py import language as xl
+from xegpu_py.gpus import GPUS, gpu
+from xegpu_py.profile.caches import hits, reuse_distances
+from xegpu_py.profile.time_model import Prediction, predict
+
+
+@xegpu_py.jit(target="bmg")
+def copied(X, Y, ROWS: Constexpr, COLUMNS: Constexpr):
+    m, n = xl.program_id(0) * ROWS, xl.program_id(1) * COLUMNS
+    Y.tile((ROWS, COLUMNS), at=(m, n)).store(X.tile((ROWS, COLUMNS), at=(m, n)).load())
+
+
+@xegpu_py.jit(target="bmg")
+def multiplied(A, B, C, TURNS: Constexpr):
+    m, n = xl.program_id(0) * 32, xl.program_id(1) * 64
+    a, b = A.tile((32, 32), at=(m, 0)).load(), B.tile((32, 64), at=(0, n)).load()
+    c = xl.zeros((32, 64))
+    for _ in range(TURNS):
+        c += a @ b
+    C.tile((32, 64), at=(m, n)).store(c)
+
+
+def copying(rows: int, **options: bool) -> Prediction:
+    x = np.empty((rows, 4096), np.float32)
+    kernel = copied.compile(x, x.copy(), ROWS=32, COLUMNS=64)
+    return predict(kernel, (x, np.empty_like(x)), (rows // 32, 64), "b580", **options)
+
+
+def test_a_large_copy_takes_the_time_of_its_bytes() -> None:
+    found = copying(8192)
+    moved = 2 * 8192 * 4096 * 4
+    assert found.bound == "memory"
+    assert found.bytes["memory"] == pytest.approx(moved, rel=0.01)
+    on = gpu("b580")
+    least = moved / on.memory_rate
+    assert least < found.seconds < 1.5 * least / on.memory_share
+    assert copying(4096).seconds == pytest.approx(found.seconds / 2, rel=0.1)
+
+
+def test_a_warm_cache_holds_a_small_copy() -> None:
+    assert copying(256, warm=True).bytes["memory"] == 0 < copying(256).bytes["memory"]
+    assert copying(8192, warm=True).bytes["memory"] > 0
+
+
+@pytest.mark.parametrize("name", ["b580", "b70", "140v"])
+def test_products_take_the_time_of_their_pipe(name: str) -> None:
+    a, b = np.empty((1024, 32), np.float16), np.empty((32, 8192), np.float16)
+    c = np.empty((1024, 8192), np.float32)
+    kernel = multiplied.compile(a, b, c, TURNS=100)
+    found, on = predict(kernel, (a, b, c), (32, 128), name), gpu(name)
+    assert found.operations == 2 * 32 * 64 * 32 * 100 * 32 * 128
+    assert found.bound == "dpas"
+    assert found.bounds["dpas"] >= found.operations / on.dpas_peak / on.dpas_share * 0.999
+    assert found.seconds < 1.6 * found.bounds["dpas"]
+
+
+def test_every_bound_is_below_the_time() -> None:
+    found = copying(512)
+    assert all(0 <= bound <= found.seconds for bound in found.bounds.values())
+    assert found.seconds > gpu("b580").launch
+    assert found.bound == max(found.bounds, key=lambda name: found.bounds[name])
+
+
+def test_gpus_of_names_and_targets() -> None:
+    assert gpu("bmg") is GPUS["b580"]
+    with pytest.raises(ValueError, match="there is no model of 'h100'; there are max1100, max1550"):
+        gpu("h100")
+
+
+@pytest.mark.parametrize("capacity", [10, 60, 150, 400])
+def test_hits_of_a_cache(capacity: int) -> None:
+    lines = np.random.default_rng(0).integers(0, 200, 5000)
+    distances = reuse_distances(lines)
+    exact = (distances >= 0) & (distances < capacity)
+    assert hits(lines, capacity).mean() == pytest.approx(exact.mean(), abs=0.03)

@@ -1,0 +1,433 @@
+"""A model of a kernel's time on a GPU: what each part of the GPU needs at least, and how these overlap.
+
+A few workgroups of the launch are executed, and their counts stand for all. docs/model.md explains the model and shows
+how good it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from xegpu_py.gpus import Gpu, gpu
+from xegpu_py.numerics.dpas import ops_per_channel
+from xegpu_py.numerics.formats import Array
+from xegpu_py.profile.caches import hits, new_lines
+from xegpu_py.profile.counts import KINDS, LINE
+from xegpu_py.profile.profiles import Launched, launched
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.target import target as target_of
+from xegpu_py.visa.dataflow import effects
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Destination, Dim, Flag, Immediate, Instruction, Program, Region, extent
+
+
+class Fitted(Struct, frozen=True):
+    """The constants that are fitted to published times; all others have sources (`gpus`).
+
+    Attributes:
+        l2_latency, memory_latency: seconds from a message to its data.
+        gather_cycles: cycles of a core's cache for a line of a gather or scatter.
+        message_cycles: the same for any message.
+        overlap: the exponent of the norm that joins bounds: the greater, the better they overlap.
+        issue: instructions that a vector engine issues in a cycle.
+        atomic: seconds between two atomics of one line.
+    """
+
+    l2_latency: float = 150e-9
+    memory_latency: float = 450e-9
+    gather_cycles: float = 2.0
+    message_cycles: float = 2.0
+    overlap: float = 4.0
+    issue: float = 1.5
+    atomic: float = 10e-9
+
+
+FITTED = Fitted()
+"""The constants as they were fitted; see `benchmarks/model/judge.py --fit`."""
+
+
+class Prediction(Struct):
+    """The predicted time of a launch: a model, and not a measurement.
+
+    Attributes:
+        gpu: the GPU's name.
+        seconds: the time, the launch itself included.
+        bound: the part of the GPU that binds: the name of the greatest of `bounds`.
+        bounds: the seconds that each part needs at least.
+        threads: hardware threads of a vector engine that run together.
+        groups: workgroups of a core that run together.
+        sampled: workgroups that were executed.
+        cycles: by the index of each instruction, the cycles that a thread spends there alone, for one execution.
+        bytes: bytes that cross each level: "l1", "l2" and "memory".
+        operations: operations of dpas.
+    """
+
+    gpu: str
+    seconds: float
+    bound: str
+    bounds: dict[str, float]
+    threads: float
+    groups: int
+    sampled: int
+    cycles: list[float]
+    bytes: dict[str, float]
+    operations: float
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{name} {t * 1e6:.4g}" for name, t in sorted(self.bounds.items(), key=lambda b: -b[1]) if t)
+        return f"<model of {self.gpu}: {self.seconds * 1e6:.4g} us, bound by {self.bound} (us: {shares})>"
+
+
+# Pipes of a vector engine.
+
+PIPES = ("float", "int", "math", "dpas")
+
+
+def pipe_cycles(inst: Instruction, on: Gpu) -> tuple[str, float]:
+    """The pipe that executes an instruction, and its cycles there; "" for those without."""
+    spec = INSTRUCTIONS[inst.name]
+    if spec.category == "dpas":
+        return "dpas", on.dpas_cycles * inst["RC"]
+    if spec.category not in ("alu", "math"):
+        return "", 0.0
+    formats = [v.format for v in inst.values.values() if isinstance(v, (Region, Immediate))]
+    formats += [v.var.format for v in inst.values.values() if isinstance(v, Destination)]
+    bits = max((f.bits for f in formats), default=16)
+    floating = any(f.is_float for f in formats)
+    lanes = inst.exec_size
+    if spec.category == "math":
+        # IGC's table: 4 cycles for as many lanes as a vector engine has.
+        return "math", max(1.0, lanes / on.lanes) * 4 * (2 if bits == 64 else 1)
+    each: float = on.lanes
+    if bits == 64:
+        each = on.double_lanes if floating else on.lanes / 4
+    elif floating and all(f.bits == 16 for f in formats if f.is_float) and inst.name != "mov":
+        each = 2 * on.lanes
+    elif not floating and inst.name in ("mul", "mad", "mulh"):
+        # OpenCL-Benchmark: a multiplication and an addition of 32-bit integers at a third of the rate of floats.
+        each = on.lanes / (3 if inst.name == "mad" else 2) if bits == 32 else on.lanes
+    return "float" if floating else "int", max(1.0, lanes / each)
+
+
+def latency(inst: Instruction, on: Gpu) -> float:
+    """Cycles until the result of an instruction that is no message can be read: IGC's LatencyTable."""
+    spec = INSTRUCTIONS[inst.name]
+    if spec.category == "dpas":
+        return 21 + on.dpas_cycles * int(inst["RC"])
+    wide: float = inst.exec_size / on.lanes
+    if spec.category == "math":
+        return 17 + 4 * max(0.0, math.log2(max(wide, 1)))
+    extra = 0 if wide <= 1 else 3
+    if isinstance(inst.values.get("dst"), Flag):
+        return 16 + extra
+    return 10 + extra
+
+
+SLM_LATENCY, WIDE_SLM_LATENCY, L1_LATENCY = 28, 45, 45
+"""Cycles of loads from shared local memory, of up to 16 lanes and of more, and of loads that hit the L1. Source: IGC's
+LatencyTable."""
+
+BARRIER, BRANCH = 30, 23
+"""Cycles of a barrier, and of a jump. Source: IGC's LatencyTable."""
+
+
+# The time of a thread that runs alone: each instruction waits for its operands.
+
+
+def thread_cycles(program: Program, on: Gpu, message_latency: Array, message_cycles: Array) -> Array:
+    """The cycles that a thread spends at each instruction, for one execution, float64[instructions].
+
+    A loop's body is followed twice, and the second time counts, since it finds the operands of the first.
+
+    Args:
+        message_latency: cycles from each message to its data, float64[instructions].
+        message_cycles: cycles in which it is sent.
+    """
+    target = target_of(on.target)
+    instructions, labels = program.instructions, program.labels
+    cost = np.zeros(len(instructions))
+    ready: dict[object, float] = {}
+    loops: dict[int, int] = {}
+    for at, inst in enumerate(instructions):
+        if INSTRUCTIONS[inst.name].jumps and labels[inst["label"]] <= at:
+            start = labels[inst["label"]]
+            loops[start] = max(at, loops.get(start, at))
+    now = 0.0
+
+    def follow(first: int, end: int, inside: int) -> None:
+        nonlocal now
+        at = first
+        while at < end:
+            last = loops.get(at, -1)
+            if at != inside and at <= last < end:
+                for _ in range(2):
+                    follow(at, last + 1, at)
+                at = last + 1
+                continue
+            inst = instructions[at]
+            spec = INSTRUCTIONS[inst.name]
+            begun = now
+            if not spec.is_label:
+                found = effects(inst, target)
+                for root in found.read:
+                    now = max(now, ready.get(root, 0.0))
+                pipe, cycles = pipe_cycles(inst, on)
+                if spec.is_message:
+                    cycles, wait = message_cycles[at], message_latency[at]
+                elif spec.barrier:
+                    cycles, wait = BARRIER, 0.0
+                elif spec.jumps:
+                    cycles, wait = BRANCH, 0.0
+                else:
+                    cycles, wait = max(cycles, 1.0), latency(inst, on)
+                for root in found.written:
+                    # Products that add to one accumulator follow each other without a gap.
+                    shared = pipe == "dpas" and root in found.read
+                    ready[root] = now + (cycles if shared else max(wait, cycles))
+                now += cycles
+            cost[at] = now - begun
+            at += 1
+
+    follow(0, len(instructions), -1)
+    return cost
+
+
+# Prediction.
+
+
+def sample_of(grid: Dim, most: int = 6) -> list[int]:
+    """Workgroups of a grid that stand for all: one in the middle, its neighbours in x, y and z, and some far away."""
+    x, y, z = grid
+    middle = [max(0, n // 2 - (n > 1)) for n in grid]
+    steps = (1, x, x * y)
+    first = middle[0] + middle[1] * x + middle[2] * x * y
+    chosen = [first, *(first + step for step, n in zip(steps, grid) if n > 1)]
+    count = x * y * z
+    for share in (0.93, 0.13, 0.31, 0.71):
+        if len(chosen) >= most:
+            break
+        chosen.append(int(share * count))
+    return list(dict.fromkeys(chosen))
+
+
+def predict(
+    kernel: Kernel,
+    arguments: Sequence[Any],
+    grid: int | Sequence[int],
+    on: str | Gpu | None = None,
+    *,
+    block: int | Sequence[int] | None = None,
+    warm: bool = False,
+    fitted: Fitted = FITTED,
+) -> Prediction:
+    """The time that a launch of a kernel is expected to take on a GPU: a model, and not a measurement.
+
+    A few workgroups run on the interpreter; their stores are undone. Arrays may be as large as on the GPU: only what
+    these workgroups access is touched.
+
+    Args:
+        kernel: the kernel, lowered for the GPU's target.
+        arguments: its arguments. If no address depends on their contents, `numpy.empty` arrays will do.
+        grid, block: as in a call of the kernel.
+        on: the GPU, or its name; by default the usual one of the kernel's target.
+        warm: whether the caches hold what an earlier launch with the same arguments has left there.
+
+    Raises:
+        ValueError: if there is no such GPU.
+        TypeError, ValueError, DiagnosticError: as a call of the kernel.
+    """
+    whole = extent(grid, "grid")
+    done = launched(kernel, arguments, whole, block, sample_of(whole), trace_limit=1 << 22)
+    return predicted(done, on, warm=warm, fitted=fitted)
+
+
+def predicted(
+    done: Launched, on: str | Gpu | None = None, *, warm: bool = False, fitted: Fitted = FITTED
+) -> Prediction:
+    """The prediction for a launch of which workgroups have run; see `predict`."""
+    kernel = done.kernel
+    on = on if isinstance(on, Gpu) else gpu(on or kernel.options.target)
+    return _Model(done, on, fitted).predict(warm)
+
+
+class _Model:
+    """The quantities from which the time of a launch follows, each for an average workgroup."""
+
+    def __init__(self, done: Launched, on: Gpu, fitted: Fitted) -> None:
+        self.done, self.on, self.fitted = done, on, fitted
+        self.program, self.counts = done.kernel.program, done.counts
+        self.allocation = done.kernel.launcher.allocation
+        self.groups = math.prod(done.grid)
+        self.sampled = len(done.groups)
+        self.threads = done.group_size
+        self.runs = self.counts.tables["executions"] / (self.sampled * self.threads)
+        self.resident = self._resident()
+        self.cores = min(on.cores, self.groups)
+
+    def _resident(self) -> int:
+        """Workgroups that run together on a core: by threads, shared local memory and barriers."""
+        on = self.on
+        # A vector engine has 1024 registers: 8 threads of 128, or 4 of 256. Source: oneDNN's device_info.cpp.
+        each = min(8, 1024 // self.allocation.registers)
+        found = each * on.engines // self.threads
+        if self.program.slm_bytes:
+            found = min(found, on.slm_bytes // self.program.slm_bytes)
+        if any(INSTRUCTIONS[i.name].barrier for i in self.program.instructions):
+            # Source: the occupancy calculator of oneAPI-samples.
+            found = min(found, 32)
+        return max(1, min(found, 64))
+
+    def predict(self, warm: bool) -> Prediction:
+        """The time."""
+        on, fitted = self.on, self.fitted
+        l2_lines, share = self._first_level()
+        memory_bytes = self._memory_bytes(warm)
+        l2_bytes = l2_lines * LINE * self.groups
+        missing = min(1.0, memory_bytes / l2_bytes) if l2_bytes else 0.0
+        waits = self._latencies(share, missing)
+        cache, sends = self._cache_cycles()
+        cycles = thread_cycles(self.program, on, waits, sends)
+        alone = float(cycles @ self.runs)
+        # The core with most workgroups.
+        most = -(-self.groups // on.cores)
+        rounds, rest = divmod(most, self.resident)
+        runs = [self.resident] * rounds + [rest] * (rest > 0)
+        # Of a round's threads, those of the vector engine that has most.
+        crowded = sum(-(-n * self.threads // on.engines) for n in runs)
+        bounds: dict[str, float] = {}
+        for pipe, busy in self._pipes().items():
+            clock = on.clock * (on.dpas_share if pipe == "dpas" else 1.0)
+            bounds[pipe] = crowded * busy / clock
+        bounds["issue"] = crowded * float(self._issued()) / fitted.issue / on.clock
+        bounds["L1"] = most * cache / on.clock
+        bounds["SLM"] = most * self._per_group("slm_cycles") / on.clock
+        bounds["latency"] = len(runs) * alone / on.clock
+        bounds["L2"] = l2_bytes / on.l2_rate
+        bounds["memory"] = memory_bytes / (on.memory_rate * on.memory_share)
+        bounds["atomics"] = self._atomics()
+        bound = max(bounds, key=lambda name: bounds[name])
+        joined = float(np.sum(np.array(list(bounds.values())) ** fitted.overlap) ** (1 / fitted.overlap))
+        products = [
+            2 * i["RC"] * i.exec_size * i["SD"] * ops_per_channel(i["W"], i["A"]) * float(n)
+            for i, n in zip(self.program.instructions, self.runs)
+            if "SD" in i.values
+        ]
+        return Prediction(
+            on.name,
+            on.launch + joined,
+            bound,
+            bounds,
+            crowded / max(len(runs), 1),
+            self.resident,
+            self.sampled,
+            [float(c) for c in cycles],
+            {"l1": self._per_group("lines") * LINE * self.groups, "l2": l2_bytes, "memory": memory_bytes},
+            sum(products) * self.threads * self.groups,
+        )
+
+    def _per_group(self, name: str) -> float:
+        return float(self.counts.tables[name].sum()) / self.sampled
+
+    def _pipes(self) -> dict[str, float]:
+        """Cycles of a thread in each pipe."""
+        found = dict.fromkeys(PIPES, 0.0)
+        for inst, n in zip(self.program.instructions, self.runs):
+            pipe, cycles = pipe_cycles(inst, self.on)
+            if pipe and n:
+                found[pipe] += cycles * n
+        return found
+
+    def _issued(self) -> float:
+        """Instructions of a thread."""
+        specs = [INSTRUCTIONS[i.name] for i in self.program.instructions]
+        return float(sum(n for spec, n in zip(specs, self.runs) if not spec.is_label))
+
+    def _messages(self) -> Iterator[tuple[int, Instruction]]:
+        for at, inst in enumerate(self.program.instructions):
+            if INSTRUCTIONS[inst.name].is_message and self.runs[at]:
+                yield at, inst
+
+    def _cache_cycles(self) -> tuple[float, Array]:
+        """Cycles of a core's cache for a workgroup, and cycles in which a thread sends each message."""
+        on, tables, total = self.on, self.counts.tables, 0.0
+        sends = np.ones(len(self.program.instructions))
+        for at, inst in self._messages():
+            executions = tables["executions"][at]
+            if inst.values.get("sfid") == "slm":
+                sends[at] = max(1.0, tables["slm_cycles"][at] / executions)
+                continue
+            whole = "block" in inst.values or inst["data"].transpose
+            lines = tables["lines"][at]
+            cycles = lines * LINE / on.l1_rate if whole else lines * self.fitted.gather_cycles
+            cycles = max(cycles, executions * self.fitted.message_cycles)
+            total += cycles
+            sends[at] = max(1.0, cycles / executions)
+        # Variables that do not fit the registers are in memory.
+        beyond = set(self.allocation.beyond)
+        if beyond:
+            target = target_of(on.target)
+            for inst, n in zip(self.program.instructions, self.runs):
+                found = effects(inst, target)
+                spilled = sum(a.end - a.start for a in (*found.reads, *found.writes) if a.var in beyond)
+                total += spilled / on.l1_rate * n * self.threads * self.sampled
+        return total / self.sampled, sends
+
+    def _first_level(self) -> tuple[float, Array]:
+        """Lines of a workgroup that its core's cache does not have, and for each instruction the share that it has."""
+        trace, on = self.counts.trace(), self.on
+        owner = trace.threads // self.threads
+        # One workgroup stands for all: the middle one.
+        own = owner == self.done.groups[0]
+        lines, instructions = trace.lines[own], trace.instructions[own]
+        slm = self.program.slm_bytes * self.resident
+        capacity = max(0, on.l1_bytes - slm) // LINE // min(self.resident, -(-self.groups // on.cores))
+        hit = hits(lines, capacity)
+        kinds = np.array([self._kind(i) for i in self.program.instructions])
+        # Stores and atomics are made in the L2.
+        written = np.isin(kinds[instructions], (KINDS.index("store"), KINDS.index("atomic")))
+        hit &= ~written
+        count = len(self.program.instructions)
+        total = np.bincount(instructions, minlength=count)
+        found = np.bincount(instructions, weights=hit, minlength=count)
+        missed = float((~hit).sum())
+        # The trace of the workgroup may end early.
+        traced = max(len(trace.lines), 1) / max(int(self.counts.tables["lines"].sum()), 1)
+        return missed / min(traced, 1.0), np.divide(found, total, out=np.ones(count), where=total > 0)
+
+    @staticmethod
+    def _kind(inst: Instruction) -> int:
+        category = INSTRUCTIONS[inst.name].category
+        if category == "load" and inst["dst"].var is None:
+            return KINDS.index("prefetch")
+        return KINDS.index(category) if category in KINDS else -1
+
+    def _latencies(self, share: Array, missing: float) -> Array:
+        """Cycles from each message to its data."""
+        on, fitted = self.on, self.fitted
+        found = np.zeros(len(self.program.instructions))
+        beyond = (fitted.l2_latency + missing * fitted.memory_latency) * on.clock
+        for at, inst in self._messages():
+            if inst.values.get("sfid") == "slm":
+                found[at] = SLM_LATENCY if inst.exec_size <= 16 else WIDE_SLM_LATENCY
+            else:
+                found[at] = L1_LATENCY + (1 - share[at]) * beyond
+        return found
+
+    def _memory_bytes(self, warm: bool) -> float:
+        """Bytes that the memory moves in the whole launch."""
+        trace = self.counts.trace()
+        owner = trace.threads // self.threads
+        each = {group: np.unique(trace.lines[owner == group]) for group in self.done.groups}
+        wave = self.resident * self.on.cores
+        capacity = self.on.l2_bytes / LINE
+        return LINE * new_lines(each, self.done.grid, self.counts.buffers, wave, capacity, warm)
+
+    def _atomics(self) -> float:
+        """Seconds of the line that has most atomics."""
+        hottest, shared = self.counts.hottest_line
+        return hottest * (self.groups / self.sampled if shared else 1) * self.fitted.atomic
