@@ -17,12 +17,14 @@ from contextvars import ContextVar
 from typing import Any, NoReturn, TextIO
 
 from xegpu_py.drawing import MlirLexer, VisaLexer
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines, Source, decode_utf8, mismatches, watch_steps
+from xegpu_py.ir.diagnostics import SEPARATOR, Diagnostic, DiagnosticError, Lines, Source, mismatches, watch_steps
+from xegpu_py.ir.module import decode
 from xegpu_py.numerics.dpas import MODELS
 from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.target import DEFAULT, TARGETS
 
-SEPARATOR = "// -----\n"
+_SPLIT_MARKER = "--input-split-marker"
+"""The argument that holds the marker of `--split-input-file=MARKER`, since a switch of argparse has no value."""
 
 _SINGLE_DASH = re.compile(r"-[a-z][\w-]+(?:=.*)?\Z", re.DOTALL)
 
@@ -103,7 +105,10 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("file", nargs="?", default="-", help="input file, '-' (default) for standard input")
         output = "output file, '-' (default) for standard output"
         self.add_argument("-o", dest="output", metavar="FILE", default="-", help=output)
-        self.add_switch("--split-input-file", "split the input at '// -----' lines and process each piece")
+        self.add_switch("--split-input-file", "process each piece between '// -----' lines by itself (=MARKER: others)")
+        self.add_argument(_SPLIT_MARKER, default=SEPARATOR, help=argparse.SUPPRESS)
+        between = f"what is printed between the outputs of the pieces (default '{SEPARATOR}')"
+        self.add_argument("--output-split-marker", metavar="MARKER", default=SEPARATOR, help=between)
         self.add_switch("--verify-diagnostics", "compare diagnostics with 'expected-error' and similar comments")
 
     def add_switch(self, name: str, text: str) -> None:
@@ -128,6 +133,9 @@ class Parser(argparse.ArgumentParser):
             if _SINGLE_DASH.match(word) and not word.startswith("-o"):
                 word = "-" + word
             m = _BOOLEAN.match(word)
+            if word.startswith("--split-input-file=") and not m:
+                out += ["--split-input-file", f"{_SPLIT_MARKER}={word.partition('=')[2]}"]
+                continue
             if m and m[1] in switches:
                 negated = f"--no-{m[1][2:]}"
                 if m[2] == "true":
@@ -144,7 +152,7 @@ class Parser(argparse.ArgumentParser):
         """The source in a file, or in standard input for `-`.
 
         Raises:
-            DiagnosticError: if it is not UTF-8 text.
+            DiagnosticError: if it is neither UTF-8 text nor MLIR's bytecode.
         """
         try:
             if path == "-":
@@ -154,7 +162,7 @@ class Parser(argparse.ArgumentParser):
                     data = f.read()
         except OSError as e:
             self.error(f"cannot open input file '{path}': {e.strerror}")
-        return decode_utf8(data, "<stdin>" if path == "-" else path)
+        return decode(data, "<stdin>" if path == "-" else path)
 
     def kernel_arguments(self, words: Sequence[str]) -> list[Any]:
         """A kernel's arguments, as the command line gives them."""
@@ -265,7 +273,7 @@ class _Version(argparse.Action):
 def process(parser: Parser, args: argparse.Namespace, convert: Convert) -> list[Output] | None:
     """Print diagnostics and return the output for each piece of the input; None if one failed."""
     source = parser.read(args.file)
-    pieces = list(source.split()) if args.split_input_file else [source]
+    pieces = list(source.split(args.input_split_marker)) if args.split_input_file else [source]
     made = [_process(piece, args.verify_diagnostics, convert) for piece in pieces]
     return None if None in made else [output or "" for output in made]
 
@@ -292,7 +300,8 @@ def finish(parser: Parser, args: argparse.Namespace, made: list[Output] | None) 
             if isinstance(output, bytes):
                 parser.write_bytes(args.output, output)
                 return 0
-        parser.write(args.output, SEPARATOR.join(map(str, made)))
+        marker = args.output_split_marker
+        parser.write(args.output, (f"{marker}\n" if marker else "").join(map(str, made)))
     return 0
 
 

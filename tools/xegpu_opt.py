@@ -2,7 +2,10 @@
 
 import argparse
 import difflib
+import functools
 import inspect
+import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -11,7 +14,7 @@ from typing import Any
 
 from mlir import ir
 
-from xegpu_py.ir.diagnostics import Diagnostic, Source
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source
 from xegpu_py.ir.module import DIALECTS, UPSTREAM, Bodies, Context, Module, dialects, dump, parse_source, print_op
 from xegpu_py.ir.passes import (
     ROOT,
@@ -69,6 +72,17 @@ def argument_parser() -> driver.Parser:
     switch("--mlir-timing", "print the time of each step")
     switch("--mlir-disable-threading", "accepted for compatibility: passes always run on one thread")
     switch("--dump-pass-pipeline", "print the pipeline before it runs")
+    switch("--emit-bytecode", "write MLIR's bytecode, which all tools read")
+    switch("--verify-roundtrip", "check that the module reads back the same from its text and from bytecode")
+    reproducer: dict[str, Any] = {"metavar": "FILE", "default": None}
+    add(
+        "--mlir-pass-pipeline-crash-reproducer",
+        help="if a pass fails or ends the process, leave the module and the pipeline in FILE",
+        **reproducer,
+    )
+    switch("--mlir-pass-pipeline-local-reproducer", "leave the module before the pass that fails, and this pass only")
+    switch("--run-reproducer", "run the pipeline that a reproducer holds")
+    switch("--list-passes", "print the names of all passes and exit")
     add("--dump-irdl", metavar="DIALECT", choices=DIALECTS, help="print a dialect's IRDL definition and exit")
     switch("--show-dialects", "print the known dialects and exit")
     add("--help-pass", action=_HelpPass, metavar="NAME", help="print the documentation and options of a pass and exit")
@@ -181,6 +195,50 @@ class _IrPrinter(Listener):
         print(f"// -----// IR Dump {when}{where} //----- //\n{text}\n", file=sys.stderr)
 
 
+_REPRODUCER = """{{-#
+  external_resources: {{
+    mlir_reproducer: {{
+      pipeline: "{pipeline}",
+      disable_threading: true,
+      verify_each: {verify_each}
+    }}
+  }}
+#-}}
+"""
+"""The end of a reproducer, in the form of mlir-opt (MLIR's Pass Infrastructure, "Crash and Failure Reproduction")."""
+
+_REPRODUCED = re.compile(r'mlir_reproducer\s*:\s*\{\s*pipeline\s*:\s*"([^"]*)"')
+
+
+@dataclass
+class _Reproducer(Listener):
+    """Keeps a file with the module and the pipeline that is run on it, until the pipeline has ended well.
+
+    The file is written before passes run, since what MLIR does not expect ends the process.
+    """
+
+    parser: driver.Parser
+    path: str
+    local: bool
+    verify_each: bool
+    bodies: Bodies = field(default_factory=Bodies)
+
+    def before(self, step: Step, op: ir.Operation) -> None:
+        if self.local:
+            anchors, root = [op.name], op
+            while root.parent is not None:
+                root = root.parent.operation
+                anchors.append(root.name)
+            pipeline = functools.reduce(lambda text, anchor: f"{anchor}({text})", anchors, str(step))
+            self.bodies.build()
+            self.write(root, pipeline)
+
+    def write(self, root: ir.Operation, pipeline: str) -> None:
+        """Write the file."""
+        metadata = _REPRODUCER.format(pipeline=pipeline, verify_each=str(self.verify_each).lower())
+        self.parser.write(self.path, print_op(root, debuginfo=True) + metadata)
+
+
 @dataclass
 class _Timer(Listener):
     """Adds up the time of each step."""
@@ -223,14 +281,37 @@ class _Session:
     pipeline: Nest
     printer: _IrPrinter
     timer: _Timer
+    reproducer: _Reproducer | None
 
-    def convert(self, source: Source, arose: list[Diagnostic]) -> str:
-        """The text that a source gives."""
-        runner = Runner(self.args.verify_each, (self.printer, self.timer), arose, arose if self.args.remarks else None)
+    def convert(self, source: Source, arose: list[Diagnostic]) -> driver.Output:
+        """The text or bytecode that a source gives."""
         module = self._parse(source)
+        if self.args.verify_roundtrip:
+            module.check_roundtrip()
+        pipeline = self.pipeline
+        if self.args.run_reproducer:
+            found = _REPRODUCED.search(source.text)
+            if found is None:
+                raise source.error(0, "is not a reproducer: it has no resource 'mlir_reproducer' with a pipeline")
+            pipeline = parse_pipeline(found[1])
+        listeners = [self.printer, self.timer, *([self.reproducer] if self.reproducer else [])]
         self.printer.bodies = module.bodies
-        runner.run(self.pipeline, module)
-        return self._print(module)
+        if self.reproducer:
+            self.reproducer.bodies = module.bodies
+            self.reproducer.write(module.outline, str(pipeline))
+        runner = Runner(self.args.verify_each, listeners, arose, arose if self.args.remarks else None)
+        try:
+            runner.run(pipeline, module)
+        except DiagnosticError as e:
+            if self.reproducer:
+                note = Diagnostic(
+                    "note", f"reproducer generated at '{self.reproducer.path}'", e.diagnostics[-1].position
+                )
+                e.diagnostics.append(note)
+            raise
+        if self.reproducer:
+            os.unlink(self.reproducer.path)
+        return module.bytecode() if self.args.emit_bytecode else self._print(module)
 
     def _parse(self, source: Source) -> Module:
         start = time.perf_counter()
@@ -280,6 +361,9 @@ def run(argv: Sequence[str]) -> int:
     if args.show_dialects:
         parser.write(args.output, f"Available Dialects: {', '.join(sorted({*UPSTREAM, *DIALECTS}))}\n")
         return 0
+    if args.list_passes:
+        parser.write(args.output, "".join(f"{name}\n" for name in registered()))
+        return 0
     pipeline = _pipeline(flags, args.pass_pipeline, parser)
     if args.dump_pass_pipeline:
         print(f"Pass Manager with {len(pipeline.items)} passes:\n{pipeline}", file=sys.stderr)
@@ -292,7 +376,17 @@ def run(argv: Sequence[str]) -> int:
         args.mlir_print_ir_module_scope,
         args.mlir_print_debuginfo,
     )
-    session = _Session(args, pipeline, printer, _Timer())
+    if args.run_reproducer and pipeline.items:
+        parser.error("--run-reproducer runs the pipeline of its input; no other passes can be given")
+    if args.emit_bytecode and args.split_input_file:
+        parser.error("--emit-bytecode writes one module; --split-input-file reads several")
+    if args.emit_bytecode and args.output == "-" and sys.stdout.isatty():
+        parser.error("bytecode is not written to a terminal; name a file with -o")
+    reproducer = None
+    if args.mlir_pass_pipeline_crash_reproducer:
+        local = args.mlir_pass_pipeline_local_reproducer
+        reproducer = _Reproducer(parser, args.mlir_pass_pipeline_crash_reproducer, local, args.verify_each)
+    session = _Session(args, pipeline, printer, _Timer(), reproducer)
     texts = driver.process(parser, args, session.convert)
     if args.mlir_timing:
         print(session.timer.report(), file=sys.stderr)

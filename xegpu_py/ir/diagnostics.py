@@ -43,7 +43,8 @@ _ALIAS = re.compile(r"^[ \t]*([#!][A-Za-z_][\w$.-]*)[ \t]*=", re.MULTILINE)
 
 _ALIAS_USE = re.compile(r"[#!][A-Za-z_][\w$.-]*")
 
-_SEPARATOR = re.compile(r"^[ \t]*// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
+SEPARATOR = "// -----"
+"""What a line between two pieces of a file begins with, unless another marker is given."""
 
 _DEPTH_STEP = np.zeros(256, np.int8)
 
@@ -94,10 +95,10 @@ class Source(Struct, frozen=True, dict=True):
         attached = tuple(Diagnostic("note", note, where) for note in notes)
         return DiagnosticError([Diagnostic("error", message, where, attached)], [self])
 
-    def split(self) -> Iterator[Source]:
-        """The pieces between `// -----` lines, as mlir-opt's --split-input-file makes them."""
+    def split(self, marker: str = SEPARATOR) -> Iterator[Source]:
+        """The pieces between lines that begin with a marker, as mlir-opt's --split-input-file makes them."""
         start = 0
-        for m in _SEPARATOR.finditer(self.text):
+        for m in re.finditer(rf"^[ \t]*{re.escape(marker)}[^\n]*(?:\n|\Z)", self.text, re.MULTILINE):
             yield self._piece(start, m.start())
             start = m.end()
         yield self._piece(start, len(self.text))

@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from io import BytesIO
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mlir import ir
 from mlir import ir as mlir
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py.drawing import html
 from xegpu_py.ir.assembly_format import unknown_attribute
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 
 # Modules: reading, printing and verifying them in dialect syntax.
+
+_BYTECODE = b"ML\xefR"
+"""What a file of MLIR's bytecode begins with (MLIR Bytecode Format, "Magic Number")."""
 
 _BUFFER = "-"
 """The file name that MLIR gives to text that it parses from memory."""
@@ -124,6 +128,28 @@ class Module:
         self.bodies.build()
         return print_op(self.outline, **options)
 
+    def bytecode(self) -> bytes:
+        """The module in MLIR's bytecode, with its locations; stock `mlir-opt --irdl-file` reads it too."""
+        self.bodies.build()
+        data = BytesIO()
+        self.outline.write_bytecode(data)
+        return data.getvalue()
+
+    def check_roundtrip(self) -> None:
+        """Check that the module reads back the same from its text and from bytecode.
+
+        Raises:
+            DiagnosticError: with the first line that differs, or with the errors of reading.
+        """
+        text = self.text()
+        for form, data in (("text", text.encode()), ("bytecode", self.bytecode())):
+            name = f"<{form}>"
+            again = parse_source(decode(data, name)).text()
+            if again != text:
+                was, now = next((a, b) for a, b in zip_longest(text.splitlines(), again.splitlines()) if a != b)
+                notes = (f"printed: {was}", f"read back: {now}")
+                raise DiagnosticError([op_error(self.outline, f"does not read back the same from its {form}", *notes)])
+
 
 def problems(op: mlir.Operation, bodies: Bodies, repeated: frozenset[int] = frozenset()) -> list[Diagnostic]:
     """The rules of MLIR and of our dialects that `op`, the ops in it or its pending bodies break.
@@ -185,7 +211,28 @@ def source_of(text_or_path: str | Path, name: str = "<string>") -> Source:
     if isinstance(text_or_path, str) and not _is_path(text_or_path):
         return decode_utf8(text_or_path.encode("utf-8", "surrogateescape"), name)
     with open(text_or_path, "rb") as f:
-        return decode_utf8(f.read(), str(text_or_path))
+        return decode(f.read(), str(text_or_path))
+
+
+def decode(data: bytes, name: str) -> Source:
+    """The source held by the bytes of a file: UTF-8 text, or MLIR's bytecode as text.
+
+    Raises:
+        DiagnosticError: if it is neither.
+    """
+    if not data.startswith(_BYTECODE):
+        return decode_utf8(data, name)
+    context, where = Context(dialects()), Position(name)
+    enter("MLIR's reader of bytecode", where)
+    try:
+        with context:
+            return Source(print_op(mlir.Module.parse(data).operation, debuginfo=True), name)
+    except mlir.MLIRError as e:
+        found = from_mlir(e, context) or [Diagnostic("error", "cannot be read as bytecode", where)]
+        raise DiagnosticError([structs.replace(d, position=where) for d in found]) from None
+    except (RuntimeError, UnicodeDecodeError):
+        # Strings of broken bytecode need not be UTF-8, which the bindings do not expect.
+        raise DiagnosticError([Diagnostic("error", "cannot be read as bytecode", where)]) from None
 
 
 def _is_path(text: str) -> bool:
