@@ -12,10 +12,11 @@ from mlir import ir
 
 from xegpu_py.ir.builtin import CombiningKind, dense_elements
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.element_movement import WHOLE, view_of
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.layout import LayoutError, NestedLayout, reshape
 from xegpu_py.passes.facts.value_facts import SUBGROUP_SIZES, attributes_of, element_of, integers, shape_of
-from xegpu_py.passes.facts.vector_layouts import functions, map_of, masked_over, relation
+from xegpu_py.passes.facts.vector_layouts import functions, map_of, masked_over
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import (
     Index,
@@ -317,8 +318,7 @@ def _passed(d: Distributor, op: ir.Operation, inner: ir.Operation | None, made: 
     layout, over = d.layout(op, op.results[0]), masked_over(inner)
     assert over is not None
     d.layout(op, op.operands[0])
-    order = sorted(range(len(over)), key=lambda k: over[k])
-    flags = spread(transposed(d.part(op.operands[0]), order), sorted(over), layout)
+    flags = spread(d.part(op.operands[0]), over, layout)
     return select(flags, made, d.part(op.operands[1]))
 
 
@@ -529,18 +529,24 @@ def constant_vector(d: Distributor, op: ir.Operation) -> None:
 
 
 def spread(part: ir.Value, dims: Sequence[int], layout: NestedLayout) -> ir.Value:
-    """Broadcast a part with the dimensions `dims` of a layout (-1: a dimension of size 1) to the layout's part."""
-    rank, source = layout.rank, shape_of(part)
-    unit = [1] * (3 * rank)
-    for level, (k, i) in itertools.product(range(3), enumerate(dims)):
-        if i >= 0:
-            unit[level * rank + i] = source[level * len(dims) + k]
+    """The part of a layout that a part of its dimensions `dims` (-1: of size 1) is broadcast to.
+
+    Batches, outers and elements are reordered and broadcast alike.
+    """
+    rank, count = layout.rank, len(dims)
+    kept = [d for d in dims if d >= 0]
+    order = list(range(count)) if kept == sorted(kept) else sorted(range(count), key=dims.__getitem__)
+    part = build.transpose(part, [level * count + k for level in range(3) for k in order])
+    unit, source = [1] * (3 * rank), shape_of(part)
+    for level, (k, i) in itertools.product(range(3), enumerate(order)):
+        if dims[i] >= 0:
+            unit[level * rank + dims[i]] = source[level * count + k]
     return build.broadcast(build.shape_cast(part, unit), build.with_shape(part.type, layout.distributed_shape))
 
 
-@rule("vector.broadcast")
-def _broadcast(d: Distributor, op: ir.Operation) -> None:
-    """Broadcast batches, outers and elements separately."""
+@rule(*WHOLE)
+def rearranged(d: Distributor, op: ir.Operation) -> None:
+    """Reorder and broadcast batches, outers and elements alike."""
     result, source = op.results[0], op.operands[0]
     layout = d.layout(op, result)
     if source not in d.layouts:
@@ -548,21 +554,9 @@ def _broadcast(d: Distributor, op: ir.Operation) -> None:
             d.layout(op, source)
         d.replace_parts(op, build.broadcast(source, d.part_type(layout, element_of(result))))
         return
-    slots = relation(op)
-    assert slots is not None
-    d.replace_parts(op, spread(d.part(source), slots[-1].dims, layout))
-
-
-def transposed(part: ir.Value, permutation: Sequence[int]) -> ir.Value:
-    """Permute a part's batches, outers and elements alike."""
-    n = len(permutation)
-    return build.transpose(part, [level * n + i for level in range(3) for i in permutation])
-
-
-@rule("vector.transpose")
-def _transpose(d: Distributor, op: ir.Operation) -> None:
-    """Transpose batches, outers and elements separately."""
-    d.replace_parts(op, transposed(d.part(op.operands[0]), integers(op.attributes["permutation"])))
+    view = view_of(op)
+    assert view is not None
+    d.replace_parts(op, spread(d.part(source), view.dims, layout))
 
 
 def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:

@@ -14,6 +14,7 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.diagnostics import remark
+from xegpu_py.ir.element_movement import MOVES, view_of
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.integer_forms import divisor
 from xegpu_py.passes.facts.target_messages import hints_of, plain_shape, transformed
@@ -641,14 +642,9 @@ _SIGNS: dict[str, tuple[bool | None, bool | None]] = {
 lowest bits.
 """
 
-_MOVES = (
-    "vector.broadcast", "vector.splat", "vector.insert", "vector.transpose", "vector.shuffle", "vector.interleave",
-    "vector.deinterleave", "vector.from_elements", "vector.to_elements", "vector.extractelement",
-    "vector.insertelement", "vector.extract", "vector.extract_strided_slice", "vector.insert_strided_slice",
-    "vector.shape_cast", "arith.select", "ub.poison",
-)  # fmt: skip
+_MOVES = (*MOVES, "arith.select", "ub.poison")
 
-_WITHIN_ROWS = ("vector.extract", "vector.insert", "vector.broadcast", "vector.transpose", "arith.select")
+_WITHIN_ROWS = ("vector.extract", "vector.insert", "arith.select")
 """Ops that keep rows whole, if all vectors have rows of the same length."""
 
 _WIDENING = {"arith.extsi": True, "arith.sitofp": True, "arith.index_cast": True, "arith.extui": False,
@@ -720,18 +716,16 @@ def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
     if op.name == "vector.shape_cast":
         e.replace(op, (shape_cast(e.packed(op.operands[0]), shape_of(e.held_type(op.results[0].type))),))
         return True
-    if op.name == "vector.transpose" and integers(op.attributes["permutation"])[-1] != len(shape_of(op.results[0])) - 1:
-        return False
-    if op.name.endswith("strided_slice"):
-        for name in ("offsets", "sizes"):
-            if name not in attributes or len(integers(attributes[name])) < len(shape_of(op.results[0])):
-                continue
-            *outer, inner = integers(attributes[name])
-            if inner % each:
-                return False
-            i64 = integer_type(64)
-            found = [ir.IntegerAttr.get(i64, n) for n in (*outer, inner // each)]
-            attributes[name] = ir.ArrayAttr.get(found)
+    if view := view_of(op):
+        if (rows := view.grouped(each)) is None:
+            return False
+        e.replace(op, (build.viewed(e.packed(op.operands[0]), rows),))
+        return True
+    if op.name == "vector.insert_strided_slice":
+        *outer, inner = integers(attributes["offsets"])
+        if inner % each:
+            return False
+        attributes["offsets"] = build.integer_array([*outer, inner // each])
     elif len(last) != 1 or op.name not in _WITHIN_ROWS or (op.name == "arith.select" and shape_of(op.operands[0])):
         return False
     operands = [e.packed(v) if bits_of(v.type) else e.one(v) for v in op.operands]

@@ -28,6 +28,7 @@ from xegpu_py.dialects.xetile.ops import reduced_block
 from xegpu_py.dialects.xetile.types import TileAccess
 from xegpu_py.ir.builtin import CombiningKind, bit_width, number_of, strides_of
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.element_movement import permutation_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.surfaces import unaligned_arguments
@@ -606,12 +607,12 @@ def _vnni(b: ir.Value, pack: int) -> ir.Value:
 def _bytes_of(b: ir.Value) -> ir.Value | None:
     """The matrix of bytes that is bitcast along columns to this matrix; None if there is no such matrix."""
     chain = b
-    for name in ("vector.transpose", "vector.bitcast", "vector.transpose"):
+    for casts in (False, True, False):
         op = defining_op(chain)
-        if op is None or op.name != name:
+        if op is None or (op.name != "vector.bitcast" if casts else permutation_of(op) is None):
             return None
         chain = op.operands[0]
-        if name == "vector.bitcast" and bits_of(element_of(chain)) != 8:
+        if casts and bits_of(element_of(chain)) != 8:
             return None
     return chain
 

@@ -17,6 +17,7 @@ from xegpu_py.dialects.xegpu import Mode, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import MAX_REPEAT_COUNT
 from xegpu_py.dialects.xegpu.types import BlockAccess, Prefetch
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.element_movement import groups
 from xegpu_py.ir.operation import implements
 from xegpu_py.numerics.block_scaled import ROWS
 from xegpu_py.passes.facts.surfaces import Place
@@ -94,31 +95,6 @@ def touched(bounds: Bounds, box: Box) -> list[range]:
     for pieces, (first, count) in zip(bounds, box):
         places = starts(pieces)
         found.append(range(bisect_right(places, first) - 1, bisect_left(places, first + count)))
-    return found
-
-
-def groups(a: Shape, b: Shape) -> list[tuple[range, range]] | None:
-    """Group the dimensions of two shapes such that the extents of each group have the same product in both.
-
-    None if the shapes differ in their number of elements.
-    """
-    if math.prod(a) != math.prod(b):
-        return None
-    found = []
-    i = j = 0
-    while i < len(a) or j < len(b):
-        first_i, first_j = i, j
-        left = a[i] if i < len(a) else 1
-        right = b[j] if j < len(b) else 1
-        i, j = min(i + 1, len(a)), min(j + 1, len(b))
-        while left != right:
-            if left < right:
-                left *= a[i]
-                i += 1
-            else:
-                right *= b[j]
-                j += 1
-        found.append((range(first_i, i), range(first_j, j)))
     return found
 
 

@@ -14,6 +14,7 @@ from mlir.dialects import arith
 
 from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc, UpdateNdOffsetOp
 from xegpu_py.ir.builtin import enumerator, integer_elements
+from xegpu_py.ir.element_movement import VIEWS, groups, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.passes.facts.target_messages import Order, mapped
 from xegpu_py.passes.facts.value_facts import constant_of, defining_op, shape_of
@@ -393,56 +394,31 @@ def _step(op: ir.Operation, shape: Shape) -> Affine | None:
     return Affine(shape, (1,))
 
 
-def _broadcast(op: ir.Operation, shape: Shape) -> Affine | None:
-    (source,) = op.operands
+def _view(op: ir.Operation, shape: Shape) -> Affine | None:
+    view, source = view_of(op), op.operands[0]
     if not isinstance(source.type, ir.VectorType):
         known = constant_of(source)
         still = (0,) * len(shape)
         return Affine(shape, still, known) if known is not None else Affine(shape, still, 0, ((source, 1),))
     found = affine(source)
-    if found is None:
+    if found is None or view is None:
         return None
-    lead = len(shape) - len(found.shape)
-    steps = (0,) * lead + tuple(0 if n == 1 else s for s, n in zip(found.steps, found.shape))
-    return Affine(shape, steps, found.start, found.values)
-
-
-def _transpose(op: ir.Operation, shape: Shape) -> Affine | None:
-    found = affine(op.operands[0])
-    order = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
-    return found and Affine(shape, tuple(found.steps[i] for i in order), found.start, found.values)
+    start = found.start + sum(s * at for s, at in zip(found.steps, view.first))
+    along = dict(zip(view.dims, found.steps))
+    return Affine(shape, tuple(along.get(d, 0) for d in range(len(shape))), start, found.values)
 
 
 def _cast(op: ir.Operation, shape: Shape) -> Affine | None:
     found = affine(op.operands[0])
     if found is None:
         return None
-    pieces: list[tuple[int, int]] = []
-    """Sizes and steps of parts that divide the dimensions of both shapes, the innermost first."""
-    for size, step in zip(reversed(found.shape), reversed(found.steps)):
-        pieces.append((size, step))
-    steps = []
-    rest = [p for p in pieces if p[0] > 1]
-    for wanted in reversed(shape):
-        step, have = 0, 1
-        while have < wanted:
-            if not rest:
-                return None
-            size, own = rest.pop(0)
-            if have > 1 and own != step * have:
-                return None
-            step = step if have > 1 else own
-            missing = wanted // have
-            if size > missing:
-                if size % missing:
-                    return None
-                rest.insert(0, (size // missing, own * missing))
-                size = missing
-            elif missing % size:
-                return None
-            have *= size
-        steps.append(step)
-    return Affine(shape, tuple(reversed(steps)), found.start, found.values)
+    steps: list[int] = []
+    for left, right in groups(found.shape, shape) or ():
+        step = found.step_of(left)
+        if step is None:
+            return None
+        steps += [step * math.prod(shape[d + 1 : right.stop]) for d in right]
+    return Affine(shape, tuple(steps), found.start, found.values)
 
 
 def _sum(op: ir.Operation, shape: Shape) -> Affine | None:
@@ -462,8 +438,7 @@ def _product(op: ir.Operation, shape: Shape) -> Affine | None:
 _RULES: dict[str, Callable[[ir.Operation, Shape], Affine | None]] = {
     "arith.constant": _constant,
     "vector.step": _step,
-    "vector.broadcast": _broadcast,
-    "vector.transpose": _transpose,
+    **dict.fromkeys(VIEWS, _view),
     "vector.shape_cast": _cast,
     "arith.addi": _sum,
     "arith.subi": _sum,

@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import CombiningKind, Decoded, bit_width, enumerator, integer_elements, is_integer
+from xegpu_py.ir.element_movement import MOVES
 from xegpu_py.passes.facts.value_facts import shape_and_element, work_items
 from xegpu_py.passes.rewriting.rewriter import yielded
 from xegpu_py.target import GRID_LIMIT, Target
@@ -208,11 +209,7 @@ _SIGNED_CASTS = ("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts
 
 _UNSIGNED_CASTS = ("arith.extui", "arith.index_castui", "index.castu")
 
-_MOVES = (
-    "vector.broadcast", "vector.splat", "vector.shape_cast", "vector.extract", "vector.insert", "vector.transpose",
-    "vector.extract_strided_slice", "vector.insert_strided_slice", "vector.shuffle", "vector.interleave",
-    "vector.deinterleave", "vector.from_elements", "vector.to_elements", "arith.select",
-)  # fmt: skip
+_MOVES = (*MOVES, "arith.select")
 """Ops whose results consist of elements of their operands."""
 
 _PLACES = (

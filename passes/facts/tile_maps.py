@@ -24,6 +24,7 @@ from xegpu_py.dialects.xetile.ops import attached_map, given_map, subgroups, sub
 from xegpu_py.dialects.xetile.types import TileLoad, TileStore
 from xegpu_py.ir.builtin import CombiningKind, is_intrinsic, recalled
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.element_movement import WHOLE, permutation_of
 from xegpu_py.ir.module import walk
 from xegpu_py.layout.maps import dealing_problem
 from xegpu_py.passes.facts import value_facts
@@ -401,7 +402,7 @@ def is_splat(op: ir.Operation) -> bool:
         return isinstance(value, ir.DenseElementsAttr) and value.is_splat
     if op.name == "ub.poison":
         return is_vector(op.results[0])
-    return op.name in ("vector.broadcast", "vector.splat") and not is_vector(op.operands[0])
+    return op.name == "vector.broadcast" and not is_vector(op.operands[0])
 
 
 def splat_of(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
@@ -476,18 +477,14 @@ def _cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     return shape_cast(value, shape)
 
 
-def _transpose(op: ir.Operation) -> ir.Value | None:
-    order = tuple(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
-    if len(order) != 2:
-        return None
-    made: ir.Value = TransposeOp(op.operands[0], order, result=op.results[0].type, map=attached_map(op)).result
-    return made
-
-
-def _broadcast(op: ir.Operation) -> ir.Value | None:
+def _rearranged(op: ir.Operation) -> ir.Value | None:
+    order = permutation_of(op)
+    if order is not None and len(order) == 2:
+        made: ir.Value = TransposeOp(op.operands[0], order, result=op.results[0].type, map=attached_map(op)).result
+        return made
     wide = shape_of(op.results[0])
     value = op.operands[0]
-    if not is_vector(value) or len(wide) != 2:
+    if order is not None or not is_vector(value) or len(wide) != 2:
         return None
     narrow = shape_of(value)
     narrow = (*[1] * (2 - len(narrow)), *narrow)
@@ -538,8 +535,7 @@ def _total(kind: CombiningKind, source: ir.Value, start: ir.Value) -> ir.Value:
 
 
 _RULES: dict[str, Callable[[ir.Operation], ir.Value | None]] = {
-    "vector.transpose": _transpose,
-    "vector.broadcast": _broadcast,
+    **dict.fromkeys(WHOLE, _rearranged),
     "vector.multi_reduction": _reduction,
 }
 """By op name, the function that rewrites an op as ops of XeTile; it returns None if the op is not rewritten."""

@@ -12,7 +12,10 @@ from xegpu_py.dialects import visa
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import Decoded, bit_width, signedness
+from xegpu_py.ir.builtin import integers as integers
+from xegpu_py.ir.builtin import shape_of as shape_of
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.element_movement import permutation_of
 from xegpu_py.ir.module import functions, kernels, walk
 from xegpu_py.ir.passes import ROOT
 from xegpu_py.numerics.formats import FLOATS, TYPES
@@ -38,14 +41,6 @@ def is_vector(value: ir.Value | ir.Type) -> bool:
     """Whether this is, or has the type of, a vector of fixed size."""
     kind = value if isinstance(value, ir.Type) else value.type
     return isinstance(kind, ir.VectorType) and not kind.scalable
-
-
-_SHAPES: Decoded[tuple[int, ...]] = Decoded(lambda kind: tuple(kind.shape) if isinstance(kind, ir.VectorType) else ())
-
-
-def shape_of(value: ir.Value | ir.Type) -> tuple[int, ...]:
-    """The shape of a vector or vector type; () for others."""
-    return _SHAPES[value.type if isinstance(value, ir.Value) else value]
 
 
 def element_of(value: ir.Value | ir.Type) -> ir.Type:
@@ -88,13 +83,6 @@ def is_elementwise(op: ir.Operation) -> bool:
 def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
     """An op's attributes by name."""
     return {name: op.attributes[name] for name in op.attributes}
-
-
-def integers(attribute: ir.Attribute) -> list[int]:
-    """The integers of an array attribute."""
-    if isinstance(attribute, ir.ArrayAttr):
-        return [a.value for a in attribute]
-    return list(attribute)
 
 
 def segments(op: ir.Operation) -> list[list[ir.Value]]:
@@ -196,7 +184,7 @@ def needs_emulation(func: ir.Operation) -> bool:
         return True
     if not any(narrow_bits(element_of(t)) for t in kinds):
         return False
-    ops = (op for op in inside if op.name.startswith(("arith.", "vector.transpose")) or "reduction" in op.name)
+    ops = (op for op in inside if op.name.startswith("arith.") or "reduction" in op.name or permutation_of(op))
     values = (v for op in ops for v in (*op.operands, *op.results))
     arguments = func.regions[0].blocks[0].arguments
     return any(narrow_bits(element_of(v.type)) for v in (*values, *arguments))

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from xegpu_py.dialects import iree_vector_ext
 from xegpu_py.ir import module
+from xegpu_py.ir.element_movement import WHOLE, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.layout import LayoutError, NestedLayout, reshape
@@ -405,19 +406,10 @@ def _source(op: ir.Operation) -> list[Slot]:
     return list(_made(op))
 
 
-@_RELATIONS("vector.broadcast")
-def _broadcast(op: ir.Operation) -> list[Slot]:
-    slots = list(_made(op))
-    if is_vector(op.operands[0]):
-        given, made = shape_of(op.operands[0]), shape_of(op.results[0])
-        lead = len(made) - len(given)
-        slots.append(_used(op, 0, [lead + i if n == made[lead + i] else -1 for i, n in enumerate(given)]))
-    return slots
-
-
-@_RELATIONS("vector.transpose")
-def _transpose(op: ir.Operation) -> list[Slot]:
-    return [Slot(op.results[0], tuple(integers(op.attributes["permutation"]))), _used(op, 0)]
+@_RELATIONS(*WHOLE)
+def _rearranged(op: ir.Operation) -> list[Slot]:
+    view = view_of(op)
+    return [*_made(op), *([_used(op, 0, view.dims)] if view and is_vector(op.operands[0]) else [])]
 
 
 @_RELATIONS("vector.shape_cast")

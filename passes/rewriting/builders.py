@@ -13,6 +13,7 @@ from mlir import ir
 from xegpu_py.ir.builtin import CombiningKind, rounding_problem, strides_of
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.element_movement import View
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import Operation
 from xegpu_py.numerics.formats import E8M0
@@ -407,6 +408,17 @@ def transpose(value: ir.Value, permutation: Sequence[int]) -> ir.Value:
     shape = shape_of(value)
     kind = with_shape(value.type, [shape[i] for i in permutation])
     return make("vector.transpose", kind, value, permutation=i64_array(permutation))
+
+
+def viewed(value: ir.Value, view: View) -> ir.Value:
+    """The elements of a vector that a view takes, by one op."""
+    if not set(range(len(view.shape))) <= set(view.dims):
+        return broadcast(value, with_shape(value.type, view.shape))
+    if -1 in view.dims:
+        return extract(value, view.first[: view.dims.count(-1)])
+    if view.order != sorted(view.order):
+        return transpose(value, view.order)
+    return extract_slice(value, view.first, view.shape)
 
 
 def from_elements(values: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.types import MemoryAccess, Prefetch
+from xegpu_py.ir.element_movement import VIEWS, View, view_of
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts import block_pieces
 from xegpu_py.passes.facts.block_pieces import Access, Bounds, Box, Layout, access_of, layout_of, types_of
@@ -19,7 +20,6 @@ from xegpu_py.passes.facts.value_facts import (
     bits_of,
     defining_op,
     element_of,
-    integers,
     is_desc,
     is_elementwise,
     shape_of,
@@ -36,16 +36,16 @@ from xegpu_py.passes.rewriting.builders import (
     with_shape,
 )
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
-from xegpu_py.passes.xegpu_cut.split_plan import VIEWS, Plan
+from xegpu_py.passes.xegpu_cut.split_plan import BY_PARTS, Plan
 
 # Converts a function by its plan: vectors into pieces, and descriptors into those of single messages.
 
 rule: Rules[Rule[Legalization]] = Rules()
 """The rules that divide ops, by op name. Ops without a rule work on whole values."""
 
-View = Callable[["Legalization", ir.Operation, Box], "ir.Value | None"]
+PartOf = Callable[["Legalization", ir.Operation, Box], "ir.Value | None"]
 
-view: Rules[View] = Rules()
+view: Rules[PartOf] = Rules()
 """By name of a view op, a function that makes a box of its result from a part of its operand.
 
 It returns None if the result must be made as a whole."""
@@ -160,7 +160,7 @@ class Legalization(Conversion):
         return layout
 
     def no_rule(self, op: ir.Operation) -> None:
-        if op.name in VIEWS and self._is_lazy(op):
+        if op.name in BY_PARTS and self._is_lazy(op):
             self._views[op.results[0]] = op
             self.erase(op)
         else:
@@ -371,15 +371,17 @@ def splat(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
     return low.once(("constant", value, kind), lambda: constant(kind, value.get_splat_value()))
 
 
-@view("vector.broadcast", "vector.splat")
-def repeated(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
-    """Broadcast the scalar, or the part of the vector that the box repeats."""
-    source, kind = op.operands[0], _type(op, box)
-    shape = shape_of(source)
-    if not shape:
+@view(*VIEWS)
+def viewed(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
+    """The part of the operand that the box has, reordered or repeated."""
+    source, taken = op.operands[0], view_of(op)
+    if taken is None:
+        return _again(low, op, box)
+    if not shape_of(source):
+        kind = _type(op, box)
         return low.once(("broadcast", source, kind), lambda: broadcast(source, kind))
-    inner = tuple((0, 1) if n == 1 else b for n, b in zip(shape, box[len(box) - len(shape) :]))
-    return broadcast(low.part(source, inner), kind)
+    part = low.part(source, taken.box(box))
+    return build.viewed(part, View(block_pieces.sizes(box), taken.dims, (0,) * len(taken.dims)))
 
 
 @view("vector.shape_cast")
@@ -395,31 +397,11 @@ def reshaped(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
     return shape_cast(low.part(source, inside), block_pieces.sizes(box))
 
 
-@view("vector.extract_strided_slice")
-def sliced(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
-    """A slice of the slice."""
-    source = op.operands[0]
-    if any(s != 1 for s in integers(op.attributes["strides"])):
-        return _again(low, op, box) if low.is_divided(source) else None
-    offsets = integers(op.attributes["offsets"])
-    offsets += [0] * (len(shape_of(source)) - len(offsets))
-    return low.part(source, tuple((o + first, count) for o, (first, count) in zip(offsets, box)))
-
-
 def _again(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
     """Apply the op to whole operands, and take the box of its result."""
     value = op.results[0]
     made = low.once(("again", value), lambda: like(op, [value.type], [low.whole(v) for v in op.operands]).results[0])
     return low.slice(made, box)
-
-
-@view("vector.transpose")
-def transposed(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
-    """The transposed box of the operand."""
-    order = integers(op.attributes["permutation"])
-    inner = dict(zip(order, box))
-    part = low.part(op.operands[0], tuple(inner[d] for d in range(len(order))))
-    return like(op, [_type(op, box)], [part]).results[0]
 
 
 @view("vector.bitcast")
@@ -432,16 +414,6 @@ def bitcast(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
         return _again(low, op, box)
     part = low.part(source, (*outer, (first * last // to, count * last // to)))
     return make("vector.bitcast", _type(op, box), part)
-
-
-@view("vector.extract")
-def extracted(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
-    """The box at a constant position of the outer dimensions."""
-    if len(op.operands) > 1:
-        return _again(low, op, box)
-    at = integers(op.attributes["static_position"])
-    part = low.part(op.operands[0], (*((i, 1) for i in at), *box))
-    return shape_cast(part, block_pieces.sizes(box))
 
 
 @view("vector.create_mask")
@@ -485,7 +457,7 @@ def sink(slabs: Sequence[Slab]) -> None:
                 users = _users(load, place)
                 if users is None or barred[place[load]] != barred[place[start]]:
                     continue
-                views = [op for op in users if op.name in VIEWS]
+                views = [op for op in users if op.name in BY_PARTS]
                 if any(place[op] < place[start] and op not in views for op in users):
                     continue
                 for op in (load, *sorted(views, key=place.__getitem__)):
@@ -497,7 +469,7 @@ def sink(slabs: Sequence[Slab]) -> None:
 def _load(value: ir.Value) -> ir.Operation | None:
     """The block load that a value is a part of."""
     op = defining_op(value)
-    while op is not None and op.name in VIEWS and op.operands:
+    while op is not None and op.name in BY_PARTS and op.operands:
         op = defining_op(op.operands[0])
     return op if op is not None and op.name == "xegpu.load_nd" else None
 
@@ -510,7 +482,7 @@ def _users(op: ir.Operation, place: dict[ir.Operation, int]) -> list[ir.Operatio
         if user not in place:
             return None
         found[user] = None
-        if user.name in VIEWS:
+        if user.name in BY_PARTS:
             inner = _users(user, place)
             if inner is None:
                 return None

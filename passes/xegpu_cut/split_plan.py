@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.types import BlockAccess, DescriptorMaker, DescriptorUpdate, MatrixProduct, MemoryAccess
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.element_movement import VIEWS, view_of
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts import block_pieces
 from xegpu_py.passes.facts import block_pieces as blocks
@@ -48,15 +49,12 @@ from xegpu_py.target import Target
 
 # The plan of a kernel: the splits of its vectors and blocks, computed before ops are rewritten.
 
-MADE = ("arith.constant", "vector.broadcast", "vector.splat", "vector.step", "vector.create_mask")
+MADE = ("arith.constant", "vector.broadcast", "vector.step", "vector.create_mask")
 """Ops whose results are made piece by piece on demand."""
 
 REDUCTIONS = ("vector.reduction", "vector.multi_reduction")
 
-VIEWS = (
-    "vector.shape_cast", "vector.extract_strided_slice", "vector.transpose", "vector.extract", "vector.broadcast",
-    "vector.splat", "vector.step", "vector.create_mask", "arith.constant", "vector.bitcast",
-)  # fmt: skip
+BY_PARTS = (*VIEWS, "vector.shape_cast", "vector.step", "vector.create_mask", "arith.constant", "vector.bitcast")
 """Ops for which a part of the result is the same op on a part of the operand."""
 
 CHAIN_GRFS = 2
@@ -313,7 +311,7 @@ def _limit_block(plan: Plan, access: Access, value: ir.Value) -> None:
 
 def _through_view(plan: Plan, op: ir.Operation) -> None:
     """Propagate the splits of a view's result to its operand."""
-    if op.name not in VIEWS or not op.operands:
+    if op.name not in BY_PARTS or not op.operands:
         return
     source, result = op.operands[0], op.results[0]
     shape, to = shape_of(source), shape_of(result)
@@ -327,17 +325,10 @@ def _through_view(plan: Plan, op: ir.Operation) -> None:
         for d, positions in enumerate(splits):
             last = d == len(shape) - 1
             plan.split(source, d, {p * shape[d] // to[d] for p in positions} if last else positions)
-    elif op.name == "vector.extract_strided_slice":
-        offsets = integers(op.attributes["offsets"])
-        for d, (offset, size) in enumerate(zip(offsets, to)):
-            inner = splits[d] if splits else set[int]()
-            plan.split(source, d, {offset, offset + size, *(offset + p for p in inner)})
-    elif op.name == "vector.extract" and splits and len(op.operands) == 1:
-        for d, positions in enumerate(splits):
-            plan.split(source, len(shape) - len(to) + d, positions)
-    elif op.name == "vector.transpose" and splits:
-        for d, from_d in enumerate(integers(op.attributes["permutation"])):
-            plan.split(source, from_d, splits[d])
+    elif op.name not in MADE and (view := view_of(op)):
+        for d, (along, first) in enumerate(zip(view.dims, view.first)):
+            edges = {first, first + to[along]} if op.name == SLICE else set[int]()
+            plan.split(source, d, edges | {first + p for p in (splits[along] if splits and along >= 0 else ())})
 
 
 def _split_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:

@@ -12,6 +12,7 @@ from mlir import ir
 from xegpu_py.dialects.xegpu import LaneShuffleMode
 from xegpu_py.ir.builtin import CombiningKind, enumerator
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
+from xegpu_py.ir.element_movement import VIEWS, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.passes.facts.integer_forms import Known, Uniformity, positions
 from xegpu_py.passes.facts.ranges import Limits, Ranges, full, integer_bits
@@ -494,11 +495,19 @@ def _shape_cast(w: Widener, op: ir.Operation) -> None:
     w.widen(op, held.value, held.placement)
 
 
+@rule(*VIEWS)
+def viewed(w: Widener, op: ir.Operation) -> None:
+    """The lanes stay innermost."""
+    view = view_of(op)
+    assert view is not None
+    w.widen(op, build.viewed(w.wide(op.operands[0]), view.around(w.lanes)))
+
+
 @rule("vector.extract", "vector.insert")
 def element(w: Widener, op: ir.Operation) -> None:
     """Extract or insert a part of each lane's vector; its position may vary among lanes."""
     if len(op.operands) == _VALUES[op.name]:
-        leading(w, op)
+        (viewed if op.name == "vector.extract" else leading)(w, op)
     elif op.name == "vector.extract":
         _extract_by_lane(w, op)
     else:
@@ -582,32 +591,11 @@ def _insert_by_lane(w: Widener, op: ir.Operation) -> None:
     w.widen(op, build.shape_cast(rows, (*shape, w.lanes)))
 
 
-@rule("vector.shuffle", "vector.multi_reduction", "vector.splat")
+@rule("vector.shuffle", "vector.multi_reduction")
 def leading(w: Widener, op: ir.Operation) -> None:
     """Ops on outer dimensions do not affect the lanes."""
     made = build.like(op, [w.with_lanes(op.results[0])], [w.wide(v) for v in op.operands])
     w.widen(op, made.results[0])
-
-
-@rule("vector.broadcast")
-def _broadcast(w: Widener, op: ir.Operation) -> None:
-    """Broadcast along outer dimensions."""
-    w.widen(op, build.broadcast(w.wide(op.operands[0]), w.with_lanes(op.results[0])))
-
-
-@rule("vector.transpose")
-def _transpose(w: Widener, op: ir.Operation) -> None:
-    """The lanes stay innermost."""
-    order = integers(op.attributes["permutation"])
-    w.widen(op, build.transpose(w.wide(op.operands[0]), [*order, len(order)]))
-
-
-@rule("vector.extract_strided_slice")
-def _extract_slice(w: Widener, op: ir.Operation) -> None:
-    """Extract a slice of all lanes; innermost dimensions without offsets are whole."""
-    shape, offsets = shape_of(op.operands[0]), integers(op.attributes["offsets"])
-    offsets += [0] * (len(shape) + 1 - len(offsets))
-    w.widen(op, build.extract_slice(w.wide(op.operands[0]), offsets, [*shape_of(op.results[0]), w.lanes]))
 
 
 @rule("vector.insert_strided_slice")

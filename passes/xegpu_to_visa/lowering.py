@@ -571,7 +571,7 @@ class Lowering(Rewriter):
         known, op = self.values[value], value.owner.operation
         if isinstance(known, Const):
             return self.index(known.value)
-        if op.name in ("vector.broadcast", "vector.splat") and not shape_and_element(op.operands[0].type)[0]:
+        if op.name == "vector.broadcast" and not shape_and_element(op.operands[0].type)[0]:
             return self.numbers(op.operands[0])
         if op.name in ("arith.addi", "arith.muli"):
             a, b = map(self.uniform, op.operands)

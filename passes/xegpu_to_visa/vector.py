@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 from mlir import ir
 
 from xegpu_py.ir.builtin import CombiningKind, bit_width
+from xegpu_py.ir.element_movement import VIEWS, positions
 from xegpu_py.passes.facts.value_facts import INDEX, integers, shape_and_element, shape_of
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
@@ -124,10 +124,6 @@ def _regular(steps: list[int]) -> tuple[int, int, int] | None:
     return None
 
 
-def _positions(shape: Sequence[int]) -> Order:
-    return np.arange(math.prod(shape), dtype=np.int64).reshape(tuple(shape))
-
-
 def _reorder(low: Lowering, op: ir.Operation, order: Order) -> None:
     """Set the result to the operand's elements at these positions."""
     source = low.value(op.operands[0])
@@ -232,44 +228,24 @@ def _mask_of_bits(low: Lowering, numbers: Reg, count: int) -> Mask:
     return result
 
 
-@rule("vector.broadcast", "vector.splat")
-def broadcast(low: Lowering, op: ir.Operation) -> None:
-    """Elements repeated along new dimensions, and along those of size 1."""
-    shape = shape_of(op.results[0])
-    count = math.prod(shape)
-    value = low.value(op.operands[0])
-    if isinstance(value, (Const, KnownMask)):
-        low.set(op, Const(value.bits, value.type, count) if isinstance(value, Const) else KnownMask(value.value, count))
-        return
-    source = shape_of(op.operands[0])
-    if isinstance(value, Reg) and value.count == 1:
-        low.set(op, Splat(value, count) if count > 1 else value)
-        return
-    order = np.broadcast_to(_positions((*[1] * (len(shape) - len(source)), *source)), shape)
-    _reorder(low, op, order)
-
-
-@rule("vector.extract")
-def extract(low: Lowering, op: ir.Operation) -> None:
-    """An element, or all elements of the inner dimensions."""
+@rule(*VIEWS)
+def viewed(low: Lowering, op: ir.Operation) -> None:
+    """Elements of the operand, reordered or repeated."""
     if len(op.operands) > 1:
         low.fail("requires constant positions", "load the element from memory, or use a mask")
-    order = _positions(shape_of(op.operands[0]))[tuple(integers(op.attributes["static_position"]))]
-    value = low.value(op.operands[0])
-    if isinstance(value, Mask) and order.size == 1:
-        numbers = _choose(low, value)
-        low.set(op, _truth(low, Reg(numbers.var, numbers.first + int(order.item()), 1)))
+    value, count = low.value(op.operands[0]), math.prod(shape_of(op.results[0]))
+    if isinstance(value, Reg) and value.count == 1 and count > 1:
+        low.set(op, Splat(value, count))
         return
-    _reorder(low, op, np.asarray(order))
+    _reorder(low, op, positions(op))
 
 
-@rule("vector.insert")
+@rule("vector.insert", "vector.insert_strided_slice")
 def insert(low: Lowering, op: ir.Operation) -> None:
-    """A vector with an element, or all elements of the inner dimensions, replaced."""
+    """A vector with an element, or all elements of a part, replaced."""
     if len(op.operands) > 2:
         low.fail("requires constant positions")
-    order = np.asarray(_positions(shape_of(op.results[0]))[tuple(integers(op.attributes["static_position"]))]).ravel()
-    _insert(low, op, order)
+    _insert(low, op, np.flatnonzero(positions(op) < math.prod(shape_of(op.operands[0]))))
 
 
 def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
@@ -325,32 +301,6 @@ def _count_of(value: object, count: int) -> int:
     return value.var.count if isinstance(value, Reg) and value.first == 0 and value.var.alias is None else count
 
 
-@rule("vector.extract_strided_slice")
-def extract_strided_slice(low: Lowering, op: ir.Operation) -> None:
-    """A part of a vector."""
-    _reorder(low, op, _positions(shape_of(op.operands[0]))[_slices(op, integers(op.attributes["sizes"]))])
-
-
-@rule("vector.insert_strided_slice")
-def insert_strided_slice(low: Lowering, op: ir.Operation) -> None:
-    """A vector with a part replaced."""
-    source, target = shape_of(op.operands[0]), shape_of(op.results[0])
-    sizes = [*[1] * (len(target) - len(source)), *source]
-    _insert(low, op, _positions(target)[_slices(op, sizes)].ravel())
-
-
-def _slices(op: ir.Operation, sizes: Sequence[int]) -> tuple[slice, ...]:
-    offsets, strides = integers(op.attributes["offsets"]), integers(op.attributes["strides"])
-    steps = [*[1] * (len(offsets) - len(strides)), *strides]
-    return tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offsets, sizes, steps))
-
-
-@rule("vector.transpose")
-def transpose(low: Lowering, op: ir.Operation) -> None:
-    """Dimensions in another order."""
-    _reorder(low, op, _positions(shape_of(op.operands[0])).transpose(integers(op.attributes["permutation"])))
-
-
 @rule("vector.shuffle")
 def shuffle(low: Lowering, op: ir.Operation) -> None:
     """Rows of two vectors, chosen."""
@@ -358,9 +308,7 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
     mask = integers(op.attributes["mask"])
     rows = shape_of(a)[0] if shape_of(a) else 1
     if a == b or max(mask) < rows:
-        order = _positions(shape_of(a) or (1,))
-        # Poison elements may have any value.
-        _reorder(low, op, order[[max(m, 0) % rows for m in mask]])
+        _reorder(low, op, positions(op) % math.prod(shape_of(a)))
         return
     count, _, name = result_of(low, op)
     name = name or "w"
@@ -415,8 +363,7 @@ def _spaced(low: Lowering, source: Reg, result: Reg, phase: int) -> None:
 def deinterleave(low: Lowering, op: ir.Operation) -> None:
     """Even and odd elements."""
     source = _registers(low, op.operands[0])
-    order = _positions((source.count,))
-    _give(low, op, gather(low, source, order[0::2]), gather(low, source, order[1::2]))
+    _give(low, op, *(gather(low, source, order) for order in positions(op)))
 
 
 @rule("vector.from_elements")
@@ -566,7 +513,7 @@ def multi_reduction(low: Lowering, op: ir.Operation) -> None:
     kept = [d for d in range(len(shape)) if d not in dims]
     count, _, name = result_of(low, op)
     groups = math.prod(shape[d] for d in dims)
-    order = _positions(shape).transpose([*dims, *kept])
+    order = np.arange(math.prod(shape)).reshape(shape).transpose([*dims, *kept])
     if not name:
         low.set(op, _multi_reduce_mask(low, op, order.reshape(groups, count)))
         return

@@ -232,6 +232,21 @@ class Decoded(dict[Any, T], Generic[T]):
         return found
 
 
+_SHAPES: Decoded[tuple[int, ...]] = Decoded(lambda kind: tuple(kind.shape) if isinstance(kind, ir.VectorType) else ())
+
+
+def shape_of(value: ir.Value | ir.Type) -> tuple[int, ...]:
+    """The shape of a vector or vector type; () for others."""
+    return _SHAPES[value.type if isinstance(value, ir.Value) else value]
+
+
+def integers(attribute: ir.Attribute) -> list[int]:
+    """The integers of an array attribute."""
+    if isinstance(attribute, ir.ArrayAttr):
+        return [a.value for a in attribute]
+    return list(attribute)
+
+
 # How reductions and atomic updates combine two elements.
 
 

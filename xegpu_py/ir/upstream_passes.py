@@ -13,6 +13,7 @@ from mlir.dialects import arith, vector
 from msgspec import Struct, field
 
 from xegpu_py.ir.builtin import NEAREST, ROUNDING, CombiningKind, is_float, number_attribute, rounding_mode
+from xegpu_py.ir.element_movement import WHOLE
 
 # What upstream's passes would fold to other bits than those of docs/numerics.md, and how it is kept from them.
 #
@@ -112,7 +113,7 @@ _NAME = "xegpu_py.hidden"
 
 _CAST = "builtin.unrealized_conversion_cast"
 
-_ONE_OPERAND = ("vector.broadcast", "vector.splat", "vector.shape_cast", "vector.transpose", "vector.extract",
+_ONE_OPERAND = (*WHOLE, "vector.shape_cast", "vector.extract",
                 "arith.extsi", "arith.extui", "arith.trunci", "arith.bitcast", "vector.bitcast", *_CASTS)  # fmt: skip
 
 _NEVER_FOLD = ("cse", "symbol-dce", "strip-debuginfo")

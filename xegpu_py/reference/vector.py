@@ -13,16 +13,14 @@ import numpy as np
 from mlir import ir
 
 from xegpu_py import numerics
+from xegpu_py.ir.element_movement import MOVES
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference import arith_math
-from xegpu_py.reference.machine import RULES, Frame, Lanes, Node, Steps, Subgroup, controls, evaluates, mixed
+from xegpu_py.reference.machine import RULES, Frame, Lanes, Node, Steps, Subgroup, controls, evaluates
 from xegpu_py.reference.storage import Element, Fault, MemRef, Unknown, element_of, to_float
 
-
-@evaluates("vector.shape_cast")
-def shape_cast(node: Node, a: Array) -> Array:
-    """The same elements, in row-major order, in another shape."""
-    return np.reshape(a, node.shape)
+for _name, _move in MOVES.items():
+    evaluates(_name)(_move)
 
 
 @evaluates("vector.bitcast")
@@ -47,113 +45,10 @@ def _from_bits(bits: Array, element: Element) -> Array:
     return element.wrap(np.asarray(total))
 
 
-@evaluates("vector.broadcast", "vector.splat")
-def broadcast(node: Node, a: Array) -> Array:
-    """Elements repeated along new outer dimensions, and along those of size 1."""
-    return np.broadcast_to(np.asarray(a), node.shape)
-
-
-@evaluates("vector.transpose")
-def transpose(node: Node, a: Array) -> Array:
-    """Dimensions in another order."""
-    return np.transpose(a, node.attribute("permutation"))
-
-
-def _position(node: Node, dynamic: Sequence[Any], shape: Sequence[int]) -> tuple[int, ...] | None:
-    """A position in a vector; None if it is outside, where the result is poison."""
-    found = tuple(mixed(node.attribute("static_position"), dynamic))
-    return found if all(0 <= p < n for p, n in zip(found, shape)) else None
-
-
-@evaluates("vector.extract")
-def extract(node: Node, a: Array, *dynamic: Any) -> Array:
-    """An element, or all elements of the inner dimensions; outside of the vector poison."""
-    at = _position(node, dynamic, a.shape)
-    return np.asarray(a[at]) if at is not None else np.zeros(node.shape, node.element.dtype)
-
-
-@evaluates("vector.insert")
-def insert(node: Node, value: Array, a: Array, *dynamic: Any) -> Array:
-    """A vector with an element, or all elements of the inner dimensions, replaced; outside of the vector poison."""
-    at = _position(node, dynamic, node.shape)
-    made = np.array(a)
-    if at is not None:
-        made[at] = value
-    return made
-
-
-@evaluates("vector.extractelement")
-def extractelement(node: Node, a: Array, *at: Any) -> Array:
-    """An element."""
-    place = int(at[0]) if at else 0
-    return np.asarray(a.reshape(-1)[place]) if 0 <= place < a.size else np.zeros((), a.dtype)
-
-
-@evaluates("vector.insertelement")
-def insertelement(node: Node, value: Array, a: Array, *at: Any) -> Array:
-    """A vector with an element replaced."""
-    made, place = np.array(a), int(at[0]) if at else 0
-    if 0 <= place < a.size:
-        made.reshape(-1)[place] = value
-    return made
-
-
-def _slices(node: Node, sizes: Sequence[int]) -> tuple[slice, ...]:
-    offsets, strides = node.attribute("offsets"), node.attribute("strides")
-    steps = [*[1] * (len(offsets) - len(strides)), *strides]
-    return tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offsets, sizes, steps))
-
-
-@evaluates("vector.extract_strided_slice")
-def extract_strided_slice(node: Node, a: Array) -> Array:
-    """A part of a vector."""
-    return a[_slices(node, node.attribute("sizes"))]
-
-
-@evaluates("vector.insert_strided_slice")
-def insert_strided_slice(node: Node, value: Array, a: Array) -> Array:
-    """A vector with a part replaced."""
-    made = np.array(a)
-    made[_slices(node, [*[1] * (a.ndim - value.ndim), *value.shape])] = value
-    return made
-
-
 @evaluates("vector.scalable.extract", "vector.scalable.insert")
 def scalable(node: Node, *operands: Any) -> Array:
     """Scalable vectors are not supported."""
     raise Fault("requires scalable vectors, which Xe GPUs do not support")
-
-
-@evaluates("vector.shuffle")
-def shuffle(node: Node, a: Array, b: Array) -> Array:
-    """Selected rows of two vectors; -1 is poison."""
-    rows = np.concatenate([np.atleast_1d(a), np.atleast_1d(b)])
-    return rows[[max(i, 0) for i in node.attribute("mask")]]
-
-
-@evaluates("vector.interleave")
-def interleave(node: Node, a: Array, b: Array) -> Array:
-    """Alternating elements of two vectors."""
-    return np.stack([a, b], axis=-1).reshape(node.shape)
-
-
-@evaluates("vector.deinterleave")
-def deinterleave(node: Node, a: Array) -> tuple[Array, Array]:
-    """Even and odd elements."""
-    return a[..., 0::2], a[..., 1::2]
-
-
-@evaluates("vector.from_elements")
-def from_elements(node: Node, *elements: Array) -> Array:
-    """A vector of single values."""
-    return np.array(elements, node.element.dtype).reshape(node.shape)
-
-
-@evaluates("vector.to_elements")
-def to_elements(node: Node, a: Array) -> Any:
-    """The elements as single values."""
-    found = tuple(np.asarray(v) for v in a.reshape(-1))
-    return found if len(found) > 1 else found[0]
 
 
 @evaluates("vector.step")

@@ -16,6 +16,7 @@ from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK, loaded_shapes, vnni_
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.dialects.xetile.ops import reduced_block
 from xegpu_py.ir.builtin import bit_width, vector_of
+from xegpu_py.ir.element_movement import MOVES
 from xegpu_py.ir.module import walk
 from xegpu_py.layout import from_sg_map
 from xegpu_py.numerics import multiply, multiply_scaled, truncate
@@ -737,10 +738,7 @@ def tile_mma(lane: Lane, node: Node, *given: Array) -> Array:
     return product(node, acc, a, b, names, lane.launch.model, groups)
 
 
-@evaluates("xetile.transpose")
-def transpose(node: Node, a: Array) -> Array:
-    """Exchange rows and columns."""
-    return np.transpose(a, node.field("permutation"))
+evaluates("xetile.transpose")(MOVES["vector.transpose"])
 
 
 @evaluates("xetile.convert_layout")

@@ -14,6 +14,7 @@ from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xetile
 from xegpu_py.ir.builtin import CombiningKind
+from xegpu_py.ir.element_movement import permutation_of
 from xegpu_py.passes.facts.integer_forms import divisor
 from xegpu_py.passes.facts.value_facts import UnionFind, attributes_of, defining_op, narrow_bits, shape_of
 from xegpu_py.passes.rewriting import builders as build
@@ -145,10 +146,7 @@ def is_elementwise(op: ir.Operation) -> bool:
 def is_transposed(op: ir.Operation) -> bool:
     """Whether a vector of one dimension is broadcast only to be transposed: it is repeated along a column then."""
     users = [use.owner.operation for use in op.results[0].uses]
-    return bool(users) and all(
-        u.name == "vector.transpose" and list(ir.DenseI64ArrayAttr(u.attributes["permutation"])) == [1, 0]
-        for u in users
-    )
+    return bool(users) and all(permutation_of(u) == (1, 0) for u in users)
 
 
 def reduced_dims(op: ir.Operation) -> tuple[int, ...]:
@@ -260,7 +258,7 @@ class VectorImport(SubgroupImport):
             return
         op.attributes["value"] = ir.DenseElementsAttr.get_splat(op.results[0].type, attr.get_splat_value())
 
-    @rule("vector.broadcast", "vector.splat")
+    @rule("vector.broadcast")
     def broadcast(self, op: ir.Operation) -> None:
         source, result = op.operands[0], op.results[0]
         if source not in self.shapes:
@@ -311,7 +309,7 @@ class VectorImport(SubgroupImport):
             return
         source = op.operands[0]
         shape = self.shapes[source]
-        order = [d for d in ir.DenseI64ArrayAttr(op.attributes["permutation"]) if shape[d] > 1]
+        order = [d for d in permutation_of(op) or () if shape[d] > 1]
         if order == sorted(order):
             self.replace(op, self.put(source, result))
             return
@@ -640,12 +638,9 @@ def _changes(op: ir.Operation) -> Iterator[Callable[[ir.Operation], None]]:
 def _interleave_bytes(op: ir.Operation) -> None:
     """The even and the odd elements of bytes, transposed and interleaved, are the elements of the transposed bytes."""
     halves = [defining_op(v) for v in op.operands]
-    if not all(h is not None and h.name == "vector.transpose" for h in halves):
-        return
-    orders = {tuple(ir.DenseI64ArrayAttr(h.attributes["permutation"])) for h in halves if h}
-    pairs = {defining_op(h.operands[0]) for h in halves if h}
+    pairs = {defining_op(h.operands[0]) for h in halves if h and permutation_of(h) == (1, 0)}
     (pair,) = pairs if len(pairs) == 1 else (None,)
-    if pair is None or pair.name != "vector.deinterleave" or orders != {(1, 0)}:
+    if pair is None or pair.name != "vector.deinterleave":
         return
     taken = defining_op(pair.operands[0])
     in_order = all(h is not None and h.operands[0] == r for h, r in zip(halves, pair.results))

@@ -235,9 +235,6 @@ class Workgroup:
             value.reshape(self.count, *(1,) * (len(shape) - len(inner)), *inner), (self.count, *shape)
         )
 
-    def vector_splat(self, op, value):
-        return self.vector_broadcast(op, value)
-
     def vector_transpose(self, op, value):
         return value.transpose(0, *(1 + i for i in numbers(op.attributes["permutation"])))
 
