@@ -13,6 +13,8 @@ from xegpu_py.passes import (  # noqa: F401
     visa_optimize,
     xegpu_cut,
     xegpu_emulate_narrow_types,
+    xegpu_expand_arith,
+    xegpu_join_blocks,
     xegpu_load_ahead,
     xegpu_simt_to_vc,
     xegpu_strength_reduce,

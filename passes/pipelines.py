@@ -52,6 +52,42 @@ class XeTileToXeGPUPipeline(Pipeline):
         return ",".join(steps)
 
 
+@register_pass("xegpu-legalize", "xetile-blocking")
+@dataclass
+class XeGPULegalize(Pipeline):
+    """Fit arithmetic, blocks and products to the target.
+
+    These passes rewrite ops as ops for which the target has one message or instruction.
+
+        xegpu-opt gemm.mlir --xegpu-legalize='target=pvc'
+
+    is
+
+        xegpu-opt gemm.mlir --xegpu-expand-arith='target=pvc' --xegpu-join-blocks='target=pvc' --xegpu-cut='target=pvc'
+
+    An addition of vectors of bf16, for example, becomes conversions and an addition in f32, and then additions of
+    vectors that an instruction adds. Kernels with XeTile ops are not changed. With `marked` only kernels that have a
+    loop with the attribute `xetile.load_ahead` are changed, and `load-ahead` is that of xegpu-cut.
+
+    Unknown extents, strides and offsets of tensors are assumed to satisfy the rules of 2D block messages, except for
+    the arguments in the kernel's attribute `xegpu.unaligned = array<i64: 0, 2>`; with `unaligned`, for no argument. An
+    array spans at most `max-bytes` bytes, which limits the rows of a matrix of known pitch; 0 means no limit.
+
+    The pipeline is also registered as `xetile-blocking`.
+    """
+
+    target: str = ""
+    kernel: str = ""
+    unaligned: bool = False
+    load_ahead: bool = False
+    marked: bool = False
+    max_bytes: int = 0
+
+    def steps(self) -> str:
+        given = dataclasses.asdict(self)
+        return ",".join(step(name, **given) for name in ("xegpu-expand-arith", "xegpu-join-blocks", "xegpu-cut"))
+
+
 _CLEAN = f"{CLEAN},xegpu-dce"
 
 _ABOVE = (

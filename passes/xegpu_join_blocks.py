@@ -1,9 +1,9 @@
-"""Joins adjacent blocks with the same uses into one block of twice the array_length."""
+"""`xegpu-join-blocks`: joins loads of adjacent blocks, and separates loads from transforms that no message does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mlir import ir
@@ -12,11 +12,30 @@ from msgspec import Struct, field
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.module import walk
+from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.block_pieces import is_line
-from xegpu_py.passes.facts.target_messages import block_load, block_problem, hints_of
-from xegpu_py.passes.facts.value_facts import attributes_of, constant_of, defining_op, is_used, shape_of
-from xegpu_py.passes.rewriting.builders import extract, extract_slice, only_reads, with_shape
+from xegpu_py.passes.facts.integer_forms import transposes_in_message
+from xegpu_py.passes.facts.surfaces import Surfaces, find_surfaces
+from xegpu_py.passes.facts.target_messages import block_load, block_problem, hints_of, plain_shape, transformed
+from xegpu_py.passes.facts.value_facts import (
+    attributes_of,
+    constant_of,
+    defining_op,
+    is_used,
+    shape_of,
+    subgroup_functions,
+)
+from xegpu_py.passes.rewriting.builders import (
+    extract,
+    extract_slice,
+    like,
+    only_reads,
+    replace_op,
+    shape_cast,
+    with_shape,
+)
 from xegpu_py.passes.rewriting.rewriter import terminator, yielded
 from xegpu_py.target import Target
 
@@ -41,17 +60,88 @@ class _Pair(Struct):
     loops: list[tuple[ir.Operation, int, int]] = field(default_factory=list)
 
 
-def join_pairs(func: ir.Operation, ops: Sequence[ir.Operation], target: Target) -> bool:
-    """Join the loads of adjacent blocks that one message can load, given a function's ops.
+@register_pass("xegpu-join-blocks")
+@dataclass
+class XeGPUJoinBlocks(Pass):
+    """Join adjacent blocks, and separate transforms.
 
-    Returns whether any were joined.
+    Two descriptors of adjacent blocks with the same uses become one of twice the array_length, if one message loads
+    it. A load whose transform no message does becomes a plain load and a transform in registers: messages transpose
+    blocks of two dimensions, in units of at least 32 bits that begin at a multiple of their size. A remark
+    (`--remarks`) reports that. `unaligned`, `max-bytes` and `marked` are those of xegpu-legalize.
+
+        %d0 = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<16x16xf16>
+        %d1 = xegpu.create_nd_tdesc %m[0, 16] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<16x16xf16>
+        %x0 = xegpu.load_nd %d0 {mode = vc} : !xegpu.tensor_desc<16x16xf16> -> vector<16x16xf16>
+        %x1 = xegpu.load_nd %d1 {mode = vc} : !xegpu.tensor_desc<16x16xf16> -> vector<16x16xf16>
+
+    becomes
+
+        %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf16>
+          -> !xegpu.tensor_desc<16x16xf16, #xegpu.tdesc_attr<array_length = 2>>
+        %x = xegpu.load_nd %d {mode = vc} : ... -> vector<2x16x16xf16>
+        %x0 = vector.extract %x[0] : vector<16x16xf16> from vector<2x16x16xf16>
+        %x1 = vector.extract %x[1] : vector<16x16xf16> from vector<2x16x16xf16>
+
+    It is the second pass of xegpu-legalize. Kernels with XeTile ops are not changed.
     """
-    if target.block2d is None or not _join_once(ops, target):
-        return False
-    for _ in range(_ROUNDS - 1):
-        if not _join_once(walk(func), target):
-            break
-    return True
+
+    target: str = ""
+    kernel: str = ""
+    unaligned: bool = False
+    marked: bool = False
+    max_bytes: int = 0
+
+    def run(self, op: ir.Operation) -> None:
+        for func, ops, gpu in subgroup_functions(op, self.target, self.kernel, self.marked):
+            loads = [op for op in ops if op.name == "xegpu.load_nd" and _transforms(op)]
+            if loads:
+                surfaces = find_surfaces(func, ops, gpu, None if self.unaligned else (), self.max_bytes)
+                for load in loads:
+                    _transform_in_registers(load, surfaces, gpu)
+                ops = walk(func)
+            if gpu.block2d is not None and _join_once(ops, gpu):
+                for _ in range(_ROUNDS - 1):
+                    if not _join_once(walk(func), gpu):
+                        break
+
+
+def _transforms(load: ir.Operation) -> bool:
+    return load.opview.transpose is not None or load.opview.vnni_axis is not None
+
+
+def _transform_in_registers(op: ir.Operation, surfaces: Surfaces, target: Target) -> None:
+    """Split a load whose transform no message does into a plain load and a transform in registers."""
+    op = _with_units_side_by_side(op)
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    if view.mode != Mode.VC or len(desc.shape) < 2:
+        return
+    gathered = surfaces.problem(view.tdesc) is not None
+    transposes = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
+    limits = target.block2d
+    if transposes and limits and not gathered and len(desc.shape) == 2:
+        if transposes_in_message(view, desc, limits):
+            return
+        remark(op, "transposes its block in registers: it is not known to begin at a multiple of a message's unit")
+    if (gathered and view.vnni_axis is not None) or (transposes and (gathered or limits)):
+        with op.location, ir.InsertionPoint(op):
+            kind = with_shape(view.value.type, plain_shape(view))
+            loaded = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, **hints_of(view))
+            replace_op(op, transformed(view, loaded))
+
+
+def _with_units_side_by_side(op: ir.Operation) -> ir.Operation:
+    """Rewrite a load whose result has a dimension for the elements of a transposed unit as one without it."""
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    shape = shape_of(view.value)
+    if view.transpose_bit_width is None or len(shape) == len(desc.shape) or desc.attr.array_length > 1:
+        return op
+    with op.location, ir.InsertionPoint(op):
+        made = like(op, [with_shape(view.value.type, (*shape[:-2], shape[-2] * shape[-1]))], op.operands)
+        replace_op(op, shape_cast(made.results[0], shape))
+    return made
 
 
 def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:

@@ -70,7 +70,7 @@ class XeGPULoadAhead(Pass):
         # What rewrites ops is loaded when it is needed, since tools start without it.
 
         for func in visa.kernels(op):
-            if self.marked and not is_marked(func):
+            if self.marked and not is_marked(walk(func)):
                 continue
 
             target = target_for(func, self.target)

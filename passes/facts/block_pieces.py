@@ -8,14 +8,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlir import ir
 from msgspec import Struct
 
 from xegpu_py.dialects.xegpu import Mode, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import MAX_REPEAT_COUNT
-from xegpu_py.dialects.xegpu.types import BlockAccess, Prefetch
+from xegpu_py.dialects.xegpu.types import Prefetch
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.element_movement import groups
 from xegpu_py.ir.operation import implements
@@ -35,9 +35,6 @@ from xegpu_py.passes.facts.value_facts import shape_and_element, shape_of
 from xegpu_py.target import Block2DLimits, Target
 from xegpu_py.visa.program import Raw, Variable
 from xegpu_py.visa.spec import BlockShape
-
-if TYPE_CHECKING:
-    from xegpu_py.passes.xegpu_cut.split_plan import Plan
 
 # Boxes of elements in a shape: how to split them, and their position in another shape of the same elements.
 
@@ -423,95 +420,11 @@ def access_of(op: ir.Operation, target: Target) -> Access:
     return access
 
 
-def layout_of(plan: Plan, access: Access) -> Layout | None:
-    """The pieces of the block that an op moves; None if the op needs no split."""
-    if plan.descs.find(access.tdesc) in plan.given:
-        return None
-    return _block_layout(plan, access) if implements(access.op, BlockAccess) else _lane_layout(plan, access)
-
-
-def _lane_layout(plan: Plan, access: Access) -> Pieces | None:
-    desc = access.desc
-    most = lanes_of_message(access.op, plan.target)
-    if most == desc.lanes:
-        return None
-    pieces = (most,) * (desc.lanes // most)
-    return tuple(((lane,), lanes_part(desc, n)) for lane, n in zip(starts(pieces), pieces))
-
-
-def _block_layout(plan: Plan, access: Access) -> Layout | None:
-    desc = access.desc
-    if bit_width(desc.element) not in (8, 16, 32, 64):
-        return None
-    if plan.surfaces.problem(access.tdesc):
-        return plan.surfaces.place(access.tdesc)
-    if access.value is None:
-        return _prefetch_layout(plan, desc)
-    if is_line(desc):
-        return _line_layout(desc)
-    if plan.target.block2d is None:
-        return None
-    layout = _load_layout if access.loads else _store_layout
-    return layout(plan, access, access.value)
-
-
-def _line_layout(desc: TensorDesc) -> Pieces | None:
+def line_layout(desc: TensorDesc) -> Pieces | None:
     """The pieces of a line, one per message; None if one message moves it."""
     splits = line_splits(desc)
     pieces = segments(desc.shape[0], splits)
     return tuple(((at,), part_of(desc, n)) for at, n in zip(starts(pieces), pieces)) if splits else None
-
-
-def _load_layout(plan: Plan, access: Access, value: ir.Value) -> Layout | None:
-    if value not in plan.messages:
-        plan.messages[value] = load_messages(plan, access, value)
-    found, desc = plan.messages[value], access.desc
-    if found is None:
-        return None
-    transform, limits = access.transform, plan.target.block2d
-    assert transform and limits
-    return _with_lead(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform, limits)) for m in found])
-
-
-def is_one_message(plan: Plan, access: Access) -> bool:
-    """Whether one message does a load of a 2D block, and the vector is split only between parts of its registers."""
-    desc = access.desc
-    if is_line(desc) or desc.in_slm or plan.target.block2d is None or len(desc.shape) != 2:
-        return False
-    return access.legal and access.value is not None and load_messages(plan, access, access.value) is None
-
-
-def load_messages(plan: Plan, access: Access, value: ir.Value) -> list[Message] | None:
-    """The messages of a load of a 2D block; None if the load needs no split."""
-    desc, transform, shape = access.desc, access.transform, shape_of(value)
-    limits = plan.target.block2d
-    assert limits
-    if transform is None:
-        return None
-    axes = axes_of(desc, shape, transform)
-    bounds = plan.bounds(value)
-    inner = axes.rows if transform.transposed else axes.columns
-    rows, columns = desc.shape[-2:]
-    root = plan.vectors.find(value)
-    most_rows = plan.most_rows.get(root, rows)
-    if access.legal and (bounds is None or len(bounds[inner]) == 1) and rows <= most_rows:
-        return None
-    splits = plan.splits.get(root) or [set() for _ in shape]
-    bits, unit = unit_of(desc, transform, limits)
-    wide = column_limit(limits, bits, transform) * unit
-    # Pieces along the outer dimension are consecutive in registers, so that only splits of the inner one matter.
-    across = set[int]() if transform.transposed else {c * axes.column_step for c in splits[axes.columns]}
-    pieces: list[int] = []
-    for block in range(desc.attr.array_length):
-        first = 0 if axes.array is not None else block * columns
-        pieces += spans(columns, {c - first for c in across if first < c < first + columns}, wide)
-    high = row_limit(limits, bits, transform)
-    if not transform.transposed:
-        high = min(high, most_rows)
-    down = axes.rows_at(splits[axes.rows]) if transform.transposed else set[int]()
-    lines = spans(rows, down, high)
-    widest = plan.most_columns.get(root, columns * desc.attr.array_length)
-    return messages(desc, lines, tuple(pieces), transform, plan.target, widest)
 
 
 def message_desc(desc: TensorDesc, message: Message, transform: Transform, limits: Block2DLimits) -> TensorDesc:
@@ -527,84 +440,26 @@ def message_desc(desc: TensorDesc, message: Message, transform: Transform, limit
     return part_of(desc, height, -(-width // least) * least, count=len(message.blocks))
 
 
-def _with_lead(desc: TensorDesc, pieces: Sequence[tuple[tuple[int, ...], TensorDesc]]) -> Pieces:
+def with_lead(desc: TensorDesc, pieces: Sequence[tuple[tuple[int, ...], TensorDesc]]) -> Pieces:
     """Repeat the pieces for each matrix of a block of more than two dimensions."""
     lead = [segments(n, range(n)) for n in desc.shape[:-2]]
     places = piece_places(tuple(lead))
     return tuple(((*place, *offsets), piece) for place in places for offsets, piece in pieces)
 
 
-def _store_layout(plan: Plan, access: Access, value: ir.Value) -> Layout | None:
-    desc, bounds, shape = access.desc, plan.bounds(value), shape_of(value)
-    rows, columns = desc.shape[-2:]
-    axes = axes_of(desc, shape, Transform())
-    whole = BlockShape(desc.bits, desc.attr.array_length, columns, rows)
-    legal = block_problem(whole, plan.target, True) is None and all(n == 1 for n in desc.shape[:-2])
-    if legal and (bounds is None or any(n * desc.bits % 32 for n in bounds[axes.columns])):
-        return None
-    bounds = bounds or tuple((n,) for n in shape)
-    high, wide = bounds[axes.rows], bounds[axes.columns]
-    found = []
-    count = desc.attr.array_length if axes.array is not None else 1
-    for block in range(count):
-        for row, height in zip(starts(high), high):
-            for column, width in zip(starts(wide), wide):
-                found.append(((row, block * columns + column), part_of(desc, height, width)))
-    for _, part in found:
-        if block_problem(BlockShape(desc.bits, 1, part.shape[-1], part.shape[-2]), plan.target, True):
-            return plan.surfaces.place(access.tdesc)
-    return _with_lead(desc, found)
-
-
-def _prefetch_layout(plan: Plan, desc: TensorDesc) -> Layout | None:
-    if is_line(desc):
-        return _line_layout(desc)
-    limits = plan.target.block2d
-    if limits is None:
-        return None
-    rows, columns = desc.shape[-2:]
-    flat = all(n == 1 for n in desc.shape[:-2])
-    if flat and block_problem(BlockShape(desc.bits, desc.attr.array_length, columns, rows), plan.target) is None:
-        return None
-    wide = spans(columns * desc.attr.array_length, set(), limits.row_bytes * 8 // desc.bits)
-    high = spans(rows, set(), limits.load_height)
-    least = max(32 // desc.bits, 1)
-    return _with_lead(
-        desc,
-        [
-            ((row, column), part_of(desc, height, -(-width // least) * least))
-            for row, height in zip(starts(high), high)
-            for column, width in zip(starts(wide), wide)
-        ],
-    )
-
-
-def _most_lanes(desc: TensorDesc, target: Target, name: str) -> int:
+def most_lanes(desc: TensorDesc, target: Target, name: str) -> int:
     """Lanes of one gather or scatter message of the block's elements."""
 
     scattered = TensorDesc((32,), desc.element, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
     return fitting_lanes(scattered, target, name)
 
 
-def _steps(desc: TensorDesc, columns: int, most: int) -> tuple[int, int]:
+def message_steps(desc: TensorDesc, columns: int, most: int) -> tuple[int, int]:
     """Rows and columns of a message of `most` lanes; it takes several rows if their length is a small power of two."""
     rows = desc.shape[-2]
     if columns & (columns - 1) or columns >= most:
         return 1, min(columns, most)
     return min(rows & -rows, most // columns), columns
-
-
-def limit(plan: Plan, op: ir.Operation, grain: int) -> None:
-    """Split the stored vector into pieces of about `grain` bytes, at the ends of messages."""
-    value, desc = op.opview.value, TensorDesc.of(op.opview.tdesc)
-    shape = shape_of(value)
-    rows, columns = _steps(desc, shape[-1], _most_lanes(desc, plan.target, "lsc_store"))
-    each = max(grain * 8 // (shape[-1] * desc.bits) // rows, 1) * rows
-    for d in range(len(shape) - 2):
-        plan.split(value, d, range(shape[d]))
-    plan.split(value, len(shape) - 2, range(0, shape[-2], each))
-    if each == rows:
-        plan.split(value, len(shape) - 1, range(0, shape[-1], columns))
 
 
 class Access(Struct, gc=False):

@@ -351,9 +351,9 @@ MARK = "xetile.load_ahead"
 """The attribute of loops that load ahead regardless of the options."""
 
 
-def is_marked(func: ir.Operation) -> bool:
-    """Whether a kernel has a loop with this attribute."""
-    return any(op.name == "scf.for" and MARK in op.attributes for op in walk(func))
+def is_marked(ops: Iterable[ir.Operation]) -> bool:
+    """Whether a kernel, given its ops, has a loop with this attribute."""
+    return any(op.name == "scf.for" and MARK in op.attributes for op in ops)
 
 
 # The functions that run on a GPU, and their targets.
@@ -397,6 +397,21 @@ def gpu_functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[i
                 seen.add(callee)
                 found.append((callee, gpu))
     return found
+
+
+def subgroup_functions(
+    op: ir.Operation, name: str, kernel: str = "", marked: bool = False
+) -> Iterator[tuple[ir.Operation, list[ir.Operation], Target]]:
+    """Of `gpu_functions` those with one block and without XeTile ops, each with its ops and its GPU.
+
+    Args:
+        marked: whether to return only those that `is_marked`.
+    """
+    for func, gpu in gpu_functions(op, name, kernel):
+        ops = walk(func)
+        left = len(func.regions[0].blocks) > 1 or (marked and not is_marked(ops))
+        if not left and not any(inner.name.startswith("xetile.") for inner in ops):
+            yield func, ops, gpu
 
 
 # Calls, and the functions that kernels can call.

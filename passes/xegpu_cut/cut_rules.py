@@ -13,7 +13,6 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import MAX_REPEAT_COUNT, SCALE_BLOCK
 from xegpu_py.ir.builtin import CombiningKind
-from xegpu_py.passes import xegpu_block_fallback
 from xegpu_py.passes.facts import block_pieces
 from xegpu_py.passes.facts import block_pieces as blocks
 from xegpu_py.passes.facts.block_pieces import (
@@ -45,6 +44,7 @@ from xegpu_py.passes.rewriting.builders import (
     vector_type,
     with_shape,
 )
+from xegpu_py.passes.xegpu_cut import block_fallback
 from xegpu_py.passes.xegpu_cut.cutting import Legalization, rule
 from xegpu_py.passes.xegpu_cut.split_plan import REDUCED_GRFS, bytes_of
 
@@ -58,7 +58,7 @@ def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
 
     def make(layout: Layout) -> Iterator[ir.Value]:
         if isinstance(layout, Place):
-            yield from xegpu_block_fallback.create(low, view, layout)
+            yield from block_fallback.create(low, view, layout)
             return
         for offsets, desc in layout:
             moved = [low.add(o, step) for o, step in zip(view.offsets, offsets)]
@@ -81,7 +81,7 @@ def update_nd_offset(low: Legalization, op: ir.Operation) -> None:
     def make(layout: Layout) -> Iterable[ir.Value]:
         pieces = low.pieces[view.tdesc, layout]
         if isinstance(layout, Place):
-            return xegpu_block_fallback.update(low, pieces, list(view.offsets))
+            return block_fallback.update(low, pieces, list(view.offsets))
         return (xegpu.update_nd_offset(piece, view.offsets, mode=view.mode) for piece in pieces)
 
     low.in_pieces(op, make)
@@ -93,7 +93,7 @@ def prefetch_nd(low: Legalization, op: ir.Operation) -> None:
     view: Any = op.opview
     layout = low.layout
     if isinstance(layout, Place):
-        xegpu_block_fallback.prefetch(low, op, layout)
+        block_fallback.prefetch(low, op, layout)
     else:
         for piece in low.pieces[view.tdesc, layout]:
             xegpu.prefetch_nd(piece, mode=view.mode, memory_scope=view.memory_scope, **hints_of(view))
@@ -107,7 +107,7 @@ def store_nd(low: Legalization, op: ir.Operation) -> None:
     layout = low.layout
     low.erase(op)
     if isinstance(layout, Place):
-        xegpu_block_fallback.store(low, op, layout)
+        block_fallback.store(low, op, layout)
         return
     desc = TensorDesc.of(view.tdesc)
     columns = desc.shape[-1]
@@ -126,7 +126,7 @@ def load_nd(low: Legalization, op: ir.Operation) -> None:
     layout = low.layout
     desc = TensorDesc.of(view.tdesc)
     if isinstance(layout, Place):
-        xegpu_block_fallback.load(low, op, layout)
+        block_fallback.load(low, op, layout)
     elif blocks.is_line(desc):
         bounds = (tuple(part.shape[0] for _, part in layout),)
         parts = [xegpu.load_nd(p, mode=view.mode, **hints_of(view)) for p in low.pieces[view.tdesc, layout]]

@@ -15,7 +15,7 @@ from xegpu_py.dialects.xegpu.types import MemoryAccess, Prefetch
 from xegpu_py.ir.element_movement import VIEWS, View, view_of
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts import block_pieces
-from xegpu_py.passes.facts.block_pieces import Access, Bounds, Box, Layout, access_of, layout_of, types_of
+from xegpu_py.passes.facts.block_pieces import Access, Bounds, Box, Layout, access_of, types_of
 from xegpu_py.passes.facts.value_facts import (
     bits_of,
     defining_op,
@@ -36,7 +36,7 @@ from xegpu_py.passes.rewriting.builders import (
     with_shape,
 )
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
-from xegpu_py.passes.xegpu_cut.split_plan import BY_PARTS, Plan
+from xegpu_py.passes.xegpu_cut.split_plan import BY_PARTS, Plan, layout_of
 
 # Converts a function by its plan: vectors into pieces, and descriptors into those of single messages.
 

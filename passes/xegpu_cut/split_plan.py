@@ -9,31 +9,42 @@ from typing import Any
 from mlir import ir
 from msgspec import Struct, field
 
-from xegpu_py.dialects.xegpu import Mode
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.types import BlockAccess, DescriptorMaker, DescriptorUpdate, MatrixProduct, MemoryAccess
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.element_movement import VIEWS, view_of
 from xegpu_py.ir.operation import implements
-from xegpu_py.passes.facts import block_pieces
-from xegpu_py.passes.facts import block_pieces as blocks
 from xegpu_py.passes.facts.block_pieces import (
     Access,
     Bounds,
     Layout,
     Message,
+    Pieces,
     Transform,
     access_of,
     axes_of,
+    column_limit,
     dpas_blocks,
-    is_one_message,
+    is_line,
     lanes_of_message,
-    layout_of,
-    limit,
+    lanes_part,
+    line_layout,
+    line_splits,
+    message_desc,
+    message_steps,
+    messages,
+    most_lanes,
+    part_of,
     reshape_splits,
+    row_limit,
     segments,
+    spans,
+    starts,
     unit_of,
+    with_lead,
 )
 from xegpu_py.passes.facts.surfaces import Place, Surfaces
+from xegpu_py.passes.facts.target_messages import block_problem
 from xegpu_py.passes.facts.value_facts import (
     UnionFind,
     bits_of,
@@ -46,6 +57,7 @@ from xegpu_py.passes.facts.value_facts import (
 )
 from xegpu_py.passes.rewriting.rewriter import carried
 from xegpu_py.target import Target
+from xegpu_py.visa.spec import BlockShape
 
 # The plan of a kernel: the splits of its vectors and blocks, computed before ops are rewritten.
 
@@ -172,7 +184,7 @@ def make_plan(
     products = {plan.vectors.find(v) for v in plan.products}
     for op in plan.scatters:
         if plan.vectors.find(op.opview.value) not in products:
-            limit(plan, op, CHAIN_GRFS * plan.target.grf_bytes)
+            _limit_scatter(plan, op, CHAIN_GRFS * plan.target.grf_bytes)
     _split_chains(plan, ops)
     _leave_loads(plan, func, ops)
     for op in ops:
@@ -260,7 +272,7 @@ def _limit_dpas(plan: Plan, view: Any) -> None:
     if found is None:
         return
     plan.products.add(view.result)
-    rows, columns = (block_pieces.starts(pieces) for pieces in found.bounds)
+    rows, columns = (starts(pieces) for pieces in found.bounds)
     depth = range(0, found.depth, found.step)
     plan.split(view.result, 0, rows)
     plan.split(view.result, 1, columns)
@@ -278,8 +290,8 @@ def _limit_block(plan: Plan, access: Access, value: ir.Value) -> None:
     desc, load = access.desc, access.loads
     if bit_width(desc.element) not in (8, 16, 32, 64):
         return
-    if blocks.is_line(desc):
-        plan.split(value, 0, blocks.line_splits(desc))
+    if is_line(desc):
+        plan.split(value, 0, line_splits(desc))
         return
     if plan.surfaces.problem(access.tdesc):
         if not load:
@@ -297,8 +309,8 @@ def _limit_block(plan: Plan, access: Access, value: ir.Value) -> None:
         plan.split(value, d, range(desc.shape[d]))
     rows, columns = desc.shape[-2:]
     bits, _ = unit_of(desc, transform, limits)
-    high = blocks.row_limit(limits, bits, transform) if load else limits.store_height
-    wide = blocks.column_limit(limits, bits, transform) * bits // desc.bits
+    high = row_limit(limits, bits, transform) if load else limits.store_height
+    wide = column_limit(limits, bits, transform) * bits // desc.bits
     plan.split(value, axes.rows, [axes.row_index(r) for r in range(0, rows, high)])
     count = desc.attr.array_length
     if axes.array is not None:
@@ -390,7 +402,7 @@ def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) ->
     made_otherwise = {plan.vectors.find(v) for v in func.regions[0].blocks[0].arguments if shape_of(v)}
     for op in ops:
         access = plan.accesses.get(op)
-        one = access is not None and access.loads and is_one_message(plan, access)
+        one = access is not None and access.loads and _is_one_message(plan, access)
         if not one and op not in carriers:
             made_otherwise.update(plan.vectors.find(v) for v in op.results if shape_of(v))
     for root in handed_on - made_otherwise:
@@ -415,3 +427,148 @@ def _lay_out(plan: Plan, op: ir.Operation) -> None:
             structured = name in ("scf.yield", "scf.condition") or value in inner
             if is_desc(value) and not structured:
                 plan.require(value, None)
+
+
+# The layouts of descriptors, and the messages of loads, once all splits are known.
+
+
+def layout_of(plan: Plan, access: Access) -> Layout | None:
+    """The pieces of the block that an op moves; None if the op needs no split."""
+    if plan.descs.find(access.tdesc) in plan.given:
+        return None
+    return _block_layout(plan, access) if implements(access.op, BlockAccess) else _lane_layout(plan, access)
+
+
+def _lane_layout(plan: Plan, access: Access) -> Pieces | None:
+    desc = access.desc
+    most = lanes_of_message(access.op, plan.target)
+    if most == desc.lanes:
+        return None
+    pieces = (most,) * (desc.lanes // most)
+    return tuple(((lane,), lanes_part(desc, n)) for lane, n in zip(starts(pieces), pieces))
+
+
+def _block_layout(plan: Plan, access: Access) -> Layout | None:
+    desc = access.desc
+    if bit_width(desc.element) not in (8, 16, 32, 64):
+        return None
+    if plan.surfaces.problem(access.tdesc):
+        return plan.surfaces.place(access.tdesc)
+    if access.value is None:
+        return _prefetch_layout(plan, desc)
+    if is_line(desc):
+        return line_layout(desc)
+    if plan.target.block2d is None:
+        return None
+    layout = _load_layout if access.loads else _store_layout
+    return layout(plan, access, access.value)
+
+
+def _load_layout(plan: Plan, access: Access, value: ir.Value) -> Layout | None:
+    if value not in plan.messages:
+        plan.messages[value] = _messages(plan, access, value)
+    found, desc = plan.messages[value], access.desc
+    if found is None:
+        return None
+    transform, limits = access.transform, plan.target.block2d
+    assert transform and limits
+    return with_lead(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform, limits)) for m in found])
+
+
+def _is_one_message(plan: Plan, access: Access) -> bool:
+    """Whether one message does a load of a 2D block, and the vector is split only between parts of its registers."""
+    desc = access.desc
+    if is_line(desc) or desc.in_slm or plan.target.block2d is None or len(desc.shape) != 2:
+        return False
+    return access.legal and access.value is not None and _messages(plan, access, access.value) is None
+
+
+def _messages(plan: Plan, access: Access, value: ir.Value) -> list[Message] | None:
+    """The messages of a load of a 2D block; None if the load needs no split."""
+    desc, transform, shape = access.desc, access.transform, shape_of(value)
+    limits = plan.target.block2d
+    assert limits
+    if transform is None:
+        return None
+    axes = axes_of(desc, shape, transform)
+    bounds = plan.bounds(value)
+    inner = axes.rows if transform.transposed else axes.columns
+    rows, columns = desc.shape[-2:]
+    root = plan.vectors.find(value)
+    most_rows = plan.most_rows.get(root, rows)
+    if access.legal and (bounds is None or len(bounds[inner]) == 1) and rows <= most_rows:
+        return None
+    splits = plan.splits.get(root) or [set() for _ in shape]
+    bits, unit = unit_of(desc, transform, limits)
+    wide = column_limit(limits, bits, transform) * unit
+    # Pieces along the outer dimension are consecutive in registers, so that only splits of the inner one matter.
+    across = set[int]() if transform.transposed else {c * axes.column_step for c in splits[axes.columns]}
+    pieces: list[int] = []
+    for block in range(desc.attr.array_length):
+        first = 0 if axes.array is not None else block * columns
+        pieces += spans(columns, {c - first for c in across if first < c < first + columns}, wide)
+    high = row_limit(limits, bits, transform)
+    if not transform.transposed:
+        high = min(high, most_rows)
+    down = axes.rows_at(splits[axes.rows]) if transform.transposed else set[int]()
+    lines = spans(rows, down, high)
+    widest = plan.most_columns.get(root, columns * desc.attr.array_length)
+    return messages(desc, lines, tuple(pieces), transform, plan.target, widest)
+
+
+def _store_layout(plan: Plan, access: Access, value: ir.Value) -> Layout | None:
+    desc, bounds, shape = access.desc, plan.bounds(value), shape_of(value)
+    rows, columns = desc.shape[-2:]
+    axes = axes_of(desc, shape, Transform())
+    whole = BlockShape(desc.bits, desc.attr.array_length, columns, rows)
+    legal = block_problem(whole, plan.target, True) is None and all(n == 1 for n in desc.shape[:-2])
+    if legal and (bounds is None or any(n * desc.bits % 32 for n in bounds[axes.columns])):
+        return None
+    bounds = bounds or tuple((n,) for n in shape)
+    high, wide = bounds[axes.rows], bounds[axes.columns]
+    found = []
+    count = desc.attr.array_length if axes.array is not None else 1
+    for block in range(count):
+        for row, height in zip(starts(high), high):
+            for column, width in zip(starts(wide), wide):
+                found.append(((row, block * columns + column), part_of(desc, height, width)))
+    for _, part in found:
+        if block_problem(BlockShape(desc.bits, 1, part.shape[-1], part.shape[-2]), plan.target, True):
+            return plan.surfaces.place(access.tdesc)
+    return with_lead(desc, found)
+
+
+def _prefetch_layout(plan: Plan, desc: TensorDesc) -> Layout | None:
+    if is_line(desc):
+        return line_layout(desc)
+    limits = plan.target.block2d
+    if limits is None:
+        return None
+    rows, columns = desc.shape[-2:]
+    flat = all(n == 1 for n in desc.shape[:-2])
+    if flat and block_problem(BlockShape(desc.bits, desc.attr.array_length, columns, rows), plan.target) is None:
+        return None
+    wide = spans(columns * desc.attr.array_length, set(), limits.row_bytes * 8 // desc.bits)
+    high = spans(rows, set(), limits.load_height)
+    least = max(32 // desc.bits, 1)
+    return with_lead(
+        desc,
+        [
+            ((row, column), part_of(desc, height, -(-width // least) * least))
+            for row, height in zip(starts(high), high)
+            for column, width in zip(starts(wide), wide)
+        ],
+    )
+
+
+def _limit_scatter(plan: Plan, op: ir.Operation, grain: int) -> None:
+    """Split the stored vector into pieces of about `grain` bytes, at the ends of messages."""
+    value, desc = op.opview.value, TensorDesc.of(op.opview.tdesc)
+    shape = shape_of(value)
+    rows, columns = message_steps(desc, shape[-1], most_lanes(desc, plan.target, "lsc_store"))
+    each = max(grain * 8 // (shape[-1] * desc.bits) // rows, 1) * rows
+    for d in range(len(shape) - 2):
+        plan.split(value, d, range(shape[d]))
+    plan.split(value, len(shape) - 2, range(0, shape[-2], each))
+    if each == rows:
+        plan.split(value, len(shape) - 1, range(0, shape[-1], columns))

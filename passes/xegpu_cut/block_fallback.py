@@ -17,7 +17,7 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import TdescAttr, TensorDesc
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.passes.facts import block_pieces as blocks
-from xegpu_py.passes.facts.block_pieces import Bounds, Box, _most_lanes, _steps, grid, segments, sizes
+from xegpu_py.passes.facts.block_pieces import Bounds, Box, grid, message_steps, most_lanes, segments, sizes
 from xegpu_py.passes.facts.surfaces import Place, tensor_of
 from xegpu_py.passes.facts.target_messages import hints_of
 from xegpu_py.passes.facts.value_facts import element_of, shape_of
@@ -211,7 +211,7 @@ class _Access(Struct):
         Args:
             name: the gather or scatter message that moves a piece if no 1D message does.
         """
-        rows, columns = _steps(self.desc, self.columns, _most_lanes(self.desc, self.low.plan.target, name))
+        rows, columns = message_steps(self.desc, self.columns, most_lanes(self.desc, self.low.plan.target, name))
         across = segments(self.columns, range(0, self.columns, columns))
         attr = TdescAttr(memory_scope=self.desc.attr.memory_scope)
         lines = segments(self.columns, blocks.line_splits(TensorDesc((self.columns,), self.desc.element, attr)))
@@ -423,7 +423,7 @@ def prefetch(low: Legalization, op: ir.Operation, layout: Place) -> None:
     step = max(low.plan.target.cache_line * 8 // desc.bits, 1)
     columns = [*range(0, across, step), *([across - 1] if (across - 1) % step else [])]
     places = list(itertools.product(*map(range, desc.shape[:-1]), columns))
-    most = _most_lanes(desc, low.plan.target, "lsc_load")
+    most = most_lanes(desc, low.plan.target, "lsc_load")
     count = 0
     for first in range(0, len(places), most):
         chosen = places[first : first + most]

@@ -1,0 +1,31 @@
+// RUN: xegpu-opt %s --xegpu-expand-arith=target=pvc | FileCheck %s
+
+// The pass expands arithmetic and leaves blocks and vectors at their size.
+
+gpu.module @kernels {
+// CHECK-LABEL: @sum
+// CHECK: %[[X:.*]] = xegpu.load_nd %{{.*}} -> vector<64x64xbf16>
+// CHECK: %[[WIDE:.*]] = arith.extf %[[X]] : vector<64x64xbf16> to vector<64x64xf32>
+// CHECK: %[[SUM:.*]] = arith.addf %[[WIDE]], %{{.*}} : vector<64x64xf32>
+// CHECK: arith.truncf %[[SUM]] : vector<64x64xf32> to vector<64x64xbf16>
+gpu.func @sum(%m: memref<64x64xbf16>) kernel {
+  %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xbf16> -> !xegpu.tensor_desc<64x64xbf16>
+  %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<64x64xbf16> -> vector<64x64xbf16>
+  %y = arith.addf %x, %x : vector<64x64xbf16>
+  xegpu.store_nd %y, %d {mode = vc} : vector<64x64xbf16>, !xegpu.tensor_desc<64x64xbf16>
+  gpu.return
+}
+
+// Descriptors that a select chooses from become those of a branch.
+// CHECK-LABEL: @either
+// CHECK: scf.if %{{.*}} -> (!xegpu.tensor_desc<64x16xf32>)
+// CHECK-NOT: arith.select
+gpu.func @either(%m: memref<64x64xf32>, %which: i1) kernel {
+  %a = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
+  %b = xegpu.create_nd_tdesc %m[0, 32] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
+  %d = arith.select %which, %a, %b : !xegpu.tensor_desc<64x16xf32>
+  %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<64x16xf32> -> vector<64x16xf32>
+  xegpu.store_nd %x, %a {mode = vc} : vector<64x16xf32>, !xegpu.tensor_desc<64x16xf32>
+  gpu.return
+}
+}
