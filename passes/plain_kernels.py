@@ -12,7 +12,6 @@ from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, Step, register_pass, run_upstream
 from xegpu_py.passes.facts.value_facts import Functions, calls, chosen_kernels, is_used
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import clone, replace_op
 
 # `xegpu-inline`: kernels have what they call in them, and the constants of tables that they read.
 
@@ -69,7 +68,7 @@ class XeGPUInline(Pass):
                 for extent, index in zip(kind.shape, list(load.operands)[1:]):
                     at = build.add(build.multiply(at, extent), index)
                 element = build.extract_at(whole, build.index(at))
-            replace_op(load, element)
+            build.replace_op(load, element)
         op.erase()
 
     def _inline(self, call: ir.Operation, functions: Functions, around: Sequence[ir.Operation]) -> None:
@@ -90,8 +89,8 @@ class XeGPUInline(Pass):
         inside = []
         with ir.InsertionPoint(call):
             for inner in body:
-                inside += calls(clone(inner, known))
-        replace_op(call, *(known[value] for value in end.operands))
+                inside += calls(build.clone(inner, known))
+        build.replace_op(call, *(known[value] for value in end.operands))
         for inner in inside:
             self._inline(inner, functions, (*around, callee))
 
@@ -291,7 +290,7 @@ def _nest(op: ir.Operation) -> None:
     for outer, loop in zip(reversed(loops[:-1]), reversed(loops[1:])):
         with ir.InsertionPoint(outer.body), op.location:
             scf.YieldOp(list(loop.results))
-    replace_op(op, *loops[0].results)
+    build.replace_op(op, *loops[0].results)
 
 
 # `xegpu-dce`: dead-code elimination that knows the effects of our ops.

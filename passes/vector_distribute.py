@@ -18,24 +18,6 @@ from xegpu_py.layout import LayoutError, NestedLayout, reshape
 from xegpu_py.passes.facts.value_facts import SUBGROUP_SIZES, attributes_of, element_of, integers, shape_of
 from xegpu_py.passes.facts.vector_layouts import functions, map_of, masked_over
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import (
-    Index,
-    add,
-    constant,
-    create,
-    extract,
-    from_elements,
-    index,
-    insert,
-    like,
-    make,
-    multiply,
-    reinterpret_cast,
-    select,
-    shape_cast,
-    vector_type,
-    zero,
-)
 from xegpu_py.passes.rewriting.lane_exchange import (
     Distributor,
     constant_part,
@@ -110,7 +92,7 @@ class Pieces:
     """
 
     def __init__(
-        self, d: Distributor, memory: ir.Value, indices: Sequence[Index], places: Sequence[int | None]
+        self, d: Distributor, memory: ir.Value, indices: Sequence[build.Index], places: Sequence[int | None]
     ) -> None:
         self.d, self.memory, self.indices, self.places = d, memory, list(indices), list(places)
 
@@ -119,32 +101,32 @@ class Pieces:
         found = list(self.indices)
         for i, place in enumerate(self.places):
             if place is not None:
-                found[place] = add(found[place], self.d.base(layout, i), offsets[i])
-        return [index(n) for n in found]
+                found[place] = build.add(found[place], self.d.base(layout, i), offsets[i])
+        return [build.index(n) for n in found]
 
     def read(
         self, layout: NestedLayout, padding: ir.Value, attributes: dict[str, ir.Attribute], mask: _Mask
     ) -> ir.Value:
         """Read a lane's part."""
         d, element = self.d, padding.type
-        whole = zero(d.part_type(layout, element))
+        whole = build.zero(d.part_type(layout, element))
         for position, offsets in _positions(layout):
             piece_mask = mask.piece(position)
             operands = [self.memory, *self.at(layout, offsets), padding, *piece_mask]
             sizes = [1, len(self.indices), 1, len(piece_mask)]
-            kind = vector_type(layout.element_tile, element)
-            made = make("vector.transfer_read", kind, *operands, **_sized(attributes, sizes))
-            whole = insert(made, whole, position)
+            kind = build.vector_type(layout.element_tile, element)
+            made = build.make("vector.transfer_read", kind, *operands, **_sized(attributes, sizes))
+            whole = build.insert(made, whole, position)
         return whole
 
     def write(self, layout: NestedLayout, part: ir.Value, attributes: dict[str, ir.Attribute], mask: _Mask) -> None:
         """Write a lane's part."""
         for position, offsets in _positions(layout):
-            piece = extract(part, position)
+            piece = build.extract(part, position)
             piece_mask = mask.piece(position)
             operands = [piece, self.memory, *self.at(layout, offsets), *piece_mask]
             sizes = [1, 1, len(self.indices), len(piece_mask)]
-            create("vector.transfer_write", [], operands, _sized(attributes, sizes))
+            build.create("vector.transfer_write", [], operands, _sized(attributes, sizes))
 
 
 class _Mask:
@@ -157,7 +139,7 @@ class _Mask:
         """The mask of a piece of the vector; None without a mask."""
         if self.part is None:
             return []
-        return [extract(self.part, [position[level * self.rank + i] for level in range(2) for i in self.dims])]
+        return [build.extract(self.part, [position[level * self.rank + i] for level in range(2) for i in self.dims])]
 
 
 def _sized(attributes: dict[str, ir.Attribute], sizes: list[int]) -> dict[str, ir.Attribute]:
@@ -197,12 +179,12 @@ def scratch(d: Distributor, shape: Sequence[int], element: ir.Type) -> ir.Value:
     kind = ir.MemRefType.get(list(shape), element, memory_space=space)
     sizes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
     with ir.InsertionPoint(d.first):
-        return make("memref.alloc", kind, **sizes)
+        return build.make("memref.alloc", kind, **sizes)
 
 
 def barrier() -> None:
     """Wait for the other subgroups."""
-    create("gpu.barrier", [], [])
+    build.create("gpu.barrier", [], [])
 
 
 def through_memory(
@@ -210,7 +192,7 @@ def through_memory(
     part: ir.Value,
     source: NestedLayout,
     target: NestedLayout,
-    lead: tuple[int, Index] = (1, 0),
+    lead: tuple[int, build.Index] = (1, 0),
 ) -> list[ir.Value]:
     """Change a layout through shared local memory: all lanes write their parts, then read those of the new layout.
 
@@ -234,11 +216,11 @@ def through_memory(
     barrier()
     if target.shape != source.shape:
         memory = _in_shape(memory, (count, *target.shape))
-    padding, attributes = zero(element), _whole(target.rank)
+    padding, attributes = build.zero(element), _whole(target.rank)
     return [_one_of(d, memory, k).read(target, padding, attributes, none) for k in range(count)]
 
 
-def _one_of(d: Distributor, memory: ir.Value, number: Index) -> Pieces:
+def _one_of(d: Distributor, memory: ir.Value, number: build.Index) -> Pieces:
     """Access one of several vectors in memory."""
     rank = ir.MemRefType(memory.type).rank
     return Pieces(d, memory, [number, *[0] * (rank - 1)], range(1, rank))
@@ -259,16 +241,16 @@ def _in_shape(memory: ir.Value, shape: Sequence[int]) -> ir.Value:
     given = ir.MemRefType(memory.type)
     kind = ir.MemRefType.get(list(shape), given.element_type, memory_space=given.memory_space)
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    return reinterpret_cast(memory, 0, shape, strides, kind)
+    return build.reinterpret_cast(memory, 0, shape, strides, kind)
 
 
-def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: Index) -> list[ir.Value]:
+def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: build.Index) -> list[ir.Value]:
     """The scalars of all `count` subgroups; `number` is that of this one."""
     memory = scratch(d, [count], value.type)
     barrier()
-    create("memref.store", [], [value, memory, index(number)])
+    build.create("memref.store", [], [value, memory, build.index(number)])
     barrier()
-    return [make("memref.load", value.type, memory, index(k)) for k in range(count)]
+    return [build.make("memref.load", value.type, memory, build.index(k)) for k in range(count)]
 
 
 # Ops under a `vector.mask`.
@@ -285,8 +267,8 @@ def masked(d: Distributor, op: ir.Operation) -> None:
     elif inner.name in ("vector.multi_reduction", "vector.reduction"):
         d.layout(op, op.operands[0])
         part = d.part(inner.operands[0])
-        other = constant(part.type, CombiningKind.of(inner).identity(element_of(part)))
-        chosen = select(d.part(op.operands[0]), part, other)
+        other = build.constant(part.type, CombiningKind.of(inner).identity(element_of(part)))
+        chosen = build.select(d.part(op.operands[0]), part, other)
         made = [(multi_reduced if inner.name == "vector.multi_reduction" else reduced)(d, inner, chosen)]
     elif inner.name == "vector.contract":
         d.layout(op, op.operands[0])
@@ -307,8 +289,8 @@ def _gathered(d: Distributor, gather: ir.Operation, mask: ir.Value) -> ir.Value:
     operands = [d.part(v) for v in gather.operands]
     # The last two operands are the gather's own mask and its passthrough.
     own = len(operands) - 2
-    operands[own] = make("arith.andi", mask.type, operands[own], mask)
-    return like(gather, [operands[-1].type], operands).results[0]
+    operands[own] = build.make("arith.andi", mask.type, operands[own], mask)
+    return build.like(gather, [operands[-1].type], operands).results[0]
 
 
 def _passed(d: Distributor, op: ir.Operation, inner: ir.Operation | None, made: ir.Value) -> ir.Value:
@@ -319,7 +301,7 @@ def _passed(d: Distributor, op: ir.Operation, inner: ir.Operation | None, made: 
     assert over is not None
     d.layout(op, op.operands[0])
     flags = spread(d.part(op.operands[0]), over, layout)
-    return select(flags, made, d.part(op.operands[1]))
+    return build.select(flags, made, d.part(op.operands[1]))
 
 
 # Reductions and contractions: first within a lane, then across lanes by shuffles, then across subgroups in memory.
@@ -358,11 +340,11 @@ class Reduction:
 
     def combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """Combine two partial results."""
-        return make(self._name, a.type, a, b, **(self._fastmath if self._name.endswith("f") else {}))
+        return build.make(self._name, a.type, a, b, **(self._fastmath if self._name.endswith("f") else {}))
 
     def identity(self, kind: ir.Type) -> ir.Value:
         """The identity of a vector or scalar type."""
-        return constant(kind, self.kind.identity(self.element))
+        return build.constant(kind, self.kind.identity(self.element))
 
     def finish(self, partial: ir.Value) -> ir.Value:
         """The result in all lanes, from each lane's partial result."""
@@ -386,21 +368,21 @@ class Reduction:
 
     def _shuffled(self, value: ir.Value, offset: int) -> ir.Value:
         """The value of the lane whose number differs in these bits."""
-        bits = constant(ir.IntegerType.get_signless(32), offset)
+        bits = build.constant(ir.IntegerType.get_signless(32), offset)
         if not isinstance(value.type, ir.VectorType):
             return shuffled(self.d, value, "xor", bits)
         positions = itertools.product(*map(range, shape_of(value)))
-        found = [shuffled(self.d, extract(value, position), "xor", bits) for position in positions]
-        return from_elements(found, shape_of(value))
+        found = [shuffled(self.d, build.extract(value, position), "xor", bits) for position in positions]
+        return build.from_elements(found, shape_of(value))
 
     def _over_subgroups(self, partial: ir.Value) -> ir.Value:
         d, layout = self.d, self.layout
-        number: Index = 0
+        number: build.Index = 0
         count = 1
         for i in self.dims:
             n = layout.subgroup_tile[i]
             own, _ = d.virtual_ids(layout, i)
-            number = add(multiply(number, n), own)
+            number = build.add(build.multiply(number, n), own)
             count *= n
         if count == 1:
             return partial
@@ -427,7 +409,7 @@ def multi_reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = No
         "reduction_dims": ir.DenseI64ArrayAttr.get([level * n + i for level in range(3) for i in dims]),
     }
     part = d.part(op.operands[0]) if source is None else source
-    partial = make("vector.multi_reduction", acc.type, part, start, **attributes)
+    partial = build.make("vector.multi_reduction", acc.type, part, start, **attributes)
     return partial if found.is_local else found.combine(found.finish(partial), acc)
 
 
@@ -443,8 +425,8 @@ def reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) ->
     layout = d.layout(op, vector)
     part = d.part(vector) if source is None else source
     found = Reduction(d, op, layout, [0], element_of(vector))
-    flat = shape_cast(part, [math.prod(layout.distributed_shape)])
-    partial = like(op, [found.element], [flat]).results[0]
+    flat = build.shape_cast(part, [math.prod(layout.distributed_shape)])
+    partial = build.like(op, [found.element], [flat]).results[0]
     total = found.finish(partial)
     return found.combine(total, op.operands[1]) if len(op.operands) > 1 else total
 
@@ -487,7 +469,7 @@ def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -
     }
     start = acc if found.is_local else found.identity(acc.type)
     operands = [d.part(op.operands[0]), d.part(op.operands[1]), start]
-    partial = make("vector.contract", acc.type, *operands, **attributes)
+    partial = build.make("vector.contract", acc.type, *operands, **attributes)
     if mask is not None:
         partial = _under(mask, partial)
     return partial if found.is_local else found.combine(found.finish(partial), acc)
@@ -495,12 +477,12 @@ def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -
 
 def _under(mask: ir.Value, made: ir.Value) -> ir.Value:
     """Put the op that defines a value into a `vector.mask`."""
-    outer = create("vector.mask", [made.type], [mask], regions=1)
+    outer = build.create("vector.mask", [made.type], [mask], regions=1)
     block = outer.regions[0].blocks.append()
     made.owner.move_before(outer)
     block.append(made.owner)
     with ir.InsertionPoint(block):
-        create("vector.yield", [], [made])
+        build.create("vector.yield", [], [made])
     return outer.results[0]
 
 

@@ -14,7 +14,6 @@ from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.value_facts import attributes_of, chosen_kernels, element_of, integers, shape_of
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import replace_op
 from xegpu_py.passes.rewriting.memory_access import Transfer
 from xegpu_py.passes.rewriting.rewriter import masked_op, yielded
 
@@ -56,10 +55,10 @@ class VectorLowerContract(Pass):
                 masked = parent is not None and parent.name == "vector.mask"
                 outer = parent.operation if parent is not None and masked else contract
                 with contract.location, ir.InsertionPoint(outer):
-                    replace_op(outer, self._lowered(contract, outer if masked else None))
+                    build.replace_op(outer, self._lowered(contract, outer if masked else None))
             for other in [o for o in (walk(func) if contracts else ops) if o.name in _REWRITES]:
                 with other.location, ir.InsertionPoint(other):
-                    replace_op(other, *_REWRITES[other.name](other))
+                    build.replace_op(other, *_REWRITES[other.name](other))
 
     def _lowered(self, op: ir.Operation, outer: ir.Operation | None) -> ir.Value:
         if outer is not None and len(outer.operands) > 1:

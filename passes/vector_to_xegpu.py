@@ -25,7 +25,6 @@ from xegpu_py.passes.facts.value_facts import (
     shape_of,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import with_index, without_index
 from xegpu_py.passes.rewriting.memory_access import Transfer
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 
@@ -165,7 +164,7 @@ def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
     outer = memory.rank - len(shape)
     rows = [(*r, 0) for r in np.ndindex(*shape[:-1])]
     loads = [xegpu.load_nd(memory.line([*[0] * outer, *map(int, row)], shape[-1]), mode="vc") for row in rows]
-    parts = [with_index(v, memory.element) for v in loads]
+    parts = [build.with_index(v, memory.element) for v in loads]
     if len(parts) == 1:
         return build.shape_cast(parts[0], shape)
     found = build.constant(build.vector_type(shape, memory.element), 0)
@@ -188,7 +187,7 @@ def _write_rows(memory: _Memref, value: ir.Value) -> None:
         return
     outer = memory.rank - len(shape)
     for row in np.ndindex(*shape[:-1]):
-        part = without_index(build.extract(value, row))
+        part = build.without_index(build.extract(value, row))
         xegpu.store_nd(part, memory.line([*[0] * outer, *map(int, row), 0], shape[-1]), mode="vc")
 
 
@@ -207,7 +206,7 @@ def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.
     result = otherwise
     for first, size in pieces(shape_of(mask)[0], LANES):
         at, active, other = (build.extract_slice(v, [first], [size]) for v in (offsets, mask, otherwise))
-        loaded = with_index(xegpu.load_gather(memory.lanes(at), active, mode="vc"), memory.element)
+        loaded = build.with_index(xegpu.load_gather(memory.lanes(at), active, mode="vc"), memory.element)
         result = build.insert_slice(build.select(active, loaded, other), result, [first])
     return result
 
@@ -215,7 +214,7 @@ def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.
 def _scattered(memory: _Memref, value: ir.Value, offsets: ir.Value, mask: ir.Value) -> None:
     for first, size in pieces(shape_of(mask)[0], LANES):
         part, at, active = (build.extract_slice(v, [first], [size]) for v in (value, offsets, mask))
-        xegpu.store_scatter(without_index(part), memory.lanes(at), active, mode="vc")
+        xegpu.store_scatter(build.without_index(part), memory.lanes(at), active, mode="vc")
 
 
 @rule("vector.maskedstore")

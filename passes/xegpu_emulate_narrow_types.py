@@ -31,20 +31,6 @@ from xegpu_py.passes.facts.value_facts import (
     shape_of,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import (
-    SCALING,
-    Index,
-    add,
-    expand_scaling,
-    index,
-    integer_type,
-    known,
-    make,
-    require_nearest,
-    shape_cast,
-    vector_type,
-    with_element,
-)
 from xegpu_py.passes.rewriting.builders import constant as number
 from xegpu_py.passes.rewriting.packed_elements import (
     Emulation,
@@ -102,8 +88,8 @@ class XeGPUEmulateNarrowTypes(Pass):
 # `xegpu`: blocks of elements of 2 and 4 bits.
 
 
-def _numbers(e: Emulation, values: Any) -> list[Index]:
-    return [n if isinstance(n, int) else known(e.one(n)) for n in values]
+def _numbers(e: Emulation, values: Any) -> list[build.Index]:
+    return [n if isinstance(n, int) else build.known(e.one(n)) for n in values]
 
 
 @rule("xegpu.create_nd_tdesc")
@@ -121,20 +107,20 @@ def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
             if bad is not None and len(shape) > 1:
                 e.fail(f"has {what} of {bad} elements, which do not fill bytes", f"let it be a multiple of {each}")
         given = {
-            "shape": [*shape[:-1], bytes_before(add(shape[-1], each - 1), each)],
+            "shape": [*shape[:-1], bytes_before(build.add(shape[-1], each - 1), each)],
             "strides": [*(bytes_before(n, each) for n in strides[:-1]), strides[-1]],
         }
     source = e.one(view.source)
 
-    def at(column: Index) -> ir.Value:
+    def at(column: build.Index) -> ir.Value:
         return xegpu.create_nd_tdesc(source, [*offsets[:-1], column], tdesc=kind, mode=view.mode, **given)
 
     first = at(bytes_before(offsets[-1], each))
     if not e.shifted:
         e.replace(op, (first,))
         return
-    behind = at(bytes_before(add(offsets[-1], each - 1), each))
-    e.replace(op, (first, behind, index(place_in_byte(offsets[-1], each))))
+    behind = at(bytes_before(build.add(offsets[-1], each - 1), each))
+    e.replace(op, (first, behind, build.index(place_in_byte(offsets[-1], each))))
 
 
 @rule("xegpu.update_nd_offset")
@@ -145,17 +131,19 @@ def update_nd_offset(e: Emulation, op: ir.Operation) -> None:
     *outer, by = _numbers(e, view.offsets)
     held = e.get(view.tdesc)
 
-    def moved(desc: ir.Value, column: Index) -> ir.Value:
+    def moved(desc: ir.Value, column: build.Index) -> ir.Value:
         return xegpu.update_nd_offset(desc, [*outer, column], result=desc.type, mode=view.mode)
 
     if not e.shifted:
         e.replace(op, (moved(held[0], bytes_before(by, each)),))
         return
     first, behind, place = held
-    total = add(place, by)
-    ends = bytes_before(add(total, each - 1), each), bytes_before(add(place, each - 1), each)
-    further = make("arith.subi", place.type, index(ends[0]), index(ends[1]))
-    e.replace(op, (moved(first, bytes_before(total, each)), moved(behind, further), index(place_in_byte(total, each))))
+    total = build.add(place, by)
+    ends = bytes_before(build.add(total, each - 1), each), bytes_before(build.add(place, each - 1), each)
+    further = build.make("arith.subi", place.type, build.index(ends[0]), build.index(ends[1]))
+    e.replace(
+        op, (moved(first, bytes_before(total, each)), moved(behind, further), build.index(place_in_byte(total, each)))
+    )
 
 
 @rule("xegpu.prefetch_nd")
@@ -193,7 +181,7 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
             f"moves single elements of {desc.element}, which work items do not have whole bytes of",
             "let the matrix be packed in memory as the product needs it, or load it in VC mode",
         )
-    kind = e.held_type(vector_type(plain_shape(view), ir.VectorType(result).element_type))
+    kind = e.held_type(build.vector_type(plain_shape(view), ir.VectorType(result).element_type))
     e.give(op, transformed(view, e.spread(_loaded(e, view, kind, bits, given), bits)))
 
 
@@ -231,7 +219,7 @@ def _place(desc: ir.Value) -> tuple[ir.Value, list[ir.Value | int]] | None:
         return None
     source, offsets = found
     inner = len(offsets) - len(view.offsets)
-    return source, [*offsets[:inner], *map(add, offsets[inner:], view.offsets)]
+    return source, [*offsets[:inner], *map(build.add, offsets[inner:], view.offsets)]
 
 
 def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
@@ -251,13 +239,13 @@ def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
     held, byte = e.packed(view.value), bytes_before(offsets[-1], each)
     *rows, size = shape_of(held)
     wide, i8 = build.with_element(held.type, build.integer_type(16)), build.integer_type(8)
-    inside = index(build.multiply(place_in_byte(offsets[-1], each), 8 // each))
-    by = make("arith.index_cast", build.integer_type(16), inside)
-    moved = build.binary("shli", make("arith.extui", wide, held), build.broadcast(by, wide))
+    inside = build.index(build.multiply(place_in_byte(offsets[-1], each), 8 // each))
+    by = build.make("arith.index_cast", build.integer_type(16), inside)
+    moved = build.binary("shli", build.make("arith.extui", wide, held), build.broadcast(by, wide))
     full = build.binary("shli", build.constant(build.integer_type(16), 0xFF), by)
     # `low` are the bits that stay in their byte after the shift, and `high` those that move into the next byte.
-    low, high = (make("arith.trunci", held.type, v) for v in (moved, build.binary("shrui", moved, 8)))
-    masks = [make("arith.trunci", i8, v) for v in (full, build.binary("shrui", full, 8))]
+    low, high = (build.make("arith.trunci", held.type, v) for v in (moved, build.binary("shrui", moved, 8)))
+    masks = [build.make("arith.trunci", i8, v) for v in (full, build.binary("shrui", full, 8))]
     if size > 1:
         inner = (*rows, size - 1)
         first = [0] * len(rows)
@@ -265,22 +253,22 @@ def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
             "ori", build.extract_slice(low, [*first, 1], inner), build.extract_slice(high, [*first, 0], inner)
         )
         kind = TensorDesc(inner, "i8", TensorDesc.of(view.tdesc).attr).to_ir()
-        at = [*offsets[:-1], add(byte, 1)]
+        at = [*offsets[:-1], build.add(byte, 1)]
         desc = xegpu.create_nd_tdesc(source, at, tdesc=kind, mode=view.mode)
         xegpu.store_nd(middle, desc, mode=view.mode, **hints_of(view))
     lead = len(offsets) - len(rows) - 1
     for place in np.ndindex(*rows):
-        at = [*offsets[:lead], *map(add, offsets[lead:-1], map(int, place))]
+        at = [*offsets[:lead], *map(build.add, offsets[lead:-1], map(int, place))]
         _update_byte(source, [*at, byte], build.extract(low, [*map(int, place), 0]), masks[0])
-        _update_byte(source, [*at, add(byte, size)], build.extract(high, [*map(int, place), size - 1]), masks[1])
+        _update_byte(source, [*at, build.add(byte, size)], build.extract(high, [*map(int, place), size - 1]), masks[1])
 
 
-def _update_byte(memref: ir.Value, place: list[Index], value: ir.Value, mask: ir.Value) -> None:
+def _update_byte(memref: ir.Value, place: list[build.Index], value: ir.Value, mask: ir.Value) -> None:
     """Write the bits of a byte that a mask selects, if it selects any and the byte is in bounds."""
     happens = build.compare("ne", mask, build.constant(mask.type, 0))
-    indices = [index(i) for i in place]
+    indices = [build.index(i) for i in place]
     for d, at in enumerate(indices):
-        extent = make("memref.dim", build.index_type(), memref, index(d))
+        extent = build.make("memref.dim", build.index_type(), memref, build.index(d))
         happens = build.binary("andi", happens, build.compare("ult", at, extent))
 
     def change(before: ir.Value) -> ir.Value:
@@ -299,14 +287,14 @@ def _update_byte(memref: ir.Value, place: list[Index], value: ir.Value, mask: ir
 _UNKNOWN = ir.ShapedType.get_dynamic_size()
 
 
-def bytes_before(number: Index, each: int) -> Index:
+def bytes_before(number: build.Index, each: int) -> build.Index:
     """The number of the byte that contains an element; it may be negative."""
     if isinstance(number, int):
         return number // each
     return build.binary("shrsi", number, each.bit_length() - 1)
 
 
-def place_in_byte(number: Index, each: int) -> Index:
+def place_in_byte(number: build.Index, each: int) -> build.Index:
     """The number of an element in its byte."""
     if isinstance(number, int):
         return number % each
@@ -407,7 +395,7 @@ def pointer(e: Emulation, op: ir.Operation) -> None:
 class _Element:
     """The location of an element: the memref of bytes, the indices of its byte, and the element's shift in the byte."""
 
-    def __init__(self, e: Emulation, memref: ir.Value, indices: Sequence[Index]) -> None:
+    def __init__(self, e: Emulation, memref: ir.Value, indices: Sequence[build.Index]) -> None:
         self.bits = memref_bits(memref.type)
         self.memref = e.one(memref)
         each = 8 // self.bits
@@ -500,14 +488,16 @@ def generic_atomic_rmw(e: Emulation, op: ir.Operation) -> None:
 # Vectors.
 
 
-def _elements(e: Emulation, memref: ir.Value, indices: Sequence[Index], shape: Sequence[int]) -> Iterator[_Element]:
+def _elements(
+    e: Emulation, memref: ir.Value, indices: Sequence[build.Index], shape: Sequence[int]
+) -> Iterator[_Element]:
     """The elements of a vector in memory, in row-major order."""
     lead = len(indices) - len(shape)
     for place in np.ndindex(*shape):
         yield _Element(e, memref, [*indices[:lead], *map(build.add, indices[lead:], place)])
 
 
-def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[Index]) -> None:
+def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[build.Index]) -> None:
     """Load consecutive rows: bytes if the vector begins at a byte; otherwise two vectors of bytes, joined by shifts."""
     kind = op.results[0].type
     each = e.each(kind)
@@ -519,7 +509,7 @@ def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Seque
     held = e.held_type(kind)
     last = indices[-1]
 
-    def at(column: Index) -> ir.Value:
+    def at(column: build.Index) -> ir.Value:
         places = [build.index(i) for i in (*indices[:-1], column)]
         return build.make("vector.load", held, e.one(memref), *places)
 
@@ -531,7 +521,7 @@ def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Seque
     e.replace(op, (joined(first, behind, place_in_byte(last, each), 8 // each),))
 
 
-def joined(first: ir.Value, behind: ir.Value, place: Index, bits: int) -> ir.Value:
+def joined(first: ir.Value, behind: ir.Value, place: build.Index, bits: int) -> ir.Value:
     """The bytes of elements that may begin within a byte.
 
     Args:
@@ -547,7 +537,7 @@ def joined(first: ir.Value, behind: ir.Value, place: Index, bits: int) -> ir.Val
     return build.make("arith.trunci", first.type, build.binary("shrui", both, build.broadcast(by, wide)))
 
 
-def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[Index], value: ir.Value) -> None:
+def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[build.Index], value: ir.Value) -> None:
     """Store consecutive rows: bytes if the vector begins at a byte; otherwise element by element."""
     kind, last = value.type, indices[-1]
     each = e.each(kind)
@@ -576,7 +566,12 @@ def vector_store(e: Emulation, op: ir.Operation) -> None:
 
 
 def _transferred(
-    e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[Index], vector: ir.Type, notes: tuple[str, str]
+    e: Emulation,
+    op: ir.Operation,
+    memref: ir.Value,
+    indices: Sequence[build.Index],
+    vector: ir.Type,
+    notes: tuple[str, str],
 ) -> list[ir.Value] | None:
     """The indices of the bytes that a transfer moves; None if it is in bounds, like vector.load and vector.store.
 
@@ -652,7 +647,7 @@ _WIDENING = {"arith.extsi": True, "arith.sitofp": True, "arith.index_cast": True
 
 
 def _bytes(kind: ir.Type) -> ir.Type:
-    return with_element(kind, integer_type(8)) if bits_of(kind) else kind
+    return build.with_element(kind, build.integer_type(8)) if bits_of(kind) else kind
 
 
 def on_bytes(e: Emulation, op: ir.Operation, signs: Sequence[bool | None]) -> None:
@@ -706,7 +701,7 @@ def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
     """Apply an op to packed vectors if it keeps bytes whole; returns whether it does."""
     numbers = [v for v in (*op.operands, *op.results) if bits_of(v.type)]
     if op.name == "ub.poison":
-        made = make("ub.poison", e.held_type(op.results[0].type), value=op.attributes["value"])
+        made = build.make("ub.poison", e.held_type(op.results[0].type), value=op.attributes["value"])
         e.replace(op, (made,))
         return True
     if not all(e.is_packed(v.type) for v in numbers):
@@ -714,7 +709,7 @@ def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
     each, attributes = e.each(numbers[0].type), attributes_of(op)
     last = {shape_of(v)[-1] for v in numbers}
     if op.name == "vector.shape_cast":
-        e.replace(op, (shape_cast(e.packed(op.operands[0]), shape_of(e.held_type(op.results[0].type))),))
+        e.replace(op, (build.shape_cast(e.packed(op.operands[0]), shape_of(e.held_type(op.results[0].type))),))
         return True
     if view := view_of(op):
         if (rows := view.grouped(each)) is None:
@@ -755,7 +750,7 @@ def widen(e: Emulation, op: ir.Operation) -> None:
         return
     numbers = e.unpacked(source, _WIDENING[op.name])
     same = bits_of(result.type) or numbers.type == result.type
-    e.give(op, numbers if same else make(op.name, result.type, numbers))
+    e.give(op, numbers if same else build.make(op.name, result.type, numbers))
 
 
 @rule("arith.trunci", "arith.fptosi", "arith.fptoui")
@@ -764,7 +759,7 @@ def narrow(e: Emulation, op: ir.Operation) -> None:
     source, result = op.operands[0], op.results[0]
     numbers = e.unpacked(source) if bits_of(source.type) else e.one(source)
     kind = _bytes(result.type)
-    e.give(op, numbers if numbers.type == kind else make(op.name, kind, numbers))
+    e.give(op, numbers if numbers.type == kind else build.make(op.name, kind, numbers))
 
 
 @rule("vector.bitcast")
@@ -775,7 +770,7 @@ def bitcast(e: Emulation, op: ir.Operation) -> None:
     if bits_of(result.type) and not e.is_packed(result.type):
         e.fail(f"gives {result.type}, whose rows do not fill bytes")
     kind = e.held_type(result.type) if bits_of(result.type) else result.type
-    e.replace(op, (held if held.type == kind else make("vector.bitcast", kind, held),))
+    e.replace(op, (held if held.type == kind else build.make("vector.bitcast", kind, held),))
 
 
 @rule("arith.bitcast")
@@ -800,7 +795,7 @@ def dpas(e: Emulation, op: ir.Operation) -> None:
     """Cast the factors from bytes to elements."""
     for i, value in enumerate(op.operands):
         if bits_of(value.type):
-            op.operands[i] = make("vector.bitcast", value.type, e.packed(value))
+            op.operands[i] = build.make("vector.bitcast", value.type, e.packed(value))
         elif value in e.values:
             op.operands[i] = e.one(value)
 
@@ -812,18 +807,22 @@ def extend(e: Emulation, op: ir.Operation) -> None:
     if not bits_of(source.type):
         e.keep(op)
         return
-    word, half = (with_element(result.type, ir.Type.parse(name)) for name in ("i16", "f16"))
-    code = make("arith.extui", word, e.unpacked(source, False))
+    word, half = (build.with_element(result.type, ir.Type.parse(name)) for name in ("i16", "f16"))
+    code = build.make("arith.extui", word, e.unpacked(source, False))
 
     def placed(mask: int, by: int) -> ir.Value:
-        return make("arith.shli", word, make("arith.andi", word, code, number(word, mask)), number(word, by))
+        return build.make(
+            "arith.shli", word, build.make("arith.andi", word, code, number(word, mask)), number(word, by)
+        )
 
-    bits = make("arith.ori", word, placed(7, 9), placed(8, 12))
-    found = make("arith.mulf", half, make("arith.bitcast", half, bits), number(half, 2.0**14))
+    bits = build.make("arith.ori", word, placed(7, 9), placed(8, 12))
+    found = build.make("arith.mulf", half, build.make("arith.bitcast", half, bits), number(half, 2.0**14))
     kind = str(element_of(result))
     if kind in ("bf16", "f32", "f64"):
-        found = make("arith.extf", with_element(half, ir.Type.parse("f64" if kind == "f64" else "f32")), found)
-    e.replace(op, found if found.type == result.type else make("arith.truncf", result.type, found))
+        found = build.make(
+            "arith.extf", build.with_element(half, ir.Type.parse("f64" if kind == "f64" else "f32")), found
+        )
+    e.replace(op, found if found.type == result.type else build.make("arith.truncf", result.type, found))
 
 
 @rule("arith.truncf")
@@ -832,19 +831,19 @@ def round_narrow(e: Emulation, op: ir.Operation) -> None:
     if not bits_of(op.results[0].type):
         e.keep(op)
         return
-    require_nearest(op)
-    made = make("xegpu.truncf", op.results[0].type, op.operands[0])
+    build.require_nearest(op)
+    made = build.make("xegpu.truncf", op.results[0].type, op.operands[0])
     e.op(made.owner)
     e.replace(op, e.get(made))
 
 
-@rule(*SCALING)
+@rule(*build.SCALING)
 def scale(e: Emulation, op: ir.Operation) -> None:
     """Multiply or divide by a scale."""
     if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
         e.keep(op)
         return
-    made = expand_scaling(op)
+    made = build.expand_scaling(op)
     for inner in made:
         e.op(inner.owner)
     e.replace(op, e.get(made[-1]) if bits_of(made[-1].type) else made[-1])
@@ -857,4 +856,4 @@ def truncate(e: Emulation, op: ir.Operation) -> None:
     made = ir.Operation.create(op.name, [result.type], [e.one(v) for v in op.operands], attributes_of(op)).results[0]
     if not e.is_packed(result.type):
         e.fail(f"gives {result.type}, whose rows do not fill bytes")
-    e.replace(op, (make("vector.bitcast", e.held_type(result.type), made),))
+    e.replace(op, (build.make("vector.bitcast", e.held_type(result.type), made),))

@@ -24,7 +24,6 @@ from xegpu_py.passes.facts.value_facts import (
     target_for,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import Index, known
 from xegpu_py.passes.rewriting.rewriter import yielded
 from xegpu_py.target import GRID_LIMIT, Target
 
@@ -99,12 +98,12 @@ class _Induction(Struct, frozen=True):
         is_used_after: whether its value after the loop is used.
     """
 
-    init: Index
-    step: Index
+    init: build.Index
+    step: build.Index
     is_used_after: bool
 
 
-_Position: TypeAlias = tuple[int, int] | Index
+_Position: TypeAlias = tuple[int, int] | build.Index
 """A number in an iteration: the number of an induction variable with a constant to add, or an invariant number."""
 
 
@@ -131,7 +130,7 @@ class _Reduction:
         self._loop, self._ranges = loop, ranges
         self._body = loop.regions[0].blocks[0]
         lower, _, step, *self._inits = loop.operands
-        self._variables = [_Induction(known(lower), known(step), False)]
+        self._variables = [_Induction(build.known(lower), build.known(step), False)]
 
     def run(self) -> None:
         """Replace the loop if it carries a descriptor that can be expanded, or equal induction variables."""
@@ -151,7 +150,7 @@ class _Reduction:
             if merges:
                 self._replace(placed)
 
-    def _step(self, argument: ir.Value, out: ir.Value) -> Index | None:
+    def _step(self, argument: ir.Value, out: ir.Value) -> build.Index | None:
         """What an iteration adds to a carried index; None if this is not an invariant number."""
         op = defining_op(out)
         if op is None or op.name not in ("arith.addi", "index.add") or argument not in list(op.operands):
@@ -160,7 +159,7 @@ class _Reduction:
         step = b if a == argument else a
         return step if self._is_invariant(step) else None
 
-    def _is_invariant(self, value: Index) -> bool:
+    def _is_invariant(self, value: build.Index) -> bool:
         """Whether a number is defined outside of the loop."""
         if isinstance(value, int):
             return True
@@ -188,9 +187,9 @@ class _Reduction:
             return None
         return _Placed(maker.opview, self._positions(n, _sums([first, *moves]), by))
 
-    def _positions(self, n: int, inits: Sequence[Index], steps: Sequence[Index]) -> list[_Position]:
+    def _positions(self, n: int, inits: Sequence[build.Index], steps: Sequence[build.Index]) -> list[_Position]:
         is_used_after = is_used(self._loop.results[n])
-        return [self._position(_Induction(known(i), known(s), is_used_after)) for i, s in zip(inits, steps)]
+        return [self._position(_Induction(build.known(i), build.known(s), is_used_after)) for i, s in zip(inits, steps)]
 
     def _position(self, wanted: _Induction) -> _Position:
         """A number in an iteration. An induction variable is added only if no other one differs by a constant."""
@@ -255,9 +254,9 @@ class _Reduction:
         return made
 
 
-def _moves(value: ir.Value) -> tuple[ir.Value, list[list[Index]]]:
+def _moves(value: ir.Value) -> tuple[ir.Value, list[list[build.Index]]]:
     """The descriptor that a descriptor is moved from, and the offsets of each move."""
-    found: list[list[Index]] = []
+    found: list[list[build.Index]] = []
     op = defining_op(value)
     while op is not None and isinstance(op.opview, UpdateNdOffsetOp):
         found.append(list(op.opview.offsets))
@@ -266,7 +265,7 @@ def _moves(value: ir.Value) -> tuple[ir.Value, list[list[Index]]]:
     return value, found
 
 
-def _sums(offsets: Sequence[Sequence[Index]]) -> list[Index]:
+def _sums(offsets: Sequence[Sequence[build.Index]]) -> list[build.Index]:
     return [build.add(*terms) for terms in zip(*offsets)]
 
 

@@ -37,20 +37,7 @@ from xegpu_py.passes.facts.target_rules import require_registers
 from xegpu_py.passes.facts.tile_maps import has_maps, value_classes
 from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, shape_of, target_for, tile_kernels
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import (
-    Index,
-    add,
-    constant,
-    extract_slice,
-    i64_array,
-    index,
-    known,
-    make,
-    multiply,
-    reinterpret_cast,
-    shape_cast,
-    with_shape,
-)
+from xegpu_py.passes.rewriting.builders import index
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules, TileConversion, is_tile
 
 
@@ -316,13 +303,13 @@ class Lowering(TileConversion):
     def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> list[ir.Type] | None:
         return self.forms.tile(value).types() if is_tile(value) else None
 
-    def numbers(self, numbers: Sequence[ir.Value | int]) -> list[Index]:
+    def numbers(self, numbers: Sequence[ir.Value | int]) -> list[build.Index]:
         return [n if isinstance(n, int) else self.one(n) for n in numbers]
 
     # Tiles.
 
     @staticmethod
-    def descriptor(form: TileForm, matrix: Matrix, offsets: Sequence[Index]) -> ir.Value:
+    def descriptor(form: TileForm, matrix: Matrix, offsets: Sequence[build.Index]) -> ir.Value:
         extents, strides, places = matrix.extents, matrix.strides, list(offsets)
         if form.tile.column_major:
             extents, strides, places = extents[::-1], strides[::-1], places[::-1]
@@ -350,7 +337,7 @@ class Lowering(TileConversion):
             found = build.select(vector.create_mask(kind, bounds), padding, found)
         return found
 
-    def place(self, form: TileForm, held: Sequence[ir.Value]) -> tuple[Matrix, tuple[Index, Index]]:
+    def place(self, form: TileForm, held: Sequence[ir.Value]) -> tuple[Matrix, tuple[build.Index, build.Index]]:
         """The matrix of a tile, and the tile's first row and column, from the values that replace the tile."""
         row, column, *more = held[form.is_block :]
         if not form.merged:
@@ -373,7 +360,7 @@ class Lowering(TileConversion):
 
     @staticmethod
     def elements(
-        form: TileForm, matrix: Matrix, place: tuple[Index, Index]
+        form: TileForm, matrix: Matrix, place: tuple[build.Index, build.Index]
     ) -> Iterator[tuple[ir.Value, ir.Value, int]]:
         """(descriptor, mask, lanes) of the messages that access the elements of a block; each accesses several rows."""
         tile, (by_row, by_column) = form.tile, matrix.strides
@@ -653,7 +640,7 @@ def reduce(view: Any, value: ir.Value) -> ir.Value:
     groups: dict[int, list[ir.Value]] = {}
     for start in range(0, size, block):
         extent = tuple(min(block, size - start) if i == dim else n for i, n in enumerate(shape_of(value)))
-        part = extract_slice(value, [start if i == dim else 0 for i in range(2)], extent)
+        part = build.extract_slice(value, [start if i == dim else 0 for i in range(2)], extent)
         groups.setdefault(extent[dim], []).append(part)
     return _tree(kind, [_reduced(kind, _tree(kind, group), dim, result) for group in groups.values()])
 
@@ -678,12 +665,12 @@ def _reduced(kind: CombiningKind, value: ir.Value, dim: int, result: tuple[int, 
     if size == 1:
         return value
     if result[dim] > 1:
-        value = shape_cast(value, (*shape[:dim], result[dim], size, *shape[dim + 1 :]))
+        value = build.shape_cast(value, (*shape[:dim], result[dim], size, *shape[dim + 1 :]))
     axis = dim + (result[dim] > 1)
-    left = with_shape(value.type, [n for i, n in enumerate(shape_of(value)) if i != axis])
-    start = constant(left, kind.identity(left.element_type))
-    attributes = {"kind": kind.attribute, "reduction_dims": i64_array([axis])}
-    return shape_cast(make("vector.multi_reduction", left, value, start, **attributes), result)
+    left = build.with_shape(value.type, [n for i, n in enumerate(shape_of(value)) if i != axis])
+    start = build.constant(left, kind.identity(left.element_type))
+    attributes = {"kind": kind.attribute, "reduction_dims": build.i64_array([axis])}
+    return build.shape_cast(build.make("vector.multi_reduction", left, value, start, **attributes), result)
 
 
 def broadcast(view: Any, value: ir.Value) -> ir.Value:
@@ -692,9 +679,9 @@ def broadcast(view: Any, value: ir.Value) -> ir.Value:
     times, shape = view.broadcast_size, shape_of(value)
     if times is None or shape[dim] == 1:
         return build.broadcast(value, view.result.type)
-    grouped = shape_cast(value, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
-    wide = with_shape(value.type, (*shape[: dim + 1], times, *shape[dim + 1 :]))
-    return shape_cast(build.broadcast(grouped, wide), shape_of(view.result))
+    grouped = build.shape_cast(value, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
+    wide = build.with_shape(value.type, (*shape[: dim + 1], times, *shape[dim + 1 :]))
+    return build.shape_cast(build.broadcast(grouped, wide), shape_of(view.result))
 
 
 # The matrices in memory that contain tiles.
@@ -704,7 +691,7 @@ _NEVER_NEGATIVE = ("gpu.", "memref.dim")
 _KEEP_SIGN = ("arith.addi", "arith.muli", "arith.divui", "arith.remui", "arith.maxsi", "arith.index_cast")
 
 
-def is_negative(number: Index) -> bool:
+def is_negative(number: build.Index) -> bool:
     """Whether a number may be negative, as far as is known."""
     if isinstance(number, int):
         return number < 0
@@ -734,9 +721,9 @@ class Matrix(Struct):
     """
 
     source: ir.Value
-    extents: tuple[Index, Index]
-    strides: tuple[Index, Index]
-    lead: Index = 0
+    extents: tuple[build.Index, build.Index]
+    strides: tuple[build.Index, build.Index]
+    lead: build.Index = 0
     given: bool = False
 
     @property
@@ -747,7 +734,7 @@ class Matrix(Struct):
 
     def as_2d(self) -> ir.Value:
         """A memref of two dimensions that contains only this matrix."""
-        return reinterpret_cast(self.source, self._start(), self.extents, self.strides)
+        return build.reinterpret_cast(self.source, self._start(), self.extents, self.strides)
 
     def address(self) -> ir.Value:
         """The address of the matrix's first element: the source if it is an address, otherwise i64."""
@@ -761,13 +748,13 @@ class Matrix(Struct):
         size = arith.constant(wide, bit_width(str(self.memref.element_type)) // 8)
         return arith.addi(base, arith.muli(arith.index_cast(wide, index(start)), size))
 
-    def _start(self) -> Index:
+    def _start(self) -> build.Index:
         """The offset of the matrix's first element from the beginning of the buffer, in elements."""
         assert self.memref is not None
         own = self.memref.get_strides_and_offset()[1] if strides_of(self.memref) is not None else _UNKNOWN
         if own == _UNKNOWN:
             own = memref.ExtractStridedMetadataOp(self.source).operation.results[1]
-        return add(own, self.lead)
+        return build.add(own, self.lead)
 
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -783,7 +770,7 @@ def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> Matrix:
     """
     source = one(view.source)
     shape, strides, offsets = (
-        [v if isinstance(v, int) else known(one(v)) for v in group]
+        [v if isinstance(v, int) else build.known(one(v)) for v in group]
         for group in (view.shape, view.strides, view.offsets)
     )
     if not isinstance(source.type, ir.MemRefType):
@@ -795,12 +782,12 @@ def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> Matrix:
         metadata: Any = memref.ExtractStridedMetadataOp(source).operation.results if _UNKNOWN in own else []
         shape = [memref.dim(source, index(i)) if n == _DYNAMIC else n for i, n in enumerate(kind.shape)]
         strides = [metadata[2 + kind.rank + i] if s == _UNKNOWN else s for i, s in enumerate(own)]
-    lead: Index = 0
+    lead: build.Index = 0
     for place, stride in zip(offsets[:-2], strides):
-        lead = add(lead, multiply(place, stride))
+        lead = build.add(lead, build.multiply(place, stride))
     return Matrix(source, _pair(shape[-2:]), _pair(strides[-2:]), lead, given)
 
 
-def _pair(numbers: Sequence[Index]) -> tuple[Index, Index]:
+def _pair(numbers: Sequence[build.Index]) -> tuple[build.Index, build.Index]:
     row, column = numbers
     return row, column

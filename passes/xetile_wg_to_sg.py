@@ -57,18 +57,7 @@ from xegpu_py.passes.facts.value_facts import (
     tile_kernels,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import (
-    Index,
-    add,
-    compare,
-    create,
-    if_,
-    index,
-    integer_array,
-    like,
-    make,
-    with_shape,
-)
+from xegpu_py.passes.rewriting.builders import make
 from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Rule, Rules, TileConversion, is_tile
 from xegpu_py.target import Target
 
@@ -162,7 +151,7 @@ class Distribution(TileConversion):
         if not (is_vector(value) or is_tile(value)):
             return None
         own = self.own(value)
-        part = Tile.of(value).part(own.data).to_ir() if is_tile(value) else with_shape(value.type, own.data)
+        part = Tile.of(value).part(own.data).to_ir() if is_tile(value) else build.with_shape(value.type, own.data)
         return [part] * own.own_count
 
     def no_rule(self, op: ir.Operation) -> None:
@@ -232,14 +221,14 @@ class Distribution(TileConversion):
     def _placed(self, op: ir.Operation) -> list[ir.Value]:
         """Vectors whose elements depend on their position: `vector.step` and `vector.create_mask`."""
         own = self.own(op.results[0])
-        kind = with_shape(op.results[0].type, own.data)
+        kind = build.with_shape(op.results[0].type, own.data)
         found = []
         for start in self.subgroup.starts(own):
             if op.name == "vector.step":
-                first = vector.broadcast(kind, index(start[0]))
+                first = vector.broadcast(kind, build.index(start[0]))
                 found.append(arith.addi(vector.step(kind), first))
                 continue
-            bounds = [arith.subi(self.one(b), index(s)) for b, s in zip(op.operands, start)]
+            bounds = [arith.subi(self.one(b), build.index(s)) for b, s in zip(op.operands, start)]
             found.append(vector.create_mask(kind, bounds))
         return found
 
@@ -269,7 +258,7 @@ class Distribution(TileConversion):
         shape = tuple(n // size if i == dim else n for i, n in enumerate(shape_of(part)))
         given = size if shape[dim] > 1 else None
         made: ir.Value = ReductionOp(
-            view.kind, part, view.dims, result=with_shape(part.type, shape), reduction_size=given
+            view.kind, part, view.dims, result=build.with_shape(part.type, shape), reduction_size=given
         ).result
         return made
 
@@ -293,7 +282,7 @@ def bitcast(d: Distribution, op: ir.Operation) -> None:
         d.replace(op, d.undivided(op))
         return
     own = WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
-    kind = with_shape(result.type, d.own(result).data)
+    kind = build.with_shape(result.type, d.own(result).data)
     d.replace(op, [vector.bitcast(kind, part) for part in d.parts(value, own, op)])
 
 
@@ -311,8 +300,8 @@ def moved_across(d: Distribution, op: ir.Operation) -> None:
     own = d.own_across(op, old, known)
     attributes = {n: a for n, a in attributes_of(op).items() if n != MAP}
     if op.name == "vector.extract_strided_slice":
-        attributes["sizes"] = integer_array(own.data)
-    made = create(op.name, [with_shape(old.type, own.data)] * len(op.results), operands, attributes)
+        attributes["sizes"] = build.integer_array(own.data)
+    made = build.create(op.name, [build.with_shape(old.type, own.data)] * len(op.results), operands, attributes)
     found = [d.subgroup.exchange([new], own, d.own(v), op) for new, v in zip(made.results, op.results)]
     d.replace(op, *found)
 
@@ -333,7 +322,7 @@ def init_tile(d: Distribution, op: ir.Operation) -> None:
     )
     made = []
     for start in d.subgroup.starts(own):
-        moved: list[Index] = [*offsets[:-2], *(add(a, b) for a, b in zip(offsets[-2:], start))]
+        moved: list[build.Index] = [*offsets[:-2], *(build.add(a, b) for a, b in zip(offsets[-2:], start))]
         made.append(InitTileOp(source, moved, shape or None, strides or None, tile=kind, in_bounds=view.in_bounds).tile)
     d.replace(op, made)
 
@@ -370,7 +359,7 @@ def load(d: Distribution, op: ir.Operation) -> None:
     if scattered and view.mask is not None:
         masks = d.parts(view.mask, own, op)
     hints = {"padding": view.padding, **hints_of(view)}
-    kind = with_shape(view.value.type, own.data)
+    kind = build.with_shape(view.value.type, own.data)
     held = zip(d.get(view.tile), masks, strict=True)
     d.replace(op, [type(view)(t, *([m] if scattered else []), value=kind, **hints).value for t, m in held])
 
@@ -403,7 +392,7 @@ def store(d: Distribution, op: ir.Operation) -> None:
     elif updates and is_used(view.result):
         made = d.subgroup.shared(act, element_of(view.value), own, own, op)
     else:
-        if_(first, [], lambda: act()[:0])
+        build.if_(first, [], lambda: act()[:0])
         made = values
     d.replace(op, *([made] if updates else []))
 
@@ -413,9 +402,9 @@ def printf(d: Distribution, op: ir.Operation) -> None:
     """Print once for the workgroup."""
 
     def act() -> list[ir.Value]:
-        return list(like(op, [], [d.one(value) for value in op.operands]).results)
+        return list(build.like(op, [], [d.one(value) for value in op.operands]).results)
 
-    if_(compare("eq", d.subgroup.id, index(0)), [], act)
+    build.if_(build.compare("eq", d.subgroup.id, build.index(0)), [], act)
     d.replace(op)
 
 
@@ -431,7 +420,7 @@ def tile_mma(d: Distribution, op: ir.Operation) -> None:
     a, b = d.parts(view.a, a_own, op), d.parts(view.b, b_own, op)
     count = own.own_count
     c: Sequence[ir.Value | None] = [None] * count if view.c is None else d.parts(view.c, own, op)
-    kind = with_shape(view.d.type, own.data)
+    kind = build.with_shape(view.d.type, own.data)
     across = own.rounds[1]
 
     def scales(value: ir.Value | None, own_shape: tuple[int, int], repeats: int) -> Sequence[ir.Value | None]:
@@ -466,7 +455,7 @@ def transpose(d: Distribution, op: ir.Operation) -> None:
         d.replace(op, d.parts(view.value, own, op))
         return
     parts = d.parts(view.value, own.transposed(), op)
-    kind = with_shape(view.result.type, own.data)
+    kind = build.with_shape(view.result.type, own.data)
     made = [TransposeOp(p, (1, 0), result=kind).result for p in parts]
     down, across = own.rounds
     d.replace(op, [made[c * down + r] for r in range(down) for c in range(across)])
@@ -482,7 +471,7 @@ def broadcast(d: Distribution, op: ir.Operation) -> None:
     own = _in_groups(given, dim, times or 1)
     want = own.replaced(dim, own.shape[dim] // times, own.data[dim] // times) if times else own.replaced(dim, 1, 1)
     parts = d.parts(view.value, want, op)
-    kind = with_shape(view.result.type, own.data)
+    kind = build.with_shape(view.result.type, own.data)
     across = own.rounds[1]
     found = []
     for i in range(own.own_count):
@@ -590,7 +579,7 @@ class Subgroup:
         self._places: dict[tuple[int, int], ir.Value] = {}
         self.slm_bytes = 0
 
-    def _place(self, own: WgTiles, dim: int) -> Index:
+    def _place(self, own: WgTiles, dim: int) -> build.Index:
         """The index of the first part that the subgroup owns along a dimension."""
         stride, owners = own.strides[dim], own.owners[dim]
         if owners == 1:
@@ -604,9 +593,9 @@ class Subgroup:
                 self._places[key] = arith.remui(found, build.index(wrap)) if wrap else found
         return self._places[key]
 
-    def starts(self, own: WgTiles) -> list[tuple[Index, ...]]:
+    def starts(self, own: WgTiles) -> list[tuple[build.Index, ...]]:
         """The first positions of the subgroup's parts, in the order of `WgTiles.starts`."""
-        found: list[tuple[Index, ...]] = [()]
+        found: list[tuple[build.Index, ...]] = [()]
         for dim, (grid, data, rounds) in enumerate(zip(own.grid, own.data, own.rounds)):
             with ir.InsertionPoint(self._anchor):
                 first = build.multiply(self._place(own, dim), data)
@@ -698,7 +687,7 @@ class Subgroup:
         return found
 
     @staticmethod
-    def _tile(buffer: ir.Value, start: Sequence[Index], shape: Sequence[int], element: ir.Type) -> ir.Value:
+    def _tile(buffer: ir.Value, start: Sequence[build.Index], shape: Sequence[int], element: ir.Type) -> ir.Value:
         tile = Tile(tuple(shape), str(element), TileAttr(memory_space=SHARED))
         made: ir.Value = InitTileOp(buffer, list(start), tile=tile.to_ir(), in_bounds=True).tile
         return made

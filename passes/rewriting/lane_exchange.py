@@ -19,7 +19,7 @@ from xegpu_py.layout.nested import Ints
 from xegpu_py.passes.facts.value_facts import SUBGROUP_SIZE, element_of, shape_of
 from xegpu_py.passes.facts.vector_layouts import Layouts, analyze, relation
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import Index, add, binary, index, index_type, like, make, multiply
+from xegpu_py.passes.rewriting.builders import make
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 
 # The conversion of a function: the rules by op, and the builders that rules share.
@@ -51,7 +51,7 @@ def elementwise(d: Distributor, op: ir.Operation) -> None:
     if relation(op) is None:
         d.fail("cannot be distributed", "its vectors must have the same shape")
     types = [d.part_type(d.layout(op, r), element_of(r)) if r in d.layouts else r.type for r in op.results]
-    d.replace_parts(op, *like(op, types, [d.part(v) for v in op.operands]).results)
+    d.replace_parts(op, *build.like(op, types, [d.part(v) for v in op.operands]).results)
 
 
 @rule("func.return", "gpu.return")
@@ -174,36 +174,38 @@ class Distributor(Conversion):
                 self._entry[key] = make()
         return self._entry[key]
 
-    def virtual_id(self, level: str, stride: int, n: int) -> Index:
+    def virtual_id(self, level: str, stride: int, n: int) -> build.Index:
         """`(id / stride) mod n` of this lane or subgroup."""
         if n == 1:
             return 0
 
         def built() -> ir.Value:
             name = "gpu.subgroup_id" if level == "subgroup" else "gpu.lane_id"
-            found = self.once(name, lambda: make(name, index_type()))
+            found = self.once(name, lambda: make(name, build.index_type()))
             if stride > 1:
-                found = binary("divui", found, stride)
+                found = build.binary("divui", found, stride)
             total = self.subgroup_size if level == "thread" else self.subgroups
-            return binary("remui", found, n) if total is None or stride * n < total else found
+            return build.binary("remui", found, n) if total is None or stride * n < total else found
 
         return self.once((level, stride, n), built)
 
-    def virtual_ids(self, layout: NestedLayout, dim: int) -> tuple[Index, Index]:
+    def virtual_ids(self, layout: NestedLayout, dim: int) -> tuple[build.Index, build.Index]:
         """The virtual subgroup and thread id in a dimension."""
         return (
             self.virtual_id("subgroup", layout.subgroup_strides[dim], layout.subgroup_tile[dim]),
             self.virtual_id("thread", layout.thread_strides[dim], layout.thread_tile[dim]),
         )
 
-    def base(self, layout: NestedLayout, dim: int) -> Index:
+    def base(self, layout: NestedLayout, dim: int) -> build.Index:
         """The index in a dimension of this lane's first element."""
         subgroup, thread = self.virtual_ids(layout, dim)
         size, step = layout.shape[dim] // layout.subgroup_tile[dim], layout.element_tile[dim]
         if isinstance(subgroup, int) and isinstance(thread, int):
             return 0
         key = ("base", subgroup, thread, size, step)
-        return self.once(key, lambda: index(add(multiply(subgroup, size), multiply(thread, step))))
+        return self.once(
+            key, lambda: build.index(build.add(build.multiply(subgroup, size), build.multiply(thread, step)))
+        )
 
 
 # Constants that depend on the lane, and exchange between lanes by shuffles.

@@ -22,7 +22,7 @@ from xegpu_py.passes.facts.surfaces import Place, tensor_of
 from xegpu_py.passes.facts.target_messages import hints_of
 from xegpu_py.passes.facts.value_facts import element_of, shape_of
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import Index, known
+from xegpu_py.passes.rewriting.builders import known
 from xegpu_py.passes.xegpu_cut.cutting import Legalization
 
 _T = TypeVar("_T")
@@ -39,9 +39,9 @@ class _Tensor(Struct, frozen=True):
     """A tensor in memory: a memref or an address, the offset of its first element, its extents, and its strides."""
 
     source: ir.Value
-    start: Index
-    extents: tuple[Index, ...]
-    strides: tuple[Index, ...]
+    start: build.Index
+    extents: tuple[build.Index, ...]
+    strides: tuple[build.Index, ...]
 
 
 def _tensor(low: Legalization, view: Any) -> _Tensor:
@@ -54,7 +54,7 @@ def _tensor(low: Legalization, view: Any) -> _Tensor:
     memref = ir.MemRefType(view.source.type)
     metadata: list[ir.Value] = []
 
-    def number(found: int | None, given: Sequence[Index], i: int, place: int) -> Index:
+    def number(found: int | None, given: Sequence[build.Index], i: int, place: int) -> build.Index:
         if found is not None:
             return found
         if given:
@@ -78,13 +78,13 @@ def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
     return (_address(low, tensor, 0, TensorDesc.of(view.tdesc)), *numbers, *offsets)
 
 
-def update(low: Legalization, held: Sequence[ir.Value], by: Sequence[Index]) -> tuple[ir.Value, ...]:
+def update(low: Legalization, held: Sequence[ir.Value], by: Sequence[build.Index]) -> tuple[ir.Value, ...]:
     """These numbers after an `xegpu.update_nd_offset`."""
     fixed = len(held) - len(by)
     return (*held[:fixed], *(low.value(low.add(known(a), known(b))) for a, b in zip(held[fixed:], by)))
 
 
-def _address(low: Legalization, tensor: _Tensor, at: Index, desc: TensorDesc) -> ir.Value:
+def _address(low: Legalization, tensor: _Tensor, at: build.Index, desc: TensorDesc) -> ir.Value:
     """The address of an element, as i64. For the first element it is the tensor's own address, of any type."""
     base, at = tensor.source, low.add(tensor.start, at)
     if isinstance(base.type, ir.MemRefType):
@@ -96,14 +96,14 @@ def _address(low: Legalization, tensor: _Tensor, at: Index, desc: TensorDesc) ->
     return _as_address(low.add(base, low.multiply(at, max(desc.bits // 8, 1))))
 
 
-def _as_address(index: Index) -> ir.Value:
+def _as_address(index: build.Index) -> ir.Value:
     """An address as i64."""
     return build.make("arith.index_cast", build.integer_type(64), build.index(index))
 
 
 def _line(
-    low: Legalization, tensor: _Tensor, at: Index, count: int, desc: TensorDesc, is_inside: bool = False
-) -> tuple[ir.Value, Index]:
+    low: Legalization, tensor: _Tensor, at: build.Index, count: int, desc: TensorDesc, is_inside: bool = False
+) -> tuple[ir.Value, build.Index]:
     """A base in memory, and the offset in elements from it to element `at`.
 
     The base is a memref of `count` elements if its position is known, a memref of the whole tensor if that is known and
@@ -114,7 +114,7 @@ def _line(
     source = tensor.source.type
     if not isinstance(source, ir.MemRefType) and str(source) != "i64":
         return tensor.source, first
-    rest: Index = 0
+    rest: build.Index = 0
     if isinstance(source, ir.MemRefType) and isinstance(tensor.start, int) and is_inside and not isinstance(at, int):
         known = [n for n in (*tensor.extents, *tensor.strides) if isinstance(n, int)]
         if len(known) == 2 * len(tensor.extents):
@@ -155,11 +155,11 @@ class _Access(Struct):
     op: ir.Operation
     desc: TensorDesc
     tensor: _Tensor
-    offsets: tuple[Index, ...]
+    offsets: tuple[build.Index, ...]
     vector: tuple[int, ...]
     is_line: bool = False
     count: int = 1
-    last: dict[tuple[int, ...], Index] = field(default_factory=dict)
+    last: dict[tuple[int, ...], build.Index] = field(default_factory=dict)
 
     def own(self, dimensions: Sequence[_T]) -> tuple[_T, ...]:
         """Select from one item per dimension of `vector` those of the dimensions that the op's vector has."""
@@ -232,10 +232,10 @@ class _Access(Struct):
             aligned = math.gcd(aligned, self.desc.shape[-1] * size)
         return aligned % self.low.plan.target.line_alignment == 0
 
-    def start(self, part: _Part) -> Index:
+    def start(self, part: _Part) -> build.Index:
         """The offset of a part's first element from the tensor's first, in elements."""
         low, known = self.low, 0
-        total: Index = 0
+        total: build.Index = 0
         *outer, inner = zip(self.offsets, (*part.lead, part.row, part.column), self.tensor.strides, strict=True)
         for at, step, stride in (inner, *outer):
             if isinstance(stride, int):
@@ -335,7 +335,9 @@ class _Access(Struct):
         return result
 
 
-def _scattered(low: Legalization, source: ir.Value, first: Index, offsets: ir.Value, desc: TensorDesc) -> ir.Value:
+def _scattered(
+    low: Legalization, source: ir.Value, first: build.Index, offsets: ir.Value, desc: TensorDesc
+) -> ir.Value:
     """A scattered descriptor of the elements of a block's tensor."""
     lanes = shape_of(offsets)
     if first != 0:

@@ -25,16 +25,7 @@ from xegpu_py.passes.facts.value_facts import (
     shape_of,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import (
-    Index,
-    broadcast,
-    constant,
-    like,
-    make,
-    only_reads,
-    shape_cast,
-    with_shape,
-)
+from xegpu_py.passes.rewriting.builders import make
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 from xegpu_py.passes.xegpu_cut.split_plan import BY_PARTS, Plan, layout_of
 
@@ -178,7 +169,7 @@ class Legalization(Conversion):
         """An index constant."""
         return self.once(("index", number), lambda: build.index(number))
 
-    def add(self, a: Index, b: Index) -> Index:
+    def add(self, a: build.Index, b: build.Index) -> build.Index:
         """The sum of two indices."""
         if isinstance(a, int):
             a, b = b, a
@@ -189,7 +180,7 @@ class Legalization(Conversion):
         by = self.index(b)
         return self.once(("add", a, b), lambda: build.make("arith.addi", a.type, a, by))
 
-    def multiply(self, a: Index, b: Index) -> Index:
+    def multiply(self, a: build.Index, b: build.Index) -> build.Index:
         """The product of two indices."""
         if isinstance(a, int):
             a, b = b, a
@@ -197,7 +188,7 @@ class Legalization(Conversion):
             return build.multiply(a, b)
         return build.make("arith.muli", a.type, a, self.index(b))
 
-    def value(self, number: Index) -> ir.Value:
+    def value(self, number: build.Index) -> ir.Value:
         """An index as a value."""
         return self.index(number) if isinstance(number, int) else number
 
@@ -359,7 +350,7 @@ class Legalization(Conversion):
 
 def _type(op: ir.Operation, box: Box) -> ir.Type:
     """The type of a box of an op's result."""
-    return with_shape(op.results[0].type, block_pieces.sizes(box))
+    return build.with_shape(op.results[0].type, block_pieces.sizes(box))
 
 
 @view("arith.constant")
@@ -368,7 +359,7 @@ def splat(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
     value, kind = op.attributes["value"], _type(op, box)
     if not isinstance(value, ir.DenseElementsAttr) or not value.is_splat:
         return None
-    return low.once(("constant", value, kind), lambda: constant(kind, value.get_splat_value()))
+    return low.once(("constant", value, kind), lambda: build.constant(kind, value.get_splat_value()))
 
 
 @view(*VIEWS)
@@ -379,7 +370,7 @@ def viewed(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
         return _again(low, op, box)
     if not shape_of(source):
         kind = _type(op, box)
-        return low.once(("broadcast", source, kind), lambda: broadcast(source, kind))
+        return low.once(("broadcast", source, kind), lambda: build.broadcast(source, kind))
     part = low.part(source, taken.box(box))
     return build.viewed(part, View(block_pieces.sizes(box), taken.dims, (0,) * len(taken.dims)))
 
@@ -393,14 +384,16 @@ def reshaped(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
         return None
     inside = block_pieces.reshape(box, to, shape)
     if inside is None:
-        return low.slice(shape_cast(low.whole(source), to), box)
-    return shape_cast(low.part(source, inside), block_pieces.sizes(box))
+        return low.slice(build.shape_cast(low.whole(source), to), box)
+    return build.shape_cast(low.part(source, inside), block_pieces.sizes(box))
 
 
 def _again(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
     """Apply the op to whole operands, and take the box of its result."""
     value = op.results[0]
-    made = low.once(("again", value), lambda: like(op, [value.type], [low.whole(v) for v in op.operands]).results[0])
+    made = low.once(
+        ("again", value), lambda: build.like(op, [value.type], [low.whole(v) for v in op.operands]).results[0]
+    )
     return low.slice(made, box)
 
 
@@ -432,7 +425,7 @@ def step(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
     if first == 0:
         return steps
     start = low.index(first)
-    return make("arith.addi", kind, steps, low.once(("broadcast", start, kind), lambda: broadcast(start, kind)))
+    return make("arith.addi", kind, steps, low.once(("broadcast", start, kind), lambda: build.broadcast(start, kind)))
 
 
 # Sinks loads to the products that need them, which reduces register pressure.
@@ -449,7 +442,7 @@ def sink(slabs: Sequence[Slab]) -> None:
     for block, found in blocks.items():
         ops = [op.operation for op in block.operations]
         place: dict[ir.Operation, int] = {op: i for i, op in enumerate(ops)}
-        barred = [0, *accumulate(not (only_reads(op) or implements(op, Prefetch)) for op in ops)]
+        barred = [0, *accumulate(not (build.only_reads(op) or implements(op, Prefetch)) for op in ops)]
         for start, factors in found:
             for load in dict.fromkeys(_load(v) for v in factors):
                 if load is None or load not in place or place[load] >= place[start]:

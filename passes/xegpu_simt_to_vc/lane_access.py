@@ -44,19 +44,6 @@ from xegpu_py.passes.facts.value_facts import (
     shape_of,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import (
-    binary,
-    clone,
-    combine_subgroups,
-    create,
-    extract_slice,
-    kind_of,
-    shape_cast,
-    transpose,
-    vector_type,
-    with_index,
-    without_index,
-)
 from xegpu_py.passes.rewriting.memory_access import Transfer
 from xegpu_py.passes.xegpu_simt_to_vc.widening import Held, Widener, both, elementwise, rule
 
@@ -308,10 +295,10 @@ def _present(w: Widener, value: ir.Value, kind: CombiningKind) -> ir.Value:
 def all_reduce(w: Widener, op: ir.Operation) -> None:
     """Reduce the lanes of each subgroup as gpu.subgroup_reduce does, then the subgroups in order."""
     w.require_convergence("is a barrier")
-    kind = kind_of(op)
+    kind = build.kind_of(op)
     own = kind.reduce(_present(w, op.operands[0], kind))
     number = build.make("gpu.subgroup_id", build.index_type())
-    w.replace(op, combine_subgroups(own, kind, number, _subgroups(w)))
+    w.replace(op, build.combine_subgroups(own, kind, number, _subgroups(w)))
 
 
 @rule("gpu.printf")
@@ -333,8 +320,8 @@ def assert_(w: Widener, op: ir.Operation) -> None:
         return
     holds = w.wide(op.operands[0])
     if w.mask is not None:
-        holds = binary("ori", holds, binary("xori", w.mask, True))
-    create("cf.assert", [], [CombiningKind.AND.reduce(holds)], attributes_of(op))
+        holds = build.binary("ori", holds, build.binary("xori", w.mask, True))
+    build.create("cf.assert", [], [CombiningKind.AND.reduce(holds)], attributes_of(op))
     w.erase(op)
 
 
@@ -377,14 +364,14 @@ def lanes_of(w: Widener, memref: ir.Value, places: ir.Value, chunk: int = 1) -> 
 def gather_elements(w: Widener, memref: ir.Value, places: ir.Value, mask: ir.Value, chunk: int = 1) -> ir.Value:
     """Load the elements of the lanes whose mask bit is set."""
     found = xegpu.load_gather(lanes_of(w, memref, places, chunk), mask, mode="vc")
-    return with_index(found, ir.MemRefType(memref.type).element_type)
+    return build.with_index(found, ir.MemRefType(memref.type).element_type)
 
 
 def scatter_elements(
     w: Widener, value: ir.Value, memref: ir.Value, places: ir.Value, mask: ir.Value, chunk: int = 1
 ) -> None:
     """Store the elements of the lanes whose mask bit is set."""
-    xegpu.store_scatter(without_index(value), lanes_of(w, memref, places, chunk), mask, mode="vc")
+    xegpu.store_scatter(build.without_index(value), lanes_of(w, memref, places, chunk), mask, mode="vc")
 
 
 @rule("memref.load")
@@ -448,7 +435,7 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
             mine[body.arguments[0]] = block.arguments[0]
             with ir.InsertionPoint(block):
                 for old in body.operations:
-                    clone(old.operation, mine)
+                    build.clone(old.operation, mine)
             return list(made.results)
 
         if w.mask is None:
@@ -736,7 +723,7 @@ def descriptor(w: Widener, op: ir.Operation) -> None:
     """A descriptor is uniform in the subgroup."""
     _check(w, op)
     operands = [w.uniform(v) for v in op.operands]
-    made = create(op.name, [unmapped(r.type) for r in op.results], operands, _attributes(op))
+    made = build.create(op.name, [unmapped(r.type) for r in op.results], operands, _attributes(op))
     # The rules of its users still read its map.
     for old, new in zip(op.results, made.results):
         w.held[old] = Held(new)
@@ -747,7 +734,7 @@ def descriptor(w: Widener, op: ir.Operation) -> None:
 def select(w: Widener, op: ir.Operation) -> None:
     """A descriptor that is selected has no map, as those it is selected from."""
     if is_desc(op.results[0]):
-        made = create(op.name, [unmapped(op.results[0].type)], [w.uniform(v) for v in op.operands])
+        made = build.create(op.name, [unmapped(op.results[0].type)], [w.uniform(v) for v in op.operands])
         w.held[op.results[0]] = Held(made.results[0])
         w.erase(op)
     else:
@@ -761,10 +748,10 @@ def load_nd(w: Widener, op: ir.Operation) -> None:
     result, source = op.results[0], w.uniform(op.operands[0])
     if mapped(op):
         placement = loaded(op)
-        kind = vector_type(placement.shape, element_of(result))
-        w.widen(op, create(op.name, [kind], [source], _attributes(op)).results[0], placement)
+        kind = build.vector_type(placement.shape, element_of(result))
+        w.widen(op, build.create(op.name, [kind], [source], _attributes(op)).results[0], placement)
     else:
-        w.replace(op, create(op.name, [result.type], [source], _attributes(op)).results[0])
+        w.replace(op, build.create(op.name, [result.type], [source], _attributes(op)).results[0])
 
 
 @rule("xegpu.store_nd")
@@ -773,7 +760,7 @@ def store_nd(w: Widener, op: ir.Operation) -> None:
     _check(w, op)
     view = op.opview
     value = w.at(view.value, stored(op)) if mapped(op) else w.uniform(view.value)
-    create(op.name, [], [value, w.uniform(view.tdesc)], _attributes(op))
+    build.create(op.name, [], [value, w.uniform(view.tdesc)], _attributes(op))
     w.erase(op)
 
 
@@ -817,21 +804,21 @@ def dpas(w: Widener, op: ir.Operation) -> None:
 
     def matrix(value: ir.Value, placement: Placement, shape: tuple[int, ...]) -> ir.Value:
         # Each lane has its own fragment, even if all fragments are equal.
-        return shape_cast(w.at(value, placement), shape)
+        return build.shape_cast(w.at(value, placement), shape)
 
-    kind = vector_type((rows, columns), element_of(view.result))
+    kind = build.vector_type((rows, columns), element_of(view.result))
     operands = {
         "acc": None if view.acc is None else matrix(view.acc, acc, (rows, columns)),
         "lhs": matrix(view.lhs, lhs, (rows, depth)),
         "rhs": matrix(view.rhs, rhs, rhs_shape),
     }
-    build = xegpu.dpas
+    product = xegpu.dpas
     if op.name == "xegpu.dpas_mx":
-        build = xegpu.dpas_mx
+        product = xegpu.dpas_mx
         blocks = -(-depth // SCALE_BLOCK)
         operands["scale_a"] = _scales(w, view.scale_a, "scale_a", rows, blocks)
         operands["scale_b"] = _scales(w, view.scale_b, "scale_b", columns, blocks)
-    w.widen(op, build(**operands, result=str(kind), mode="vc"), acc)
+    w.widen(op, product(**operands, result=str(kind), mode="vc"), acc)
 
 
 def _scales(w: Widener, value: ir.Value | None, name: str, count: int, blocks: int) -> ir.Value | None:
@@ -847,10 +834,10 @@ def _scales(w: Widener, value: ir.Value | None, name: str, count: int, blocks: i
         )
     wide = w.wide(value)
     if name == "scale_b":
-        return shape_cast(wide, (blocks, count))
+        return build.shape_cast(wide, (blocks, count))
     rows = min(count, lanes)
-    own = extract_slice(shape_cast(wide, (each * blocks, lanes)), [0, 0], [each * blocks, rows])
-    return shape_cast(transpose(shape_cast(own, (each, blocks, rows)), [0, 2, 1]), (count, blocks))
+    own = build.extract_slice(build.shape_cast(wide, (each * blocks, lanes)), [0, 0], [each * blocks, rows])
+    return build.shape_cast(build.transpose(build.shape_cast(own, (each, blocks, rows)), [0, 2, 1]), (count, blocks))
 
 
 @rule(

@@ -19,7 +19,6 @@ from xegpu_py.passes.facts.ranges import Limits, Ranges, full, integer_bits
 from xegpu_py.passes.facts.target_messages import Order, Placement, Placements, natural, unmapped
 from xegpu_py.passes.facts.value_facts import attributes_of, bits_of, element_of, integers, shape_of, splat_of
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import PREDICATES, binary, compare, constant, create, index_type
 from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Conversion, Rule, Rules
 
 # The conversion of a work item's program to that of a subgroup, and the helpers that rules share.
@@ -266,7 +265,7 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
         w.fail("is not supported in SIMT kernels", f"there is no lowering of '{op.name}' in SIMT mode")
     name, attributes = op.name, attributes_of(op)
     if name == "index.cmp":
-        predicate = PREDICATES.index(enumerator(attributes.pop("pred")))
+        predicate = build.PREDICATES.index(enumerator(attributes.pop("pred")))
         name, attributes["predicate"] = "arith.cmpi", build.number_attribute(build.integer_type(64), predicate)
     elif name.startswith("index."):
         kind = name.removeprefix("index.")
@@ -314,7 +313,7 @@ _PURE = ("arith.", "math.", "index.", "vector.extract", "vector.insert", "vector
 
 
 def _yield(values: Sequence[ir.Value]) -> None:
-    create("scf.yield", [], values)
+    build.create("scf.yield", [], values)
 
 
 def _block(region: ir.Region, types: Sequence[ir.Type] = ()) -> ir.InsertionPoint:
@@ -323,12 +322,12 @@ def _block(region: ir.Region, types: Sequence[ir.Type] = ()) -> ir.InsertionPoin
 
 
 def _inverse(condition: ir.Value) -> ir.Value:
-    return binary("xori", condition, True)
+    return build.binary("xori", condition, True)
 
 
 def both(condition: ir.Value, lanes: ir.Value | None) -> ir.Value:
     """The lanes of a condition that are also in a mask; None is all lanes."""
-    return condition if lanes is None else binary("andi", condition, lanes)
+    return condition if lanes is None else build.binary("andi", condition, lanes)
 
 
 def _bind(w: Widener, old: Sequence[ir.Value], new: Sequence[ir.Value]) -> None:
@@ -348,12 +347,12 @@ def _loop(
     outer = w.diverged, w.mask
     w.diverged = op
     # The result types are known after the first region is built, so it is built in a temporary op.
-    made = create("scf.while", [], state, regions=2)
+    made = build.create("scf.while", [], state, regions=2)
     with _block(made.regions[0], [v.type for v in state]) as point:
         condition, passed = before(list(point.block.arguments))
-        create("scf.condition", [], [condition, *passed])
+        build.create("scf.condition", [], [condition, *passed])
     types = [v.type for v in passed]
-    done = create("scf.while", types, state, regions=2)
+    done = build.create("scf.while", types, state, regions=2)
     made.regions[0].blocks[0].append_to(done.regions[0])
     made.erase()
     with _block(done.regions[1], types) as point:
@@ -394,15 +393,15 @@ def for_(w: Widener, op: ir.Operation) -> None:
         _bind(w, (counter, *arguments), (at, *values))
         w.mask = lanes
         yields = [w.wide(v) for v in w.inline(body)]
-        following = binary("addi", at, by)
+        following = build.binary("addi", at, by)
         if wraps:
             # Test whether an iteration is left before the addition.
-            more = compare("ugt", binary("subi", last, at), by)
+            more = build.compare("ugt", build.binary("subi", last, at), by)
         else:
-            more = compare(order, following, last)
+            more = build.compare(order, following, last)
         return [following, both(more, lanes), *(w.choose(lanes, n, o) for n, o in zip(yields, values))]
 
-    state = [first, both(compare(order, first, last), outer), *(w.wide(v) for v in inits)]
+    state = [first, both(build.compare(order, first, last), outer), *(w.wide(v) for v in inits)]
     _bind(w, op.results, _loop(w, op, state, before, after)[2:])
 
 
@@ -420,7 +419,7 @@ def while_(w: Widener, op: ir.Operation) -> None:
         w.mask = lanes
         condition, *passed = (w.wide(v) for v in w.inline(first))
         results = [w.choose(lanes, p, r) for p, r in zip(passed, results)]
-        going = binary("andi", lanes, condition)
+        going = build.binary("andi", lanes, condition)
         return w.any(going), [going, *results]
 
     def after(state: Sequence[ir.Value]) -> Sequence[ir.Value]:
@@ -429,7 +428,7 @@ def while_(w: Widener, op: ir.Operation) -> None:
         w.mask = lanes
         return [*(w.wide(v) for v in w.inline(second)), lanes, *results]
 
-    nothing = [constant(w.with_lanes(r), 0) for r in op.results]
+    nothing = [build.constant(w.with_lanes(r), 0) for r in op.results]
     state = [*(w.wide(v) for v in op.operands), w.active(), *nothing]
     _bind(w, op.results, _loop(w, op, state, before, after)[1:])
 
@@ -448,11 +447,11 @@ def _way(w: Widener, op: ir.Operation, block: ir.Block, condition: ir.Value) -> 
     """Run a region for the lanes whose condition holds, if any; returns what it yields, with the lanes innermost."""
     w.require_numbers(op.results)
     outer = w.mask, w.diverged
-    w.mask, w.diverged = condition if w.mask is None else binary("andi", w.mask, condition), op
+    w.mask, w.diverged = condition if w.mask is None else build.binary("andi", w.mask, condition), op
     if all(o.operation.name.startswith(_PURE) for o in list(block.operations)[:-1]):
         found = [w.wide(v) for v in w.inline(block)]
     else:
-        zeros = [constant(w.with_lanes(r), 0) for r in op.results]
+        zeros = [build.constant(w.with_lanes(r), 0) for r in op.results]
         otherwise = (lambda: zeros) if zeros else None
         found = build.if_(
             w.any(w.mask), [z.type for z in zeros], lambda: [w.wide(v) for v in w.inline(block)], otherwise
@@ -468,10 +467,10 @@ def index_switch(w: Widener, op: ir.Operation) -> None:
     blocks = [r.blocks[0] for r in op.regions]
     chosen = w.wide(op.operands[0])
     cases = ir.DenseI64ArrayAttr(op.attributes["cases"])
-    conditions = [compare("eq", chosen, constant(w.vector(index_type()), c)) for c in cases]
+    conditions = [build.compare("eq", chosen, build.constant(w.vector(build.index_type()), c)) for c in cases]
     rest = w.truth(True)
     for condition in conditions:
-        rest = binary("andi", rest, _inverse(condition))
+        rest = build.binary("andi", rest, _inverse(condition))
     results = _way(w, op, blocks[0], rest)
     for condition, block in zip(conditions, blocks[1:]):
         results = [w.choose(condition, n, o) for n, o in zip(_way(w, op, block, condition), results)]
