@@ -75,6 +75,7 @@ class Dialect:
     Attributes:
         name: the namespace.
         spellings: further spellings of the namespace that are read.
+        others: attributes under these spellings that are not the dialect's: MLIR reads them.
         attribute_spellings: further spellings of op attributes that are read, in lower case, and what they mean.
         shorthands: names of attributes that stand for one value of another.
         borrowed: enums of other dialects that are read under this one's namespace, too, by name.
@@ -84,6 +85,7 @@ class Dialect:
 
     name: ClassVar[str]
     spellings: ClassVar[tuple[str, ...]] = ()
+    others: ClassVar[tuple[str, ...]] = ()
     attribute_spellings: ClassVar[Mapping[str, str]] = {}
     type_names: ClassVar[Mapping[str, str]] = {}
     any_attributes: ClassVar[bool] = False
@@ -508,7 +510,8 @@ class TypeReader:
         self.dialects = dialects
         self.aliases: dict[str, str] = {}
         self._by_name = {s: d for d in dialects for s in (d.name, *d.spellings)}
-        self._names = "|".join(map(re.escape, self._by_name))
+        others = {d: "".join(rf"(?!\.{o}\b)" for o in d.others) for d in dialects}
+        self._names = "|".join(re.escape(name) + others[d] for name, d in self._by_name.items())
         self._own = re.compile(rf"(?P<sigil>[!#])(?P<owner>{self._names})\.(?P<param>\w+)")
         self._own_or_opaque = re.compile(rf"//[^\n]*|{STRING}|{self._own.pattern}")
         self._types: dict[str, str] = {}

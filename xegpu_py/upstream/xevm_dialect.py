@@ -1,0 +1,365 @@
+"""MLIR's dialect XeVM: its ops and attributes, with the syntax of LLVM's main branch, which 22.1.8's is part of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any
+
+from xegpu_py.ir.builtin import OneOf, TypeConstraint
+from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope
+from xegpu_py.ir.definition import Attr, Attribute, Dialect, Interface, Operand, Result, enum_attr
+from xegpu_py.ir.operation import Operation
+
+# The dialect as XeVMOps.td of LLVM's main branch defines it. In the IR it has another name, since the bindings register
+# 22.1.8's `xevm`, which has no ops of scaled products and conversions; that one keeps the attribute `#xevm.target`.
+
+NAME = "upstream_xevm"
+"""The dialect's name in the IR. No text spells it."""
+
+
+class UpstreamXeVM(Dialect, name=NAME):
+    """MLIR's XeVM: messages of blocks and products of the lanes of a subgroup, among ops of `llvm`."""
+
+    spellings = ("xevm",)
+    others = ("target",)
+    any_attributes = True
+
+
+DIALECT = UpstreamXeVM
+
+
+def _cache_controls(name: str, summary: str, first: str, others: str, *more: str) -> type[Enum]:
+    """The enum of what L1 does (one of `first`), and L2 and L3 (one of `others`), and of `more` cases."""
+    levels = [f"L1{a}_L2{b}_L3{c}" for a in first.split() for b in others.split() for c in others.split()]
+    cases = Enum(name, {case.upper(): case for case in (*levels, *more)}, type=str)  # type: ignore[misc]
+    cases.__doc__ = summary
+    return enum_attr(UpstreamXeVM, name)(cases)
+
+
+LoadCacheControl: Any = _cache_controls("load_cache_control", "What caches do with loads.", "uc c s", "uc c", "ir")
+
+StoreCacheControl: Any = _cache_controls("store_cache_control", "What caches do with stores.", "uc wt s wb", "uc wb")
+
+
+@enum_attr(UpstreamXeVM, "mem_scope")
+class MemScope(str, Enum):
+    """Who sees what was written before a fence."""
+
+    LANE = "lane"
+    SUBGROUP = "subgroup"
+    WORKGROUP = "workgroup"
+    CLUSTER = "cluster"
+    DEVICE = "device"
+    SYSTEM = "system"
+
+
+@enum_attr(UpstreamXeVM, "addr_space")
+class AddrSpace(str, Enum):
+    """The memory that a fence orders."""
+
+    PRIVATE = "private"
+    GLOBAL = "global"
+    CONSTANT = "constant"
+    SHARED = "shared"
+    GENERIC = "generic"
+
+
+@enum_attr(UpstreamXeVM, "elem_type")
+class ElemType(str, Enum):
+    """The format of elements, which types of registers do not tell."""
+
+    BF16 = "bf16"
+    F16 = "f16"
+    S8 = "s8"
+    U8 = "u8"
+    S4 = "s4"
+    U4 = "u4"
+    TF32 = "tf32"
+    F32 = "f32"
+    S32 = "s32"
+    E2M1 = "e2m1"
+    BF8 = "bf8"
+    F8 = "f8"
+
+
+@dataclass(frozen=True)
+class MMAShape(Attr, dialect=UpstreamXeVM, name="mma_shape"):
+    """The sizes of a product: A is MxK, B is KxN, C and D are MxN."""
+
+    m: int
+    n: int
+    k: int
+
+
+@dataclass(frozen=True)
+class MMATypes(Attr, dialect=UpstreamXeVM, name="mma_types"):
+    """The formats of a product's matrices."""
+
+    d: ElemType
+    a: ElemType
+    b: ElemType
+    c: ElemType = ElemType.F32
+
+
+class Pointer(TypeConstraint):
+    """A pointer of LLVM's."""
+
+    summary = "LLVM pointer"
+    _pattern = r"!llvm\.ptr(?:<\d+>)?"
+
+
+class I32(OneOf):
+    """A 32-bit integer."""
+
+    summary = "32-bit integer"
+    names = ("i32",)
+
+
+class IdType(OneOf):
+    """An integer that holds an id."""
+
+    summary = "i32 or i64"
+    names = ("i32", "i64")
+
+
+class Number(TypeConstraint):
+    """Elements that one lane holds: a number or a vector of one dimension."""
+
+    summary = "number or vector of one dimension"
+    _pattern = r"(?:vector<\d+x)?(?:[su]?i\d+|b?f\d+\w*|tf32)>?"
+
+
+class Range(AttributeCodec):
+    """The range of an id, `<i32, 0, 16>`, as its text."""
+
+    summary = "a range, such as <i32, 0, 16>"
+
+    def read(self, cursor: Cursor, scope: Scope) -> str:
+        if not cursor.at("<"):
+            return self._decode_at(scope.read_attribute(cursor), cursor, cursor.skip())
+        m = cursor.match(_RANGE)
+        if m is None:
+            raise cursor.expected(self.summary)
+        return f"#llvm.constant_range{m[0]}"
+
+
+_RANGE = re.compile(r"<\s*i\d+\s*,\s*-?\d+\s*,\s*-?\d+\s*>")
+
+
+class InSurface(Interface):
+    """Accesses a block of a surface: address, bytes of a row, rows, bytes between rows, and the block's place."""
+
+    ptr: Operand[Pointer]
+    base_width: Operand[I32]
+    base_height: Operand[I32]
+    base_pitch: Operand[I32]
+    x: Operand[I32]
+    y: Operand[I32]
+    elem_size_in_bits: Attribute[int]
+    tile_width: Attribute[int]
+    tile_height: Attribute[int]
+
+
+_PLACE = ("ptr", "base_width", "base_height", "base_pitch", "x", "y")
+
+_OPERANDS = " `,` ".join(f"${name}" for name in _PLACE)
+
+_TYPES = " `,` ".join(f"type(${name})" for name in _PLACE)
+
+
+class BlockLoadOp(Operation, dialect=UpstreamXeVM, name="blockload"):
+    """Loads consecutive elements; a lane has every sixteenth one."""
+
+    ptr: Operand[Pointer]
+    res: Result[Number]
+    cache_control: Attribute[LoadCacheControl] | None = None
+
+    effects = frozenset(["read"])
+    assembly_format = "$ptr prop-dict attr-dict `:` `(` type($ptr) `)` `->` type($res)"
+
+
+class BlockStoreOp(Operation, dialect=UpstreamXeVM, name="blockstore"):
+    """Stores consecutive elements; a lane has every sixteenth one."""
+
+    ptr: Operand[Pointer]
+    val: Operand[Number]
+    cache_control: Attribute[StoreCacheControl] | None = None
+
+    effects = frozenset(["write"])
+    assembly_format = "$ptr `,` $val prop-dict attr-dict `:` `(` type($ptr) `,` type($val) `)`"
+
+
+class BlockLoad2dOp(Operation, dialect=UpstreamXeVM, name="blockload2d", interfaces=(InSurface,)):
+    """Loads a block; elements out of bounds are zero."""
+
+    res: Result[Number]
+    v_blocks: Attribute[int]
+    transpose: Attribute[bool]
+    pack_register: Attribute[bool]
+    cache_control: Attribute[LoadCacheControl] | None = None
+
+    effects = frozenset(["read"])
+    assembly_format = f"{_OPERANDS} prop-dict attr-dict `:` `(` {_TYPES} `)` `->` type($res)"
+
+    def verify_op(self) -> None:
+        if self.transpose and self.pack_register:
+            self.fail("transpose and pack_register exclude each other")
+
+
+class BlockStore2dOp(Operation, dialect=UpstreamXeVM, name="blockstore2d", interfaces=(InSurface,)):
+    """Stores a block; elements out of bounds are not stored."""
+
+    stored_val: Operand[Number]
+    cache_control: Attribute[StoreCacheControl] | None = None
+
+    effects = frozenset(["write"])
+    assembly_format = f"{_OPERANDS} `,` $stored_val prop-dict attr-dict `:` `(` {_TYPES} `,` type($stored_val) `)`"
+
+
+class BlockPrefetch2dOp(Operation, dialect=UpstreamXeVM, name="blockprefetch2d", interfaces=(InSurface,)):
+    """Brings a block into the caches."""
+
+    v_blocks: Attribute[int]
+    cache_control: Attribute[LoadCacheControl] | None = None
+
+    effects = frozenset(["read", "write"])
+    assembly_format = f"{_OPERANDS} prop-dict attr-dict `:` `(` {_TYPES} `)`"
+
+
+class MemfenceOp(Operation, dialect=UpstreamXeVM, name="memfence"):
+    """Makes a work item's writes visible to the others in a scope."""
+
+    scope: Attribute[MemScope]
+    addrspace: Attribute[AddrSpace] = AddrSpace.GENERIC
+
+    effects = frozenset(["sync"])
+    assembly_format = "prop-dict attr-dict"
+
+
+class PrefetchOp(Operation, dialect=UpstreamXeVM, name="prefetch"):
+    """Brings what is at a lane's address into the caches."""
+
+    ptr: Operand[Pointer]
+    cache_control: Attribute[LoadCacheControl] | None = None
+
+    effects = frozenset(["read", "write"])
+    assembly_format = "$ptr prop-dict attr-dict `:` `(` type($ptr) `)`"
+
+
+_OF_PRODUCT = "`{` `shape` `=` $shape `,` `types` `=` $types `}` attr-dict"
+
+
+class MMAOp(Operation, dialect=UpstreamXeVM, name="mma"):
+    """A product of matrices that the lanes of a subgroup hold: d = a x b + c."""
+
+    a: Operand[Number]
+    b: Operand[Number]
+    c: Operand[Number] | None
+    d: Result[Number]
+    shape: Attribute[MMAShape]
+    types: Attribute[MMATypes]
+
+    effects = frozenset()
+    assembly_format = (
+        f"$a `,` $b (`,` $c^)? {_OF_PRODUCT} `:` `(` type($a) `,` type($b) (`,` type($c)^)? `)` `->` type($d)"
+    )
+
+
+class MMAMxOp(Operation, dialect=UpstreamXeVM, name="mma_mx"):
+    """A product of block-scaled matrices; a lane has the scales of a row of `a` and of a column of `b`."""
+
+    a: Operand[Number]
+    b: Operand[Number]
+    scale_a: Operand[Number]
+    scale_b: Operand[Number]
+    c: Operand[Number] | None
+    d: Result[Number]
+    shape: Attribute[MMAShape]
+    types: Attribute[MMATypes]
+
+    effects = frozenset()
+    assembly_format = (
+        f"$a `,` $b `,` $scale_a `,` $scale_b (`,` $c^)? {_OF_PRODUCT} `:` "
+        "`(` type($a) `,` type($b) `,` type($scale_a) `,` type($scale_b) (`,` type($c)^)? `)` `->` type($d)"
+    )
+
+
+class Conversion(Interface):
+    """Converts the elements of a lane between formats. Those of 4 bits are packed, two in a byte."""
+
+    arg: Operand[Number]
+    res: Result[Number]
+    src_etype: Attribute[ElemType]
+    dst_etype: Attribute[ElemType]
+
+
+_CONVERSION, _OLDER_CONVERSION = (
+    f"$arg `{{` {formats} `}}` attr-dict `:` `(` type($arg) `)` `->` type($res)"
+    for formats in (
+        "`src_etype` `=` $src_etype `,` `dst_etype` `=` $dst_etype",
+        "`types` `=` `<` `src_type` `=` $src_etype `,` `dst_type` `=` $dst_etype `>`",
+    )
+)
+
+
+class TruncfOp(Operation, dialect=UpstreamXeVM, name="truncf", interfaces=(Conversion,)):
+    """Rounds f16 or bf16 to a format of 8 or 4 bits."""
+
+    effects = frozenset()
+    assembly_format = _CONVERSION
+    also_reads = (_OLDER_CONVERSION,)
+
+
+class ExtfOp(Operation, dialect=UpstreamXeVM, name="extf", interfaces=(Conversion,)):
+    """Widens a format of 8 or 4 bits to f16 or bf16."""
+
+    effects = frozenset()
+    assembly_format = _CONVERSION
+    also_reads = (_OLDER_CONVERSION,)
+
+
+class BitcastShuffleOp(Operation, dialect=UpstreamXeVM, name="bitcast_shuffle"):
+    """Reads the bits of all lanes, the first component of all lanes, then the next, as components of another width."""
+
+    src: Operand[Number]
+    res: Result[Number]
+
+    effects = frozenset()
+    assembly_format = "$src attr-dict `:` `(` type($src) `)` `->` type($res)"
+
+
+class Id(Interface):
+    """An id or an extent of the launch."""
+
+    res: Result[IdType]
+    range: Attribute[Annotated[str, Range()]] | None = None
+
+
+@enum_attr(UpstreamXeVM, "dimension")
+class Dimension(str, Enum):
+    """A dimension of the grid or of a workgroup."""
+
+    X = "x"
+    Y = "y"
+    Z = "z"
+
+
+for _name in ("local_id", "local_size", "group_id", "group_count"):
+    # Of dimension x, y or z, which the op's name ends with: names of IRDL's ops have no dots.
+    _fields = {
+        "__doc__": Id.__doc__,
+        "__annotations__": {"dimension": Attribute[Dimension]},
+        "effects": frozenset(),
+        "assembly_format": "`` `.` `` $dimension (`range` $range^)? attr-dict `:` type($res)",
+    }
+    type(Operation)("IdOp", (Operation,), _fields, dialect=UpstreamXeVM, name=_name, interfaces=(Id,))
+
+for _name in ("lane_id", "subgroup_id", "subgroup_size"):
+    _fields = {
+        "__doc__": Id.__doc__,
+        "effects": frozenset(),
+        "assembly_format": "(`range` $range^)? attr-dict `:` type($res)",
+    }
+    type(Operation)("IdOp", (Operation,), _fields, dialect=UpstreamXeVM, name=_name, interfaces=(Id,))
