@@ -46,6 +46,7 @@ from xegpu_py.upstream.dialect_types import (
     UpstreamXeGPU,
     with_offsets,
 )
+from xegpu_py.upstream.xevm_dialect import UpstreamXeVM
 
 # Reading upstream programs: which dialect a text is in, and at which level each kernel is written.
 
@@ -83,16 +84,14 @@ def kernels(root: ir.Operation) -> Iterator[ir.Operation]:
 def read_upstream(source: Source, context: Context) -> Module:
     """A program with kernels in upstream's dialect, in a context that has ours too."""
     own = context.own
-    context.own = ()
-    if context.is_registered_operation(PREFIX + "load_nd"):
-        context.own = (UpstreamXeGPU,)
-    else:
-        context.define((UpstreamXeGPU,))
+    theirs = (UpstreamXeGPU, UpstreamXeVM)
+    context.own = tuple(d for d in theirs if context.is_registered_operation(f"{d.name}.prefetch"))
+    context.define(tuple(d for d in theirs if d not in context.own))
     try:
         module = parse_source(replace(source, text=with_offsets(source.text)), context=context)
         module.sources = (source,)
     finally:
-        context.own = own + tuple(d for d in context.own if d is not UpstreamXeGPU and d not in own)
+        context.own = own + tuple(d for d in context.own if d not in theirs and d not in own)
     context.load(("xegpu", "xetile"))
     return module
 
@@ -160,8 +159,8 @@ LANES = 16
 
 
 def spelled(text: str) -> str:
-    """A text with the dialect's name as users spell it."""
-    return text.replace(PREFIX, "xegpu.")
+    """A text with the dialects' names as users spell them."""
+    return text.replace(PREFIX, "xegpu.").replace(UpstreamXeVM.name, "xevm")
 
 
 def refuse(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:

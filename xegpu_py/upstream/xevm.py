@@ -40,6 +40,7 @@ from xegpu_py.passes.rewriting.builders import (
 )
 from xegpu_py.upstream import xevm_memory
 from xegpu_py.upstream.rebuilding import LANES, functions_of, parts, refuse, within
+from xegpu_py.upstream.xevm_dialect import PREFIX
 from xegpu_py.upstream.xevm_memory import (
     PRIVATE,
     SHARED,
@@ -61,7 +62,7 @@ from xegpu_py.upstream.xevm_memory import (
 
 _MARKS = re.compile(r"\bxevm\.|\bspir_kernelcc\b|!llvm\.|(?<![@\w.\"])llvm\.\w")
 
-_FOREIGN = ("xevm.", "llvm.")
+_FOREIGN = (PREFIX, "llvm.")
 
 _KEPT = ("known_block_size", "known_grid_size", "xegpu.lanes_per_subgroup")
 
@@ -694,19 +695,21 @@ def _place(op: ir.Operation, name: str, kind: ir.Type) -> ir.Value:
     return make("arith.index_castui", kind, make(_IDS[name], index_type(), dimension=dimension))
 
 
-@rule(*(f"xevm.{n}.{d}" for n in ("local_id", "local_size", "group_id", "group_count") for d in "xyz"))
+_OF_DIMENSION = {"local_id": "thread_id", "local_size": "block_dim", "group_id": "block_id", "group_count": "grid_dim"}
+
+
+@rule(*(PREFIX + name for name in _OF_DIMENSION))
 def special(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """An id or an extent of a dimension."""
-    name, _, dim = op.name.removeprefix("xevm.").partition(".")
-    of = {"local_id": "thread_id", "local_size": "block_dim", "group_id": "block_id", "group_count": "grid_dim"}[name]
-    found = make(f"gpu.{of}", index_type(), dimension=ir.Attribute.parse(f"#gpu<dim {dim}>"))
-    return [make("arith.index_castui", op.results[0].type, found)]
+    of = _OF_DIMENSION[op.name.removeprefix(PREFIX)]
+    dimension = ir.Attribute.parse(f"#gpu<dim {op.opview.dimension.value}>")
+    return [make("arith.index_castui", op.results[0].type, make(f"gpu.{of}", index_type(), dimension=dimension))]
 
 
-@rule("xevm.lane_id", "xevm.subgroup_id", "xevm.subgroup_size")
+@rule(*(PREFIX + name for name in ("lane_id", "subgroup_id", "subgroup_size")))
 def subgroup(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """The lane, the subgroup, or the lanes of a subgroup."""
-    found = make(f"gpu.{op.name.removeprefix('xevm.')}", index_type())
+    found = make(f"gpu.{op.name.removeprefix(PREFIX)}", index_type())
     return [make("arith.index_castui", op.results[0].type, found)]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import types
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any
 
 from xegpu_py.ir.builtin import OneOf, TypeConstraint
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope
-from xegpu_py.ir.definition import Attr, Attribute, Dialect, Interface, Operand, Result, enum_attr
+from xegpu_py.ir.definition import Attr, Attribute, Dialect, Interface, Operand, Result, default, enum_attr
 from xegpu_py.ir.operation import Operation
 
 # The dialect as XeVMOps.td of LLVM's main branch defines it. In the IR it has another name, since the bindings register
@@ -28,6 +29,8 @@ class UpstreamXeVM(Dialect, name=NAME):
 
 
 DIALECT = UpstreamXeVM
+
+PREFIX = NAME + "."
 
 
 def _cache_controls(name: str, summary: str, first: str, others: str, *more: str) -> type[Enum]:
@@ -138,11 +141,11 @@ class Range(AttributeCodec):
 
     def read(self, cursor: Cursor, scope: Scope) -> str:
         if not cursor.at("<"):
-            return self._decode_at(scope.read_attribute(cursor), cursor, cursor.skip())
+            return scope.read_attribute(cursor)
         m = cursor.match(_RANGE)
         if m is None:
             raise cursor.expected(self.summary)
-        return f"#llvm.constant_range{m[0]}"
+        return "#llvm.constant_range" + m[0]
 
 
 _RANGE = re.compile(r"<\s*i\d+\s*,\s*-?\d+\s*,\s*-?\d+\s*>")
@@ -157,6 +160,11 @@ class InSurface(Interface):
     base_pitch: Operand[I32]
     x: Operand[I32]
     y: Operand[I32]
+
+
+class Sized(Interface):
+    """Accesses a block of this size, in elements."""
+
     elem_size_in_bits: Attribute[int]
     tile_width: Attribute[int]
     tile_height: Attribute[int]
@@ -191,7 +199,7 @@ class BlockStoreOp(Operation, dialect=UpstreamXeVM, name="blockstore"):
     assembly_format = "$ptr `,` $val prop-dict attr-dict `:` `(` type($ptr) `,` type($val) `)`"
 
 
-class BlockLoad2dOp(Operation, dialect=UpstreamXeVM, name="blockload2d", interfaces=(InSurface,)):
+class BlockLoad2dOp(Operation, dialect=UpstreamXeVM, name="blockload2d", interfaces=(InSurface, Sized)):
     """Loads a block; elements out of bounds are zero."""
 
     res: Result[Number]
@@ -208,9 +216,15 @@ class BlockLoad2dOp(Operation, dialect=UpstreamXeVM, name="blockload2d", interfa
             self.fail("transpose and pack_register exclude each other")
 
 
-class BlockStore2dOp(Operation, dialect=UpstreamXeVM, name="blockstore2d", interfaces=(InSurface,)):
+class BlockStore2dOp(Operation, dialect=UpstreamXeVM, name="blockstore2d", interfaces=(Sized,)):
     """Stores a block; elements out of bounds are not stored."""
 
+    ptr: Operand[Pointer]
+    base_width: Operand[I32]
+    base_height: Operand[I32]
+    base_pitch: Operand[I32]
+    x: Operand[I32]
+    y: Operand[I32]
     stored_val: Operand[Number]
     cache_control: Attribute[StoreCacheControl] | None = None
 
@@ -218,7 +232,7 @@ class BlockStore2dOp(Operation, dialect=UpstreamXeVM, name="blockstore2d", inter
     assembly_format = f"{_OPERANDS} `,` $stored_val prop-dict attr-dict `:` `(` {_TYPES} `,` type($stored_val) `)`"
 
 
-class BlockPrefetch2dOp(Operation, dialect=UpstreamXeVM, name="blockprefetch2d", interfaces=(InSurface,)):
+class BlockPrefetch2dOp(Operation, dialect=UpstreamXeVM, name="blockprefetch2d", interfaces=(InSurface, Sized)):
     """Brings a block into the caches."""
 
     v_blocks: Attribute[int]
@@ -232,7 +246,7 @@ class MemfenceOp(Operation, dialect=UpstreamXeVM, name="memfence"):
     """Makes a work item's writes visible to the others in a scope."""
 
     scope: Attribute[MemScope]
-    addrspace: Attribute[AddrSpace] = AddrSpace.GENERIC
+    addrspace: Attribute[AddrSpace] = default(AddrSpace.GENERIC)
 
     effects = frozenset(["sync"])
     assembly_format = "prop-dict attr-dict"
@@ -346,20 +360,27 @@ class Dimension(str, Enum):
     Z = "z"
 
 
+def _id(name: str, fields: dict[str, type], syntax: str) -> None:
+    """Define the op of an id or of an extent."""
+    body: dict[str, Any] = {
+        "__doc__": Id.__doc__,
+        "__annotations__": fields,
+        "effects": frozenset(),
+        "assembly_format": syntax,
+    }
+    types.new_class(
+        "IdOp",
+        (Operation,),
+        {"dialect": UpstreamXeVM, "name": name, "interfaces": (Id,)},
+        lambda namespace: namespace.update(body),
+    )
+
+
+_REST = "(`range` $range^)? attr-dict `:` type($res)"
+
 for _name in ("local_id", "local_size", "group_id", "group_count"):
     # Of dimension x, y or z, which the op's name ends with: names of IRDL's ops have no dots.
-    _fields = {
-        "__doc__": Id.__doc__,
-        "__annotations__": {"dimension": Attribute[Dimension]},
-        "effects": frozenset(),
-        "assembly_format": "`` `.` `` $dimension (`range` $range^)? attr-dict `:` type($res)",
-    }
-    type(Operation)("IdOp", (Operation,), _fields, dialect=UpstreamXeVM, name=_name, interfaces=(Id,))
+    _id(_name, {"dimension": Attribute[Dimension]}, "`` `.` `` $dimension " + _REST)
 
 for _name in ("lane_id", "subgroup_id", "subgroup_size"):
-    _fields = {
-        "__doc__": Id.__doc__,
-        "effects": frozenset(),
-        "assembly_format": "(`range` $range^)? attr-dict `:` type($res)",
-    }
-    type(Operation)("IdOp", (Operation,), _fields, dialect=UpstreamXeVM, name=_name, interfaces=(Id,))
+    _id(_name, {}, _REST)

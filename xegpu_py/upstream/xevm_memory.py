@@ -12,6 +12,7 @@ from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects import xegpu as ours
+from xegpu_py.dialects.xegpu.matrix_ops import NARROW_FLOATS, SCALE, SCALE_BLOCK
 from xegpu_py.ir.builtin import bit_width, vector_of
 from xegpu_py.passes.facts.value_facts import constant_of, element_of, shape_of, symbol_of
 from xegpu_py.passes.rewriting.builders import (
@@ -28,6 +29,7 @@ from xegpu_py.passes.rewriting.builders import (
 )
 from xegpu_py.passes.rewriting.rewriter import Rules
 from xegpu_py.upstream.rebuilding import LANES, of_first_lane, parts, refuse, within
+from xegpu_py.upstream.xevm_dialect import PREFIX
 
 # The state that the rules of ops share while a kernel in `xevm` and `llvm` is rebuilt.
 
@@ -92,7 +94,7 @@ class KernelImport:
                     if old not in self.aggregates:
                         old.replace_all_uses_with(new)
                 continue
-            if op.name.startswith(("llvm.", "xevm.")):
+            if op.name.startswith(("llvm.", PREFIX)):
                 refuse(op, "no op of vector or XeGPU does the same")
             for result in op.results:
                 if space_of(result.type) is not None:
@@ -466,15 +468,9 @@ class Surface:
 
 def tile_of(op: ir.Operation) -> Tile:
     """The block of an op of xevm."""
-    given = {n: op.attributes[n].value for n in op.attributes if n not in ("cache_control",)}
-    return Tile(
-        int(given["elem_size_in_bits"]),
-        int(given["tile_height"]),
-        int(given["tile_width"]),
-        int(given.get("v_blocks", 1)),
-        bool(given.get("transpose", False)),
-        bool(given.get("pack_register", False)),
-    )
+    view = op.opview
+    blocks, transpose, pack = (getattr(view, name, 0) for name in ("v_blocks", "transpose", "pack_register"))
+    return Tile(view.elem_size_in_bits, view.tile_height, view.tile_width, blocks or 1, bool(transpose), bool(pack))
 
 
 def _elements(value: ir.Value, size: int) -> ir.Value | int:
@@ -533,13 +529,13 @@ def prefetch(op: ir.Operation, where: Surface, tile: Tile) -> None:
     ours.PrefetchNdOp(descriptor(op, where, tile, None), mode=ours.Mode.SIMT)
 
 
-@rule("xevm.blockload2d")
+@rule(PREFIX + "blockload2d")
 def blockload2d(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """A block."""
     return [load(op, Surface(*op.operands), tile_of(op), op.results[0].type)]
 
 
-@rule("xevm.blockstore2d")
+@rule(PREFIX + "blockstore2d")
 def blockstore2d(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """A block."""
     *where, value = op.operands
@@ -547,7 +543,7 @@ def blockstore2d(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     return []
 
 
-@rule("xevm.blockprefetch2d")
+@rule(PREFIX + "blockprefetch2d")
 def blockprefetch2d(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """A block."""
     prefetch(op, Surface(*op.operands), tile_of(op))
@@ -572,7 +568,7 @@ def _index(found: ir.Value | int) -> ir.Value:
     return found
 
 
-@rule("xevm.blockload")
+@rule(PREFIX + "blockload")
 def blockload(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """Consecutive elements; a lane has every sixteenth one."""
     return [load_line(k, op, op.results[0].type)]
@@ -585,7 +581,7 @@ def load_line(k: KernelImport, op: ir.Operation, kind: ir.Type) -> ir.Value:
     return make("vector.from_elements", kind, *found) if shape_of(kind) else found[0]
 
 
-@rule("xevm.blockstore")
+@rule(PREFIX + "blockstore")
 def blockstore(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """Consecutive elements; a lane has every sixteenth one."""
     value = op.operands[1]
@@ -601,6 +597,7 @@ def blockstore(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
 
 _FACTORS = {
     "f16": "f16", "bf16": "bf16", "tf32": "tf32", "s8": "i8", "u8": "ui8", "s4": "i4", "u4": "ui4",
+    "bf8": "f8E5M2", "f8": "f8E4M3FN", "e2m1": "f4E2M1FN",
 }  # fmt: skip
 """Elements of factors, by their names in xevm and in OpenCL's functions, as ours are."""
 
@@ -609,15 +606,21 @@ _RESULTS = {"f32": "f32", "f16": "f16", "bf16": "bf16", "s32": "i32"}
 _FIELD = re.compile(r"(\w+) = (\w+)")
 
 
-@rule("xevm.mma")
+@rule(PREFIX + "mma", PREFIX + "mma_mx")
 def mma(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """d = a x b + c."""
-    shape = {n: int(v) for n, v in _FIELD.findall(str(op.attributes["shape"]))}
-    types = dict(_FIELD.findall(str(op.attributes["types"])))
-    a, b, *acc = op.operands
-    if shape["n"] != LANES:
-        refuse(op, f"it makes {shape['n']} columns; the lanes of a subgroup, {LANES}, have one each")
-    return [multiply(op, a, b, acc[0] if acc else None, types, shape["k"], op.results[0].type)]
+    """d = a x b + c, of block-scaled factors too."""
+    view = op.opview
+    types = {role: getattr(view.types, role).value for role in "dab"}
+    if view.shape.n != LANES:
+        refuse(op, f"it makes {view.shape.n} columns; the lanes of a subgroup, {LANES}, have one each")
+    scales = {}
+    if op.name == PREFIX + "mma_mx":
+        blocks = -(-view.shape.k // SCALE_BLOCK)
+        for name, given in (("scale_a", view.scale_a), ("scale_b", view.scale_b)):
+            if bits_of(given) != 8 * blocks:
+                refuse(op, f"{name} must have {blocks} numbers of 8 bits, one for {SCALE_BLOCK} elements of K")
+            scales[name] = as_bits(given, blocks, ir.Type.parse(SCALE))
+    return [multiply(op, view.a, view.b, view.c, types, view.shape.k, op.results[0].type, **scales)]
 
 
 def multiply(
@@ -628,6 +631,7 @@ def multiply(
     types: dict[str, str],
     depth: int,
     kind: ir.Type,
+    **scales: ir.Value,
 ) -> ir.Value:
     """A product of the lanes' fragments of matrices in the layout of dpas's registers.
 
@@ -635,6 +639,7 @@ def multiply(
         types: the names in xevm of the elements of `a`, `b` and `d`.
         depth: columns of the first factor.
         kind: the type of what a lane gets: its column.
+        scales: `scale_a` and `scale_b` of a block-scaled product.
     """
     for role in "ab":
         if types[role] not in _FACTORS:
@@ -653,7 +658,9 @@ def multiply(
     right = shape_cast(right, (count // factor, 1, factor) if factor > 1 else (count, 1))
     if acc is not None:
         acc = shape_cast(bitcast(acc, ir.VectorType.get([rows], result)), (rows, 1))
-    made = ours.DpasOp(left, right, acc, mode=ours.Mode.SIMT, result=ir.VectorType.get([rows, 1], result)).result
+    build: Any = ours.DpasMxOp if scales else ours.DpasOp
+    wide = ir.VectorType.get([rows, 1], result)
+    made = build(left, right, acc=acc, mode=ours.Mode.SIMT, result=wide, **scales).result
     return bitcast(shape_cast(made, (rows,)), kind)
 
 
@@ -665,15 +672,58 @@ def _factor(value: ir.Value, count: int, element: ir.Type) -> ir.Value:
     return make("builtin.unrealized_conversion_cast", ir.VectorType.get([count], element), held)
 
 
+@rule(PREFIX + "truncf", PREFIX + "extf")
+def convert(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """Elements of a lane in another format. The last byte of an odd number of packed elements is filled with zero."""
+    view, kind = op.opview, op.results[0].type
+    source, wanted = (ir.Type.parse(_FACTORS[e.value]) for e in (view.src_etype, view.dst_etype))
+    narrow, wide = (wanted, source) if op.name == PREFIX + "truncf" else (source, wanted)
+    if str(narrow) not in NARROW_FLOATS or str(wide) not in ("f16", "bf16"):
+        refuse(op, f"cannot convert {source} to {wanted}")
+    lanes = kind if wide is wanted else view.arg.type
+    count = (shape_of(lanes) or (1,))[0]
+    packed = -(-count * bit_width(str(narrow)) // 8) * 8 // bit_width(str(narrow))
+    if bits_of(view.arg) != (count if wide is source else packed) * bit_width(str(source)):
+        refuse(op, f"{view.arg.type} does not hold {count} elements of {source}")
+    if bits_of(op.results[0]) != (count if wide is wanted else packed) * bit_width(str(wanted)):
+        refuse(op, f"{kind} does not hold {count} elements of {wanted}")
+    if wide is source:
+        value = _resized(as_bits(view.arg, count, wide), packed)
+        return [bitcast(ours.TruncfOp(value, result=ir.VectorType.get([packed], narrow)).result, kind)]
+    value = make("arith.extf", ir.VectorType.get([packed], wide), as_bits(view.arg, packed, narrow))
+    return [bitcast(_resized(value, count), kind)]
+
+
+def _resized(value: ir.Value, count: int) -> ir.Value:
+    """The first elements of a vector, or all and zeros."""
+    held, element = shape_of(value)[0], element_of(value)
+    if count == held:
+        return value
+    indices = ir.DenseI64ArrayAttr.get([min(i, held) for i in range(count)])
+    kind = ir.VectorType.get([count], element)
+    return make("vector.shuffle", kind, value, zero_of(ir.VectorType.get([1], element)), mask=indices)
+
+
+@rule(PREFIX + "bitcast_shuffle")
+def bitcast_shuffle(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+    """The bits of all lanes, a component of all lanes after the other, as components of another width."""
+    value, kind = op.operands[0], op.results[0].type
+    if bits_of(value) != bits_of(op.results[0]):
+        refuse(op, f"{value.type} and {kind} have different numbers of bits")
+    # Components that are consecutive bits of a lane, then those of the result, then each across the lanes.
+    if shape_of(value):
+        value = ours.LaneShuffleOp(value, shuffle="pack").result
+    value = bitcast(value, kind)
+    return [ours.LaneShuffleOp(value, shuffle="unpack").result if shape_of(kind) else value]
+
+
 # Order of accesses.
 
 
-@rule("xevm.memfence")
+@rule(PREFIX + "memfence")
 def memfence(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """A fence of one memory or of both."""
-    space = re.findall(r"<(\w+)>", str(op.attributes["addrspace"]))[0] if "addrspace" in op.attributes else "generic"
-    scope = re.findall(r"<(\w+)>", str(op.attributes["scope"]))[0]
-    fence(op, space, scope)
+    fence(op, op.opview.addrspace.value, op.opview.scope.value)
     return []
 
 
@@ -690,7 +740,7 @@ def fence(op: ir.Operation, space: str, scope: str) -> None:
             ours.FenceOp(scope=chosen, memory_kind=kind)
 
 
-@rule("xevm.prefetch")
+@rule(PREFIX + "prefetch")
 def nothing(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """Emit nothing: a prefetch of one work item changes no value."""
     return []

@@ -22,10 +22,10 @@ gpu.module @m {
 """
 
 
-def run(body, a, b, engine="jit", header="", block=LANES, grid=1):
+def run(body, a, b, engine="jit", header="", block=LANES, grid=1, **options):
     """Run lines of a kernel on two arrays, of which it writes the second."""
     module = import_upstream(KERNEL.replace("BODY", body).replace("GLOBALS", header))
-    options = {} if engine == "reference" else {"cache": "off"}
+    options = {} if engine == "reference" else {"cache": "off", **options}
     kernel = xegpu_py.compile(module, engine=engine, **options)
     kernel(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8), grid=grid, block=block)
     return b
@@ -485,3 +485,124 @@ def test_private_memory():
     llvm.store %q, %second : i32, !llvm.ptr<1>"""
     out = run(body, np.arange(10, 15, dtype=np.int32).view(np.uint8), np.zeros(2, np.int32))
     np.testing.assert_array_equal(out, [60, 46])
+
+
+FORMATS = {
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16,
+    "bf8": ml_dtypes.float8_e5m2, "f8": ml_dtypes.float8_e4m3fn, "e2m1": ml_dtypes.float4_e2m1fn,
+}  # fmt: skip
+
+
+def packed(values):
+    """The bytes of a lane's elements; those of 4 bits two in a byte, the first one in the low half."""
+    if values.dtype != FORMATS["e2m1"]:
+        return np.ascontiguousarray(values).view(np.uint8)
+    codes = values.view(np.uint8)
+    codes = np.pad(codes, [(0, 0), (0, codes.shape[1] % 2)])
+    return codes[:, ::2] | codes[:, 1::2] << 4
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("narrow", ["bf8", "f8", "e2m1"])
+@pytest.mark.parametrize(("wide", "count"), [("f16", 1), ("bf16", 3), ("f16", 8), ("bf16", 16), ("bf16", 2)])
+def test_conversions_of_a_lanes_elements(narrow, wide, count, engine):
+    greatest = {"bf8": 57344, "f8": 448, "e2m1": 6}[narrow]
+    source = np.random.default_rng(7).normal(size=(LANES, count), scale=greatest / 8).astype(FORMATS[wide])
+    source.flat[:4] = np.inf, -np.inf, greatest * 1.1, -0.0
+    clipped = np.clip(source.astype(np.float64), -greatest, greatest)
+    expected = clipped.astype(FORMATS[narrow])
+    held = packed(expected)
+    kind = f"vector<{count}x{wide}>" if count > 1 else wide
+    stored = f"vector<{held.shape[1]}xi8>" if held.shape[1] > 1 else "i8"
+    out = np.zeros((LANES, 64), np.uint8)
+    body = f"""
+    %p = llvm.getelementptr %a[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<{count} x {wide}>
+    %q = llvm.getelementptr %b[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<64 x i8>
+    %r = llvm.getelementptr %q[32] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %v = llvm.load %p {{alignment = 1 : i64}} : !llvm.ptr<1> -> {kind}
+    %t = xevm.truncf %v {{ src_etype = {wide}, dst_etype = {narrow} }} : ({kind}) -> {stored}
+    llvm.store %t, %q : {stored}, !llvm.ptr<1>
+    %e = xevm.extf %t {{ src_etype = {narrow}, dst_etype = {wide} }} : ({stored}) -> {kind}
+    llvm.store %e, %r : {kind}, !llvm.ptr<1>"""
+    run(body, source, out, engine=engine)
+    np.testing.assert_array_equal(out[:, : held.shape[1]], held)
+    again = expected.astype(FORMATS[wide]).view(np.uint8)
+    np.testing.assert_array_equal(out[:, 32 : 32 + again.shape[1]], again)
+
+
+@pytest.mark.parametrize(
+    ("kind", "result"),
+    [
+        ("vector<4xi16>", "i64"),
+        ("i64", "vector<2xi32>"),
+        ("vector<8xi16>", "vector<2xi64>"),
+        ("vector<3xf32>", "vector<6xi16>"),
+    ],
+)
+def test_bits_are_shuffled(kind, result):
+    """The stream of bits, component by component, is that of the result."""
+
+    def components(kind):
+        count, _, element = kind.removeprefix("vector<").removesuffix(">").rpartition("x")
+        return int(count or 1), int(element[1:]) // 8
+
+    (n, size), (m, wide) = components(kind), components(result)
+    source = np.random.default_rng(3).integers(0, 256, (LANES, n * size), np.uint8)
+    stream = source.reshape(LANES, n, size).transpose(1, 0, 2).reshape(-1)
+    out = run(
+        f"""
+    %p = llvm.getelementptr %a[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<{n * size} x i8>
+    %q = llvm.getelementptr %b[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<{n * size} x i8>
+    %v = llvm.load %p {{alignment = 1 : i64}} : !llvm.ptr<1> -> {kind}
+    %s = xevm.bitcast_shuffle %v : ({kind}) -> {result}
+    llvm.store %s, %q : {result}, !llvm.ptr<1>""",
+        source,
+        np.zeros_like(source),
+    )
+    expected = stream.reshape(m, LANES, wide).transpose(1, 0, 2).reshape(LANES, -1)
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("element", ["bf8", "f8", "e2m1", "bf16"])
+def test_scaled_products(element):
+    """Of block-scaled factors: 32 elements of K share a scale."""
+    random = np.random.default_rng(5)
+    size = {"e2m1": 0.5, "bf16": 2}.get(element, 1)
+    depth = int(32 / size)
+    blocks = -(-depth // 32)
+    left = random.integers(-3, 4, (8, depth)).astype(FORMATS[element])
+    right = random.integers(-3, 4, (depth, LANES)).astype(FORMATS[element])
+    scale_a, scale_b = (random.integers(125, 130, shape).astype(np.uint8) for shape in ((8, blocks), (blocks, LANES)))
+    # What a lane has: of A, units of 16 bits round robin; of B, its column; rows of scales of A, a column of B's.
+    rows = packed(left).reshape(-1, 2)
+    a = rows.reshape(-1, LANES, 2).transpose(1, 0, 2).reshape(LANES, -1)
+    b = packed(np.ascontiguousarray(right.T))
+    data = np.zeros((LANES, 64), np.uint8)
+    data[:, :16], data[:, 16:48] = a, b
+    data[:8, 48 : 48 + blocks], data[8:, 48 : 48 + blocks] = scale_a, scale_a
+    data[:, 56 : 56 + blocks] = scale_b.T
+    scales = f"vector<{blocks}xi8>" if blocks > 1 else "i8"
+    places = "".join(
+        f"""
+    %p{name} = llvm.getelementptr %at[{offset}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %{name} = llvm.load %p{name} : !llvm.ptr<1> -> {kind}"""
+        for name, offset, kind in (
+            ("x", 0, "vector<8xi16>"),
+            ("y", 16, "vector<8xi32>"),
+            ("s", 48, scales),
+            ("t", 56, scales),
+        )
+    )
+    body = f"""
+    %at = llvm.getelementptr %a[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<64 x i8>{places}
+    %c = llvm.mlir.constant(dense<1.0> : vector<8xf32>) : vector<8xf32>
+    %d = xevm.mma_mx %x, %y, %s, %t, %c {{shape = <m = 8, n = 16, k = {depth}>,
+      types = <d = f32, a = {element}, b = {element}, c = f32>}}
+      : (vector<8xi16>, vector<8xi32>, {scales}, {scales}, vector<8xf32>) -> vector<8xf32>
+    %q = llvm.getelementptr %b[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<8 x f32>
+    llvm.store %d, %q : vector<8xf32>, !llvm.ptr<1>"""
+    out = run(body, data, np.zeros((LANES, 8), np.float32), target="cri")
+    e8m0 = ml_dtypes.float8_e8m0fnu
+    wide_a = np.repeat(scale_a.view(e8m0).astype(np.float64), 32, axis=1)[:, :depth] * left.astype(np.float64)
+    wide_b = np.repeat(scale_b.view(e8m0).astype(np.float64), 32, axis=0)[:depth] * right.astype(np.float64)
+    np.testing.assert_array_equal(out.T, wide_a @ wide_b + 1)
