@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 _INTEGERS = tuple(f"{sign}{bits}" for bits in (2, 4, 8) for sign in "us")
 
 
+_LATER = frozenset(["bdpas", "tanh", "sigm"])
+"""Instructions that came with Xe3P. Source: IGC 2.40."""
+
+
 class Block2DLimits(Struct, frozen=True, eq=False):
     """The limits of 2D block messages.
 
@@ -173,17 +177,17 @@ TARGETS = {
         Target(
             "pvc",
             "Xe-HPC (Ponte Vecchio), first stepping",
-            absent=frozenset(["srnd", "bdpas"]),
+            absent=_LATER | {"srnd"},
             tf32_conversion=False,
         ),
-        Target("pvcxt", "Xe-HPC (Ponte Vecchio XT)", absent=frozenset(["bdpas"])),
+        Target("pvcxt", "Xe-HPC (Ponte Vecchio XT)", absent=_LATER),
         Target(
             "dg2",
             "Xe-HPG (Alchemist)",
             grf_bytes=32,
             dpas_exec_sizes=(8,),
             dpas_precisions=(*_INTEGERS, "bf", "hf"),
-            absent=frozenset(["srnd", "bdpas", "fcvt", "nbarrier.signal", "nbarrier.wait"]),
+            absent=_LATER | {"srnd", "fcvt", "divm", "sqrtm", "nbarrier.signal", "nbarrier.wait"},
             dpas_half_accumulators=False,
             tf32_conversion=False,
             double_math=False,
@@ -191,7 +195,7 @@ TARGETS = {
             slm_bytes=64 << 10,
             named_barriers=0,
         ),
-        Target("bmg", "Xe2 (Battlemage: Arc B580, Arc Pro B50 and B60)", absent=frozenset(["bdpas"])),
+        Target("bmg", "Xe2 (Battlemage: Arc B580, Arc Pro B50 and B60)", absent=_LATER),
         Target(
             "cri",
             "Xe3P (Crescent Island)",

@@ -299,6 +299,7 @@ _FORMS = {
     "vector": "consecutive elements",
     "scalar": "one element",
     "address": "addresses",
+    "place": "the place of a variable, or an address variable",
     "flag": "a predicate",
 }
 
@@ -391,7 +392,13 @@ def attribute_codec(name: str, attribute: declared.Attribute) -> AttributeCodec:
         return WordCodec(attribute.pairs)
     if isinstance(attribute, declared.Number):
         return NumberCodec(attribute.values)
-    summary = {declared.Shape: "a data shape", declared.Block: "a block shape", declared.Name: "a label"}
+    summary = {
+        declared.Shape: "a data shape",
+        declared.Block: "a block shape",
+        declared.Name: "a label",
+        declared.Byte: "two hexadecimal digits",
+        declared.Symbol: "a symbol",
+    }
     return _TextKind(
         summary[type(attribute)],
         lambda cursor: read_attribute(name, attribute, cursor),

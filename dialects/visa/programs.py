@@ -20,7 +20,7 @@ from xegpu_py.ir.module import Bodies, Context, Module, current, kernels, walk
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import BUILTINS, MAX_ALIASES, Input, Instruction, Predicate, Program, Variable
+from xegpu_py.visa.program import BUILTINS, MAX_ALIASES, Address, Input, Instruction, Predicate, Program, Variable
 from xegpu_py.visa.verify import Issue
 from xegpu_py.visa.verify import verify as program_issues
 
@@ -276,6 +276,24 @@ def _diagnostic(issue: Issue) -> Diagnostic:
     return Diagnostic("error", subject + issue.message, issue.where, notes)
 
 
+def _check_form(program: Program) -> None:
+    """Check that ops can express a program.
+
+    Raises:
+        DiagnosticError: if they cannot; with the first place.
+    """
+    if program.is_function or len(program.functions) > 1:
+        raise DiagnosticError([Diagnostic("error", "the visa dialect has no functions", program.where)])
+    for var in program.variables:
+        if var.kind != "G":
+            where = program.declared.get(var.name, program.where)
+            raise DiagnosticError([Diagnostic("error", "the visa dialect has no address variables", where)])
+    for inst in program.instructions:
+        if any(isinstance(value, Address) and value.base for value in inst.values.values()):
+            message = f"'{inst.name}' has an address with a base, for which the visa dialect has no form"
+            raise DiagnosticError([Diagnostic("error", message, inst.where)])
+
+
 def module_of(programs: Sequence[Program], target_name: str | None = None, *, context: Context | None = None) -> Module:
     """A module with programs as kernels. It is not verified.
 
@@ -283,7 +301,12 @@ def module_of(programs: Sequence[Program], target_name: str | None = None, *, co
         programs: the programs; their names differ.
         target_name: what `visa.target` names; None for no such attribute.
         context: its context; by default the current context or a new one.
+
+    Raises:
+        DiagnosticError: if a program has what the dialect cannot express: functions, address variables, bases.
     """
+    for program in programs:
+        _check_form(program)
     attributes = f" attributes {{{TARGET} = {_string(target_name)}}}" if target_name else ""
     lines = [f"gpu.module @kernels{attributes} {{"]
     for program in programs:

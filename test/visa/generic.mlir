@@ -19,7 +19,7 @@ gpu.module @kernels {
     // CHECK: "visa.and"(%[[P]], %[[P]], %[[P]]) {dst_access = "%", {{.*}} : (!visa.pred, !visa.pred, !visa.pred) -> ()
     visa.and (M1, 16) %P %P %P
     // CHECK: "visa.lsc_load"(%[[Q]])
-    // CHECK-SAME: address_access = "%[0]+0x40", address_size = "a64", caches = "ca.ca", data = "d32", dst_access = "null"
+    // CHECK-SAME: address_access = "flat[%[0]+0x40]", address_size = "a64", caches = "ca.ca", data = "d32", dst_access = "null"
     visa.lsc_load.ugm.ca.ca (M1, 16) null:d32 flat[%Q[0]+0x40]:a64
     // CHECK: "visa.ret"() {exec_size = 1 : i64, mask = "M1"} : () -> ()
     visa.ret (M1, 1)

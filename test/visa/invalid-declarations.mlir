@@ -40,7 +40,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @align() kernel {
-    // expected-error @+1 {{expected one of byte, word, dword, qword, oword, GRF, GRFx2, but got '64'}}
+    // expected-error @+1 {{expected one of byte, word, dword, qword, oword, hword, wordx32, wordx64, GRF, GRFx2, but got '64'}}
     %0 = visa.decl "X", f x 16, align = 64
     gpu.return
   }
@@ -93,7 +93,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @builtin() kernel {
-    // expected-error @+1 {{expected one of r0, group_id_x, group_id_y, group_id_z, but got 'r1'}}
+    // expected-error @+1 {{expected one of r0, group_id_x, group_id_y, group_id_z, cr0, sr0, msg0, tsc, scratchloc, sp, fp, arg, retval, but got 'r1'}}
     %0 = visa.builtin r1
     gpu.return
   }

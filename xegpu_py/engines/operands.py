@@ -17,11 +17,14 @@ from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
-    BUILTINS,
+    HEADER,
+    PACKED,
     Address,
+    AddressOf,
     Destination,
     Flag,
     Immediate,
+    Indirect,
     Instruction,
     Predicate,
     Raw,
@@ -72,8 +75,9 @@ class Layout(Struct, frozen=True):
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""
-        if var.name in BUILTINS:
-            return BUILTIN_OFFSETS[var.name]
+        root, inner = var.root
+        if root.name in HEADER:
+            return BUILTIN_OFFSETS[root.name] + inner
         return self.allocation.offset(var)
 
 
@@ -93,18 +97,50 @@ def _take(view: Array, rows: Rows, columns: slice | Array) -> Array:
     return found
 
 
-def reader(operand: Region | Immediate, exec_size: int, layout: Layout) -> Read:
+def reader(operand: Region | Immediate | Indirect | AddressOf, exec_size: int, layout: Layout) -> Read:
     """Reads a source's elements in the source's type; its modifier is not applied."""
+    if isinstance(operand, AddressOf):
+        operand = Immediate(layout.offset(operand.var) + operand.offset, operand.format.name)
     if isinstance(operand, Immediate):
-        fmt = TYPES[operand.type]
-        value = np.frombuffer(operand.bits.to_bytes(fmt.bytes, "little"), fmt.dtype).reshape(1, 1)
+        fmt, bits = operand.format, operand.elements(exec_size if operand.type in PACKED else 1)
+        value = np.array(bits, f"u{fmt.bytes}").view(fmt.dtype).reshape(1, -1)
         return lambda batch, rows: value
+    if isinstance(operand, Indirect):
+        return _indirect_reader(operand, exec_size, layout)
     var = operand.var
     size = var.format.bytes
     base = (layout.offset(var) + first_byte(operand, layout.target.grf_bytes)) // size
     columns = _columns([0] if operand.is_scalar else operand.elements(exec_size), base)
     name = var.type
     return lambda batch, rows: _take(batch.views[name], rows, columns)
+
+
+def indirect_places(operand: Indirect, exec_size: int, layout: Layout) -> Read:
+    """The places in the register file of an indirect operand's elements, int64[threads, lanes]."""
+    size = TYPES["ud"].bytes
+    first, count = layout.offset(operand.var) // size + operand.col, operand.addresses(exec_size)
+    which, behind = (np.array(n) for n in zip(*operand.elements(exec_size)))
+    offsets = behind + operand.plus
+
+    def places(batch: Batch, rows: Rows) -> Array:
+        found: Array = batch.views["ud"][rows, first : first + count].astype(np.int64)[:, which] + offsets
+        return found
+
+    return places
+
+
+def _indirect_reader(operand: Indirect, exec_size: int, layout: Layout) -> Read:
+    places, fmt = indirect_places(operand, exec_size, layout), operand.format
+    columns = np.arange(fmt.bytes)
+
+    def read(batch: Batch, rows: Rows) -> Array:
+        # What lanes that do not act would read may lie anywhere.
+        at = np.clip(places(batch, rows), 0, batch.regs.shape[1] - fmt.bytes)
+        threads = np.arange(batch.threads)[rows][:, None, None]
+        found: Array = batch.regs[threads, at[:, :, None] + columns].view(fmt.dtype)[:, :, 0]
+        return found
+
+    return read
 
 
 def raw_reader(operand: Raw | Vector | Address, size: int, layout: Layout) -> Read:
@@ -118,14 +154,31 @@ def raw_reader(operand: Raw | Vector | Address, size: int, layout: Layout) -> Re
     return read
 
 
-def writer(operand: Destination, exec_size: int, layout: Layout) -> Write:
+def writer(operand: Destination | Indirect, exec_size: int, layout: Layout) -> Write:
     """Writes a destination's elements."""
+    if isinstance(operand, Indirect):
+        return _indirect_writer(operand, exec_size, layout)
     var = operand.var
     size = var.format.bytes
     base = (layout.offset(var) + first_byte(operand, layout.target.grf_bytes)) // size
     columns = _columns(operand.elements(exec_size), base)
     name = var.type
     return lambda batch, rows, values, mask: _put(batch.views[name], rows, columns, values, mask)
+
+
+def _indirect_writer(operand: Indirect, exec_size: int, layout: Layout) -> Write:
+    places, columns = indirect_places(operand, exec_size, layout), np.arange(operand.format.bytes)
+
+    def write(batch: Batch, rows: Rows, values: Array, mask: Array | None) -> None:
+        at, threads = places(batch, rows), np.arange(batch.threads)[rows]
+        acting = np.ones(at.shape, bool) if mask is None else np.broadcast_to(mask, at.shape)
+        data = np.ascontiguousarray(np.broadcast_to(values, at.shape)).view(np.uint8).reshape(*at.shape, -1)
+        # Of lanes that write one place the last one wins.
+        for lane in range(exec_size):
+            own = acting[:, lane]
+            batch.regs[threads[own][:, None], at[own, lane][:, None] + columns] = data[own, lane]
+
+    return write
 
 
 def _put(view: Array, rows: Rows, columns: slice | Array, values: Array, mask: Array | None) -> None:
@@ -188,7 +241,7 @@ def flag_reader(inst: Instruction, layout: Layout) -> Read:
     assert guard
     index = layout.predicates[guard.var]
     first, count, size = inst.first_lane, inst.exec_size, guard.var.count
-    uniform = INSTRUCTIONS[inst.name].uniform
+    uniform = INSTRUCTIONS[inst.name].goes_together(inst)
 
     def read(batch: Batch, rows: Rows) -> Array:
         if guard.control:
@@ -352,7 +405,7 @@ def execution_format(inst: Instruction, sources: Sequence[str]) -> str:
     """
     dst = inst["dst"]
     has_numbers = not INSTRUCTIONS[inst.name].compares and not isinstance(dst, Flag)
-    types = [*sources, dst.var.type] if has_numbers else sources
+    types = [*sources, dst.format.name] if has_numbers else sources
     floats = [t for t in types if TYPES[t].is_float]
     if not floats:
         return ""

@@ -209,14 +209,14 @@ _COLORS: dict[Severity, str] = {"error": "1;31", "warning": "1;35", "remark": "1
 
 
 class Position(Struct, frozen=True):
-    """A place in a file; line and column count from 1, and a line of 0 means that it is not known."""
+    """A place in a file; line and column count from 1, and a line or column of 0 means that it is not known."""
 
     file: str
     line: int = 0
     column: int = 0
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return ":".join(map(str, filter(None, (self.file, self.line, self.line and self.column))))
 
 
 _step: mmap.mmap | None = None

@@ -15,8 +15,10 @@ from xegpu_py.numerics.elementary import (
     round_up,
     round_zero,
     rsqrt,
+    sigm,
     sin,
     sqrt,
+    tanh,
 )
 from xegpu_py.numerics.rounding import convert, fcvt, fma, srnd
 
@@ -45,9 +47,11 @@ __all__ = [
     "round_up",
     "round_zero",
     "rsqrt",
+    "sigm",
     "sin",
     "sqrt",
     "srnd",
+    "tanh",
     "truncate",
     "unpack_a",
     "unpack_b",

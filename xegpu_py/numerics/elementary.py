@@ -40,6 +40,8 @@ _ESTIMATES: dict[str, Callable[[Array], Array]] = {
     "log": np.log2,
     "sin": np.sin,
     "cos": np.cos,
+    "tanh": np.tanh,
+    "sigm": lambda x: 1.0 / (1.0 + np.exp(-x)),
 }
 
 _BOUND = 2.0**-45
@@ -113,6 +115,22 @@ def cos(x: npt.ArrayLike, fmt: str) -> Array:
     Infinities give NaN. Arguments, result and errors are those of `inv`, without df.
     """
     return _unary("cos", x, fmt, _NARROW)
+
+
+def tanh(x: npt.ArrayLike, fmt: str) -> Array:
+    """Hyperbolic tangents, rounded to nearest even; no document of vISA states an accuracy.
+
+    Zeros give themselves. Arguments, result and errors are those of `inv`, without df.
+    """
+    return _unary("tanh", x, fmt, _NARROW)
+
+
+def sigm(x: npt.ArrayLike, fmt: str) -> Array:
+    """The logistic function `1 / (1 + e ** -x)`, rounded to nearest even; no document of vISA states an accuracy.
+
+    Arguments, result and errors are those of `inv`, without df.
+    """
+    return _unary("sigm", x, fmt, _NARROW)
 
 
 def round_down(x: npt.ArrayLike, fmt: str) -> Array:
@@ -287,7 +305,7 @@ def decide(name: str, x: float, fmt: Format) -> int:
     """The bit pattern in `fmt`, nearest to even, of one function of one number.
 
     Args:
-        name: "exp" and "log", which are base 2, "sin", "cos" or "rsqrt".
+        name: "exp" and "log", which are base 2, "sin", "cos", "rsqrt", "tanh" or "sigm".
         x: a finite number other than zero at which the function is finite.
     """
     enclosure = ENCLOSURES[name]
@@ -371,6 +389,39 @@ def _rsqrt(x: float, precision: int) -> Enclosure:
     return root, root if exact else root + 1, -bits - exponent // 2
 
 
+def _natural_power(x: float, bits: int) -> tuple[int, int]:
+    """The power `e**x` as a number from 1 to 2, times 2**bits, and an exponent of 2."""
+    numerator, denominator = x.as_integer_ratio()
+    # The error of ln 2 is multiplied by the exponent.
+    wide = bits + max(frexp(x)[1], 0) + 2
+    exponent, rest = divmod((numerator << wide) // denominator, _ln2(wide))
+    return _exp_series(rest >> (wide - bits), bits), exponent
+
+
+def _tanh(x: float, precision: int) -> Enclosure:
+    bits = precision + _GUARD
+    if abs(x) > bits:
+        ends = (1 << bits) - 1, 1 << bits
+    else:
+        power, exponent = _natural_power(2 * abs(x), bits)
+        power <<= exponent
+        value = ((power - (1 << bits)) << bits) // (power + (1 << bits))
+        ends = value - _ERROR, value + _ERROR
+    return (*(ends if x > 0 else (-ends[1], -ends[0])), -bits)
+
+
+def _sigm(x: float, precision: int) -> Enclosure:
+    bits = precision + _GUARD
+    if x > bits:
+        return (1 << bits) - 1, 1 << bits, -bits
+    if x < -2000:
+        return 0, 1, -2000
+    power, exponent = _natural_power(x, bits)
+    one, shift = 1 << bits, min(exponent, 0)
+    value = (power << (bits + exponent - shift)) // (one + (power << exponent if exponent > 0 else power >> -exponent))
+    return value - _ERROR, value + _ERROR, shift - bits
+
+
 def _exp_series(x: int, bits: int) -> int:
     term = total = 1 << bits
     i = 0
@@ -436,5 +487,7 @@ ENCLOSURES: dict[str, Callable[[float, int], Enclosure]] = {
     "sin": partial(_circular, quarters=0),
     "cos": partial(_circular, quarters=1),
     "rsqrt": _rsqrt,
+    "tanh": _tanh,
+    "sigm": _sigm,
 }
 """Enclosures of each function of a number, to about so many bits of the value or after its binary point."""

@@ -38,6 +38,7 @@ from xegpu_py.visa.program import (
     BUFFER_BYTES,
     FIRST_RECORD,
     PRINT_BUFFER,
+    STATE,
     Dim,
     Predicate,
     Program,
@@ -328,9 +329,10 @@ class Launcher:
         """Which bytes of the registers are initialised at the start of a thread, bool[count]."""
         found = np.zeros(count, bool)
         found[:HEADER_BYTES] = True
-        for item in self.program.inputs:
-            at = self.allocation.offset(item.var)
-            found[at : at + item.size] = True
+        for var in (*(item.var for item in self.program.inputs), *STATE.values()):
+            if var.root[0] in self.allocation.offsets:
+                at = self.allocation.offset(var)
+                found[at : at + var.bytes] = True
         return found
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from xegpu_py.ir.codecs import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Position, Source
@@ -22,17 +22,27 @@ from xegpu_py.visa.program import (
     LABEL,
     MAX_ALIASES,
     NOWHERE,
+    OTHER_BUILTINS,
     PREDICATE_SIZES,
+    AddressOf,
     Guard,
+    Indirect,
     Input,
     Instruction,
     Predicate,
     Program,
+    Region,
+    Resource,
     Variable,
 )
 from xegpu_py.visa.spec import InstructionSpec
 
 VERSION = "3.8"
+
+_VERSION = re.compile(r"\d+\.\d+")
+
+_MODERN = 4
+"""The first version in which IGC prints what it compiles."""
 
 _NAME = re.compile(r"%?[A-Za-z_$][\w$]*")
 
@@ -50,6 +60,10 @@ _KEY = re.compile(r"([a-z_]+)\s*=")
 
 _VALUE = re.compile(r"[\w$]+")
 
+_LOCATION = re.compile(r'(FILE\s+"([^"]*)"|LOC\s+(\d+))\s*\Z')
+
+_FUNCTION = re.compile(r'"([^"]*)"')
+
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)\s*(=?)")
 
 _ALIGN_SPELLINGS = {"2GRF": "GRFx2", "1": "byte", "2": "word", "4": "dword", "8": "qword", "16": "oword"}
@@ -65,8 +79,9 @@ class _AssemblyNotation(Notation):
 
     null = "%null"
 
-    def __init__(self) -> None:
+    def __init__(self, modern: bool = False) -> None:
         self.known: dict[str, Any] = {}
+        self.modern = modern
 
     def name(self, cursor: Cursor) -> Any | None:
         start = cursor.skip()
@@ -74,6 +89,8 @@ class _AssemblyNotation(Notation):
         if m is None:
             return None
         found = self.known.get(m[0]) or BUILTINS.get(m[0])
+        if found is None and m[0] in OTHER_BUILTINS:
+            raise SyntaxFault(start, f"'{m[0]}' is not supported; there are {', '.join(BUILTINS)}")
         if found is None:
             near = difflib.get_close_matches(m[0], self.known, 1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
@@ -102,13 +119,20 @@ class _KernelText(Struct):
 
     name: str
     where: Position
+    version: str
+    is_function: bool
+    notation: _AssemblyNotation
     variables: list[Variable] = field(default_factory=list)
     predicates: list[Predicate] = field(default_factory=list)
+    resources: list[Resource] = field(default_factory=list)
     inputs: list[Input] = field(default_factory=list)
     attributes: dict[str, int | str] = field(default_factory=dict)
+    functions: list[str] = field(default_factory=list)
+    callees: list[str] = field(default_factory=list)
     instructions: list[Instruction] = field(default_factory=list)
-    notation: _AssemblyNotation = field(default_factory=_AssemblyNotation)
     declared: dict[str, Position] = field(default_factory=dict)
+    file: str = ""
+    place: Position | None = None
 
     def program(self) -> Program:
         return Program(
@@ -117,10 +141,46 @@ class _KernelText(Struct):
             tuple(self.predicates),
             tuple(self.inputs),
             self.attributes,
-            tuple(self.instructions),
+            tuple(_with_bases(self.instructions)),
             self.where,
             self.declared,
+            self.version,
+            tuple(self.functions),
+            tuple(self.callees),
+            tuple(self.resources),
+            self.is_function,
         )
+
+
+def _with_bases(instructions: Sequence[Instruction]) -> Sequence[Instruction]:
+    """The instructions, whose indirect operands name the variables in which the addresses lie."""
+    known: dict[Variable, set[Variable]] = {}
+    copies: list[tuple[Variable, Variable]] = []
+    for inst in instructions:
+        to = getattr(inst.values.get("dst"), "var", None)
+        if isinstance(to, Variable) and to.kind == "A":
+            for source in inst.sources:
+                if isinstance(source, AddressOf):
+                    known.setdefault(to, set()).add(source.var)
+                elif isinstance(source, Region) and source.var.kind == "A":
+                    copies.append((to, source.var))
+    for _ in copies:
+        for to, source in copies:
+            known.setdefault(to, set()).update(known.get(source, ()))
+    if not known:
+        return instructions
+
+    def based(value: Any) -> Any:
+        if not isinstance(value, Indirect):
+            return value
+        return structs.replace(value, bases=tuple(sorted(known.get(value.var, ()), key=lambda var: var.name)))
+
+    return [
+        inst.replaced(values={name: based(value) for name, value in inst.values.items()})
+        if any(isinstance(value, Indirect) for value in inst.values.values())
+        else inst
+        for inst in instructions
+    ]
 
 
 def read(source: Source) -> list[Program]:
@@ -132,39 +192,69 @@ def read(source: Source) -> list[Program]:
     source.check_numbers()
     # Comments become spaces, so that offsets do not change.
     text = _COMMENT.sub(lambda m: m[0] if m[1] else re.sub(r"[^\n]", " ", m[0]), source.text)
-    kernels: list[_KernelText] = []
+    reader = _Reader()
     start = 0
     for line in text.split("\n"):
         try:
             if line.strip():
-                _read_line(line, source.position(start + len(line) - len(line.lstrip())), kernels)
+                reader.read_line(line, source.position(start + len(line) - len(line.lstrip())))
         except SyntaxFault as fault:
             raise source.error(start + min(fault.offset, len(line)), fault.message) from None
         start += len(line) + 1
-    if not kernels:
+    if not reader.kernels:
         raise source.error(0, "there is no .kernel")
-    return [k.program() for k in kernels]
+    return [k.program() for k in reader.kernels]
 
 
-def _read_line(line: str, where: Position, kernels: list[_KernelText]) -> None:
-    cursor = Cursor(line)
-    directive = cursor.match(_DIRECTIVE)
-    if directive and directive[1] == "version":
-        cursor.pos = len(line)
-        return
-    if directive and directive[1] == "kernel":
-        name = cursor.string() or cursor.word()
-        if not name:
-            raise cursor.expected("the kernel's name")
-        kernels.append(_KernelText(name, where))
-    elif not kernels:
-        raise cursor.fault("expected .version or .kernel", len(line) - len(line.lstrip()))
-    elif directive:
-        _read_directive(directive[1], directive.start(), cursor, where, kernels[-1])
-    else:
-        kernels[-1].instructions.append(_read_statement(cursor, where, kernels[-1].notation))
-    if not cursor.at_end():
-        raise cursor.fault(f"unexpected {cursor.peek_token()} after the statement")
+class _Reader:
+    """Reads a text line by line.
+
+    Attributes:
+        kernels: the kernels and functions that have begun.
+    """
+
+    def __init__(self) -> None:
+        self.kernels: list[_KernelText] = []
+        self._version = VERSION
+
+    def read_line(self, line: str, where: Position) -> None:
+        """Read a line.
+
+        Raises:
+            SyntaxFault: if it is none of assembly.
+        """
+        cursor = Cursor(line)
+        directive = cursor.match(_DIRECTIVE)
+        kernels = self.kernels
+        if directive and directive[1] == "version":
+            version = cursor.match(_VERSION)
+            self._version = version[0] if version else VERSION
+            cursor.pos = len(line)
+            return
+        if directive and directive[1] in ("kernel", "global_function"):
+            name = cursor.string() or cursor.word()
+            if not name:
+                raise cursor.expected("the kernel's name")
+            notation = _AssemblyNotation(_is_modern(self._version))
+            kernels.append(_KernelText(name, where, self._version, directive[1] != "kernel", notation))
+        elif not kernels:
+            raise cursor.fault("expected .version or .kernel", len(line) - len(line.lstrip()))
+        elif directive:
+            _read_directive(directive[1], directive.start(), cursor, where, kernels[-1])
+        elif location := cursor.match(_LOCATION):
+            kernel = kernels[-1]
+            if location[2] is not None:
+                kernel.file = location[2]
+            kernel.place = Position(kernel.file, int(location[3] or 0))
+        else:
+            kernel = kernels[-1]
+            kernel.instructions.append(_read_statement(cursor, kernel.place or where, kernel.notation))
+        if not cursor.at_end():
+            raise cursor.fault(f"unexpected {cursor.peek_token()} after the statement")
+
+
+def _is_modern(version: str) -> bool:
+    return int(version.partition(".")[0]) >= _MODERN
 
 
 def _read_directive(name: str, start: int, cursor: Cursor, where: Position, kernel: _KernelText) -> None:
@@ -185,10 +275,16 @@ def _read_directive(name: str, start: int, cursor: Cursor, where: Position, kern
         number = cursor.integer() if m[2] and text is None else None
         if m[2] and text is None and number is None:
             raise cursor.expected("a string or an integer")
-        kernel.attributes[m[1]] = text if text is not None else number or 0
+        kernel.attributes[m[1]] = text if text is not None else number or 0 if m[2] else True
+    elif name in ("function", "funcdecl"):
+        m = cursor.match(_FUNCTION)
+        if m is None:
+            raise cursor.expected("the function's name in quotes")
+        (kernel.functions if name == "function" else kernel.callees).append(m[1])
     else:
-        known = "version, kernel, decl, input, parameter, kernel_attr, " + ", ".join(
-            f"implicit_{k}" for k in IMPLICIT_KINDS
+        known = (
+            "version, kernel, global_function, function, funcdecl, decl, input, parameter, kernel_attr, "
+            + ", ".join(f"implicit_{k}" for k in IMPLICIT_KINDS)
         )
         raise cursor.fault(f"unknown directive '.{name}'; there are {known}", start)
 
@@ -208,7 +304,7 @@ def _read_decl(cursor: Cursor, where: Position, kernel: _KernelText) -> None:
         offsets[key] = cursor.skip()
         if key == "alias":
             found[key] = _read_alias(cursor, kernel)
-        elif key in ("v_type", "type", "num_elts", "align") and key not in found:
+        elif key in ("v_type", "v_name", "type", "num_elts", "align") and key not in found:
             value = cursor.match(_VALUE)
             if value is None:
                 raise cursor.expected(f"a value of '{key}'")
@@ -218,7 +314,7 @@ def _read_decl(cursor: Cursor, where: Position, kernel: _KernelText) -> None:
     count = found.get("num_elts", "")
     if not count.isdecimal() or not int(count):
         raise SyntaxFault(offsets.get("num_elts", start), "'num_elts' must be a positive number")
-    declared: Variable | Predicate
+    declared: Variable | Predicate | Resource
     if found.get("v_type") == "P":
         declared = Predicate(name, int(count))
         if declared.count not in PREDICATE_SIZES:
@@ -232,8 +328,15 @@ def _read_decl(cursor: Cursor, where: Position, kernel: _KernelText) -> None:
             raise SyntaxFault(offsets["align"], f"'align' must be one of {', '.join(ALIGNMENTS)}")
         declared = Variable(name, found["type"], int(count), align, found.get("alias"))
         kernel.variables.append(declared)
+    elif found.get("v_type") == "A":
+        declared = Variable(name, "ud", int(count), "dword", kind="A")
+        kernel.variables.append(declared)
+    elif found.get("v_type") in ("S", "T"):
+        declared = Resource(name, found["v_type"], int(count), found.get("v_name", ""))
+        kernel.resources.append(declared)
     else:
-        raise SyntaxFault(offsets.get("v_type", start), "'v_type' must be G, a general variable, or P, a predicate")
+        known = "G, a general variable, A, an address variable, P, a predicate, S, a sampler, or T, a surface"
+        raise SyntaxFault(offsets.get("v_type", start), f"'v_type' must be {known}")
     kernel.notation.known[name] = declared
     kernel.declared[name] = where
 
@@ -307,9 +410,13 @@ def find_instruction(cursor: Cursor) -> InstructionSpec:
     return found
 
 
-def write_statement(inst: Instruction) -> str:
-    """One instruction in assembly, without indentation."""
-    notation = _AssemblyNotation()
+def write_statement(inst: Instruction, modern: bool = False) -> str:
+    """One instruction in assembly, without indentation.
+
+    Args:
+        modern: whether as IGC prints it, and not as the finalizers that are programs read it.
+    """
+    notation = _AssemblyNotation(modern)
     spec = INSTRUCTIONS[inst.name]
     if spec.is_label:
         return f"{inst['label']}:"
@@ -321,35 +428,58 @@ def write_statement(inst: Instruction) -> str:
 
 
 def write(programs: Sequence[Program], lines: bool = False) -> str:
-    """Assembly text of kernels, as Intel's finalizer reads it.
+    """Assembly text of kernels, as Intel's finalizer reads it; of programs of version 4, as IGC prints it.
 
     Args:
         lines: whether comments say from which lines of a source instructions come, such as `// gemm.mlir:12`. An
             instruction from the same line as the previous one has no comment.
     """
-    out = [f".version {VERSION}"]
+    out = [f".version {programs[0].version if programs else VERSION}"]
     for program in programs:
-        out.append(f'.kernel "{program.name}"')
-        for var in program.variables:
-            alias = f" alias=<{var.alias[0].name},{var.alias[1]}>" if var.alias else ""
-            out.append(f".decl {var.name} v_type=G type={var.type} num_elts={var.count} align={var.align}{alias}")
-        out += [f".decl {p.name} v_type=P num_elts={p.count}" for p in program.predicates]
-        for i in program.inputs:
-            directive = f"implicit_{i.kind}" if i.kind else "input"
-            out.append(f".{directive} {i.var.name} offset={i.offset} size={i.size}")
-        for name, value in program.attributes.items():
-            text = f'"{value}"' if isinstance(value, str) else str(value)
-            out.append(f".kernel_attr {name}={text}")
-        before = ""
-        for inst in program.instructions:
-            if INSTRUCTIONS[inst.name].is_label:
-                out.append(write_statement(inst))
-                continue
-            place = _place(inst.where) if inst.where != NOWHERE else before
-            comment = f" // {place}" if lines and place != before else ""
-            out.append(f"    {write_statement(inst)}{comment}")
-            before = place
+        out.append(f'.{"global_function" if program.is_function else "kernel"} "{program.name}"')
+        out += _declarations(program)
+        out += _body(program, lines)
     return "\n".join(out) + "\n"
+
+
+def _declarations(program: Program) -> Iterator[str]:
+    modern = _is_modern(program.version)
+    yield from (f'.funcdecl "{name}"' for name in program.callees)
+    for var in program.variables:
+        if var.kind == "A":
+            yield f".decl {var.name} v_type=A num_elts={var.count}"
+            continue
+        align = "" if modern and var.align == "byte" else f" align={var.align}"
+        alias = f" alias=<{var.alias[0].name},{' ' * modern}{var.alias[1]}>" if var.alias else ""
+        yield f".decl {var.name} v_type=G type={var.type} num_elts={var.count}{align}{alias}"
+    yield from (f".decl {p.name} v_type=P num_elts={p.count}" for p in program.predicates)
+    for r in program.resources:
+        yield f".decl {r.name} v_type={r.kind} num_elts={r.count}{f' v_name={r.spelling}' if r.spelling else ''}"
+    for i in program.inputs:
+        directive = f"implicit_{i.kind}" if i.kind else "input"
+        yield f".{directive} {i.var.name} offset={i.offset} size={i.size}"
+    for name, value in program.attributes.items():
+        text = "" if value is True else f'="{value}"' if isinstance(value, str) else f"={value}"
+        yield f".kernel_attr {name}{text}"
+
+
+def _body(program: Program, lines: bool) -> Iterator[str]:
+    modern, before, place = _is_modern(program.version), "", NOWHERE
+    for inst in program.instructions:
+        if INSTRUCTIONS[inst.name].is_label:
+            if inst["label"] in program.functions:
+                yield f'.function "{inst["label"]}"'
+            yield write_statement(inst)
+            continue
+        if modern and inst.where.column == 0 and inst.where not in (place, NOWHERE):
+            if inst.where.file != place.file:
+                yield f'    FILE "{inst.where.file}"'
+            yield f"    LOC {inst.where.line}"
+            place = inst.where
+        origin = _place(inst.where) if inst.where != NOWHERE else before
+        comment = f" // {origin}" if lines and origin != before else ""
+        yield f"    {write_statement(inst, modern)}{comment}"
+        before = origin
 
 
 Program.write = write

@@ -12,10 +12,15 @@ from msgspec import Struct
 
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.messages import address_base
 from xegpu_py.visa.program import (
-    BUILTINS,
+    HEADER,
+    STATE,
+    Address,
+    AddressOf,
     Destination,
     Flag,
+    Indirect,
     Instruction,
     Predicate,
     Program,
@@ -122,6 +127,14 @@ def _effects(inst: Instruction, target: Target) -> Effects:
                 sets = var
             else:
                 tests.append(var)
+        elif isinstance(value, Indirect):
+            place = 4 * value.col
+            last = place + 4 * value.addresses(inst.exec_size)
+            reads.append(Access(value.var, False, place, last, True))
+            found = [Access(base.root[0], slot.use == "write", *_extent(base), False) for base in value.bases]
+            (writes if slot.use == "write" else reads).extend(found)
+        elif isinstance(value, AddressOf):
+            pass
         elif isinstance(var, Variable):
             root, offset = var.root
             packed = True
@@ -135,10 +148,19 @@ def _effects(inst: Instruction, target: Target) -> Effects:
             whole = not guarded and not ragged and (single or (packed and (all_lanes or slot.kind == "dst")))
             access = Access(root, slot.use == "write", start, end, whole)
             (writes if access.writes else reads).append(access)
+            if isinstance(value, Address) and (base := address_base(inst)):
+                start = first_byte(base, grf) + base.var.root[1]
+                reads.append(Access(base.var.root[0], False, start, start + base.var.format.bytes, True))
     lanes = None
     if sets and inst.guard is None:
         lanes = (inst.first_lane, inst.first_lane + inst.exec_size)
     return Effects(target, tuple(reads), tuple(writes), tuple(tests), sets, lanes)
+
+
+def _extent(var: Variable) -> tuple[int, int]:
+    """The bytes of a variable in that of which it is an alias."""
+    start = var.root[1]
+    return start, start + var.bytes
 
 
 def named_by(instructions: Iterable[Instruction]) -> set[Variable | Predicate]:
@@ -148,12 +170,20 @@ def named_by(instructions: Iterable[Instruction]) -> set[Variable | Predicate]:
         getattr(operand, "var", None) for inst in known for operand in inst.values.values()
     }
     found |= {inst.guard.var for inst in known if inst.guard}
+    found |= {base for inst in known for operand in inst.values.values() for base in _bases(operand)}
     found.discard(None)
     for var in list(found):
         while isinstance(var, Variable) and var.alias:
             var = var.alias[0]
             found.add(var)
     return found
+
+
+def _bases(operand: object) -> tuple[Variable, ...]:
+    """The variables that an operand names beside its own."""
+    if isinstance(operand, Indirect):
+        return operand.bases
+    return (operand.base.var,) if isinstance(operand, Address) and operand.base else ()
 
 
 # Basic blocks of a program, with their successors, predecessors and dominators.
@@ -177,7 +207,7 @@ class Flow:
         """The flow of a program's instructions."""
         instructions, labels = program.instructions, program.labels
         count = len(instructions)
-        self.divergent = any(INSTRUCTIONS[i.name].diverges for i in instructions)
+        self.divergent = any(INSTRUCTIONS[i.name].diverges(i) for i in instructions)
         waits = sorted(_waiting_places(instructions, labels)) if self.divergent else []
         specs = [INSTRUCTIONS[i.name] for i in instructions]
         ends = {at + 1 for at, spec in enumerate(specs) if spec.jumps or spec.ends}
@@ -190,7 +220,7 @@ class Flow:
             at = block.stop - 1
             last, spec = instructions[at], specs[at]
             found = [number[labels[last["label"]]]] if spec.jumps else []
-            if not spec.ends and (not spec.uniform or last.guard) and block.stop in number:
+            if not spec.ends and (not spec.goes_together(last) or last.guard) and block.stop in number:
                 found.append(number[block.stop])
             if spec.ends or (spec.jumps and labels[last["label"]] > at):
                 behind = bisect.bisect_right(waits, at)
@@ -279,7 +309,7 @@ class Flow:
 
 def divergent_lanes(program: Program) -> range:
     """The lanes in which threads can diverge, those of the instructions at which they do; all if there are none."""
-    own = [i for i in program.instructions if INSTRUCTIONS[i.name].diverges]
+    own = [i for i in program.instructions if INSTRUCTIONS[i.name].diverges(i)]
     if not own:
         return range(LANES)
     return range(min(i.first_lane for i in own), max(i.first_lane + i.exec_size for i in own))
@@ -309,7 +339,7 @@ def _waiting_places(instructions: Sequence[Instruction], labels: Mapping[str, in
             to = labels[inst["label"]]
             if to > at:
                 found.add(to)
-            elif spec.diverges:
+            elif spec.diverges(inst):
                 # Lanes that jump back are behind those that do not jump.
                 found.add(at + 1)
     return found - {len(instructions)}
@@ -343,7 +373,7 @@ def _intervals(program: Program, target: Target) -> tuple[dict[Variable, tuple[i
     flow = flow_of(program)
     found = [list(_changes(program.instructions, target, block, flow.divergent)) for block in flow.blocks]
     ranges = _ranges_of_accesses(found)
-    given = {item.var.root[0] for item in program.inputs}
+    given = {item.var.root[0] for item in program.inputs} | (ranges.keys() & set(STATE.values()))
     for var in given:
         ranges[var] = (0, ranges.get(var, (0, 0))[1])
     cuts = _Cuts(found)
@@ -362,7 +392,7 @@ def _intervals(program: Program, target: Target) -> tuple[dict[Variable, tuple[i
 # What a block does to the bytes of variables.
 
 
-_BUILTINS = frozenset(BUILTINS.values())
+_HEADER = frozenset(HEADER.values())
 
 _Change = tuple[int, Access, bool]
 """The index of an instruction, its access, and whether that certainly writes all of its bytes."""
@@ -373,7 +403,7 @@ def _changes(instructions: Sequence[Instruction], target: Target, block: range, 
     for at in block:
         inst = instructions[at]
         for access in accesses(inst, target):
-            if access.var not in _BUILTINS:
+            if access.var not in _HEADER:
                 yield at, access, access.whole and (inst.no_mask or not divergent)
 
 

@@ -18,11 +18,14 @@ import numpy as np
 from xegpu_py.ir.codecs import Cursor
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.program import (
+    PACKED,
     Address,
+    AddressOf,
     Destination,
     Flag,
     Guard,
     Immediate,
+    Indirect,
     Instruction,
     Operand,
     Raw,
@@ -33,13 +36,16 @@ from xegpu_py.visa.spec import (
     Attribute,
     Block,
     BlockShape,
+    Byte,
     Caches,
     Choice,
     DataShape,
+    Flagged,
     InstructionSpec,
     Number,
     OperandSpec,
     Shape,
+    Symbol,
 )
 
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -51,6 +57,20 @@ _PAIR = re.compile(r"\(\s*(\d+|0x[0-9a-fA-F]+)\s*,\s*(\d+|0x[0-9a-fA-F]+)\s*\)")
 _SOURCE = re.compile(r"<\s*(\d+)\s*;\s*(\d+)\s*,\s*(\d+)\s*>")
 
 _STRIDE = re.compile(r"<\s*(\d+)\s*>")
+
+_ROWS = re.compile(r"<\s*(\d+)\s*,\s*(\d+)\s*>")
+
+_ELEMENT = re.compile(r"\(\s*(\d+)\s*\)")
+
+_BYTES = re.compile(r"\[\s*(\d+)\s*\]")
+
+_SPACE = re.compile(r"(flat|ss|surf|bss|bti|arg)(?=\s*[\[(])")
+
+_SCALE = re.compile(r"(0x[0-9a-fA-F]+|\d+)\s*\*")
+
+_PAIR_OF_DIGITS = re.compile(r"[0-9a-f]{2}(?!\w)")
+
+_SYMBOL = re.compile(r'"([^"\n]*)"|[\w$.]+')
 
 _INTEGER = re.compile(r"(-?)\s*(0x[0-9a-fA-F]+|\d+)(?![\w.])")
 
@@ -70,7 +90,7 @@ _SHAPE = re.compile(r"d(8c32|16c32|8u32|16u32|8|16|32|64)(?:x(\d+))?(t?)(?!\w)")
 
 _BLOCK = re.compile(r"d(8|16|32|64)\.(?:(\d+)x)?(\d+)x(\d+)([nt])([nt])(?!\w)")
 
-_CACHES = re.compile(r"\.([a-z]{2})\.([a-z]{2})(?!\w)")
+_CACHES = re.compile(r"\.([a-z]{2})\.([a-z]{2})(?:\.([a-z]{2}))?(?!\w)")
 
 _CONTROL = re.compile(r"\.?(any|all)\b")
 
@@ -80,9 +100,11 @@ class Notation(Protocol):
 
     Attributes:
         null: the null operand's name.
+        modern: whether it is that of IGC since 2024, and not that of the finalizers that are programs.
     """
 
     null: str
+    modern: bool = False
 
     def name(self, cursor: Cursor) -> Any | None:
         """The variable or predicate that the next token names; None if it is not a name."""
@@ -146,32 +168,84 @@ def read_immediate(cursor: Cursor) -> Immediate | None:
     name = cursor.match(_TYPE)
     if name is None:
         raise cursor.expected("the type of the constant, such as ':d'")
-    fmt = TYPES.get(name[1])
-    if fmt is None:
+    if name[1] not in TYPES and name[1] not in PACKED:
         raise cursor.fault(f"unknown type '{name[1]}'; there are {', '.join(TYPES)}", name.start(1))
     if literal:
-        if fmt.name not in ("f", "df"):
-            raise cursor.fault(f"a constant of type {fmt.name} is written by its bits, such as 0x3c00:hf", start)
+        if name[1] not in ("f", "df"):
+            raise cursor.fault(f"a constant of type {name[1]} is written by its bits, such as 0x3c00:hf", start)
+        fmt = TYPES[name[1]]
         with np.errstate(over="ignore"):
             bits = int.from_bytes(np.array(float(literal[0]), fmt.dtype).tobytes(), "little")
         return Immediate(bits, fmt.name)
     assert value is not None
-    if not -(1 << (fmt.bits - 1)) <= value < 1 << fmt.bits or (value < 0 and fmt.is_float):
-        raise cursor.fault(f"{value} does not fit type {fmt.name}", start)
-    return Immediate(value & ((1 << fmt.bits) - 1), fmt.name)
+    size, is_float = (32, True) if name[1] in PACKED else (TYPES[name[1]].bits, TYPES[name[1]].is_float)
+    # IGC writes negative numbers of 8 and 16 bits with 32.
+    extended = size < 32 and name[1] in ("b", "w") and (1 << 32) - (1 << size - 1) <= value < 1 << 32
+    if (not -(1 << (size - 1)) <= value < 1 << size and not extended) or (value < 0 and is_float):
+        raise cursor.fault(f"{value} does not fit type {name[1]}", start)
+    return Immediate(value & ((1 << size) - 1), name[1])
 
 
-def write_immediate(value: Immediate) -> str:
+def write_immediate(value: Immediate, modern: bool = False) -> str:
     """The text of a constant."""
+    if value.type in PACKED:
+        return f"{value.bits:#x}:{value.type}"
     fmt = TYPES[value.type]
     if fmt.kind == "s" and value.bits >> (fmt.bits - 1):
-        return f"{value.bits - (1 << fmt.bits)}:{value.type}"
+        negative = value.bits - (1 << fmt.bits)
+        return f"{negative & ((1 << max(fmt.bits, 32)) - 1):#x}:{value.type}" if modern else f"{negative}:{value.type}"
     return f"{value.bits:#x}:{value.type}"
 
 
 def _pair(cursor: Cursor) -> tuple[int, int] | None:
     m = cursor.match(_PAIR)
     return None if m is None else (_number(m[1]), _number(m[2]))
+
+
+def _place(cursor: Cursor, var: Any) -> tuple[int, int] | None:
+    """The row and column of an element; of an address variable it is the column alone, in IGC's text."""
+    at = _pair(cursor)
+    if at is None and getattr(var, "kind", "G") == "A":
+        m = cursor.match(_ELEMENT)
+        return (0, int(m[1])) if m else None
+    return at
+
+
+def _at_indirect(cursor: Cursor) -> bool:
+    return cursor.text.startswith("r[", cursor.skip())
+
+
+def _read_indirect(cursor: Cursor, notation: Notation, modifier: str, *, destination: bool) -> Indirect:
+    cursor.expect("r")
+    cursor.expect("[")
+    start = cursor.skip()
+    var = need_name(cursor, notation, "an address variable")
+    if getattr(var, "kind", "A") != "A":
+        raise cursor.fault(f"'{notation.spell(var)}' is no address variable", start)
+    _, col = _place(cursor, var) or (0, 0)
+    plus = _integer(cursor) if cursor.accept(",") else 0
+    if plus is None:
+        raise cursor.expected("an integer")
+    cursor.expect("]")
+    region = cursor.match(_STRIDE if destination else _SOURCE) or (None if destination else cursor.match(_ROWS))
+    if region is None:
+        raise cursor.expected("a region")
+    strides: list[int | None] = [*map(int, region.groups())]
+    # The elements of a destination are those of the region <stride;1,0> behind one address.
+    vstride, width, hstride = (strides[0], 1, 0) if destination else [None, *strides][-3:]
+    name = cursor.match(_TYPE)
+    if name is None or name[1] not in TYPES:
+        raise cursor.expected(f"':' and the type, one of {', '.join(TYPES)}")
+    assert width is not None and hstride is not None
+    return Indirect(var, col, plus, vstride, width, hstride, name[1], modifier)
+
+
+def _read_place(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
+    if not cursor.accept("&"):
+        return _read_source(slot, cursor, notation)
+    var = need_name(cursor, notation)
+    m = cursor.match(_BYTES)
+    return AddressOf(var, int(m[1]) if m else 0)
 
 
 def read_operand(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
@@ -184,8 +258,10 @@ def read_operand(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Opera
 
 
 def _read_destination(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
+    if slot.indirect and _at_indirect(cursor):
+        return _read_indirect(cursor, notation, "", destination=True)
     var = need_name(cursor, notation)
-    at = _pair(cursor)
+    at = _place(cursor, var)
     stride = cursor.match(_STRIDE)
     if stride is None:
         if at is None and slot.flags:
@@ -202,13 +278,15 @@ def _read_source(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Opera
         raise cursor.fault(
             f"'{slot.name}' cannot have modifier ({modifier[1]}); it can have {allowed}", modifier.start()
         )
+    if slot.indirect and _at_indirect(cursor):
+        return _read_indirect(cursor, notation, modifier[1] if modifier else "", destination=False)
     var = notation.name(cursor)
     if var is None:
         value = read_immediate(cursor) if slot.immediate and not modifier else None
         if value is None:
             raise cursor.expected("a variable or a constant" if slot.immediate else "a variable")
         return value
-    at = _pair(cursor)
+    at = _place(cursor, var)
     region = cursor.match(_SOURCE)
     if region is None:
         if at is None and slot.flags and not modifier:
@@ -254,12 +332,23 @@ def _read_scalar(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Opera
 
 
 def _read_address(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
+    space = cursor.match(_SPACE)
+    if space is None:
+        raise cursor.expected("an address, such as 'flat[V]'")
+    base = None
+    if cursor.accept("("):
+        var = need_name(cursor, notation)
+        base = Region(var, *(_pair(cursor) or (0, 0)), 0, 1, 0)
+        cursor.expect(")")
+    cursor.expect("[")
+    scaled = cursor.match(_SCALE)
     var = need_name(cursor, notation)
     offset = notation.offset(cursor)
     plus = _integer(cursor) if cursor.accept("+") or cursor.at("-") else 0
     if plus is None:
         raise cursor.expected("an integer")
-    return Address(var, offset, plus)
+    cursor.expect("]")
+    return Address(var, offset, plus, _number(scaled[1]) if scaled else 1, space[1], base)
 
 
 _READERS: dict[str, Callable[[OperandSpec, Cursor, Notation], Operand]] = {
@@ -269,36 +358,62 @@ _READERS: dict[str, Callable[[OperandSpec, Cursor, Notation], Operand]] = {
     "vector": _read_vector,
     "scalar": _read_scalar,
     "address": _read_address,
+    "place": _read_place,
     "flag": lambda slot, cursor, notation: Flag(need_name(cursor, notation, "a predicate")),
 }
 
 
-def write_operand(slot: OperandSpec, value: Any, notation: Notation) -> str:
-    """The text of one operand."""
+def write_operand(slot: OperandSpec, value: Any, notation: Notation, *, short: bool = False) -> str:
+    """The text of one operand.
+
+    Args:
+        short: whether an offset of 0 behind a variable is left out.
+    """
     if isinstance(value, Immediate):
-        return f"{value.bits:#x}" if slot.kind == "scalar" else write_immediate(value)
+        return f"{value.bits:#x}" if slot.kind == "scalar" else write_immediate(value, notation.modern)
     if value.var is None:
+        if short:
+            return notation.null
         return f"{notation.null}(0,0)" if slot.kind == "vector" else notation.spell_null()
     name = notation.spell(value.var)
+    modifier = f"({value.modifier})" if getattr(value, "modifier", "") else ""
+
+    def raw(offset: int) -> str:
+        return name if short and not offset else notation.spell_raw(name, offset)
+
     if isinstance(value, Destination):
-        return f"{name}({value.row},{value.col})<{value.stride}>"
+        return f"{name}{_at(value)}<{value.stride}>"
     if isinstance(value, Region):
-        at = f"{name}({value.row},{value.col})"
         if slot.kind == "scalar":
-            return at
-        modifier = f"({value.modifier})" if value.modifier else ""
-        return f"{modifier}{at}<{value.vstride};{value.width},{value.hstride}>"
+            return name + (_inner(value) if notation.modern else _at(value))
+        return f"{modifier}{name}{_at(value)}<{value.vstride};{value.width},{value.hstride}>"
     if isinstance(value, Vector):
         return f"{name}({value.row},{value.col})"
     if isinstance(value, Raw):
-        return notation.spell_raw(name, value.offset)
+        return raw(value.offset)
     if isinstance(value, Address):
         plus = f"{'+' if value.plus > 0 else '-'}{abs(value.plus):#x}" if value.plus else ""
-        return notation.spell_raw(name, value.offset) + plus
+        scale = f"{value.scale:#x}*" if value.scale != 1 else ""
+        base = f"({notation.spell(value.base.var)}{_inner(value.base)})" if value.base else ""
+        return f"{value.space}{base}[{scale}{raw(value.offset)}{plus}]"
+    if isinstance(value, Indirect):
+        rows = f"{value.vstride};" if value.vstride is not None else ""
+        region = f"{value.vstride}" if slot.use == "write" else f"{rows}{value.width},{value.hstride}"
+        return f"{modifier}r[{name}({value.col}),{value.plus}]<{region}>:{value.type}"
+    if isinstance(value, AddressOf):
+        return f"&{name}{f'[{value.offset}]' if value.offset else ''}"
     return name
 
 
-def read_attribute(name: str, kind: Attribute, cursor: Cursor) -> Any:
+def _at(value: Destination | Region) -> str:
+    return f"({value.col})" if getattr(value.var, "kind", "G") == "A" else f"({value.row},{value.col})"
+
+
+def _inner(base: Region) -> str:
+    return f"({base.row},{base.col})" if base.row or base.col else ""
+
+
+def read_attribute(name: str, kind: Attribute, cursor: Cursor, modern: bool = False) -> Any:
     """Read one attribute.
 
     Raises:
@@ -320,8 +435,9 @@ def read_attribute(name: str, kind: Attribute, cursor: Cursor) -> Any:
         return int(m[0])
     if isinstance(kind, Caches):
         m = cursor.match(_CACHES) if cursor.at(".") else None
-        pair = f"{m[1]}.{m[2]}" if m else ""
-        if m and pair not in kind.pairs:
+        pair = ".".join(filter(None, m.groups())) if m else ""
+        known = pair in kind.pairs or (modern and all(word in kind.words for word in pair.split(".")))
+        if m and not known:
             raise cursor.fault(f"caches '{pair}' cannot be; there are {', '.join(kind.pairs)}", start)
         if not m and cursor.at("."):
             raise cursor.expected("cache options of L1 and L3, such as '.ca.ca'")
@@ -336,16 +452,36 @@ def read_attribute(name: str, kind: Attribute, cursor: Cursor) -> Any:
         if m is None:
             raise cursor.expected("the block's shape, such as 'd16.2x16x16nt'")
         return BlockShape(int(m[1]), int(m[2] or 1), int(m[3]), int(m[4]), m[5] == "t", m[6] == "t")
+    if isinstance(kind, Flagged):
+        return cursor.accept(f".{kind.word}")
+    if isinstance(kind, Byte):
+        m = cursor.match(_PAIR_OF_DIGITS)
+        if m is None:
+            raise cursor.expected(f"'{name}', two hexadecimal digits")
+        return int(m[0], 16)
+    if isinstance(kind, Symbol):
+        m = cursor.match(_SYMBOL)
+        if m is None:
+            raise cursor.expected("a name")
+        return m[1] if m[1] is not None else m[0]
     m = cursor.match(_LABEL)
     if m is None:
         raise cursor.expected("a label")
     return m[0]
 
 
-def write_attribute(kind: Attribute, value: Any) -> str:
+def write_attribute(kind: Attribute, value: Any, modern: bool = False) -> str:
     """The text of one attribute."""
     if isinstance(kind, Caches):
         return f".{value}" if value else ""
+    if isinstance(kind, Flagged):
+        return f".{kind.word}" if value else ""
+    if isinstance(kind, Byte):
+        return f"{value:02x}"
+    if isinstance(kind, Symbol):
+        return f'"{value}"' if kind.quoted else value
+    if modern and isinstance(kind, Shape):
+        return str(value).replace("c", "u").replace("x1t", "t")
     return str(value)
 
 
@@ -379,7 +515,7 @@ def read_instruction(spec: InstructionSpec, cursor: Cursor, notation: Notation) 
         elif piece == "exec":
             header.update(_read_exec(spec, cursor, notation))
         elif piece in spec.attributes:
-            values[piece] = read_attribute(piece, spec.attributes[piece], cursor)
+            values[piece] = read_attribute(piece, spec.attributes[piece], cursor, notation.modern)
         else:
             values[piece] = read_operand(spec.slot(piece), cursor, notation)
     return Instruction(spec.name, values, **header)
@@ -432,7 +568,7 @@ def write_instruction(spec: InstructionSpec, inst: Instruction, notation: Notati
             guard = notation.spell_guard(inst.guard) if inst.guard else ""
             out += f"({inst.mask}, {inst.exec_size}{guard})"
         elif piece in spec.attributes:
-            out += write_attribute(spec.attributes[piece], inst[piece])
+            out += write_attribute(spec.attributes[piece], inst[piece], notation.modern)
         else:
-            out += write_operand(spec.slot(piece), inst[piece], notation)
+            out += write_operand(spec.slot(piece), inst[piece], notation, short=notation.modern and spec.is_message)
     return out

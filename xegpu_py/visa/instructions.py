@@ -27,7 +27,6 @@ from xegpu_py.visa.program import (
     LABEL,
     Destination,
     Flag,
-    Immediate,
     Instruction,
     Raw,
     Region,
@@ -38,6 +37,7 @@ from xegpu_py.visa.program import (
 from xegpu_py.visa.spec import (
     FLOATS,
     INTEGERS,
+    Byte,
     Check,
     Choice,
     InstructionSpec,
@@ -47,6 +47,7 @@ from xegpu_py.visa.spec import (
     OperandSpec,
     Problem,
     Span,
+    Symbol,
     Use,
     all_of,
 )
@@ -78,7 +79,7 @@ def _src(name: str, types: tuple[str, ...], modifiers: tuple[str, ...] = (), **f
 
 def source_types(inst: Instruction) -> list[str]:
     """Types of the sources that are regions or immediates."""
-    return [source.format.name for source in inst.sources if isinstance(source, (Region, Immediate))]
+    return [source.format.name for source in inst.sources if not isinstance(source, Flag)]
 
 
 # Rules on the types of operands of one instruction.
@@ -164,7 +165,7 @@ def _flags_or_none(inst: Instruction, target: Target) -> Problem:
 
 
 def _check_mov(inst: Instruction, target: Target) -> Problem:
-    dst, src = inst["dst"].var.type, inst["src0"]
+    dst, src = inst["dst"].format.name, inst["src0"]
     if isinstance(src, Flag):
         if inst.exec_size != 1 or dst not in ("uw", "w", "ud", "d"):
             return ("of a predicate must have execution size 1 and a destination of 16 or 32 bits",)
@@ -198,6 +199,13 @@ def _check_fcvt(inst: Instruction, target: Target) -> Problem:
         return (f"cannot convert {src} to {dst}; it converts {known}", "FCVT.md: ub holds bf8, ud holds tf32")
     if dst == "ud" and not target.tf32_conversion:
         return (f"to tf32 is not supported on target '{target.name}'", "FCVT.md: PVC_XT and later support it")
+    return None
+
+
+def _addresses(inst: Instruction, target: Target) -> Problem:
+    source = inst["src0"]
+    if inst["dst"].var.kind != "A" or (isinstance(source, Region) and source.var.kind != "A"):
+        return ("adds a number to the place of a variable or to an address, and writes an address variable",)
     return None
 
 
@@ -242,6 +250,10 @@ def _sum(a: Span, b: Span) -> Span:
     return a[0] + b[0], a[1] + b[1]
 
 
+def _sum3(a: Span, b: Span, c: Span) -> Span:
+    return _sum(_sum(a, b), c)
+
+
 _SUM: dict[str, Any] = {"commutes": True, "identity": (0, "any"), "low_bits": True, "interval": _sum}
 
 
@@ -270,6 +282,24 @@ def _chosen(*sources: Span) -> Span:
 
 _ORDERED: dict[str, Any] = {"ordered": True, "interval": _chosen}
 
+_ROTATED = ("uw", "w", "ud", "d", "uq", "q")
+
+
+def _rotated(inst: Instruction, target: Target) -> Problem:
+    widths = {TYPES[t].bits for t in (source_types(inst)[0], inst["dst"].var.type)}
+    return ("has a result as wide as `src0`",) if len(widths) > 1 else None
+
+
+def _with_carry(name: str, doc: str) -> InstructionSpec:
+    slots = (
+        _dst(("ud",)),
+        OperandSpec("carry", "dst", "write", ("ud",)),
+        _src("src0", ("ud",)),
+        _src("src1", ("ud",)),
+    )
+    return InstructionSpec(name, doc, f"{name} {{exec}} {{dst}} {{carry}} {{src0}} {{src1}}", slots, guard=True)
+
+
 ARITHMETIC = (
     InstructionSpec(
         "srnd",
@@ -297,16 +327,26 @@ ARITHMETIC = (
         "mov",
         "Copies `src0`, converted to the type of `dst`; or a predicate's bits.",
         "mov{sat} {exec} {dst} {src0}",
-        (_dst(_ALL), _src("src0", _ALL, _ARITHMETIC, flags=True, all_bits=True)),
+        (
+            OperandSpec("dst", "dst", "write", _ALL, indirect=True),
+            _src("src0", _ALL, _ARITHMETIC, flags=True, all_bits=True, indirect=True),
+        ),
         guard=True,
         check=_check_mov,
         low_bits=True,
     ),
     _alu("add", "`src0 + src1`.", _ALL, 2, **_SUM),
+    _alu("add3", "`src0 + src1 + src2`.", ("d", "ud", "w", "uw"), 3, low_bits=True, interval=_sum3),
     _alu("mul", "`src0 * src1`.", _ALL, 2, commutes=True, identity=(1, "any"), zero=True, **_PRODUCT),
     _alu("mulh", "The upper 32 bits of the 64-bit product of `src0` and `src1`.", ("ud", "d"), 2, sat=False),
+    _with_carry("addc", "`src0 + src1`; `carry` is 1 where the sum has more than 32 bits, else 0."),
+    _with_carry("subb", "`src0 - src1`; `carry` is 1 where `src1` is the greater, else 0."),
     _alu("mad", "`src0 * src1 + src2`, of floats rounded once.", _ALL, 3, **{**_PRODUCT, "check": _summed_product}),
     _math("div", "`src0 / src1`.", 2, _MATH_DOUBLE),
+    _math("divm", "`src0 / src1`, correctly rounded.", 2, ("f", "df")),
+    _math("sqrtm", "The square root of `src0`, correctly rounded.", 1, ("f", "df")),
+    _math("tanh", "The hyperbolic tangent of `src0`."),
+    _math("sigm", "`1 / (1 + exp(-src0))`, the logistic function."),
     _math("inv", "`1 / src0`.", 1, _MATH_DOUBLE),
     _math("sqrt", "The square root of `src0`.", 1, _MATH_DOUBLE),
     _math("rsqrt", "`1 / sqrt(src0)`."),
@@ -324,8 +364,29 @@ ARITHMETIC = (
     _logic("or", "`src0 | src1`, of integers or predicates.", commutes=True, identity=(0, "narrower")),
     _logic("xor", "`src0 ^ src1`, of integers or predicates.", commutes=True, identity=(0, "narrower")),
     _logic("not", "`~src0`, of an integer or predicate.", 1),
+    InstructionSpec(
+        "bfn",
+        "For each bit the bit of `function` of number `src0 + 2 * src1 + 4 * src2`, by the bits of the sources.",
+        "bfn.x{function} {exec} {dst} {src0} {src1} {src2}",
+        (_dst(("d", "ud", "w", "uw")), *(_src(f"src{i}", ("d", "ud", "w", "uw")) for i in range(3))),
+        {"function": Byte()},
+        guard=True,
+        low_bits=True,
+        check=_one_kind,
+    ),
+    _alu("bfrev", "The bits of `src0` in reverse order.", ("ud", "d"), 1, sat=False, modifiers=()),
+    _alu(
+        "fbl",
+        "The number of the lowest set bit of `src0`; of 0, all ones.",
+        ("ud",),
+        1,
+        sat=False,
+        modifiers=(),
+    ),
     _alu("cbit", "How many bits of `src0` are set.", ("ud",), 1, sat=False, modifiers=()),
     _alu("lzd", "How many zeros are above the highest bit of `src0` that is set.", ("ud",), 1, sat=False, modifiers=()),
+    _alu("rol", "The bits of `src0`, rotated left by `src1`.", _ROTATED, 2, sat=False, modifiers=(), check=_rotated),
+    _alu("ror", "The bits of `src0`, rotated right by `src1`.", _ROTATED, 2, sat=False, modifiers=(), check=_rotated),
     _shift(
         "shl",
         "`src0` shifted left by the lowest bits of `src1`: 6 where `dst` or `src0` has 64 bits, else 5.",
@@ -349,6 +410,27 @@ ARITHMETIC = (
         2,
         check=all_of(_same_kind, _brain),
         selects=True,
+    ),
+    InstructionSpec(
+        "addr_add",
+        "The place of a variable, or an address, `src0`, plus the bytes `src1`.",
+        "addr_add {exec} {dst} {src0} {src1}",
+        (_dst(("ud",)), OperandSpec("src0", "place"), _src("src1", ("uw", "w", "ud", "d"))),
+        category="address",
+        check=_addresses,
+        low_bits=True,
+        source="IGC 2.40",
+    ),
+    InstructionSpec(
+        "faddr",
+        "The address of the function or constant `symbol`.",
+        "faddr {symbol} {dst}",
+        (_dst(("uq", "q", "ud", "d")),),
+        {"symbol": Symbol(quoted=True)},
+        category="address",
+        exec_sizes=(),
+        all_lanes=True,
+        source="IGC 2.40",
     ),
     InstructionSpec(
         "setp",
@@ -407,7 +489,8 @@ CONTROL = (
     ),
     InstructionSpec(
         "goto",
-        "Lanes whose predicate is set jump to the label, where they reconverge with the other lanes.",
+        "Lanes whose predicate is set jump to the label, where they reconverge with the other lanes; with execution "
+        "size 1, all enabled lanes or none, by the predicate's first bit.",
         "goto {exec} {label}",
         attributes=_LABEL,
         category="control",
@@ -416,10 +499,9 @@ CONTROL = (
     ),
     InstructionSpec(
         "ret",
-        "Ends the enabled lanes; with its last lane the thread ends.",
+        "Ends the enabled lanes; with its last lane the thread ends. In a subroutine they return to the caller.",
         "ret {exec}",
         category="control",
-        exec_sizes=(1,),
         ends=True,
     ),
 )

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from xegpu_py.target import Target
-from xegpu_py.visa.program import Address, Immediate, Instruction, align_bytes
+from xegpu_py.visa.program import STATE, Address, Immediate, Instruction, Region, align_bytes
 from xegpu_py.visa.spec import (
     Attribute,
     Block,
@@ -23,15 +23,25 @@ from xegpu_py.visa.spec import (
     payload_lanes,
 )
 
-_LOAD_CACHES = Caches(("df.df", "uc.uc", "uc.ca", "ca.uc", "ca.ca", "st.uc", "st.ca", "ri.ca"))
+_READING, _WRITING = ("df", "uc", "ca", "cc", "st", "ri"), ("df", "uc", "wb", "wt", "st")
 
-_STORE_CACHES = Caches(("df.df", "uc.uc", "uc.wb", "wt.uc", "wt.wb", "st.uc", "st.wb", "wb.wb"))
+_LOAD_CACHES = Caches(
+    ("df.df", "uc.uc", "uc.ca", "ca.uc", "ca.ca", "st.uc", "st.ca", "ri.ca"), ("df", "uc", "ca", "cc", "st", "ri")
+)
 
-_ATOMIC_CACHES = Caches(("df.df", "uc.uc", "uc.wb"))
+_STORE_CACHES = Caches(
+    ("df.df", "uc.uc", "uc.wb", "wt.uc", "wt.wb", "st.uc", "st.wb", "wb.wb"), ("df", "uc", "wb", "wt", "st")
+)
+
+_ATOMIC_CACHES = Caches(("df.df", "uc.uc", "uc.wb"), ("df", "uc", "wb"))
 
 _MEMORY = Choice(("ugm", "slm"))
 
-_ADDRESS_SIZE = Choice(("a32", "a64"))
+_ADDRESS_SIZE = Choice(("a32", "a64", "a32u", "a32s"))
+
+
+SCRATCH = ("ss", "surf")
+"""Address spaces of the thread's scratch memory, whose offsets begin at `%scratchloc`."""
 
 
 def _data_bytes(inst: Instruction, target: Target) -> int:
@@ -42,6 +52,12 @@ def _data_bytes(inst: Instruction, target: Target) -> int:
     if shape.vector == 1:
         return int(inst.exec_size * shape.register_bytes)
     return int(shape.vector * shape.row_bytes(inst.exec_size, target.grf_bytes))
+
+
+def address_base(inst: Instruction) -> Region | None:
+    """What a message adds to lanes' offsets: the base of its address, or where the thread's scratch memory begins."""
+    address: Address = inst.values.get("address", Address(None))
+    return Region(STATE["%scratchloc"], 0, 0, 0, 1, 0) if address.space in SCRATCH else address.base
 
 
 def _address_bytes(inst: Instruction, target: Target) -> int:
@@ -77,7 +93,7 @@ def holds_payload(address: Address, inst: Instruction, target: Target) -> bool:
 
 
 def _messages(inst: Instruction, target: Target) -> Problem:
-    shape = inst["data"]
+    shape, address = inst["data"], inst.values.get("address", Address(None))
     if "c" in shape.size and shape.vector != 1:
         return (f"of {shape.size} moves one element a lane",)
     if shape.transpose:
@@ -94,7 +110,12 @@ def _messages(inst: Instruction, target: Target) -> Problem:
         return (f"of {shape.size} needs transposed data", f"use {shape.size}c32")
     if inst["sfid"] == "slm" and inst["address_size"] == "a64":
         return ("to slm has 32-bit addresses",)
-    if inst["sfid"] == "ugm" and inst["address_size"] == "a32":
+    base = address.base
+    if base and address.space == "flat" and base.var.format.bits != (32 if inst["sfid"] == "slm" else 64):
+        return (f"adds a base of type {base.var.type}, which is not as wide as an address",)
+    if address.space not in ("flat", *SCRATCH):
+        return (f"addresses memory by '{address.space}'", "only flat memory, and scratch memory by ss and surf, exist")
+    if inst["sfid"] == "ugm" and inst["address_size"] != "a64" and address_base(inst) is None:
         return ("to ugm has 64-bit addresses", "it is stateless: an address is that of the whole memory")
     grf = target.grf_bytes
     each = shape.register_bytes if shape.transpose else shape.row_bytes(inst.exec_size, grf)
@@ -237,7 +258,7 @@ def _atomic(operation: str) -> InstructionSpec:
         _data("src1", "read", null=True),
     )
     doc = f"Atomically {ATOMICS[operation][1]} at each lane's `address`; `dst` receives the old values."
-    form = f"{name}.{{sfid}}{{caches}} {{exec}} {{dst}}:{{data}} flat[{{address}}]:{{address_size}} {{src0}} {{src1}}"
+    form = f"{name}.{{sfid}}{{caches}} {{exec}} {{dst}}:{{data}} {{address}}:{{address_size}} {{src0}} {{src1}}"
     return InstructionSpec(
         name,
         doc.replace("{src0}", "`src0`").replace("{src1}", "`src1`"),
@@ -270,7 +291,7 @@ MEMORY = (
     _access(
         "lsc_load",
         "Loads `data` from each lane's `address` into `dst`; a null `dst` prefetches.",
-        "{dst}:{data} flat[{address}]:{address_size}",
+        "{dst}:{data} {address}:{address_size}",
         (_data("dst", "write", null=True), _address()),
         _MESSAGE_ATTRIBUTES,
         all_of(_messages, _needs_vector),
@@ -278,7 +299,7 @@ MEMORY = (
     _access(
         "lsc_store",
         "Stores `data` from `src0` to each lane's `address`.",
-        "flat[{address}]:{address_size} {src0}:{data}",
+        "{address}:{address_size} {src0}:{data}",
         (_address(), _data("src0", "read")),
         _MESSAGE_ATTRIBUTES,
         all_of(_messages, _needs_vector),

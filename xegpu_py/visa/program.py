@@ -95,6 +95,12 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
             var = variables.get(getattr(value, "var", None))
             if var is not None:
                 values[name] = structs.replace(value, var=var)
+            if isinstance(value, Indirect) and any(base in variables for base in value.bases):
+                bases = tuple(variables.get(base, base) for base in value.bases)
+                values[name] = structs.replace(values.get(name, value), bases=bases)
+            if isinstance(value, Address) and value.base and value.base.var in variables:
+                base = structs.replace(value.base, var=variables[value.base.var])
+                values[name] = structs.replace(values.get(name, value), base=base)
         guard = self.guard
         if guard is not None and guard.var in variables:
             guard = structs.replace(guard, var=variables[guard.var])
@@ -142,10 +148,15 @@ class Program:
         variables: general variables, an alias after what it is an alias of.
         predicates: predicate variables.
         inputs: variables with values from the start.
-        attributes: kernel attributes, such as `SimdSize`, `SLMSize` (KiB), `NBarrierCnt`.
+        attributes: kernel attributes, such as `SimdSize`, `SLMSize` (KiB), `NBarrierCnt`; True for one without a value.
         instructions: what runs, labels included.
         where: where the kernel stands.
         declared: where each variable and predicate is declared, by name, where known.
+        version: the version of the assembly in which it is written. IGC prints 4.2.
+        functions: labels that begin functions (`.function`): the kernel itself, then its subroutines.
+        callees: functions of other texts that it calls (`.funcdecl`).
+        resources: its samplers and surfaces.
+        is_function: whether it is a function that others call (`.global_function`), and no kernel.
         known: cached results of analyses; see `analysis`.
     """
 
@@ -160,6 +171,11 @@ class Program:
     instructions: tuple[Instruction, ...] = field(default_factory=tuple)
     where: Position = field(default=NOWHERE, compare=False)
     declared: Mapping[str, Position] = field(default_factory=dict, compare=False)
+    version: str = "3.8"
+    functions: tuple[str, ...] = ()
+    callees: tuple[str, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    is_function: bool = False
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict, compare=False, repr=False, init=False)
 
     def __post_init__(self) -> None:
@@ -336,8 +352,10 @@ class Variable(_Declared, frozen=True, eq=False):
         name: its name.
         type: vISA's name of its element type.
         count: number of elements.
-        align: "byte", "word", "dword", "qword", "oword", "GRF" or "GRFx2".
+        align: one of `ALIGNMENTS`.
         alias: the variable whose registers it shares and the byte offset of it there, or None.
+        kind: "G" for a general variable; "A" for an address variable (`.decl v_type=A`), whose elements are places of
+            bytes in the register file.
     """
 
     name: str
@@ -345,6 +363,7 @@ class Variable(_Declared, frozen=True, eq=False):
     count: int
     align: str = "byte"
     alias: tuple[Variable, int] | None = None
+    kind: str = "G"
 
     @cached_property
     def format(self) -> Format:
@@ -385,25 +404,79 @@ class Predicate(_Declared, frozen=True, eq=False):
     count: int
 
 
+class Resource(_Declared, frozen=True, eq=False):
+    """A sampler or a surface (`.decl v_type=S` or `T`).
+
+    Attributes:
+        name: its name.
+        kind: "S" for a sampler, "T" for a surface.
+        count: number of elements.
+        spelling: its second name (`v_name`).
+    """
+
+    name: str
+    kind: str
+    count: int
+    spelling: str
+
+
 MAX_ALIASES = 64
 """The greatest depth of aliases of aliases. Properties of a variable are computed recursively."""
 
 PREDICATE_SIZES = (1, 2, 4, 8, 16, 32)
 """Numbers of bits that predicates have."""
 
-ALIGNMENTS = {"byte": 1, "word": 2, "dword": 4, "qword": 8, "oword": 16, "GRF": 0, "GRFx2": 0}
+ALIGNMENTS = {
+    "byte": 1, "word": 2, "dword": 4, "qword": 8, "oword": 16, "hword": 32, "wordx32": 64, "wordx64": 128,
+    "GRF": 0, "GRFx2": 0,
+}  # fmt: skip
 """Alignments and their bytes; 0 for those that depend on the size of a GRF."""
 
-BUILTINS = {
+HEADER = {
     v.name: v
     for v in (
-        Variable("%r0", "ud", 8, "GRF"),
+        Variable("%r0", "ud", 16, "GRF"),
         Variable("%group_id_x", "ud", 1, "dword"),
         Variable("%group_id_y", "ud", 1, "dword"),
         Variable("%group_id_z", "ud", 1, "dword"),
     )
 }
-"""Variables that each thread has from the start. `%r0` is the thread's payload header."""
+"""Variables in the thread's payload header, which is `%r0`. They can only be read."""
+
+STATE = {
+    v.name: v
+    for v in (
+        Variable("%cr0", "ud", 4, "oword"),
+        Variable("%sr0", "ud", 4, "oword"),
+        Variable("%msg0", "ud", 4, "oword"),
+        Variable("%tsc", "ud", 4, "oword"),
+        Variable("%scratchloc", "uq", 1, "wordx64"),
+        Variable("%sp", "uq", 1, "wordx64"),
+        Variable("%fp", "uq", 1, "wordx64"),
+        Variable("%arg", "ud", 256, "wordx64"),
+        Variable("%retval", "ud", 256, "wordx64"),
+    )
+}
+"""Variables of the thread's state: control, state, message and time stamp registers, the address of the thread's part
+of scratch memory, and what calls use: the pointers of stack and frame, arguments, and results."""
+
+BUILTINS = HEADER | STATE
+"""Variables that each thread has from the start."""
+
+CHANGEABLE = ("%cr0", "%sp", "%fp", "%arg", "%retval")
+"""Variables among them that instructions can write."""
+
+OTHER_BUILTINS = (
+    "%thread_x",
+    "%thread_y",
+    "%hw_id",
+    "%ce0",
+    "%dbg0",
+    "%color",
+    "%impl_arg_buf_ptr",
+    "%local_id_buf_ptr",
+)
+"""Variables of vISA that no engine has."""
 
 
 def align_bytes(align: str, grf_bytes: int) -> int:
@@ -464,6 +537,12 @@ class Destination(Struct, frozen=True, dict=True):
     col: int = 0
     stride: int = 1
 
+    @property
+    def format(self) -> Format:
+        """The element type."""
+        found: Format = self.var.format
+        return found
+
     def elements(self, exec_size: int) -> list[int]:
         """Where each lane's element lies, counted in elements from that of lane 0."""
         return list(_elements(self.stride, 1, 0, exec_size)[0])
@@ -488,8 +567,13 @@ class Vector(Struct, frozen=True, gc=False):
     col: int = 0
 
 
+PACKED = {"v": "w", "uv": "uw", "vf": "f"}
+"""The types of packed constants, and those of their elements: eight signed or unsigned integers of four bits, and four
+floats of a sign, three bits of exponent (bias 3) and four of mantissa. Lanes beyond them begin with the first again."""
+
+
 class Immediate(Struct, frozen=True, gc=False):
-    """A constant: its bit pattern, and vISA's name of its type."""
+    """A constant: its bit pattern, and vISA's name of its type, which may be one of `PACKED`."""
 
     bits: int
     type: str
@@ -497,16 +581,102 @@ class Immediate(Struct, frozen=True, gc=False):
 
     @property
     def format(self) -> Format:
-        """The type."""
+        """The type of an element."""
+        return TYPES[PACKED.get(self.type, self.type)]
+
+    def elements(self, exec_size: int) -> list[int]:
+        """The bit pattern of each lane's element."""
+        if self.type not in PACKED:
+            return [self.bits] * exec_size
+        if self.type == "vf":
+            return [_float_of_byte(self.bits >> 8 * (i % 4) & 0xFF) for i in range(exec_size)]
+        nibbles = [self.bits >> 4 * (i % 8) & 0xF for i in range(exec_size)]
+        return [n | 0xFFF0 if self.type == "v" and n & 8 else n for n in nibbles]
+
+
+def _float_of_byte(byte: int) -> int:
+    """The bits of the f32 that a packed float is: of no exponent and mantissa a zero, else 1.m * 2**(e - 3)."""
+    sign, rest = (byte & 0x80) << 24, byte & 0x7F
+    return sign | (((rest >> 4) + 124) << 23 | (rest & 0xF) << 19 if rest else 0)
+
+
+class Indirect(Struct, frozen=True, dict=True):
+    """Elements at places of the register file that an address variable holds.
+
+    A source is `r[A(col),plus]<vstride;width,hstride>:type`, a region that begins at one address, or
+    `r[A(col),plus]<width,hstride>:type`, where each row of the region has an address of its own. A destination is
+    `r[A(col),plus]<stride>:type`.
+
+    Attributes:
+        var: the address variable.
+        col: its element that is the first address.
+        plus: bytes that are added to each address.
+        vstride, width, hstride: the region in elements; a vertical stride of None if each row has its own address.
+            The region of a destination is <stride;1,0>.
+        type: vISA's name of the element type.
+        modifier: that of a source.
+        bases: the variables in which the addresses lie: those of which the program takes the address for `var`.
+    """
+
+    var: Any
+    col: int
+    plus: int
+    vstride: int | None
+    width: int
+    hstride: int
+    type: str
+    modifier: str = ""
+    bases: tuple[Variable, ...] = ()
+
+    @property
+    def format(self) -> Format:
+        """The element type."""
         return TYPES[self.type]
+
+    def addresses(self, exec_size: int) -> int:
+        """The number of addresses that it reads."""
+        return 1 if self.vstride is not None else -(-exec_size // self.width)
+
+    def elements(self, exec_size: int) -> list[tuple[int, int]]:
+        """For each lane the index of its address, and the byte of its element behind that."""
+        size = self.format.bytes
+        if self.vstride is None:
+            return [(i // self.width, i % self.width * self.hstride * size) for i in range(exec_size)]
+        found = _elements(self.vstride, self.width, self.hstride, exec_size)[0]
+        return [(0, place * size) for place in found]
+
+
+class AddressOf(Struct, frozen=True, dict=True):
+    """The place of a variable in the register file, and a number of bytes: `&V`, `&V[64]`."""
+
+    var: Any
+    offset: int = 0
+    modifier: ClassVar[str] = ""
+
+    @property
+    def format(self) -> Format:
+        """The type of addresses."""
+        return TYPES["ud"]
 
 
 class Address(Struct, frozen=True, gc=False):
-    """Addresses of a message: those in a variable from a byte offset on, each plus a constant number of bytes."""
+    """Addresses of a message: those in a variable from a byte offset on, each times a scale plus a constant of bytes.
+
+    Attributes:
+        var: the variable of lanes' addresses, or of offsets if there is a base.
+        offset: the byte of the variable at which they begin.
+        plus: bytes that are added.
+        scale: the factor of what is in the variable.
+        space: the address space: "flat"; "ss", "surf" and "bss" of a surface; "arg" of indirect data.
+        base: of "flat", the address to which offsets are added; of surfaces the surface's offset; or None.
+    """
 
     var: Any
     offset: int = 0
     plus: int = 0
+    scale: int = 1
+    space: str = "flat"
+    base: Region | None = None
 
 
 class Flag(Struct, frozen=True, gc=False):
@@ -529,7 +699,7 @@ class Guard(Struct, frozen=True, gc=False):
     control: str = ""
 
 
-Operand = Region | Destination | Raw | Vector | Immediate | Address | Flag
+Operand = Region | Destination | Raw | Vector | Immediate | Address | Flag | Indirect | AddressOf
 """Any operand but the guard."""
 
 

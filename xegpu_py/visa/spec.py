@@ -16,7 +16,7 @@ from xegpu_py.numerics.formats import TYPES, Array
 from xegpu_py.target import Target
 from xegpu_py.visa.program import LABEL, Instruction
 
-OperandKind = Literal["dst", "src", "raw", "vector", "scalar", "address", "flag"]
+OperandKind = Literal["dst", "src", "raw", "vector", "scalar", "address", "flag", "place"]
 
 Use = Literal["read", "write"]
 
@@ -48,12 +48,13 @@ class OperandSpec(Struct, frozen=True):
         name: its name.
         kind: how it names registers: "dst" and "src" are regions, "raw" is a variable from a byte on, "vector"
             consecutive elements, "scalar" one element or an immediate, "address" addresses of a message, "flag" a
-            predicate.
+            predicate, "place" the place of a variable in the register file, or an address variable.
         use: whether the instruction reads or writes it.
         types: legal element types; empty for any.
         immediate: whether a constant may stand there.
         modifiers: source modifiers that it may have.
         null: whether it may be null.
+        indirect: whether it may be registers that an address variable names.
         flags: whether a predicate may stand there in the place of a region.
         all_bits: whether such a predicate is read as a whole, and not lane by lane.
         bytes: for "raw" and "vector", how many bytes are accessed.
@@ -68,6 +69,7 @@ class OperandSpec(Struct, frozen=True):
     immediate: bool = False
     modifiers: tuple[str, ...] = ()
     null: bool = False
+    indirect: bool = False
     flags: bool = False
     all_bits: bool = False
     bytes: Callable[[Instruction, Target], int] | None = None
@@ -95,9 +97,15 @@ class Number(Struct, frozen=True):
 
 
 class Caches(Struct, frozen=True):
-    """Cache options of a message: the pairs for L1 and L3 that it may have, or none (`.ca.ca`)."""
+    """Cache options of a message: those for L1 and L3 (`.ca.ca`), on cri those for L1, L2 and L3, or none.
+
+    Attributes:
+        pairs: the pairs that messages of this project have.
+        words: the options of each cache.
+    """
 
     pairs: tuple[str, ...]
+    words: tuple[str, ...]
 
 
 class Shape(Struct, frozen=True):
@@ -112,7 +120,23 @@ class Name(Struct, frozen=True):
     """A label."""
 
 
-Attribute = Choice | Number | Caches | Shape | Block | Name
+class Byte(Struct, frozen=True):
+    """A number of 8 bits, in two hexadecimal digits."""
+
+
+class Symbol(Struct, frozen=True):
+    """The name of a function or a constant of another text; `quoted` says whether it is printed in quotes."""
+
+    quoted: bool = False
+
+
+class Flagged(Struct, frozen=True):
+    """A word that may follow the name behind a point, as in `ifcall.uniform`; whether it does."""
+
+    word: str
+
+
+Attribute = Choice | Number | Caches | Shape | Block | Name | Byte | Symbol | Flagged
 
 
 def all_of(*checks: Check) -> Check:
@@ -129,7 +153,8 @@ class InstructionSpec(Struct, frozen=True):
         form: its text after the guard: literals, `{operand}`, `{attribute}`, and `{sat}` and `{exec}`.
         slots: its operands.
         attributes: its attributes by name.
-        category: what it is counted as: "dpas", "alu", "math", "load", "store", "atomic", "sync" or "control".
+        category: what it is counted as: "dpas", "alu", "math", "address", "load", "store", "atomic", "sync" or
+            "control".
         guard: whether it may be predicated.
         exec_sizes: legal execution sizes; empty if it has none.
         no_mask_only: when it must have NoMask.
@@ -146,7 +171,8 @@ class InstructionSpec(Struct, frozen=True):
         all_lanes: whether it writes all lanes whatever its mask says.
         jumps: whether it may continue at its label.
         uniform: whether the predicate's first bit decides for all lanes at once.
-        ends: whether it ends lanes.
+        ends: whether it ends lanes, or returns them to a caller.
+        calls: whether lanes run a subroutine or function before they continue.
         barrier: what it does at a barrier: it signals, waits, or signals and waits; "" for no barrier.
         named_barrier: whether its operand `id` is the number of a barrier.
         atomic: the name of its atomic operation; "" for none.
@@ -174,6 +200,7 @@ class InstructionSpec(Struct, frozen=True):
     jumps: bool = False
     uniform: bool = False
     ends: bool = False
+    calls: bool = False
     barrier: Literal["", "signal", "wait", "both"] = ""
     named_barrier: bool = False
     atomic: str = ""
@@ -203,10 +230,13 @@ class InstructionSpec(Struct, frozen=True):
         """Whether its result is the truth of a condition."""
         return "condition" in self.attributes
 
-    @property
-    def diverges(self) -> bool:
-        """Whether lanes may diverge at it."""
-        return self.jumps and not self.uniform
+    def diverges(self, inst: Instruction) -> bool:
+        """Whether lanes may diverge at an instruction of it."""
+        return self.jumps and not self.goes_together(inst)
+
+    def goes_together(self, inst: Instruction) -> bool:
+        """Whether all enabled lanes jump or none, by the predicate's first bit: `jmp`, and `goto (M1, 1)`."""
+        return self.uniform or (self.jumps and inst.exec_size == 1)
 
     @property
     def saturates(self) -> bool:

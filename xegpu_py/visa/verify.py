@@ -13,10 +13,14 @@ from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import address_lanes, holds_payload
 from xegpu_py.visa.program import (
     BUILTINS,
+    CHANGEABLE,
+    PACKED,
     Address,
+    AddressOf,
     Destination,
     Flag,
     Immediate,
+    Indirect,
     Instruction,
     Operand,
     Predicate,
@@ -115,7 +119,7 @@ def verify(program: Program, target: Target) -> list[Issue]:
                 issues.append(Issue(inst.where, f"'{name}' cannot have this name", (_KEEPS,), inst))
             labels.add(name)
     last = INSTRUCTIONS[program.instructions[-1].name] if program.instructions else None
-    if not issues and not (last and (last.ends or last.uniform)):
+    if not issues and not (last and (last.ends or last.goes_together(program.instructions[-1]))):
         where = program.instructions[-1].where if program.instructions else program.where
         issues.append(Issue(where, f"kernel '{program.name}' does not end with 'ret'", ("end it with 'ret (M1, 1)'",)))
     return issues
@@ -242,7 +246,7 @@ def _instruction_problem(inst: Instruction, target: Target) -> Problem:
     if guard is not None:
         if not isinstance(guard.var, Predicate):
             return (f"is predicated by '{guard.var.name}', which is not a predicate",)
-        if not guard.control and not spec.uniform:
+        if not guard.control and not spec.goes_together(inst):
             problem = _bits_problem(guard.var, inst)
             if problem:
                 return problem
@@ -256,8 +260,10 @@ def _instruction_problem(inst: Instruction, target: Target) -> Problem:
 def _type_problem(slot: OperandSpec, inst: Instruction) -> Problem:
     value: Operand = inst[slot.name]
     if isinstance(value, Immediate):
-        if slot.types and value.type not in slot.types:
+        if slot.types and value.format.name not in slot.types:
             return (f"operand '{slot.name}' must be of type {_words(slot.types)}, but got {value.type}",)
+        if value.type in PACKED and inst.name != "mov":
+            return (f"operand '{slot.name}' cannot be a packed constant", "mov is the one instruction that reads them")
         if value.type == "bf":
             return (f"operand '{slot.name}' cannot be a constant of bf", "use one of f")
         return None
@@ -269,10 +275,18 @@ def _type_problem(slot: OperandSpec, inst: Instruction) -> Problem:
         return None
     if not isinstance(value.var, Variable):
         return (f"operand '{slot.name}' is the predicate '{value.var.name}', but must be a general variable",)
-    if value.var in BUILTINS.values() and slot.use == "write":
+    root = value.var.root[0]
+    if root in BUILTINS.values() and slot.use == "write" and root.name not in CHANGEABLE:
         return (f"writes {value.var.name}, which can only be read",)
-    if slot.types and value.var.type not in slot.types:
-        return (f"operand '{slot.name}' must be of type {_words(slot.types)}, but got {value.var.type}",)
+    if isinstance(value, AddressOf):
+        return None
+    if value.var.kind == "A" and not isinstance(value, Indirect):
+        if slot.kind == "place" or (slot.name == "dst" and inst.name in ("addr_add", "mov")):
+            return None
+        return (f"operand '{slot.name}' is the address variable '{value.var.name}', but must be a general variable",)
+    given = value.type if isinstance(value, Indirect) else value.var.type
+    if slot.types and given not in slot.types:
+        return (f"operand '{slot.name}' must be of type {_words(slot.types)}, but got {given}",)
     return None
 
 
@@ -280,6 +294,12 @@ def _reach_problem(slot: OperandSpec, inst: Instruction, target: Target) -> Prob
     value: Operand = inst[slot.name]
     if isinstance(value, (Immediate, Flag)) or value.var is None:
         return None
+    if isinstance(value, AddressOf):
+        return _bounds_problem(slot, value.var, value.offset)
+    if isinstance(value, Indirect):
+        if not value.bases:
+            return (f"operand '{slot.name}' is at addresses in '{value.var.name}', which get no variable's place",)
+        return _bounds_problem(slot, value.var, 4 * (value.col + value.addresses(inst.exec_size)))
     if isinstance(value, (Region, Destination)):
         return _region_problem(slot, value, 1 if slot.kind == "scalar" else inst.exec_size, target)
     return _extent_problem(slot, value, inst, target)
@@ -305,6 +325,11 @@ def _region_problem(slot: OperandSpec, value: Region | Destination, lanes: int, 
         return (f"operand '{slot.name}' has stride {value.stride}; it can be 1, 2 or 4",)
     elif value.stride != 1 and value.var.type == "df":
         return (f"operand '{slot.name}' of f64 must be packed", "Intel's finalizer fails on others")
+    elif value.stride == 4 and value.var.format.bits == 64 and lanes > 1:
+        return (
+            f"operand '{slot.name}' of 64 bits has stride 4; it can be 1 or 2",
+            "Intel's finalizers crash on others",
+        )
     size = value.var.format.bytes
     start = first_byte(value, target.grf_bytes)
     end = start + (value.reach(lanes)[0] + 1) * size

@@ -67,6 +67,8 @@ FLOAT_FUNCTIONS: dict[str, Callable[..., Number]] = {
     "mul": times,
     "mad": lambda a, b, c: plus(times(a, b), c),
     "div": over,
+    "divm": over,
+    "sqrtm": root,
     "inv": inverse,
     "sqrt": root,
     "min": lambda a, b: chosen(a, b, True),
@@ -76,10 +78,13 @@ FLOAT_FUNCTIONS: dict[str, Callable[..., Number]] = {
     "rnde": lambda a: integral(a, round),
     "rndz": lambda a: integral(a, int),
 }
-LIBRARY = {name: by_library(name) for name in ("rsqrt", "exp", "log", "sin", "cos")}
+LIBRARY = {name: by_library(name) for name in ("rsqrt", "exp", "log", "sin", "cos", "tanh", "sigm")}
 INTEGER_FUNCTIONS: dict[str, Callable[..., int]] = {
     "add": lambda a, b: a + b,
     "mul": lambda a, b: a * b,
+    "add3": lambda a, b, c: a + b + c,
+    "addc": lambda a, b: a + b,
+    "subb": lambda a, b: a - b,
     "mulh": lambda a, b: (a * b) >> 32,
     "mad": lambda a, b, c: a * b + c,
     "min": min,
@@ -90,6 +95,8 @@ INTEGER_FUNCTIONS: dict[str, Callable[..., int]] = {
     "not": lambda a: ~a,
     "cbit": int.bit_count,
     "lzd": lambda a: 32 - a.bit_length(),
+    "bfrev": lambda a: int(f"{a % 2**32:032b}"[::-1], 2),
+    "fbl": lambda a: (a & -a).bit_length() - 1 if a else 2**32 - 1,
 }
 CONDITIONS: dict[str, Callable[[Number, Number], bool]] = {
     "eq": lambda a, b: a == b,
@@ -224,6 +231,16 @@ def result(inst: Instruction, operands: list[Region | Immediate], patterns: list
         else:
             exact = FLOAT_FUNCTIONS[inst.name](*numbers)
         return to_float(rounded(exact, fmt), name, inst.saturate)
+    if inst.name == "bfn":
+        cases = [
+            [x if n >> i & 1 else ~x for i, x in enumerate(numbers)] for n in range(8) if inst["function"] >> n & 1
+        ]
+        return narrowed(sum_of_bits(cases), name, False)
+    if inst.name in ("rol", "ror"):
+        width = INTEGER_BITS[types[0]]
+        digits = f"{numbers[0] % (1 << width):0{width}b}"
+        by = (numbers[1] if inst.name == "rol" else -numbers[1]) % width
+        return int(digits[by:] + digits[:by], 2)
     if inst.name in ("shl", "shr", "asr"):
         width = 64 if name[-1] == "q" or types[0][-1] == "q" else 32
         count = numbers[1] & (width - 1)
@@ -232,6 +249,14 @@ def result(inst: Instruction, operands: list[Region | Immediate], patterns: list
         first = numbers[0] & ((1 << width) - 1) if inst.name == "shr" else numbers[0]
         return narrowed(first >> count, name, False)
     return narrowed(INTEGER_FUNCTIONS[inst.name](*numbers), name, inst.saturate)
+
+
+def sum_of_bits(cases: list[list[int]]) -> int:
+    """The bits that are set in all numbers of a case."""
+    found = 0
+    for numbers in cases:
+        found |= numbers[0] & numbers[1] & numbers[2]
+    return found
 
 
 def converted(bits: int, name: str) -> int:
@@ -306,6 +331,12 @@ def _expect(inst: Instruction, before: State, after: State, thread: int, machine
         else:
             bits = result(inst, operands, patterns)
         _store(after, thread, dst, lane, bits, machine)
+    if "carry" in inst.values:
+        for lane in range(inst.exec_size):
+            if acts[lane]:
+                first, second = (number(o, fetch(o, lane, regs, machine)) % 2**32 for o in operands)
+                carried = first < second if inst.name == "subb" else first + second >= 2**32
+                _store(after, thread, inst["carry"], lane, int(carried), machine)
 
 
 def _store(after: State, thread: int, dst: Destination, lane: int, bits: int, machine: Machine) -> None:
@@ -347,7 +378,8 @@ def _difference(
 ALU = (
     *("mov", "add", "mul", "mulh", "mad", "div", "inv", "sqrt", "rsqrt", "exp", "log", "sin", "cos", "min", "max"),
     *("rndd", "rndu", "rnde", "rndz", "and", "or", "xor", "not", "shl", "shr", "asr", "cmp", "sel", "setp"),
-    *("srnd", "fcvt", "cbit", "lzd"),
+    *("srnd", "fcvt", "cbit", "lzd", "add3", "addc", "subb", "bfn", "bfrev", "fbl", "rol", "ror", "divm", "sqrtm"),
+    *("tanh", "sigm"),
 )
 ROUNDS = {"mov": 300, "mad": 250, **dict.fromkeys(("add", "mul", "sel", "cmp"), 200)}
 
@@ -355,7 +387,8 @@ ROUNDS = {"mov": 300, "mad": 250, **dict.fromkeys(("add", "mul", "sel", "cmp"), 
 @pytest.mark.parametrize("name", ALU)
 def test_random_instructions(name: str) -> None:
     rng = random.Random(name)
-    machines = [Machine(TARGETS[t]) for t in ("pvcxt", "dg2")]
+    newest = "cri" if name in TARGETS["pvcxt"].absent else "pvcxt"
+    machines = [Machine(TARGETS[t]) for t in (newest, "dg2")]
     for n in range(examples(ROUNDS.get(name, 80))):
         machine = machines[n % 4 == 0 and name not in machines[1].target.absent]
         inst = varied(random_instruction(name, rng, machine.target), rng, machine.target)

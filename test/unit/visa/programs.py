@@ -31,6 +31,7 @@ from xegpu_py.visa.program import (
 from xegpu_py.visa.spec import (
     Block,
     BlockShape,
+    Byte,
     Caches,
     Choice,
     DataShape,
@@ -57,7 +58,7 @@ BASES = tuple(Variable(f"A{n}", "uq", 1, "qword") for n in range(3))
 PREDICATES = tuple(Predicate(f"P{n}", n) for n in (1, 8, 16, 32))
 INPUTS = tuple(Input(b, 64 + 8 * i, 8) for i, b in enumerate(BASES))
 KERNEL_ATTRIBUTES = {"Target": "cm", "SimdSize": 16, "SLMSize": 4}
-STRAIGHT = tuple(n for n in INSTRUCTIONS if n not in ("label", "jmp", "goto", "ret"))
+STRAIGHT = tuple(n for n, s in INSTRUCTIONS.items() if s.category not in ("control", "address"))
 
 
 def random_instruction(name: str, rng: random.Random, target: Target, tries: int = 4000) -> Instruction:
@@ -131,6 +132,8 @@ def _attribute(kind: object, rng: random.Random, spec: InstructionSpec, target: 
         return rng.choice(words)
     if isinstance(kind, Number):
         return 8 if 8 in kind.values and rng.random() < 0.7 else rng.choice(kind.values)
+    if isinstance(kind, Byte):
+        return rng.getrandbits(8)
     if isinstance(kind, Caches):
         return rng.choice(("", *kind.pairs))
     if isinstance(kind, Shape):

@@ -83,11 +83,12 @@ def test_spellings(written: str, canonical: str) -> None:
         (".decl Q v_type=G type=x num_elts=3", 23, "'type' must be one of"),
         (".decl Q v_type=G type=f num_elts=0", 34, "'num_elts' must be a positive number"),
         (".decl Q v_type=G type=f num_elts=1 align=no", 42, "'align' must be one of"),
-        (".decl Q v_type=A num_elts=1", 16, "'v_type' must be G, a general variable, or P, a predicate"),
+        (".decl Q v_type=B num_elts=1", 16, "'v_type' must be G, a general variable, A, an address variable, P, a"),
         (".decl Q v_type=G type=f num_elts=1 alias=<P,0>", 43, "an alias is of a general variable"),
         (".input P offset=0", 8, "an input is a general variable"),
         (".implicit_FOO X", 1, "unknown implicit input 'FOO'"),
-        (".function x", 1, "unknown directive '.function'"),
+        (".function x", 11, "expected the function's name in quotes"),
+        (".functions x", 1, "unknown directive '.functions'"),
     ],
 )
 def test_faults_are_located(line: str, column: int, message: str) -> None:

@@ -38,9 +38,10 @@ def fault(program: Program, target: Target, native_of: Any) -> str | None:
 
 @pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
 def test_every_form_is_accepted(target: Target, native_of: Any) -> None:
-    rng = random.Random(target.name)
     cases = [
-        [random_instruction(name, rng, target) for _ in range(FORMS_EACH)] for name in STRAIGHT if has(target, name)
+        [random_instruction(name, random.Random(f"{target.name} {name} {n}"), target) for n in range(FORMS_EACH)]
+        for name in STRAIGHT
+        if has(target, name)
     ]
 
     def refused(forms: list[Instruction]) -> list[str]:
@@ -179,4 +180,4 @@ def test_without_the_finalizer_the_package_is_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_every_instruction_is_tried() -> None:
-    assert set(INSTRUCTIONS) - set(STRAIGHT) == {"label", "jmp", "goto", "ret"}
+    assert set(INSTRUCTIONS) - set(STRAIGHT) == {"label", "jmp", "goto", "ret", "addr_add", "faddr"}

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from xegpu_py import numerics
+from xegpu_py.engines.faults import AccessFault
 from xegpu_py.engines.golden import Table
 from xegpu_py.engines.operands import (
     Batch,
@@ -47,12 +48,16 @@ class AluOp(Struct, frozen=True):
     Attributes:
         format: execution type of floats, "hf", "f" or "df"; "" for integers.
         bits: execution width of shifts: 64 if the destination or the first source has 64 bits, otherwise 32.
+        size: bits of the first source.
         condition: the condition of `cmp`.
+        function: the function of `bfn`.
     """
 
     format: str
     bits: int
+    size: int = 32
     condition: str = ""
+    function: int = 0
 
 
 def _rounded(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -63,12 +68,18 @@ def _rounded(function: Callable[..., Array]) -> Callable[..., Array]:
 ARITHMETIC = Table(
     {
         "add": lambda op, a, b: a + b,
+        "addr_add": lambda op, a, b: a + b,
+        "add3": lambda op, a, b, c: a + b + c,
         "mul": lambda op, a, b: a * b,
         "mulh": lambda op, a, b: np.right_shift(a * b, 32),
         "div": _rounded(numerics.div),
         "inv": _rounded(numerics.inv),
         "sqrt": _rounded(numerics.sqrt),
+        "divm": _rounded(numerics.div),
+        "sqrtm": _rounded(numerics.sqrt),
         "rsqrt": _rounded(numerics.rsqrt),
+        "tanh": _rounded(numerics.tanh),
+        "sigm": _rounded(numerics.sigm),
         "exp": _rounded(numerics.exp),
         "log": _rounded(numerics.log),
         "sin": _rounded(numerics.sin),
@@ -111,6 +122,47 @@ def min_(op: AluOp, a: Array, b: Array) -> Array:
 def max_(op: AluOp, a: Array, b: Array) -> Array:
     """The maximum; +0 is greater than -0, and a number is preferred to a NaN."""
     return numerics.maximum_number(a, b) if op.format else np.maximum(a, b)
+
+
+@ARITHMETIC.of("bfn")
+def bfn(op: AluOp, a: Array, b: Array, c: Array) -> Array:
+    """A function of three bits, for each bit."""
+    found = np.zeros_like(a)
+    for number in range(8):
+        if op.function >> number & 1:
+            found = found | ((a if number & 1 else ~a) & (b if number & 2 else ~b) & (c if number & 4 else ~c))
+    return found
+
+
+@ARITHMETIC.of("bfrev")
+def bfrev(op: AluOp, a: Array) -> Array:
+    """The 32 bits in reverse order."""
+    bits = np.unpackbits(np.ascontiguousarray(a.astype(">u4"))[..., None].view(np.uint8), axis=-1)
+    found: Array = np.packbits(bits[..., ::-1], axis=-1).view(">u4")[..., 0].astype(a.dtype)
+    return found
+
+
+@ARITHMETIC.of("fbl")
+def fbl(op: AluOp, a: Array) -> Array:
+    """The number of the lowest set bit of 32, from the exponent in f64 of that bit alone."""
+    low = (a & -a.astype(np.int64).astype(a.dtype)).astype(np.uint32)
+    return np.where(low == 0, 0xFFFFFFFF, np.frexp(low.astype(np.float64))[1] - 1).astype(a.dtype)
+
+
+@ARITHMETIC.of("rol")
+def rol(op: AluOp, a: Array, count: Array) -> Array:
+    """Rotate left in the width of the first source."""
+    pattern = a.astype(np.uint64) & np.uint64((1 << op.size) - 1)
+    by = count.astype(np.uint64) & np.uint64(op.size - 1)
+    found: Array = (pattern << by) | (pattern >> (np.uint64(op.size) - by) % np.uint64(op.size))
+    return found
+
+
+@ARITHMETIC.of("ror")
+def ror(op: AluOp, a: Array, count: Array) -> Array:
+    """Rotate right in the width of the first source."""
+    found: Array = rol(op, a, op.size - (count & (op.size - 1)))
+    return found
 
 
 @ARITHMETIC.of("cbit")
@@ -210,7 +262,7 @@ def _product(inst: Instruction, layout: Layout, sources: Sequence[str], multiply
 def mov(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Copy with conversion to the destination's type; or copy a predicate's bits."""
     source, dst = inst["src0"], inst["dst"]
-    target = dst.var.format
+    target = dst.format
     write, mask = writer(dst, inst.exec_size, layout), masker(inst, layout)
     if isinstance(source, Flag):
         index, count = layout.predicates[source.var], source.var.count
@@ -274,6 +326,33 @@ def _converting(inst: Instruction, layout: Layout, function: Callable[..., Array
     return step
 
 
+@STEPS.of("addc", "subb")
+def with_carry(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Add or subtract 32 bits; the carry or borrow is a second result."""
+    reads = [reader(source, inst.exec_size, layout) for source in inst.sources]
+    write, write_carry = (writer(inst[name], inst.exec_size, layout) for name in ("dst", "carry"))
+    mask, subtracts = masker(inst, layout), inst.name == "subb"
+    changes = [conversion(source, TYPES["ud"], False) for source in inst.sources]
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        a, b = (change(read(batch, rows)).astype(np.int64) for change, read in zip(changes, reads))
+        total, lanes = a - b if subtracts else a + b, mask(batch, rows, active)
+        write(batch, rows, total.astype(np.uint32), lanes)
+        write_carry(batch, rows, (total >> 32 & 1).astype(np.uint32), lanes)
+
+    return step
+
+
+@STEPS.of("faddr")
+def faddr(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Refuse: who loads a program replaces its symbols by addresses."""
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        raise AccessFault(0, f"takes the address of '{inst['symbol']}', which nothing defines")
+
+    return step
+
+
 @STEPS.of("setp")
 def setp(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Set a predicate to the lowest bits of a scalar."""
@@ -333,7 +412,7 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     reads = [reader(o, inst.exec_size, layout) for o in operands]
     modifiers = [o.modifier for o in operands]
     fmt, bits = execution_format(inst, types), execution_bits(inst, types)
-    op = AluOp(fmt, bits, inst.values.get("condition", ""))
+    op = AluOp(fmt, bits, TYPES[types[0]].bits, inst.values.get("condition", ""), inst.values.get("function", 0))
     prepare = _float_preparations(types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
 
     def compute(batch: Batch, rows: Rows) -> Array:

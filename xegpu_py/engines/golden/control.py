@@ -47,7 +47,10 @@ def jmp(inst: Instruction, program: Program, layout: Layout) -> Next:
 
 @CONTROL.of("goto")
 def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """Enabled lanes whose predicate bit is set jump to the label."""
+    """Enabled lanes whose predicate bit is set jump to the label; of execution size 1 all or none."""
+    if inst.exec_size == 1:
+        together: Next = jmp(inst, program, layout)
+        return together
     target = program.labels[inst["label"]]
     mask, first, count = masker(inst, layout), inst.first_lane, inst.exec_size
 

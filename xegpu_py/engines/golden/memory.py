@@ -28,8 +28,8 @@ from xegpu_py.engines.operands import (
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import IEEE, Array, Format, canonical
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.messages import ATOMICS
-from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.messages import ATOMICS, address_base
+from xegpu_py.visa.program import Immediate, Instruction, Region
 from xegpu_py.visa.spec import BlockShape, DataShape
 
 STEPS = Table()
@@ -37,16 +37,23 @@ STEPS = Table()
 
 
 def _addresses(inst: Instruction, layout: Layout) -> Read:
-    """Reads each lane's address as uint64[threads, lanes]. The constant offset is added in the width of the address."""
-    operand = inst["address"]
+    """Reads each lane's address as uint64[threads, lanes].
+
+    Sums are of 64 bits, in which offsets of 32 bits are widened before they are scaled, a32s with their sign; without a
+    base, and in shared local memory, sums are of the address's width.
+    """
+    operand, kind = inst["address"], inst["address_size"]
     read = raw_reader(operand, INSTRUCTIONS[inst.name].size("address", inst, layout.target), layout)
-    dtype = np.uint64 if inst["address_size"] == "a64" else np.uint32
-    plus = dtype(operand.plus % (1 << np.dtype(dtype).itemsize * 8))
+    dtype = {"a64": np.uint64, "a32s": np.int32}.get(kind, np.uint32)
+    given = address_base(inst)
+    base = None if given is None else _scalar(given, layout)
+    bits = 64 if kind == "a64" or (given and inst["sfid"] != "slm") else 32
+    plus, scale, low = (np.uint64(n % (1 << 64)) for n in (operand.plus, operand.scale, (1 << bits) - 1))
 
     def addresses(batch: Batch, rows: Rows) -> Array:
-        raw = np.ascontiguousarray(read(batch, rows)).view(dtype)
-        found: Array = (raw + plus).astype(np.uint64)
-        return found
+        found = np.ascontiguousarray(read(batch, rows)).view(dtype).astype(np.uint64) * scale + plus
+        total: Array = (found if base is None else found + base(batch, rows).astype(np.uint64)) & low
+        return total
 
     return addresses
 
@@ -164,7 +171,7 @@ class _Surfaces:
         self.inst, self.mask, self.strict = inst, mask, layout.bounds
         self.block: BlockShape = inst["block"]
         self.limits = layout.target.block2d
-        self.reads = {n: _scalar(inst, n, layout) for n in ("base", "width", "height", "pitch", "x", "y")}
+        self.reads = {n: _scalar(inst[n], layout) for n in ("base", "width", "height", "pitch", "x", "y")}
         # The dimensions are threads, the blocks of an array, rows and columns.
         self.element_x = np.arange(self.block.count * self.block.width).reshape(1, self.block.count, 1, -1)
         self.element_y = np.arange(self.block.height).reshape(1, 1, -1, 1)
@@ -254,8 +261,8 @@ class _Surfaces:
                 )
 
 
-def _scalar(inst: Instruction, name: str, layout: Layout) -> Read:
-    operand = inst[name]
+def _scalar(operand: Region | Immediate, layout: Layout) -> Read:
+    """Reads one element as an unsigned number."""
     read = reader(operand, 1, layout)
     return lambda batch, rows: np.ascontiguousarray(read(batch, rows)).view(f"u{operand.format.bytes}")
 

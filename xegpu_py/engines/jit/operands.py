@@ -19,10 +19,13 @@ from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import accesses, effects, span_bits
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
+    PACKED,
     Address,
+    AddressOf,
     Destination,
     Flag,
     Immediate,
+    Indirect,
     Instruction,
     Predicate,
     Program,
@@ -288,9 +291,18 @@ class Emitter(Struct):
             base = self._reserved[root] = self.code.alloca(root.bytes, 64)
         return base, place - self.layout.offset(root)
 
-    def read(self, operand: Region | Immediate, lanes: int) -> Value:
+    def read(self, operand: Region | Immediate | Indirect | AddressOf, lanes: int) -> Value:
         """A source's elements as integers of their width."""
         code = self.code
+        if isinstance(operand, AddressOf):
+            operand = Immediate(self.layout.offset(operand.var) + operand.offset, operand.format.name)
+        if isinstance(operand, Indirect):
+            found = code.poison(vector(lanes, f"i{operand.format.bits}"))
+            for lane, pointer in enumerate(self._indirect(operand, lanes)):
+                found = code.insert(found, code.load(pointer, found.element), lane)
+            return found
+        if isinstance(operand, Immediate) and operand.type in PACKED:
+            return code.consts(operand.elements(lanes), f"i{operand.format.bits}")
         if isinstance(operand, Immediate):
             return code.const(operand.bits, vector(lanes, f"i{operand.format.bits}"))
         size = operand.var.format.bytes
@@ -313,15 +325,39 @@ class Emitter(Struct):
             found = code.insert(found, code.fetch(block, base + place * size, element), lane)
         return found
 
+    def _indirect(self, operand: Indirect, lanes: int) -> list[Value]:
+        """A pointer to each lane's element. Those of lanes that do not act are kept inside of the register file."""
+        code, first = self.code, self.layout.offset(operand.var) + 4 * operand.col
+        last = code.const(self.frame.registers - operand.format.bytes, "i64")
+        found = []
+        for which, behind in operand.elements(lanes):
+            start = code.resize(code.fetch(self.thread, first + 4 * which, "i32"), 64, False)
+            place = code.add(start, code.const(behind + operand.plus, "i64"))
+            found.append(code.at(self.thread, code.intrinsic("umin", place, last)))
+        return found
+
+    def _write_indirect(self, operand: Indirect, values: Value, mask: Value | None) -> None:
+        code, lanes = self.code, lanes_of(values.type)
+        for lane, place in enumerate(self._indirect(operand, lanes)):
+            value = code.extract(values, lane)
+            if mask is None:
+                code.store(value, place)
+                continue
+            with code.when(code.extract(mask, lane)):
+                code.store(value, place)
+
     def scalar(self, operand: Region | Immediate) -> Value:
         """The first element of a source, an integer."""
         if isinstance(operand, Immediate):
             return self.code.const(operand.bits, f"i{operand.format.bits}")
         return self.code.fetch(*self.where(operand), f"i{operand.format.bits}")
 
-    def write(self, operand: Destination, values: Value, mask: Value | None) -> None:
+    def write(self, operand: Destination | Indirect, values: Value, mask: Value | None) -> None:
         """Write integers of the destination's width to the lanes that a mask sets; None for all."""
         code = self.code
+        if isinstance(operand, Indirect):
+            self._write_indirect(operand, values, mask)
+            return
         size, lanes, (block, base) = operand.var.format.bytes, lanes_of(values.type), self.where(operand)
         if operand.stride == 1 or lanes == 1:
             if mask is not None:
@@ -349,7 +385,7 @@ class Emitter(Struct):
         """Byte offset of a predicate in the thread's block."""
         return self.frame.flags + 4 * self.layout.predicates[predicate]
 
-    def any_nan(self, operand: Destination) -> bool:
+    def any_nan(self, operand: Destination | Indirect) -> bool:
         """Whether the written value may be a NaN with any bits."""
         return operand.var.root[0] in self.freedom.nans
 
@@ -376,7 +412,7 @@ class Emitter(Struct):
             own = code.mask(bits, all_bits)
             joined = code.icmp("ne", own, 0) if guard.control == "any" else code.icmp("eq", own, all_bits)
             bits = code.cast("sext", joined, "i32")
-        elif not INSTRUCTIONS[inst.name].uniform:
+        elif not INSTRUCTIONS[inst.name].goes_together(inst):
             bits = code.lshr(bits, inst.first_lane) if inst.first_lane else bits
         if guard.inverted:
             bits = code.not_(bits)
@@ -479,7 +515,7 @@ class Emitter(Struct):
         self.require(code.icmp("ne", done, 0), at)
 
 
-_IN_PLACE = ("setp", *TABLES)
+_IN_PLACE = ("setp", "addc", "subb", "tanh", "sigm", *TABLES)
 """Instructions that access the thread's block, some of them only when their golden function executes them."""
 
 _ON_BITS = ("srnd", "fcvt")
@@ -566,7 +602,8 @@ def temporary_predicates(program: Program, target: Target, starts: Sequence[int]
 
 def _is_free(inst: Instruction) -> bool:
     """Whether an instruction's operands may be kept outside the thread's block."""
-    return INSTRUCTIONS[inst.name].is_arithmetic and inst.name not in _IN_PLACE
+    places = any(isinstance(value, (Indirect, AddressOf)) for value in inst.values.values())
+    return INSTRUCTIONS[inst.name].is_arithmetic and inst.name not in _IN_PLACE and not places
 
 
 def free_nans(program: Program) -> set[Variable]:
@@ -584,6 +621,9 @@ def free_nans(program: Program) -> set[Variable]:
             if not isinstance(var, Variable):
                 continue
             root = var.root[0]
+            if isinstance(value, (Indirect, AddressOf)):
+                seen.update(base.root[0] for base in getattr(value, "bases", (var,)))
+                continue
             if isinstance(value, (Region, Destination)):
                 types.setdefault(root, set()).add(var.type)
             if name != "dst" and _copies(inst, var):
@@ -602,7 +642,9 @@ def free_nans(program: Program) -> set[Variable]:
 
 def _copies(inst: Instruction, source: Variable) -> bool:
     """Whether an instruction copies a source's bits."""
-    return inst.name in ("mov", "sel") and not inst.saturate and source.format is inst["dst"].var.format
+    dst = inst.values.get("dst")
+    copies = inst.name in ("mov", "sel") and not inst.saturate and not isinstance(dst, Indirect)
+    return copies and source.format is inst["dst"].var.format
 
 
 def _computes(inst: Instruction, name: str) -> bool:

@@ -20,7 +20,7 @@ from xegpu_py.numerics.dpas import Model, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.visa.dataflow import accesses, divergent_lanes, live_ranges, liveness_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import BUILTINS, Flag, Instruction, Program, Variable
+from xegpu_py.visa.program import HEADER, Flag, Instruction, Program, Variable
 
 if TYPE_CHECKING:
     from xegpu_py.engines.jit.panels import Matrices
@@ -43,7 +43,7 @@ def given_bytes(program: Program, layout: Layout, keep: bool) -> int:
     variable that it has not written.
     """
     inputs = {item.var.root[0] for item in program.inputs}
-    known = inputs.union(BUILTINS.values())
+    known = inputs.union(HEADER.values())
     live = liveness_of(program, layout.target).entering(0)
     if keep or any(isinstance(var, Variable) and var not in known for var in live):
         return frame_of(program, layout).registers
@@ -302,7 +302,7 @@ def loop_at(program: Program, block: range) -> range | None:
     """A block that ends with a jump to itself, or to the block of a label directly before it."""
     last = program.instructions[block.stop - 1]
     spec = INSTRUCTIONS[last.name]
-    if not spec.jumps or spec.diverges:
+    if not spec.jumps or spec.diverges(last):
         return None
     to = program.labels[last["label"]]
     return block if to == block.start or to + 1 == block.start else None

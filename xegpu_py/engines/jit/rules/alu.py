@@ -26,7 +26,7 @@ from xegpu_py.engines.jit.operands import Emitter
 from xegpu_py.engines.operands import execution_bits, execution_format, span
 from xegpu_py.numerics.formats import BF8, HF, TF32, TYPES, F
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Flag, Immediate, Instruction
+from xegpu_py.visa.program import PACKED, Flag, Immediate, Indirect, Instruction
 
 # Arithmetic, logic and math: rules on vectors of numbers.
 
@@ -42,7 +42,9 @@ class Alu(Struct):
         name: the instruction's name.
         format: execution type of floats, "hf", "f" or "df"; "" for integers. hf is computed in f32.
         bits: the execution width of shifts.
+        size: bits of the first source.
         condition: the condition of `cmp`.
+        function: the function of `bfn`.
         width: the integer type of the computation.
         doubtful: lanes whose result may be wrong, i1; the golden function then executes the instruction. None if all
             results are correct.
@@ -53,7 +55,9 @@ class Alu(Struct):
     name: str
     format: str
     bits: int
-    condition: str
+    size: int = 32
+    condition: str = ""
+    function: int = 0
     width: Width = field(default_factory=lambda: Width(32, True))
     doubtful: Value | None = None
 
@@ -70,12 +74,16 @@ def _intrinsic(name: str) -> Callable[[Alu, Value], Value]:
 ARITHMETIC = Table(
     {
         "add": _binary("add"),
+        "addr_add": _binary("add"),
+        "add3": lambda op, a, b, c: op.code.add(op.code.add(a, b), c),
         "mul": _binary("mul"),
         "mulh": lambda op, a, b: op.code.lshr(op.code.mul(a, b), 32),
         # For hf, rounding the f32 quotient again is correct: f32 has more than twice as many bits.
         "div": lambda op, a, b: op.code.bin("fdiv", a, b),
         "inv": lambda op, a: op.code.bin("fdiv", op.code.const(ONE[a.element], a.type), a),
         "sqrt": _intrinsic("sqrt"),
+        "divm": lambda op, a, b: op.code.bin("fdiv", a, b),
+        "sqrtm": _intrinsic("sqrt"),
         "rndd": _intrinsic("floor"),
         "rndu": _intrinsic("ceil"),
         "rnde": _intrinsic("roundeven"),
@@ -85,6 +93,7 @@ ARITHMETIC = Table(
         "xor": lambda op, a, b: op.code.xor(a, b),
         "not": lambda op, a: op.code.not_(a),
         "cbit": _intrinsic("ctpop"),
+        "bfrev": _intrinsic("bitreverse"),
         "shl": lambda op, a, count: op.code.shl(a, op.code.mask(count, op.bits - 1)),
     }
 )
@@ -138,6 +147,43 @@ def _choice(op: Alu, a: Value, b: Value, better: str, join: str) -> Value:
         numbers = [code.and_(value, code.not_(nan)) for value, nan in zip(both, nans)]
         found = code.or_(code.or_(*numbers), code.and_(*nans))
     return code.cast("bitcast", found, a.element)
+
+
+@ARITHMETIC.of("bfn")
+def bfn(op: Alu, a: Value, b: Value, c: Value) -> Value:
+    """A function of three bits, for each bit; LLVM finds the CPU's instruction for it."""
+    code, found = op.code, op.code.const(0, a.type)
+    for number in range(8):
+        if op.function >> number & 1:
+            x, y, z = (v if number >> n & 1 else code.not_(v) for n, v in enumerate((a, b, c)))
+            found = code.or_(found, code.and_(code.and_(x, y), z))
+    return found
+
+
+@ARITHMETIC.of("fbl")
+def fbl(op: Alu, a: Value) -> Value:
+    """The number of the lowest set bit of 32; all ones if none is set."""
+    zeros = op.code.intrinsic("cttz", a, Value("false", "i1"))
+    return op.code.select(op.code.icmp("eq", a, 0), op.code.const(0xFFFFFFFF, a.type), zeros)
+
+
+def _rotate(op: Alu, a: Value, count: Value, way: str) -> Value:
+    code = op.code
+    pattern, by = (code.resize(v, op.size, False) for v in (a, count))
+    found = code.intrinsic(way, pattern, pattern, by)
+    return code.resize(found, op.width.bits, False)
+
+
+@ARITHMETIC.of("rol")
+def rol(op: Alu, a: Value, count: Value) -> Value:
+    """The bits rotated left in the width of the first source."""
+    return _rotate(op, a, count, "fshl")
+
+
+@ARITHMETIC.of("ror")
+def ror(op: Alu, a: Value, count: Value) -> Value:
+    """The bits rotated right in the width of the first source."""
+    return _rotate(op, a, count, "fshr")
 
 
 @ARITHMETIC.of("lzd")
@@ -210,7 +256,9 @@ class _Copy(Struct, frozen=True):
 def _copy(emitter: Emitter, inst: Instruction) -> _Copy | None:
     """The copy that a move does, if the move changes no bits and acts in all lanes; otherwise None."""
     source, dst = inst["src0"], inst["dst"]
-    if inst.guard or inst.saturate or isinstance(source, Flag) or (emitter.active is not None and not inst.no_mask):
+    if isinstance(source, (Flag, Indirect)) or isinstance(dst, Indirect) or getattr(source, "type", "") in PACKED:
+        return None
+    if inst.guard or inst.saturate or (emitter.active is not None and not inst.no_mask):
         return None
     if source.format is not dst.var.format or source.modifier or (dst.stride != 1 and inst.exec_size > 1):
         return None
@@ -276,7 +324,7 @@ def _gathered(code: Code, base: Value, sources: Sequence[int], size: int) -> Val
 def mov(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Copy, converted to the destination's type; or a predicate's bits."""
     code, source, dst = emitter.code, inst["src0"], inst["dst"]
-    target = dst.var.format
+    target = dst.format
     if isinstance(source, Flag):
         bits = code.mask(emitter.flag(source.var), (1 << source.var.count) - 1)
         emitter.write(dst, code.splat(code.resize(bits, target.bits, False), 1), emitter.mask(inst))
@@ -304,6 +352,28 @@ def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
         # A NaN that is chosen by an or.
         second = code.const(-1, second.type)
     emitter.write(inst["dst"], code.merge(chosen, first, second), emitter.mask(inst))
+
+
+@RULES.of("addc", "subb")
+def with_carry(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Add or subtract 32 bits in 64; the carry or borrow is a second result."""
+    code = emitter.code
+    a, b = (
+        code.resize(
+            converted(code, emitter.read(o, inst.exec_size), o.format, o.modifier, TYPES["ud"], False, False), 64, False
+        )
+        for o in inst.sources
+    )
+    total = code.add(a, b) if inst.name == "addc" else code.sub(a, b)
+    mask = emitter.mask(inst)
+    emitter.write(inst["dst"], code.resize(total, 32, False), mask)
+    emitter.write(inst["carry"], code.resize(code.mask(code.lshr(total, 32), 1), 32, False), mask)
+
+
+@RULES.of("tanh", "sigm", "faddr")
+def by_golden(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Run the golden function."""
+    emitter.golden(at)
 
 
 @RULES.of("setp")
@@ -429,6 +499,10 @@ def _shifted(name: str, modifier: str, bits: int) -> Width:
 
 _WIDTHS: dict[str, Callable[[str, str, int], Width]] = {
     "mulh": lambda name, modifier, bits: Width(64, False),
+    "rol": lambda name, modifier, bits: Width(bits, False),
+    "ror": lambda name, modifier, bits: Width(bits, False),
+    "fbl": lambda name, modifier, bits: Width(32, False),
+    "bfrev": lambda name, modifier, bits: Width(32, False),
     "shl": lambda name, modifier, bits: Width(bits, False),
     "shr": lambda name, modifier, bits: Width(bits, False),
     "asr": _shifted,
@@ -442,7 +516,8 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
     formats, modifiers = [o.format for o in operands], [o.modifier for o in operands]
     types = [f.name for f in formats]
     fmt, bits = execution_format(inst, types), execution_bits(inst, types)
-    op = Alu(code, emitter, inst.name, fmt, bits, inst.values.get("condition", ""))
+    condition, function = inst.values.get("condition", ""), inst.values.get("function", 0)
+    op = Alu(code, emitter, inst.name, fmt, bits, formats[0].bits, condition, function)
     patterns = [emitter.read(o, inst.exec_size) for o in operands]
     if fmt:
         values = [modified(code, widen(code, p, f), m) for p, f, m in zip(patterns, formats, modifiers)]
@@ -487,7 +562,7 @@ def _write_truth(emitter: Emitter, inst: Instruction, truth: Value) -> None:
 def emit_flag_logic(emitter: Emitter, inst: Instruction) -> None:
     """Write `and`, `or`, `xor` and `not` of predicates."""
     code = emitter.code
-    op = Alu(code, emitter, inst.name, "", 32, "")
+    op = Alu(code, emitter, inst.name, "", 32)
     truths = [emitter.truth(o.var) for o in inst.sources]
     if None not in truths:
         emitter.write_truth(inst, ARITHMETIC[inst.name](op, *truths))

@@ -40,7 +40,10 @@ def jmp(control: Control, inst: Instruction, at: int) -> None:
 
 @CONTROL.of("goto")
 def goto(control: Control, inst: Instruction, at: int) -> None:
-    """Enabled lanes whose predicate bit is set jump to the label."""
+    """Enabled lanes whose predicate bit is set jump to the label; of execution size 1 all or none."""
+    if inst.exec_size == 1:
+        jmp(control, inst, at)
+        return
     control.diverge(at, inst, control.labels[inst["label"]])
 
 

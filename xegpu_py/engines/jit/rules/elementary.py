@@ -281,7 +281,7 @@ def _run(emitter: Emitter, name: str, instruction: str, any_nan: bool) -> str:
     which a result is in doubt, as bits of an i64."""
     code, lanes = emitter.host.function(name, [f"{PTR} noalias", f"{PTR} noalias", "i64"], "i64"), _unit(emitter)
     source, dst, count = code.arguments
-    op = Alu(code, emitter, instruction, "f", 32, "")
+    op = Alu(code, emitter, instruction, "f", 32)
     slot = code.alloca(8, 8)
     code.store(code.const(0, "i64"), slot, 8)
 

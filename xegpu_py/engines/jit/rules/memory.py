@@ -16,7 +16,7 @@ from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
 from xegpu_py.engines.operands import data_places
 from xegpu_py.numerics.formats import IEEE
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.messages import ATOMICS
+from xegpu_py.visa.messages import ATOMICS, address_base
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import DataShape
 
@@ -32,11 +32,20 @@ def locate(emitter: Emitter, lanes: int) -> str:
 
 
 def _addresses(emitter: Emitter, inst: Instruction) -> Value:
-    """Each lane's address, i64. The constant is added in the address's own width."""
-    code, operand = emitter.code, inst["address"]
+    """Each lane's address, i64. Sums are of the widths that `golden.memory` says."""
+    code, operand, given = emitter.code, inst["address"], address_base(inst)
     bits = 64 if inst["address_size"] == "a64" else 32
-    raw = code.fetch(emitter.thread, emitter.place(operand), vector(inst.exec_size, f"i{bits}"))
-    found = code.add(raw, code.const(operand.plus, raw.type)) if operand.plus else raw
+    found = code.fetch(emitter.thread, emitter.place(operand), vector(inst.exec_size, f"i{bits}"))
+    if given and inst["sfid"] != "slm":
+        found = code.resize(found, 64, inst["address_size"] == "a32s")
+    if operand.scale != 1:
+        found = code.mul(found, code.const(operand.scale, found.type))
+    if operand.plus:
+        found = code.add(found, code.const(operand.plus, found.type))
+    if given:
+        found = code.add(
+            found, code.splat(code.resize(emitter.scalar(given), bits_of(found.element), False), inst.exec_size)
+        )
     return code.resize(found, 64, False)
 
 

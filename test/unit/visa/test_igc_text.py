@@ -1,0 +1,151 @@
+"""The vISA that IGC 2.40 prints, of kernels of test/opencl: read, verified, and printed as it was."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
+from xegpu_py.target import target
+from xegpu_py.visa.assembly import read, write
+from xegpu_py.visa.program import Immediate, Indirect, Program, Variable
+from xegpu_py.visa.verify import verify
+
+RECORDED = sorted((Path(__file__).parents[2] / "opencl" / "recorded").glob("*.visaasm"))
+"""Texts without their comments; the name begins with ocloc's name of the device."""
+
+TARGETS = {"pvc": "pvcxt", "bmg": "bmg", "cri": "cri"}
+
+HEAD = """
+.version 4.2
+.kernel "k"
+.decl V0032 v_type=G type=d num_elts=32 align=wordx32
+.decl V0033 v_type=G type=d num_elts=16 align=wordx32 alias=<%r0, 0>
+.decl V0034 v_type=G type=uq num_elts=1 align=qword
+.decl A0 v_type=A num_elts=16
+.decl P1 v_type=P num_elts=32
+.kernel_attr SimdSize=32
+.kernel_attr Extern
+.function "_main_0"
+_main_0:
+"""
+
+
+def program(*lines: str) -> Program:
+    [found] = read(Source("\n".join([HEAD.strip(), *(f"    {line}" for line in lines)]) + "\n", "k.visaasm"))
+    return found
+
+
+def words(text: str) -> list[str]:
+    """The lines, without the spaces that do not count; of LOC those before instructions that change the line."""
+    found: list[str] = []
+    held = pending = ""
+    for line in (" ".join(line.split()) for line in text.splitlines()):
+        if line.startswith("LOC"):
+            pending = line
+            continue
+        if pending != held and not line.endswith(":") and not line.startswith("FILE"):
+            held = pending
+            found.append(pending)
+        found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
+def test_recorded_texts(path: Path) -> None:
+    text = path.read_text()
+    [found] = read(Source(text, path.name))
+    assert words(write([found])) == words(text)
+    assert verify(found, target(TARGETS[path.stem.partition("-")[0]])) == []
+
+
+LINES = (
+    "mov (M1_NM, 8) V0032(0,0)<1> 0x76543210:v",
+    "add (M1, 16) V0032(0,0)<1> V0032(1,0)<1;1,0> 0xffffffff:w",
+    "and (M1_NM, 1) V0034(0,0)<1> V0034(0,0)<0;1,0> 0xfffffffffffffffc:q",
+    "mov (M1_NM, 16) A0(0)<1> 0x0:uw",
+    "addr_add (M5, 16) A0(0)<1> &V0032[64] V0032(1,0)<1;1,0>",
+    "mov (M1, 16) V0032(0,0)<1> r[A0(0),0]<1,0>:d",
+    "mov (M1, 16) V0032(0,0)<1> r[A0(3),0]<0;1,0>:d",
+    "(P1) mov (M1, 16) r[A0(9),0]<1>:d V0032(0,9)<0;1,0>",
+    "lsc_load.ugm.ca.ca.uc (M1, 32) V0032:d32 surf(V0033)[V0032]:a32u",
+    "lsc_load.ugm.ca.cc (M1_NM, 1) V0032:d32x8t flat[V0034+0x10]:a64",
+    "lsc_store.ugm (M1, 32) flat(V0034)[0x4*V0032+0x10]:a32s V0032:d16u32",
+    "lsc_store.slm (M1_NM, 1) flat[V0032.64]:a32 V0032.64:d32t",
+    "lsc_atomic_iinc.slm (M1, 32) %null:d32 flat[V0032]:a32 %null %null",
+    "bfn.x0d (M1, 16) V0032(0,0)<1> V0032(0,0)<1;1,0> V0032(1,0)<1;1,0> 0xffffffc0:d",
+    'faddr ".str.2" V0034(0,0)<1>',
+    "(!P1) goto (M1, 1) _main_0",
+)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_lines(line: str) -> None:
+    assert words(write([program(line)]))[-1] == line
+
+
+def test_versions_below_4_are_printed_for_the_finalizers_that_are_programs() -> None:
+    found = program("add (M1, 16) V0032(0,0)<1> V0032(1,0)<1;1,0> 0xffffffff:w", LINES[11])
+    text = write([found]).replace(".version 4.2", ".version 3.8")
+    text = write(read(Source(text, "k.visaasm")))
+    assert "V0032(1,0)<1;1,0> -1:w" in text
+    assert "flat[V0032.64]:a32 V0032.64:d32x1t" in text
+    assert "alias=<%r0,0>" in text
+
+
+def test_locations() -> None:
+    found = program("mov (M1, 1) V0032(0,0)<1> 0x0:d", 'FILE "dir/k.cl"', "LOC 3", *2 * (LINES[0],), "LOC 0", LINES[1])
+    assert [str(inst.where) for inst in found.instructions[1:]] == [
+        "k.visaasm:12:5", "dir/k.cl:3", "dir/k.cl:3", "dir/k.cl",
+    ]  # fmt: skip
+    text = write([found])
+    assert text.count("FILE") == 1
+    assert re.findall(r"LOC (\d+)", text) == ["3", "0"]
+
+
+def test_packed_constants() -> None:
+    assert Immediate(0x9876543F, "v").elements(10) == [0xFFFF, 3, 4, 5, 6, 7, 0xFFF8, 0xFFF9, 0xFFFF, 3]
+    assert Immediate(0x9876543F, "uv").elements(8) == [15, 3, 4, 5, 6, 7, 8, 9]
+    # 0.0, 1.0, -2.0 and the greatest, 31: 1.1111 times 2**4.
+    assert Immediate(0x7FC03000, "vf").elements(5) == [0, 0x3F800000, 0xC0000000, 0x41F80000, 0]
+
+
+def test_bases_of_addresses() -> None:
+    found = program(LINES[4], LINES[5])
+    operand = found.instructions[-1]["src0"]
+    assert isinstance(operand, Indirect)
+    assert [var.name for var in operand.bases] == ["V0032"]
+    [address] = [var for var in found.variables if var.kind == "A"]
+    assert address == Variable("A0", "ud", 16, "dword", kind="A")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (LINES[5], "at addresses in 'A0', which get no variable's place"),
+        ("add (M1, 16) V0032(0,0)<1> A0(0)<1;1,0> 0x1:d", "is the address variable 'A0', but must be a general"),
+        ("mov (M1, 16) %sr0(0,0)<1> 0x0:d", "writes %sr0, which can only be read"),
+        ("lsc_load.ugm (M1, 32) V0032:d32 arg[V0032]:a32", "addresses memory by 'arg'"),
+        ("lsc_load.ugm (M1, 32) V0032:d32 flat(V0033)[V0032]:a32u", "adds a base of type d"),
+        ("add (M1, 8) V0032(0,0)<1> V0032(0,0)<1;1,0> 0x76543210:v", "cannot be a packed constant"),
+    ],
+)
+def test_rules(line: str, message: str) -> None:
+    issues = verify(program(line, "ret (M1, 1)"), target("pvcxt"))
+    assert any(message in issue.message for issue in issues), issues
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("sample_lz.RGBA (M1, 16) 0x0:ud S31 T6 V0032.0", "unknown instruction 'sample_lz'"),
+        ("mov (M1, 1) V0032(0,0)<1> %hw_id(0,0)<0;1,0>", "'%hw_id' is not supported"),
+        ("mov (M1, 1) V0032(0,0)<1> 0xfffffff0:uw", "does not fit type uw"),
+        ("mov (M1, 1) V0032(0,0)<1> r[V0032(0),0]<0;1,0>:d", "'V0032' is no address variable"),
+    ],
+)
+def test_refused(line: str, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=re.escape(message)):
+        program(line)
