@@ -11,6 +11,7 @@ import numpy as np
 from mlir import ir
 
 from xegpu_py.ir.builtin import CombiningKind, dense_elements
+from xegpu_py.ir.control_flow import masked_op, yielded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import WHOLE, view_of
 from xegpu_py.ir.passes import Pass, register_pass
@@ -28,7 +29,6 @@ from xegpu_py.passes.rewriting.lane_exchange import (
     shuffled,
 )
 from xegpu_py.passes.rewriting.memory_access import Transfer
-from xegpu_py.passes.rewriting.rewriter import masked_op, yielded
 
 
 @register_pass("vector-distribute")

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
@@ -36,7 +37,6 @@ from xegpu_py.passes.rewriting.builders import (
     shape_cast,
     with_shape,
 )
-from xegpu_py.passes.rewriting.rewriter import terminator, yielded
 from xegpu_py.target import Target
 
 _ROUNDS = 2

@@ -13,6 +13,7 @@ from msgspec import Struct
 from xegpu_py.dialects import visa
 from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
 from xegpu_py.dialects.xegpu.types import Prefetch
+from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
@@ -27,7 +28,6 @@ from xegpu_py.passes.facts.value_facts import (
     target_for,
 )
 from xegpu_py.passes.rewriting.builders import WRITES, clone_with_operands, only_reads, replace_op
-from xegpu_py.passes.rewriting.rewriter import yielded
 from xegpu_py.target import Target
 
 

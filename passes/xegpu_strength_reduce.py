@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import CreateNdTdescOp, UpdateNdOffsetOp
+from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.ranges import Limits, Ranges, full, limits_of, within
@@ -24,7 +25,6 @@ from xegpu_py.passes.facts.value_facts import (
     target_for,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.rewriter import yielded
 from xegpu_py.target import GRID_LIMIT, Target
 
 

@@ -10,6 +10,7 @@ from mlir import ir
 from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, TileMmaOp, WgMap
 from xegpu_py.dialects.xetile.types import TileAccess
 from xegpu_py.ir.bindings import blocks_in
+from xegpu_py.ir.control_flow import STRUCTURED, Use, forwarded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import Operation
@@ -24,7 +25,7 @@ from xegpu_py.passes.facts.tile_maps import (
     use_tile_ops,
 )
 from xegpu_py.passes.facts.value_facts import is_used, is_vector, shape_of, tile_kernels
-from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Use, forwarded, is_tile
+from xegpu_py.passes.rewriting.rewriter import is_tile
 
 
 @register_pass("xetile-infer-layout")

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from mlir import ir
 
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
+from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.value_facts import block_of, defining_op, target_for, tile_kernels
 from xegpu_py.passes.rewriting.builders import add, clone_with_operands, index, known, multiply
-from xegpu_py.passes.rewriting.rewriter import Rules, TileConversion, is_tile, yielded
+from xegpu_py.passes.rewriting.rewriter import Rules, TileConversion, is_tile
 from xegpu_py.target import Block2DLimits, Target
 
 

@@ -28,6 +28,7 @@ from xegpu_py.dialects.xetile import (
 )
 from xegpu_py.dialects.xetile.ops import MAP, subgroups
 from xegpu_py.dialects.xetile.types import SHARED
+from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.layout import WgTiles
@@ -58,7 +59,7 @@ from xegpu_py.passes.facts.value_facts import (
 )
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import make
-from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Rule, Rules, TileConversion, is_tile
+from xegpu_py.passes.rewriting.rewriter import Rule, Rules, TileConversion, is_tile
 from xegpu_py.target import Target
 
 

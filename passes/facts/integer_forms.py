@@ -13,13 +13,13 @@ from mlir import ir
 from mlir.dialects import arith
 
 from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc, UpdateNdOffsetOp
+from xegpu_py.dialects.xegpu.fragments import Order, mapped
 from xegpu_py.ir.builtin import enumerator, integer_elements
+from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, sources, yielded
 from xegpu_py.ir.element_movement import VIEWS, groups, view_of
 from xegpu_py.ir.module import walk
-from xegpu_py.passes.facts.target_messages import Order, mapped
 from xegpu_py.passes.facts.value_facts import constant_of, defining_op, shape_of
 from xegpu_py.passes.rewriting.builders import index
-from xegpu_py.passes.rewriting.rewriter import FIXED_OPERANDS, STRUCTURED, forwarded, sources, yielded
 from xegpu_py.target import Block2DLimits
 
 # Divisibility of indices by powers of two, and alignment of blocks.

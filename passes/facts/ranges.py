@@ -15,9 +15,9 @@ from msgspec import Struct, structs
 
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import CombiningKind, Decoded, bit_width, enumerator, integer_elements, is_integer
+from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.element_movement import MOVES
 from xegpu_py.passes.facts.value_facts import shape_and_element, work_items
-from xegpu_py.passes.rewriting.rewriter import yielded
 from xegpu_py.target import GRID_LIMIT, Target
 
 Bounds = tuple[int, int]

@@ -15,12 +15,12 @@ from xegpu_py.dialects.xegpu.types import UNALIGNED, UNIT_STRIDES, DescriptorUpd
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import Decoded, strides_of
+from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.diagnostics import emit_error, position_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts.integer_forms import column_divisor, divisor, power_of_two
-from xegpu_py.passes.facts.value_facts import UnionFind, block_of, constant_of, defining_op, is_desc
-from xegpu_py.passes.rewriting.rewriter import carried
+from xegpu_py.passes.facts.value_facts import block_of, constant_of, defining_op, is_desc
 from xegpu_py.runtime.executable import _LOADS, _OPERATIONS, _PARTS, _PRODUCTS, _UPDATES, Expression, Product, Surface
 from xegpu_py.target import Block2DLimits, Target
 

@@ -22,13 +22,14 @@ from xegpu_py.dialects.xetile import (
 )
 from xegpu_py.dialects.xetile.ops import attached_map, given_map, subgroups, subgroups_of
 from xegpu_py.dialects.xetile.types import TileLoad, TileStore
+from xegpu_py.ir import element_movement
 from xegpu_py.ir.builtin import CombiningKind, is_intrinsic, recalled
+from xegpu_py.ir.control_flow import STRUCTURED, UnionFind, carried, forwarded
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.element_movement import WHOLE, permutation_of
+from xegpu_py.ir.element_movement import WHOLE, has_one_shape, permutation_of
 from xegpu_py.ir.module import walk
 from xegpu_py.layout.maps import dealing_problem
-from xegpu_py.passes.facts import value_facts
-from xegpu_py.passes.facts.value_facts import UnionFind, attributes_of, has_one_shape, is_used, is_vector, shape_of
+from xegpu_py.passes.facts.value_facts import attributes_of, is_used, is_vector, shape_of
 from xegpu_py.passes.rewriting.builders import (
     MOST_SUBGROUPS,
     broadcast,
@@ -39,7 +40,7 @@ from xegpu_py.passes.rewriting.builders import (
     shape_cast,
     with_shape,
 )
-from xegpu_py.passes.rewriting.rewriter import STRUCTURED, carried, forwarded, is_tile
+from xegpu_py.passes.rewriting.rewriter import is_tile
 
 # Inference of the maps of a workgroup's values from the given maps.
 
@@ -392,7 +393,7 @@ def _grouped(wg_map: WgMap | None, view: Any, to: ir.Value) -> WgMap | None:
 def is_elementwise(op: ir.Operation) -> bool:
     """Whether each element of the results depends only on scalars and the operands' elements at the same position."""
     also = op.name == "xegpu.truncf" or is_intrinsic(op)
-    return value_facts.is_elementwise(op) or (also and has_one_shape(op))
+    return element_movement.is_elementwise(op) or (also and has_one_shape(op))
 
 
 def is_splat(op: ir.Operation) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Generic, TypeVar
 
 from mlir import ir
 
@@ -67,17 +66,6 @@ _IS_DESC = Decoded(lambda kind: str(kind).startswith("!xegpu.tensor_desc<"))
 def is_desc(value: ir.Value | ir.Type) -> bool:
     """Whether this is, or has the type of, a tensor descriptor."""
     return _IS_DESC[value.type if isinstance(value, ir.Value) else value]
-
-
-def has_one_shape(op: ir.Operation) -> bool:
-    """Whether an op has vectors, all of one shape, besides scalars."""
-    return len({shape_of(v) for v in (*op.operands, *op.results)} - {()}) == 1
-
-
-def is_elementwise(op: ir.Operation) -> bool:
-    """Whether an upstream op computes each element from elements at the same position and scalars."""
-    named = op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"
-    return named and op.name != "arith.constant" and has_one_shape(op)
 
 
 def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
@@ -266,38 +254,6 @@ def shape_and_element(kind: ir.Type | str) -> tuple[tuple[int, ...], str]:
 def unsigned(name: str) -> str:
     """The unsigned integer type as wide as a type."""
     return {1: "ub", 2: "uw", 4: "ud", 8: "uq"}[TYPES[name].bytes]
-
-
-# A union-find data structure.
-
-T = TypeVar("T", bound=Hashable)
-
-
-class UnionFind(Generic[T]):
-    """Disjoint sets of items; an item that was never joined is in a set of its own."""
-
-    def __init__(self) -> None:
-        self._parent: dict[T, T] = {}
-
-    def find(self, item: T) -> T:
-        """The representative of an item's set."""
-        parent = self._parent
-        root, hops = item, 0
-        while (above := parent.get(root)) is not None:
-            root, hops = above, hops + 1
-        # Items whose parent is not the representative get it as their parent.
-        for _ in range(hops - 1):
-            parent[item], item = root, parent[item]
-        return root
-
-    def join(self, items: Iterable[T]) -> None:
-        """Join the sets of these items; the representative is that of the first item."""
-        first, *others = items
-        root = self.find(first)
-        for item in others:
-            other = self.find(item)
-            if other != root:
-                self._parent[other] = root
 
 
 # Attributes of kernels, and their defaults.

@@ -12,13 +12,14 @@ from msgspec import Struct
 
 from xegpu_py.dialects import iree_vector_ext
 from xegpu_py.ir import module
+from xegpu_py.ir.control_flow import forwarded, masked_op, terminator
 from xegpu_py.ir.element_movement import WHOLE, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.layout import LayoutError, NestedLayout, reshape
 from xegpu_py.passes.facts.value_facts import integers, is_vector, shape_of
 from xegpu_py.passes.rewriting.memory_access import Transfer
-from xegpu_py.passes.rewriting.rewriter import Rules, forwarded, masked_op, terminator
+from xegpu_py.passes.rewriting.rewriter import Rules
 
 # `vector-layout-analysis`: every vector gets a layout, from those that are given one.
 

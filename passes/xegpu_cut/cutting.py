@@ -12,18 +12,11 @@ from msgspec import Struct
 
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.types import MemoryAccess, Prefetch
-from xegpu_py.ir.element_movement import VIEWS, View, view_of
+from xegpu_py.ir.element_movement import VIEWS, View, is_elementwise, view_of
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts import block_pieces
 from xegpu_py.passes.facts.block_pieces import Access, Bounds, Box, Layout, access_of, types_of
-from xegpu_py.passes.facts.value_facts import (
-    bits_of,
-    defining_op,
-    element_of,
-    is_desc,
-    is_elementwise,
-    shape_of,
-)
+from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, is_desc, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import make
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules

@@ -12,7 +12,8 @@ from msgspec import Struct, field
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.types import BlockAccess, DescriptorMaker, DescriptorUpdate, MatrixProduct, MemoryAccess
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.element_movement import VIEWS, view_of
+from xegpu_py.ir.control_flow import UnionFind, carried
+from xegpu_py.ir.element_movement import VIEWS, is_elementwise, view_of
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts.block_pieces import (
     Access,
@@ -45,17 +46,7 @@ from xegpu_py.passes.facts.block_pieces import (
 )
 from xegpu_py.passes.facts.surfaces import Place, Surfaces
 from xegpu_py.passes.facts.target_messages import block_problem
-from xegpu_py.passes.facts.value_facts import (
-    UnionFind,
-    bits_of,
-    defining_op,
-    element_of,
-    integers,
-    is_desc,
-    is_elementwise,
-    shape_of,
-)
-from xegpu_py.passes.rewriting.rewriter import carried
+from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, integers, is_desc, shape_of
 from xegpu_py.target import Target
 from xegpu_py.visa.spec import BlockShape
 

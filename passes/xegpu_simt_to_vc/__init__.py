@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from mlir import ir
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.fragments import Placements
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.ranges import Limits
-from xegpu_py.passes.facts.target_messages import Placements
 from xegpu_py.passes.facts.value_facts import DEFAULT_SIZE, SUBGROUP_SIZE, SUBGROUP_SIZES, chosen_kernels, is_desc
 from xegpu_py.passes.xegpu_simt_to_vc.lane_access import widen_kernel
 from xegpu_py.target import GRID_LIMIT

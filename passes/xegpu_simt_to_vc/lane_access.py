@@ -12,6 +12,7 @@ from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.fragments import Order, Placement, Placements, mapped, placement_of
 from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK, vnni_factor
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, is_slm
 from xegpu_py.ir.bindings import blocks_in
@@ -20,17 +21,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, emit_error, position_of
 from xegpu_py.ir.module import walk
 from xegpu_py.passes.facts.integer_forms import lane_of_broadcast
 from xegpu_py.passes.facts.ranges import Limits
-from xegpu_py.passes.facts.target_messages import (
-    Order,
-    Placement,
-    Placements,
-    loaded,
-    mapped,
-    of_registers,
-    pieces,
-    stored,
-    unmapped,
-)
+from xegpu_py.passes.facts.target_messages import pieces, unmapped
 from xegpu_py.passes.facts.value_facts import (
     SUBGROUP_SIZE,
     WORK_ITEMS,
@@ -747,7 +738,7 @@ def load_nd(w: Widener, op: ir.Operation) -> None:
     _check(w, op)
     result, source = op.results[0], w.uniform(op.operands[0])
     if mapped(op):
-        placement = loaded(op)
+        placement = placement_of(op)
         kind = build.vector_type(placement.shape, element_of(result))
         w.widen(op, build.create(op.name, [kind], [source], _attributes(op)).results[0], placement)
     else:
@@ -759,25 +750,17 @@ def store_nd(w: Widener, op: ir.Operation) -> None:
     """Store the block, with all fragments at the positions that the map gives."""
     _check(w, op)
     view = op.opview
-    value = w.at(view.value, stored(op)) if mapped(op) else w.uniform(view.value)
+    value = w.at(view.value, placement_of(op)) if mapped(op) else w.uniform(view.value)
     build.create(op.name, [], [value, w.uniform(view.tdesc)], _attributes(op))
     w.erase(op)
 
 
 def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -> Placement:
     """The placement by the descriptors of an operand's or result's loads and stores; the default if there are none."""
-    found = w.placements.of(value)
-    if len(found) > 1:
-        w.fail(
-            f"has a {role} whose elements are distributed in {len(found)} different ways",
-            "its loads and stores have different sg_maps, so the fragment's distribution is ambiguous",
-        )
-    if found:
-        return found[0]
     try:
-        return of_registers(shape, w.lanes, bit_width(str(element_of(value))))
-    except ValueError:
-        w.fail(f"cannot infer the sg_map of its {role} {value.type} from a descriptor")
+        return w.placements.only(value, role, shape, w.lanes)
+    except ValueError as e:
+        w.fail(*e.args)
 
 
 @rule("xegpu.dpas", "xegpu.dpas_mx")

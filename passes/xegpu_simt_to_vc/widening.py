@@ -10,16 +10,18 @@ import numpy as np
 from mlir import ir
 
 from xegpu_py.dialects.xegpu import LaneShuffleMode
+from xegpu_py.dialects.xegpu.fragments import Order, Placement, Placements, natural
 from xegpu_py.ir.builtin import CombiningKind, enumerator
+from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.element_movement import VIEWS, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.passes.facts.integer_forms import Known, Uniformity, positions
 from xegpu_py.passes.facts.ranges import Limits, Ranges, full, integer_bits
-from xegpu_py.passes.facts.target_messages import Order, Placement, Placements, natural, unmapped
+from xegpu_py.passes.facts.target_messages import unmapped
 from xegpu_py.passes.facts.value_facts import attributes_of, bits_of, element_of, integers, shape_of, splat_of
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.rewriter import STRUCTURED, Conversion, Rule, Rules
+from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 
 # The conversion of a work item's program to that of a subgroup, and the helpers that rules share.
 

@@ -10,12 +10,13 @@ from mlir import ir
 
 from xegpu_py.dialects import visa
 from xegpu_py.ir.builtin import is_print
+from xegpu_py.ir.control_flow import UnionFind
 from xegpu_py.ir.diagnostics import error_at, position_of
 from xegpu_py.ir.module import Bodies, walk
 from xegpu_py.ir.passes import BodyPass, register_pass
 from xegpu_py.passes.facts.ranges import Limits, Ranges, limits_of
 from xegpu_py.passes.facts.target_rules import verify
-from xegpu_py.passes.facts.value_facts import UnionFind, symbol_of, target_for, work_items
+from xegpu_py.passes.facts.value_facts import symbol_of, target_for, work_items
 from xegpu_py.passes.xegpu_to_visa import (  # noqa: F401  (define the rules)
     arith,
     casts_and_math,

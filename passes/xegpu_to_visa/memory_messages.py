@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc
 from xegpu_py.ir.builtin import CombiningKind, bit_width, is_float
+from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.facts.ranges import join
@@ -25,7 +26,6 @@ from xegpu_py.passes.facts.value_facts import (
     splat_of,
     unsigned,
 )
-from xegpu_py.passes.rewriting.rewriter import yielded
 from xegpu_py.passes.xegpu_to_visa.addresses import address_of, load_line, memory, prefetch_line, store_line
 from xegpu_py.passes.xegpu_to_visa.casts_and_math import byte_of, half_of
 from xegpu_py.passes.xegpu_to_visa.emitter import (

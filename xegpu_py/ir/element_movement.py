@@ -263,3 +263,17 @@ def positions(op: ir.Operation) -> Any:
         places.append(np.arange(count, count + math.prod(shape)).reshape(shape))
         count += math.prod(shape)
     return MOVES[op.name](_Op(op), *places)
+
+
+# Ops that move no elements.
+
+
+def has_one_shape(op: ir.Operation) -> bool:
+    """Whether an op has vectors, all of one shape, besides scalars."""
+    return len({shape_of(v) for v in (*op.operands, *op.results)} - {()}) == 1
+
+
+def is_elementwise(op: ir.Operation) -> bool:
+    """Whether an upstream op computes each element from elements at the same position and scalars."""
+    named = op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"
+    return named and op.name != "arith.constant" and has_one_shape(op)

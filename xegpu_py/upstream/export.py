@@ -12,13 +12,14 @@ from mlir.dialects import arith
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu import Mode
+from xegpu_py.dialects.xegpu.fragments import Placements, coordinates, of_registers
 from xegpu_py.dialects.xegpu.types import BlockAccess
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.control_flow import UnionFind, forwarded_groups
 from xegpu_py.ir.diagnostics import Source, emit_error
 from xegpu_py.ir.module import Context, Module, parse_source, print_op, walk
-from xegpu_py.passes.facts.target_messages import Placements, coordinates, of_registers
-from xegpu_py.passes.facts.value_facts import SUBGROUP_SIZE, UnionFind, constant_of, defining_op, shape_of
+from xegpu_py.passes.facts.value_facts import SUBGROUP_SIZE, constant_of, defining_op, shape_of
 from xegpu_py.passes.rewriting.builders import (
     add,
     index,
@@ -28,7 +29,7 @@ from xegpu_py.passes.rewriting.builders import (
     strided_metadata,
     transpose,
 )
-from xegpu_py.passes.rewriting.rewriter import Conversion, Rewriter, Rule, Rules, forwarded_groups
+from xegpu_py.passes.rewriting.rewriter import Conversion, Rewriter, Rule, Rules
 from xegpu_py.upstream import dialect_ops as theirs
 from xegpu_py.upstream import rebuilding
 from xegpu_py.upstream.dialect_types import BlockTdescAttr, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
@@ -467,8 +468,7 @@ class LaneExport:
         }
         for role, (value, shape) in shapes.items():
             for found in self.placements.of(value):
-                expected = of_registers(shape, LANES, bit_width(element_of(value)))
-                if not found.same(expected):
+                if not found.same(of_registers(value, role, shape, LANES)):
                     refuse_export(view, f"its {role} does not lie as dpas's registers have it")
         if a != rows * depth:
             refuse_export(view, f"its lhs has {a} elements in a subgroup, which are not {rows} rows of {depth}")

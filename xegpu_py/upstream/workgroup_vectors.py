@@ -14,12 +14,13 @@ from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xetile
 from xegpu_py.ir.builtin import CombiningKind
+from xegpu_py.ir.control_flow import UnionFind, forwarded_groups
 from xegpu_py.ir.element_movement import permutation_of
 from xegpu_py.passes.facts.integer_forms import divisor
-from xegpu_py.passes.facts.value_facts import UnionFind, attributes_of, defining_op, narrow_bits, shape_of
+from xegpu_py.passes.facts.value_facts import attributes_of, defining_op, narrow_bits, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import index
-from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules, forwarded_groups
+from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.upstream import dialect_ops as upstream
 from xegpu_py.upstream.dialect_types import Layout, Slice, TensorDesc, layout_of
 from xegpu_py.upstream.rebuilding import (

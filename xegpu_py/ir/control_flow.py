@@ -1,0 +1,148 @@
+"""Which values control flow forwards: operands and yielded values become block arguments and results."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+from mlir import ir
+
+from xegpu_py.ir.bindings import blocks_in
+
+STRUCTURED = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region")
+"""Ops whose regions forward values."""
+
+FIXED_OPERANDS = {"scf.for": 3, "scf.while": 0}
+"""The number of operands before the carried ones of a loop; other structured ops carry no operands."""
+
+Use = tuple[ir.Operation, int]
+"""An op, and the number of its operand."""
+
+
+def terminator(block: ir.Block) -> ir.Operation:
+    """The last op of a block."""
+    operations = block.operations
+    return operations[len(operations) - 1].operation
+
+
+def yielded(block: ir.Block) -> list[ir.Value]:
+    """The operands of a block's terminator."""
+    return list(terminator(block).operands)
+
+
+def masked_op(op: ir.Operation) -> ir.Operation | None:
+    """The op inside a `vector.mask`; None if it is empty."""
+    inner = [o.operation for o in op.regions[0].blocks[0] if o.operation.name != "vector.yield"]
+    return inner[0] if inner else None
+
+
+def successor_operands(op: ir.Operation) -> list[tuple[ir.Block, range]]:
+    """For each successor of a terminator of `cf`, the numbers of the operands that become its arguments."""
+    successors = list(op.successors)
+    if not successors:
+        return []
+    sizes = [len(op.operands)]
+    if op.name == "cf.cond_br":
+        sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[1:]
+    elif op.name == "cf.switch":
+        default = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[1]
+        sizes = [default, *ir.DenseI32ArrayAttr(op.attributes["case_operand_segments"])]
+    found, first = [], len(op.operands) - sum(sizes)
+    for block, size in zip(successors, sizes, strict=True):
+        found.append((block, range(first, first + size)))
+        first += size
+    return found
+
+
+def forwarded(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
+    """The values that an op of control flow forwards.
+
+    Yields:
+        The uses of forwarded values, and the arguments and results that they become. For a terminator of `cf`, one
+        pair for each argument of each successor.
+    """
+    name = op.name
+    if name == "scf.for":
+        block = op.regions[0].blocks[0]
+        arguments, end = list(block.arguments)[1:], terminator(block)
+        for i, (argument, result) in enumerate(zip(arguments, op.results, strict=True)):
+            yield [(op, 3 + i), (end, i)], [argument, result]
+    elif name == "scf.while":
+        before, after = (r.blocks[0] for r in op.regions)
+        ends = terminator(before), terminator(after)
+        for i, argument in enumerate(before.arguments):
+            yield [(op, i), (ends[1], i)], [argument]
+        for i, (argument, result) in enumerate(zip(after.arguments, op.results, strict=True)):
+            yield [(ends[0], 1 + i)], [argument, result]
+    elif name in STRUCTURED:
+        last = [terminator(block) for block in blocks_in(op)]
+        last = [end for end in last if end.name == "scf.yield"]
+        for i, result in enumerate(op.results):
+            yield [(end, i) for end in last], [result]
+    elif name.startswith("cf."):
+        for block, numbers in successor_operands(op):
+            for argument, number in zip(block.arguments, numbers, strict=True):
+                yield [(op, number)], [argument]
+
+
+def forwarded_groups(op: ir.Operation) -> list[list[ir.Value]]:
+    """Groups of values that an op forwards to each other: the forwarded values, arguments and results."""
+    return [[*(user.operands[n] for user, n in uses), *to] for uses, to in forwarded(op)]
+
+
+def carried(op: ir.Operation) -> list[list[ir.Value]]:
+    """`forwarded_groups` of a structured op; none of others."""
+    return forwarded_groups(op) if op.name in STRUCTURED else []
+
+
+def sources(value: ir.Value) -> list[ir.Value] | None:
+    """The values that control flow may forward to this one; None if no control flow defines it."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        parent = owner.owner
+        if parent is None:
+            return None
+        op = parent.operation
+        if len(op.regions) and len(op.regions[0].blocks) > 1 and owner != op.regions[0].blocks[0]:
+            ends = [terminator(b) for b in op.regions[0].blocks]
+            return [u.operands[n] for end in ends for uses, to in forwarded(end) if value in to for u, n in uses]
+    else:
+        op = owner.operation
+    if op.name not in STRUCTURED:
+        return None
+    for uses, to in forwarded(op):
+        if value in to:
+            return [user.operands[number] for user, number in uses]
+    return None
+
+
+# Classes of values.
+
+T = TypeVar("T", bound=Hashable)
+
+
+class UnionFind(Generic[T]):
+    """Disjoint sets of items; an item that was never joined is in a set of its own."""
+
+    def __init__(self) -> None:
+        self._parent: dict[T, T] = {}
+
+    def find(self, item: T) -> T:
+        """The representative of an item's set."""
+        parent = self._parent
+        root, hops = item, 0
+        while (above := parent.get(root)) is not None:
+            root, hops = above, hops + 1
+        # Items whose parent is not the representative get it as their parent.
+        for _ in range(hops - 1):
+            parent[item], item = root, parent[item]
+        return root
+
+    def join(self, items: Iterable[T]) -> None:
+        """Join the sets of these items; the representative is that of the first item."""
+        first, *others = items
+        root = self.find(first)
+        for item in others:
+            other = self.find(item)
+            if other != root:
+                self._parent[other] = root
