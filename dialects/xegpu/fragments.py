@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -46,10 +47,11 @@ class Placement(Struct, frozen=True, eq=False):
         return self.order.shape == other.order.shape and bool(np.array_equal(self.order, other.order))
 
 
-def coordinates(shape: Sequence[int], sg_map: SgMap) -> Order:
+@lru_cache(maxsize=256)
+def coordinates(shape: tuple[int, ...], sg_map: SgMap) -> Order:
     """int64[lanes, *fragment]: the row-major position in a block of each element of each lane (RFC, sg_map)."""
     layout = from_sg_map(sg_map.wi_layout, sg_map.wi_data, shape)
-    owned: Order = layout.fragment(layout.distribute(np.arange(math.prod(shape)).reshape(tuple(shape)))[0])
+    owned: Order = layout.fragment(layout.distribute(np.arange(math.prod(shape)).reshape(shape))[0])
     return owned
 
 
