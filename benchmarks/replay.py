@@ -73,7 +73,7 @@ def native_texts(kernel: Any) -> dict[str, str]:
     from xegpu_py.engines.jit.thread_function import functions_of_program
     from xegpu_py.visa.dataflow import flow_of
 
-    program, layout, divergent = kernel.program, kernel.launcher._layout, flow_of(kernel.program).divergent
+    program, layout, divergent = kernel.program, kernel.launcher.layout, flow_of(kernel.program).divergent
     model = kernel.options.model
     return {
         column: "\n".join(functions_of_program(program, layout, model, host_named(name), divergent, False))
