@@ -17,11 +17,11 @@ from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.ranges import Limits, Ranges, full, limits_of, within
 from xegpu_py.passes.facts.value_facts import (
     attributes_of,
-    block_of,
     chosen_kernels,
     defining_op,
     is_desc,
     is_used,
+    sees,
     target_for,
 )
 from xegpu_py.passes.rewriting import builders as build
@@ -161,15 +161,7 @@ class _Reduction:
 
     def _is_invariant(self, value: build.Index) -> bool:
         """Whether a number is defined outside of the loop."""
-        if isinstance(value, int):
-            return True
-        block = block_of(value)
-        while block != self._body:
-            parent = block.owner.operation
-            if parent.name in ("gpu.func", "func.func"):
-                return True
-            block = parent.block
-        return False
+        return isinstance(value, int) or sees(self._loop, value)
 
     def _descriptor(self, n: int, argument: ir.Value, out: ir.Value) -> _Placed | None:
         """A carried descriptor that an op before the loop creates, and each iteration moves by invariant offsets."""

@@ -28,7 +28,7 @@ from xegpu_py.target import Block2DLimits
 
 _UNKNOWN = 1
 
-_SAME = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
+INTEGER_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
 
 _MEETS = ("arith.addi", "arith.subi", "arith.minsi", "arith.minui", "arith.maxsi", "arith.maxui")
 
@@ -79,7 +79,7 @@ def _of_op(op: ir.Operation, seen: frozenset[ir.Value]) -> int:
     if name in ("arith.constant", "index.constant"):
         number = op.attributes["value"]
         return power_of_two(ir.IntegerAttr(number).value) if isinstance(number, ir.IntegerAttr) else _UNKNOWN
-    if name in _SAME:
+    if name in INTEGER_CASTS:
         return _divisor(op.operands[0], seen)
     if name in _MEETS:
         return math.gcd(*(_divisor(v, seen) for v in op.operands))
@@ -236,8 +236,6 @@ _BINARY: dict[str, _Op] = {
     "arith.shrsi": _shift(np.right_shift),
 }
 
-_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
-
 _LIMIT = 1 << 31
 
 
@@ -278,12 +276,12 @@ class Known:
             return np.array(ir.IntegerAttr(op.attributes["value"]).value)
         if op.name == "vector.extract":
             return self._looked_up(op)
-        if op.name not in _BINARY and op.name not in _CASTS:
+        if op.name not in _BINARY and op.name not in INTEGER_CASTS:
             return None
         given = [self.of(v) for v in op.operands]
         if any(x is None for x in given):
             return None
-        return given[0] if op.name in _CASTS else _BINARY[op.name](*given)
+        return given[0] if op.name in INTEGER_CASTS else _BINARY[op.name](*given)
 
     def _looked_up(self, op: ir.Operation) -> npt.NDArray[Any] | None:
         """Numbers extracted from a constant vector."""

@@ -19,8 +19,8 @@ from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.diagnostics import emit_error, position_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
-from xegpu_py.passes.facts.integer_forms import column_divisor, divisor, power_of_two
-from xegpu_py.passes.facts.value_facts import block_of, constant_of, defining_op, is_desc
+from xegpu_py.passes.facts.integer_forms import INTEGER_CASTS, column_divisor, divisor, power_of_two
+from xegpu_py.passes.facts.value_facts import constant_of, defining_op, is_desc, sees
 from xegpu_py.runtime.executable import _LOADS, _OPERATIONS, _PARTS, _PRODUCTS, _UPDATES, Expression, Product, Surface
 from xegpu_py.target import Block2DLimits, Target
 
@@ -291,7 +291,7 @@ class Surfaces(Struct):
         alike = all(s == sources[0] for s in sources)
         users = self.users_of(desc)
         rank = len(TensorDesc.of(desc).shape)
-        if alike and all(_sees(op, v) for op in users for v in values):
+        if alike and all(sees(op, v) for op in users for v in values):
             return Place(rank)
         kinds = {"i64" if isinstance(view.source.type, ir.MemRefType) else str(view.source.type) for view in made}
         if len(kinds) > 1:
@@ -316,18 +316,6 @@ class Surfaces(Struct):
             numbers = (tensor.start, *tensor.strides[:-1])
             known += [1 if n is None else n for n in numbers]
         return math.gcd(*known) * size if len(known) > 1 else size
-
-
-def _sees(op: ir.Operation, value: ir.Value) -> bool:
-    """Whether a value is defined in a block that encloses an op."""
-    block = block_of(value)
-    at: Any = op
-    while at is not None:
-        if at.block == block:
-            return True
-        at = at.parent
-        at = None if at is None or at.operation.name in ("gpu.func", "func.func") else at.operation
-    return False
 
 
 def find_surfaces(
@@ -384,8 +372,6 @@ def join_descriptors(classes: UnionFind[ir.Value], op: ir.Operation) -> None:
     if implements(op, DescriptorUpdate):
         classes.join([op.results[0], op.operands[0]])
 
-
-_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui")
 
 _DEPTH = 16
 
@@ -499,7 +485,7 @@ def expression_of(value: mlir.Value | int, depth: int = _DEPTH) -> Expression | 
         return ("argument", argument.arg_number) if of_kernel else None
     if not depth:
         return None
-    if op.name in _CASTS:
+    if op.name in INTEGER_CASTS and op.name != "arith.trunci":
         return expression_of(op.operands[0], depth - 1)
     if op.name == "memref.dim":
         array, dimension = expression_of(op.operands[0], 0), constant_of(op.operands[1])

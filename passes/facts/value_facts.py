@@ -13,6 +13,7 @@ from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import Decoded, bit_width, signedness
 from xegpu_py.ir.builtin import integers as integers
 from xegpu_py.ir.builtin import shape_of as shape_of
+from xegpu_py.ir.control_flow import ancestor_in
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import permutation_of
 from xegpu_py.ir.module import functions, kernels, walk
@@ -34,6 +35,11 @@ def defining_op(value: ir.Value) -> ir.Operation | None:
 def block_of(value: ir.Value) -> ir.Block:
     """The block in which a value is defined."""
     return value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+
+
+def sees(op: ir.Operation, value: ir.Value) -> bool:
+    """Whether a value is defined in a block that encloses an op."""
+    return ancestor_in(op, block_of(value)) is not None
 
 
 def is_vector(value: ir.Value | ir.Type) -> bool:

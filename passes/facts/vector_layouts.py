@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from xegpu_py.dialects import iree_vector_ext
 from xegpu_py.ir import module
-from xegpu_py.ir.control_flow import forwarded, masked_op, terminator
+from xegpu_py.ir.control_flow import ancestor_in, forwarded, masked_op, terminator
 from xegpu_py.ir.element_movement import WHOLE, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
@@ -296,12 +296,8 @@ class _Flow:
 
 def dominates(op: ir.Operation, other: ir.Operation) -> bool:
     """Whether an op is before another op, or before an ancestor of it, in the same block."""
-    at: ir.Operation | None = other
-    while at is not None and at.name not in module.FUNCTIONS:
-        if at.block == op.block:
-            return bool(op.is_before_in_block(at))
-        at = at.parent.operation if at.parent is not None else None
-    return False
+    at = ancestor_in(other, op.block)
+    return at is not None and bool(op.is_before_in_block(at))
 
 
 def analyze(func: ir.Operation) -> Layouts:

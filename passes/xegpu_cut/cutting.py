@@ -234,10 +234,6 @@ class Legalization(Conversion):
             "vector.bitcast", whole, build.padded(build.make("vector.bitcast", small, part), shape_of(large))
         )
 
-    def is_divided(self, value: ir.Value) -> bool:
-        """Whether a vector is in pieces, or is a view that is made on demand."""
-        return value in self.tiles or value in self._views
-
     def _from_tiles(self, value: ir.Value, tiles: Tiles, box: Box) -> ir.Value:
         lines = block_pieces.touched(tiles.bounds, box)
         firsts = [block_pieces.starts(pieces) for pieces in tiles.bounds]

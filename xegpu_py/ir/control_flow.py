@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from mlir import ir
 
 from xegpu_py.ir.bindings import blocks_in
+from xegpu_py.ir.module import FUNCTIONS
 
 STRUCTURED = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region")
 """Ops whose regions forward values."""
@@ -113,6 +114,16 @@ def sources(value: ir.Value) -> list[ir.Value] | None:
     for uses, to in forwarded(op):
         if value in to:
             return [user.operands[number] for user, number in uses]
+    return None
+
+
+def ancestor_in(op: ir.Operation, block: ir.Block) -> ir.Operation | None:
+    """The op, or the one around it, that is in a block of the same function; None if there is none."""
+    at: ir.Operation | None = op
+    while at is not None and at.name not in FUNCTIONS:
+        if at.block == block:
+            return at
+        at = at.parent.operation if at.parent is not None else None
     return None
 
 
