@@ -197,44 +197,18 @@ class Uniformity:
 
 # Compile-time evaluation of each lane's numbers: those that follow from `gpu.lane_id` and constants.
 
-_Op = Callable[..., npt.NDArray[Any]]
+_DIVISIONS = {
+    "arith.divui": np.floor_divide, "arith.remui": np.remainder, "arith.divsi": np.floor_divide,
+    "arith.remsi": np.remainder,
+}  # fmt: skip
 
+_SHIFTS = {"arith.shli": np.left_shift, "arith.shrui": np.right_shift, "arith.shrsi": np.right_shift}
 
-def _unsigned(op: _Op) -> _Op:
-    """Restrict a function to non-negative numbers, for which signed and unsigned arithmetic agree."""
-
-    def checked(a: Order, b: Order) -> npt.NDArray[Any]:
-        if (a < 0).any() or (b <= 0).any():
-            raise ValueError("a sign or a zero that the arithmetic would have to mind")
-        return op(a, b)
-
-    return checked
-
-
-def _shift(op: _Op) -> _Op:
-    def checked(a: Order, b: Order) -> npt.NDArray[Any]:
-        if (a < 0).any() or (b < 0).any() or (b >= 31).any():
-            raise ValueError("a shift of a sign, or by too much")
-        return op(a, b)
-
-    return checked
-
-
-_BINARY: dict[str, _Op] = {
-    "arith.addi": np.add,
-    "arith.subi": np.subtract,
-    "arith.muli": np.multiply,
-    "arith.andi": np.bitwise_and,
-    "arith.ori": np.bitwise_or,
-    "arith.xori": np.bitwise_xor,
-    "arith.divui": _unsigned(np.floor_divide),
-    "arith.remui": _unsigned(np.remainder),
-    "arith.divsi": _unsigned(np.floor_divide),
-    "arith.remsi": _unsigned(np.remainder),
-    "arith.shli": _shift(np.left_shift),
-    "arith.shrui": _shift(np.right_shift),
-    "arith.shrsi": _shift(np.right_shift),
-}
+_BINARY: dict[str, Callable[..., npt.NDArray[Any]]] = {
+    "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply, "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor, **_DIVISIONS, **_SHIFTS,
+}  # fmt: skip
+"""Functions of known numbers, which have no sign, so that signed and unsigned arithmetic agree."""
 
 _LIMIT = 1 << 31
 
@@ -261,10 +235,7 @@ class Known:
             width = ir.IntegerType(value.type).width
         if width < 32 or isinstance(value.owner, ir.Block):
             return None
-        try:
-            found = self._computed(value.owner)
-        except ValueError:
-            return None
+        found = self._computed(value.owner)
         if found is None or (found < 0).any() or (found >= _LIMIT).any():
             return None
         return np.broadcast_to(found, self._lanes).astype(np.int64)
@@ -278,8 +249,10 @@ class Known:
             return self._looked_up(op)
         if op.name not in _BINARY and op.name not in INTEGER_CASTS:
             return None
-        given = [self.of(v) for v in op.operands]
-        if any(x is None for x in given):
+        given = [found for v in op.operands if (found := self.of(v)) is not None]
+        if len(given) < len(op.operands):
+            return None
+        if (op.name in _DIVISIONS and not given[1].all()) or (op.name in _SHIFTS and (given[1] >= 31).any()):
             return None
         return given[0] if op.name in INTEGER_CASTS else _BINARY[op.name](*given)
 
@@ -289,9 +262,12 @@ class Known:
         table = op.operands[0]
         if at is None or isinstance(table.owner, ir.Block) or table.owner.name != "arith.constant":
             return None
-        numbers = np.array(integer_elements(ir.DenseIntElementsAttr(table.owner.attributes["value"])), np.int64)
-        shape = tuple(ir.VectorType(table.type).shape)
-        return np.asarray(numbers.reshape(shape)[tuple(at)]) if len(at) == len(shape) else None
+        held, shape = table.owner.attributes["value"], shape_of(table)
+        if not isinstance(held, ir.DenseIntElementsAttr) or len(at) != len(shape):
+            return None
+        # Positions outside of the vector give poison.
+        inside = np.ravel_multi_index(np.broadcast_arrays(*at), shape, mode="clip")
+        return np.array(integer_elements(held), np.int64)[inside]
 
 
 def positions(op: ir.Operation, known: Known) -> list[Order] | None:
