@@ -73,4 +73,18 @@ gpu.module @kernels {
     memref.store %x, %out[%lane] : memref<16xf32>
     gpu.return
   }
+
+  // Positions outside of the table give poison, of which any lane's value may follow.
+  // CHECK-LABEL: gpu.func @beyond_a_table
+  gpu.func @beyond_a_table(%out: memref<8xi32>) kernel attributes {xegpu.subgroup_size = 8 : i32, known_block_size = array<i32: 8, 1, 1>} {
+    %lane = gpu.lane_id
+    %t = arith.constant dense<[3, 2, 1, 0]> : vector<4xi32>
+    %width = arith.constant 8 : i32
+    %from = vector.extract %t[%lane] : i32 from vector<4xi32>
+    %own = memref.load %out[%lane] : memref<8xi32>
+    // CHECK: vector.shuffle %[[OWN:.*]], %[[OWN]] [3, 2, 1, 0, {{[0-7], [0-7], [0-7], [0-7]}}]
+    %x, %valid = gpu.shuffle idx %own, %from, %width : i32
+    memref.store %x, %out[%lane] : memref<8xi32>
+    gpu.return
+  }
 }
