@@ -125,22 +125,16 @@ def remui(a: Array, b: Array) -> Array:
     return np.where(b == 0, b, _rest(a, b))
 
 
-@_integers("arith.ceildivui", "index.ceildivu", signed=False)
-def ceildivui(a: Array, b: Array) -> Array:
-    """The unsigned quotient, rounded up."""
+def _raised(a: Array, b: Array) -> Array:
+    """The quotient, rounded toward plus infinity."""
     return np.asarray(_quotient(a, b) + ((b != 0) & (_rest(a, b) != 0)))
 
 
-@_integers("arith.floordivsi", "index.floordivs")
-def floordivsi(a: Array, b: Array) -> Array:
-    """The signed quotient, rounded down."""
-    return _quotient(a, b)
+_integers("arith.ceildivui", "index.ceildivu", signed=False)(_raised)
 
+_integers("arith.ceildivsi", "index.ceildivs")(_raised)
 
-@_integers("arith.ceildivsi", "index.ceildivs")
-def ceildivsi(a: Array, b: Array) -> Array:
-    """The signed quotient, rounded up."""
-    return np.asarray(_quotient(a, b) + ((b != 0) & (_rest(a, b) != 0)))
+_integers("arith.floordivsi", "index.floordivs")(_quotient)
 
 
 @_integers("arith.divsi", "index.divs")

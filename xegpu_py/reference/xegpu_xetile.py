@@ -12,12 +12,11 @@ import numpy as np
 from mlir import ir
 
 from xegpu_py.dialects.xegpu import LaneShuffleMode, MemoryScope, Mode, TensorDesc
-from xegpu_py.dialects.xegpu.fragments import Placement, Placements, arranged
+from xegpu_py.dialects.xegpu.fragments import Placement, Placements, arranged, coordinates
 from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK, loaded_shapes, vnni_factor
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.dialects.xetile.ops import reduced_block
 from xegpu_py.ir.element_movement import MOVES
-from xegpu_py.layout import from_sg_map
 from xegpu_py.numerics import multiply, multiply_scaled, truncate
 from xegpu_py.numerics.formats import FLOATS, Array
 from xegpu_py.reference.machine import (
@@ -189,10 +188,7 @@ def fragments(desc: TensorDesc) -> list[tuple[Array, ...]]:
     than the sg_map size, it is distributed to WI threads in a round-robin fashion".
     """
     assert desc.attr.map
-    layout = from_sg_map(desc.attr.map.wi_layout, desc.attr.map.wi_data, desc.shape)
-    whole = np.arange(math.prod(desc.shape)).reshape(desc.shape)
-    owned = layout.fragment(layout.distribute(whole)[0])
-    return [np.unravel_index(lane, desc.shape) for lane in owned]
+    return [np.unravel_index(lane, desc.shape) for lane in coordinates(desc.shape, desc.attr.map)]
 
 
 @together("xegpu.store_nd")
