@@ -1,6 +1,7 @@
 """Number formats and golden arithmetic on bit patterns, in numpy."""
 
 from xegpu_py.numerics.block_scaled import bdpas, multiply_scaled, pack_scales, quantize, truncate
+from xegpu_py.numerics.directed import directed
 from xegpu_py.numerics.dpas import dpas, multiply, pack_a, pack_b, pack_c, unpack_a, unpack_b, unpack_c
 from xegpu_py.numerics.elementary import (
     cos,
@@ -26,6 +27,7 @@ __all__ = [
     "bdpas",
     "convert",
     "cos",
+    "directed",
     "div",
     "dpas",
     "exp",

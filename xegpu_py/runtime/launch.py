@@ -34,6 +34,7 @@ from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, placed
 from xegpu_py.visa.assembly import write_statement
 from xegpu_py.visa.dataflow import accesses, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.modes import with_modes
 from xegpu_py.visa.program import (
     BUFFER_BYTES,
     FIRST_RECORD,
@@ -159,6 +160,7 @@ class Launcher:
     """
 
     def __init__(self, program: Program, options: Options) -> None:
+        program = with_modes(program)
         self.program, self.options, self.target = program, options, target_of(options.target)
         self.watch, self.races, bounds = (name in options.check for name in CHECKS[1:])
         self.engine = options.engine or ("interpreter" if self.watch else default_engine())

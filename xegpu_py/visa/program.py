@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache, update_wrapper
 from types import MappingProxyType
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -71,6 +71,7 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
             enabled or not.
         guard: the predicate, or None.
         saturate: whether the result is clamped to the destination's range.
+        rounding: how it rounds where `%cr0` says so: "even", "up", "down" or "zero"; see `visa.modes`. It is not text.
         where: where it stands. Instructions that differ in nothing else are equal.
         known: what was found: "effects", its `Effects` (visa.dataflow), and "legal on", a target (visa.verify).
     """
@@ -82,6 +83,7 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
     guard: Guard | None = None
     saturate: bool = False
     where: Position = NOWHERE
+    rounding: Literal["even", "up", "down", "zero"] = "even"
     known: dict[str, Any] = {}
 
     def replaced(self, **fields: Any) -> Instruction:
@@ -112,10 +114,11 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
         return self.values[name]
 
     def _compared(self) -> tuple[Any, ...]:
-        return self.name, self.values, self.exec_size, self.mask, self.guard, self.saturate
+        return self.name, self.values, self.exec_size, self.mask, self.guard, self.saturate, self.rounding
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Instruction, (*self._compared(), self.where)
+        *header, rounding = self._compared()
+        return Instruction, (*header, self.where, rounding)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Instruction) and self._compared() == other._compared()

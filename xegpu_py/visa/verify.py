@@ -11,6 +11,7 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import address_lanes, holds_payload
+from xegpu_py.visa.modes import Unknown, with_modes
 from xegpu_py.visa.program import (
     BUILTINS,
     CHANGEABLE,
@@ -109,6 +110,14 @@ def verify(program: Program, target: Target) -> list[Issue]:
             problem = _named_barrier(inst, program)
         if problem:
             issues.append(Issue(inst.where, problem[0], problem[1:], inst))
+    if not issues:
+        try:
+            with_modes(program)
+        except Unknown as unknown:
+            inst = program.instructions[unknown.args[0]]
+            message = "makes the rounding mode in %cr0 depend on the run"
+            rule = "change it by and, or or xor (M1_NM, 1) with a constant, and back within the block"
+            issues.append(Issue(inst.where, message, (rule,), inst))
     labels: set[str] = set()
     for inst in program.instructions:
         if INSTRUCTIONS[inst.name].is_label:

@@ -30,6 +30,7 @@ from xegpu_py.engines.operands import (
     span,
     writer,
 )
+from xegpu_py.numerics.directed import Direction, convert_directed
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical
 from xegpu_py.numerics.rounding import convert, narrow_integers
@@ -274,7 +275,7 @@ def mov(inst: Instruction, layout: Layout, model: Model) -> Step:
 
         return step_flag
     read = reader(source, inst.exec_size, layout)
-    change = conversion(source, target, inst.saturate)
+    change = conversion(source, target, inst.saturate, inst.rounding)
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         write(batch, rows, change(read(batch, rows)), mask(batch, rows, active))
@@ -288,7 +289,8 @@ def sel(inst: Instruction, layout: Layout, model: Model) -> Step:
     target = inst["dst"].var.format
     write, mask, chosen = writer(inst["dst"], inst.exec_size, layout), masker(inst, layout), flag_reader(inst, layout)
     reads: list[tuple[Callable[[Array], Array], Read]] = [
-        (conversion(inst[n], target, inst.saturate), reader(inst[n], inst.exec_size, layout)) for n in ("src0", "src1")
+        (conversion(inst[n], target, inst.saturate, inst.rounding), reader(inst[n], inst.exec_size, layout))
+        for n in ("src0", "src1")
     ]
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
@@ -408,12 +410,18 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     operands = inst.sources
     types = [o.format.name for o in operands]
     dst = inst["dst"]
-    function, mask = ARITHMETIC[inst.name], masker(inst, layout)
+    function: Callable[..., Array] = ARITHMETIC[inst.name]
+    mask = masker(inst, layout)
     reads = [reader(o, inst.exec_size, layout) for o in operands]
     modifiers = [o.modifier for o in operands]
     fmt, bits = execution_format(inst, types), execution_bits(inst, types)
     op = AluOp(fmt, bits, TYPES[types[0]].bits, inst.values.get("condition", ""), inst.values.get("function", 0))
     prepare = _float_preparations(types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
+    rounding = inst.rounding
+    if fmt and rounding != "even" and inst.name in _ROUNDED:
+
+        def function(op: AluOp, *sources: Array) -> Array:
+            return numerics.directed(_ROUNDED[inst.name], sources, fmt, rounding)
 
     def compute(batch: Batch, rows: Rows) -> Array:
         result: Array = function(op, *(p(r(batch, rows)) for p, r in zip(prepare, reads)))
@@ -428,7 +436,7 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
 
         def finish(values: Array) -> Array:
             values = canonical(values, TYPES[fmt])
-            return values if plain else convert(values, fmt, target.name, saturate=saturate)
+            return values if plain else _convert(values, fmt, target.name, saturate, rounding)
 
     else:
 
@@ -493,20 +501,32 @@ def flag_writer(inst: Instruction, layout: Layout) -> Write:
     return write
 
 
-def conversion(source: Region | Immediate, target: Format, saturate: bool) -> Callable[[Array], Array]:
+_ROUNDED = {"add": "add", "mul": "mul", "mad": "mad", "divm": "div", "sqrtm": "sqrt"}
+"""The functions of floats that follow the rounding mode, as `numerics.directed` calls them."""
+
+
+def _convert(values: Array, src: str, dst: str, saturate: bool, rounding: Direction) -> Array:
+    if rounding == "even":
+        return convert(values, src, dst, saturate=saturate)
+    return convert_directed(values, src, dst, rounding, saturate=saturate)
+
+
+def conversion(
+    source: Region | Immediate, target: Format, saturate: bool, rounding: Direction = "even"
+) -> Callable[[Array], Array]:
     """The function that applies a source's modifier and converts its elements to another type, as mov does."""
     fmt, modifier = source.format, source.modifier
     name = fmt.name
     if not modifier:
         if name == target.name and not saturate:
             return lambda values: values
-        return lambda values: convert(values, name, target.name, saturate=saturate)
+        return lambda values: _convert(values, name, target.name, saturate, rounding)
     if fmt.is_float:
-        return lambda values: convert(_modify_bits(values, fmt, modifier), name, target.name, saturate=saturate)
+        return lambda values: _convert(_modify_bits(values, fmt, modifier), name, target.name, saturate, rounding)
     if target.is_float:
         # A negated integer can need one bit more than its type has.
         dtype = object if fmt.bits == 64 else np.int64
-        return lambda values: _to_float(apply_modifier(values.astype(dtype), modifier), target, saturate)
+        return lambda values: _to_float(apply_modifier(values.astype(dtype), modifier), target, saturate, rounding)
     dtype = object if fmt.bits == 64 and (saturate or fmt.kind == "u") else np.int64
     return lambda values: narrow_integers(apply_modifier(values.astype(dtype), modifier), target, saturate)
 
@@ -522,13 +542,19 @@ def _modify_bits(values: Array, fmt: Format, modifier: str) -> Array:
     return bits.view(fmt.dtype)
 
 
-def _to_float(values: Array, target: Format, saturate: bool) -> Array:
+_MIRRORED: dict[Direction, Direction] = {"even": "even", "zero": "zero", "up": "down", "down": "up"}
+
+
+def _to_float(values: Array, target: Format, saturate: bool, rounding: Direction) -> Array:
     if values.dtype == object:
         # A source of 64 bits and a sign: the magnitude is rounded, then the sign is applied.
-        magnitude = convert(np.abs(values).astype(np.uint64), "uq", target.name)
-        signed = np.where(values < 0, -magnitude, magnitude).astype(target.dtype)
+        magnitude = np.abs(values).astype(np.uint64)
+        positive, negative = (
+            _convert(magnitude, "uq", target.name, False, way) for way in (rounding, _MIRRORED[rounding])
+        )
+        signed = np.where(values < 0, -negative, positive).astype(target.dtype)
         return convert(signed, target.name, target.name, saturate=saturate)
-    return convert(values, "q", target.name, saturate=saturate)
+    return _convert(values, "q", target.name, saturate, rounding)
 
 
 def flag_logic_step(inst: Instruction, layout: Layout) -> Step:

@@ -15,6 +15,7 @@ from xegpu_py.engines.jit.ir_text import PTR, Code, Value, lanes_of, vector
 from xegpu_py.engines.jit.llvm import function_of
 from xegpu_py.engines.operands import Layout, execution_format
 from xegpu_py.numerics.dpas import Model
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import accesses, effects, span_bits
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -36,6 +37,7 @@ from xegpu_py.visa.program import (
     analysis,
     first_byte,
 )
+from xegpu_py.visa.spec import FLOATS
 
 if TYPE_CHECKING:
     from xegpu_py.engines.jit.panels import Matrices, Matrix
@@ -518,6 +520,8 @@ class Emitter(Struct):
 _IN_PLACE = ("setp", "addc", "subb", "tanh", "sigm", *TABLES)
 """Instructions that access the thread's block, some of them only when their golden function executes them."""
 
+_FLOATS = tuple(TYPES[name] for name in FLOATS)
+
 _ON_BITS = ("srnd", "fcvt")
 """Instructions that read floats as bit patterns."""
 
@@ -603,7 +607,14 @@ def temporary_predicates(program: Program, target: Target, starts: Sequence[int]
 def _is_free(inst: Instruction) -> bool:
     """Whether an instruction's operands may be kept outside the thread's block."""
     places = any(isinstance(value, (Indirect, AddressOf)) for value in inst.values.values())
-    return INSTRUCTIONS[inst.name].is_arithmetic and inst.name not in _IN_PLACE and not places
+    in_place = inst.name in _IN_PLACE or places or rounds_directed(inst)
+    return INSTRUCTIONS[inst.name].is_arithmetic and not in_place
+
+
+def rounds_directed(inst: Instruction) -> bool:
+    """Whether an instruction gives floats that are not rounded to nearest; its golden function executes it."""
+    dst = inst.values.get("dst")
+    return inst.rounding != "even" and dst is not None and getattr(dst, "format", None) in _FLOATS
 
 
 def free_nans(program: Program) -> set[Variable]:

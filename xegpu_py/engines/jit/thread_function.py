@@ -11,7 +11,7 @@ from xegpu_py.engines.jit.frame import ENDED_PC, SLICE, Frame, Status, context_o
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value
 from xegpu_py.engines.jit.llvm import function_of, functions_of
-from xegpu_py.engines.jit.operands import Emitter, Freedom, freedom_of
+from xegpu_py.engines.jit.operands import Emitter, Freedom, freedom_of, rounds_directed
 from xegpu_py.engines.jit.panels import WORDS, found_matrices
 from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
 from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_flag_logic
@@ -147,10 +147,10 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
             place += 1
             continue
         run, emit, together = [(at, inst)], None, RUNS.get(inst.name)
-        if together:
+        if together and not rounds_directed(inst):
             most, count, emit = together
             for other in order[place + 1 : place + most]:
-                if other in numbers or instructions[other].name != inst.name:
+                if other in numbers or instructions[other].name != inst.name or rounds_directed(instructions[other]):
                     break
                 run.append((other, instructions[other]))
             run = run[: max(1, count(emitter, [inst for _, inst in run]))]
@@ -207,7 +207,9 @@ def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
         forget = emitter.template("panels.ll", "forget_panels", **WORDS)
         emitter.code.call(forget, emitter.ctx, emitter.code.const(-1, "i64"))
     rule = RULES.get(inst.name)
-    if rule:
+    if rounds_directed(inst):
+        emitter.golden(at)
+    elif rule:
         rule(emitter, inst, at)
     elif isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares:
         emit_flag_logic(emitter, inst)

@@ -1,0 +1,89 @@
+"""Rounding modes that a program sets in `%cr0`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xegpu_py import Kernel
+from xegpu_py.ir.diagnostics import Source
+from xegpu_py.numerics.directed import Direction, convert_directed, directed
+from xegpu_py.target import target
+from xegpu_py.visa.assembly import read
+from xegpu_py.visa.verify import verify
+
+HEAD = """
+.version 4.2
+.kernel "k"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl D v_type=G type=d num_elts=32 align=wordx32
+.decl F v_type=G type=f num_elts=32 align=wordx32 alias=<D, 0>
+.decl X v_type=G type=f num_elts=16 align=wordx32
+.decl Y v_type=G type=f num_elts=48 align=wordx32
+.decl H v_type=G type=hf num_elts=16 align=wordx32
+.decl P v_type=P num_elts=16
+.input In offset=64 size=8
+.input Out offset=72 size=8
+.kernel_attr Target="cm"
+"""
+BODY = """
+    lsc_load.ugm (M1, 1) D:d32x32t flat[In]:a64
+    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {bits}:ud
+    mov (M1, 16) X(0,0)<1> D(0,0)<1;1,0>
+    mov (M1, 16) Y(0,0)<1> (-)D(0,0)<1;1,0>
+    mad (M1, 16) Y(1,0)<1> X(0,0)<1;1,0> F(1,0)<1;1,0> 0x3f000000:f
+    add (M1, 16) Y(2,0)<1> X(0,0)<1;1,0> F(1,0)<1;1,0>
+    mov (M1, 16) H(0,0)<1> F(1,0)<1;1,0>
+    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {bits}:ud
+    mov (M1, 16) X(0,0)<1> D(0,0)<1;1,0>
+    lsc_store.ugm (M1, 1) flat[Out]:a64 Y:d32x32t
+    lsc_store.ugm (M1, 1) flat[Out+0x80]:a64 Y.128:d32x16t
+    lsc_store.ugm (M1, 1) flat[Out+0xc0]:a64 X:d32x16t
+    lsc_store.ugm (M1, 1) flat[Out+0x100]:a64 H:d32x8t
+    ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize(("bits", "direction"), [(0x10, "up"), (0x20, "down"), (0x30, "zero")])
+def test_directions(bits: int, direction: Direction) -> None:
+    rng = np.random.default_rng(bits)
+    d = rng.integers(-(2**31), 2**31, 16).astype(np.int32)
+    f = rng.standard_normal(16).astype(np.float32)
+    out = np.zeros(72, np.float32)
+    Kernel.from_assembly(HEAD + BODY.format(bits=hex(bits)), engine="both")(
+        np.concatenate([d.view(np.float32), f]), out
+    )
+    x = convert_directed(d, "d", "f", direction)
+    half = np.full(16, 0.5, np.float32)
+    wanted = (
+        x,
+        convert_directed(-d.astype(np.int64), "q", "f", direction),
+        directed("mad", (x, f, half), "f", direction),
+        directed("add", (x, f), "f", direction),
+        d.astype(np.float32),
+    )
+    np.testing.assert_array_equal(out[:64].reshape(4, 16), wanted[1:])
+    np.testing.assert_array_equal(out[64:].view(np.float16), convert_directed(f, "f", "hf", direction))
+    assert (x != wanted[4]).any()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "mov (M1_NM, 1) %cr0(0,0)<1> D(0,0)<0;1,0>",
+        "(P) xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x30:ud",
+        "(P) goto (M1, 1) L\n    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x30:ud\nL:",
+    ],
+)
+def test_modes_that_depend_on_the_run_are_refused(lines: str) -> None:
+    [program] = read(Source(f"{HEAD}    {lines}\n    ret (M1, 1)\n", "k.visaasm"))
+    [issue] = verify(program, target("pvcxt"))
+    assert "depend on the run" in issue.message
+
+
+def test_exceptions_and_denormals_do_not_change_rounding() -> None:
+    text = HEAD + "    or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud\n"
+    text += "    or (M1_NM, 1) %cr0(0,1)<1> %cr0(0,1)<0;1,0> 0x20000000:ud\n    ret (M1, 1)\n"
+    [program] = read(Source(text, "k.visaasm"))
+    assert verify(program, target("pvcxt")) == []
