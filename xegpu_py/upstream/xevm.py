@@ -285,67 +285,66 @@ _MATH = {
 
 
 @rule(*(f"llvm.{n}" for n in _SAME))
-def same(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def same(k: KernelImport, op: ir.Operation) -> None:
     """The op of arith."""
-    return [make(f"arith.{_SAME[op.name.removeprefix('llvm.')]}", op.results[0].type, *op.operands)]
+    k.replace(op, make(f"arith.{_SAME[op.name.removeprefix('llvm.')]}", op.results[0].type, *op.operands))
 
 
 @rule(*(f"llvm.intr.{n}" for n in _MATH))
-def function(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def function(k: KernelImport, op: ir.Operation) -> None:
     """The op of math."""
-    return [make(f"math.{_MATH[op.name.removeprefix('llvm.intr.')]}", op.results[0].type, *op.operands)]
+    k.replace(op, make(f"math.{_MATH[op.name.removeprefix('llvm.intr.')]}", op.results[0].type, *op.operands))
 
 
 @rule("llvm.intr.abs", "llvm.intr.ctlz", "llvm.intr.cttz")
-def counted(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def counted(k: KernelImport, op: ir.Operation) -> None:
     """Where LLVM's result is poison, the result is that of the op of math."""
     name = op.name.removeprefix("llvm.intr.").replace("abs", "absi")
-    return [make(f"math.{name}", op.results[0].type, op.operands[0])]
+    k.replace(op, make(f"math.{name}", op.results[0].type, op.operands[0]))
 
 
 @rule("llvm.icmp", "llvm.fcmp")
-def compare(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def compare(k: KernelImport, op: ir.Operation) -> None:
     """The predicates have the same numbers."""
     number = ir.IntegerAttr(op.attributes["predicate"]).value
     name = "arith.cmpi" if op.name == "llvm.icmp" else "arith.cmpf"
-    return [make(name, op.results[0].type, *op.operands, predicate=number_attribute(integer_type(64), number))]
+    k.replace(op, make(name, op.results[0].type, *op.operands, predicate=number_attribute(integer_type(64), number)))
 
 
 @rule("llvm.bitcast", "llvm.freeze")
-def cast(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def cast(k: KernelImport, op: ir.Operation) -> None:
     """The same bits."""
-    return [op.operands[0] if op.name == "llvm.freeze" else bitcast(op.operands[0], op.results[0].type)]
+    k.replace(op, op.operands[0] if op.name == "llvm.freeze" else bitcast(op.operands[0], op.results[0].type))
 
 
 @rule("llvm.mlir.constant")
-def known(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def known(k: KernelImport, op: ir.Operation) -> None:
     """A number, or a vector of them."""
     kind, value = op.results[0].type, op.attributes["value"]
     if isinstance(kind, ir.VectorType) and isinstance(value, ir.DenseElementsAttr):
-        element = element_of(kind)
-        if element_of(value.type) != element:
+        made = make("arith.constant", kind, value=value) if element_of(value.type) == element_of(kind) else None
+        if made is None:
             # Indices are integers in LLVM.
             numbers = np.array(integer_elements(ir.DenseIntElementsAttr(value)), np.int64)
-            return [dense_integers(numbers.reshape(shape_of(kind)), element)]
-        return [make("arith.constant", kind, value=value)]
-    if isinstance(value, (ir.IntegerAttr, ir.BoolAttr)):
-        return [constant(kind, int(value.value))]
-    if not isinstance(value, ir.FloatAttr) or value.type != kind:
+            made = dense_integers(numbers.reshape(shape_of(kind)), element_of(kind))
+    elif isinstance(value, (ir.IntegerAttr, ir.BoolAttr)):
+        made = constant(kind, int(value.value))
+    elif isinstance(value, ir.FloatAttr) and value.type == kind:
+        made = make("arith.constant", kind, value=value)
+    else:
         refuse(op, f"its value is {value}")
-    return [make("arith.constant", kind, value=value)]
+    k.replace(op, made)
 
 
 @rule("llvm.mlir.undef", "llvm.mlir.poison", "llvm.mlir.zero")
-def undefined(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def undefined(k: KernelImport, op: ir.Operation) -> None:
     """Zero is as good as any value."""
     kind = op.results[0].type
     text = str(kind)
-    if text.startswith("!llvm.ptr"):
-        return [zero_of(integer_type(64))]
-    if text.startswith("!llvm."):
+    if text.startswith("!llvm.") and not text.startswith("!llvm.ptr"):
         k.aggregates[op.results[0]] = {}
-        return [op.results[0]]
-    return [zero_of(kind)]
+    else:
+        k.replace(op, zero_of(integer_type(64) if text.startswith("!llvm.") else kind))
 
 
 # Vectors.
@@ -362,15 +361,15 @@ def _position(op: ir.Operation, at: ir.Value, size: int) -> tuple[ir.Attribute, 
 
 
 @rule("llvm.extractelement")
-def extract(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def extract(k: KernelImport, op: ir.Operation) -> None:
     """An element; if it was inserted by a visible op, the inserted value."""
     source, at = op.operands
     number = constant_of(at)
     found = None if number is None else put(source, number, op.results[0].type)
-    if found is not None:
-        return [found]
-    static, dynamic = _position(op, at, shape_of(source)[0])
-    return [make("vector.extract", op.results[0].type, source, *dynamic, static_position=static)]
+    if found is None:
+        static, dynamic = _position(op, at, shape_of(source)[0])
+        found = make("vector.extract", op.results[0].type, source, *dynamic, static_position=static)
+    k.replace(op, found)
 
 
 def put(vector: ir.Value, place: int, kind: ir.Type) -> ir.Value | None:
@@ -404,29 +403,27 @@ def put(vector: ir.Value, place: int, kind: ir.Type) -> ir.Value | None:
 
 
 @rule("llvm.insertelement")
-def insert(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def insert(k: KernelImport, op: ir.Operation) -> None:
     """A vector with one element replaced."""
     vector, value, at = op.operands
     static, dynamic = _position(op, at, shape_of(vector)[0])
-    return [make("vector.insert", op.results[0].type, value, vector, *dynamic, static_position=static)]
+    k.replace(op, make("vector.insert", op.results[0].type, value, vector, *dynamic, static_position=static))
 
 
 @rule("vector.extract")
-def of_vector(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def of_vector(k: KernelImport, op: ir.Operation) -> None:
     """As it is, unless it reads a payload."""
     at = integers(op.attributes["static_position"])
-    if len(op.operands) == 1 and len(at) == 1:
-        found = put(op.operands[0], at[0], op.results[0].type)
-        if found is not None:
-            return [found]
-    return [op.clone(ip=ir.InsertionPoint(op)).results[0]]
+    is_one = len(op.operands) == 1 and len(at) == 1
+    found = put(op.operands[0], at[0], op.results[0].type) if is_one else None
+    k.replace(op, op.clone(ip=ir.InsertionPoint(op)).results[0] if found is None else found)
 
 
 @rule("llvm.shufflevector")
-def shuffle(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def shuffle(k: KernelImport, op: ir.Operation) -> None:
     """Elements of two vectors; poison is the first element."""
     order = [max(int(n), 0) for n in ir.DenseI32ArrayAttr(op.attributes["mask"])]
-    return [make("vector.shuffle", op.results[0].type, *op.operands, mask=ir.DenseI64ArrayAttr.get(order))]
+    k.replace(op, make("vector.shuffle", op.results[0].type, *op.operands, mask=ir.DenseI64ArrayAttr.get(order)))
 
 
 _REDUCTIONS = {
@@ -437,11 +434,11 @@ _REDUCTIONS = {
 
 
 @rule(*(f"llvm.intr.vector.reduce.{n}" for n in _REDUCTIONS))
-def reduction(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def reduction(k: KernelImport, op: ir.Operation) -> None:
     """All elements combined; the start value of a float sum comes first."""
     kind = ir.Attribute.parse(f"#vector.kind<{_REDUCTIONS[op.name.rpartition('.')[2]]}>")
     *start, vector = op.operands
-    return [make("vector.reduction", op.results[0].type, vector, *start, kind=kind)]
+    k.replace(op, make("vector.reduction", op.results[0].type, vector, *start, kind=kind))
 
 
 # Structs and arrays: only their parts are kept.
@@ -454,7 +451,7 @@ def _parts(k: KernelImport, op: ir.Operation, value: ir.Value) -> Any:
 
 
 @rule("llvm.insertvalue")
-def insert_value(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def insert_value(k: KernelImport, op: ir.Operation) -> None:
     """An aggregate with one part replaced."""
     container, value = op.operands
     path = tuple(ir.DenseI64ArrayAttr(op.attributes["position"]))
@@ -462,34 +459,29 @@ def insert_value(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     inner = k.aggregates.get(value)
     found |= {path: value} if inner is None else {path + p: v for p, v in inner.items()}
     k.aggregates[op.results[0]] = found
-    return [op.results[0]]
 
 
 @rule("llvm.extractvalue")
-def extract_value(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def extract_value(k: KernelImport, op: ir.Operation) -> None:
     """A part of an aggregate."""
     path = tuple(ir.DenseI64ArrayAttr(op.attributes["position"]))
-    known = _parts(k, op, op.operands[0])
-    if path in known:
-        return [known[path]]
-    kind = op.results[0].type
-    if str(kind).startswith("!llvm."):
+    known, kind = _parts(k, op, op.operands[0]), op.results[0].type
+    if path not in known and str(kind).startswith("!llvm."):
         k.aggregates[op.results[0]] = {p[len(path) :]: v for p, v in known.items() if p[: len(path)] == path}
-        return [op.results[0]]
-    return [zero_of(kind)]
+    else:
+        k.replace(op, known[path] if path in known else zero_of(kind))
 
 
 # Control flow.
 
 
 @rule("llvm.br", "llvm.cond_br", "llvm.switch")
-def branch(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def branch(k: KernelImport, op: ir.Operation) -> None:
     """A branch of cf, which `xegpu-lift-cf` makes structured, without LLVM's hints."""
     _check_passed(k, op)
     attributes = {n: a for n, a in attributes_of(op).items() if n not in ("branch_weights", "loop_annotation")}
     name = op.name.replace("llvm.", "cf.")
     ir.Operation.create(name, operands=list(op.operands), successors=list(op.successors), attributes=attributes)
-    return []
 
 
 def _check_passed(k: KernelImport, op: ir.Operation) -> None:
@@ -499,11 +491,10 @@ def _check_passed(k: KernelImport, op: ir.Operation) -> None:
 
 
 @rule("llvm.return")
-def return_(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def return_(k: KernelImport, op: ir.Operation) -> None:
     """The end of a kernel, or of a function that it calls."""
     _check_passed(k, op)
     create("func.return" if k.func.name == "func.func" else "gpu.return", [], list(op.operands))
-    return []
 
 
 @rule(
@@ -512,36 +503,28 @@ def return_(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     "llvm.intr.lifetime.end",
     "llvm.intr.experimental.noalias.scope.decl",
 )
-def hint(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def hint(k: KernelImport, op: ir.Operation) -> None:
     """Emit nothing: the op changes no value."""
-    return []
 
 
 @rule("builtin.unrealized_conversion_cast")
-def conversion(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def conversion(k: KernelImport, op: ir.Operation) -> None:
     """Casts between the types of two dialects: of index, i64, pointers, and memrefs as LLVM's descriptors."""
     if len(op.operands) != 1 or len(op.results) != 1:
         refuse(op, "it casts several values")
     value, result = op.operands[0], op.results[0]
-    if isinstance(value.type, ir.MemRefType) and str(result.type).startswith("!llvm.struct"):
-        return [describe(k, value, result)]
-    if value in k.aggregates and isinstance(result.type, ir.MemRefType):
-        return [memref_of(k, op, value, result.type)]
     wanted = integer_type(64) if str(result.type).startswith("!llvm.ptr") else result.type
-    if value.type == wanted:
-        return [value]
-    if {str(value.type), str(wanted)} != {"index", "i64"}:
+    if isinstance(value.type, ir.MemRefType) and str(result.type).startswith("!llvm.struct"):
+        rank = ir.MemRefType(value.type).rank
+        k.aggregates[result] = {
+            (n,) if n < 3 else (3 + (n - 3) // rank, (n - 3) % rank): v for n, v in enumerate(descriptor(value))
+        }
+    elif value in k.aggregates and isinstance(result.type, ir.MemRefType):
+        k.replace(op, memref_of(k, op, value, result.type))
+    elif value.type == wanted or {str(value.type), str(wanted)} == {"index", "i64"}:
+        k.replace(op, value if value.type == wanted else make("arith.index_cast", wanted, value))
+    else:
         refuse(op, f"it casts {value.type} to {result.type}")
-    return [make("arith.index_cast", wanted, value)]
-
-
-def describe(k: KernelImport, memref: ir.Value, into: ir.Value) -> ir.Value:
-    """A memref as the parts of LLVM's descriptor of it."""
-    rank = ir.MemRefType(memref.type).rank
-    k.aggregates[into] = {
-        (n,) if n < 3 else (3 + (n - 3) // rank, (n - 3) % rank): value for n, value in enumerate(descriptor(memref))
-    }
-    return into
 
 
 def descriptor(memref: ir.Value) -> list[ir.Value]:
@@ -624,8 +607,12 @@ def plain(name: str) -> str:
 
 
 @rule("llvm.call")
-def call(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def call(k: KernelImport, op: ir.Operation) -> None:
     """The meaning of the function."""
+    k.replace(op, *_called(k, op))
+
+
+def _called(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     if "callee" not in op.attributes:
         refuse(op, "it calls a function through a pointer")
     symbol = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
@@ -645,7 +632,8 @@ def call(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
         return [_product(op, product, kind)]
     if _LINE.fullmatch(name):
         if kind is None:
-            return xevm_memory.blockstore(k, op)
+            xevm_memory.blockstore(k, op)
+            return []
         return [xevm_memory.load_line(k, op, kind)]
     for prefix in ("intel_", ""):
         mode = _SHUFFLES.get(name.removeprefix(prefix))
@@ -699,18 +687,18 @@ _OF_DIMENSION = {"local_id": "thread_id", "local_size": "block_dim", "group_id":
 
 
 @rule(*(PREFIX + name for name in _OF_DIMENSION))
-def special(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def special(k: KernelImport, op: ir.Operation) -> None:
     """An id or an extent of a dimension."""
     of = _OF_DIMENSION[op.name.removeprefix(PREFIX)]
     dimension = ir.Attribute.parse(f"#gpu<dim {op.opview.dimension.value}>")
-    return [make("arith.index_castui", op.results[0].type, make(f"gpu.{of}", index_type(), dimension=dimension))]
+    k.replace(op, make("arith.index_castui", op.results[0].type, make(f"gpu.{of}", index_type(), dimension=dimension)))
 
 
 @rule(*(PREFIX + name for name in ("lane_id", "subgroup_id", "subgroup_size")))
-def subgroup(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def subgroup(k: KernelImport, op: ir.Operation) -> None:
     """The lane, the subgroup, or the lanes of a subgroup."""
     found = make(f"gpu.{op.name.removeprefix(PREFIX)}", index_type())
-    return [make("arith.index_castui", op.results[0].type, found)]
+    k.replace(op, make("arith.index_castui", op.results[0].type, found))
 
 
 def _block(k: KernelImport, op: ir.Operation, name: re.Match[str]) -> Sequence[ir.Value]:

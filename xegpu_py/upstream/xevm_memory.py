@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +26,7 @@ from xegpu_py.passes.rewriting.builders import (
     select,
     shape_cast,
 )
-from xegpu_py.passes.rewriting.rewriter import Rules
+from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.upstream.rebuilding import LANES, of_first_lane, parts, refuse, within
 from xegpu_py.upstream.xevm_dialect import PREFIX
 
@@ -36,15 +35,13 @@ from xegpu_py.upstream.xevm_dialect import PREFIX
 PRIVATE, GLOBAL, CONSTANT, SHARED, GENERIC = range(5)
 """Address spaces of `llvm.ptr`, as OpenCL and SPIR-V number them."""
 
-Rule = Callable[["KernelImport", ir.Operation], Sequence[ir.Value]]
-
 _UNUSED = (
     "vector.insert", "vector.extract", "memref.extract_strided_metadata", "memref.extract_aligned_pointer_as_index",
 )  # fmt: skip
 """Ops that go where nothing uses them, as those of arith do: what blocks took of payloads was taken from elsewhere."""
 
-rule: Rules[Rule] = Rules()
-"""By name of an op what rebuilds it, and gives the values of its results. Ops of other dialects stay."""
+rule: Rules[Rule[KernelImport]] = Rules()
+"""The rules by op name. A rule replaces the results, or sets the parts of an aggregate. Ops of other dialects stay."""
 
 
 def space_of(kind: ir.Type) -> int | None:
@@ -55,7 +52,7 @@ def space_of(kind: ir.Type) -> int | None:
     return int(text[len("!llvm.ptr<") : -1]) if text.endswith(">") else PRIVATE
 
 
-class KernelImport:
+class KernelImport(Rewriter):
     """Rebuilds one kernel, in place. A pointer becomes the address, i64; in shared local memory the offset there.
 
     Attributes:
@@ -64,6 +61,8 @@ class KernelImport:
         private: the content of private memory by its address; None before it is written.
         aggregates: the parts of each value of an LLVM struct or array.
     """
+
+    rules = rule
 
     def __init__(self, func: ir.Operation) -> None:
         self.func = func
@@ -87,12 +86,8 @@ class KernelImport:
                 if space_of(argument.type) is not None:
                     argument.set_type(address)
         for op, self.spaces in zip(ops, spaces):
+            self.op(op)
             if op.name in rule:
-                with ir.InsertionPoint(op), op.location:
-                    made = rule[op.name](self, op)
-                for old, new in zip(op.results, made, strict=True):
-                    if old not in self.aggregates:
-                        old.replace_all_uses_with(new)
                 continue
             if op.name.startswith(("llvm.", PREFIX)):
                 refuse(op, "no op of vector or XeGPU does the same")
@@ -107,6 +102,11 @@ class KernelImport:
                 op.erase()
 
     # Helpers for the rules.
+
+    def replace(self, op: ir.Operation, *results: ir.Value) -> None:
+        """Replace each result of an op by a value. The op is erased at the end, since other rules read it."""
+        for old, new in zip(op.results, results, strict=True):
+            old.replace_all_uses_with(new)
 
     def at_entry(self) -> ir.InsertionPoint:
         """The kernel's beginning."""
@@ -211,24 +211,24 @@ def size_of(op: ir.Operation, text: str) -> int:
 
 
 @rule("llvm.ptrtoint", "llvm.inttoptr")
-def number(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def number(k: KernelImport, op: ir.Operation) -> None:
     """The address as it is; of integers of other sizes without its sign."""
     kind = op.results[0].type
     width = ir.IntegerType(kind).width if isinstance(kind, ir.IntegerType) else 64
-    return [resized(op.operands[0], width, signed=False)]
+    k.replace(op, resized(op.operands[0], width, signed=False))
 
 
 @rule("llvm.addrspacecast")
-def other_space(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def other_space(k: KernelImport, op: ir.Operation) -> None:
     """Generic addresses are addresses of global memory, since no other memory has generic addresses."""
     spaces = {k.spaces[0], space_of(op.results[0].type)}
     if len(spaces) > 1 and not spaces <= {GLOBAL, GENERIC, CONSTANT}:
         refuse(op, "only addresses of global memory can be cast to generic addresses")
-    return [op.operands[0]]
+    k.replace(op, op.operands[0])
 
 
 @rule("llvm.getelementptr")
-def element_pointer(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def element_pointer(k: KernelImport, op: ir.Operation) -> None:
     """An address plus each index times the size of its elements."""
     total, *dynamic = op.operands
     waiting = iter(dynamic)
@@ -252,14 +252,14 @@ def element_pointer(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
                 offset = make("arith.muli", i64, offset, constant(i64, size))
         if known != 0:
             total = make("arith.addi", i64, total, offset)
-    return [total]
+    k.replace(op, total)
 
 
 # Memory of a work item.
 
 
 @rule("llvm.alloca")
-def allocate(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def allocate(k: KernelImport, op: ir.Operation) -> None:
     """Shared local memory; or a variable of the work item whose uses are all in one block."""
     result = op.results[0]
     if space_of(result.type) == SHARED:
@@ -267,25 +267,26 @@ def allocate(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
         if count is None:
             refuse(op, "its size is not known")
         element = ir.TypeAttr(op.attributes["elem_type"]).value
-        return [k.allocate_shared(f"%{id(op)}", count, element)]
+        k.replace(op, k.allocate_shared(f"%{id(op)}", count, element))
+        return
     for use in result.uses:
         user = use.owner.operation
         if user.name not in ("llvm.load", "llvm.store", "llvm.call") or user.block != op.operation.block:
             refuse(op, f"private memory can be accessed at constant offsets only; '{user.name}' uses it otherwise")
     made = zero_of(integer_type(64))
     k.private[made] = None
-    return [made]
+    k.replace(op, made)
 
 
 @rule("llvm.mlir.addressof")
-def global_(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def global_(k: KernelImport, op: ir.Operation) -> None:
     """A buffer of the workgroup."""
     name = ir.FlatSymbolRefAttr(op.attributes["global_name"]).value
     found = next((g for g in within(k.func.parent, "llvm.mlir.global") if symbol_of(g) == name), None)
     if found is None or space_of(op.results[0].type) != SHARED:
         refuse(op, f"@{name} is not a global in shared local memory")
     kind = str(ir.TypeAttr(found.attributes["global_type"]).value)
-    return [k.allocate_shared(name, size_of(op, kind), integer_type(8))]
+    k.replace(op, k.allocate_shared(name, size_of(op, kind), integer_type(8)))
 
 
 # Accesses.
@@ -325,19 +326,16 @@ def _accessed(op: ir.Operation, kind: ir.Type) -> ir.Type:
 
 
 @rule("llvm.load")
-def llvm_load(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def llvm_load(k: KernelImport, op: ir.Operation) -> None:
     """Elements of memory, which lie side by side."""
     address, kind = op.operands[0], op.results[0].type
-    if address in k.private:
-        held = k.private[address]
-        if held is None:
-            return [zero_of(kind)]
-        if bits_of(held) != bits_of(op.results[0]):
-            refuse(op, f"it loads {kind} from memory that holds {held.type}")
-        return [bitcast(held, kind)]
-    if space_of(kind) is not None:
-        kind = integer_type(64)
-    return [read(k, op, 0, kind)]
+    if address not in k.private:
+        k.replace(op, read(k, op, 0, kind if space_of(kind) is None else integer_type(64)))
+        return
+    held = k.private[address]
+    if held is not None and bits_of(held) != bits_of(op.results[0]):
+        refuse(op, f"it loads {kind} from memory that holds {held.type}")
+    k.replace(op, zero_of(kind) if held is None else bitcast(held, kind))
 
 
 def read(k: KernelImport, op: ir.Operation, operand: int, kind: ir.Type) -> ir.Value:
@@ -356,12 +354,12 @@ def read(k: KernelImport, op: ir.Operation, operand: int, kind: ir.Type) -> ir.V
 
 
 @rule("llvm.store")
-def llvm_store(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def llvm_store(k: KernelImport, op: ir.Operation) -> None:
     """Elements into memory, side by side."""
     value, address = op.operands
     if address in k.private:
         k.private[address] = value
-        return []
+        return
     if str(value.type) == "i1":
         value = make("arith.extui", integer_type(8), value)
     element = _accessed(op, value.type)
@@ -370,7 +368,6 @@ def llvm_store(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     shaped = bool(shape_of(value)) or count > 1
     value = bitcast(value, ir.VectorType.get([count], element) if shaped else element)
     ir.Operation.create("vector.store" if shaped else "memref.store", operands=[value, memory, at])
-    return []
 
 
 _ATOMICS = {
@@ -383,7 +380,7 @@ _SUBTRACTS = {2: "arith.subi", 12: "arith.negf"}
 
 
 @rule("llvm.atomicrmw")
-def atomic(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def atomic(k: KernelImport, op: ir.Operation) -> None:
     """An atomic update of an element."""
     address, value = op.operands
     kind = int(ir.IntegerAttr(op.attributes["bin_op"]).value)
@@ -395,18 +392,17 @@ def atomic(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     memory = _memory(k, op, 0, value.type)
     number = AtomicRMWKind[_ATOMICS[kind]].value
     attribute = number_attribute(integer_type(64), number)
-    return [make("memref.atomic_rmw", value.type, value, memory, place(address, value.type), kind=attribute)]
+    k.replace(op, make("memref.atomic_rmw", value.type, value, memory, place(address, value.type), kind=attribute))
 
 
 @rule("llvm.cmpxchg")
-def exchange(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def exchange(k: KernelImport, op: ir.Operation) -> None:
     """Compare and swap; gives the old element, and whether it was replaced."""
     address, expected, value = op.operands
     memory = _memory(k, op, 0, value.type)
     where = [place(address, value.type)]
     old = atomic_update(memory, where, value.type, lambda held: select(compare("eq", held, expected), value, held))
     k.aggregates[op.results[0]] = {(0,): old, (1,): compare("eq", old, expected)}
-    return [op.results[0]]
 
 
 # `xevm`: messages of blocks, and products, which the lanes of a subgroup do together.
@@ -530,24 +526,22 @@ def prefetch(op: ir.Operation, where: Surface, tile: Tile) -> None:
 
 
 @rule(PREFIX + "blockload2d")
-def blockload2d(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def blockload2d(k: KernelImport, op: ir.Operation) -> None:
     """A block."""
-    return [load(op, Surface(*op.operands), tile_of(op), op.results[0].type)]
+    k.replace(op, load(op, Surface(*op.operands), tile_of(op), op.results[0].type))
 
 
 @rule(PREFIX + "blockstore2d")
-def blockstore2d(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def blockstore2d(k: KernelImport, op: ir.Operation) -> None:
     """A block."""
     *where, value = op.operands
     store(op, Surface(*where), tile_of(op), value)
-    return []
 
 
 @rule(PREFIX + "blockprefetch2d")
-def blockprefetch2d(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def blockprefetch2d(k: KernelImport, op: ir.Operation) -> None:
     """A block."""
     prefetch(op, Surface(*op.operands), tile_of(op))
-    return []
 
 
 # Consecutive elements.
@@ -569,9 +563,9 @@ def _index(found: ir.Value | int) -> ir.Value:
 
 
 @rule(PREFIX + "blockload")
-def blockload(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def blockload(k: KernelImport, op: ir.Operation) -> None:
     """Consecutive elements; a lane has every sixteenth one."""
-    return [load_line(k, op, op.results[0].type)]
+    k.replace(op, load_line(k, op, op.results[0].type))
 
 
 def load_line(k: KernelImport, op: ir.Operation, kind: ir.Type) -> ir.Value:
@@ -582,7 +576,7 @@ def load_line(k: KernelImport, op: ir.Operation, kind: ir.Type) -> ir.Value:
 
 
 @rule(PREFIX + "blockstore")
-def blockstore(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def blockstore(k: KernelImport, op: ir.Operation) -> None:
     """Consecutive elements; a lane has every sixteenth one."""
     value = op.operands[1]
     memory, places = _line(k, op, 0, value.type)
@@ -590,7 +584,6 @@ def blockstore(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
         static = ir.DenseI64ArrayAttr.get([i])
         one = make("vector.extract", element_of(value), value, static_position=static) if shape_of(value) else value
         ir.Operation.create("memref.store", operands=[one, memory, at])
-    return []
 
 
 # Products.
@@ -607,7 +600,7 @@ _FIELD = re.compile(r"(\w+) = (\w+)")
 
 
 @rule(PREFIX + "mma", PREFIX + "mma_mx")
-def mma(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def mma(k: KernelImport, op: ir.Operation) -> None:
     """d = a x b + c, of block-scaled factors too."""
     view = op.opview
     types = {role: getattr(view.types, role).value for role in "dab"}
@@ -620,7 +613,7 @@ def mma(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
             if bits_of(given) != 8 * blocks:
                 refuse(op, f"{name} must have {blocks} numbers of 8 bits, one for {SCALE_BLOCK} elements of K")
             scales[name] = as_bits(given, blocks, ir.Type.parse(SCALE))
-    return [multiply(op, view.a, view.b, view.c, types, view.shape.k, op.results[0].type, **scales)]
+    k.replace(op, multiply(op, view.a, view.b, view.c, types, view.shape.k, op.results[0].type, **scales))
 
 
 def multiply(
@@ -673,7 +666,7 @@ def _factor(value: ir.Value, count: int, element: ir.Type) -> ir.Value:
 
 
 @rule(PREFIX + "truncf", PREFIX + "extf")
-def convert(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def convert(k: KernelImport, op: ir.Operation) -> None:
     """Elements of a lane in another format. The last byte of an odd number of packed elements is filled with zero."""
     view, kind = op.opview, op.results[0].type
     source, wanted = (ir.Type.parse(_FACTORS[e.value]) for e in (view.src_etype, view.dst_etype))
@@ -689,9 +682,11 @@ def convert(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
         refuse(op, f"{kind} does not hold {count} elements of {wanted}")
     if wide is source:
         value = _resized(as_bits(view.arg, count, wide), packed)
-        return [bitcast(ours.TruncfOp(value, result=ir.VectorType.get([packed], narrow)).result, kind)]
-    value = make("arith.extf", ir.VectorType.get([packed], wide), as_bits(view.arg, packed, narrow))
-    return [bitcast(_resized(value, count), kind)]
+        made = ours.TruncfOp(value, result=ir.VectorType.get([packed], narrow)).result
+    else:
+        value = make("arith.extf", ir.VectorType.get([packed], wide), as_bits(view.arg, packed, narrow))
+        made = _resized(value, count)
+    k.replace(op, bitcast(made, kind))
 
 
 def _resized(value: ir.Value, count: int) -> ir.Value:
@@ -705,7 +700,7 @@ def _resized(value: ir.Value, count: int) -> ir.Value:
 
 
 @rule(PREFIX + "bitcast_shuffle")
-def bitcast_shuffle(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def bitcast_shuffle(k: KernelImport, op: ir.Operation) -> None:
     """The bits of all lanes, a component of all lanes after the other, as components of another width."""
     value, kind = op.operands[0], op.results[0].type
     if bits_of(value) != bits_of(op.results[0]):
@@ -714,17 +709,16 @@ def bitcast_shuffle(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     if shape_of(value):
         value = ours.LaneShuffleOp(value, shuffle="pack").result
     value = bitcast(value, kind)
-    return [ours.LaneShuffleOp(value, shuffle="unpack").result if shape_of(kind) else value]
+    k.replace(op, ours.LaneShuffleOp(value, shuffle="unpack").result if shape_of(kind) else value)
 
 
 # Order of accesses.
 
 
 @rule(PREFIX + "memfence")
-def memfence(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def memfence(k: KernelImport, op: ir.Operation) -> None:
     """A fence of one memory or of both."""
     fence(op, op.opview.addrspace.value, op.opview.scope.value)
-    return []
 
 
 def fence(op: ir.Operation, space: str, scope: str) -> None:
@@ -741,6 +735,5 @@ def fence(op: ir.Operation, space: str, scope: str) -> None:
 
 
 @rule(PREFIX + "prefetch")
-def nothing(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
+def nothing(k: KernelImport, op: ir.Operation) -> None:
     """Emit nothing: a prefetch of one work item changes no value."""
-    return []
