@@ -1,4 +1,4 @@
-"""`xegpu-join-blocks`: joins loads of adjacent blocks, and separates loads from transforms that no message does."""
+"""`xegpu-join-blocks`: joins adjacent blocks with the same uses into one block of twice the array_length."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.control_flow import terminator, yielded
-from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.block_pieces import is_line
-from xegpu_py.passes.facts.integer_forms import transposes_in_message
-from xegpu_py.passes.facts.surfaces import Surfaces, find_surfaces
-from xegpu_py.passes.facts.target_messages import block_load, block_problem, hints_of, plain_shape, transformed
+from xegpu_py.passes.facts.target_messages import block_load, block_problem, hints_of
 from xegpu_py.passes.facts.value_facts import (
     attributes_of,
     constant_of,
@@ -31,10 +28,7 @@ from xegpu_py.passes.facts.value_facts import (
 from xegpu_py.passes.rewriting.builders import (
     extract,
     extract_slice,
-    like,
     only_reads,
-    replace_op,
-    shape_cast,
     with_shape,
 )
 from xegpu_py.target import Target
@@ -63,12 +57,10 @@ class _Pair(Struct):
 @register_pass("xegpu-join-blocks")
 @dataclass
 class XeGPUJoinBlocks(Pass):
-    """Join adjacent blocks, and separate transforms.
+    """Join adjacent blocks that one message loads.
 
-    Two descriptors of adjacent blocks with the same uses become one of twice the array_length, if one message loads
-    it. A load whose transform no message does becomes a plain load and a transform in registers: messages transpose
-    blocks of two dimensions, in units of at least 32 bits that begin at a multiple of their size. A remark
-    (`--remarks`) reports that. `unaligned`, `max-bytes` and `marked` are those of xegpu-legalize.
+    Two descriptors of adjacent blocks with the same uses become one of twice the array_length. With `marked` only
+    kernels that have a loop with the attribute `xetile.load_ahead` are changed.
 
         %d0 = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<16x16xf16>
         %d1 = xegpu.create_nd_tdesc %m[0, 16] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<16x16xf16>
@@ -88,60 +80,14 @@ class XeGPUJoinBlocks(Pass):
 
     target: str = ""
     kernel: str = ""
-    unaligned: bool = False
     marked: bool = False
-    max_bytes: int = 0
 
     def run(self, op: ir.Operation) -> None:
         for func, ops, gpu in subgroup_functions(op, self.target, self.kernel, self.marked):
-            loads = [op for op in ops if op.name == "xegpu.load_nd" and _transforms(op)]
-            if loads:
-                surfaces = find_surfaces(func, ops, gpu, None if self.unaligned else (), self.max_bytes)
-                for load in loads:
-                    _transform_in_registers(load, surfaces, gpu)
-                ops = walk(func)
             if gpu.block2d is not None and _join_once(ops, gpu):
                 for _ in range(_ROUNDS - 1):
                     if not _join_once(walk(func), gpu):
                         break
-
-
-def _transforms(load: ir.Operation) -> bool:
-    return load.opview.transpose is not None or load.opview.vnni_axis is not None
-
-
-def _transform_in_registers(op: ir.Operation, surfaces: Surfaces, target: Target) -> None:
-    """Split a load whose transform no message does into a plain load and a transform in registers."""
-    op = _with_units_side_by_side(op)
-    view: Any = op.opview
-    desc = TensorDesc.of(view.tdesc)
-    if view.mode != Mode.VC or len(desc.shape) < 2:
-        return
-    gathered = surfaces.problem(view.tdesc) is not None
-    transposes = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
-    limits = target.block2d
-    if transposes and limits and not gathered and len(desc.shape) == 2:
-        if transposes_in_message(view, desc, limits):
-            return
-        remark(op, "transposes its block in registers: it is not known to begin at a multiple of a message's unit")
-    if (gathered and view.vnni_axis is not None) or (transposes and (gathered or limits)):
-        with op.location, ir.InsertionPoint(op):
-            kind = with_shape(view.value.type, plain_shape(view))
-            loaded = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, **hints_of(view))
-            replace_op(op, transformed(view, loaded))
-
-
-def _with_units_side_by_side(op: ir.Operation) -> ir.Operation:
-    """Rewrite a load whose result has a dimension for the elements of a transposed unit as one without it."""
-    view: Any = op.opview
-    desc = TensorDesc.of(view.tdesc)
-    shape = shape_of(view.value)
-    if view.transpose_bit_width is None or len(shape) == len(desc.shape) or desc.attr.array_length > 1:
-        return op
-    with op.location, ir.InsertionPoint(op):
-        made = like(op, [with_shape(view.value.type, (*shape[:-2], shape[-2] * shape[-1]))], op.operands)
-        replace_op(op, shape_cast(made.results[0], shape))
-    return made
 
 
 def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:

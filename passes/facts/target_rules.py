@@ -71,7 +71,7 @@ class XeGPUVerifyTarget(Pass):
     def run(self, op: ir.Operation) -> None:
         # Imported here to keep the start of the tools fast.
 
-        verify(gpu_functions(op, self.target, self.kernel))
+        verify((func, gpu) for func, _, gpu in gpu_functions(op, self.target, self.kernel))
 
 
 # The target's rules by op: whether the target has the messages and instructions that an op becomes.

@@ -335,8 +335,12 @@ def target_for(func: ir.Operation, name: str, root: ir.Operation | None = None) 
         emit_error(root or func, str(e))
 
 
-def gpu_functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[ir.Operation, Target]]:
-    """The kernels in `op` and the functions that they call, each with its GPU.
+GpuFunction = tuple[ir.Operation, list[ir.Operation], Target]
+"""A function, its ops, and its GPU."""
+
+
+def gpu_functions(op: ir.Operation, name: str, kernel: str = "") -> list[GpuFunction]:
+    """The kernels in `op` and the functions that they call.
 
     Args:
         name: the GPU's name; if it is empty, `visa.target` has it.
@@ -345,32 +349,27 @@ def gpu_functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[i
     Raises:
         DiagnosticError: if there is no such GPU.
     """
-    found = []
-    seen: set[ir.Operation] = set()
+    found: dict[ir.Operation, GpuFunction] = {}
     for func in visa.kernels(op):
         if kernel not in ("", visa.name_of(func)):
             continue
-        gpu = target_for(func, name, op)
-        if any(inner.operation.name.startswith("visa.") for inner in func.regions[0].blocks[0].operations):
+        gpu, ops = target_for(func, name, op), walk(func)
+        if any(inner.name.startswith("visa.") for inner in ops):
             continue
-        found.append((func, gpu))
-        for callee in Functions(func).reached(func):
-            if callee not in seen:
-                seen.add(callee)
-                found.append((callee, gpu))
-    return found
+        found[func] = func, ops, gpu
+        if any(inner.name == CALL for inner in ops):
+            for callee in Functions(func).reached(func):
+                found.setdefault(callee, (callee, walk(callee), gpu))
+    return list(found.values())
 
 
-def subgroup_functions(
-    op: ir.Operation, name: str, kernel: str = "", marked: bool = False
-) -> Iterator[tuple[ir.Operation, list[ir.Operation], Target]]:
-    """Of `gpu_functions` those with one block and without XeTile ops, each with its ops and its GPU.
+def subgroup_functions(op: ir.Operation, name: str, kernel: str = "", marked: bool = False) -> Iterator[GpuFunction]:
+    """Of `gpu_functions` those with one block and without XeTile ops.
 
     Args:
         marked: whether to return only those that `is_marked`.
     """
-    for func, gpu in gpu_functions(op, name, kernel):
-        ops = walk(func)
+    for func, ops, gpu in gpu_functions(op, name, kernel):
         left = len(func.regions[0].blocks) > 1 or (marked and not is_marked(ops))
         if not left and not any(inner.name.startswith("xetile.") for inner in ops):
             yield func, ops, gpu

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.surfaces import find_surfaces
 from xegpu_py.passes.facts.value_facts import subgroup_functions
-from xegpu_py.passes.xegpu_cut import cut_rules  # noqa: F401  (defines the rules)
+from xegpu_py.passes.xegpu_cut.cut_rules import transform_in_registers
 from xegpu_py.passes.xegpu_cut.cutting import Legalization
 from xegpu_py.passes.xegpu_cut.split_plan import make_plan
 
@@ -26,7 +27,8 @@ class XeGPUCut(Pass):
     a message of A is wide, and operands are loaded directly before their slab. With `load-ahead` a slab is as deep as
     one dpas, so that the next operands can be loaded while the rest of a product is computed; see `xegpu-load-ahead`.
     Gathers are split into gathers of fewer lanes, and transpositions of narrow elements become transpositions of
-    32-bit units. Chains of elementwise ops are computed piece by piece, so that few registers are live at a time.
+    32-bit units. Chains of elementwise ops are computed piece by piece, so that few registers are live at a time. A
+    load whose transform no message does becomes a plain load and a transform in registers.
 
     Blocks of tensors that 2D block messages cannot address, and all blocks if the target has no such messages, become
     1D messages if rows are known to be in bounds and aligned, and gathers and scatters otherwise. A remark
@@ -56,6 +58,8 @@ class XeGPUCut(Pass):
     def run(self, op: ir.Operation) -> None:
         for func, ops, gpu in subgroup_functions(op, self.target, self.kernel, self.marked):
             surfaces = find_surfaces(func, ops, gpu, None if self.unaligned else (), self.max_bytes)
+            if transform_in_registers(ops, surfaces, gpu):
+                ops = walk(func)
             conversion = Legalization(make_plan(func, ops, gpu, surfaces, self.load_ahead))
             conversion.region(func.regions[0])
             conversion.finish()

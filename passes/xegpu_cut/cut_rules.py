@@ -13,6 +13,7 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import MAX_REPEAT_COUNT, SCALE_BLOCK
 from xegpu_py.ir.builtin import CombiningKind
+from xegpu_py.ir.diagnostics import remark
 from xegpu_py.passes.facts import block_pieces
 from xegpu_py.passes.facts import block_pieces as blocks
 from xegpu_py.passes.facts.block_pieces import (
@@ -31,22 +32,62 @@ from xegpu_py.passes.facts.block_pieces import (
     unit_of,
     whole,
 )
-from xegpu_py.passes.facts.surfaces import Place
-from xegpu_py.passes.facts.target_messages import hints_of
+from xegpu_py.passes.facts.integer_forms import transposes_in_message
+from xegpu_py.passes.facts.surfaces import Place, Surfaces
+from xegpu_py.passes.facts.target_messages import hints_of, plain_shape, transformed
 from xegpu_py.passes.facts.value_facts import defining_op, element_of, integers, shape_of
-from xegpu_py.passes.rewriting.builders import (
-    extract,
-    integer_type,
-    like,
-    poison,
-    shape_cast,
-    transpose,
-    vector_type,
-    with_shape,
-)
+from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.xegpu_cut import block_fallback
 from xegpu_py.passes.xegpu_cut.cutting import Legalization, rule
 from xegpu_py.passes.xegpu_cut.split_plan import REDUCED_GRFS, bytes_of
+from xegpu_py.target import Target
+
+# Loads with transforms that no message does, before values are split.
+
+
+def transform_in_registers(ops: Sequence[ir.Operation], surfaces: Surfaces, target: Target) -> bool:
+    """Split loads whose transform no message does into a plain load and a transform in registers.
+
+    Messages transpose blocks of two dimensions, in units of at least 32 bits that begin at a multiple of their size.
+    Returns whether there were any.
+    """
+    return True in [_transform_in_registers(op, surfaces, target) for op in ops if op.name == "xegpu.load_nd"]
+
+
+def _transform_in_registers(given: ir.Operation, surfaces: Surfaces, target: Target) -> bool:
+    op = _with_units_side_by_side(given)
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    if view.mode != Mode.VC or len(desc.shape) < 2 or (view.transpose is None and view.vnni_axis is None):
+        return op is not given
+    gathered = surfaces.problem(view.tdesc) is not None
+    transposes = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
+    limits = target.block2d
+    if transposes and limits and not gathered and len(desc.shape) == 2:
+        if transposes_in_message(view, desc, limits):
+            return op is not given
+        remark(op, "transposes its block in registers: it is not known to begin at a multiple of a message's unit")
+    if (gathered and view.vnni_axis is not None) or (transposes and (gathered or limits)):
+        with op.location, ir.InsertionPoint(op):
+            kind = build.with_shape(view.value.type, plain_shape(view))
+            loaded = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, **hints_of(view))
+            build.replace_op(op, transformed(view, loaded))
+        return True
+    return op is not given
+
+
+def _with_units_side_by_side(op: ir.Operation) -> ir.Operation:
+    """Rewrite a load whose result has a dimension for the elements of a transposed unit as one without it."""
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    shape = shape_of(view.value)
+    if view.transpose_bit_width is None or len(shape) == len(desc.shape) or desc.attr.array_length > 1:
+        return op
+    with op.location, ir.InsertionPoint(op):
+        made = build.like(op, [build.with_shape(view.value.type, (*shape[:-2], shape[-2] * shape[-1]))], op.operands)
+        build.replace_op(op, build.shape_cast(made.results[0], shape))
+    return made
+
 
 # Splits ops on blocks: descriptors, loads, stores and prefetches become those of single messages.
 
@@ -70,7 +111,7 @@ def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
 @rule("ub.poison")
 def undefined(low: Legalization, op: ir.Operation) -> None:
     """An undefined descriptor becomes undefined pieces. Branches may carry it, but no access uses it."""
-    low.in_pieces(op, lambda layout: map(poison, types_of(layout)))
+    low.in_pieces(op, lambda layout: map(build.poison, types_of(layout)))
 
 
 @rule("xegpu.update_nd_offset")
@@ -116,7 +157,7 @@ def store_nd(low: Legalization, op: ir.Operation) -> None:
         if len(shape_of(view.value)) > len(desc.shape):
             block, column = divmod(offsets[-1], columns)
             box = ((block, 1), *box[:-1], (column, part.shape[-1]))
-        xegpu.store_nd(shape_cast(low.part(view.value, box), part.shape), piece, mode=view.mode, **hints_of(view))
+        xegpu.store_nd(build.shape_cast(low.part(view.value, box), part.shape), piece, mode=view.mode, **hints_of(view))
 
 
 @rule("xegpu.load_nd")
@@ -172,7 +213,7 @@ def _load_blocks(low: Legalization, op: ir.Operation, desc: TensorDesc, transfor
     if transform.vnni is not None:
         bounds.append((32 // desc.bits,))
     grid = list(block_pieces.grid(tuple(bounds)))
-    values = [shape_cast(parts[p], block_pieces.sizes(box)) for p, box in zip(order, grid)]
+    values = [build.shape_cast(parts[p], block_pieces.sizes(box)) for p, box in zip(order, grid)]
     low.divide(op, tuple(bounds), values)
 
 
@@ -205,13 +246,13 @@ def _load(
         shape = (*lead, *shape)
     if count > 1:
         shape = (count, *shape)
-    kind = vector_type(shape, element_of(op.results[0]))
+    kind = build.vector_type(shape, element_of(op.results[0]))
     loaded = xegpu.load_nd(piece, value=kind, mode=view.mode, **extra, **hints_of(view))
     found = []
     for i, (column, wanted) in enumerate(message.blocks):
         value = loaded
         if count > 1:
-            value = shape_cast(low.part(loaded, ((i, 1), *block_pieces.whole(shape[1:]))), shape[1:])
+            value = build.shape_cast(low.part(loaded, ((i, 1), *block_pieces.whole(shape[1:]))), shape[1:])
         if transform.transposed and transform.unit < unit:
             value = _separated(value, unit // transform.unit, transform.unit, height)
         value = _trimmed(low, value, message.height, wanted, height, width, transform)
@@ -231,8 +272,8 @@ def _block_shape(height: int, width: int, desc: TensorDesc, transform: Transform
 def _separated(value: ir.Value, units: int, unit: int, height: int) -> ir.Value:
     """Make a row of each column that the load transposed as part of a unit."""
     rows = shape_of(value)[0]
-    moved = transpose(shape_cast(value, (rows, height, units, unit)), (0, 2, 1, 3))
-    return shape_cast(moved, (rows * units, height * unit))
+    moved = build.transpose(build.shape_cast(value, (rows, height, units, unit)), (0, 2, 1, 3))
+    return build.shape_cast(moved, (rows * units, height * unit))
 
 
 def _trimmed(
@@ -288,7 +329,7 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
         given = {"scale_a": (view.scale_a, (row, along)), "scale_b": (view.scale_b, (along, column))}
         return {name: low.padded(value, box) for name, (value, box) in given.items() if value is not None}
 
-    build = xegpu.dpas_mx if op.name == SCALED else xegpu.dpas
+    product = xegpu.dpas_mx if op.name == SCALED else xegpu.dpas
     slabs = itertools.product(range(0, blocks.depth, blocks.slab_depth), range(0, blocks.columns, blocks.slab_columns))
     for first, left in slabs:
         operands: dict[ir.Value, None] = {}
@@ -301,9 +342,9 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
                 b = factor(view.rhs, (k, blocks.step), column, 0)
                 operands.update({a: None, b: None})
                 # The first instruction reads the accumulator in its own type; partial results have the result's type.
-                kind = with_shape(view.result.type, (row[1], blocks.step_columns))
+                kind = build.with_shape(view.result.type, (row[1], blocks.step_columns))
                 given = scales(row, column, k)
-                sums[i] = build(a, b, acc=sums[i], result=kind, mode=view.mode, **given)
+                sums[i] = product(a, b, acc=sums[i], result=kind, mode=view.mode, **given)
                 start = start or defining_op(sums[i])
         if (first or left) and start is not None:
             low.slabs.append((start, list(operands)))
@@ -413,7 +454,7 @@ def _combined(op: ir.Operation, parts: Sequence[ir.Value]) -> ir.Value:
 
 def _is_joined(bounds: Bounds | None, value: ir.Value, dimension: int) -> bool:
     """Whether consecutive pieces along a dimension are combined elementwise before they are reduced."""
-    if bounds is None or element_of(value) == integer_type(1):
+    if bounds is None or element_of(value) == build.integer_type(1):
         return False
     return len(set(bounds[dimension])) == 1 and halves(len(bounds[dimension]))
 
@@ -440,7 +481,7 @@ def reduction(low: Legalization, op: ir.Operation) -> None:
         low.keep(op)
         return
     parts = [low.part(source, box) for box in block_pieces.grid(bounds)]
-    low.replace(op, like(op, [op.results[0].type], [_combined(op, parts), *acc]).results[0])
+    low.replace(op, build.like(op, [op.results[0].type], [_combined(op, parts), *acc]).results[0])
 
 
 @rule("vector.multi_reduction")
@@ -460,7 +501,7 @@ def multi_reduction(low: Legalization, op: ir.Operation) -> None:
             place = {**dict(zip(kept, box)), **{d: (0, bounds[d][0]) for d in others}, first: line}
             group.append(low.part(source, tuple(place[d] for d in range(len(bounds)))))
         start = low.part(acc, box) if shape_of(acc) else acc
-        parts.append(like(op, [start.type], [_combined(op, group), start]).results[0])
+        parts.append(build.like(op, [start.type], [_combined(op, group), start]).results[0])
     if shape_of(op.results[0]):
         low.divide(op, tuple(bounds[d] for d in kept), parts)
     else:
@@ -475,4 +516,4 @@ def extract_element(low: Legalization, op: ir.Operation) -> None:
         low.no_rule(op)
         return
     at = integers(op.attributes["static_position"])
-    low.replace(op, extract(low.part(source, tuple((i, 1) for i in at)), [0] * len(at)))
+    low.replace(op, build.extract(low.part(source, tuple((i, 1) for i in at)), [0] * len(at)))

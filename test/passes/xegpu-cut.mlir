@@ -16,4 +16,17 @@ gpu.func @sum(%m: memref<64x64xbf16>) kernel {
   xegpu.store_nd %y, %d {mode = vc} : vector<64x16xbf16>, !xegpu.tensor_desc<64x16xbf16>
   gpu.return
 }
+
+// Rows of 7 elements are no surface of 2D messages: the block becomes a gather, and the transpose moves registers.
+// CHECK-LABEL: @transposed
+// CHECK: %[[X:.*]] = xegpu.load_gather {{.*}} -> vector<32xf32>
+// CHECK: %[[Y:.*]] = vector.shape_cast %[[X]] : vector<32xf32> to vector<4x8xf32>
+// CHECK: vector.transpose %[[Y]], [1, 0] : vector<4x8xf32> to vector<8x4xf32>
+gpu.func @transposed(%m: memref<9x7xf32>, %out: memref<64x64xf32>) kernel {
+  %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<9x7xf32> -> !xegpu.tensor_desc<4x8xf32>
+  %x = xegpu.load_nd %d {mode = vc, transpose = [1, 0]} : !xegpu.tensor_desc<4x8xf32> -> vector<8x4xf32>
+  %o = xegpu.create_nd_tdesc %out[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<8x4xf32>
+  xegpu.store_nd %x, %o {mode = vc} : vector<8x4xf32>, !xegpu.tensor_desc<8x4xf32>
+  gpu.return
+}
 }

@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --xegpu-join-blocks=target=pvc --xegpu-dce | FileCheck %s
 
-// The pass changes loads of blocks, and leaves arithmetic and other blocks at their size.
+// The pass joins blocks, and leaves others at their size.
 
 gpu.module @kernels {
 // CHECK-LABEL: @adjacent
@@ -21,18 +21,6 @@ gpu.func @adjacent(%m: memref<64x64xf16>, %out: memref<64x64xf16>, %large: memre
   xegpu.store_nd %sum, %o {mode = vc} : vector<16x16xf16>, !xegpu.tensor_desc<16x16xf16>
   %l = xegpu.create_nd_tdesc %large[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x64xf32>
   xegpu.store_nd %zero, %l {mode = vc} : vector<64x64xf32>, !xegpu.tensor_desc<64x64xf32>
-  gpu.return
-}
-
-// Rows of 7 elements are no surface of 2D messages: the block becomes a gather, and the transpose moves registers.
-// CHECK-LABEL: @transposed
-// CHECK: %[[X:.*]] = xegpu.load_nd %{{.*}} {mode = vc} : {{.*}} -> vector<4x8xf32>
-// CHECK: vector.transpose %[[X]], [1, 0] : vector<4x8xf32> to vector<8x4xf32>
-gpu.func @transposed(%m: memref<9x7xf32>, %out: memref<64x64xf32>) kernel {
-  %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<9x7xf32> -> !xegpu.tensor_desc<4x8xf32>
-  %x = xegpu.load_nd %d {mode = vc, transpose = [1, 0]} : !xegpu.tensor_desc<4x8xf32> -> vector<8x4xf32>
-  %o = xegpu.create_nd_tdesc %out[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<8x4xf32>
-  xegpu.store_nd %x, %o {mode = vc} : vector<8x4xf32>, !xegpu.tensor_desc<8x4xf32>
   gpu.return
 }
 }
