@@ -122,7 +122,7 @@ def _simplified(program: Program, target: Target, steps: VisaOptimize) -> Progra
     if steps.copies:
         # Must run before copy propagation, which would replace the reads of the move's destination.
         program = forward_results(program, target)
-    program = rewrite_values(program, target, steps)
+    program = rewrite_values(program, target, [name for name, on in vars(steps).items() if on])
     if steps.dead:
         program = remove_dead_code(program, target)
     return forward_results(program, target) if steps.copies else program

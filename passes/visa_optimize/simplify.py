@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace as replace_struct
 
@@ -52,14 +52,11 @@ from xegpu_py.visa.program import (
 from xegpu_py.visa.spec import OperandSpec
 from xegpu_py.visa.verify import instruction_problem
 
-if TYPE_CHECKING:
-    from xegpu_py.passes.visa_optimize import VisaOptimize
-
 # The walk over a program that simplifies instructions by the known facts about their operands.
 
 
-def rewrite_values(program: Program, target: Target, steps: VisaOptimize) -> Program:
-    """The program after folding, copy propagation and address rewriting."""
+def rewrite_values(program: Program, target: Target, steps: Container[str]) -> Program:
+    """The program after those of the steps "fold", "copies" and "addresses" that are in `steps`."""
     flow = flow_of(program)
     walk = _Walk(program, target, flow, steps)
     rewritten: dict[int, list[Instruction]] = {}
@@ -77,7 +74,7 @@ def rewrite_values(program: Program, target: Target, steps: VisaOptimize) -> Pro
 class _Walk:
     """One walk over a program."""
 
-    def __init__(self, program: Program, target: Target, flow: Flow, steps: VisaOptimize) -> None:
+    def __init__(self, program: Program, target: Target, flow: Flow, steps: Container[str]) -> None:
         self.flow, self.steps = flow, steps
         self.facts = Facts(program, flow, target)
         self.places = Places(program, target)
@@ -102,14 +99,14 @@ class _Walk:
         return found
 
     def _rewrite(self, inst: Instruction) -> Instruction | None:
-        if self.steps.copies:
+        if "copies" in self.steps:
             inst = self.copies.rewrite(inst)
-        if self.steps.fold:
+        if "fold" in self.steps:
             folded = self.constants.rewrite(inst)
             if folded is None:
                 return None
             inst = folded
-        return self.addresses.rewrite(inst) if self.steps.addresses else inst
+        return self.addresses.rewrite(inst) if "addresses" in self.steps else inst
 
     def _note(self, inst: Instruction) -> bool:
         """Record the facts that hold after an instruction; False if all of them held before it."""
@@ -118,9 +115,9 @@ class _Walk:
             self.facts.write(inst)
             return True
         root, places, size = self._result(inst)
-        constants = self.constants.results(inst) if self.steps.fold else None
-        copies = copied_elements(inst, self.facts, self.target) if is_copy(inst) and self.steps.copies else []
-        sums = self.addresses.sums(inst) if self.steps.addresses else []
+        constants = self.constants.results(inst) if "fold" in self.steps else None
+        copies = copied_elements(inst, self.facts, self.target) if is_copy(inst) and "copies" in self.steps else []
+        sums = self.addresses.sums(inst) if "addresses" in self.steps else []
         if copies and all((s.root, s.at) == (root, place) for place, s in copies):
             return False
         self.facts.write(inst)

@@ -19,8 +19,8 @@ from xegpu_py.passes.facts.value_facts import (
     register_type,
     segments,
 )
-from xegpu_py.passes.xegpu_to_visa.emitter import Const, Memory, Numbers, Reg, const, rule
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
+from xegpu_py.passes.xegpu_to_visa.emitter import Const, Memory, Numbers, Reg, const
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, rule
 from xegpu_py.visa.program import Guard, Raw
 from xegpu_py.visa.spec import DataShape
 

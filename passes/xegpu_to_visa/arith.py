@@ -24,18 +24,14 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     bounds_of,
     const,
     is_handle,
-    rule,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, choose, result_of, rule, sources_of
 from xegpu_py.passes.xegpu_to_visa.register_values import (
-    _sources,
     bf_as_f,
-    choose,
     combiner,
     high_product,
     low_half,
     product,
-    result_of,
 )
 from xegpu_py.passes.xegpu_to_visa.register_values import divide as divide_integers
 from xegpu_py.visa.program import Flag, Immediate
@@ -122,7 +118,7 @@ def _binary(instruction: str) -> Callable[[Lowering, ir.Operation], None]:
     @or_truth
     def rule(low: Lowering, op: ir.Operation) -> None:
         count, element, name = result_of(low, op)
-        a, b = _sources(low, op)
+        a, b = sources_of(low, op)
         if element == "index" and count == 1 and instruction in ("add", "mul"):
             # Shared with the indices of addresses, and computed before loops that do not change it.
             combine = low.add if instruction == "add" else low.multiply
@@ -150,7 +146,7 @@ def add_with_carry(low: Lowering, op: ir.Operation) -> None:
         a, b = (low.mask(v) for v in op.operands)
         low.set(op, low.emit.flags("xor", count, a, b), low.emit.flags("and", count, a, b))
         return
-    x, y = (low.emit.spread(low.emit.in_registers(n), count) for n in _sources(low, op))
+    x, y = (low.emit.spread(low.emit.in_registers(n), count) for n in sources_of(low, op))
     total = low.emit.apply("add", name, count, x, y)
     low.set(op, total, low.emit.compare("lt", count, low.emit.as_unsigned(total), low.emit.as_unsigned(x)))
 
@@ -164,7 +160,7 @@ def whole_product(low: Lowering, op: ir.Operation) -> None:
         low.set(op, low.emit.flags("and", count, *(low.mask(v) for v in op.operands)), KnownMask(False, count))
         return
     emit, bits, is_signed = low.emit, TYPES[name].bits, op.name == "arith.mulsi_extended"
-    a, b = (emit.spread(emit.in_registers(n), count) for n in _sources(low, op))
+    a, b = (emit.spread(emit.in_registers(n), count) for n in sources_of(low, op))
     x, y = (a, b) if is_signed else (emit.as_unsigned(a), emit.as_unsigned(b))
     wide = "d" if is_signed else "ud"
     if bits < 32:
@@ -225,7 +221,7 @@ for _name, _instruction in {
 def sub(low: Lowering, op: ir.Operation) -> None:
     """Addition of the negated second operand."""
     count, _, name = result_of(low, op)
-    a, b = _sources(low, op)
+    a, b = sources_of(low, op)
     if {a.type, b.type, name} == {"d", "q"}:
         a, b = low.typed(a, name), low.typed(b, name)
     if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float:
@@ -265,7 +261,7 @@ def negf(low: Lowering, op: ir.Operation) -> None:
 def divf(low: Lowering, op: ir.Operation) -> None:
     """Division."""
     count, _, name = result_of(low, op)
-    a, b = _sources(low, op)
+    a, b = sources_of(low, op)
     if name == "df":
         low.set(op, low.emit.double_math("div", count, a, b))
         return
@@ -277,7 +273,7 @@ def divf(low: Lowering, op: ir.Operation) -> None:
 def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
     """Minimum and maximum of unsigned integers."""
     count, _, name = result_of(low, op)
-    sources = _sources(low, op)
+    sources = sources_of(low, op)
     if {n.type for n in sources} == {"d", "q"}:
         name = "q"
         sources = [low.typed(n, name) for n in sources]
@@ -302,7 +298,7 @@ def minimum_maximum(low: Lowering, op: ir.Operation) -> None:
 def shift(low: Lowering, op: ir.Operation) -> None:
     """Shifts."""
     count, element, name = result_of(low, op)
-    a, b = _sources(low, op)
+    a, b = sources_of(low, op)
     kind = op.name.rpartition(".")[2]
     instruction = {"shl": "shl", "shli": "shl", "shrs": "asr", "shrsi": "asr"}.get(kind, "shr")
     if element == "index":
@@ -439,7 +435,7 @@ def cmpi(low: Lowering, op: ir.Operation) -> None:
     if isinstance(operand, (Mask, KnownMask)):
         low.set(op, _compare_truth(low, predicate, count, *(low.mask(v) for v in op.operands)))
         return
-    a, b = _sources(low, op)
+    a, b = sources_of(low, op)
     if {a.type, b.type} == {"d", "q"}:
         a, b = low.typed(a, "q"), low.typed(b, "q")
     if predicate.startswith("u"):
@@ -474,7 +470,7 @@ def cmpf(low: Lowering, op: ir.Operation) -> None:
     if predicate in ("false", "true"):
         low.set(op, KnownMask(predicate == "true", count))
         return
-    a, b = _sources(low, op)
+    a, b = sources_of(low, op)
     emit = low.emit
     # vISA's comparisons with NaN are false, except that `ne` is true.
     negated = {"ult": "ge", "ule": "gt", "ugt": "le", "uge": "lt"}

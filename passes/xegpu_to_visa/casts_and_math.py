@@ -26,10 +26,9 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Numbers,
     Reg,
     const,
-    rule,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
-from xegpu_py.passes.xegpu_to_visa.register_values import assign, bf_as_f, divide, half, result_of, with_sign
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, rule
+from xegpu_py.passes.xegpu_to_visa.register_values import assign, bf_as_f, divide, half, with_sign
 from xegpu_py.passes.xegpu_to_visa.vector import gather
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Guard, Instruction, Raw, Vector

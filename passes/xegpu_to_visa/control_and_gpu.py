@@ -36,10 +36,9 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     const,
     index_type,
     parts_of,
-    rule,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
-from xegpu_py.passes.xegpu_to_visa.register_values import assign, carry, result_of
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, rule
+from xegpu_py.passes.xegpu_to_visa.register_values import assign, carry
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import BUILTINS, HEADER_WORDS, STOPS, Guard, Predicate, Raw, Variable, text_bytes, text_words
 from xegpu_py.visa.spec import DataShape

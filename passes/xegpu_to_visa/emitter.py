@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from msgspec import Struct, field
@@ -14,7 +14,6 @@ from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.passes.facts.ranges import Bounds, full, within
 from xegpu_py.passes.facts.value_facts import INDEX, unsigned
-from xegpu_py.passes.rewriting.rewriter import Rule, Rules
 from xegpu_py.target import Target
 from xegpu_py.visa.program import (
     NOWHERE,
@@ -32,9 +31,6 @@ from xegpu_py.visa.program import (
     Vector,
 )
 from xegpu_py.visa.spec import DataShape, payload_lanes
-
-if TYPE_CHECKING:
-    from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 
 # Emission of vISA instructions: registers, constants, and operations on as many lanes as fit an instruction.
 
@@ -728,9 +724,6 @@ Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier | Spl
 
 MOST_OFFSET = 1 << 18
 """Constants in bytes below this are added to addresses by messages, which also add those of their own parts."""
-
-rule: Rules[Rule[Lowering]] = Rules()
-"""The lowering rules by op name."""
 
 _Part = Reg | Const | Mask | KnownMask
 

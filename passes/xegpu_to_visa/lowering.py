@@ -24,7 +24,7 @@ from xegpu_py.passes.facts.value_facts import (
     shape_and_element,
     shape_of,
 )
-from xegpu_py.passes.rewriting.rewriter import Rewriter
+from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     ALIGNMENTS,
     MOST_OFFSET,
@@ -45,10 +45,9 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     const,
     index_type,
     parts_of,
-    rule,
     with_parts,
 )
-from xegpu_py.passes.xegpu_to_visa.register_values import dense, product
+from xegpu_py.passes.xegpu_to_visa.register_values import assign, carry, dense, product
 from xegpu_py.target import Target
 from xegpu_py.visa.program import PRINT_BUFFER, Input, Variable
 
@@ -60,6 +59,10 @@ _PLACES = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "g
 
 Term = tuple[Numbers, int, int]
 """An index as the product of an index and a constant, plus a constant."""
+
+
+rule: Rules[Rule[Lowering]] = Rules()
+"""The lowering rules by op name."""
 
 
 class Lowering(Rewriter):
@@ -133,7 +136,7 @@ class Lowering(Rewriter):
             number = found.number
             return replace(self.emit.common("mov", number.type, found.count, number), bounds=number.bounds)
         if isinstance(found, Dense):
-            held = dense(self, found.numbers)
+            held = dense(self.emit, found.numbers)
             is_index = shape_and_element(value.type)[1] == "index"
             return self.as_index(held, self.ranges.of(value)) if is_index else held
         return found
@@ -596,3 +599,25 @@ class Lowering(Rewriter):
     def index_list(self, values: Sequence[Any]) -> list[Numbers]:
         """Indices that are SSA values or integers."""
         return [self.index(v) if isinstance(v, int) else self.numbers(v) for v in values]
+
+
+def result_of(low: Lowering, op: ir.Operation) -> tuple[int, str, str]:
+    """The number of elements, the MLIR element type and the vISA type of an op's result."""
+    shape, element = shape_and_element(op.results[0].type)
+    return math.prod(shape), element, "" if element == "i1" else low.type_of(op.results[0])
+
+
+def sources_of(low: Lowering, op: ir.Operation) -> list[Numbers]:
+    """The operands of an op as those of an instruction."""
+    return [low.operand(v) for v in op.operands]
+
+
+def choose(low: Lowering, op: ir.Operation) -> None:
+    """`arith.select` of descriptors, memrefs and barriers: a branch."""
+    condition, yes, no = op.operands
+    result = carry(low.emit, low.fit(low.value(yes), op.results[0]))
+    end = low.emit.label("EndSelect")
+    low.emit.jump(end, when=low.mask(condition))
+    assign(low.emit, result, low.value(no))
+    low.emit.place(end)
+    low.set(op, low.bounded(result, op.results[0]))

@@ -44,9 +44,8 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     bounds_of,
     const,
     index_type,
-    rule,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, rule
 from xegpu_py.passes.xegpu_to_visa.register_values import Combine, assign, combiner
 from xegpu_py.visa.program import Guard, Immediate, Raw, Region
 from xegpu_py.visa.spec import BlockShape, DataShape, payload_lanes

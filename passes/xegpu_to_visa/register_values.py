@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mlir import ir
 from msgspec import Struct
 
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.facts.value_facts import shape_and_element, unsigned
+from xegpu_py.passes.facts.value_facts import unsigned
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     NARROW,
     Const,
@@ -29,9 +27,6 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     with_parts,
 )
 from xegpu_py.visa.program import Destination, Flag, Region
-
-if TYPE_CHECKING:
-    from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 
 _SCALE_64 = 0x5F7FFFF0
 """2^64 * (1 - 2^-20) as f32: the margin exceeds the error of what it scales, so that the result is never too large."""
@@ -282,43 +277,37 @@ def combiner(emit: Emitter, kind: CombiningKind, name: str) -> Combine:
     return combine
 
 
-def result_of(low: Lowering, op: ir.Operation) -> tuple[int, str, str]:
-    """The number of elements, the MLIR element type and the vISA type of an op's result."""
-    shape, element = shape_and_element(op.results[0].type)
-    return math.prod(shape), element, "" if element == "i1" else low.type_of(op.results[0])
-
-
 @cache
 def iota(count: int) -> Dense:
     """0, 1, 2 and so on."""
     return Dense(tuple(const(i, NARROW) for i in range(count)))
 
 
-def dense(low: Lowering, numbers: tuple[Const, ...]) -> Reg:
+def dense(emit: Emitter, numbers: tuple[Const, ...]) -> Reg:
     """Registers with these constants; for 0, 1, 2 and so on the first ones of longer registers, if there are any."""
-    count, available = len(numbers), low.emit.is_available
+    count, available = len(numbers), emit.is_available
     if not available(("dense", numbers)) and numbers == iota(count).numbers:
         longer = (n for n in (16, 32) if n > count and available(("dense", iota(n).numbers)))
         numbers = iota(next(longer, count)).numbers
 
-    return low.emit.once(("dense", numbers), lambda: _stored(low, numbers)).part(0, count)
+    return emit.once(("dense", numbers), lambda: _stored(emit, numbers)).part(0, count)
 
 
-def _stored(low: Lowering, numbers: Sequence[Const]) -> Reg:
+def _stored(emit: Emitter, numbers: Sequence[Const]) -> Reg:
     """Registers with constants, by few instructions."""
-    name, result = numbers[0].type, low.emit.reg(numbers[0].type, len(numbers))
+    name, result = numbers[0].type, emit.reg(numbers[0].type, len(numbers))
     additions = [] if numbers[0].format.is_float else _doublings([n.value for n in numbers])
     # Instructions by the number of constants that are stored before the first addition.
-    costs = {len(numbers): _Packed(low, numbers, result).cost}
+    costs = {len(numbers): _Packed(emit, numbers, result).cost}
     for first in (1, 2, 4, 8) if additions else ():
         if first < len(numbers):
-            packed = _Packed(low, numbers[:first], result.part(0, first))
+            packed = _Packed(emit, numbers[:first], result.part(0, first))
             costs[first] = packed.cost + sum(done >= first for done, _, _ in additions)
     first = min(costs, key=lambda n: costs[n])
-    _Packed(low, numbers[:first], result.part(0, first)).store()
+    _Packed(emit, numbers[:first], result.part(0, first)).store()
     for done, size, by in additions:
         if done >= first:
-            low.emit.apply("add", name, size, result.part(0, size), const(by, name), into=result.part(done, size))
+            emit.apply("add", name, size, result.part(0, size), const(by, name), into=result.part(done, size))
     return result
 
 
@@ -345,8 +334,8 @@ class _Packed:
         cost: the number of instructions.
     """
 
-    def __init__(self, low: Lowering, numbers: Sequence[Const], into: Reg) -> None:
-        self._low, self._numbers, self._into = low, numbers, into
+    def __init__(self, emit: Emitter, numbers: Sequence[Const], into: Reg) -> None:
+        self._emit, self._numbers, self._into = emit, numbers, into
         fmt = numbers[0].format
         width, self._type = fmt.bytes, unsigned(fmt.name)
         if not fmt.is_float:
@@ -364,9 +353,9 @@ class _Packed:
 
     def store(self) -> None:
         """Emit the instructions."""
-        emit, numbers, into = self._low.emit, self._numbers, self._into
+        emit, numbers, into = self._emit, self._numbers, self._into
         if not self._packs:
-            from_numbers(self._low, numbers, into)
+            from_numbers(emit, numbers, into)
             return
         mask, each, bits = (1 << 8 * self._width) - 1, self._each, 8 * self._width
         packed = [
@@ -375,31 +364,27 @@ class _Packed:
         ]
         if self._narrow:
             words = emit.reg("q", len(packed))
-            from_numbers(self._low, packed, words)
+            from_numbers(emit, packed, words)
             emit.apply("mov", into.type, into.count, emit.as_type(words, self._type).part(0, into.count), into=into)
         else:
-            from_numbers(self._low, packed, emit.as_type(into, "q"))
+            from_numbers(emit, packed, emit.as_type(into, "q"))
 
 
 _WORD = 8
 """Bytes of the largest constant that an instruction can have."""
 
 
-def from_numbers(low: Lowering, numbers: Sequence[Numbers], into: Reg | None = None) -> Reg:
+def from_numbers(emit: Emitter, numbers: Sequence[Numbers], into: Reg | None = None) -> Reg:
     """Registers with these scalars side by side."""
-    result = into or low.emit.reg(numbers[0].type, len(numbers))
+    result = into or emit.reg(numbers[0].type, len(numbers))
     for i, number in enumerate(numbers):
         if i and number == numbers[i - 1]:
             continue
         run = 1
         while i + run < len(numbers) and numbers[i + run] == number:
             run += 1
-        low.emit.apply("mov", result.type, run, number, into=result.part(i, run))
+        emit.apply("mov", result.type, run, number, into=result.part(i, run))
     return result
-
-
-def _sources(low: Lowering, op: ir.Operation) -> list[Numbers]:
-    return [low.operand(v) for v in op.operands]
 
 
 def bf_as_f(number: Const) -> Const:
@@ -447,14 +432,3 @@ def assign(emit: Emitter, to: Value, value: Value) -> None:
                     emit.emit("and", a.count, dst=Flag(a), src0=Flag(b), src1=Flag(b))
         elif isinstance(t, Reg) and isinstance(v, (Reg, Const)):
             emit.copy(t, v)
-
-
-def choose(low: Lowering, op: ir.Operation) -> None:
-    """`arith.select` of descriptors, memrefs and barriers: a branch."""
-    condition, yes, no = op.operands
-    result = carry(low.emit, low.fit(low.value(yes), op.results[0]))
-    end = low.emit.label("EndSelect")
-    low.emit.jump(end, when=low.mask(condition))
-    assign(low.emit, result, low.value(no))
-    low.emit.place(end)
-    low.set(op, low.bounded(result, op.results[0]))

@@ -24,10 +24,9 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Undefined,
     const,
     is_handle,
-    rule,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
-from xegpu_py.passes.xegpu_to_visa.register_values import Combine, combiner, dense, from_numbers, iota, result_of
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, rule
+from xegpu_py.passes.xegpu_to_visa.register_values import Combine, combiner, dense, from_numbers, iota
 from xegpu_py.visa.program import Destination, Flag, Predicate, Region
 
 Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -371,7 +370,7 @@ def from_elements(low: Lowering, op: ir.Operation) -> None:
     """Copy scalars side by side."""
     name = result_of(low, op)[2]
     numbers = [_numbers(low, v) for v in op.operands]
-    _give(low, op, from_numbers(low, [low.typed(n, name) if name == INDEX else n for n in numbers]))
+    _give(low, op, from_numbers(low.emit, [low.typed(n, name) if name == INDEX else n for n in numbers]))
 
 
 @rule("vector.to_elements")
@@ -414,7 +413,9 @@ def _below(low: Lowering, indices: Order, bound: Numbers) -> Mask:
     def compared(some: Order) -> Mask:
         if isinstance(bound, Reg) and some.min() == some.max():
             return emit.compare("gt", some.size, bound, const(int(some[0]), NARROW))
-        held = emit.once(("index", most, some.tobytes()), lambda: gather(low, dense(low, iota(most).numbers), some))
+        held = emit.once(
+            ("index", most, some.tobytes()), lambda: gather(low, dense(low.emit, iota(most).numbers), some)
+        )
         return emit.compare("lt", some.size, held, bound)
 
     for at in range(0, indices.size, MASK_LANES):

@@ -115,8 +115,6 @@ RINGS = [
     ["engines.jit.rules", "engines.jit.rules.control", "engines.jit.thread_function"],
     ["ir.assembly_format", "ir.definition", "ir.module", "ir.operation", "ir.printer", "ir.reader"],
     ["layout.nested", "layout.pictures"],
-    ["passes.visa_optimize", "passes.visa_optimize.move", "passes.visa_optimize.simplify"],
-    [f"passes.xegpu_to_visa.{name}" for name in ("emitter", "lowering", "register_values")],
 ]
 """Modules that import each other, if imports for annotations count; without these there is no ring."""
 
