@@ -12,7 +12,7 @@ from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects import xegpu
-from xegpu_py.dialects.xegpu.types import LANES, is_slm
+from xegpu_py.dialects.xegpu.types import LANES
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.target_messages import pieces
@@ -20,12 +20,10 @@ from xegpu_py.passes.facts.value_facts import (
     SUBGROUP_SIZE,
     chosen_kernels,
     element_of,
-    message_element,
-    no_messages,
     shape_of,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.memory_access import Transfer
+from xegpu_py.passes.rewriting.memory_access import Elements, Transfer
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 
 rule: Rules[Rule[Accesses]] = Rules()
@@ -85,20 +83,12 @@ def _spread(value: ir.Value, count: int) -> ir.Value:
     return build.broadcast(value, build.vector_type((count,), value.type))
 
 
-class _Memref:
+class _Memref(Elements):
     """A memref whose elements are accessed at indices that are given."""
 
     def __init__(self, accesses: Accesses, value: ir.Value, indices: Sequence[ir.Value]) -> None:
-        if not isinstance(value.type, ir.MemRefType):
-            accesses.fail(f"accesses {value.type}, which is not in memory", "run bufferization first")
-        self.value, self.indices = value, list(indices)
-        self.type = ir.MemRefType(value.type)
-        self.element = self.type.element_type
-        self.message_element = message_element(self.element)
-        if self.message_element is None:
-            accesses.fail(*no_messages(self.element))
-        self.slm = is_slm(self.type.memory_space)
-        self._fail = accesses.fail
+        super().__init__(value, accesses.fail)
+        self.indices = list(indices)
 
     @property
     def rank(self) -> int:
@@ -108,20 +98,10 @@ class _Memref:
     def line(self, added: Sequence[int], count: int) -> ir.Value:
         """The descriptor of consecutive elements, from the indices and what is added to them."""
         if self.type.get_strides_and_offset()[0][-1] != 1:
-            self._fail(f"requires an innermost stride of 1, but got {self.type}")
+            self.fail(f"requires an innermost stride of 1, but got {self.type}")
         places = [build.index(build.add(i, a)) for i, a in zip(self.indices, added)]
-        row = build.subview(self.value, places, [*[1] * (self.rank - 1), count], 1)
-        scope = "memory_scope = slm, " if self.slm else ""
-        tdesc = f"!xegpu.tensor_desc<{count}x{self.message_element}, #xegpu.tdesc_attr<{scope}boundary_check = false>>"
-        found: ir.Value = xegpu.create_nd_tdesc(row, [0], tdesc=tdesc, mode="vc")
-        return found
-
-    def lanes(self, offsets: ir.Value) -> ir.Value:
-        """The descriptor of elements at offsets from the memref's first."""
-        scope = "memory_scope = slm, " if self.slm else ""
-        count = shape_of(offsets)[0]
-        tdesc = f"!xegpu.tensor_desc<{count}x{self.message_element}, #xegpu.tdesc_attr<{scope}scattered = true>>"
-        found: ir.Value = xegpu.create_tdesc(self.value, offsets, tdesc=tdesc, mode="vc", chunk_size_per_lane=1)
+        row = build.subview(self.memref, places, [*[1] * (self.rank - 1), count], 1)
+        found: ir.Value = xegpu.create_nd_tdesc(row, [0], tdesc=self.desc((count,), boundary_check=False), mode="vc")
         return found
 
     def offsets(self, added: Sequence[ir.Value | Order], count: int) -> ir.Value:
@@ -130,7 +110,7 @@ class _Memref:
         total: ir.Value | None = None
         known = np.zeros(count, np.int64)
         for d, place in enumerate(self.indices):
-            stride = build.stride_of(self.value, d)
+            stride = build.stride_of(self.memref, d)
             factor = build.index(stride) if isinstance(stride, int) else stride
             scaled = build.binary("muli", place, factor)
             base = scaled if base is None else build.add(base, scaled)
@@ -159,7 +139,7 @@ def _load(accesses: Accesses, op: ir.Operation) -> None:
 
 def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
     if not shape:
-        one = build.make("memref.load", memory.element, memory.value, *memory.indices)
+        one = build.make("memref.load", memory.element, memory.memref, *memory.indices)
         return build.broadcast(one, build.vector_type((), memory.element))
     outer = memory.rank - len(shape)
     rows = [(*r, 0) for r in np.ndindex(*shape[:-1])]
@@ -183,7 +163,7 @@ def _store(accesses: Accesses, op: ir.Operation) -> None:
 def _write_rows(memory: _Memref, value: ir.Value) -> None:
     shape = shape_of(value)
     if not shape:
-        build.create("memref.store", [], [build.extract(value, []), memory.value, *memory.indices])
+        build.create("memref.store", [], [build.extract(value, []), memory.memref, *memory.indices])
         return
     outer = memory.rank - len(shape)
     for row in np.ndindex(*shape[:-1]):
@@ -277,7 +257,7 @@ def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, 
         added[d] = places[i]
         if transfer.in_bounds[i]:
             continue
-        extent = build.make("memref.dim", build.index_type(), memory.value, build.index(d))
+        extent = build.make("memref.dim", build.index_type(), memory.memref, build.index(d))
         left = build.binary("subi", extent, memory.indices[d])
         inside = build.compare("slt", _constants(places[i]), _spread(left, count))
         active = inside if active is None else build.binary("andi", active, inside)

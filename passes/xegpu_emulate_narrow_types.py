@@ -76,12 +76,8 @@ class XeGPUEmulateNarrowTypes(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # Imported here to keep the start of the tools fast.
-
         for func in chosen_kernels(op, self.kernel):
             if len(func.regions[0].blocks) == 1 and needs_emulation(func):
-                # Few kernels need the rules.
-
                 emulate(func)
 
 

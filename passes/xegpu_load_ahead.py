@@ -67,8 +67,6 @@ class XeGPULoadAhead(Pass):
     marked: bool = False
 
     def run(self, op: ir.Operation) -> None:
-        # What rewrites ops is loaded when it is needed, since tools start without it.
-
         for func in visa.kernels(op):
             if self.marked and not is_marked(walk(func)):
                 continue

@@ -65,8 +65,6 @@ class XeGPUStrengthReduce(Pass):
     max_grid: int = GRID_LIMIT
 
     def run(self, op: ir.Operation) -> None:
-        # Imported here to keep the start of the tools fast.
-
         limits = Limits(self.max_bytes, self.max_index, self.max_grid)
         for func in chosen_kernels(op, self.kernel):
             if any(inner.name == "scf.for" for inner in walk(func)):

@@ -72,8 +72,6 @@ class XeTileToXeGPU(Pass):
     target: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # The rules are imported here to keep the start of the tools fast.
-
         for func in tile_kernels(op):
             if has_maps(func):
                 self.fail(func, "distributes tiles over subgroups", "run xetile-wg-to-sg first")

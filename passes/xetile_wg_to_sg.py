@@ -92,8 +92,6 @@ class XeTileWgToSg(Pass):
     target: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # The rules are imported here to keep the start of the tools fast.
-
         for func in tile_kernels(op):
             if has_maps(func):
                 Distribution(func, target_for(func, self.target)).run()

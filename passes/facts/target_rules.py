@@ -69,8 +69,6 @@ class XeGPUVerifyTarget(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # Imported here to keep the start of the tools fast.
-
         verify((func, gpu) for func, _, gpu in gpu_functions(op, self.target, self.kernel))
 
 

@@ -1,10 +1,59 @@
-"""`vector.transfer_read` and `vector.transfer_write`."""
+"""Accesses of memory: the elements of a memref that messages move, and what a transfer moves."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NoReturn
+
 from mlir import ir
 
-from xegpu_py.passes.facts.value_facts import segments
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
+from xegpu_py.dialects.xegpu.types import is_slm
+from xegpu_py.passes.facts.value_facts import message_element, no_messages, segments, shape_of
+from xegpu_py.passes.rewriting.builders import with_index, without_index
+
+Fail = Callable[..., NoReturn]
+"""Reports an error at an op: a message, and notes."""
+
+
+class Elements:
+    """The elements of a memref, which messages in VC mode move.
+
+    Attributes:
+        memref, type: the memref.
+        element: its element type.
+    """
+
+    def __init__(self, memref: ir.Value, fail: Fail) -> None:
+        """Report an error by `fail` if no message moves such elements."""
+        if not isinstance(memref.type, ir.MemRefType):
+            fail(f"accesses {memref.type}, which is not in memory", "run bufferization first")
+        self.memref, self.type, self.fail = memref, ir.MemRefType(memref.type), fail
+        self.element = self.type.element_type
+        if message_element(self.element) is None:
+            fail(*no_messages(self.element))
+
+    def desc(self, shape: tuple[int, ...], **attributes: Any) -> TensorDesc:
+        """The type of a descriptor of elements."""
+        scope = MemoryScope.SLM if is_slm(self.type.memory_space) else MemoryScope.GLOBAL
+        element = message_element(self.element)
+        assert element
+        return TensorDesc(shape, element, TdescAttr(memory_scope=scope, **attributes))
+
+    def lanes(self, offsets: ir.Value, chunk: int = 1) -> ir.Value:
+        """The descriptor of `chunk` elements at each offset, in elements, from the memref's first."""
+        desc = self.desc((*shape_of(offsets), chunk) if chunk > 1 else shape_of(offsets), scattered=True)
+        made: ir.Value = xegpu.create_tdesc(self.memref, offsets, tdesc=desc, mode="vc", chunk_size_per_lane=chunk)
+        return made
+
+    def gather(self, offsets: ir.Value, mask: ir.Value, chunk: int = 1) -> ir.Value:
+        """Load the elements of the lanes whose mask bit is set."""
+        return with_index(xegpu.load_gather(self.lanes(offsets, chunk), mask, mode="vc"), self.element)
+
+    def scatter(self, value: ir.Value, offsets: ir.Value, mask: ir.Value, chunk: int = 1) -> None:
+        """Store the elements of the lanes whose mask bit is set."""
+        xegpu.store_scatter(without_index(value), self.lanes(offsets, chunk), mask, mode="vc")
 
 
 class Transfer:

@@ -63,8 +63,6 @@ class VisaOptimize(BodyPass):
     schedule: bool = True
 
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
-        # Imported here to keep the start of the tools fast.
-
         for func in visa.kernels(op):
             if not visa.is_lowered(func, bodies):
                 continue

@@ -30,12 +30,10 @@ from xegpu_py.passes.facts.value_facts import (
     constant_of,
     element_of,
     is_desc,
-    message_element,
-    no_messages,
     shape_of,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.memory_access import Transfer
+from xegpu_py.passes.rewriting.memory_access import Elements, Transfer
 from xegpu_py.passes.xegpu_simt_to_vc.widening import Held, Widener, both, elementwise, rule
 
 # Kernels of work items, and `gpu`: their ids and extents, what they exchange in a subgroup, printf and assert.
@@ -319,50 +317,121 @@ def assert_(w: Widener, op: ir.Operation) -> None:
 # `memref` and `vector`: accesses of lanes become gathers and scatters.
 
 
-def offsets(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], added: Sequence[int] = ()) -> ir.Value:
-    """vector of index: the offset of each lane's element from the memref's first, in elements.
+class _Lanes(Elements):
+    """A memref that each lane accesses at its own indices."""
 
-    Args:
-        memref: a memref of the subgroup.
-        indices: the work items' indices.
-        added: constants to add to the indices.
-    """
-    kind = w.vector(build.index_type())
-    terms: list[ir.Value] = []
-    known = 0
-    for i, (place, more) in enumerate(zip(indices, added or [0] * len(indices))):
-        stride, own = build.stride_of(memref, i), w.wide(place)
-        if isinstance(stride, int):
-            known += more * stride
-            terms.append(build.multiply(own, stride))
-        else:
-            terms.append(build.multiply(build.add(own, more), build.broadcast(stride, kind)))
-    return build.add(*terms, known) if terms else build.constant(kind, known)
+    def __init__(self, w: Widener, memref: ir.Value, indices: Sequence[ir.Value]) -> None:
+        super().__init__(memref, w.fail)
+        self.w, self.memref, self.indices = w, w.uniform(memref), indices
 
+    def offsets(self, added: Sequence[int] = ()) -> ir.Value:
+        """vector of index: the offset of each lane's element from the memref's first, in elements.
 
-def lanes_of(w: Widener, memref: ir.Value, places: ir.Value, chunk: int = 1) -> ir.Value:
-    """A scattered descriptor of `chunk` elements for each lane."""
-    kind = ir.MemRefType(memref.type)
-    element = message_element(kind.element_type)
-    if element is None:
-        w.fail(*no_messages(kind.element_type))
-    scope = "memory_scope = slm, " if is_slm(kind.memory_space) else ""
-    shape = f"{w.lanes}x{chunk}" if chunk > 1 else f"{w.lanes}"
-    tdesc = f"!xegpu.tensor_desc<{shape}x{element}, #xegpu.tdesc_attr<{scope}scattered = true>>"
-    return xegpu.create_tdesc(memref, places, tdesc=tdesc, mode="vc", chunk_size_per_lane=chunk)
+        Args:
+            added: constants to add to the indices.
+        """
+        kind = self.w.vector(build.index_type())
+        terms: list[ir.Value] = []
+        known = 0
+        for i, (place, more) in enumerate(zip(self.indices, added or [0] * len(self.indices))):
+            stride, own = build.stride_of(self.memref, i), self.w.wide(place)
+            if isinstance(stride, int):
+                known += more * stride
+                terms.append(build.multiply(own, stride))
+            else:
+                terms.append(build.multiply(build.add(own, more), build.broadcast(stride, kind)))
+        return build.add(*terms, known) if terms else build.constant(kind, known)
 
+    def place(self, places: ir.Value | None, number: int) -> ir.Value:
+        """Offsets of element `number` of an access along the innermost dimension.
 
-def gather_elements(w: Widener, memref: ir.Value, places: ir.Value, mask: ir.Value, chunk: int = 1) -> ir.Value:
-    """Load the elements of the lanes whose mask bit is set."""
-    found = xegpu.load_gather(lanes_of(w, memref, places, chunk), mask, mode="vc")
-    return build.with_index(found, ir.MemRefType(memref.type).element_type)
+        Args:
+            places: the elements' offsets of gathers and scatters; None if the elements are consecutive.
+        """
+        if places is None:
+            return self.offsets([*[0] * (len(self.indices) - 1), number])
+        along = build.extract(_flat(self.w, places), [number])
+        if not isinstance(element_of(along), ir.IndexType):
+            along = build.make("arith.index_cast", build.with_element(along.type, build.index_type()), along)
+        return build.binary("addi", self.offsets(), along)
 
+    def read(self, places: ir.Value, mask: ir.Value | None, otherwise: ir.Value) -> ir.Value:
+        """Load an element of each lane; `otherwise` where the mask is clear."""
+        value = self.gather(places, both(self.w.active(), mask))
+        return value if mask is None else self.w.choose(mask, value, otherwise)
 
-def scatter_elements(
-    w: Widener, value: ir.Value, memref: ir.Value, places: ir.Value, mask: ir.Value, chunk: int = 1
-) -> None:
-    """Store the elements of the lanes whose mask bit is set."""
-    xegpu.store_scatter(build.without_index(value), lanes_of(w, memref, places, chunk), mask, mode="vc")
+    def write(self, value: ir.Value, places: ir.Value, mask: ir.Value | None) -> None:
+        """Store an element of each lane whose mask bit is set."""
+        self.scatter(value, places, both(self.w.active(), mask))
+
+    def elements(self, transfer: Transfer, masks: ir.Value | None) -> Iterator[tuple[ir.Value, ir.Value | None]]:
+        """The offset of each element of a transfer in each lane, and the lanes that access it; None for all.
+
+        Args:
+            masks: the transfer's mask, [count, lanes].
+        """
+        shape, order = shape_of(transfer.vector), transfer.mask_dims
+        for place in np.ndindex(*shape):
+            added = [0] * len(self.indices)
+            number = int(np.ravel_multi_index([place[i] for i in order], [shape[i] for i in order])) if order else 0
+            mask = None if masks is None else build.extract(masks, [number])
+            for d, at, bounded in zip(transfer.dimensions, place, transfer.in_bounds):
+                if d is not None:
+                    added[d] = at
+                    mask = mask if bounded else both(self._inside(d, at), mask)
+            yield self.offsets(added), mask
+
+    def _inside(self, dimension: int, more: int) -> ir.Value:
+        extent = build.make("memref.dim", build.index_type(), self.memref, build.index(dimension))
+        limit = build.binary("subi", extent, build.index(more))
+        place = self.w.wide(self.indices[dimension])
+        return build.compare("slt", place, build.broadcast(limit, place.type))
+
+    def read_rows(self, shape: tuple[int, ...]) -> ir.Value:
+        """Load vectors of this shape for each lane, [*shape, lanes], whose rows are consecutive elements."""
+        mask, result = self.w.active(), None
+        if not shape:
+            return self.gather(self.offsets(), mask)
+        for row in np.ndindex(*shape[:-1]):
+            found = self._read_row(row, shape[-1], mask)
+            if not row:
+                return found
+            result = build.insert(found, result or self._zeros(*shape), list(map(int, row)))
+        assert result is not None
+        return result
+
+    def _read_row(self, row: tuple[int, ...], count: int, mask: ir.Value) -> ir.Value:
+        """Load `count` elements along the innermost dimension for each lane, [count, lanes]."""
+        parts = []
+        for first, chunk in pieces(count, CHUNK_SIZES):
+            value = self.gather(self.offsets(self._added(row, first)), mask, chunk)
+            parts.append((first, build.shape_cast(value, (chunk, self.w.lanes))))
+        if len(parts) == 1:
+            return parts[0][1]
+        result = self._zeros(count)
+        for first, value in parts:
+            result = build.insert_slice(value, result, [first, 0])
+        return result
+
+    def _zeros(self, *shape: int) -> ir.Value:
+        return build.constant(build.vector_type((*shape, self.w.lanes), self.element), 0)
+
+    def _added(self, row: tuple[int, ...], first: int) -> list[int]:
+        """What element `first` of a row adds to the indices."""
+        return [*[0] * (len(self.indices) - len(row) - 1), *map(int, row), first]
+
+    def write_rows(self, data: ir.Value, shape: tuple[int, ...]) -> None:
+        """Store vectors of this shape, given as [*shape, lanes], as rows of consecutive elements."""
+        mask, lanes = self.w.active(), self.w.lanes
+        if not shape:
+            self.scatter(data, self.offsets(), mask)
+            return
+        for row in np.ndindex(*shape[:-1]):
+            value = build.extract(data, list(map(int, row)))
+            for first, chunk in pieces(shape[-1], CHUNK_SIZES):
+                places = self.offsets(self._added(row, first))
+                part = build.extract_slice(value, [first, 0], [chunk, lanes])
+                self.scatter(build.shape_cast(part, (chunk, lanes) if chunk > 1 else (lanes,)), places, mask, chunk)
 
 
 @rule("memref.load")
@@ -371,8 +440,8 @@ def load(w: Widener, op: ir.Operation) -> None:
     memref, *indices = op.operands
     if w.kept(op):
         return
-    source = w.uniform(memref)
-    w.widen(op, gather_elements(w, source, offsets(w, source, indices), w.active()))
+    memory = _Lanes(w, memref, indices)
+    w.widen(op, memory.gather(memory.offsets(), w.active()))
 
 
 @rule("memref.store")
@@ -381,8 +450,8 @@ def store(w: Widener, op: ir.Operation) -> None:
     value, memref, *indices = op.operands
     if w.kept(op):
         return
-    source = w.uniform(memref)
-    scatter_elements(w, w.wide(value), source, offsets(w, source, indices), w.active())
+    memory = _Lanes(w, memref, indices)
+    memory.scatter(w.wide(value), memory.offsets(), w.active())
     w.erase(op)
 
 
@@ -390,8 +459,8 @@ def store(w: Widener, op: ir.Operation) -> None:
 def atomic_rmw(w: Widener, op: ir.Operation) -> None:
     """Each lane's own."""
     value, memref, *indices = op.operands
-    source = w.uniform(memref)
-    tdesc = lanes_of(w, source, offsets(w, source, indices))
+    memory = _Lanes(w, memref, indices)
+    tdesc = memory.lanes(memory.offsets())
     kind = AtomicRMWKind(int(ir.IntegerAttr(op.attributes["kind"]).value))
     w.widen(op, xegpu.atomic_rmw(kind, w.wide(value), tdesc, w.active(), mode="vc"))
 
@@ -452,87 +521,19 @@ def allocate(w: Widener, op: ir.Operation) -> None:
     w.keep(op)
 
 
-def read_lanes(
-    w: Widener, source: ir.Value, indices: Sequence[ir.Value], added: Sequence[int], count: int, mask: ir.Value
-) -> ir.Value:
-    """Load `count` elements along the innermost dimension for each lane, [count, lanes]."""
-    parts = []
-    for first, chunk in pieces(count, CHUNK_SIZES):
-        places = offsets(w, source, indices, [*added[:-1], added[-1] + first])
-        value = gather_elements(w, source, places, mask, chunk)
-        parts.append((first, build.shape_cast(value, (chunk, w.lanes))))
-    if len(parts) == 1:
-        return parts[0][1]
-    result = build.constant(build.vector_type((count, w.lanes), ir.MemRefType(source.type).element_type), 0)
-    for first, value in parts:
-        result = build.insert_slice(value, result, [first, 0])
-    return result
-
-
-def write_lanes(
-    w: Widener, value: ir.Value, target: ir.Value, indices: Sequence[ir.Value], added: Sequence[int], mask: ir.Value
-) -> None:
-    """Store each lane's elements, [count, lanes], along the innermost dimension."""
-    for first, chunk in pieces(shape_of(value)[0], CHUNK_SIZES):
-        places = offsets(w, target, indices, [*added[:-1], added[-1] + first])
-        part = build.extract_slice(value, [first, 0], [chunk, w.lanes])
-        part = build.shape_cast(part, (chunk, w.lanes) if chunk > 1 else (w.lanes,))
-        scatter_elements(w, part, target, places, mask, chunk)
-
-
-def _rows(shape: Sequence[int]) -> list[tuple[int, ...]]:
-    return [tuple(map(int, r)) for r in np.ndindex(*shape[:-1])]
-
-
 @rule("vector.load")
 def vector_load(w: Widener, op: ir.Operation) -> None:
     """Rows of consecutive elements."""
     memref, *indices = op.operands
-    w.widen(op, read_rows(w, w.uniform(memref), indices, shape_of(op.results[0]), w.active()))
-
-
-def read_rows(
-    w: Widener, source: ir.Value, indices: Sequence[ir.Value], shape: tuple[int, ...], mask: ir.Value
-) -> ir.Value:
-    """Load vectors of this shape for each lane, [*shape, lanes], whose rows are consecutive elements."""
-    if not shape:
-        return gather_elements(w, source, offsets(w, source, indices), mask)
-    outer = len(indices) - len(shape)
-    result: ir.Value | None = None
-    for row in _rows(shape):
-        found = read_lanes(w, source, indices, [*[0] * outer, *row, 0], shape[-1], mask)
-        if not row:
-            return found
-        if result is None:
-            result = build.constant(build.vector_type((*shape, w.lanes), ir.MemRefType(source.type).element_type), 0)
-        result = build.insert(found, result, row)
-    assert result is not None
-    return result
+    w.widen(op, _Lanes(w, memref, indices).read_rows(shape_of(op.results[0])))
 
 
 @rule("vector.store")
 def vector_store(w: Widener, op: ir.Operation) -> None:
     """Rows of consecutive elements."""
     value, memref, *indices = op.operands
-    write_rows(w, w.wide(value), w.uniform(memref), indices, shape_of(value), w.active())
+    _Lanes(w, memref, indices).write_rows(w.wide(value), shape_of(value))
     w.erase(op)
-
-
-def write_rows(
-    w: Widener,
-    data: ir.Value,
-    target: ir.Value,
-    indices: Sequence[ir.Value],
-    shape: tuple[int, ...],
-    mask: ir.Value,
-) -> None:
-    """Store vectors of this shape, given as [*shape, lanes], as rows of consecutive elements."""
-    if not shape:
-        scatter_elements(w, data, target, offsets(w, target, indices), mask)
-        return
-    outer = len(indices) - len(shape)
-    for row in _rows(shape):
-        write_lanes(w, build.extract(data, row), target, indices, [*[0] * outer, *row, 0], mask)
 
 
 @rule(
@@ -566,100 +567,31 @@ def _flat(w: Widener, value: ir.Value) -> ir.Value:
     return build.shape_cast(w.wide(value), (math.prod(shape_of(value)), w.lanes))
 
 
-def _read(
-    w: Widener, source: ir.Value, places: ir.Value, mask: ir.Value | None, otherwise: ir.Value | None
-) -> ir.Value:
-    """Load an element of each lane; `otherwise` where the mask is clear."""
-    value = gather_elements(w, source, places, both(w.active(), mask))
-    return value if mask is None or otherwise is None else w.choose(mask, value, otherwise)
-
-
-def _write(w: Widener, value: ir.Value, target: ir.Value, places: ir.Value, mask: ir.Value | None) -> None:
-    scatter_elements(w, value, target, places, both(w.active(), mask))
-
-
-class _Elements:
-    """The positions of a transfer's elements, which are accessed one by one."""
-
-    def __init__(self, w: Widener, transfer: Transfer) -> None:
-        self._w, self._transfer, self._memref = w, transfer, w.uniform(transfer.memref)
-        self._mask = None if transfer.mask is None else _flat(w, transfer.mask)
-        self._shape = shape_of(transfer.vector)
-
-    def __iter__(self) -> Iterator[tuple[ir.Value, ir.Value | None]]:
-        """The offset of each element in each lane, and the lanes that access it; None for all."""
-        w, transfer = self._w, self._transfer
-        for place in np.ndindex(*self._shape):
-            added = [0] * len(transfer.indices)
-            mask = None if self._mask is None else build.extract(self._mask, [self._masked_by(place)])
-            for d, at, bounded in zip(transfer.dimensions, place, transfer.in_bounds):
-                if d is not None:
-                    added[d] = at
-                    if not bounded:
-                        mask = both(self._inside(d, at), mask)
-            yield offsets(w, self._memref, transfer.indices, added), mask
-
-    def _masked_by(self, place: Sequence[int]) -> int:
-        """The element of the mask for a position of the vector."""
-        number = 0
-        for i in self._transfer.mask_dims:
-            number = number * self._shape[i] + place[i]
-        return number
-
-    def _inside(self, dimension: int, more: int) -> ir.Value:
-        extent = build.make("memref.dim", build.index_type(), self._memref, build.index(dimension))
-        limit = build.binary("subi", extent, build.index(more))
-        place = self._w.wide(self._transfer.indices[dimension])
-        return build.compare("slt", place, build.broadcast(limit, place.type))
-
-
-def _transfer(w: Widener, op: ir.Operation) -> tuple[Transfer, ir.Value]:
-    """A transfer, and its memref in the subgroup's program."""
-    found = Transfer(op)
-    if not isinstance(found.memref.type, ir.MemRefType):
-        w.fail(f"accesses {found.memref.type}, which is not in memory", "run bufferization first")
-    return found, w.uniform(found.memref)
-
-
 @rule("vector.transfer_read")
 def transfer_read(w: Widener, op: ir.Operation) -> None:
     """Read rows, or single elements, with the padding for those out of bounds."""
-    result, (transfer, memref) = op.results[0], _transfer(w, op)
+    transfer, kind = Transfer(op), op.results[0].type
+    memory = _Lanes(w, transfer.memref, transfer.indices)
     if transfer.is_rows():
-        w.widen(op, read_rows(w, memref, transfer.indices, shape_of(result), w.active()))
+        w.widen(op, memory.read_rows(shape_of(kind)))
         return
-    elements = _Elements(w, transfer)
     assert transfer.padding is not None
-    padding = w.wide(transfer.padding)
-    w.widen(op, w.stacked([_read(w, memref, places, mask, padding) for places, mask in elements], result.type))
+    masks, padding = transfer.mask and _flat(w, transfer.mask), w.wide(transfer.padding)
+    w.widen(op, w.stacked([memory.read(at, mask, padding) for at, mask in memory.elements(transfer, masks)], kind))
 
 
 @rule("vector.transfer_write")
 def transfer_write(w: Widener, op: ir.Operation) -> None:
     """Write rows, or single elements that are in bounds."""
     w.erase(op)
-    transfer, memref = _transfer(w, op)
-    value = transfer.vector
+    transfer = Transfer(op)
+    memory, value = _Lanes(w, transfer.memref, transfer.indices), transfer.vector
     if transfer.is_rows():
-        write_rows(w, w.wide(value), memref, transfer.indices, shape_of(value), w.active())
+        memory.write_rows(w.wide(value), shape_of(value))
         return
-    elements, data = _Elements(w, transfer), _flat(w, value)
-    for i, (places, mask) in enumerate(elements):
-        _write(w, build.extract(data, [i]), memref, places, mask)
-
-
-def _place(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], places: ir.Value | None, number: int) -> ir.Value:
-    """Offsets of element `number` of an access along the innermost dimension.
-
-    Args:
-        places: the elements' offsets of gathers and scatters; None if the elements are consecutive.
-    """
-    if places is None:
-        return offsets(w, memref, indices, [*[0] * (len(indices) - 1), number])
-    along = build.extract(_flat(w, places), [number])
-    if not isinstance(element_of(along), ir.IndexType):
-        along = build.make("arith.index_cast", build.with_element(along.type, build.index_type()), along)
-    return build.binary("addi", offsets(w, memref, indices), along)
+    masks, data = transfer.mask and _flat(w, transfer.mask), _flat(w, value)
+    for i, (at, mask) in enumerate(memory.elements(transfer, masks)):
+        memory.write(build.extract(data, [i]), at, mask)
 
 
 @rule("vector.gather", "vector.maskedload")
@@ -667,10 +599,10 @@ def gather(w: Widener, op: ir.Operation) -> None:
     """Each element of each lane whose bit is set."""
     source, *indices, mask, otherwise = op.operands
     places = indices.pop() if op.name == "vector.gather" else None
-    memref, kind = w.uniform(source), op.results[0].type
+    memory, kind = _Lanes(w, source, indices), op.results[0].type
     masks, others = _flat(w, mask), _flat(w, otherwise)
     parts = [
-        _read(w, memref, _place(w, memref, indices, places, i), build.extract(masks, [i]), build.extract(others, [i]))
+        memory.read(memory.place(places, i), build.extract(masks, [i]), build.extract(others, [i]))
         for i in range(math.prod(shape_of(kind)))
     ]
     w.widen(op, w.stacked(parts, kind))
@@ -682,9 +614,9 @@ def scatter(w: Widener, op: ir.Operation) -> None:
     w.erase(op)
     target, *indices, mask, value = op.operands
     places = indices.pop() if op.name == "vector.scatter" else None
-    memref, masks, data = w.uniform(target), _flat(w, mask), _flat(w, value)
+    memory, masks, data = _Lanes(w, target, indices), _flat(w, mask), _flat(w, value)
     for i in range(math.prod(shape_of(value))):
-        _write(w, build.extract(data, [i]), memref, _place(w, memref, indices, places, i), build.extract(masks, [i]))
+        memory.write(build.extract(data, [i]), memory.place(places, i), build.extract(masks, [i]))
 
 
 # `xegpu`: ops that a subgroup executes on whole blocks.

@@ -77,8 +77,6 @@ class XeGPUToVisa(BodyPass):
     max_grid: int = GRID_LIMIT
 
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
-        # The rules are imported here to keep the start of the tools fast.
-
         wanted = [
             f for f in visa.kernels(op) if self.kernel in ("", visa.name_of(f)) and not visa.is_lowered(f, bodies)
         ]
