@@ -206,7 +206,7 @@ def test_time_is_linear(lanes_part: bool) -> None:
         gc.disable()
         start = time.process_time()
         program = remove_dead_code(program, TARGET)
-        program = rewrite_values(program, TARGET, VisaOptimize())
+        program = rewrite_values(program, TARGET, ("fold", "copies", "addresses"))
         program = forward_results(program, TARGET)
         program = hoist(program, TARGET, 1 << 20)
         schedule_loads(program, TARGET, 1 << 20)
