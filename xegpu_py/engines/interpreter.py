@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
@@ -57,6 +57,10 @@ class Observer(Protocol):
         """Instruction `index` ran for the threads `rows`."""
 
 
+def _no_step(batch: Batch, rows: Rows, active: Array | None) -> None:
+    """The step of an instruction that is skipped."""
+
+
 class Interpreter(Struct, dict=True):
     """A program that is prepared to run.
 
@@ -66,6 +70,7 @@ class Interpreter(Struct, dict=True):
         model: the rounding model of dpas.
         observer: an object that is called after each instruction, or None.
         recorder: an object that is called before each instruction, or None.
+        skipped: the indices of instructions, none of them of control flow, that have no effect.
     """
 
     program: Program
@@ -73,6 +78,7 @@ class Interpreter(Struct, dict=True):
     model: Model = "fma"
     observer: Observer | None = None
     recorder: Recorder | None = None
+    skipped: Collection[int] = ()
 
     def __post_init__(self) -> None:
         self._prepared: dict[int, tuple[Step | None, Next | None]] = {}
@@ -89,7 +95,7 @@ class Interpreter(Struct, dict=True):
         if found is None:
             inst = self.program.instructions[at]
             decide = CONTROL[inst.name](inst, self.program, self.layout) if inst.name in CONTROL else None
-            step = None if decide else self._step(inst)
+            step = None if decide else _no_step if at in self.skipped else self._step(inst)
             if self.layout.watch:
                 decide = decide and watched_next(decide, inst, self.layout)
                 step = step and watched_step(step, inst, self.layout)

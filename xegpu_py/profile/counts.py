@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -247,6 +247,7 @@ class Counts:
         program: the kernel.
         tables: the counts of each instruction, by the names in `SUMMED`.
         traffic: what messages moved, by buffer and kind.
+        skipped: the instructions that are counted, but have no effect.
     """
 
     def __init__(
@@ -256,7 +257,7 @@ class Counts:
         group_size: int,
         groups: Sequence[int],
         trace_limit: int = 1 << 22,
-        undo: bool = False,
+        sample: bool = False,
     ) -> None:
         """Make a recorder.
 
@@ -265,16 +266,18 @@ class Counts:
             group_size: hardware threads of a workgroup.
             groups: the numbers of the workgroups that run, in this order.
             trace_limit: the number of lines after which the trace ends.
-            undo: whether the bytes that stores change are kept, so that `restore` can undo the launch.
+            sample: whether the bytes that stores change are kept, so that `restore` can undo the launch; then
+                distinct bytes are not counted.
         """
         self.program, self.buffers = program, list[Buffer]()
-        self._layout, self._group_size, self._groups, self._undo = layout, group_size, groups, undo
+        self._layout, self._group_size, self._groups, self._sample = layout, group_size, groups, sample
         self._batch: Batch | None = None
         self._done = 0
         self._threads = self._clock = self._arrived = np.zeros(0, np.int64)
         self._trace_limit, self._traced = trace_limit, 0
         self._pieces: list[tuple[Array, Array, int]] = []
         self._old: list[tuple[Array, Array]] = []
+        self.skipped: Collection[int] = ()
         self.traffic: dict[tuple[str, str], Traffic] = {}
         self._touched: dict[str, Array] = {}
         self._atomics: dict[str, Array] = {}
@@ -316,7 +319,7 @@ class Counts:
             found = self._reader(index)
             segments = found.read(batch, rows, active, self._threads[rows])
             self.message(index, segments)
-            if self._undo and found.kind in ("store", "atomic") and not found.slm:
+            if self._sample and found.kind in ("store", "atomic") and not found.slm and index not in self.skipped:
                 self._save(batch, segments)
 
     def _begin(self, batch: Batch) -> None:
@@ -386,6 +389,8 @@ class Counts:
         if self._traced < self._trace_limit:
             self._pieces.append((numbers, segments.threads[which].astype(np.int32), index))
         self._traced += touched
+        if self._sample and found.kind != "atomic":
+            return
         # A message accesses one buffer, except for gathers, whose lanes may have several.
         owner = self._owners(segments.starts)
         for number in np.unique(owner[segments.valid]):
@@ -410,14 +415,16 @@ class Counts:
 
     def _touch(self, buffer: Buffer, kind: str, starts: Array, ends: Array) -> None:
         """Note the bytes of a buffer that are touched, and how often atomics change each dword."""
-        marks = self._touched.get(buffer.name)
-        if marks is None:
-            marks = self._touched[buffer.name] = np.zeros(buffer.bytes, np.uint8)
         if kind == "atomic":
             changed = self._atomics.get(buffer.name)
             if changed is None:
                 changed = self._atomics[buffer.name] = np.zeros(-(-buffer.bytes // 4), np.int32)
             np.add.at(changed, (starts - buffer.address) // 4, 1)
+        if self._sample:
+            return
+        marks = self._touched.get(buffer.name)
+        if marks is None:
+            marks = self._touched[buffer.name] = np.zeros(buffer.bytes, np.uint8)
         bit = 1 << KINDS.index(kind)
         sizes = ends - starts
         for size in np.unique(sizes):

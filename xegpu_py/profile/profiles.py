@@ -19,7 +19,10 @@ from xegpu_py.profile.counts import SUMMED, Counts, Row, Traffic, by_line
 from xegpu_py.runtime.device_memory import Buffer, HostMemory
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Grid
-from xegpu_py.visa.program import Dim, extent
+from xegpu_py.target import Target
+from xegpu_py.visa.dataflow import Root, effects
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Dim, Program, extent, variables
 
 
 class SharedMemory(HostMemory):
@@ -82,6 +85,41 @@ class Launched(Struct):
     counts: Counts
 
 
+_PLACES = ("address", "base", "width", "height", "pitch", "x", "y")
+"""The operands of messages that say which memory they access."""
+
+
+def without_effect(program: Program, target: Target) -> frozenset[int]:
+    """The instructions on whose results neither control flow nor the addresses of messages depend."""
+    found = [effects(inst, target) for inst in program.instructions]
+    needed: set[Root | None] = set()
+    kept: set[int] = set()
+    for at, inst in enumerate(program.instructions):
+        spec = INSTRUCTIONS[inst.name]
+        if spec.decides or spec.category == "sync":
+            needed.update(found[at].read)
+            kept.add(at)
+        elif spec.is_message:
+            needed.update(var.root[0] for var in variables(inst.values.get(name) for name in _PLACES))
+            needed.update(found[at].tests)
+    changed = True
+    while changed:
+        changed = False
+        memories = {
+            inst.values.get("sfid", "ugm")
+            for at, inst in enumerate(program.instructions)
+            if at in kept and INSTRUCTIONS[inst.name].is_message
+        }
+        for at, inst in enumerate(program.instructions):
+            spec = INSTRUCTIONS[inst.name]
+            stores = spec.category in ("store", "atomic") and inst.values.get("sfid", "ugm") in memories
+            if at not in kept and (stores or not needed.isdisjoint(found[at].written)):
+                kept.add(at)
+                needed.update(found[at].read)
+                changed = True
+    return frozenset(range(len(program.instructions))) - kept
+
+
 def launched(
     kernel: Kernel,
     arguments: Sequence[Any],
@@ -93,8 +131,9 @@ def launched(
     """Run a kernel on the interpreter, and count.
 
     Args:
-        groups: the numbers of the workgroups that run. Their stores are undone, and arrays are not copied. By default
-            all run, and change the arrays as a call does.
+        groups: the numbers of the workgroups that run. Of them, only instructions run on which control flow or
+            addresses depend; stores are undone, and arrays are not copied. By default all workgroups run, and change
+            the arrays as a call does.
         trace_limit: the number of lines after which the trace ends.
 
     Raises:
@@ -107,9 +146,11 @@ def launched(
     block = extent(own.block if block is None else block, "block")
     threads = Grid(whole, block).threads(own.program)
     chosen = range(math.prod(whole)) if groups is None else groups
-    counts = Counts(own.program, launcher.layout, threads, chosen, trace_limit, undo=groups is not None)
+    counts = Counts(own.program, launcher.layout, threads, chosen, trace_limit, sample=groups is not None)
     launcher.recorder, launcher.groups = counts, groups
-    launcher.new_memory = None if groups is None else SharedMemory
+    if groups is not None:
+        launcher.new_memory = SharedMemory
+        launcher.skipped = counts.skipped = without_effect(own.program, launcher.target)
     try:
         own(*arguments, grid=whole, block=block)
     finally:

@@ -36,15 +36,19 @@ class Fitted(Struct, frozen=True):
         overlap: the exponent of the norm that joins bounds: the greater, the better they overlap.
         issue: instructions that a vector engine issues in a cycle.
         atomic: seconds between two atomics of one line.
+        queue: how much longer messages wait where the L2 or the memory is busy.
+        launch: the share of the host's time of a launch that is part of a published time.
     """
 
     l2_latency: float = 150e-9
     memory_latency: float = 450e-9
-    gather_cycles: float = 2.0
+    gather_cycles: float = 0.5
     message_cycles: float = 2.0
     overlap: float = 4.0
-    issue: float = 1.5
+    issue: float = 2.0
     atomic: float = 10e-9
+    queue: float = 0.5
+    launch: float = 0.5
 
 
 FITTED = Fitted()
@@ -138,11 +142,27 @@ BARRIER, BRANCH = 30, 23
 
 # The time of a thread that runs alone: each instruction waits for its operands.
 
+WINDOW = 32
+"""Instructions among which Intel's compiler is assumed to choose the next one, when it schedules a block."""
+
+
+class _Scheduled(Struct):
+    """An instruction in a block: what it reads and writes, the cycles of its pipe, and those until its result."""
+
+    at: int
+    reads: frozenset[object]
+    writes: frozenset[object]
+    cycles: float
+    wait: float
+    product: bool = False
+
 
 def thread_cycles(program: Program, on: Gpu, message_latency: Array, message_cycles: Array) -> Array:
     """The cycles that a thread spends at each instruction, for one execution, float64[instructions].
 
-    A loop's body is followed twice, and the second time counts, since it finds the operands of the first.
+    A block's instructions are issued one after the other; of the next `WINDOW` that may change places, the one is next
+    that waits least. A loop's body is followed twice, and the second time counts, since it finds the operands of the
+    first.
 
     Args:
         message_latency: cycles from each message to its data, float64[instructions].
@@ -153,14 +173,58 @@ def thread_cycles(program: Program, on: Gpu, message_latency: Array, message_cyc
     cost = np.zeros(len(instructions))
     ready: dict[object, float] = {}
     loops: dict[int, int] = {}
+    steps: list[_Scheduled | None] = []
     for at, inst in enumerate(instructions):
-        if INSTRUCTIONS[inst.name].jumps and labels[inst["label"]] <= at:
+        spec = INSTRUCTIONS[inst.name]
+        if spec.jumps and labels[inst["label"]] <= at:
             start = labels[inst["label"]]
             loops[start] = max(at, loops.get(start, at))
+        pipe, cycles = pipe_cycles(inst, on)
+        if spec.is_message:
+            cycles, wait = message_cycles[at], message_latency[at]
+        elif spec.barrier or spec.jumps:
+            cycles, wait = (BARRIER if spec.barrier else BRANCH), 0.0
+        else:
+            cycles, wait = max(cycles, 1.0), latency(inst, on)
+        found = effects(inst, target)
+        reads, writes = frozenset(found.read), frozenset(found.written)
+        step = _Scheduled(at, reads, writes, float(cycles), float(wait), pipe == "dpas")
+        steps.append(None if spec.is_label else step)
+    fixed = [spec.decides or spec.category == "sync" for spec in (INSTRUCTIONS[i.name] for i in instructions)]
     now = 0.0
 
-    def follow(first: int, end: int, inside: int) -> None:
+    def begin(step: _Scheduled) -> float:
+        return max([now, *(ready.get(root, 0.0) for root in step.reads)])
+
+    def run(step: _Scheduled) -> None:
         nonlocal now
+        before, now = now, begin(step)
+        for root in step.writes:
+            # Products that add to one accumulator follow each other without a gap.
+            shared = step.product and root in step.reads
+            ready[root] = now + (step.cycles if shared else max(step.wait, step.cycles))
+        now += step.cycles
+        cost[step.at] = now - before
+
+    def block(pending: list[_Scheduled]) -> None:
+        """Issue instructions, each as early as its operands and the others allow."""
+        while pending:
+            best, when = 0, begin(pending[0])
+            reads, writes = set(pending[0].reads), set(pending[0].writes)
+            for place in range(1, min(WINDOW, len(pending)) if when > now else 0):
+                step = pending[place]
+                free = (
+                    writes.isdisjoint(step.reads) and writes.isdisjoint(step.writes) and reads.isdisjoint(step.writes)
+                )
+                if free and (own := begin(step)) < when:
+                    best, when = place, own
+                    if own <= now:
+                        break
+                reads |= step.reads
+                writes |= step.writes
+            run(pending.pop(best))
+
+    def follow(first: int, end: int, inside: int) -> None:
         at = first
         while at < end:
             last = loops.get(at, -1)
@@ -169,29 +233,16 @@ def thread_cycles(program: Program, on: Gpu, message_latency: Array, message_cyc
                     follow(at, last + 1, at)
                 at = last + 1
                 continue
-            inst = instructions[at]
-            spec = INSTRUCTIONS[inst.name]
-            begun = now
-            if not spec.is_label:
-                found = effects(inst, target)
-                for root in found.read:
-                    now = max(now, ready.get(root, 0.0))
-                pipe, cycles = pipe_cycles(inst, on)
-                if spec.is_message:
-                    cycles, wait = message_cycles[at], message_latency[at]
-                elif spec.barrier:
-                    cycles, wait = BARRIER, 0.0
-                elif spec.jumps:
-                    cycles, wait = BRANCH, 0.0
-                else:
-                    cycles, wait = max(cycles, 1.0), latency(inst, on)
-                for root in found.written:
-                    # Products that add to one accumulator follow each other without a gap.
-                    shared = pipe == "dpas" and root in found.read
-                    ready[root] = now + (cycles if shared else max(wait, cycles))
-                now += cycles
-            cost[at] = now - begun
-            at += 1
+            stop = at
+            while stop < end and not fixed[stop] and (stop == at or stop not in loops):
+                stop += 1
+            block([step for step in steps[at:stop] if step])
+            if stop < end and fixed[stop] and (stop == at or stop not in loops):
+                fenced = steps[stop]
+                if fenced:
+                    run(fenced)
+                stop += 1
+            at = max(stop, at + 1)
 
     follow(0, len(instructions), -1)
     return cost
@@ -289,29 +340,30 @@ class _Model:
         memory_bytes = self._memory_bytes(warm)
         l2_bytes = l2_lines * LINE * self.groups
         missing = min(1.0, memory_bytes / l2_bytes) if l2_bytes else 0.0
-        waits = self._latencies(share, missing)
         cache, sends = self._cache_cycles()
-        cycles = thread_cycles(self.program, on, waits, sends)
-        alone = float(cycles @ self.runs)
-        # The core with most workgroups.
+        # The core with most workgroups, and of it the vector engine with most threads.
         most = -(-self.groups // on.cores)
-        rounds, rest = divmod(most, self.resident)
-        runs = [self.resident] * rounds + [rest] * (rest > 0)
-        # Of a round's threads, those of the vector engine that has most.
-        crowded = sum(-(-n * self.threads // on.engines) for n in runs)
+        crowded = -(-most * self.threads // on.engines)
         bounds: dict[str, float] = {}
         for pipe, busy in self._pipes().items():
             clock = on.clock * (on.dpas_share if pipe == "dpas" else 1.0)
-            bounds[pipe] = crowded * busy / clock
-        bounds["issue"] = crowded * float(self._issued()) / fitted.issue / on.clock
+            bounds[pipe] = float(crowded * busy / clock)
+        bounds["issue"] = crowded * self._issued() / fitted.issue / on.clock
         bounds["L1"] = most * cache / on.clock
         bounds["SLM"] = most * self._per_group("slm_cycles") / on.clock
-        bounds["latency"] = len(runs) * alone / on.clock
         bounds["L2"] = l2_bytes / on.l2_rate
         bounds["memory"] = memory_bytes / (on.memory_rate * on.memory_share)
         bounds["atomics"] = self._atomics()
+        # Messages wait the longer, the busier the memory is, and how busy that is depends on the time.
+        joined, cycles = 0.0, np.zeros(0)
+        for _ in range(4):
+            busy = min(max(bounds["memory"], bounds["L2"]) / joined, 0.95) if joined else 0.0
+            queue = 1 + fitted.queue * busy * busy / (1 - busy)
+            cycles = thread_cycles(self.program, on, self._latencies(share, missing, queue), sends)
+            bounds["latency"] = max(1.0, most / self.resident) * float(cycles @ self.runs) / on.clock
+            found = float(np.sum(np.array(list(bounds.values())) ** fitted.overlap) ** (1 / fitted.overlap))
+            joined = (joined + found) / 2 if joined else found
         bound = max(bounds, key=lambda name: bounds[name])
-        joined = float(np.sum(np.array(list(bounds.values())) ** fitted.overlap) ** (1 / fitted.overlap))
         products = [
             2 * i["RC"] * i.exec_size * i["SD"] * ops_per_channel(i["W"], i["A"]) * float(n)
             for i, n in zip(self.program.instructions, self.runs)
@@ -319,10 +371,10 @@ class _Model:
         ]
         return Prediction(
             on.name,
-            on.launch + joined,
+            fitted.launch * on.launch + joined,
             bound,
             bounds,
-            crowded / max(len(runs), 1),
+            min(self.resident, most) * self.threads / on.engines,
             self.resident,
             self.sampled,
             [float(c) for c in cycles],
@@ -406,11 +458,11 @@ class _Model:
             return KINDS.index("prefetch")
         return KINDS.index(category) if category in KINDS else -1
 
-    def _latencies(self, share: Array, missing: float) -> Array:
+    def _latencies(self, share: Array, missing: float, queue: float) -> Array:
         """Cycles from each message to its data."""
         on, fitted = self.on, self.fitted
         found = np.zeros(len(self.program.instructions))
-        beyond = (fitted.l2_latency + missing * fitted.memory_latency) * on.clock
+        beyond = (fitted.l2_latency + missing * fitted.memory_latency) * queue * on.clock
         for at, inst in self._messages():
             if inst.values.get("sfid") == "slm":
                 found[at] = SLM_LATENCY if inst.exec_size <= 16 else WIDE_SLM_LATENCY

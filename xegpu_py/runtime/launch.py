@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from types import TracebackType
@@ -156,6 +156,7 @@ class Launcher:
         observer: called for each executed instruction; the interpreter only.
         recorder: called before each instruction; the interpreter only.
         groups: the numbers of the workgroups that run, x varying fastest; None for all. The interpreter only.
+        skipped: the indices of instructions that have no effect; the interpreter only.
         new_memory: makes the global memory of a launch; None for the kind that the engine can access.
     """
 
@@ -167,6 +168,7 @@ class Launcher:
         self.observer: Observer | None = None
         self.recorder: Recorder | None = None
         self.groups: Sequence[int] | None = None
+        self.skipped: Collection[int] = ()
         self.new_memory: Callable[[], DeviceMemory] | None = None
         self.allocation = placed(program, self.target, options.registers)
         predicates = {p: i for i, p in enumerate(program.predicates)}
@@ -174,7 +176,7 @@ class Launcher:
 
     @cached_property
     def _interpreter(self) -> Interpreter:
-        return Interpreter(self.program, self.layout, self.options.model)
+        return Interpreter(self.program, self.layout, self.options.model, skipped=self.skipped)
 
     def run(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         """Run the kernel, and copy its output to standard output.

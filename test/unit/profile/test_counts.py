@@ -55,14 +55,14 @@ def test_lines_of_a_strided_gather(stride: int, lines: int) -> None:
     text = GATHER.format(stride=stride, mask="true")
     found = counted(text, np.zeros(4096, np.float32), np.zeros(64, np.float32), grid=4)
     # Each of 4 workgroups reads the same 16 numbers, and writes 16 of its own.
-    assert moved(found, "in0", "load") == (4, 256, 4 * lines, 64)
-    assert moved(found, "in1", "store") == (4, 256, 4, 256)
+    assert moved(found, "%in", "load") == (4, 256, 4 * lines, 64)
+    assert moved(found, "%out", "store") == (4, 256, 4, 256)
 
 
 def test_masked_lanes_do_not_act() -> None:
     mask = str([lane % 4 == 0 for lane in range(16)]).lower()
     found = counted(GATHER.format(stride=16, mask=mask), np.zeros(4096, np.float32), np.zeros(64, np.float32), grid=2)
-    assert moved(found, "in0", "load") == (2, 32, 8, 16)
+    assert moved(found, "%in", "load") == (2, 32, 8, 16)
     (load,) = [row for row in found.rows if row.category == "load" and row.messages and row.lines]
     assert (load.executions, load.lanes, load.possible) == (2, 8, 32)
 
@@ -107,7 +107,7 @@ def test_blocks_beyond_the_edge() -> None:
     found = copied[3, 3].profile(x, y, ROWS=8, COLUMNS=32)
     assert y.all()
     # The grid covers 24 x 96 elements: 2304 in all, of which 20 * 48 = 960 exist.
-    for kind, buffer in (("load", "in0"), ("store", "in1")):
+    for kind, buffer in (("load", "X"), ("store", "Y")):
         assert moved(found, buffer, kind)[1::2] == (3840, 3840)
         assert sum(r.beyond for r in found.rows if r.category == kind) == 4 * (2304 - 960)
 
@@ -121,7 +121,7 @@ def test_colliding_atomics() -> None:
     # 4 messages of 16 lanes, which all change one bin.
     assert (atomic.messages, atomic.bytes, atomic.lines, atomic.collisions) == (4, 256, 4, 60)
     assert found.hottest == 64
-    assert moved(found, "in1", "atomic") == (4, 256, 4, 4)
+    assert moved(found, "%bins", "atomic") == (4, 256, 4, 4)
 
 
 def test_loops_and_products_of_a_gemm() -> None:
@@ -134,10 +134,10 @@ def test_loops_and_products_of_a_gemm() -> None:
     assert sum(row.executions for row in products) == 2 * 32 * 8
     assert {row.lanes for row in products} == {16 * 64}
     # A row of a block of A has 32 bytes, half of a line. Both subgroups read the same columns of B.
-    assert moved(found, "in0", "load") == (64, 65536, 2048, 65536)
-    assert moved(found, "in0", "prefetch") == (62, 63488, 1984, 63488)
-    assert moved(found, "in1", "load") == (64, 65536, 1024, 65536 // 2)
-    assert moved(found, "in2", "store") == (16, 8192, 128, 8192)
+    assert moved(found, "%A", "load") == (64, 65536, 2048, 65536)
+    assert moved(found, "%A", "prefetch") == (62, 63488, 1984, 63488)
+    assert moved(found, "%B", "load") == (64, 65536, 1024, 65536 // 2)
+    assert moved(found, "%C", "store") == (16, 8192, 128, 8192)
     executed = kernel(a, b, c, grid=(2, 1)).executed
     assert [row.executions for row in found.rows] == [int(executed[row.index]) for row in found.rows]
 
@@ -157,8 +157,9 @@ def test_a_sample_changes_nothing() -> None:
     whole = profile(kernel, x, np.zeros_like(y), grid=(4, 2))
     sample = launched(kernel, (x, y), (4, 2), groups=[1, 6])
     assert (y == 5).all()
-    loaded = sum(t.bytes for t in sample.counts.moved())
-    assert 4 * loaded == sum(t.bytes for t in whole.traffic)
+    loaded = sum(row.bytes for row in sample.counts.rows())
+    assert 4 * loaded == sum(row.bytes for row in whole.rows)
+    assert sample.counts.skipped
 
 
 def test_waits_at_a_barrier() -> None:
