@@ -70,16 +70,15 @@ def _xe_hpc(name: str, cores: int, clock: float, l2_mib: float, memory_rate: flo
     )  # fmt: skip
 
 
-def _xe2(name: str, cores: int, clock: float, l2_mib: float, memory_rate: float, shares: tuple[float, float]) -> Gpu:
+def _xe2(name: str, cores: int, clock: float, l2_mib: float, memory_rate: float, memory_share: float) -> Gpu:
     # Sources: 256 KB of L1: Intel's oneAPI GPU Optimization Guide 2025.2; 2048 operations of f16 in a cycle of a core:
     # vkpeak; f64 at 1/16: ProjectPhysX/OpenCL-Benchmark; the L2's rate: clpeak's 1228 GB/s of a B580, which is above
-    # its memory's; a launch of 2.31 us: clpeak; the shares: intel/torch-xpu-ops, hardware_specs.yaml. The L1's rate is
-    # half of Xe-HPC's, as its matrix engines' is (an assumption).
+    # its memory's; a launch of 2.31 us: clpeak; dpas keeps its peak: vkpeak; the share of the memory's rate:
+    # intel/torch-xpu-ops, hardware_specs.yaml. The L1's rate is of Xe-HPC's, as its matrix engines' is (an assumption).
     rate = 1228e9 * cores / 20 * clock / 2.85e9
-    dpas, memory = shares
     return Gpu(
-        name, "bmg", cores, 8, clock, 16, 1, 2, dpas, 256 << 10, 128 << 10, 256, int(l2_mib * (1 << 20)), rate,
-        memory_rate, memory, 2.31e-6,
+        name, "bmg", cores, 8, clock, 16, 1, 2, 1.0, 256 << 10, 128 << 10, 256, int(l2_mib * (1 << 20)), rate,
+        memory_rate, memory_share, 2.31e-6,
     )  # fmt: skip
 
 
@@ -93,7 +92,7 @@ def _xe_hpg(name: str, cores: int, clock: float, l2_mib: float, memory_rate: flo
     )  # fmt: skip
 
 
-_B580, _B70 = (93.0 / 114.69, 410 / 456), (154.0 / 183.5, 532 / 608)
+_B580, _B70 = 410 / 456, 532 / 608
 
 GPUS = {
     gpu.name: gpu

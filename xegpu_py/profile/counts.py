@@ -118,9 +118,13 @@ class MessageReader:
         return Segments(threads, starts, ends, valid, asked - int((ends - starts)[valid].sum()))
 
 
-def lines_of(segments: Segments) -> tuple[Array, Array]:
-    """The distinct lines that each message touches: their numbers int64[messages, n], and which of these exist."""
-    first, last = segments.starts // LINE, (segments.ends - 1) // LINE
+def lines_of(segments: Segments, size: int = LINE) -> tuple[Array, Array]:
+    """The distinct lines that each message touches: their numbers int64[messages, n], and which of these exist.
+
+    Args:
+        size: bytes of a line.
+    """
+    first, last = segments.starts // size, (segments.ends - 1) // size
     most = int((last - first)[segments.valid].max(initial=0)) + 1
     steps = np.arange(most)
     lines = (first[:, :, None] + steps).reshape(len(first), -1)
@@ -141,12 +145,7 @@ def slm_cycles(segments: Segments) -> tuple[int, int]:
 
     A bank serves one dword a cycle; lanes that access one dword share it.
     """
-    first, last = segments.starts // BANK_BYTES, (segments.ends - 1) // BANK_BYTES
-    most = int((last - first)[segments.valid].max(initial=0)) + 1
-    steps = np.arange(most)
-    words = (first[:, :, None] + steps).reshape(len(first), -1)
-    there = (segments.valid[:, :, None] & (first[:, :, None] + steps <= last[:, :, None])).reshape(words.shape)
-    words, exists = _distinct(words, there)
+    words, exists = lines_of(segments, BANK_BYTES)
     loads = ((words % BANKS)[:, :, None] == np.arange(BANKS)) & exists[:, :, None]
     worst = loads.sum(axis=1).max(axis=1, initial=0)
     ideal = -(-exists.sum(axis=1) // BANKS)
@@ -192,6 +191,7 @@ class Row(Struct):
         executions: how often a hardware thread executed it.
         lanes, possible: lanes that acted, of those that could have.
         messages, bytes, lines: of a message: see `Traffic`.
+        halves: of a store or an atomic: halves of lines that it touched.
         beyond: bytes of 2D blocks outside of their surfaces.
         slm_cycles, conflicts: cycles of the banks of the shared local memory, and those that conflicts add.
         collisions: of an atomic: lanes whose location another lane of the same message also changes.
@@ -212,6 +212,7 @@ class Row(Struct):
     messages: int = 0
     bytes: int = 0
     lines: int = 0
+    halves: int = 0
     beyond: int = 0
     slm_cycles: int = 0
     conflicts: int = 0
@@ -382,6 +383,8 @@ class Counts:
         each = exists.sum(axis=1)
         touched = int(each.sum())
         tables["lines"][index] += touched
+        if found.kind in ("store", "atomic"):
+            tables["halves"][index] += int(lines_of(segments, LINE // 2)[1].sum())
         if not touched:
             return
         which = np.broadcast_to(np.arange(len(lines))[:, None], lines.shape)[exists]

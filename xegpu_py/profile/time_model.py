@@ -36,6 +36,7 @@ class Fitted(Struct, frozen=True):
         overlap: the exponent of the norm that joins bounds: the greater, the better they overlap.
         issue: instructions that a vector engine issues in a cycle.
         atomic: seconds between two atomics of one line.
+        dispatch: cycles of a core between the begins of two threads.
         queue: how much longer messages wait where the L2 or the memory is busy.
         launch: the share of the host's time of a launch that is part of a published time.
     """
@@ -46,7 +47,8 @@ class Fitted(Struct, frozen=True):
     message_cycles: float = 2.0
     overlap: float = 4.0
     issue: float = 2.0
-    atomic: float = 10e-9
+    atomic: float = 40e-9
+    dispatch: float = 65.0
     queue: float = 0.5
     launch: float = 0.5
 
@@ -112,6 +114,8 @@ def pipe_cycles(inst: Instruction, on: Gpu) -> tuple[str, float]:
         each = on.double_lanes if floating else on.lanes / 4
     elif floating and all(f.bits == 16 for f in formats if f.is_float) and inst.name != "mov":
         each = 2 * on.lanes
+    elif not floating and bits == 16:
+        each = 2 * on.lanes
     elif not floating and inst.name in ("mul", "mad", "mulh"):
         # OpenCL-Benchmark: a multiplication and an addition of 32-bit integers at a third of the rate of floats.
         each = on.lanes / (3 if inst.name == "mad" else 2) if bits == 32 else on.lanes
@@ -123,13 +127,13 @@ def latency(inst: Instruction, on: Gpu) -> float:
     spec = INSTRUCTIONS[inst.name]
     if spec.category == "dpas":
         return 21 + on.dpas_cycles * int(inst["RC"])
-    wide: float = inst.exec_size / on.lanes
+    extra = 0 if inst.exec_size <= 8 else 1 if inst.exec_size <= 16 else 3
     if spec.category == "math":
-        return 17 + 4 * max(0.0, math.log2(max(wide, 1)))
-    extra = 0 if wide <= 1 else 3
+        return 17 + 4 * math.log2(max(inst.exec_size / 8, 1))
     if isinstance(inst.values.get("dst"), Flag):
         return 16 + extra
-    return 10 + extra
+    # IGC keeps the intermediate results of chains of floats in accumulators.
+    return (6 if pipe_cycles(inst, on)[0] == "float" else 10) + extra
 
 
 SLM_LATENCY, WIDE_SLM_LATENCY, L1_LATENCY = 28, 45, 45
@@ -349,6 +353,7 @@ class _Model:
             clock = on.clock * (on.dpas_share if pipe == "dpas" else 1.0)
             bounds[pipe] = float(crowded * busy / clock)
         bounds["issue"] = crowded * self._issued() / fitted.issue / on.clock
+        bounds["dispatch"] = most * self.threads * fitted.dispatch / on.clock
         bounds["L1"] = most * cache / on.clock
         bounds["SLM"] = most * self._per_group("slm_cycles") / on.clock
         bounds["L2"] = l2_bytes / on.l2_rate
@@ -446,7 +451,10 @@ class _Model:
         count = len(self.program.instructions)
         total = np.bincount(instructions, minlength=count)
         found = np.bincount(instructions, weights=hit, minlength=count)
-        missed = float((~hit).sum())
+        # Of a store only the halves of lines that it touches cross to the L2 (an assumption).
+        halves = self.counts.tables["halves"]
+        parts = np.divide(halves, 2 * self.counts.tables["lines"], out=np.ones(len(halves)), where=halves > 0)
+        missed = float(((~hit) * parts[instructions]).sum())
         # The trace of the workgroup may end early.
         traced = max(len(trace.lines), 1) / max(int(self.counts.tables["lines"].sum()), 1)
         return missed / min(traced, 1.0), np.divide(found, total, out=np.ones(count), where=total > 0)

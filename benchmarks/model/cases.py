@@ -1,0 +1,266 @@
+"""The published points that are predicted, and the launches that stand for them.
+
+Left out are points whose sources do not say what the kernel was: tiles, shapes or element types; whole models; figures
+above the memory's rate that say nothing of caches; and comparisons of software whose kernels differ in unknown ways.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import kernels
+import ml_dtypes
+import numpy as np
+from msgspec import Struct
+
+from xegpu_py.gpus import GPUS
+
+F16, BF16, F32, F64, S8 = np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.int8
+
+
+class Launch(Struct):
+    """A launch of a kernel: its arrays are made by a function, `named` are its parameters, `options` its compilation's."""
+
+    kernel: Any
+    arrays: Callable[[], list[Any]]
+    named: Mapping[str, Any]
+    grid: Any
+    options: Mapping[str, Any] = {}
+
+
+class Case(Struct):
+    """A published point.
+
+    Attributes:
+        point: its number in points.csv.
+        gpu: the GPU.
+        launches: the launches whose times are added.
+        work: what the published value counts, in its unit's terms: operations, bytes, cells; 0 for times.
+        warm: whether the caches hold what an earlier launch has left.
+    """
+
+    point: str
+    gpu: str
+    launches: list[Launch]
+    work: float = 0
+    warm: bool = False
+
+
+def target(gpu: str) -> str:
+    return GPUS[gpu].target
+
+
+def empty(*shapes: Any) -> Callable[[], list[Any]]:
+    """Arrays that no workgroup reads for addresses: (shape, type) pairs."""
+    return lambda: [np.empty(shape, dtype) for shape, dtype in shapes]
+
+
+# Arithmetic.
+
+
+def chain(point: str, gpu: str, dtype: Any, chains: int = 1, width: int = 32) -> Case:
+    kernel = kernels.fused_chain if np.dtype(dtype).kind == "f" else kernels.chain
+    if target(gpu) == "dg2":
+        width //= 2
+    count, turns = GPUS[gpu].cores * 8 * 8 * 8, 256 // chains
+    named = {"TURNS": turns, "CHAINS": chains, "WIDTH": width}
+    work = 2.0 * 16 * turns * chains * width * count
+    return Case(point, gpu, [Launch(kernel, empty(((1, width * chains * count), dtype)), named, count)], work)
+
+
+def products(point: str, gpu: str, dtype: Any) -> Case:
+    count, turns = GPUS[gpu].cores * 8 * 8 * 8, 256
+    k, wide = (64, np.int32) if dtype == S8 else (32, F32)
+    arrays = empty(((32 * count, k), dtype), ((k, 32), dtype), ((32 * count, 32), wide))
+    launch = Launch(kernels.products, arrays, {"TURNS": turns, "K": k}, count)
+    return Case(point, gpu, [launch], 2.0 * 32 * 32 * k * turns * count)
+
+
+def arithmetic() -> Iterator[Case]:
+    for gpu, first in (("max1100", 1), ("b580", 12)):
+        types = (F64, F32, F16, np.int64, np.int32, np.int16)
+        for n, dtype in enumerate(types):
+            yield chain(f"P{first + n:03}", gpu, dtype, width=64 if np.dtype(dtype).itemsize == 2 else 32)
+    for n, dtype in enumerate((F16, BF16, S8)):
+        yield products(f"P{23 + n:03}", "b580", dtype)
+    for n, dtype in enumerate((F32, F16, F64, np.int32, np.int64)):
+        yield chain(f"P{26 + n:03}", "b580", dtype)
+    for point, dtype, chains in (("P033", F32, 1), ("P034", F32, 4), ("P035", F32, 16), ("P036", F16, 1), ("P037", F16, 4)):
+        yield chain(point, "b580", dtype, chains, 32 if chains < 16 else 16)
+    for first, gpu, chains in ((43, "a770", (1, 2, 4, 8, 16)), (53, "a750", (1, 2, 4, 16)), (60, "a750", (1, 2, 4, 16))):
+        for n, count in enumerate(chains):
+            yield chain(f"P{first + n:03}", gpu, F32, count, 32 if count < 8 else 16)
+    for n, (dtype, count) in enumerate(((F32, 1), (F16, 1), (F16, 2))):
+        yield chain(f"P{68 + n:03}", "a770", dtype, count)
+
+
+# Memory.
+
+
+def bandwidth(point: str, gpu: str, way: str) -> Case:
+    lanes, turns = 1 << 22, 16
+    kind, _, access = way.partition(" ")
+    stride, step = (turns, 1) if access == "misaligned" else (1, lanes)
+    named = {"STRIDE": stride, "STEP": step, "TURNS": turns, "SUBGROUPS": 2}
+    shapes = [((lanes * turns,), F32)] + [((lanes,), F32)] * (kind == "read")
+    kernel = kernels.read if kind == "read" else kernels.write
+    return Case(point, gpu, [Launch(kernel, empty(*shapes), named, lanes // 64)], 4.0 * lanes * turns)
+
+
+def memory() -> Iterator[Case]:
+    for n, way in enumerate(("read", "write", "read misaligned", "write misaligned")):
+        yield bandwidth(f"P{8 + n:03}", "max1100", way)
+    for point, gpu in (
+        ("P050", "a770"), ("P051", "a770"), ("P052", "a770"), ("P058", "a750"), ("P059", "a750"), ("P066", "a750"),
+        ("P067", "a750"),
+    ):  # fmt: skip
+        yield bandwidth(point, gpu, "read")
+    for n, mib in enumerate((32, 64, 128, 256)):
+        rows = mib << 10 >> 4
+        arrays = empty(((rows, 4096), F32), ((rows, 4096), F32))
+        named = {"ROWS": 8, "COLUMNS": 64, "SUBGROUPS": 8}
+        yield Case(f"P{453 + n}", "b70", [Launch(kernels.copy, arrays, named, (rows // 64, 64))], 2.0 * (mib << 20))
+
+
+def embedding() -> Iterator[Case]:
+    bags, length, dim, rows = 4096, 100, 64, 1000000
+
+    def arrays() -> list[Any]:
+        indices = np.random.default_rng(0).integers(0, rows, bags * length).astype(np.int32)
+        return [np.empty((rows, dim), F16), indices, np.empty((bags, dim), F16)]
+
+    def flat() -> list[Any]:
+        table, indices, out = arrays()
+        return [table.reshape(-1), indices, out.reshape(-1)]
+
+    for gpu, scalar, whole in (("max1550", "P404", "P405"), ("b580", "P407", "P408")):
+        named = {"LENGTH": length, "WIDTH": 32, "DIM": dim}
+        yield Case(scalar, gpu, [Launch(kernels.embedding_bag, flat, named, (bags, 2), {"registers": 256})])
+        named = {"LENGTH": length, "DIM": dim}
+        yield Case(whole, gpu, [Launch(kernels.embedding_bag_rows, arrays, named, bags, {"registers": 128})])
+
+
+def histograms() -> Iterator[Case]:
+    for n, tokens in enumerate((4096, 8192, 16384, 32768)):
+        count = tokens * 8
+
+        def arrays(count: int = count) -> list[Any]:
+            experts = np.random.default_rng(0).integers(0, 128, count).astype(np.int32)
+            return [experts, np.zeros(128, np.int32)]
+
+        yield Case(f"P{477 + 2 * n}", "b580", [Launch(kernels.count_global, arrays, {"ITEMS": 32}, count // 32)])
+        named = {"ITEMS": 32, "TURNS": 32}
+        yield Case(f"P{478 + 2 * n}", "b580", [Launch(kernels.count_local, arrays, named, count // 1024)])
+
+
+# Rows.
+
+
+def layer_norm(point: str, rows: int, n: int, dtype: Any, across: int, down: int = 1) -> Case:
+    arrays = empty(((rows, n), dtype), ((rows, n), dtype))
+    named = {"N": n, "ACROSS": across, "DOWN": down}
+    return Case(point, "max1550", [Launch(kernels.layer_norm, arrays, named, -(-rows // down))])
+
+
+def rows() -> Iterator[Case]:
+    for n, columns in enumerate((256, 1024, 2048, 4096, 8192)):
+        arrays = empty(((4096, columns), F16), ((4096, columns), F16))
+        named = {"N": columns, "ACROSS": max(1, columns // 256)}
+        yield Case(
+            f"P{137 + 2 * n}", "max1550", [Launch(kernels.softmax, arrays, named, 4096)], 2.0 * 4096 * columns * 2
+        )
+    yield layer_norm("P362", 1, 1024, BF16, 8)
+    yield layer_norm("P363", 1, 1024, F32, 8)
+    for n, (count, columns) in enumerate(((512 * 3136, 128), (128 * 49 * 196, 1024))):
+        for m, dtype in enumerate((BF16, F32)):
+            yield layer_norm(f"P{364 + 2 * n + m}", count, columns, dtype, max(1, columns // 128))
+    for n, (count, columns) in enumerate(((128 * 197, 384), (16 * 128, 1024), (2 * 4096, 320), (512 * 3136, 128), (1, 1024))):
+        yield layer_norm(f"P{368 + 2 * n}", count, columns, BF16, columns // 32)
+        yield layer_norm(f"P{369 + 2 * n}", count, columns, BF16, max(1, columns // 128))
+    for n, (count, d) in enumerate(((21, 3584), (96, 3584), (45, 6912), (32, 6912))):
+        arrays = empty(((count, 2 * d), F16), ((count, d), F16))
+        for m, (width, subgroups, turns) in enumerate(((1, 28 if d == 3584 else 27, d // (896 if d == 3584 else 864)), (8, d // 256, 1))):
+            named = {"D": d, "WIDTH": width, "SUBGROUPS": subgroups, "TURNS": turns}
+            yield Case(f"P{323 + 2 * n + m}", "max1550", [Launch(kernels.silu_and_mul, arrays, named, count)])
+    for gpu, one, two in (("max1550", "P378", "P379"), ("b580", "P380", "P381")):
+        count = 25088 * 16
+
+        def sums(groups: int, count: int = count) -> Launch:
+            turns = count // (groups * 128)
+            arrays = empty(((count, 24), F32), ((count, 24), F32), ((2 * groups, 32), F32))
+            return Launch(kernels.column_sums, arrays, {"ROWS": 8, "TURNS": turns, "SUBGROUPS": 16}, groups)
+
+        yield Case(one, gpu, [sums(1)])
+        yield Case(two, gpu, [sums(64), sums(1, 128)])
+    arrays = empty(((1, 5120), F16), ((1, 5120), S8))
+    yield Case("P460", "b70", [Launch(kernels.rms_norm_alone, arrays, {"N": 5120}, 1)])
+    yield Case("P461", "b70", [Launch(kernels.rms_norm, arrays, {"N": 5120, "SUBGROUPS": 8}, 1)])
+    for point, n in (("P458", 5120), ("P459", 17408)):
+        arrays = empty(((5120,), S8), ((n * 5120,), S8), ((n,), np.int32))
+        yield Case(point, "b70", [Launch(kernels.gemv_columns, arrays, {"K": 5120}, n // 32)], warm=True)
+
+
+# Products of matrices.
+
+
+def gemm(
+    point: str, gpu: str, shape: tuple[int, int, int], dtype: Any = F16, *, prefetch: int = 3, timed: bool = False,
+    tile: tuple[int, int] = (256, 256), subgroups: tuple[int, int] = (8, 4), fp8: bool = False,
+) -> Case:  # fmt: skip
+    m, n, k = shape
+    wide: Any = np.int32 if dtype == S8 else F32
+
+    def arrays() -> list[Any]:
+        return [np.empty((m, k), dtype), np.empty((k, n), dtype), np.empty((m, n), wide)]
+
+    step = 32 if np.dtype(dtype).itemsize == 2 or fp8 else 64 if dtype == S8 else 16
+    named = {"K": k, "M": tile[0], "N": tile[1], "STEP": step, "SG": subgroups}
+    grid = (math.ceil(m / tile[0]), math.ceil(n / tile[1]))
+    kernel = kernels.gemm_fp8 if fp8 else kernels.gemm
+    options = {"registers": 256, "prefetch": prefetch}
+    return Case(point, gpu, [Launch(kernel, arrays, named, grid, options)], 0 if timed else 2.0 * m * n * k)
+
+
+def matrices() -> Iterator[Case]:
+    cube = (4096, 4096, 4096)
+    for point, prefetch in (("X001", 0), ("X002", 1), ("X003", 3)):
+        yield gemm(point, "b580", cube, prefetch=prefetch)
+    for n, m in enumerate((1, 8, 16, 32, 128, 1024)):
+        tile, subgroups = ((256, 256), (8, 4)) if m > 128 else ((128, 64), (4, 2)) if m > 32 else ((32, 64), (4, 4))
+        yield gemm(f"P{332 + 2 * n}", "b580", (m, 4096, 4096), BF16, tile=tile, subgroups=subgroups, timed=True)
+    for point, dtype in (("P107", F16), ("P108", BF16), ("P110", S8)):
+        yield gemm(point, "max1550", (8192, 8192, 8192), dtype)
+    shapes = ((1024, 1536, 7168), (1024, 1536, 1536), (1024, 7168, 1024), (1024, 7168, 128))
+    for n, shape in enumerate(shapes):
+        for m, dtype in enumerate((ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)):
+            yield gemm(f"P{207 + 2 * n + m}", "max1550", shape, dtype, fp8=True, timed=True)
+
+
+# FluidX3D.
+
+
+def fluids() -> Iterator[Case]:
+    size = 256
+    cells = size**3
+    for first, gpu in FLUIDS.items():
+        for n, (form, dtype) in enumerate((("f32", F32), ("f16s", F16), ("f16c", np.uint16))):
+            number = 19 * cells + 4 * size * size
+            arrays = empty(((number,), dtype), ((number,), dtype), ((cells + 4 * size * size,), np.uint8))
+            named = {"SIZE": size, "CELLS": cells, "FORM": form}
+            yield Case(f"P{first + n:03}", gpu, [Launch(kernels.lattice_boltzmann, arrays, named, cells // 32)], cells)
+
+
+FLUIDS = {72: "max1100", 75: "b70", 81: "b580", 90: "a770", 93: "a750", 96: "140v"}
+"""The first of each GPU's points."""
+
+
+def cases() -> list[Case]:
+    """All cases."""
+    return [
+        *arithmetic(), *memory(), *embedding(), *histograms(), *rows(), *matrices(), *fluids(),
+    ]  # fmt: skip
+
+
+
