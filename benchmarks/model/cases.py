@@ -21,7 +21,7 @@ F16, BF16, F32, F64, S8 = np.float16, ml_dtypes.bfloat16, np.float32, np.float64
 
 
 class Launch(Struct):
-    """A launch of a kernel: its arrays are made by a function, `named` are its parameters, `options` its compilation's."""
+    """A launch of a kernel: a function that makes its arrays, its parameters, its grid, and options to compile it."""
 
     kernel: Any
     arrays: Callable[[], list[Any]]
@@ -74,7 +74,7 @@ def products(point: str, gpu: str, dtype: Any) -> Case:
     count, turns = GPUS[gpu].cores * 8 * 8 * 8, 256
     k, wide = (64, np.int32) if dtype == S8 else (32, F32)
     arrays = empty(((32 * count, k), dtype), ((k, 32), dtype), ((32 * count, 32), wide))
-    launch = Launch(kernels.products, arrays, {"TURNS": turns, "K": k}, count)
+    launch = Launch(kernels.products, arrays, {"TURNS": turns, "K": k}, count, {"registers": 256})
     return Case(point, gpu, [launch], 2.0 * 32 * 32 * k * turns * count)
 
 
@@ -87,9 +87,19 @@ def arithmetic() -> Iterator[Case]:
         yield products(f"P{23 + n:03}", "b580", dtype)
     for n, dtype in enumerate((F32, F16, F64, np.int32, np.int64)):
         yield chain(f"P{26 + n:03}", "b580", dtype)
-    for point, dtype, chains in (("P033", F32, 1), ("P034", F32, 4), ("P035", F32, 16), ("P036", F16, 1), ("P037", F16, 4)):
+    for point, dtype, chains in (
+        ("P033", F32, 1),
+        ("P034", F32, 4),
+        ("P035", F32, 16),
+        ("P036", F16, 1),
+        ("P037", F16, 4),
+    ):
         yield chain(point, "b580", dtype, chains, 32 if chains < 16 else 16)
-    for first, gpu, chains in ((43, "a770", (1, 2, 4, 8, 16)), (53, "a750", (1, 2, 4, 16)), (60, "a750", (1, 2, 4, 16))):
+    for first, gpu, chains in (
+        (43, "a770", (1, 2, 4, 8, 16)),
+        (53, "a750", (1, 2, 4, 16)),
+        (60, "a750", (1, 2, 4, 16)),
+    ):
         for n, count in enumerate(chains):
             yield chain(f"P{first + n:03}", gpu, F32, count, 32 if count < 8 else 16)
     for n, (dtype, count) in enumerate(((F32, 1), (F16, 1), (F16, 2))):
@@ -176,12 +186,16 @@ def rows() -> Iterator[Case]:
     for n, (count, columns) in enumerate(((512 * 3136, 128), (128 * 49 * 196, 1024))):
         for m, dtype in enumerate((BF16, F32)):
             yield layer_norm(f"P{364 + 2 * n + m}", count, columns, dtype, max(1, columns // 128))
-    for n, (count, columns) in enumerate(((128 * 197, 384), (16 * 128, 1024), (2 * 4096, 320), (512 * 3136, 128), (1, 1024))):
+    for n, (count, columns) in enumerate(
+        ((128 * 197, 384), (16 * 128, 1024), (2 * 4096, 320), (512 * 3136, 128), (1, 1024))
+    ):
         yield layer_norm(f"P{368 + 2 * n}", count, columns, BF16, columns // 32)
         yield layer_norm(f"P{369 + 2 * n}", count, columns, BF16, max(1, columns // 128))
     for n, (count, d) in enumerate(((21, 3584), (96, 3584), (45, 6912), (32, 6912))):
         arrays = empty(((count, 2 * d), F16), ((count, d), F16))
-        for m, (width, subgroups, turns) in enumerate(((1, 28 if d == 3584 else 27, d // (896 if d == 3584 else 864)), (8, d // 256, 1))):
+        for m, (width, subgroups, turns) in enumerate(
+            ((1, 28 if d == 3584 else 27, d // (896 if d == 3584 else 864)), (8, d // 256, 1))
+        ):
             named = {"D": d, "WIDTH": width, "SUBGROUPS": subgroups, "TURNS": turns}
             yield Case(f"P{323 + 2 * n + m}", "max1550", [Launch(kernels.silu_and_mul, arrays, named, count)])
     for gpu, one, two in (("max1550", "P378", "P379"), ("b580", "P380", "P381")):
@@ -261,6 +275,3 @@ def cases() -> list[Case]:
     return [
         *arithmetic(), *memory(), *embedding(), *histograms(), *rows(), *matrices(), *fluids(),
     ]  # fmt: skip
-
-
-

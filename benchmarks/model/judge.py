@@ -27,7 +27,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from xegpu_py.gpus import gpu
-from xegpu_py.profile.profiles import Launched, launched
+from xegpu_py.profile.launches import Launched, launched
 from xegpu_py.profile.time_model import FITTED, Fitted, predicted, sample_of
 from xegpu_py.visa.program import extent
 
@@ -105,7 +105,10 @@ def judged(point: Point, case: Case, done: Sequence[Launched], fitted: Fitted) -
     pipes = ("float", "int", "math", "dpas", "memory")
     roofline = sum(max(p.bytes["memory"] / on.memory_rate, p.operations / on.dpas_peak) for p in found)
     peak = sum(
-        max(p.bounds[name] * (on.dpas_share if name == "dpas" else on.memory_share if name == "memory" else 1.0) for name in pipes)
+        max(
+            p.bounds[name] * (on.dpas_share if name == "dpas" else on.memory_share if name == "memory" else 1.0)
+            for name in pipes
+        )
         for p in found
     )
     detail = " ".join(f"{n}:{t * 1e6:.3g}" for n, t in sorted(longest.bounds.items(), key=lambda b: -b[1])[:4])
@@ -119,7 +122,9 @@ def judged(point: Point, case: Case, done: Sequence[Launched], fitted: Fitted) -
 def pairs(results: Iterable[Result]) -> list[tuple[Result, Result]]:
     """The pairs of a group's points whose published times differ by more than a tenth."""
     return [
-        (a, b) for a, b in itertools.combinations(results, 2) if abs(math.log(a.cost("published") / b.cost("published"))) > math.log(1.1)
+        (a, b)
+        for a, b in itertools.combinations(results, 2)
+        if abs(math.log(a.cost("published") / b.cost("published"))) > math.log(1.1)
     ]
 
 
@@ -161,21 +166,43 @@ def score(results: Sequence[Result], way: str = "seconds") -> Score:
     return Score(ordered, groups, geometric(ratios), geometric(absolute), len(results))
 
 
+LIMITS = {
+    "l2_latency": (100e-9, 300e-9),
+    "memory_latency": (100e-9, 700e-9),
+    "gather_cycles": (0.25, 4.0),
+    "message_cycles": (0.5, 8.0),
+    "overlap": (2.0, 10.0),
+    "issue": (1.0, 3.0),
+    "atomic": (5e-9, 500e-9),
+    "dispatch": (20.0, 200.0),
+    "queue": (0.05, 4.0),
+    "launch": (0.1, 1.5),
+}
+"""What the constants can be: latencies as microbenchmarks of other GPUs of these years have them, and rates that the
+hardware can have at all."""
+
+_WORST = math.log(2)
+"""An error counts as this at most when constants are fitted: points that are wrong for another reason decide nothing."""
+
+
 def fit(samples: Sequence[tuple[Point, Case, list[Launched]]]) -> Fitted:
     """The constants that predict the groups for fitting best, one changed at a time."""
     own = [s for s in samples if zlib.crc32(s[0].group.encode()) % 2 == 0]
 
     def error(constants: Fitted) -> float:
         results = [judged(point, case, done, constants) for point, case, done in own]
-        found = score(results)
-        return math.log(found.absolute) + math.log(found.ratio)
+        errors = [min(abs(math.log(r.seconds / r.point.seconds)), _WORST) for r in results]
+        return sum(errors) / len(errors) + math.log(score(results).ratio) / 2
 
     best, least = FITTED, error(FITTED)
     for factor in (1.6, 1.25):
         for name in Fitted.__struct_fields__:
             for step in (factor, 1 / factor):
                 while True:
-                    other = replace(best, **{name: getattr(best, name) * step})
+                    low, high = LIMITS[name]
+                    other = replace(best, **{name: min(max(getattr(best, name) * step, low), high)})
+                    if other == best:
+                        break
                     found = error(other)
                     if found >= least - 1e-4:
                         break
@@ -232,12 +259,14 @@ def main() -> None:
             members = [x for x in results if x.point.group == last]
             own = score(members)
             state = "fitted" if r.fitted else "held out"
-            order = f"{'in order' if own.ordered else 'NOT IN ORDER'}, ratios {own.ratio:.2f}" if own.groups else "no pairs"
+            order = (
+                f"{'in order' if own.ordered else 'NOT IN ORDER'}, ratios {own.ratio:.2f}" if own.groups else "no pairs"
+            )
             print(f"\n{last} ({state}): {order}, absolute {own.absolute:.2f}")
         factor = r.seconds / r.point.seconds
         print(
-            f"  {r.point.name} {r.case.gpu:8} {r.point.seconds * 1e6:10.2f} us published, {r.seconds * 1e6:10.2f} us model, "
-            f"{factor:5.2f}  {r.bound:8} {r.point.text[:60]:60} {r.detail}"
+            f"  {r.point.name} {r.case.gpu:8} {r.point.seconds * 1e6:10.2f} us published, "
+            f"{r.seconds * 1e6:10.2f} us model, {factor:5.2f}  {r.bound:8} {r.point.text[:60]:60} {r.detail}"
         )
     print()
     for title, chosen in (

@@ -10,7 +10,7 @@ from xegpu_py.language import WgMap
 
 @xegpu_py.jit
 def chain(X, TURNS: Constexpr, CHAINS: Constexpr, WIDTH: Constexpr):
-    """Each chain multiplies and adds `WIDTH` numbers 16 times a turn."""
+    """Each chain multiplies and adds `WIDTH` numbers 16 times in each iteration."""
     first = xl.program_id(0) * (WIDTH * CHAINS)
     xs = [X.tile((1, WIDTH), at=(0, first + c * WIDTH)).load() for c in xl.static_range(CHAINS)]
     y = xs[0]
@@ -157,7 +157,7 @@ def softmax(X, Y, N: Constexpr, ACROSS: Constexpr):
 
 @xegpu_py.jit
 def silu_and_mul(X, Y, D: Constexpr, WIDTH: Constexpr, SUBGROUPS: Constexpr, TURNS: Constexpr):
-    """`silu(x) * z` of rows of `2 * D` numbers; a lane has `WIDTH` of them a turn."""
+    """`silu(x) * z` of rows of `2 * D` numbers; a lane has `WIDTH` of them in each iteration."""
     step = SUBGROUPS * 32 * WIDTH
     shared = WgMap(sg_layout=(1, SUBGROUPS), sg_data=(1, 32 * WIDTH))
     m = xl.program_id(0)
@@ -170,7 +170,7 @@ def silu_and_mul(X, Y, D: Constexpr, WIDTH: Constexpr, SUBGROUPS: Constexpr, TUR
 
 @xegpu_py.jit
 def column_sums(X, D, Y, ROWS: Constexpr, TURNS: Constexpr, SUBGROUPS: Constexpr):
-    """Sums over rows of `x * d` and `d`, of 32 columns; a subgroup has `ROWS` rows a turn."""
+    """Sums over rows of `x * d` and `d`, of 32 columns; a subgroup has `ROWS` rows in each iteration."""
     size = (SUBGROUPS * ROWS, 32)
     shared = WgMap(sg_layout=(SUBGROUPS, 1), sg_data=(ROWS, 32))
     m = xl.program_id(0) * (TURNS * SUBGROUPS * ROWS)

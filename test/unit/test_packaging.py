@@ -54,7 +54,7 @@ def test_the_wheel_has_all_modules(distributions):
     with zipfile.ZipFile(distributions[".whl"]) as archive:
         found = {n for n in archive.namelist() if ".dist-info/" not in n}
     assert {n for n in found if n.endswith(".py")} == modules
-    others = {p for pattern in ("py.typed", "*.ll") for p in (ROOT / "xegpu_py").rglob(pattern)}
+    others = {p for pattern in ("py.typed", "*.ll", "report.*s") for p in (ROOT / "xegpu_py").rglob(pattern)}
     assert found - modules == {str(p.relative_to(ROOT)) for p in others}
 
 

@@ -23,6 +23,9 @@ LINE = 64
 BANKS, BANK_BYTES = 16, 4
 """Banks of the shared local memory, and the bytes of each. Source: Intel's oneAPI GPU Optimization Guide 2025.2."""
 
+STEPS = 1 << 13
+"""The number of instructions of the first workgroup that are listed."""
+
 KINDS = ("load", "store", "atomic", "prefetch")
 """What messages do. A prefetch is a load without a destination."""
 
@@ -249,6 +252,7 @@ class Counts:
         tables: the counts of each instruction, by the names in `SUMMED`.
         traffic: what messages moved, by buffer and kind.
         skipped: the instructions that are counted, but have no effect.
+        steps: the first instructions of the first workgroup, in order, each with its threads that executed it.
     """
 
     def __init__(
@@ -279,6 +283,7 @@ class Counts:
         self._pieces: list[tuple[Array, Array, int]] = []
         self._old: list[tuple[Array, Array]] = []
         self.skipped: Collection[int] = ()
+        self.steps: list[tuple[int, list[int]]] = []
         self.traffic: dict[tuple[str, str], Traffic] = {}
         self._touched: dict[str, Array] = {}
         self._atomics: dict[str, Array] = {}
@@ -306,6 +311,11 @@ class Counts:
                 tables["waited"][index] += self._meet(batch, rows, index)
         else:
             self._clock[rows] += 1
+        if not self._done and len(self.steps) < STEPS and not self._sample:
+            own = np.arange(batch.threads)[rows]
+            own = own[own < self._group_size]
+            if len(own):
+                self.steps.append((index, own.tolist()))
         count = count_of(batch, rows)
         tables["executions"][index] += count
         lanes = inst.exec_size if spec.exec_sizes else 1

@@ -1,167 +1,25 @@
-"""Profiles: the exact counts of a launch, and samples of its workgroups."""
+"""Profiles: the exact counts of a launch, and their report."""
 
 from __future__ import annotations
 
-import ctypes
-import math
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from xegpu_py.numerics.formats import Array
+from xegpu_py.gpus import GPUS, USUAL, gpu
 from xegpu_py.profile.caches import reuse_of
-from xegpu_py.profile.counts import SUMMED, Counts, Row, Traffic, by_line
-from xegpu_py.runtime.device_memory import Buffer, HostMemory
+from xegpu_py.profile.counts import SUMMED, Row, Traffic, by_line
+from xegpu_py.profile.launches import Launched, launched
+from xegpu_py.profile.report import MissingExtra, page
+from xegpu_py.profile.time_model import predicted
 from xegpu_py.runtime.kernel import Kernel
-from xegpu_py.runtime.launch import Grid
-from xegpu_py.target import Target
-from xegpu_py.visa.dataflow import Root, effects
-from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Dim, Program, extent, variables
 
 
-class SharedMemory(HostMemory):
-    """Global memory whose allocations are arrays of the host, in place, which the interpreter accesses too."""
-
-    _first = 0
-    _shifts: Array = np.zeros(0, np.int64)
-
-    def attach(self, name: str, array: Array) -> Buffer:
-        """An allocation that is a contiguous array of bytes."""
-        made = super().attach(name, array)
-        places = [(self._host(i), b) for i, b in enumerate(self.buffers)]
-        # Offsets count from an address at which a number of any type can begin. What is between arrays is never read.
-        self._first = min(host for host, _ in places) // 8 * 8
-        size = -(-(max(host + b.bytes for host, b in places) - self._first) // 8) * 8
-        self.data = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self._first))
-        self._shifts = np.array([host - self._first - b.address for host, b in places], np.int64)
-        return made
-
-    def _moved(self, addresses: Array) -> Array:
-        starts = np.array([b.address for b in self.buffers], np.uint64)
-        owner = np.clip(np.searchsorted(starts, addresses, "right") - 1, 0, max(len(starts) - 1, 0))
-        moved: Array = addresses.astype(np.int64) + self._shifts[owner]
-        return moved
-
-    def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
-        """See `engines.faults.Memory`."""
-        super().locate(addresses, size, verb, needed)
-        return self._moved(addresses)
-
-    def surface(self, bases: Array, extents: Array, verb: str) -> Array:
-        """See `engines.faults.Memory`."""
-        super().surface(bases, extents, verb)
-        return self._moved(bases)
-
-    def place(self, offset: int) -> str:
-        """See `engines.faults.Memory`."""
-        for i, buffer in enumerate(self.buffers):
-            at = offset + self._first - self._host(i)
-            if 0 <= at < max(buffer.bytes, 1):
-                return f"byte {at} of '{buffer.name}'"
-        return f"byte {offset}"
-
-
-class Launched(Struct):
-    """Workgroups of a launch that ran, and what they did.
-
-    Attributes:
-        kernel: the version of the kernel that ran.
-        grid: workgroups of the launch in x, y, z.
-        group_size: hardware threads of a workgroup.
-        groups: the numbers of the workgroups that ran.
-        counts: their counts.
-    """
-
-    kernel: Kernel
-    grid: Dim
-    group_size: int
-    groups: Sequence[int]
-    counts: Counts
-
-
-_PLACES = ("address", "base", "width", "height", "pitch", "x", "y")
-"""The operands of messages that say which memory they access."""
-
-
-def without_effect(program: Program, target: Target) -> frozenset[int]:
-    """The instructions on whose results neither control flow nor the addresses of messages depend."""
-    found = [effects(inst, target) for inst in program.instructions]
-    needed: set[Root | None] = set()
-    kept: set[int] = set()
-    for at, inst in enumerate(program.instructions):
-        spec = INSTRUCTIONS[inst.name]
-        if spec.decides or spec.category == "sync":
-            needed.update(found[at].read)
-            kept.add(at)
-        elif spec.is_message:
-            needed.update(var.root[0] for var in variables(inst.values.get(name) for name in _PLACES))
-            needed.update(found[at].tests)
-    changed = True
-    while changed:
-        changed = False
-        memories = {
-            inst.values.get("sfid", "ugm")
-            for at, inst in enumerate(program.instructions)
-            if at in kept and INSTRUCTIONS[inst.name].is_message
-        }
-        for at, inst in enumerate(program.instructions):
-            spec = INSTRUCTIONS[inst.name]
-            stores = spec.category in ("store", "atomic") and inst.values.get("sfid", "ugm") in memories
-            if at not in kept and (stores or not needed.isdisjoint(found[at].written)):
-                kept.add(at)
-                needed.update(found[at].read)
-                changed = True
-    return frozenset(range(len(program.instructions))) - kept
-
-
-def launched(
-    kernel: Kernel,
-    arguments: Sequence[Any],
-    grid: int | Sequence[int],
-    block: int | Sequence[int] | None = None,
-    groups: Sequence[int] | None = None,
-    trace_limit: int = 1 << 22,
-) -> Launched:
-    """Run a kernel on the interpreter, and count.
-
-    Args:
-        groups: the numbers of the workgroups that run. Of them, only instructions run on which control flow or
-            addresses depend; stores are undone, and arrays are not copied. By default all workgroups run, and change
-            the arrays as a call does.
-        trace_limit: the number of lines after which the trace ends.
-
-    Raises:
-        TypeError, ValueError, DiagnosticError: as a call of the kernel.
-    """
-    version = kernel.version_for(arguments, grid)
-    own = Kernel(version.executable, structs.replace(version.options, engine="interpreter", check=()))
-    own.names = kernel.names
-    launcher, whole = own.launcher, extent(grid, "grid")
-    block = extent(own.block if block is None else block, "block")
-    threads = Grid(whole, block).threads(own.program)
-    chosen = range(math.prod(whole)) if groups is None else groups
-    counts = Counts(own.program, launcher.layout, threads, chosen, trace_limit, sample=groups is not None)
-    launcher.recorder, launcher.groups = counts, groups
-    if groups is not None:
-        launcher.new_memory = SharedMemory
-        launcher.skipped = counts.skipped = without_effect(own.program, launcher.target)
-    try:
-        own(*arguments, grid=whole, block=block)
-    finally:
-        counts.restore()
-    return Launched(own, whole, threads, chosen, counts)
-
-
-# Profiles.
-
-
-class Profile(Struct):
+class Profile(Struct, dict=True):
     """The profile of a launch.
 
     Attributes:
@@ -208,10 +66,34 @@ class Profile(Struct):
         if name.endswith(".json"):
             return msgspec.json.format(msgspec.json.encode(self), indent=1).decode() + "\n"
         if name.endswith(".html"):
-            return self._repr_html_()
+            return self.html()
         raise ValueError(f"a profile is saved as .json or .html, but got '{Path(name).name}'")
 
+    def html(self, on: str | None = None) -> str:
+        """The report, one page of HTML that needs no network.
+
+        Args:
+            on: the GPU of its model of the time; by default the usual one of the target.
+
+        Raises:
+            MissingExtra: if Bokeh is not installed.
+            ValueError: if there is no such GPU, or the profile was read from a file.
+        """
+        done: Launched | None = self.__dict__.get("launched")
+        if done is None:
+            raise ValueError("only the process that ran the kernel makes the report of its profile")
+        known = self.target in USUAL or self.target in GPUS
+        model = gpu(on or (self.target if known else "bmg"))
+        return page(self.kernel, done, self.rows, predicted(done, model), model)
+
     def _repr_html_(self) -> str:
+        try:
+            # A frame of its own: a notebook has styles of its own.
+            return f"<iframe srcdoc='{escape(self.html())}' width='100%' height='800'></iframe>"
+        except (MissingExtra, ValueError):
+            return self._table()
+
+    def _table(self) -> str:
         rows = [
             f"<tr><td>{r.index}</td><td><code>{escape(r.text)}</code></td>"
             + "".join(f"<td>{getattr(r, name):,}</td>" for name in SUMMED)
@@ -235,11 +117,11 @@ def profile(
     Raises:
         TypeError, ValueError, DiagnosticError: as a call of the kernel.
     """
-    done = launched(kernel, arguments, grid, block)
+    done = launched(kernel, arguments, grid, block, trace_limit=1 << 20)
     kernel.stats = done.kernel.stats
     counts, own, trace = done.counts, done.kernel, done.counts.trace()
     allocation = own.launcher.allocation
-    return Profile(
+    found = Profile(
         own.name,
         own.options.target,
         done.grid,
@@ -252,6 +134,8 @@ def profile(
         counts.hottest,
         trace.complete,
     )
+    found.__dict__["launched"] = done
+    return found
 
 
 Kernel.profiler = staticmethod(profile)

@@ -18,7 +18,7 @@ from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
 from xegpu_py.profile.caches import hits, new_lines
 from xegpu_py.profile.counts import KINDS, LINE
-from xegpu_py.profile.profiles import Launched, launched
+from xegpu_py.profile.launches import Launched, launched
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.dataflow import effects
@@ -119,7 +119,9 @@ def pipe_cycles(inst: Instruction, on: Gpu) -> tuple[str, float]:
     elif not floating and inst.name in ("mul", "mad", "mulh"):
         # OpenCL-Benchmark: a multiplication and an addition of 32-bit integers at a third of the rate of floats.
         each = on.lanes / (3 if inst.name == "mad" else 2) if bits == 32 else on.lanes
-    return "float" if floating else "int", max(1.0, lanes / each)
+    # Instructions of 8 numbers of 64 bits are the halves of instructions of Xe-HPC.
+    least = 0.5 if bits == 64 and lanes == 8 else 1.0
+    return "float" if floating else "int", max(least, lanes / each)
 
 
 def latency(inst: Instruction, on: Gpu) -> float:

@@ -205,6 +205,18 @@ class Kernel:
             raise ValueError(f"unknown level '{level}'; there are {', '.join(self._levels)}")
         return str(self._levels[level])
 
+    def on_interpreter(self) -> Kernel:
+        """This version of the kernel, run by the interpreter without checks."""
+        made = Kernel(
+            self.executable, structs.replace(self.options, engine="interpreter", check=()), levels=self._modules
+        )
+        made.names = self.names
+        return made
+
+    def text_with_places(self, level: str) -> str:
+        """The module's text at a level, with the location of each op; see `ir`."""
+        return self._levels[level].text(debuginfo=True)
+
     @property
     def block(self) -> tuple[int, ...]:
         """The block of calls that give none: that of known_block_size, or as many subgroups as the maps say, or 1."""

@@ -13,7 +13,8 @@ import xegpu_py
 from xegpu_py import Constexpr
 from xegpu_py import language as xl
 from xegpu_py.profile.caches import FIRST, reuse_distances
-from xegpu_py.profile.profiles import Profile, launched, profile
+from xegpu_py.profile.launches import launched
+from xegpu_py.profile.profiles import Profile, profile
 
 GATHER = """
 gpu.module @kernels {{

@@ -1,0 +1,112 @@
+"""The report of a profile in a browser: every view is there, and a click shows the partners of a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py import Constexpr, oracles
+from xegpu_py import language as xl
+from xegpu_py.profile.profiles import Profile
+
+pytest.importorskip("bokeh")
+ROOT = Path(__file__).parents[3]
+SCREENSHOTS = ROOT / "docs" / "site" / "screenshots"
+MAP = xl.WgMap(sg_layout=(2, 2), sg_data=(16, 16))
+
+
+@xegpu_py.jit(target="bmg")
+def scaled_sums(X, Y, TURNS: Constexpr):
+    total = xl.zeros((32, 32), map=MAP)
+    for n in range(TURNS):
+        total += X.tile((32, 32), at=(xl.program_id(0) * 32, n * 32), map=MAP).load()
+    Y.tile((32, 1), at=(xl.program_id(0) * 32, 0)).store(total.sum(axis=1))
+
+
+@pytest.fixture(scope="module")
+def found() -> Profile:
+    x, y = np.ones((128, 256), np.float32), np.zeros((128, 16), np.float32)
+    profile: Profile = scaled_sums[4].profile(x, y, TURNS=8)
+    assert (y[:, 0] == 256).all()
+    return profile
+
+
+@pytest.fixture(scope="module")
+def report(found: Profile, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("report") / "p.html"
+    found.save(path)
+    return path
+
+
+def test_one_small_file(report: Path) -> None:
+    text = report.read_text()
+    assert len(text) < 3 << 20
+    for outside in ("<script src", '<link rel="stylesheet"'):
+        assert outside not in text
+    for level in ("source: test_report.py", "xetile", "xegpu", "vISA"):
+        assert f"aria-label='{level}'" in text
+    assert "By a model, and not a measurement" in text
+
+
+def test_in_notebooks_it_has_a_frame(found: Profile) -> None:
+    assert found._repr_html_().startswith("<iframe srcdoc='&lt;!doctype html")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=oracles.find("chromium"), args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.mark.needs("chromium")
+def test_every_view_in_a_browser(report: Path, browser: Any, request: pytest.FixtureRequest) -> None:
+    folder = SCREENSHOTS if request.config.getoption("--save-screenshots") else report.parent
+    page, wrong = browser.new_page(viewport={"width": 1280, "height": 900}), []
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda r: wrong.append(r.url) if r.url.startswith("http") else None)
+    page.goto(report.as_uri())
+    page.wait_for_selector("#tab0[aria-selected=true]")
+    views = page.locator("[role=tab]").all_inner_texts()
+    assert views == ["Code", "Registers", "Roofline", "Memory", "Timeline", "Counts"]
+    # A click on the load in the source shows its ops and instructions.
+    line = page.locator("#pane0 .line", has_text="X.tile((32, 32)").first
+    line.click()
+    for pane in range(page.locator(".code").count()):
+        assert page.locator(f"#pane{pane} .line.on").count() > 0, pane
+    assert "lsc_load" in "".join(page.locator(".line.on").all_inner_texts())
+    page.locator("#pane0").focus()
+    page.keyboard.press("ArrowDown")
+    assert "store" in page.locator("#pane0 .line.on").inner_text()
+    assert page.locator(".layout").count() > 0
+    page.screenshot(path=folder / "profile-code-wide.png")
+    page.locator("#tab0").focus()
+    for name in views[1:]:
+        page.keyboard.press("ArrowRight")
+        view = page.locator("[role=tabpanel]:not([hidden])")
+        assert view.count() == 1
+        assert view.locator("table" if name == "Counts" else ".bk-Figure").count() > 0, name
+        page.screenshot(path=folder / f"profile-{name.lower()}-wide.png")
+    page.locator("#tab3").click()
+    before = page.evaluate("Bokeh.documents[0].select_by_type ? 1 : Object.keys(Bokeh.index).length")
+    assert before
+    colour = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(colour)
+    page.locator("#theme").click()
+    assert page.evaluate(colour) != light
+    page.set_viewport_size({"width": 390, "height": 844})
+    for tab in range(len(views)):
+        page.locator(f"#tab{tab}").click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, views[tab]
+    page.locator("#tab0").click()
+    page.screenshot(path=folder / "profile-code-narrow.png")
+    page.close()
+    assert wrong == []

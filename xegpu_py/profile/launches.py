@@ -1,0 +1,156 @@
+"""Launches that are counted: all workgroups of a grid, or a sample of them."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from xegpu_py.numerics.formats import Array
+from xegpu_py.profile.counts import Counts
+from xegpu_py.runtime.device_memory import Buffer, HostMemory
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.launch import Grid
+from xegpu_py.target import Target
+from xegpu_py.visa.dataflow import Root, effects
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Dim, Program, extent, variables
+
+
+class SharedMemory(HostMemory):
+    """Global memory whose allocations are arrays of the host, in place, which the interpreter accesses too."""
+
+    _first = 0
+    _shifts: Array = np.zeros(0, np.int64)
+
+    def attach(self, name: str, array: Array) -> Buffer:
+        """An allocation that is a contiguous array of bytes."""
+        made = super().attach(name, array)
+        places = [(self._host(i), b) for i, b in enumerate(self.buffers)]
+        # Offsets count from an address at which a number of any type can begin. What is between arrays is never read.
+        self._first = min(host for host, _ in places) // 8 * 8
+        size = -(-(max(host + b.bytes for host, b in places) - self._first) // 8) * 8
+        self.data = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self._first))
+        self._shifts = np.array([host - self._first - b.address for host, b in places], np.int64)
+        return made
+
+    def _moved(self, addresses: Array) -> Array:
+        starts = np.array([b.address for b in self.buffers], np.uint64)
+        owner = np.clip(np.searchsorted(starts, addresses, "right") - 1, 0, max(len(starts) - 1, 0))
+        moved: Array = addresses.astype(np.int64) + self._shifts[owner]
+        return moved
+
+    def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
+        """See `engines.faults.Memory`."""
+        super().locate(addresses, size, verb, needed)
+        return self._moved(addresses)
+
+    def surface(self, bases: Array, extents: Array, verb: str) -> Array:
+        """See `engines.faults.Memory`."""
+        super().surface(bases, extents, verb)
+        return self._moved(bases)
+
+    def place(self, offset: int) -> str:
+        """See `engines.faults.Memory`."""
+        for i, buffer in enumerate(self.buffers):
+            at = offset + self._first - self._host(i)
+            if 0 <= at < max(buffer.bytes, 1):
+                return f"byte {at} of '{buffer.name}'"
+        return f"byte {offset}"
+
+
+class Launched(Struct):
+    """Workgroups of a launch that ran, and what they did.
+
+    Attributes:
+        kernel: the version of the kernel that ran.
+        grid: workgroups of the launch in x, y, z.
+        group_size: hardware threads of a workgroup.
+        groups: the numbers of the workgroups that ran.
+        counts: their counts.
+        pitches: bytes from one row of each array to the next, by the names of their buffers.
+    """
+
+    kernel: Kernel
+    grid: Dim
+    group_size: int
+    groups: Sequence[int]
+    counts: Counts
+    pitches: dict[str, int] = {}
+
+
+_PLACES = ("address", "base", "width", "height", "pitch", "x", "y")
+"""The operands of messages that say which memory they access."""
+
+
+def without_effect(program: Program, target: Target) -> frozenset[int]:
+    """The instructions on whose results neither control flow nor the addresses of messages depend."""
+    found = [effects(inst, target) for inst in program.instructions]
+    needed: set[Root | None] = set()
+    kept: set[int] = set()
+    for at, inst in enumerate(program.instructions):
+        spec = INSTRUCTIONS[inst.name]
+        if spec.decides or spec.category == "sync":
+            needed.update(found[at].read)
+            kept.add(at)
+        elif spec.is_message:
+            needed.update(var.root[0] for var in variables(inst.values.get(name) for name in _PLACES))
+            needed.update(found[at].tests)
+    changed = True
+    while changed:
+        changed = False
+        memories = {
+            inst.values.get("sfid", "ugm")
+            for at, inst in enumerate(program.instructions)
+            if at in kept and INSTRUCTIONS[inst.name].is_message
+        }
+        for at, inst in enumerate(program.instructions):
+            spec = INSTRUCTIONS[inst.name]
+            stores = spec.category in ("store", "atomic") and inst.values.get("sfid", "ugm") in memories
+            if at not in kept and (stores or not needed.isdisjoint(found[at].written)):
+                kept.add(at)
+                needed.update(found[at].read)
+                changed = True
+    return frozenset(range(len(program.instructions))) - kept
+
+
+def launched(
+    kernel: Kernel,
+    arguments: Sequence[Any],
+    grid: int | Sequence[int],
+    block: int | Sequence[int] | None = None,
+    groups: Sequence[int] | None = None,
+    trace_limit: int = 1 << 22,
+) -> Launched:
+    """Run a kernel on the interpreter, and count.
+
+    Args:
+        groups: the numbers of the workgroups that run. Of them, only instructions run on which control flow or
+            addresses depend; stores are undone, and arrays are not copied. By default all workgroups run, and change
+            the arrays as a call does.
+        trace_limit: the number of lines after which the trace ends.
+
+    Raises:
+        TypeError, ValueError, DiagnosticError: as a call of the kernel.
+    """
+    own = kernel.version_for(arguments, grid).on_interpreter()
+    launcher, whole = own.launcher, extent(grid, "grid")
+    block = extent(own.block if block is None else block, "block")
+    threads = Grid(whole, block).threads(own.program)
+    chosen = range(math.prod(whole)) if groups is None else groups
+    counts = Counts(own.program, launcher.layout, threads, chosen, trace_limit, sample=groups is not None)
+    launcher.recorder, launcher.groups = counts, groups
+    if groups is not None:
+        launcher.new_memory = SharedMemory
+        launcher.skipped = counts.skipped = without_effect(own.program, launcher.target)
+    try:
+        own(*arguments, grid=whole, block=block)
+    finally:
+        counts.restore()
+    arrays = [a for a in arguments if isinstance(a, np.ndarray) and a.ndim]
+    pitches = {b.name: a.strides[0] for b, a in zip(counts.buffers, arrays) if a.ndim > 1}
+    return Launched(own, whole, threads, chosen, counts, pitches)

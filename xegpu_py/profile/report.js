@@ -1,0 +1,17 @@
+const tabs = [...document.querySelectorAll('[role=tab]')], panels = [...document.querySelectorAll('[role=tabpanel]')];
+function show(n) { tabs.forEach((t, i) => { t.setAttribute('aria-selected', i === n); t.tabIndex = i === n ? 0 : -1; }); panels.forEach((p, i) => p.hidden = i !== n); window.dispatchEvent(new Event('resize')); }
+tabs.forEach((t, i) => { t.onclick = () => show(i); t.onkeydown = e => { const d = {ArrowRight: 1, ArrowLeft: -1}[e.key]; if (d) { const n = (i + d + tabs.length) % tabs.length; show(n); tabs[n].focus(); } }; });
+function choose(line) {
+  const key = line.dataset.key; document.querySelectorAll('.line.on').forEach(l => l.classList.remove('on'));
+  document.querySelectorAll('.code').forEach(pane => { const own = [...pane.querySelectorAll('.line')].filter(l => l.dataset.key === key); own.forEach(l => l.classList.add('on'));
+    if (own.length && !pane.contains(line)) pane.scrollTop = own[0].offsetTop - pane.offsetTop - pane.clientHeight / 3; });
+}
+document.querySelectorAll('.line[data-key]').forEach(l => l.onclick = () => choose(l));
+document.querySelectorAll('.code').forEach(pane => pane.onkeydown = e => {
+  const d = {ArrowDown: 1, ArrowUp: -1}[e.key]; if (!d) return; e.preventDefault();
+  const own = [...pane.querySelectorAll('.line[data-key]')], at = own.findIndex(l => l.classList.contains('on'));
+  const next = own[Math.min(Math.max(at + d, 0), own.length - 1)]; if (next) { choose(next); next.scrollIntoView({block: 'nearest'}); } });
+document.getElementById('theme').onclick = () => { const root = document.documentElement, dark = root.classList.contains('dark') || (!root.classList.contains('light') && matchMedia('(prefers-color-scheme: dark)').matches); root.classList.toggle('dark', !dark); root.classList.toggle('light', dark); };
+if (matchMedia('(prefers-color-scheme: dark)').matches) document.documentElement.classList.add('dark');
+// Plots take their sizes before their views are hidden.
+window.addEventListener('load', () => setTimeout(() => show(0), 50));
