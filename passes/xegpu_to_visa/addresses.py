@@ -19,7 +19,14 @@ from xegpu_py.passes.facts.value_facts import (
     register_type,
     segments,
 )
-from xegpu_py.passes.xegpu_to_visa.emitter import Const, Memory, Numbers, Reg, const
+from xegpu_py.passes.xegpu_to_visa.emitter import (
+    Const,
+    Memory,
+    Numbers,
+    Reg,
+    Value,
+    const,
+)
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, rule
 from xegpu_py.visa.program import Guard, Raw
 from xegpu_py.visa.spec import DataShape
@@ -54,14 +61,14 @@ def _shape_of(size: int) -> DataShape:
 
 
 @rule("memref.load")
-def load(low: Lowering, op: ir.Operation) -> None:
+def load(low: Lowering, op: ir.Operation) -> Value:
     """One element."""
     mem = memory(low, op.operands[0])
     at, plus = address_of(low, mem, list(op.operands)[1:])
     size, name = element_bytes(mem.element), register_type(mem.element)
     held = low.emit.whole({8: "uq"}.get(size, "ud"), 1)
     low.emit.message("lsc_load", _shape_of(size), at, mem.slm, offset=plus, dst=low.emit.raw(held))
-    low.set(op, Reg(low.emit.as_type(held, name).var, 0, 1))
+    return Reg(low.emit.as_type(held, name).var, 0, 1)
 
 
 @rule("memref.store")
@@ -84,20 +91,19 @@ def _mixed(low: Lowering, static: Iterable[int], operands: Sequence[ir.Value]) -
 
 
 @rule("memref.subview", "memref.reinterpret_cast")
-def subview(low: Lowering, op: ir.Operation) -> None:
+def subview(low: Lowering, op: ir.Operation) -> Value:
     """A part of a memref: another offset, shape and strides."""
     mem = memory(low, op.operands[0])
     names = ("static_offsets", "static_sizes", "static_strides")
     offsets, sizes, strides = (_mixed(low, op.attributes[n], group) for n, group in zip(names, segments(op)[1:]))
     result = ir.MemRefType(op.results[0].type)
     if op.name == "memref.reinterpret_cast":
-        low.set(op, Memory(mem.base, offsets[0], tuple(sizes), tuple(strides), mem.element, mem.slm))
-        return
+        return Memory(mem.base, offsets[0], tuple(sizes), tuple(strides), mem.element, mem.slm)
     offset = flat(low, mem, offsets)
     combined = [low.multiply(a, b) for a, b in zip(strides, mem.strides)]
     kept = _kept_dimensions(low, sizes, result)
     shape, steps = (tuple(group[i] for i in kept) for group in (sizes, combined))
-    low.set(op, Memory(mem.base, offset, shape, steps, mem.element, mem.slm))
+    return Memory(mem.base, offset, shape, steps, mem.element, mem.slm)
 
 
 def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefType) -> list[int]:
@@ -113,7 +119,7 @@ def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefT
 
 
 @rule("memref.collapse_shape", "memref.expand_shape")
-def reshape(low: Lowering, op: ir.Operation) -> None:
+def reshape(low: Lowering, op: ir.Operation) -> Value:
     """Collapse contiguous dimensions, or expand one."""
     mem = memory(low, op.operands[0])
     result = ir.MemRefType(op.results[0].type)
@@ -133,27 +139,26 @@ def reshape(low: Lowering, op: ir.Operation) -> None:
             for i in reversed(group):
                 strides[i] = stride
                 stride = low.multiply(stride, shape[i])
-    low.set(op, Memory(mem.base, mem.offset, tuple(shape), tuple(strides), str(result.element_type), mem.slm))
+    return Memory(mem.base, mem.offset, tuple(shape), tuple(strides), str(result.element_type), mem.slm)
 
 
 @rule("memref.transpose")
-def transpose(low: Lowering, op: ir.Operation) -> None:
+def transpose(low: Lowering, op: ir.Operation) -> Value:
     """Permute the dimensions; no element moves."""
     mem = memory(low, op.operands[0])
     order = [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(op.attributes["permutation"]).value.results]
     shape, strides = (tuple(group[i] for i in order) for group in (mem.shape, mem.strides))
-    low.set(op, Memory(mem.base, mem.offset, shape, strides, mem.element, mem.slm))
+    return Memory(mem.base, mem.offset, shape, strides, mem.element, mem.slm)
 
 
 @rule("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
-def cast(low: Lowering, op: ir.Operation) -> None:
+def cast(low: Lowering, op: ir.Operation) -> Value | None:
     """The same memref."""
-    if len(op.results):
-        low.set(op, low.value(op.operands[0]))
+    return low.value(op.operands[0]) if len(op.results) else None
 
 
 @rule("builtin.unrealized_conversion_cast")
-def at_address(low: Lowering, op: ir.Operation) -> None:
+def at_address(low: Lowering, op: ir.Operation) -> Value:
     """Lower the `unrealized_conversion_cast`s that are supported.
 
     - From an i64 address to a memref; dynamic extents are unlimited.
@@ -163,19 +168,15 @@ def at_address(low: Lowering, op: ir.Operation) -> None:
     """
     result = op.results[0]
     if len(op.operands) == 1 and [str(element_of(v)) for v in (op.operands[0], result)] == ["f32", "tf32"]:
-        low.set(op, low.value(op.operands[0]))
-        return
+        return low.value(op.operands[0])
     if len(op.operands) == 1 and memref_bits(op.operands[0].type):
-        low.set(op, memory(low, op.operands[0]))
-        return
+        return memory(low, op.operands[0])
     if len(op.operands) == 1 and keeps_bits(op.operands[0].type, result.type):
         if isinstance(result.type, ir.MemRefType):
             mem = memory(low, op.operands[0])
             element = str(result.type.element_type)
-            low.set(op, Memory(mem.base, mem.offset, mem.shape, mem.strides, element, mem.slm))
-        else:
-            low.set(op, low.emit.as_type(low.numbers(op.operands[0]), register_type(str(element_of(result)))))
-        return
+            return Memory(mem.base, mem.offset, mem.shape, mem.strides, element, mem.slm)
+        return low.emit.as_type(low.numbers(op.operands[0]), register_type(str(element_of(result))))
     if len(op.operands) != 1 or not isinstance(result.type, ir.MemRefType):
         low.fail("is supported only to convert an address to a memref, or f32 to tf32", "use one operand of type i64")
     kind = ir.MemRefType(result.type)
@@ -188,11 +189,11 @@ def at_address(low: Lowering, op: ir.Operation) -> None:
     base = low.emit.as_type(low.emit.in_registers(low.numbers(op.operands[0])), "q")
     base = low.emit.apply("mov", "ud", 1, base) if slm else low.emit.as_type(base, "uq")
     made = tuple(low.index(s) for s in strides)
-    low.set(op, Memory(base, low.index(offset), shape, made, str(kind.element_type), slm))
+    return Memory(base, low.index(offset), shape, made, str(kind.element_type), slm)
 
 
 @rule("memref.dim")
-def dim(low: Lowering, op: ir.Operation) -> None:
+def dim(low: Lowering, op: ir.Operation) -> Value:
     """An extent."""
     index = low.numbers(op.operands[1])
     if not isinstance(index, Const):
@@ -200,30 +201,30 @@ def dim(low: Lowering, op: ir.Operation) -> None:
     shape = memory(low, op.operands[0]).shape
     if not 0 <= index.value < len(shape):
         low.fail(f"dimension {index.value} is out of range for a memref of rank {len(shape)}")
-    low.set(op, shape[index.value])
+    return shape[index.value]
 
 
 @rule("memref.extract_aligned_pointer_as_index")
-def pointer(low: Lowering, op: ir.Operation) -> None:
+def pointer(low: Lowering, op: ir.Operation) -> Value:
     """The buffer's address."""
-    low.set(op, memory(low, op.operands[0]).base)
+    return memory(low, op.operands[0]).base
 
 
 @rule("memref.extract_strided_metadata")
-def extract_strided_metadata(low: Lowering, op: ir.Operation) -> None:
+def extract_strided_metadata(low: Lowering, op: ir.Operation) -> Sequence[Value]:
     """The base, offset, extents and strides of the memref."""
     mem = memory(low, op.operands[0])
     base = Memory(mem.base, low.index(0), (), (), mem.element, mem.slm)
-    low.set(op, base, mem.offset, *mem.shape, *mem.strides)
+    return base, mem.offset, *mem.shape, *mem.strides
 
 
 @rule("memref.alloc", "memref.alloca")
-def allocate(low: Lowering, op: ir.Operation) -> None:
+def allocate(low: Lowering, op: ir.Operation) -> Value:
     """Shared local memory."""
     memref = ir.MemRefType(op.results[0].type)
     if not is_slm(memref.memory_space):
         low.fail("can allocate only shared local memory", "use a memref in memory space 3")
-    low.set(op, shared(low, memref))
+    return shared(low, memref)
 
 
 def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
@@ -250,7 +251,7 @@ def dealloc(low: Lowering, op: ir.Operation) -> None:
 
 
 @rule("memref.view")
-def view(low: Lowering, op: ir.Operation) -> None:
+def view(low: Lowering, op: ir.Operation) -> Value:
     """Bytes of a buffer as elements of another type."""
     source, shift, *sizes = op.operands
     mem = memory(low, source)
@@ -261,7 +262,7 @@ def view(low: Lowering, op: ir.Operation) -> None:
         strides.insert(0, low.multiply(strides[0], n))
     start = low.numbers(shift)
     base = low.local_address(mem.base, start, 1) if mem.slm else low.address(mem.base, start, 1)
-    low.set(op, Memory(base, low.index(0), tuple(shape), tuple(strides), str(memref.element_type), mem.slm))
+    return Memory(base, low.index(0), tuple(shape), tuple(strides), str(memref.element_type), mem.slm)
 
 
 # Accesses to consecutive bytes by messages of one lane. An address is in a register, plus a constant in bytes.

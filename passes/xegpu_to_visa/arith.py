@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from mlir import ir
@@ -12,7 +12,6 @@ from xegpu_py.numerics.formats import FLOATS, TYPES
 from xegpu_py.passes.facts.ranges import within
 from xegpu_py.passes.facts.value_facts import INDEX, shape_and_element, unsigned
 from xegpu_py.passes.rewriting.builders import FLOAT_PREDICATES, PREDICATES
-from xegpu_py.passes.rewriting.rewriter import Rule
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     NARROW,
     Const,
@@ -21,11 +20,12 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Mask,
     Numbers,
     Reg,
+    Value,
     bounds_of,
     const,
     is_handle,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, choose, result_of, rule, sources_of
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, LoweringRule, Results, choose, result_of, rule, sources_of
 from xegpu_py.passes.xegpu_to_visa.register_values import (
     bf_as_f,
     combiner,
@@ -38,25 +38,22 @@ from xegpu_py.visa.program import Flag, Immediate
 
 
 @rule("arith.constant", "index.constant")
-def constant(low: Lowering, op: ir.Operation) -> None:
+def constant(low: Lowering, op: ir.Operation) -> Value:
     """Scalars and splats become immediates; other vectors are moved to registers where they are first needed."""
     count, element, name = result_of(low, op)
     attribute = op.attributes["value"]
     if isinstance(attribute, ir.DenseElementsAttr):
         if element == "i1":
             bits = [bool(b) for b in ir.DenseIntElementsAttr(attribute)]
-            low.set(op, _constant_mask(low, bits))
-            return
+            return _constant_mask(low, bits)
         if not attribute.is_splat:
-            low.set(op, _dense(attribute, element, name))
-            return
+            return _dense(attribute, element, name)
         attribute = attribute.get_splat_value()
     if element == "i1":
-        low.set(op, KnownMask(str(attribute).split(" ")[0] in ("true", "1", "-1"), count))
-    elif is_float(element):
-        low.set(op, _float_constant(attribute, element, name, count))
-    else:
-        low.set(op, const(ir.IntegerAttr(attribute).value, name, count))
+        return KnownMask(str(attribute).split(" ")[0] in ("true", "1", "-1"), count)
+    if is_float(element):
+        return _float_constant(attribute, element, name, count)
+    return const(ir.IntegerAttr(attribute).value, name, count)
 
 
 def _float_constant(attribute: ir.Attribute, element: str, name: str, count: int = 1) -> Const:
@@ -94,71 +91,64 @@ _TRUTH = {
 """Logic operations for arithmetic on i1, where true is 1 unsigned and -1 signed."""
 
 
-def or_truth(rule: Rule[Lowering]) -> Rule[Lowering]:
+def or_truth(rule: LoweringRule) -> LoweringRule:
     """Extend the rule of an op on integers to i1, where it becomes a logic operation."""
 
-    def lowered(low: Lowering, op: ir.Operation) -> None:
+    def lowered(low: Lowering, op: ir.Operation) -> Results:
         if shape_and_element(op.operands[0].type)[1] != "i1":
-            rule(low, op)
-            return
+            return rule(low, op)
         count, kind = result_of(low, op)[0], op.name.rpartition(".")[2]
         a, b = (low.mask(v) for v in op.operands)
         if kind in _TRUTH:
-            low.set(op, low.emit.flags(_TRUTH[kind], count, a, b))
-        elif kind.startswith("rem"):
-            low.set(op, KnownMask(False, count))
-        else:
-            # Only a shift by 0 and a division by a true divisor are defined; they give the first operand.
-            low.set(op, a)
+            return low.emit.flags(_TRUTH[kind], count, a, b)
+        if kind.startswith("rem"):
+            return KnownMask(False, count)
+        # Only a shift by 0 and a division by a true divisor are defined; they give the first operand.
+        return a
 
     return lowered
 
 
-def _binary(instruction: str) -> Callable[[Lowering, ir.Operation], None]:
+def _binary(instruction: str) -> LoweringRule:
     @or_truth
-    def rule(low: Lowering, op: ir.Operation) -> None:
+    def rule(low: Lowering, op: ir.Operation) -> Value:
         count, element, name = result_of(low, op)
         a, b = sources_of(low, op)
         if element == "index" and count == 1 and instruction in ("add", "mul"):
             # Shared with the indices of addresses, and computed before loops that do not change it.
             combine = low.add if instruction == "add" else low.multiply
-            low.set(op, combine(a, b, low.ranges.of(op.results[0])))
-            return
+            return combine(a, b, low.ranges.of(op.results[0]))
         if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float and instruction in _FOLDED:
-            low.set(op, const(_FOLDED[instruction](a.value, b.value), name, count))
-            return
+            return const(_FOLDED[instruction](a.value, b.value), name, count)
         if instruction == "mul" and name == "q":
-            low.set(op, product(low.emit, a, b, count))
-            return
+            return product(low.emit, a, b, count)
         if {a.type, b.type, name} == {"d", "q"}:
             a, b, name = _of_one_width(low, a, b, name, instruction)
         a, b = _constant_last(low, a, b)
-        low.set(op, low.emit.apply(instruction, name, count, a, b))
+        return low.emit.apply(instruction, name, count, a, b)
 
     return rule
 
 
 @rule("arith.addui_extended")
-def add_with_carry(low: Lowering, op: ir.Operation) -> None:
+def add_with_carry(low: Lowering, op: ir.Operation) -> Sequence[Value]:
     """A sum, and where it is less than an operand, which is where it overflows."""
     count, element, name = result_of(low, op)
     if element == "i1":
         a, b = (low.mask(v) for v in op.operands)
-        low.set(op, low.emit.flags("xor", count, a, b), low.emit.flags("and", count, a, b))
-        return
+        return low.emit.flags("xor", count, a, b), low.emit.flags("and", count, a, b)
     x, y = (low.emit.spread(low.emit.in_registers(n), count) for n in sources_of(low, op))
     total = low.emit.apply("add", name, count, x, y)
-    low.set(op, total, low.emit.compare("lt", count, low.emit.as_unsigned(total), low.emit.as_unsigned(x)))
+    return total, low.emit.compare("lt", count, low.emit.as_unsigned(total), low.emit.as_unsigned(x))
 
 
 @rule("arith.mulsi_extended", "arith.mului_extended")
-def whole_product(low: Lowering, op: ir.Operation) -> None:
+def whole_product(low: Lowering, op: ir.Operation) -> Sequence[Value]:
     """The lower and the upper half of a product; halves of 8 and 16 bits from a product of 32 bits."""
     count, element, name = result_of(low, op)
     if element == "i1":
         # (-1) * (-1) and 1 * 1 are 1 in two bits.
-        low.set(op, low.emit.flags("and", count, *(low.mask(v) for v in op.operands)), KnownMask(False, count))
-        return
+        return low.emit.flags("and", count, *(low.mask(v) for v in op.operands)), KnownMask(False, count)
     emit, bits, is_signed = low.emit, TYPES[name].bits, op.name == "arith.mulsi_extended"
     a, b = (emit.spread(emit.in_registers(n), count) for n in sources_of(low, op))
     x, y = (a, b) if is_signed else (emit.as_unsigned(a), emit.as_unsigned(b))
@@ -166,18 +156,17 @@ def whole_product(low: Lowering, op: ir.Operation) -> None:
     if bits < 32:
         whole = emit.apply("mul", wide, count, *(emit.in_registers(n, wide) for n in (x, y)))
         upper = emit.apply("shr", "ud", count, emit.as_unsigned(whole), const(bits, "uw"))
-        low.set(op, emit.in_registers(whole, name), emit.in_registers(upper, name))
-    elif bits == 32:
+        return emit.in_registers(whole, name), emit.in_registers(upper, name)
+    if bits == 32:
         upper = emit.apply("mulh", wide, count, x, y)
-        low.set(op, emit.apply("mul", name, count, a, b), emit.as_type(upper, name))
-    else:
-        upper = emit.as_type(high_product(emit, emit.as_unsigned(a), emit.as_unsigned(b), count), name)
-        for factor, other in ((a, b), (b, a)) if is_signed else ():
-            # The unsigned number that a negative one is read as is 2^64 greater.
-            sign = emit.apply("asr", name, count, factor, const(bits - 1, "uw"))
-            excess = emit.apply("and", name, count, sign, other)
-            upper = emit.apply("add", name, count, excess, upper, modifiers=("-",))
-        low.set(op, product(emit, a, b, count), upper)
+        return emit.apply("mul", name, count, a, b), emit.as_type(upper, name)
+    upper = emit.as_type(high_product(emit, emit.as_unsigned(a), emit.as_unsigned(b), count), name)
+    for factor, other in ((a, b), (b, a)) if is_signed else ():
+        # The unsigned number that a negative one is read as is 2^64 greater.
+        sign = emit.apply("asr", name, count, factor, const(bits - 1, "uw"))
+        excess = emit.apply("and", name, count, sign, other)
+        upper = emit.apply("add", name, count, excess, upper, modifiers=("-",))
+    return product(emit, a, b, count), upper
 
 
 _FOLDED: dict[str, Callable[[int, int], int]] = {
@@ -218,21 +207,20 @@ for _name, _instruction in {
 
 @rule("arith.subi", "index.sub", "arith.subf")
 @or_truth
-def sub(low: Lowering, op: ir.Operation) -> None:
+def sub(low: Lowering, op: ir.Operation) -> Value:
     """Addition of the negated second operand."""
     count, _, name = result_of(low, op)
     a, b = sources_of(low, op)
     if {a.type, b.type, name} == {"d", "q"}:
         a, b = low.typed(a, name), low.typed(b, name)
     if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float:
-        low.set(op, const(a.value - b.value, name, count))
-    elif isinstance(b, Const):
+        return const(a.value - b.value, name, count)
+    if isinstance(b, Const):
         bits = b.bits ^ (1 << (b.format.bits - 1)) if b.format.is_float else -b.value
         negated = Const(bits & ((1 << b.format.bits) - 1), b.type, b.count)
-        low.set(op, low.emit.apply("add", name, count, *_constant_last(low, a, negated)))
-    else:
-        # The negated operand is the first, which cannot be a constant.
-        low.set(op, low.emit.apply("add", name, count, b, a, modifiers=("-",)))
+        return low.emit.apply("add", name, count, *_constant_last(low, a, negated))
+    # The negated operand is the first, which cannot be a constant.
+    return low.emit.apply("add", name, count, b, a, modifiers=("-",))
 
 
 SIGNS = {"bf": 0x8000, "ub": 0x80}
@@ -248,29 +236,27 @@ def on_pattern(low: Lowering, instruction: str, numbers: Reg, pattern: int) -> N
 
 
 @rule("arith.negf")
-def negf(low: Lowering, op: ir.Operation) -> None:
+def negf(low: Lowering, op: ir.Operation) -> Value:
     """Flip the sign, also of NaN."""
     count, _, name = result_of(low, op)
     if name in SIGNS:
-        low.set(op, on_pattern(low, "xor", low.reg(op.operands[0]), SIGNS[name]))
-        return
-    low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("-",)))
+        return on_pattern(low, "xor", low.reg(op.operands[0]), SIGNS[name])
+    return low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("-",))
 
 
 @rule("arith.divf")
-def divf(low: Lowering, op: ir.Operation) -> None:
+def divf(low: Lowering, op: ir.Operation) -> Value:
     """Division."""
     count, _, name = result_of(low, op)
     a, b = sources_of(low, op)
     if name == "df":
-        low.set(op, low.emit.double_math("div", count, a, b))
-        return
-    low.set(op, low.emit.apply("div", name, count, *map(low.emit.in_registers, (a, b)), most=16))
+        return low.emit.double_math("div", count, a, b)
+    return low.emit.apply("div", name, count, *map(low.emit.in_registers, (a, b)), most=16)
 
 
 @rule("arith.maxui", "arith.minui", "index.maxu", "index.minu")
 @or_truth
-def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
+def min_max_unsigned(low: Lowering, op: ir.Operation) -> Value:
     """Minimum and maximum of unsigned integers."""
     count, _, name = result_of(low, op)
     sources = sources_of(low, op)
@@ -283,19 +269,19 @@ def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
     if isinstance(a, Const):
         a = low.emit.in_registers(a)
     found = low.emit.apply("max" if "max" in op.name else "min", unsigned(name), count, a, b)
-    low.set(op, low.emit.as_type(found, name))
+    return low.emit.as_type(found, name)
 
 
 @rule("arith.maximumf", "arith.minimumf")
-def minimum_maximum(low: Lowering, op: ir.Operation) -> None:
+def minimum_maximum(low: Lowering, op: ir.Operation) -> Value:
     """Minimum and maximum that give NaN if either operand is one."""
     combine = combiner(low.emit, CombiningKind(op.name.removeprefix("arith.")), result_of(low, op)[2])
-    low.set(op, combine(*(low.reg(v) for v in op.operands)))
+    return combine(*(low.reg(v) for v in op.operands))
 
 
 @rule("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")
 @or_truth
-def shift(low: Lowering, op: ir.Operation) -> None:
+def shift(low: Lowering, op: ir.Operation) -> Value:
     """Shifts."""
     count, element, name = result_of(low, op)
     a, b = sources_of(low, op)
@@ -313,7 +299,7 @@ def shift(low: Lowering, op: ir.Operation) -> None:
     if instruction == "shr":
         a, kind = low.emit.as_unsigned(a), unsigned(name)
     found = low.emit.apply(instruction, kind, count, a, low.emit.as_unsigned(b))
-    low.set(op, low.emit.as_type(found, name))
+    return low.emit.as_type(found, name)
 
 
 _DIVISIONS = {
@@ -327,7 +313,7 @@ _DIVISIONS = {
 
 @rule(*_DIVISIONS)
 @or_truth
-def divide(low: Lowering, op: ir.Operation) -> None:
+def divide(low: Lowering, op: ir.Operation) -> Value:
     """Integer division: by shifts where the divisor is a known power of two, else by way of floats, exactly.
 
     Integers of up to 32 bits are divided as f64 by targets that divide f64.
@@ -343,21 +329,18 @@ def divide(low: Lowering, op: ir.Operation) -> None:
         name = NARROW if narrow else INDEX
         a, b = low.typed(a, name), low.typed(b, name)
     if isinstance(a, Const) and isinstance(b, Const) and b.value:
-        low.set(op, const(_divide_known(a, b, kind, signed), name, count))
-        return
+        return const(_divide_known(a, b, kind, signed), name, count)
     if isinstance(b, Const) and b.value > 0 and b.value & (b.value - 1) == 0:
         done = _divide_by_power(low, a, b.value, name, count, kind, signed)
         if done is not None:
-            low.set(op, done)
-            return
+            return done
     if TYPES[name].bits < 64 and low.target.double_math:
-        low.set(op, _divide_in_f64(low, a, b, name, count, kind, signed))
-        return
+        return _divide_in_f64(low, a, b, name, count, kind, signed)
     if TYPES[name].bits < 32:
         wide = "d" if signed else "ud"
         a, b = (low.emit.in_registers(n if signed else low.emit.as_unsigned(n), wide) for n in (a, b))
     found = divide_integers(low.emit, a, b, count, kind, signed)
-    low.set(op, low.emit.in_registers(found, name))
+    return low.emit.in_registers(found, name)
 
 
 def _divide_known(a: Const, b: Const, kind: str, signed: bool) -> int:
@@ -424,7 +407,7 @@ def _divide_in_f64(low: Lowering, a: Numbers, b: Numbers, name: str, count: int,
 
 
 @rule("arith.cmpi", "index.cmp")
-def cmpi(low: Lowering, op: ir.Operation) -> None:
+def cmpi(low: Lowering, op: ir.Operation) -> Value:
     """Comparisons of integers."""
     count = result_of(low, op)[0]
     if op.name == "index.cmp":
@@ -433,15 +416,14 @@ def cmpi(low: Lowering, op: ir.Operation) -> None:
         predicate = PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
     operand = low.value(op.operands[0])
     if isinstance(operand, (Mask, KnownMask)):
-        low.set(op, _compare_truth(low, predicate, count, *(low.mask(v) for v in op.operands)))
-        return
+        return _compare_truth(low, predicate, count, *(low.mask(v) for v in op.operands))
     a, b = sources_of(low, op)
     if {a.type, b.type} == {"d", "q"}:
         a, b = low.typed(a, "q"), low.typed(b, "q")
     if predicate.startswith("u"):
         # Sign-extended numbers have the same unsigned order as their lower halves.
         a, b = low.emit.as_unsigned(a), low.emit.as_unsigned(b)
-    low.set(op, _compare(low, predicate.lstrip("su") if predicate not in ("eq", "ne") else predicate, count, a, b))
+    return _compare(low, predicate.lstrip("su") if predicate not in ("eq", "ne") else predicate, count, a, b)
 
 
 def _compare_truth(low: Lowering, predicate: str, count: int, a: Mask, b: Mask) -> Mask:
@@ -463,42 +445,38 @@ def _compare(low: Lowering, condition: str, count: int, a: Numbers, b: Numbers) 
 
 
 @rule("arith.cmpf")
-def cmpf(low: Lowering, op: ir.Operation) -> None:
+def cmpf(low: Lowering, op: ir.Operation) -> Value:
     """Comparisons of floats, ordered and unordered."""
     count = result_of(low, op)[0]
     predicate = FLOAT_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
     if predicate in ("false", "true"):
-        low.set(op, KnownMask(predicate == "true", count))
-        return
+        return KnownMask(predicate == "true", count)
     a, b = sources_of(low, op)
     emit = low.emit
     # vISA's comparisons with NaN are false, except that `ne` is true.
     negated = {"ult": "ge", "ule": "gt", "ugt": "le", "uge": "lt"}
     if predicate in negated:
-        low.set(op, emit.flags("not", count, _compare(low, negated[predicate], count, a, b)))
-    elif predicate in ("oeq", "olt", "ole", "ogt", "oge"):
-        low.set(op, _compare(low, predicate[1:], count, a, b))
-    elif predicate == "une":
-        low.set(op, _compare(low, "ne", count, a, b))
-    elif predicate in ("one", "ueq"):
+        return emit.flags("not", count, _compare(low, negated[predicate], count, a, b))
+    if predicate in ("oeq", "olt", "ole", "ogt", "oge"):
+        return _compare(low, predicate[1:], count, a, b)
+    if predicate == "une":
+        return _compare(low, "ne", count, a, b)
+    if predicate in ("one", "ueq"):
         less, greater = (_compare(low, c, count, a, b) for c in ("lt", "gt"))
         either = emit.flags("or", count, less, greater)
-        low.set(op, either if predicate == "one" else emit.flags("not", count, either))
-    else:
-        both = emit.flags("and", count, _compare(low, "eq", count, a, a), _compare(low, "eq", count, b, b))
-        low.set(op, both if predicate == "ord" else emit.flags("not", count, both))
+        return either if predicate == "one" else emit.flags("not", count, either)
+    both = emit.flags("and", count, _compare(low, "eq", count, a, a), _compare(low, "eq", count, b, b))
+    return both if predicate == "ord" else emit.flags("not", count, both)
 
 
 @rule("arith.select")
-def select(low: Lowering, op: ir.Operation) -> None:
+def select(low: Lowering, op: ir.Operation) -> Value | None:
     """Select by a scalar condition or lane by lane."""
     condition = low.value(op.operands[0])
     if isinstance(condition, KnownMask):
-        low.set(op, low.value(op.operands[1 if condition.value else 2]))
-        return
+        return low.value(op.operands[1 if condition.value else 2])
     if is_handle(str(op.results[0].type)):
-        choose(low, op)
-        return
+        return choose(low, op)
     count, _, name = result_of(low, op)
     mask = low.mask(op.operands[0])
     if not name:
@@ -508,10 +486,9 @@ def select(low: Lowering, op: ir.Operation) -> None:
             mask = low.emit.compare("ne", count, chosen, const(0, "w"))
         taken = low.emit.flags("and", count, mask, yes)
         other = low.emit.flags("and", count, low.emit.flags("not", count, mask), no)
-        low.set(op, low.emit.flags("or", count, taken, other))
-        return
+        return low.emit.flags("or", count, taken, other)
     a, b = (_number_for_choice(low, v, name) for v in list(op.operands)[1:])
-    low.set(op, low.emit.choose(mask, name, count, a, b))
+    return low.emit.choose(mask, name, count, a, b)
 
 
 def _number_for_choice(low: Lowering, value: ir.Value, name: str) -> Numbers:
@@ -522,12 +499,12 @@ def _number_for_choice(low: Lowering, value: ir.Value, name: str) -> Numbers:
 
 
 @rule("arith.bitcast")
-def bitcast(low: Lowering, op: ir.Operation) -> None:
+def bitcast(low: Lowering, op: ir.Operation) -> Value:
     """The same bits as another type."""
-    low.set(op, low.emit.as_type(low.numbers(op.operands[0]), result_of(low, op)[2]))
+    return low.emit.as_type(low.numbers(op.operands[0]), result_of(low, op)[2])
 
 
 @rule("index.sizeof")
-def sizeof(low: Lowering, op: ir.Operation) -> None:
+def sizeof(low: Lowering, op: ir.Operation) -> Value:
     """The bits of an index."""
-    low.set(op, low.index(TYPES[INDEX].bits))
+    return low.index(TYPES[INDEX].bits)

@@ -25,6 +25,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Mask,
     Numbers,
     Reg,
+    Value,
     const,
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, rule
@@ -36,9 +37,9 @@ from xegpu_py.visa.program import Guard, Instruction, Raw, Vector
 # `arith`: conversions between number types.
 
 
-def _convert(low: Lowering, op: ir.Operation, source: Numbers) -> None:
+def _convert(low: Lowering, op: ir.Operation, source: Numbers) -> Value:
     count, _, name = result_of(low, op)
-    low.set(op, convert(low, source, name, count))
+    return convert(low, source, name, count)
 
 
 def convert(low: Lowering, source: Numbers, name: str, count: int) -> Reg:
@@ -51,48 +52,40 @@ def convert(low: Lowering, source: Numbers, name: str, count: int) -> Reg:
 
 
 @rule("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
-def convert_signed(low: Lowering, op: ir.Operation) -> None:
+def convert_signed(low: Lowering, op: ir.Operation) -> Value | None:
     """Conversions from signed integers, and truncation."""
     count, element, name = result_of(low, op)
     source = low.value(op.operands[0])
     if isinstance(source, (Mask, KnownMask)):
-        _from_mask(low, op, -1)
-        return
+        return _from_mask(low, op, -1)
     numbers = low.numbers(op.operands[0])
     if element == "i1":
-        low.set(op, _lowest_bit(low, numbers, count))
-        return
+        return _lowest_bit(low, numbers, count)
     if isinstance(numbers, Const) and not TYPES[name].is_float:
-        low.set(op, const(numbers.value, name, count))
-        return
+        return const(numbers.value, name, count)
     if numbers.type == name or element == "index":
-        low.set(op, numbers)
-        return
-    _convert(low, op, numbers)
+        return numbers
+    return _convert(low, op, numbers)
 
 
 @rule("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
-def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
+def convert_unsigned(low: Lowering, op: ir.Operation) -> Value | None:
     """Conversions from unsigned integers."""
     count, element, name = result_of(low, op)
     source = low.value(op.operands[0])
     if isinstance(source, (Mask, KnownMask)):
-        _from_mask(low, op, 1)
-        return
+        return _from_mask(low, op, 1)
     numbers = low.numbers(op.operands[0])
     if element == "i1":
-        low.set(op, _lowest_bit(low, numbers, count))
-        return
+        return _lowest_bit(low, numbers, count)
     if shape_and_element(op.operands[0].type)[1] == "index" and TYPES[name].bits == 64:
         numbers = low.typed(numbers, INDEX)
     numbers = low.emit.as_unsigned(numbers)
     if isinstance(numbers, Const) and not TYPES[name].is_float:
-        low.set(op, const(numbers.bits, name, count))
-        return
+        return const(numbers.bits, name, count)
     if numbers.format.bits == TYPES[name].bits and not TYPES[name].is_float:
-        low.set(op, low.emit.as_type(numbers, name))
-        return
-    _convert(low, op, numbers)
+        return low.emit.as_type(numbers, name)
+    return _convert(low, op, numbers)
 
 
 def _lowest_bit(low: Lowering, numbers: Numbers, count: int) -> Mask:
@@ -101,42 +94,38 @@ def _lowest_bit(low: Lowering, numbers: Numbers, count: int) -> Mask:
     return low.emit.compare("ne", count, bit, const(0, numbers.type))
 
 
-def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
+def _from_mask(low: Lowering, op: ir.Operation, one: int) -> Value:
     count, _, name = result_of(low, op)
     known = low.value(op.operands[0])
     if isinstance(known, KnownMask):
-        low.set(op, const(one if known.value else 0, name, count))
-        return
+        return const(one if known.value else 0, name, count)
     first = "f" if name == "bf" else name
     found = low.emit.choose(low.mask(op.operands[0]), first, count, const(one, first), const(0, first))
-    low.set(op, low.emit.in_registers(found, name))
+    return low.emit.in_registers(found, name)
 
 
 @rule("arith.extf")
-def extf(low: Lowering, op: ir.Operation) -> None:
+def extf(low: Lowering, op: ir.Operation) -> Value | None:
     """Widening of floats; floats of 8 bits go through f16."""
     count, _, name = result_of(low, op)
     numbers = low.numbers(op.operands[0])
     element = shape_and_element(op.operands[0].type)[1]
     if bit_width(element) == 8:
         half = half_of(low.emit, element, low.reg(op.operands[0]))
-        low.set(op, half if name == "hf" else convert(low, half, name, count))
-        return
-    _convert(low, op, numbers)
+        return half if name == "hf" else convert(low, half, name, count)
+    return _convert(low, op, numbers)
 
 
 @rule("arith.truncf")
-def truncf(low: Lowering, op: ir.Operation) -> None:
+def truncf(low: Lowering, op: ir.Operation) -> Value | None:
     """Narrowing of floats, rounded to nearest even: to f8E5M2 by fcvt, and to tf32 where fcvt supports it."""
     count, element, _ = result_of(low, op)
     numbers = low.numbers(op.operands[0])
     if bit_width(element) == 8:
-        low.set(op, byte_of(low.emit, element, low.emit.spread(low.emit.in_registers(numbers), count)))
-        return
+        return byte_of(low.emit, element, low.emit.spread(low.emit.in_registers(numbers), count))
     if element == "tf32":
-        low.set(op, _to_tf32(low, low.emit.spread(low.emit.in_registers(numbers), count)))
-        return
-    _convert(low, op, numbers)
+        return _to_tf32(low, low.emit.spread(low.emit.in_registers(numbers), count))
+    return _convert(low, op, numbers)
 
 
 def half_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
@@ -208,32 +197,31 @@ def _to_tf32(low: Lowering, numbers: Reg) -> Reg:
     return emit.as_type(emit.choose(number, "ud", count, found, word(TF32.nan)), "f")
 
 
-def _to_truth(low: Lowering, op: ir.Operation) -> None:
+def _to_truth(low: Lowering, op: ir.Operation) -> Value:
     """Convert numbers to truth values: true is 1 unsigned and -1 signed."""
     numbers = low.numbers(op.operands[0])
     condition, limit = ("ge", 1.0) if op.name == "arith.fptoui" else ("le", -1.0)
     name = "f" if numbers.type in ("bf", "hf") else numbers.type
     values = low.emit.in_registers(numbers, name)
-    low.set(op, low.emit.compare(condition, result_of(low, op)[0], values, const(limit, name)))
+    return low.emit.compare(condition, result_of(low, op)[0], values, const(limit, name))
 
 
 @rule("arith.fptosi", "arith.fptoui")
-def to_integer(low: Lowering, op: ir.Operation) -> None:
+def to_integer(low: Lowering, op: ir.Operation) -> Value | None:
     """Toward zero."""
     if result_of(low, op)[1] == "i1":
-        _to_truth(low, op)
-        return
+        return _to_truth(low, op)
     count, _, name = result_of(low, op)
     found = convert(low, low.numbers(op.operands[0]), unsigned(name) if op.name == "arith.fptoui" else name, count)
-    low.set(op, low.emit.as_type(found, name))
+    return low.emit.as_type(found, name)
 
 
 # `math`: functions with a vISA instruction, algorithms for the others, and counts of bits.
 
 
-def _finish(low: Lowering, op: ir.Operation, found: Reg) -> None:
+def _finish(low: Lowering, op: ir.Operation, found: Reg) -> Value:
     count, _, name = result_of(low, op)
-    low.set(op, low.emit.in_registers(low.emit.spread(found, count), name))
+    return low.emit.in_registers(low.emit.spread(found, count), name)
 
 
 def _single(low: Lowering, op: ir.Operation) -> Reg:
@@ -248,52 +236,50 @@ _DIRECT = {
 
 
 @rule(*_DIRECT)
-def direct(low: Lowering, op: ir.Operation) -> None:
+def direct(low: Lowering, op: ir.Operation) -> Value | None:
     """Functions that are one instruction."""
     if op.name == "math.sqrt" and result_of(low, op)[2] == "df":
-        low.set(op, low.emit.double_math("sqrt", result_of(low, op)[0], low.numbers(op.operands[0])))
-        return
+        return low.emit.double_math("sqrt", result_of(low, op)[0], low.numbers(op.operands[0]))
     source = low.emit.in_registers(low.numbers(op.operands[0]))
-    _finish(low, op, low.emit.apply(_DIRECT[op.name], source.type, source.count, source, most=16))
+    return _finish(low, op, low.emit.apply(_DIRECT[op.name], source.type, source.count, source, most=16))
 
 
 _ROUNDINGS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde", "math.trunc": "rndz"}
 
 
 @rule(*_ROUNDINGS)
-def rounding(low: Lowering, op: ir.Operation) -> None:
+def rounding(low: Lowering, op: ir.Operation) -> Value:
     """Rounding to integral values, in f, the only type that vISA rounds."""
     count, _, name = result_of(low, op)
     source = _single(low, op)
     found = low.emit.apply(_ROUNDINGS[op.name], "f", source.count, source)
-    low.set(op, low.emit.in_registers(low.emit.spread(found, count), name))
+    return low.emit.in_registers(low.emit.spread(found, count), name)
 
 
 @rule("math.absf")
-def absf(low: Lowering, op: ir.Operation) -> None:
+def absf(low: Lowering, op: ir.Operation) -> Value:
     """Clear the sign, also of NaN."""
     count, _, name = result_of(low, op)
     if name in SIGNS:
-        low.set(op, on_pattern(low, "and", low.reg(op.operands[0]), SIGNS[name] - 1))
-        return
-    low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",)))
+        return on_pattern(low, "and", low.reg(op.operands[0]), SIGNS[name] - 1)
+    return low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",))
 
 
 @rule("math.copysign")
-def copysign(low: Lowering, op: ir.Operation) -> None:
+def copysign(low: Lowering, op: ir.Operation) -> Value:
     """The first operand's magnitude with the second one's sign, bit by bit."""
     count, _, name = result_of(low, op)
     bits = unsigned(name)
     a, b = (low.emit.as_type(low.reg(v), bits) for v in op.operands)
     size = low.emit.apply("and", bits, count, a, const((1 << TYPES[name].bits - 1) - 1, bits))
-    low.set(op, low.emit.as_type(with_sign(low.emit, size, b), name))
+    return low.emit.as_type(with_sign(low.emit, size, b), name)
 
 
 @rule("math.absi")
-def absi(low: Lowering, op: ir.Operation) -> None:
+def absi(low: Lowering, op: ir.Operation) -> Value:
     """The magnitude."""
     count, _, name = result_of(low, op)
-    low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",)))
+    return low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",))
 
 
 _CONDITIONS = {"oeq": "eq", "une": "ne", "olt": "lt", "oge": "ge"}
@@ -339,17 +325,17 @@ def _apply(emit: Emitter, name: str, *given: Any) -> Any:
 
 
 @rule(*ALGORITHMS)
-def algorithm(low: Lowering, op: ir.Operation) -> None:
+def algorithm(low: Lowering, op: ir.Operation) -> Value:
     """Functions that are formulas of instructions, computed in f."""
     values = [low.emit.in_registers(low.numbers(v), "f") for v in op.operands]
     if len({v.count for v in values}) > 1:
         values = [low.emit.spread(v, result_of(low, op)[0]) for v in values]
     apply = partial(_apply, low.emit)
-    _finish(low, op, ALGORITHMS[op.name](*(Number(v, apply) for v in values)).value)
+    return _finish(low, op, ALGORITHMS[op.name](*(Number(v, apply) for v in values)).value)
 
 
 @rule("math.ctpop", "math.ctlz", "math.cttz")
-def count_bits(low: Lowering, op: ir.Operation) -> None:
+def count_bits(low: Lowering, op: ir.Operation) -> Value:
     """Set bits, or the zeros above or below them, by `cbit` and `lzd` of 32 bits each.
 
     The zeros below the lowest set bit are set in `~x & (x - 1)`, and no others.
@@ -357,8 +343,7 @@ def count_bits(low: Lowering, op: ir.Operation) -> None:
     count, element, name = result_of(low, op)
     if element == "i1":
         truth = low.mask(op.operands[0])
-        low.set(op, truth if op.name == "math.ctpop" else low.emit.flags("not", count, truth))
-        return
+        return truth if op.name == "math.ctpop" else low.emit.flags("not", count, truth)
     emit, source = low.emit, low.numbers(op.operands[0])
     name = INDEX if element == "index" else name
     bits, kind = TYPES[name].bits, unsigned(name)
@@ -374,7 +359,7 @@ def count_bits(low: Lowering, op: ir.Operation) -> None:
         found = _leading(low, parts, count)
         if bits < 32:
             found = emit.apply("add", "ud", count, found, const(bits - 32, "d"))
-    low.set(op, emit.in_registers(found, name))
+    return emit.in_registers(found, name)
 
 
 def _leading(low: Lowering, parts: list[Reg], count: int) -> Reg:
@@ -391,7 +376,7 @@ def _leading(low: Lowering, parts: list[Reg], count: int) -> Reg:
 
 
 @rule("arith.remf")
-def remf(low: Lowering, op: ir.Operation) -> None:
+def remf(low: Lowering, op: ir.Operation) -> Value:
     """Computed with integers in f64 or f32; f16 and bf16 are computed in f32, which gives the same remainder."""
     count, _, name = result_of(low, op)
     emit, wide = low.emit, "df" if name == "df" else "f"
@@ -401,7 +386,7 @@ def remf(low: Lowering, op: ir.Operation) -> None:
         lanes = min(count - start, MASK_LANES)
         a, b = (emit.apply("mov", wide, lanes, n.part(start, lanes)) for n in (x, y))
         emit.apply("mov", wide, lanes, _remainder(emit, a, b), into=Reg(result.var, start, lanes))
-    low.set(op, emit.in_registers(result, name))
+    return emit.in_registers(result, name)
 
 
 _FRACTION = {"f": 23, "df": 52}
@@ -488,7 +473,7 @@ def _none(emit: Emitter, mask: Mask) -> Guard:
 
 
 @rule("xegpu.dpas", "xegpu.dpas_mx")
-def dpas(low: Lowering, op: ir.Operation) -> None:
+def dpas(low: Lowering, op: ir.Operation) -> Value:
     """One dpas or bdpas."""
     view, emit, scaled = low.require_vc(op), low.emit, op.name == "xegpu.dpas_mx"
     left, right = view.lhs, view.rhs
@@ -511,7 +496,7 @@ def dpas(low: Lowering, op: ir.Operation) -> None:
     else:
         operands["src2"] = emit.vector(lhs)
     emit.instructions.append(Instruction("bdpas" if scaled else "dpas", operands, n, where=emit.where))
-    low.set(op, result)
+    return result
 
 
 def _scales(low: Lowering, value: ir.Value | None, by_rows: bool) -> Vector:

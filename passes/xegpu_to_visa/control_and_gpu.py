@@ -16,7 +16,6 @@ from xegpu_py.ir.control_flow import yielded
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.facts.target_messages import atomic_shape
 from xegpu_py.passes.facts.value_facts import INDEX, Functions, element_of, shape_and_element, shape_of, unsigned
-from xegpu_py.passes.rewriting.rewriter import Rule
 from xegpu_py.passes.xegpu_to_visa.addresses import store_line
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
@@ -37,7 +36,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     index_type,
     parts_of,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, rule
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, LoweringRule, Results, result_of, rule
 from xegpu_py.passes.xegpu_to_visa.register_values import assign, carry
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import BUILTINS, HEADER_WORDS, STOPS, Guard, Predicate, Raw, Variable, text_bytes, text_words
@@ -81,7 +80,7 @@ def _unchanged(argument: ir.Value, out: ir.Value, value: Value) -> list[bool]:
 
 
 @rule("scf.for")
-def for_(low: Lowering, op: ir.Operation) -> None:
+def for_(low: Lowering, op: ir.Operation) -> Sequence[Value]:
     """A counted loop."""
     emit = low.emit
     body = op.regions[0].blocks[0]
@@ -128,7 +127,7 @@ def for_(low: Lowering, op: ir.Operation) -> None:
         emit.apply("add", type_name, 1, counter, step, into=counter)
     emit.jump(begin, when=more)
     emit.place(end)
-    low.set(op, *(low.bounded(value, result) for value, result in zip(carried, op.results)))
+    return [low.bounded(value, result) for value, result in zip(carried, op.results)]
 
 
 def _carried(low: Lowering, init: ir.Value, argument: ir.Value, out: ir.Value | None = None) -> Value:
@@ -155,7 +154,7 @@ def join(low: Lowering, op: ir.Operation, results: list[Value], block: ir.Block)
 
 
 @rule("scf.if")
-def if_(low: Lowering, op: ir.Operation) -> None:
+def if_(low: Lowering, op: ir.Operation) -> Sequence[Value]:
     """A branch on a uniform condition."""
     emit = low.emit
     condition = low.value(op.operands[0])
@@ -165,8 +164,8 @@ def if_(low: Lowering, op: ir.Operation) -> None:
         if taken < len(regions):
             block = regions[taken].blocks[0]
             low.block(block)
-            low.set(op, *(low.value(v) for v in yielded(block)))
-        return
+            return [low.value(v) for v in yielded(block)]
+        return []
     otherwise, end = emit.label("Else"), emit.label("EndIf")
     predicate = low.mask(op.operands[0]).predicates[0]
     emit.emit("jmp", guard=Guard(predicate, True), no_mask=False, label=otherwise)
@@ -179,11 +178,11 @@ def if_(low: Lowering, op: ir.Operation) -> None:
         emit.place(end)
     else:
         emit.place(otherwise)
-    low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
+    return [low.bounded(value, to) for value, to in zip(results, op.results)]
 
 
 @rule("scf.while")
-def while_(low: Lowering, op: ir.Operation) -> None:
+def while_(low: Lowering, op: ir.Operation) -> Sequence[Value]:
     """A loop on a uniform condition."""
     emit = low.emit
     before, after = (r.blocks[0] for r in op.regions)
@@ -202,11 +201,11 @@ def while_(low: Lowering, op: ir.Operation) -> None:
     assign_all(emit, carried, [low.value(v) for v in yielded(after)])
     emit.jump(begin)
     emit.place(end)
-    low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
+    return [low.bounded(value, to) for value, to in zip(results, op.results)]
 
 
 @rule("scf.index_switch")
-def index_switch(low: Lowering, op: ir.Operation) -> None:
+def index_switch(low: Lowering, op: ir.Operation) -> Sequence[Value]:
     """A choice among cases; the first region is the default."""
     emit = low.emit
     cases = ir.DenseI64ArrayAttr(op.attributes["cases"])
@@ -224,17 +223,17 @@ def index_switch(low: Lowering, op: ir.Operation) -> None:
         emit.place(following)
     join(low, op, results, regions[0].blocks[0])
     emit.place(end)
-    low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
+    return [low.bounded(value, to) for value, to in zip(results, op.results)]
 
 
 # `func.call` of intrinsics: functions without a body that are lowered to instructions.
 
-INTRINSICS: dict[str, Rule[Lowering]] = {}
+INTRINSICS: dict[str, LoweringRule] = {}
 """The rules of intrinsics by name. A function's name may have a suffix after a dot."""
 
 
 @rule("func.call")
-def call(low: Lowering, op: ir.Operation) -> None:
+def call(low: Lowering, op: ir.Operation) -> Results:
     """Lower a call of an intrinsic."""
     name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
     rule = next((r for n, r in INTRINSICS.items() if f"{name}.".startswith(f"{n}.")), None)
@@ -243,14 +242,14 @@ def call(low: Lowering, op: ir.Operation) -> None:
             low.fail(f"calls '{name}'", "run xegpu-inline first")
         known = ", ".join(INTRINSICS)
         low.fail(f"calls undefined function '{name}'", f"functions that need no body are {known}")
-    rule(low, op)
+    return rule(low, op)
 
 
 _ROUNDED = {"f32": ("f16", ("f32", "i32", "i16")), "f16": ("f8E5M2", ("f16", "i16", "i8"))}
 """The source and result types of srnd, and the types of its random bits."""
 
 
-def srnd(low: Lowering, op: ir.Operation) -> None:
+def srnd(low: Lowering, op: ir.Operation) -> Value:
     """Stochastic rounding: of f32 to f16 by the lowest 13 bits of random numbers, of f16 to f8E5M2 by the lowest 8."""
     rule = "; ".join(f"{a} to {b} with random bits of {', '.join(r)}" for a, (b, r) in _ROUNDED.items())
     types = [str(element_of(v)) for v in (*op.operands, *op.results)]
@@ -271,7 +270,7 @@ def srnd(low: Lowering, op: ir.Operation) -> None:
     wide = unsigned(numbers.type)
     if TYPES[bits.type].bytes < TYPES[wide].bytes:
         bits = emit.apply("mov", wide, count, bits)
-    low.set(op, emit.apply("srnd", name, count, numbers, emit.as_type(bits, numbers.type), most=16))
+    return emit.apply("srnd", name, count, numbers, emit.as_type(bits, numbers.type), most=16)
 
 
 INTRINSICS["llvm.genx.srnd"] = srnd
@@ -420,7 +419,7 @@ _OPERAND = re.compile(r"(?P<sign>-?)(?P<name>\$\d+|%\w+|[\w.+]+):(?P<type>\w+)")
 """An operand of `inline_visa` with its type: the result or an argument, a name, or a number."""
 
 
-def inline(low: Lowering, op: ir.Operation) -> None:
+def inline(low: Lowering, op: ir.Operation) -> Value:
     """Emit instructions given as text for all elements."""
     count, _, name = result_of(low, op)
     held: dict[str, Reg] = {}
@@ -431,7 +430,7 @@ def inline(low: Lowering, op: ir.Operation) -> None:
             _instruction(low, line.replace(",", " ").split(), held, count)
     if "$0" not in held:
         low.fail("has no instruction that writes $0")
-    low.set(op, low.emit.as_type(held["$0"], name))
+    return low.emit.as_type(held["$0"], name)
 
 
 _ACCESS = (
@@ -506,32 +505,32 @@ def _group(low: Lowering, dimension: int) -> Reg:
 
 
 @rule("gpu.block_id")
-def block_id(low: Lowering, op: ir.Operation) -> None:
+def block_id(low: Lowering, op: ir.Operation) -> Value:
     """The workgroup's place in the grid."""
-    low.set(op, _group(low, _dimension(op)))
+    return _group(low, _dimension(op))
 
 
 _IMPLICIT = {"gpu.thread_id": "LOCAL_ID", "gpu.block_dim": "LOCAL_SIZE", "gpu.grid_dim": "GROUP_COUNT"}
 
 
 @rule(*_IMPLICIT)
-def implicit(low: Lowering, op: ir.Operation) -> None:
+def implicit(low: Lowering, op: ir.Operation) -> Value:
     """A thread's place in its workgroup, and extents; in vector compute mode a work item is a hardware thread."""
-    low.set(op, low.implicit(_IMPLICIT[op.name], _dimension(op)))
+    return low.implicit(_IMPLICIT[op.name], _dimension(op))
 
 
 @rule("gpu.global_id")
-def global_id(low: Lowering, op: ir.Operation) -> None:
+def global_id(low: Lowering, op: ir.Operation) -> Value:
     """The thread's place among all threads."""
     d = _dimension(op)
     first = low.multiply(_group(low, d), low.implicit("LOCAL_SIZE", d))
-    low.set(op, low.add(first, low.implicit("LOCAL_ID", d)))
+    return low.add(first, low.implicit("LOCAL_ID", d))
 
 
 @rule("gpu.subgroup_id")
-def subgroup_id(low: Lowering, op: ir.Operation) -> None:
+def subgroup_id(low: Lowering, op: ir.Operation) -> Value:
     """The thread's number within its workgroup."""
-    low.set(op, _thread_number(low, NARROW))
+    return _thread_number(low, NARROW)
 
 
 def _thread_number(low: Lowering, kind: str) -> Numbers:
@@ -540,17 +539,17 @@ def _thread_number(low: Lowering, kind: str) -> Numbers:
 
 
 @rule("gpu.num_subgroups")
-def num_subgroups(low: Lowering, op: ir.Operation) -> None:
+def num_subgroups(low: Lowering, op: ir.Operation) -> Value:
     """Threads of a workgroup."""
     within = low.limits.place("num_subgroups")
     x, y, z = (low.implicit("LOCAL_SIZE", d) for d in range(3))
-    low.set(op, low.multiply(low.multiply(x, y, within), z, within))
+    return low.multiply(low.multiply(x, y, within), z, within)
 
 
 @rule("gpu.lane_id", "gpu.subgroup_size")
-def one_work_item(low: Lowering, op: ir.Operation) -> None:
+def one_work_item(low: Lowering, op: ir.Operation) -> Value:
     """In vector compute mode a thread is one work item."""
-    low.set(op, low.index(int(op.name == "gpu.subgroup_size")))
+    return low.index(int(op.name == "gpu.subgroup_size"))
 
 
 @rule("gpu.barrier")
@@ -581,12 +580,12 @@ def _byte(low: Lowering, value: ir.Value) -> Numbers:
 
 
 @rule("xegpu.init_nbarrier", "xegpu.create_nbarrier")
-def init_nbarrier(low: Lowering, op: ir.Operation) -> None:
+def init_nbarrier(low: Lowering, op: ir.Operation) -> Value:
     """A barrier's number, and the number of threads that meet there."""
     view = op.opview
     creates = op.name == "xegpu.create_nbarrier"
     count = const(view.num_producers, "ub") if creates else _byte(low, view.participant_thread_num)
-    low.set(op, NamedBarrier(_byte(low, view.nbarrier_id), count))
+    return NamedBarrier(_byte(low, view.nbarrier_id), count)
 
 
 def _barrier(low: Lowering, value: ir.Value) -> NamedBarrier:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any, overload
 
@@ -24,7 +25,7 @@ from xegpu_py.passes.facts.value_facts import (
     shape_and_element,
     shape_of,
 )
-from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
+from xegpu_py.passes.rewriting.rewriter import Rewriter, Rules
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     ALIGNMENTS,
     MOST_OFFSET,
@@ -61,7 +62,12 @@ Term = tuple[Numbers, int, int]
 """An index as the product of an index and a constant, plus a constant."""
 
 
-rule: Rules[Rule[Lowering]] = Rules()
+Results = Value | Sequence[Value] | None
+"""The values of an op's results: one, or those of all results; None if it has none."""
+
+LoweringRule = Callable[["Lowering", ir.Operation], Results]
+
+rule: Rules[LoweringRule] = Rules()
 """The lowering rules by op name."""
 
 
@@ -104,11 +110,10 @@ class Lowering(Rewriter):
             dialects = ", ".join(sorted({name.partition(".")[0] for name in self.rules}))
             self.fail("cannot be lowered to vISA", f"kernels can contain supported ops of {dialects}")
         try:
-            if len(op.regions):
-                with self.emit.scope():
-                    found(self, op)
-            else:
-                found(self, op)
+            with self.emit.scope() if len(op.regions) else nullcontext():
+                results = found(self, op)
+                if results is not None:
+                    self.set(op, *(results if isinstance(results, (list, tuple)) else (results,)))
         except ValueError as e:
             self.fail(f"cannot be lowered to vISA: {e}")
         self._op = outer
@@ -612,7 +617,7 @@ def sources_of(low: Lowering, op: ir.Operation) -> list[Numbers]:
     return [low.operand(v) for v in op.operands]
 
 
-def choose(low: Lowering, op: ir.Operation) -> None:
+def choose(low: Lowering, op: ir.Operation) -> Value:
     """`arith.select` of descriptors, memrefs and barriers: a branch."""
     condition, yes, no = op.operands
     result = carry(low.emit, low.fit(low.value(yes), op.results[0]))
@@ -620,4 +625,4 @@ def choose(low: Lowering, op: ir.Operation) -> None:
     low.emit.jump(end, when=low.mask(condition))
     assign(low.emit, result, low.value(no))
     low.emit.place(end)
-    low.set(op, low.bounded(result, op.results[0]))
+    return low.bounded(result, op.results[0])

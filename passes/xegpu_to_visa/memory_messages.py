@@ -41,6 +41,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Memory,
     Numbers,
     Reg,
+    Value,
     bounds_of,
     const,
     index_type,
@@ -54,7 +55,7 @@ from xegpu_py.visa.spec import BlockShape, DataShape, payload_lanes
 
 
 @rule("xegpu.create_nd_tdesc")
-def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
+def create_nd_tdesc(low: Lowering, op: ir.Operation) -> Value:
     """The base address, the tensor's extents and strides, and the block's offsets."""
     view = low.require_vc(op)
     source, desc = low.value(view.source), TensorDesc.of(op.results[0])
@@ -78,7 +79,7 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
         across = _less_one(low, width, size)
         surface = (across, rows, across if strides[-2] == width else _less_one(low, strides[-2], size))
         offsets = (*offsets[:-2], *map(low.clamped, offsets[-2:]))
-    low.set(op, Block(low.emit.in_registers(base), surface, lead, strides, offsets))
+    return Block(low.emit.in_registers(base), surface, lead, strides, offsets)
 
 
 def _block(low: Lowering, value: ir.Value) -> Block:
@@ -88,14 +89,14 @@ def _block(low: Lowering, value: ir.Value) -> Block:
 
 
 @rule("xegpu.update_nd_offset")
-def update_nd_offset(low: Lowering, op: ir.Operation) -> None:
+def update_nd_offset(low: Lowering, op: ir.Operation) -> Value:
     """Add to the offsets."""
     view = op.opview
     block = _block(low, view.tdesc)
     pairs = list(zip(block.offsets, low.index_list(view.offsets)))
     inner = len(pairs) - 2 if block.surface else len(pairs)
     moved = tuple(low.add(a, b) if i < inner else low.add_clamped(a, b) for i, (a, b) in enumerate(pairs))
-    low.set(op, low.bounded(Block(block.base, block.surface, block.lead, block.strides, moved), op.results[0]))
+    return low.bounded(Block(block.base, block.surface, block.lead, block.strides, moved), op.results[0])
 
 
 def _scalar(low: Lowering, numbers: Numbers) -> Region | Immediate:
@@ -178,7 +179,7 @@ def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Nu
 
 
 @rule("xegpu.load_nd")
-def load_nd(low: Lowering, op: ir.Operation) -> None:
+def load_nd(low: Lowering, op: ir.Operation) -> Value:
     """A 2D block message, or for one dimension a transposed load."""
     view = low.require_vc(op)
     tdesc = view.tdesc
@@ -188,8 +189,7 @@ def load_nd(low: Lowering, op: ir.Operation) -> None:
     if len(desc.shape) == 1:
         count = desc.shape[0] * desc.attr.array_length
         address = _line_address(low, tdesc)
-        low.set(op, load_line(low, address, desc.in_slm, caches_of(view), count, name))
-        return
+        return load_line(low, address, desc.in_slm, caches_of(view), count, name)
     transposed = list(view.transpose or ()) == [1, 0]
     message = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
     scale = message.size // bit_width(element)
@@ -204,7 +204,7 @@ def load_nd(low: Lowering, op: ir.Operation) -> None:
         caches=caches_of(view),
         block=message,
     )
-    low.set(op, _packed(low, result, message, shape, name, count))
+    return _packed(low, result, message, shape, name, count)
 
 
 def _packed(low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, ...], name: str, count: int) -> Reg:
@@ -312,7 +312,7 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
 
 
 @rule("xegpu.create_tdesc")
-def create_tdesc(low: Lowering, op: ir.Operation) -> None:
+def create_tdesc(low: Lowering, op: ir.Operation) -> Value:
     """Each lane's address: the base plus an offset in elements."""
     view = low.require_vc(op)
     desc = TensorDesc.of(view.tdesc)
@@ -333,7 +333,7 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     base = (low.local_address if desc.in_slm else low.address)(base, first, size)
     key = ("lanes", base, offsets, size, desc.in_slm)
     lanes = low.emit.once(key, lambda: _lane_addresses(low, base, offsets, size, desc.in_slm), hoists=False)
-    low.set(op, Lanes(lanes, constant * size))
+    return Lanes(lanes, constant * size)
 
 
 def _split_constant(low: Lowering, tdesc: ir.Value, desc: TensorDesc, size: int) -> tuple[ir.Value, int]:
@@ -359,7 +359,7 @@ def _split_constant(low: Lowering, tdesc: ir.Value, desc: TensorDesc, size: int)
 
 
 @rule("xegpu.update_offset")
-def update_offset(low: Lowering, op: ir.Operation) -> None:
+def update_offset(low: Lowering, op: ir.Operation) -> Value:
     """Add to each lane's address."""
     view = op.opview
     desc = TensorDesc.of(view.tdesc)
@@ -373,7 +373,7 @@ def update_offset(low: Lowering, op: ir.Operation) -> None:
         moved = low.local_sum(lanes.addresses, low.local_bytes(deltas, size), into)
     else:
         moved = low.emit.apply("add", name, deltas.count, lanes.addresses, low.scaled(deltas, size), into=into)
-    low.set(op, Lanes(moved, lanes.plus))
+    return Lanes(moved, lanes.plus)
 
 
 def lanes_of(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg, int]:
@@ -446,7 +446,7 @@ def _messages(
 
 
 @rule("xegpu.load_gather")
-def load_gather(low: Lowering, op: ir.Operation) -> None:
+def load_gather(low: Lowering, op: ir.Operation) -> Value:
     """Gathers. Elements narrower than 32 bits are packed afterwards. The chunk is the outer dimension."""
     desc = TensorDesc.of(op.opview.tdesc)
     emit, name = low.emit, register_type(desc.element)
@@ -460,7 +460,7 @@ def load_gather(low: Lowering, op: ir.Operation) -> None:
             send("lsc_load", caches=caches_of(op.opview), dst=operand)
         for part, to in rows:
             emit.apply("mov", bits, part.count, part, into=emit.as_type(to, bits))
-    low.set(op, result)
+    return result
 
 
 @rule("xegpu.store_scatter")
@@ -494,7 +494,7 @@ def prefetch(low: Lowering, op: ir.Operation) -> None:
 
 
 @rule("xegpu.atomic_rmw")
-def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
+def atomic_rmw(low: Lowering, op: ir.Operation) -> Value:
     """Update each lane's element; the result is its old value."""
     desc, addresses, plus = lanes_of(low, op)
     lanes, chunk = desc.lanes, desc.chunk
@@ -549,11 +549,11 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
             if old and not there:
                 into = _part(low, result, start, count, bits)
                 emit.apply("mov", bits, count, Reg(old.var, 0, count), into=into)
-    low.set(op, result)
+    return result
 
 
 @rule("memref.generic_atomic_rmw")
-def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> None:
+def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> Value:
     """Update one element by the ops of a region; the result is its old value."""
     target, *indices = op.operands
     mem = memory(low, target)
@@ -568,7 +568,7 @@ def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> None:
         return low.reg(yielded(block)[0], name)
 
     way = update_bytes if size == 1 else update
-    low.set(op, way(low, place, 1, None, low.emit.reg(name, 1), combine))
+    return way(low, place, 1, None, low.emit.reg(name, 1), combine)
 
 
 def _part(low: Lowering, numbers: Reg, start: int, count: int, type_name: str) -> Reg:

@@ -22,6 +22,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Reg,
     Splat,
     Undefined,
+    Value,
     const,
     is_handle,
 )
@@ -123,17 +124,16 @@ def _regular(steps: list[int]) -> tuple[int, int, int] | None:
     return None
 
 
-def _reorder(low: Lowering, op: ir.Operation, order: Order) -> None:
-    """Set the result to the operand's elements at these positions."""
+def _reorder(low: Lowering, op: ir.Operation, order: Order) -> Value:
+    """The operand's elements at these positions."""
     source = low.value(op.operands[0])
     if isinstance(source, Const):
-        low.set(op, Const(source.bits, source.type, order.size))
-    elif isinstance(source, KnownMask):
-        low.set(op, KnownMask(source.value, order.size))
-    elif isinstance(source, Mask):
-        low.set(op, _reorder_mask(low, source, order))
-    else:
-        low.set(op, gather(low, low.reg(op.operands[0]), order))
+        return Const(source.bits, source.type, order.size)
+    if isinstance(source, KnownMask):
+        return KnownMask(source.value, order.size)
+    if isinstance(source, Mask):
+        return _reorder_mask(low, source, order)
+    return gather(low, low.reg(op.operands[0]), order)
 
 
 def _reorder_mask(low: Lowering, mask: Mask, order: Order) -> Mask:
@@ -178,34 +178,30 @@ def _give(low: Lowering, op: ir.Operation, *numbers: Numbers) -> None:
 
 
 @rule("vector.shape_cast")
-def shape_cast(low: Lowering, op: ir.Operation) -> None:
+def shape_cast(low: Lowering, op: ir.Operation) -> Value:
     """The same registers."""
-    low.set(op, low.value(op.operands[0]))
+    return low.value(op.operands[0])
 
 
 @rule("vector.bitcast")
-def bitcast(low: Lowering, op: ir.Operation) -> None:
+def bitcast(low: Lowering, op: ir.Operation) -> Value:
     """The same registers as another type; the first truth value is the lowest bit.
 
     Elements of 2 and 4 bits stay packed in bytes.
     """
     if bit_width(shape_and_element(op.results[0].type)[1]) in (2, 4):
-        low.set(op, low.reg(op.operands[0]))
-        return
+        return low.reg(op.operands[0])
     count, _, name = result_of(low, op)
     value = low.value(op.operands[0])
     if not name and isinstance(value, (Mask, KnownMask)):
-        low.set(op, value)
-        return
+        return value
     if not name:
-        low.set(op, _mask_of_bits(low, low.reg(op.operands[0]), count))
-        return
+        return _mask_of_bits(low, low.reg(op.operands[0]), count)
     if isinstance(value, (Mask, KnownMask)):
         bits = _bits_of_mask(low, low.mask(op.operands[0]))
-        low.set(op, Reg(low.emit.as_type(bits, name).var, 0, count))
-        return
+        return Reg(low.emit.as_type(bits, name).var, 0, count)
     found = low.emit.as_type(low.reg(op.operands[0]), name)
-    low.set(op, found.part(0, count) if isinstance(found, Reg) else found)
+    return found.part(0, count) if isinstance(found, Reg) else found
 
 
 def _bits_of_mask(low: Lowering, mask: Mask) -> Reg:
@@ -228,15 +224,14 @@ def _mask_of_bits(low: Lowering, numbers: Reg, count: int) -> Mask:
 
 
 @rule(*VIEWS)
-def viewed(low: Lowering, op: ir.Operation) -> None:
+def viewed(low: Lowering, op: ir.Operation) -> Value | None:
     """Elements of the operand, reordered or repeated."""
     if len(op.operands) > 1:
         low.fail("requires constant positions", "load the element from memory, or use a mask")
     value, count = low.value(op.operands[0]), math.prod(shape_of(op.results[0]))
     if isinstance(value, Reg) and value.count == 1 and count > 1:
-        low.set(op, Splat(value, count))
-        return
-    _reorder(low, op, positions(op))
+        return Splat(value, count)
+    return _reorder(low, op, positions(op))
 
 
 @rule("vector.insert", "vector.insert_strided_slice")
@@ -283,13 +278,12 @@ def _is_joined_further(op: ir.Operation) -> bool:
 
 
 @rule("ub.poison")
-def poison(low: Lowering, op: ir.Operation) -> None:
+def poison(low: Lowering, op: ir.Operation) -> Value:
     """Poison; zeros if an instruction reads it."""
     if is_handle(str(op.results[0].type)):
-        low.set(op, Undefined())
-        return
+        return Undefined()
     count, _, name = result_of(low, op)
-    low.set(op, Const(0, name, count) if name else KnownMask(False, count))
+    return Const(0, name, count) if name else KnownMask(False, count)
 
 
 def _is_poison(value: ir.Value) -> bool:
@@ -301,14 +295,13 @@ def _count_of(value: object, count: int) -> int:
 
 
 @rule("vector.shuffle")
-def shuffle(low: Lowering, op: ir.Operation) -> None:
+def shuffle(low: Lowering, op: ir.Operation) -> Value | None:
     """Rows of two vectors, chosen."""
     a, b = op.operands
     mask = integers(op.attributes["mask"])
     rows = shape_of(a)[0] if shape_of(a) else 1
     if a == b or max(mask) < rows:
-        _reorder(low, op, positions(op) % math.prod(shape_of(a)))
-        return
+        return _reorder(low, op, positions(op) % math.prod(shape_of(a)))
     count, _, name = result_of(low, op)
     name = name or "w"
     each = count // len(mask)
@@ -323,6 +316,7 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
         gather(low, sources[not of_a], numbers, into=Reg(result.var, at * each, len(numbers)))
         at += len(chosen)
     _give(low, op, result)
+    return None
 
 
 @rule("vector.interleave")
@@ -381,13 +375,13 @@ def to_elements(low: Lowering, op: ir.Operation) -> None:
 
 
 @rule("vector.step")
-def step(low: Lowering, op: ir.Operation) -> None:
+def step(low: Lowering, op: ir.Operation) -> Value:
     """0, 1, 2 and so on."""
-    low.set(op, iota(result_of(low, op)[0]))
+    return iota(result_of(low, op)[0])
 
 
 @rule("vector.create_mask", "vector.constant_mask")
-def create_mask(low: Lowering, op: ir.Operation) -> None:
+def create_mask(low: Lowering, op: ir.Operation) -> Value:
     """True where every index is below its bound."""
     shape = shape_of(op.results[0])
     count = math.prod(shape)
@@ -402,7 +396,7 @@ def create_mask(low: Lowering, op: ir.Operation) -> None:
         index = np.broadcast_to(np.arange(shape[d]).reshape([-1 if i == d else 1 for i in range(len(shape))]), shape)
         mask = _below(low, index.ravel(), bound)
         found = mask if found is None else low.emit.flags("and", count, found, mask)
-    low.set(op, found or KnownMask(True, count))
+    return found or KnownMask(True, count)
 
 
 def _below(low: Lowering, indices: Order, bound: Numbers) -> Mask:
@@ -425,10 +419,10 @@ def _below(low: Lowering, indices: Order, bound: Numbers) -> Mask:
 
 
 @rule("vector.fma", "math.fma")
-def fma(low: Lowering, op: ir.Operation) -> None:
+def fma(low: Lowering, op: ir.Operation) -> Value:
     """Fused multiply-add, rounded once."""
     count, _, name = result_of(low, op)
-    low.set(op, low.emit.apply("mad", name, count, *(low.emit.in_registers(low.numbers(v)) for v in op.operands)))
+    return low.emit.apply("mad", name, count, *(low.emit.in_registers(low.numbers(v)) for v in op.operands))
 
 
 def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Combine) -> Reg:
@@ -453,21 +447,20 @@ def _working(low: Lowering, source: Reg, name: str) -> Reg:
 
 
 @rule("vector.reduction")
-def reduction(low: Lowering, op: ir.Operation) -> None:
+def reduction(low: Lowering, op: ir.Operation) -> Value:
     """Reduce all elements to one by halves: first element i with element i + n/2."""
     count = math.prod(shape_of(op.operands[0]))
     _, _, name = result_of(low, op)
     value = low.value(op.operands[0])
     if isinstance(value, (Mask, KnownMask)):
-        low.set(op, _reduce_mask(low, op, value))
-        return
+        return _reduce_mask(low, op, value)
     source = _working(low, low.reg(op.operands[0]), name)
     combine = combiner(low.emit, CombiningKind.of(op), source.type)
     found = _reduce(low, source, count, 1, combine)
     if len(op.operands) > 1:
         acc = low.emit.in_registers(low.numbers(op.operands[1]), source.type)
         found = combine(acc, found)
-    low.set(op, low.emit.in_registers(found, name))
+    return low.emit.in_registers(found, name)
 
 
 _MASK_KINDS = {"maxui": "or", "minsi": "or", "add": "xor", "minui": "and", "maxsi": "and", "mul": "and"}
@@ -507,7 +500,7 @@ def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Ma
 
 
 @rule("vector.multi_reduction")
-def multi_reduction(low: Lowering, op: ir.Operation) -> None:
+def multi_reduction(low: Lowering, op: ir.Operation) -> Value:
     """Reduce some dimensions."""
     shape = shape_of(op.operands[0])
     dims = integers(op.attributes["reduction_dims"])
@@ -516,13 +509,12 @@ def multi_reduction(low: Lowering, op: ir.Operation) -> None:
     groups = math.prod(shape[d] for d in dims)
     order = np.arange(math.prod(shape)).reshape(shape).transpose([*dims, *kept])
     if not name:
-        low.set(op, _multi_reduce_mask(low, op, order.reshape(groups, count)))
-        return
+        return _multi_reduce_mask(low, op, order.reshape(groups, count))
     source = _working(low, gather(low, low.reg(op.operands[0]), order), name)
     combine = combiner(low.emit, CombiningKind.of(op), source.type)
     found = _reduce(low, source, groups, count, combine)
     found = combine(low.emit.in_registers(low.numbers(op.operands[1]), source.type), found)
-    low.set(op, low.emit.in_registers(found, name))
+    return low.emit.in_registers(found, name)
 
 
 def _multi_reduce_mask(low: Lowering, op: ir.Operation, order: Order) -> Mask:
