@@ -252,7 +252,7 @@ def _define(spec: InstructionSpec) -> type[InstructionOp]:
         fields[slot.name + ACCESS] = Attribute[Annotated[Any, access_codec(slot)]]
     for name, attribute in spec.attributes.items():
         fields[name] = Attribute[Annotated[Any, attribute_codec(name, attribute)]]
-        if isinstance(attribute, Caches):
+        if isinstance(attribute, (Caches, declared.Flagged)):
             values[name] = default("")
     if spec.exec_sizes:
         fields["exec_size"] = Attribute[Annotated[int, NumberCodec(spec.exec_sizes)]]
@@ -390,6 +390,8 @@ def attribute_codec(name: str, attribute: declared.Attribute) -> AttributeCodec:
         return WordCodec(attribute.words)
     if isinstance(attribute, declared.Caches):
         return WordCodec(attribute.pairs)
+    if isinstance(attribute, declared.Flagged):
+        return WordCodec((attribute.word,))
     if isinstance(attribute, declared.Number):
         return NumberCodec(attribute.values)
     summary = {

@@ -19,7 +19,7 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.assembly import write_statement
-from xegpu_py.visa.dataflow import divergent_lanes
+from xegpu_py.visa.dataflow import divergent_lanes, has_calls
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
     Address,
@@ -38,6 +38,7 @@ from xegpu_py.visa.spec import LANES, BlockShape, DataShape, OperandSpec
 #
 # All threads of a batch that are at the same instruction run it at once. Divergent threads and lanes are grouped by
 # program counter, and the group with the lowest program counter runs first, so that it converges with the others again.
+# Lanes in functions run before their callers: each call makes their program counters less by a power of two.
 
 _PATIENCE = 256
 """The number of runs of the threads farthest behind after which others run once; it is halved each time."""
@@ -82,6 +83,11 @@ class Interpreter(Struct, dict=True):
 
     def __post_init__(self) -> None:
         self._prepared: dict[int, tuple[Step | None, Next | None]] = {}
+
+    @cached_property
+    def _frame(self) -> int:
+        """The distance of the program counters of a function's lanes from those of its callers."""
+        return 1 << self.program.frame_bits if has_calls(self.program) else ENDED
 
     @cached_property
     def _divergent(self) -> slice:
@@ -155,22 +161,23 @@ class Interpreter(Struct, dict=True):
                 active[:, self._divergent] = here
         steps, observer, recorder = self._steps, self.observer, self.recorder
         while at != stop:
-            step = steps[at]
+            place = at % self._frame
+            step = steps[place]
             if recorder:
-                recorder.runs(at, batch, whole, active)
+                recorder.runs(place, batch, whole, active)
             try:
                 if step is None:
                     to = self._decide(batch, rows, at, active)
                 else:
                     step(batch, whole, active)
             except AccessFault as fault:
-                raise self.access_fault(fault, at, rows, name_thread) from None
+                raise self.access_fault(fault, place, rows, name_thread) from None
             except UnwrittenFault as fault:
-                raise self.unwritten_fault(fault, at, rows, name_thread) from None
+                raise self.unwritten_fault(fault, place, rows, name_thread) from None
             except RaceFault as fault:
-                raise self._race_fault(fault, at, batch) from None
+                raise self._race_fault(fault, place, batch) from None
             if observer:
-                observer.ran(at, batch, rows)
+                observer.ran(place, batch, rows)
             if step is not None:
                 at += 1
                 continue
@@ -194,7 +201,7 @@ class Interpreter(Struct, dict=True):
         Raises:
             AccessFault: if an access is refused.
         """
-        step, decide = self._prepare(at)
+        step, decide = self._prepare(at % self._frame)
         if step:
             step(batch, slice(None), active)
         elif decide:
@@ -202,7 +209,7 @@ class Interpreter(Struct, dict=True):
 
     def _decide(self, batch: Batch, rows: Array, at: int, active: Array | None) -> int | Array:
         """The next program counter: one for all threads, one for each thread, or one for each lane."""
-        _, function = self._prepare(at)
+        _, function = self._prepare(at % self._frame)
         assert function
         to = function(batch, rows, at, active)
         decisive = to if to.ndim == 1 else to[:, self._divergent]
@@ -287,15 +294,15 @@ class Interpreter(Struct, dict=True):
         """The error for a batch whose threads all wait or have ended."""
         stuck = np.nonzero(batch.pc < ENDED)[0]
         notes = []
-        for at in np.unique(batch.pc[stuck]):
-            threads = stuck[batch.pc[stuck] == at]
+        for counter in np.unique(batch.pc[stuck]):
+            threads, at = stuck[batch.pc[stuck] == counter], int(counter) % self._frame
             more = f" and {len(threads) - 1} more" if len(threads) > 1 else ""
             text = write_statement(self.program.instructions[at])
             notes.append(f"{name_thread(int(threads[0]))}{more} wait{'s' * (not more)} at instruction {at}: {text}")
         ended = int(((batch.pc >= ENDED) & np.isin(batch.groups, batch.groups[stuck])).sum())
         if ended:
             notes.append(f"{ended} threads of these workgroups have ended")
-        at = int(batch.pc[stuck].min())
+        at = int(batch.pc[stuck].min()) % self._frame
         return RuntimeFault(
             f"deadlock: {len(stuck)} threads of kernel '{self.program.name}' wait for signals that never come",
             notes,

@@ -265,6 +265,12 @@ Rows = Any
 ENDED = 1 << 30
 """The program counter of a lane that has ended."""
 
+MAX_CALLS = 256
+"""The most calls of functions in each other."""
+
+RETURNED = ("%retval", "%sp", "%fp", "%cr0")
+"""The parts of its state that a function gives its caller."""
+
 
 def count_of(batch: Batch, rows: Rows) -> int:
     """The number of threads that `rows` selects."""
@@ -321,6 +327,8 @@ class Batch(Struct):
         lane_pc: int64[threads, 32], the same for each lane if lanes can diverge; otherwise None.
         waiting: bool[threads], whether each thread waits at a barrier.
         signalled: bool[threads], whether each thread has signalled the barrier at which it is.
+        stack: int64[threads, MAX_CALLS, 32], where each lane continues after each of its calls; None without calls.
+        frames: for each thread the registers and predicates of the callers of its functions.
         written: bool[threads, bytes], the bytes of registers that have been written; None if this is not recorded.
         races: the race detector; None if races are not looked for.
         traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
@@ -338,6 +346,8 @@ class Batch(Struct):
     lane_pc: Array | None
     waiting: Array
     signalled: Array
+    stack: Array | None = None
+    frames: list[list[tuple[Array, Array]]] = field(default_factory=list)
     written: Array | None = None
     races: Races | None = None
     traffic: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -363,6 +373,7 @@ def new_batch(
     *,
     divergent: bool,
     watch: bool,
+    calls: bool = False,
 ) -> Batch:
     """The state of workgroups before their first instruction; registers are zero.
 
@@ -370,6 +381,7 @@ def new_batch(
         register_bytes: bytes of a register file, a multiple of 8.
         divergent: whether the program has a `goto`.
         watch: whether reads of unwritten registers are looked for.
+        calls: whether the program calls functions.
     """
     threads = workgroups * group_size
     barriers = 1 + named_barriers
@@ -390,6 +402,8 @@ def new_batch(
         lane_pc=np.zeros((threads, LANES), np.int64) if divergent else None,
         waiting=np.zeros(threads, bool),
         signalled=np.zeros(threads, bool),
+        stack=np.zeros((threads, MAX_CALLS, LANES), np.int64) if calls else None,
+        frames=[[] for _ in range(threads if calls else 0)],
         written=np.zeros((threads, register_bytes), bool) if watch else None,
     )
 

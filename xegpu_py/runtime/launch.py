@@ -32,7 +32,7 @@ from xegpu_py.target import Target
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, placed
 from xegpu_py.visa.assembly import write_statement
-from xegpu_py.visa.dataflow import accesses, flow_of
+from xegpu_py.visa.dataflow import accesses, flow_of, has_calls
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.modes import with_modes
 from xegpu_py.visa.program import (
@@ -305,6 +305,7 @@ class Launcher:
             memory,
             divergent=flow_of(program).divergent,
             watch=self.watch,
+            calls=has_calls(program),
         )
         header = np.zeros((batch.threads, HEADER_BYTES), np.uint8)
         words = header.view(np.uint32)

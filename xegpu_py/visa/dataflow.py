@@ -207,19 +207,24 @@ class Flow:
         """The flow of a program's instructions."""
         instructions, labels = program.instructions, program.labels
         count = len(instructions)
-        self.divergent = any(INSTRUCTIONS[i.name].diverges(i) for i in instructions)
+        self.divergent = any(INSTRUCTIONS[i.name].diverges(i) or INSTRUCTIONS[i.name].calls for i in instructions)
         waits = sorted(_waiting_places(instructions, labels)) if self.divergent else []
         specs = [INSTRUCTIONS[i.name] for i in instructions]
-        ends = {at + 1 for at, spec in enumerate(specs) if spec.jumps or spec.ends}
+        ends = {at + 1 for at, spec in enumerate(specs) if spec.jumps or spec.ends or spec.calls}
         starts = sorted({0, *labels.values(), *waits, *ends} - {count})
         self.blocks = [range(a, b) for a, b in zip(starts, [*starts[1:], count])]
         number = {block.start: n for n, block in enumerate(self.blocks)}
         waiting = {at: len(self.blocks) + n for n, at in enumerate(waits)}
         self.successors: list[list[int]] = []
+        callers = _callers(program) if any(spec.calls for spec in specs) else {}
         for block in self.blocks:
             at = block.stop - 1
             last, spec = instructions[at], specs[at]
             found = [number[labels[last["label"]]]] if spec.jumps else []
+            if spec.calls:
+                found += [number[labels[name]] for name in callees(last, program)]
+            if spec.ends and at in callers:
+                found += [number[site] for site in callers[at]]
             if not spec.ends and (not spec.goes_together(last) or last.guard) and block.stop in number:
                 found.append(number[block.stop])
             if spec.ends or (spec.jumps and labels[last["label"]] > at):
@@ -309,7 +314,7 @@ class Flow:
 
 def divergent_lanes(program: Program) -> range:
     """The lanes in which threads can diverge, those of the instructions at which they do; all if there are none."""
-    own = [i for i in program.instructions if INSTRUCTIONS[i.name].diverges(i)]
+    own = [i for i in program.instructions if INSTRUCTIONS[i.name].diverges(i) or INSTRUCTIONS[i.name].calls]
     if not own:
         return range(LANES)
     return range(min(i.first_lane for i in own), max(i.first_lane + i.exec_size for i in own))
@@ -330,11 +335,45 @@ def _meet(a: int, b: int, dominators: dict[int, int], rank: dict[int, int]) -> i
     return a
 
 
+def callees(inst: Instruction, program: Program) -> list[str]:
+    """The labels of the functions that a call may call: of one by address all but the kernel itself."""
+    if "label" in inst.values:
+        return [inst["label"]]
+    return [inst["callee"]] if "callee" in inst.values else list(program.functions[1:])
+
+
+@analysis
+def has_calls(program: Program) -> bool:
+    """Whether a program calls functions."""
+    return any(INSTRUCTIONS[inst.name].calls for inst in program.instructions)
+
+
+def returns(program: Program, at: int) -> bool:
+    """Whether instruction `at`, which ends lanes, returns them to a caller."""
+    return program.instructions[at].name == "fret" or program.function_of[at] > 0
+
+
+def _callers(program: Program) -> dict[int, list[int]]:
+    """The instructions at which each return may continue, by the index of the return."""
+    sites: dict[int, list[int]] = {}
+    for at, inst in enumerate(program.instructions):
+        if INSTRUCTIONS[inst.name].calls:
+            for name in callees(inst, program):
+                sites.setdefault(program.function_of[program.labels[name]], []).append(at + 1)
+    return {
+        at: sites.get(program.function_of[at], [])
+        for at, inst in enumerate(program.instructions)
+        if INSTRUCTIONS[inst.name].ends and returns(program, at)
+    }
+
+
 def _waiting_places(instructions: Sequence[Instruction], labels: Mapping[str, int]) -> set[int]:
     """Where lanes that diverged at a `goto` may wait for the others."""
     found = set()
     for at, inst in enumerate(instructions):
         spec = INSTRUCTIONS[inst.name]
+        if spec.calls:
+            found.add(at + 1)
         if spec.jumps:
             to = labels[inst["label"]]
             if to > at:

@@ -453,7 +453,7 @@ def read_attribute(name: str, kind: Attribute, cursor: Cursor, modern: bool = Fa
             raise cursor.expected("the block's shape, such as 'd16.2x16x16nt'")
         return BlockShape(int(m[1]), int(m[2] or 1), int(m[3]), int(m[4]), m[5] == "t", m[6] == "t")
     if isinstance(kind, Flagged):
-        return cursor.accept(f".{kind.word}")
+        return kind.word if cursor.accept(f".{kind.word}") else ""
     if isinstance(kind, Byte):
         m = cursor.match(_PAIR_OF_DIGITS)
         if m is None:
@@ -475,7 +475,7 @@ def write_attribute(kind: Attribute, value: Any, modern: bool = False) -> str:
     if isinstance(kind, Caches):
         return f".{value}" if value else ""
     if isinstance(kind, Flagged):
-        return f".{kind.word}" if value else ""
+        return f".{value}" if value else ""
     if isinstance(kind, Byte):
         return f"{value:02x}"
     if isinstance(kind, Symbol):

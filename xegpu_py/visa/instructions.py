@@ -40,6 +40,7 @@ from xegpu_py.visa.spec import (
     Byte,
     Check,
     Choice,
+    Flagged,
     InstructionSpec,
     Name,
     Number,
@@ -445,6 +446,8 @@ ARITHMETIC = (
 
 _LABEL = {"label": Name()}
 
+_REGISTERS = {"sent": Number(tuple(range(33))), "received": Number(tuple(range(33)))}
+
 
 def _byte(name: str) -> OperandSpec:
     return OperandSpec(name, "src", types=("ub",), immediate=True)
@@ -502,6 +505,45 @@ CONTROL = (
         "Ends the enabled lanes; with its last lane the thread ends. In a subroutine they return to the caller.",
         "ret {exec}",
         category="control",
+        ends=True,
+    ),
+    InstructionSpec(
+        "call",
+        "The enabled lanes run the subroutine at the label until its `ret`.",
+        "call {exec} {label}",
+        attributes=_LABEL,
+        category="control",
+        guard=True,
+        source="IGC 2.40",
+        calls=True,
+    ),
+    InstructionSpec(
+        "fcall",
+        "The enabled lanes run the function `callee`, of `sent` registers of arguments and `received` of results.",
+        "fcall {exec} {callee} {sent} {received}",
+        attributes={"callee": Symbol(), **_REGISTERS},
+        category="control",
+        guard=True,
+        source="IGC 2.40",
+        calls=True,
+    ),
+    InstructionSpec(
+        "ifcall",
+        "The enabled lanes run the function whose address is `src0`, until its `fret`.",
+        "ifcall{uniform} {exec} {src0} {sent} {received}",
+        (_src("src0", ("uq", "q", "ud", "d")),),
+        {"uniform": Flagged("uniform"), **_REGISTERS},
+        category="control",
+        guard=True,
+        source="IGC 2.40",
+        calls=True,
+    ),
+    InstructionSpec(
+        "fret",
+        "The enabled lanes return from a function to its caller.",
+        "fret {exec}",
+        category="control",
+        source="IGC 2.40",
         ends=True,
     ),
 )

@@ -227,6 +227,25 @@ class Program:
         """Index of the instruction of each label."""
         return {i["label"]: at for at, i in enumerate(self.instructions) if i.name == LABEL}
 
+    @cached_property
+    def function_of(self) -> Sequence[int]:
+        """For each instruction the number of the function in which it is, in the order of `functions`."""
+        starts = {self.labels[name] for name in self.functions[1:] if name in self.labels}
+        found, number = [], 0
+        for at in range(len(self.instructions)):
+            number += at in starts
+            found.append(number)
+        return found
+
+    @cached_property
+    def frame_bits(self) -> int:
+        """The bits of a program counter: a lane in its nth call counts from -n times the power of two of them on."""
+        return (len(self.instructions) + 2).bit_length()
+
+    def function_address(self, name: str) -> int:
+        """The address of a function, which `faddr` gives and `ifcall` takes."""
+        return FUNCTION_BYTES * (1 + self.functions.index(name))
+
     @property
     def simd_size(self) -> int:
         """Work items of a hardware thread."""
@@ -253,6 +272,9 @@ class Program:
             return self
         return replace(self, instructions=tuple(instructions))
 
+
+FUNCTION_BYTES = 16
+"""The distance of the addresses of functions."""
 
 _BODY = ("variables", "instructions", "declared")
 """The fields of a program that engines of native code do not read to run it."""

@@ -131,7 +131,7 @@ class Symbol(Struct, frozen=True):
 
 
 class Flagged(Struct, frozen=True):
-    """A word that may follow the name behind a point, as in `ifcall.uniform`; whether it does."""
+    """A word that may follow the name behind a point, as in `ifcall.uniform`, or "" in its place."""
 
     word: str
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
+from xegpu_py.visa.dataflow import callees
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import address_lanes, holds_payload
 from xegpu_py.visa.modes import Unknown, with_modes
@@ -106,6 +107,10 @@ def verify(program: Program, target: Target) -> list[Issue]:
         spec = INSTRUCTIONS[inst.name]
         if problem is None and spec.jumps and inst["label"] not in program.labels:
             problem = (f"jumps to undefined label '{inst['label']}'",)
+        if problem is None and spec.calls:
+            unknown = [name for name in callees(inst, program) if name not in program.labels]
+            if unknown:
+                problem = (f"calls '{unknown[0]}', which the program does not have", "link the function's text")
         if problem is None and spec.named_barrier:
             problem = _named_barrier(inst, program)
         if problem:

@@ -180,4 +180,6 @@ def test_without_the_finalizer_the_package_is_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_every_instruction_is_tried() -> None:
-    assert set(INSTRUCTIONS) - set(STRAIGHT) == {"label", "jmp", "goto", "ret", "addr_add", "faddr"}
+    assert set(INSTRUCTIONS) - set(STRAIGHT) == {
+        *("label", "jmp", "goto", "ret", "call", "fcall", "ifcall", "fret", "addr_add", "faddr"),
+    }

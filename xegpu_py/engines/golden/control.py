@@ -8,16 +8,28 @@ import numpy as np
 
 from xegpu_py.engines.faults import AccessFault
 from xegpu_py.engines.golden import Table
-from xegpu_py.engines.operands import ENDED, Batch, Layout, masker, reader
+from xegpu_py.engines.operands import ENDED, MAX_CALLS, RETURNED, Batch, Layout, masker, reader
 from xegpu_py.numerics.formats import Array
-from xegpu_py.visa.program import Immediate, Instruction, Program
+from xegpu_py.visa.dataflow import divergent_lanes, has_calls
+from xegpu_py.visa.program import STATE, Immediate, Instruction, Program
 from xegpu_py.visa.spec import LANES
 
 Next = Callable[[Batch, Array, int, "Array | None"], Array]
-"""Takes the batch, the indices of threads, the index of the instruction and the enabled lanes. Returns the next program
-counter of each thread [threads], or of each lane [threads, 32]. `STAY` means that the thread waits."""
+"""Takes the batch, the indices of threads, their program counter and the enabled lanes. Returns the next one of each
+thread [threads], or of each lane [threads, 32]. `STAY` means that the thread waits.
 
-STAY = -1
+In functions a program counter is the index of an instruction minus `2**program.frame_bits` for each call that has not
+returned."""
+
+STAY = -ENDED
+
+
+def _frames(program: Program) -> Callable[[int], int]:
+    """The function that gives what a program counter has more than the index of its instruction."""
+    if not has_calls(program):
+        return lambda at: 0
+    return lambda at: at >> program.frame_bits << program.frame_bits
+
 
 CONTROL = Table()
 """Functions that build the `Next` of an instruction."""
@@ -32,15 +44,15 @@ def label(inst: Instruction, program: Program, layout: Layout) -> Next:
 @CONTROL.of("jmp")
 def jmp(inst: Instruction, program: Program, layout: Layout) -> Next:
     """All enabled lanes jump to the label if the predicate is set."""
-    target = program.labels[inst["label"]]
+    target, frame = program.labels[inst["label"]], _frames(program)
     if inst.guard is None:
-        return lambda batch, rows, at, active: np.full(len(rows), target)
+        return lambda batch, rows, at, active: np.full(len(rows), target + frame(at))
     mask = masker(inst, layout)
 
     def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
         chosen = mask(batch, rows, None)
         assert chosen is not None
-        return np.where(chosen[:, 0], target, at + 1)
+        return np.where(chosen[:, 0], target + frame(at), at + 1)
 
     return step
 
@@ -51,22 +63,98 @@ def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
     if inst.exec_size == 1:
         together: Next = jmp(inst, program, layout)
         return together
-    target = program.labels[inst["label"]]
+    target, frame = program.labels[inst["label"]], _frames(program)
     mask, first, count = masker(inst, layout), inst.first_lane, inst.exec_size
 
     def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
         lanes = np.full((len(rows), LANES), at + 1)
-        chosen = mask(batch, rows, active)
-        lanes[:, first : first + count] = target if chosen is None else np.where(chosen, target, at + 1)
+        chosen, to = mask(batch, rows, active), target + frame(at)
+        lanes[:, first : first + count] = to if chosen is None else np.where(chosen, to, at + 1)
         return lanes
 
     return step
 
 
-@CONTROL.of("ret")
+@CONTROL.of("call", "fcall", "ifcall")
+def call(inst: Instruction, program: Program, layout: Layout) -> Next:
+    """Enabled lanes continue in a function. One with variables of its own keeps the registers of its caller."""
+    mask, first, count, bits = masker(inst, layout), inst.first_lane, inst.exec_size, program.frame_bits
+    own = divergent_lanes(program)
+    target = _targets(inst, program, layout)
+
+    def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
+        depth, chosen = -(at >> bits), mask(batch, rows, active)
+        taken = np.zeros((len(rows), LANES), bool)
+        if count == 1:
+            taken[:] = True if chosen is None or inst.guard is None else chosen
+        else:
+            taken[:, first : first + count] = True if chosen is None else chosen
+        if active is not None:
+            taken &= active
+        some = taken[:, own.start : own.stop].any(axis=1)
+        if depth >= MAX_CALLS and some.any():
+            raise AccessFault(int(np.argmax(some)), f"calls more than {MAX_CALLS} functions in each other")
+        assert batch.stack is not None
+        batch.stack[rows, depth] = np.where(taken, at + 1, batch.stack[rows, depth])
+        if inst.name != "call":
+            for row in rows[some]:
+                batch.frames[row].append((batch.regs[row].copy(), batch.flags[row].copy()))
+        to = target(batch, rows, taken) + _frames(program)(at) - (1 << bits)
+        return np.where(taken, to, at + 1)
+
+    return step
+
+
+def _targets(inst: Instruction, program: Program, layout: Layout) -> Callable[[Batch, Array, Array], Array]:
+    """The index of the instruction at which the function that each lane calls begins, [threads, 32] or one number."""
+    if inst.name != "ifcall":
+        index = program.labels[inst.values.get("label") or inst["callee"]]
+        return lambda batch, rows, taken: np.array(index)
+    read = reader(inst["src0"], inst.exec_size, layout)
+    places = {program.function_address(name): program.labels[name] for name in program.functions[1:]}
+
+    def found(batch: Batch, rows: Array, taken: Array) -> Array:
+        given = np.zeros((len(rows), LANES), np.int64)
+        span = slice(inst.first_lane, inst.first_lane + inst.exec_size) if inst.exec_size > 1 else slice(None)
+        given[:, span] = read(batch, rows).astype(np.int64)
+        wrong = taken & ~np.isin(given, list(places))
+        if wrong.any():
+            thread, lane = (int(n) for n in np.argwhere(wrong)[0])
+            raise AccessFault(thread, f"calls address {given[thread, lane]:#x}, at which no function begins")
+        index: Array = np.vectorize(lambda address: places.get(address, 0), otypes=[np.int64])(given)
+        return index
+
+    return found
+
+
+@CONTROL.of("ret", "fret")
 def ret(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """End the enabled lanes."""
-    return lambda batch, rows, at, active: np.full(len(rows), ENDED)
+    """End the enabled lanes; in a function they return to the caller."""
+    if not has_calls(program):
+        return lambda batch, rows, at, active: np.full(len(rows), ENDED)
+    own, bits = divergent_lanes(program), program.frame_bits
+    held = [STATE[name] for name in RETURNED if STATE[name] in layout.allocation.offsets]
+    returned = [slice(layout.offset(var), layout.offset(var) + var.bytes) for var in held]
+
+    def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
+        if at >= 0:
+            return np.full(len(rows), ENDED)
+        assert batch.stack is not None
+        assert batch.lane_pc is not None
+        if inst.name == "fret":
+            deep = batch.lane_pc[rows, own.start : own.stop] < _frames(program)(at) + (1 << bits)
+            left = (
+                np.zeros(len(rows), bool) if active is None else (deep & ~active[:, own.start : own.stop]).any(axis=1)
+            )
+            for row in rows[~left]:
+                regs, batch.flags[row] = batch.frames[row].pop()
+                for span in returned:
+                    regs[span] = batch.regs[row, span]
+                batch.regs[row] = regs
+        found: Array = batch.stack[rows, -(at >> bits) - 1]
+        return found
+
+    return step
 
 
 def _signal(batch: Batch, rows: Array, barrier: Array, expected: Array) -> None:

@@ -24,10 +24,11 @@ from xegpu_py.engines.jit.host import Host, chosen_host, take
 from xegpu_py.engines.jit.native_code import driver, prepared, processors
 from xegpu_py.engines.jit.panels import Panels
 from xegpu_py.engines.jit.thread_function import frame_of
-from xegpu_py.engines.operands import ENDED, Layout, new_batch
+from xegpu_py.engines.operands import ENDED, MAX_CALLS, Layout, new_batch
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.elementary import table
 from xegpu_py.numerics.formats import Array
+from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.spec import LANES
 
@@ -619,6 +620,11 @@ class _Worker:
         blocks = np.ctypeslib.as_array(memory).reshape(1, -1)
         batch = self._batch(blocks)
         lanes = unpacked(np.array([[active]], np.int32).view(np.uint8))[:, 0]
+        if INSTRUCTIONS[self.jit.program.instructions[at].name].calls:
+            # Its program counter tells how deep it is.
+            batch.stack, batch.frames = np.zeros((1, MAX_CALLS, LANES), np.int64), [[]]
+            counters = dwords(blocks, frame.lane_pc, LANES)[0][lanes[0]]
+            at += int(counters[0]) >> self.jit.program.frame_bits << self.jit.program.frame_bits
         with np.errstate(all="ignore"):
             self.jit.interpreter.run_one(at, batch, None if lanes.all() else lanes)
         blocks[:, frame.flags : frame.pc] = packed(batch.flags)

@@ -7,6 +7,7 @@ from enum import IntEnum
 
 from msgspec import Struct
 
+from xegpu_py.engines.operands import MAX_CALLS
 from xegpu_py.visa.spec import LANES
 
 
@@ -54,6 +55,7 @@ class Frame(Struct, dict=True):
         barriers: the number of barriers of a workgroup. The first one is for all of its threads.
         watch: whether reads of registers that were never written are detected.
         races: whether races are detected.
+        calls: whether the program calls functions.
         flags: the predicates.
         pc: i32, the instruction at which the thread continues.
         status: i32, the last `Status`.
@@ -62,6 +64,8 @@ class Frame(Struct, dict=True):
         lane_pc: i32[32], the instruction at which each lane continues.
         passed: i64[barriers], phases of each barrier that the thread has waited for.
         written: u8[registers], whether each byte of the registers was ever written; only where that is watched.
+        stack: i32[MAX_CALLS, 32], where each lane continues after each of its calls; only in a program with calls.
+        callers: the registers and predicates of the callers of each function, MAX_CALLS times; likewise.
         initial_bytes: bytes of the block that are initialized for each thread; the others keep earlier contents.
         strides: i64[`STRIDES`, 3], the last address of each message, its distance from the address before, and the
             number of the allocation in which a message was found last.
@@ -73,6 +77,7 @@ class Frame(Struct, dict=True):
     barriers: int
     watch: bool = False
     races: bool = False
+    calls: bool = False
 
     def __post_init__(self) -> None:
         self.flags = self.registers
@@ -81,7 +86,14 @@ class Frame(Struct, dict=True):
         self.passed = -(-(self.lane_pc + 4 * LANES) // 8) * 8
         self.written = -(-(self.passed + 8 * self.barriers) // 64) * 64
         self.strides = self.initial_bytes = self.written + self.registers * self.watch
-        self.bytes = self.strides + STRIDE_BYTES * STRIDES
+        self.stack = -(-(self.strides + STRIDE_BYTES * STRIDES) // 64) * 64
+        self.callers = self.stack + 4 * LANES * MAX_CALLS * self.calls
+        self.bytes = self.callers + self.caller_bytes * MAX_CALLS * self.calls
+
+    @property
+    def caller_bytes(self) -> int:
+        """The bytes of the registers and predicates of a caller."""
+        return -(-self.pc // 64) * 64
 
 
 GOLDEN_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32)

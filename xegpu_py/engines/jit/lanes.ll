@@ -44,3 +44,14 @@ entry:
   store <32 x i32> %next, ptr %counters, align 4
   ret void
 }
+
+; Sets the counters of some lanes, which are bits, to numbers of their own: i32[32] at `from`.
+define hidden void @restore(ptr %counters, i32 %lanes, ptr %from) $attributes {
+entry:
+  %all = load <32 x i32>, ptr %counters, align 4
+  %kept = load <32 x i32>, ptr %from, align 4
+  %chosen = bitcast i32 %lanes to <32 x i1>
+  %next = select <32 x i1> %chosen, <32 x i32> %kept, <32 x i32> %all
+  store <32 x i32> %next, ptr %counters, align 4
+  ret void
+}

@@ -2,7 +2,8 @@
 
 ; Runs a thread: calls the part that has its program counter, until a part returns for another reason than that the
 ; thread continues in another part. The constants are the first instruction of each part, in rising order, and the parts'
-; functions. $counter gets the program counter from its address.
+; functions. $counter gets the program counter from its address; $places are the bits of it
+; that are an instruction, and not the calls that have not returned.
 @starts = private unnamed_addr constant [$count x i32] [$starts]
 @parts = private unnamed_addr constant [$count x ptr] [$parts]
 define hidden i32 @thread(ptr %ctx, ptr noalias align 64 %thread) $attributes {
@@ -11,7 +12,8 @@ entry:
 
 again:
   %counter.at = getelementptr i8, ptr %thread, i64 $counter_offset
-  %at = $counter
+  %counter = $counter
+  %at = and i32 %counter, $places
   br label %search
 
 search:

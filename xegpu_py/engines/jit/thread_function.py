@@ -15,12 +15,13 @@ from xegpu_py.engines.jit.operands import Emitter, Freedom, freedom_of, rounds_d
 from xegpu_py.engines.jit.panels import WORDS, found_matrices
 from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
 from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_flag_logic
-from xegpu_py.engines.operands import Layout
+from xegpu_py.engines.operands import MAX_CALLS, RETURNED, Layout
 from xegpu_py.numerics.dpas import Model, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS
-from xegpu_py.visa.dataflow import accesses, divergent_lanes, live_ranges, liveness_of
+from xegpu_py.visa.dataflow import accesses, divergent_lanes, has_calls, live_ranges, liveness_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import HEADER, Flag, Instruction, Program, Variable
+from xegpu_py.visa.program import HEADER, STATE, Flag, Instruction, Program, Variable
+from xegpu_py.visa.spec import LANES
 
 if TYPE_CHECKING:
     from xegpu_py.engines.jit.panels import Matrices
@@ -33,7 +34,8 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     """The layout of a thread's state."""
     size = max(layout.allocation.bytes, layout.target.grf_bytes)
     barriers = 1 + int(program.attributes.get("NBarrierCnt", 0))
-    return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers, layout.watch, layout.races)
+    predicates = max(len(program.predicates), 1)
+    return Frame(-(-size // 64) * 64, predicates, barriers, layout.watch, layout.races, has_calls(program))
 
 
 def given_bytes(program: Program, layout: Layout, keep: bool) -> int:
@@ -123,6 +125,7 @@ def _dispatcher(emitter: Emitter, blocks: Blocks) -> str:
         parts=", ".join(f"ptr @thread_{number}" for number in range(len(parts))),
         counter_offset=offset,
         counter=counter,
+        places=(1 << emitter.program.frame_bits) - 1 if emitter.frame.calls else -1,
     )
 
 
@@ -365,6 +368,9 @@ class Control:
         self._starts = starts[bisect_left(starts, part.start) : bisect_left(starts, part.stop)]
         code = emitter.code
         self._stop = code.alloca(4, 4)
+        # In a function, what program counters have more than the indices of instructions: a negative number.
+        self._depth = code.alloca(4, 4) if emitter.frame.calls else None
+        self.frame_bits = emitter.program.frame_bits if emitter.frame.calls else 0
         if divergent:
             emitter.active = code.alloca(4, 4)
 
@@ -380,6 +386,11 @@ class Control:
         schedule = emitter.template("lanes.ll", "schedule", divergent=self._divergent)
         found = code.call(schedule, self._counters(), result="{ i32, i32, i32 }")
         first, stop, enabled = (code.op(f"extractvalue {found}, {n}", "i32") for n in range(3))
+        if self._depth:
+            ended, mask = code.icmp("eq", first, ENDED_PC), (1 << self.frame_bits) - 1
+            depth = code.select(ended, code.const(0, "i32"), code.sub(first, code.mask(first, mask)))
+            code.store(depth, self._depth, 4)
+            first, stop = code.sub(first, depth), code.sub(stop, depth)
         code.store(stop, self._stop, 4)
         code.store(enabled, emitter.active, 4)
         done = code.label()
@@ -406,9 +417,19 @@ class Control:
         return self.emitter.code.load(self.emitter.active, "i32", 4)
 
     def _move(self, lanes: Value, to: Value) -> None:
-        """Set the program counters of lanes, which are bits of an i32."""
-        move = self.emitter.template("lanes.ll", "move")
-        self.emitter.code.call(move, self._counters(), lanes, to)
+        """Set the program counters of lanes, which are bits of an i32, to an instruction or to `ENDED_PC`."""
+        self._set(self._counters(), lanes, self._counter(to))
+
+    def _set(self, counters: Value, lanes: Value, to: Value) -> None:
+        self.emitter.code.call(self.emitter.template("lanes.ll", "move"), counters, lanes, to)
+
+    def _counter(self, to: Value) -> Value:
+        """The program counter of lanes at an instruction."""
+        code = self.emitter.code
+        if not self._depth:
+            return to
+        within = code.add(to, code.load(self._depth, "i32", 4))
+        return code.select(code.icmp("eq", to, ENDED_PC), to, within)
 
     def go(self, at: int, to: int) -> None:
         """Continue from one instruction at another."""
@@ -473,6 +494,89 @@ class Control:
         code.begin(split)
         self._move(active, code.const(at + 1, "i32"))
         self._move(taken, code.const(target, "i32"))
+        code.br(_SCHEDULE)
+
+    def _taken(self, inst: Instruction) -> Value:
+        """The enabled lanes that an instruction of control flow chooses; with execution size 1 all or none."""
+        code, emitter = self.emitter.code, self.emitter
+        active, acting = self._enabled(), emitter.acting(inst)
+        if inst.exec_size > 1:
+            own = code.const((1 << inst.exec_size) - 1 << inst.first_lane, "i32")
+            return code.and_(own if acting is None else code.shl(acting, inst.first_lane), active)
+        if inst.guard is None:
+            return active
+        chosen = code.icmp("ne", code.mask(emitter.chosen(inst), 1), 0)
+        return code.select(chosen, active, code.const(0, "i32"))
+
+    def _levels(self) -> Value:
+        """The number of calls that have not returned, i64."""
+        code = self.emitter.code
+        assert self._depth
+        return code.resize(
+            code.ashr(code.sub(code.const(0, "i32"), code.load(self._depth, "i32", 4)), self.frame_bits), 64, False
+        )
+
+    def call(self, at: int, inst: Instruction, targets: Value) -> None:
+        """Send the enabled lanes that the guard selects to functions, and the other lanes to the next instruction.
+
+        Args:
+            targets: where the functions begin, i32 or i32[32]; negative if nowhere.
+        """
+        code, emitter = self.emitter.code, self.emitter
+        taken, frame = self._taken(inst), emitter.frame
+        some = code.label()
+        code.go_on_if(code.icmp("ne", code.mask(taken, self._divergent), 0), some)
+        levels = self._levels()
+        emitter.require(code.icmp("ult", levels, MAX_CALLS), at)
+        if targets.lanes:
+            wrong = code.and_(code.mask_to_bits(code.icmp("slt", targets, 0)), taken)
+            emitter.require(code.icmp("eq", wrong, 0), at)
+        row = code.at(code.at(emitter.thread, frame.stack), code.mul(levels, code.const(4 * LANES, "i64")))
+        self._set(row, taken, self._counter(code.const(at + 1, "i32")))
+        if inst.name != "call":
+            kept = self._caller(levels)
+            code.call("llvm.memcpy.p0.p0.i64", kept, emitter.thread, code.const(frame.pc, "i64"), code.const(0, "i1"))
+        self._move(self._enabled(), code.const(at + 1, "i32"))
+        assert self._depth
+        inner = code.sub(code.load(self._depth, "i32", 4), code.const(1 << self.frame_bits, "i32"))
+        if targets.lanes:
+            each = code.alloca(4 * LANES, 64)
+            code.store(code.add(targets, code.splat(inner, LANES)), each, 64)
+            code.call(emitter.template("lanes.ll", "restore"), self._counters(), taken, each)
+        else:
+            self._set(self._counters(), taken, code.add(targets, inner))
+        code.br(_SCHEDULE)
+        code.begin(some)
+        self.go(at, at + 1)
+
+    def _caller(self, levels: Value) -> Value:
+        """Where the registers and predicates of a function's caller are kept."""
+        code, frame = self.emitter.code, self.emitter.frame
+        return code.at(
+            code.at(self.emitter.thread, frame.callers), code.mul(levels, code.const(frame.caller_bytes, "i64"))
+        )
+
+    def give_back(self, inst: Instruction) -> None:
+        """Return the enabled lanes to their callers; with the last lane of a function the caller's registers return."""
+        code, emitter = self.emitter.code, self.emitter
+        frame, layout = emitter.frame, emitter.layout
+        levels = code.sub(self._levels(), code.const(1, "i64"))
+        row = code.at(code.at(emitter.thread, frame.stack), code.mul(levels, code.const(4 * LANES, "i64")))
+        code.call(emitter.template("lanes.ll", "restore"), self._counters(), self._enabled(), row)
+        if inst.name == "fret":
+            assert self._depth
+            least = code.call(
+                emitter.template("lanes.ll", "least", divergent=self._divergent), self._counters(), result="i32"
+            )
+            outer = code.add(code.load(self._depth, "i32", 4), code.const(1 << self.frame_bits, "i32"))
+            with code.when(code.op(f"icmp sge {least}, {outer.name}", "i1")):
+                kept, start = self._caller(levels), 0
+                held = [STATE[name] for name in RETURNED if STATE[name] in layout.allocation.offsets]
+                spans = sorted((layout.offset(var), layout.offset(var) + var.bytes) for var in held)
+                for first, end in [*spans, (frame.pc, frame.pc)]:
+                    size, to = code.const(first - start, "i64"), code.at(emitter.thread, start)
+                    code.call("llvm.memcpy.p0.p0.i64", to, code.at(kept, start), size, code.const(0, "i1"))
+                    start = end
         code.br(_SCHEDULE)
 
     def end(self) -> None:

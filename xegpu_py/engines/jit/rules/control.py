@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.frame import Status
-from xegpu_py.engines.jit.ir_text import Value
+from xegpu_py.engines.jit.ir_text import Value, vector
+from xegpu_py.visa.dataflow import returns
 from xegpu_py.visa.program import Immediate, Instruction
+from xegpu_py.visa.spec import LANES
 
 if TYPE_CHECKING:
     from xegpu_py.engines.jit.thread_function import Control
@@ -47,10 +49,35 @@ def goto(control: Control, inst: Instruction, at: int) -> None:
     control.diverge(at, inst, control.labels[inst["label"]])
 
 
-@CONTROL.of("ret")
+@CONTROL.of("ret", "fret")
 def ret(control: Control, inst: Instruction, at: int) -> None:
-    """End the enabled lanes."""
-    control.end()
+    """End the enabled lanes; in a function they return to the caller."""
+    if control.emitter.frame.calls and returns(control.emitter.program, at):
+        control.give_back(inst)
+    else:
+        control.end()
+
+
+@CONTROL.of("call", "fcall")
+def call(control: Control, inst: Instruction, at: int) -> None:
+    """Enabled lanes continue in a function."""
+    target = control.labels[inst.values.get("label") or inst["callee"]]
+    control.call(at, inst, control.emitter.code.const(target, "i32"))
+
+
+@CONTROL.of("ifcall")
+def ifcall(control: Control, inst: Instruction, at: int) -> None:
+    """Enabled lanes continue in the functions whose addresses they have."""
+    emitter, program = control.emitter, control.emitter.program
+    code, lanes, kind = emitter.code, inst.exec_size, vector(inst.exec_size, "i32")
+    given = code.resize(emitter.read(inst["src0"], lanes), 64, False)
+    targets = code.const(-1, kind)
+    for name in program.functions[1:]:
+        here = code.icmp("eq", given, program.function_address(name))
+        targets = code.select(here, code.const(program.labels[name], kind), targets)
+    # The thread has 32 lanes, of which the instruction's begin at `first_lane`.
+    picks = [min(max(lane - inst.first_lane, 0), lanes - 1) for lane in range(LANES)]
+    control.call(at, inst, code.shuffle(targets, targets, picks))
 
 
 def _wait(control: Control, number: Value, at: int) -> None:

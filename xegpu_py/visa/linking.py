@@ -1,0 +1,112 @@
+"""Linking: the texts of a kernel and of the functions that it calls become one program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from msgspec import structs
+
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.visa.program import (
+    LABEL,
+    Destination,
+    Immediate,
+    Instruction,
+    Predicate,
+    Program,
+    Variable,
+)
+
+
+def link(kernel: Program, functions: Sequence[Program]) -> Program:
+    """The kernel with the functions that it calls, directly or through others, or whose addresses it takes.
+
+    A function begins at a label with its name. Its variables and its other labels get names that begin with it.
+
+    Raises:
+        DiagnosticError: if a function that is called is not among `functions`.
+    """
+    known = {function.name: function for function in functions}
+    needed = _needed(kernel, known)
+    if not needed:
+        return kernel
+    parts = [kernel, *(_renamed(known[name]) for name in needed)]
+    entries = list(needed)
+    merged = replace(
+        kernel,
+        variables=tuple(var for part in parts for var in part.variables),
+        predicates=tuple(p for part in parts for p in part.predicates),
+        resources=tuple(r for part in parts for r in part.resources),
+        declared={name: where for part in parts for name, where in part.declared.items()},
+        instructions=tuple(inst for part in parts for inst in part.instructions),
+        functions=(*kernel.functions, *entries, *(name for part in parts[1:] for name in part.functions[1:])),
+        callees=(),
+    )
+    return merged.with_instructions([_with_address(inst, merged, entries) for inst in merged.instructions])
+
+
+def _needed(kernel: Program, known: Mapping[str, Program]) -> list[str]:
+    """The names of the functions that a kernel needs, in the order of their first mention."""
+    found: list[str] = []
+    todo = [kernel]
+    while todo:
+        part = todo.pop(0)
+        for inst in part.instructions:
+            name = inst.values.get("callee") or inst.values.get("symbol")
+            if name is None or name in found:
+                continue
+            if name in known:
+                found.append(name)
+                todo.append(known[name])
+            elif "callee" in inst.values:
+                message = f"'{inst.name}' calls '{name}', whose text is not given"
+                raise DiagnosticError([Diagnostic("error", message, inst.where)])
+    return found
+
+
+def _renamed(function: Program) -> Program:
+    """A function with names of its own; the label at which it begins is its name."""
+    variables: dict[Any, Any] = {}
+    for var in function.variables:
+        alias = None
+        if var.alias:
+            base, offset = var.alias
+            alias = (variables.get(base, base), offset)
+        variables[var] = Variable(_name(function, var.name), var.type, var.count, var.align, alias, var.kind)
+    for predicate in function.predicates:
+        variables[predicate] = Predicate(_name(function, predicate.name), predicate.count)
+    entry = next((inst["label"] for inst in function.instructions if inst.name == LABEL), "")
+    labels = {name: _name(function, name) for name in function.labels} | {entry: function.name}
+    return replace(
+        function,
+        variables=tuple(variables[var] for var in function.variables),
+        predicates=tuple(variables[p] for p in function.predicates),
+        declared={_name(function, name): where for name, where in function.declared.items()},
+        functions=tuple(labels.get(name, name) for name in function.functions),
+        instructions=tuple(_relabelled(function.instructions, variables, labels)),
+    )
+
+
+def _name(function: Program, name: str) -> str:
+    return f"{function.name}_{name}"
+
+
+def _relabelled(
+    instructions: Iterable[Instruction], variables: Mapping[Any, Any], labels: Mapping[str, str]
+) -> Iterable[Instruction]:
+    for inst in instructions:
+        renamed = inst.renamed(variables)
+        if "label" in inst.values:
+            renamed = renamed.replaced(values={**renamed.values, "label": labels[inst["label"]]})
+        yield renamed
+
+
+def _with_address(inst: Instruction, program: Program, entries: Sequence[str]) -> Instruction:
+    """An instruction; instead of `faddr` of a function a `mov` of its address."""
+    if inst.name != "faddr" or inst["symbol"] not in entries:
+        return inst
+    dst: Destination = inst["dst"]
+    address = Immediate(program.function_address(inst["symbol"]), dst.var.type)
+    return structs.replace(inst, name="mov", values={"dst": dst, "src0": address}, exec_size=1, mask="M1_NM", known={})
