@@ -33,7 +33,17 @@ from xegpu_py.passes.rewriting.rewriter import Conversion, Rewriter, Rule, Rules
 from xegpu_py.upstream import dialect_ops as theirs
 from xegpu_py.upstream import rebuilding
 from xegpu_py.upstream.dialect_types import BlockTdescAttr, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
-from xegpu_py.upstream.rebuilding import HINTS, LANES, cast, element_of, mixed, parts, spelled, values_of, vector_type
+from xegpu_py.upstream.rebuilding import (
+    LANES,
+    cast,
+    element_of,
+    given_hints,
+    mixed,
+    parts,
+    spelled,
+    values_of,
+    vector_type,
+)
 from xegpu_py.upstream.subgroup import is_static
 
 # Printing kernels of our `xegpu` in the syntax of LLVM 22.1.8, which stock `mlir-opt` of that version reads.
@@ -155,11 +165,8 @@ class _Export(Rewriter):
 
     def hints(self, made: Any, view: Any) -> None:
         """Give an op of upstream's the cache hints of ours."""
-        for name in HINTS:
-            hint = getattr(view, name)
-            if hint is not None:
-                text = UpstreamXeGPU.enums["cache_hint"].encode(hint)
-                made.operation.attributes[name] = ir.Attribute.parse(text)
+        for name, hint in given_hints(view).items():
+            made.operation.attributes[name] = ir.Attribute.parse(UpstreamXeGPU.enums["cache_hint"].encode(hint))
 
     # Blocks.
 

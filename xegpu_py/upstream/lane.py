@@ -95,32 +95,15 @@ class LaneImport(SubgroupImport):
         found = super().our_desc(desc)
         return replace(found, attr=replace(found.attr, map=map_of(desc, use)))
 
-    def descriptor(
-        self, view: Any, desc: TensorDesc, source: ir.Value, offsets: list[Any], shape: list[Any], strides: list[Any]
-    ) -> ir.Value:
-        shared = [[self.shared(v) for v in group] for group in (offsets, shape, strides)]
-        return super().descriptor(view, desc, source, *shared)
-
     def shared(self, value: Any) -> Any:
         """A number that block messages take from the first lane."""
         if isinstance(value, int) or not _varies(value):
             return value
         return rebuilding.of_first_lane(value)
 
-    def moved(self, view: Any) -> ir.Value:
-        offsets = view.offsets
-        use = _use_of(view)
-        tdesc = self.of_use(view, view.tdesc, use)
-        rank = len(ours.TensorDesc.of(tdesc).shape)
-        if len(offsets) > rank:
-            return super().moved(view)
-        offsets = [self.shared(o) for o in offsets]
-        if not offsets or all(isinstance(o, int) and o == 0 for o in offsets):
-            return tdesc
-        return ours.UpdateNdOffsetOp(tdesc, offsets, mode=self.mode, result=tdesc.type).result
-
-    def of_use(self, view: Any, tdesc: ir.Value, use: Use | None) -> ir.Value:
-        """The descriptor, with the map that a use needs."""
+    def of_use(self, view: Any) -> ir.Value:
+        """The descriptor of an op, with the map that its use needs."""
+        tdesc, use = view.tdesc, _use_of(view)
         desc = ours.TensorDesc.of(tdesc)
         if use is None:
             return tdesc
@@ -190,7 +173,7 @@ class LaneImport(SubgroupImport):
         use = _use_of(op)
         wanted = shape_of(op.value)
         made = ours.LoadNdOp(tdesc, mode=self.mode, transpose=(1, 0) if use == "transposed" else None)
-        put_hints(made, op, "lsc_load" if len(desc.shape) == 1 else "lsc_load_block2d")
+        put_hints(made, op)
         found = made.value
         if math.prod(shape_of(found)) != math.prod(wanted):
             refuse(

@@ -20,6 +20,7 @@ from xegpu_py.ir.builtin import bit_width, vector_text
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Source, error_at, position_of, remark
 from xegpu_py.ir.module import Context, Module, parse_source, walk
+from xegpu_py.passes.facts.target_messages import hints_of
 from xegpu_py.passes.facts.target_rules import caches_problem
 from xegpu_py.passes.facts.value_facts import constant_of, defining_op, shape_of
 from xegpu_py.passes.facts.value_facts import element_of as element_type_of
@@ -269,15 +270,22 @@ def scope_of(desc: TensorDesc) -> str:
     return str(attr.memory_space.value)
 
 
-HINTS = ("l1_hint", "l2_hint", "l3_hint")
+def given_hints(view: Any) -> dict[str, Any]:
+    """The cache hints that an op has."""
+    return {name: hint for name, hint in hints_of(view).items() if hint is not None}
 
 
-def put_hints(made: ir.Operation | ir.OpView, source: Any, message: str, write: bool = False) -> None:
-    """Give an op of ours the cache hints of upstream's, unless no message has such a pair."""
-    given = {h: getattr(source, h) for h in HINTS if getattr(source, h) is not None}
+def put_hints(made: ir.Operation | ir.OpView, source: Any) -> None:
+    """Give an access of ours the cache hints of upstream's, unless no message has such a pair."""
+    given = given_hints(source)
     if not given:
         return
     operation = made.operation
+    name, write = operation.name, ".store" in operation.name
+    is_block = name.endswith("_tile") or (
+        name.endswith("_nd") and len(ours.TensorDesc.of(operation.opview.tdesc).shape) > 1
+    )
+    message = f"lsc_{'store' if write else 'load'}{'_block2d' if is_block else ''}"
     known = WRITE_HINTS if write else READ_HINTS
     foreign = next((h.value for h in given.values() if h not in known), None)
     if foreign:

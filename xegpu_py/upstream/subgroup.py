@@ -162,6 +162,7 @@ class SubgroupImport(Rewriter):
     ) -> ir.Value:
         """Build a descriptor of a block of a tensor's innermost dimensions."""
         rank = len(desc.shape)
+        offsets, shape, strides = ([self.shared(v) for v in group] for group in (offsets, shape, strides))
         is_memref = isinstance(source.type, ir.MemRefType)
         outer = (ir.MemRefType(source.type).rank if is_memref else len(shape)) - rank
         offsets = offsets or [0] * (outer + rank)
@@ -177,6 +178,14 @@ class SubgroupImport(Rewriter):
         )
         return made.tdesc
 
+    def shared(self, value: Any) -> Any:
+        """A number that block messages take."""
+        return value
+
+    def of_use(self, view: Any) -> ir.Value:
+        """The descriptor of an op."""
+        return view.tdesc
+
     def moved(self, view: Any) -> ir.Value:
         """The descriptor of an op, moved by the op's offsets if it has some."""
         offsets = view.offsets
@@ -191,8 +200,10 @@ class SubgroupImport(Rewriter):
                 refuse(view, "it has offsets for outer dimensions, and so has the descriptor")
             desc = TensorDesc.of(made.tdesc)
             return self.descriptor(made, desc, made.source, list(offsets), made.shape, made.strides)
-        if not offsets or all(o == 0 for o in offsets):
+        tdesc = self.of_use(view)
+        if not offsets or all(isinstance(o, int) and o == 0 for o in offsets):
             return tdesc
+        offsets = [self.shared(o) for o in offsets]
         return ours.UpdateNdOffsetOp(tdesc, offsets, mode=self.mode, result=tdesc.type).result
 
     @rule(PREFIX + "update_nd_offset")
@@ -212,7 +223,7 @@ class SubgroupImport(Rewriter):
             options["vnni_axis"] = 0
         wanted = shape_of(op.value)
         made = ours.LoadNdOp(tdesc, mode=self.mode, **options)
-        put_hints(made, op, "lsc_load" if len(desc.shape) == 1 else "lsc_load_block2d")
+        put_hints(made, op)
         found = shape_of(made.value)
         if math.prod(found) != math.prod(wanted):
             refuse(op, f"a block of {by(found)} is loaded as {by(wanted)}", "is this a kernel of lanes?")
@@ -231,13 +242,13 @@ class SubgroupImport(Rewriter):
                 f"is this a kernel of {other}?",
             )
         made = ours.StoreNdOp(cast(op.value, held), tdesc, mode=self.mode)
-        put_hints(made, op, "lsc_store" if len(desc.shape) == 1 else "lsc_store_block2d", True)
+        put_hints(made, op)
 
     @rule(PREFIX + "prefetch_nd")
     def prefetch_nd(self, op: Any) -> None:
         tdesc = self.moved(op)
         made = ours.PrefetchNdOp(tdesc, mode=self.mode)
-        put_hints(made, op, "lsc_load" if len(ours.TensorDesc.of(tdesc).shape) == 1 else "lsc_load_block2d")
+        put_hints(made, op)
 
     # Matrices.
 
@@ -337,7 +348,7 @@ class SubgroupImport(Rewriter):
         for tdesc, mask, _ in self.scattered(op, op.source):
             desc = ours.TensorDesc.of(tdesc)
             made = ours.LoadGatherOp(tdesc, mask, mode=VC)
-            put_hints(made, op, "lsc_load")
+            put_hints(made, op)
             value = made.value
             pieces.append(transpose(value, [1, 0]) if desc.chunk > 1 else value)
         self.replace(op, cast(_joined(pieces), wanted) if wanted else _only(pieces))
@@ -350,13 +361,13 @@ class SubgroupImport(Rewriter):
             whole = cast(value, (math.prod(shape_of(value)) // desc.chunk, desc.chunk)) if desc.chunk > 1 else value
             piece = _slice(whole if desc.chunk > 1 else cast(value, (math.prod(shape_of(value)),)), at, lanes)
             made = ours.StoreScatterOp(transpose(piece, [1, 0]) if desc.chunk > 1 else piece, tdesc, mask, mode=VC)
-            put_hints(made, op, "lsc_store", True)
+            put_hints(made, op)
 
     @rule(PREFIX + "prefetch")
     def prefetch(self, op: Any) -> None:
         if str(op.source.type).startswith("!"):
             made = ours.PrefetchOp(op.source, mode=VC)
-            put_hints(made, op, "lsc_load")
+            put_hints(made, op)
         # A prefetch by offsets changes no value.
 
     @rule(PREFIX + "atomic_rmw")

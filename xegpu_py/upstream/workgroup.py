@@ -270,7 +270,7 @@ class WorkgroupImport(VectorImport):
         tile = self.placed(op, wg_map)
         found = Tile.of(tile)
         value = xetile.LoadTileOp(tile).value
-        put_hints(value.owner, op, "lsc_load_block2d")
+        put_hints(value.owner, op)
         if op.transpose is not None and list(op.transpose) != sorted(op.transpose):
             kind = vector_type(found.shape[::-1], found.element)
             value = xetile.TransposeOp(value, (1, 0), result=kind).result
@@ -286,7 +286,7 @@ class WorkgroupImport(VectorImport):
             return
         tile = self.placed(op, self.map_for(op, op.value))
         made = xetile.StoreTileOp(cast(op.value, Tile.of(tile).shape), tile)
-        put_hints(made, op, "lsc_store_block2d", True)
+        put_hints(made, op)
 
     @rule(PREFIX + "prefetch_nd")
     def prefetch_nd(self, op: Any) -> None:
@@ -298,7 +298,7 @@ class WorkgroupImport(VectorImport):
         wg_map = map_of(given, _tile_shape(desc.shape), 1, self.subgroups)
         if wg_map:
             made = xetile.PrefetchTileOp(self.placed(op, wg_map))
-            put_hints(made, op, "lsc_load_block2d")
+            put_hints(made, op)
 
     def pile(self, view: Any, value: ir.Value, wg_map: WgMap | None) -> tuple[ir.Value, ir.Value | None]:
         """The tile of a block of more than two dimensions, whose elements have an offset each, and its mask."""
@@ -443,22 +443,15 @@ class WorkgroupImport(VectorImport):
     @rule(PREFIX + "load")
     def load(self, op: Any) -> None:
         tile, mask, is_block = self.accessed(op, op.value)
-        if is_block:
-            made = xetile.LoadTileOp(tile)
-            put_hints(made, op, "lsc_load_block2d")
-        else:
-            made = xetile.LoadOp(tile, mask)
-            put_hints(made, op, "lsc_load")
+        made = xetile.LoadTileOp(tile) if is_block else xetile.LoadOp(tile, mask)
+        put_hints(made, op)
         self.replace(op, self.put(made.value, op.value))
 
     @rule(PREFIX + "store")
     def store(self, op: Any) -> None:
         tile, mask, is_block = self.accessed(op, op.value)
         value = cast(op.value, Tile.of(tile).shape)
-        if is_block:
-            put_hints(xetile.StoreTileOp(value, tile), op, "lsc_store_block2d", True)
-        else:
-            put_hints(xetile.StoreOp(value, tile, mask), op, "lsc_store", True)
+        put_hints(xetile.StoreTileOp(value, tile) if is_block else xetile.StoreOp(value, tile, mask), op)
 
     @rule(PREFIX + "prefetch")
     def prefetch(self, op: Any) -> None:

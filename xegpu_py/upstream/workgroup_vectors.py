@@ -24,12 +24,12 @@ from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.upstream import dialect_ops as upstream
 from xegpu_py.upstream.dialect_types import Layout, Slice, TensorDesc, layout_of
 from xegpu_py.upstream.rebuilding import (
-    HINTS,
     PREFIX,
     block_attr,
     cast,
     element_of,
     extents_of,
+    given_hints,
     mixed,
     refuse,
     tensor_of,
@@ -529,7 +529,7 @@ class _Batches:
                 self.descs[view.tdesc] = upstream.CreateNdTdescOp(
                     made.source, [], list(made.shape), list(made.strides), tdesc=kind.to_ir()
                 ).tdesc
-        options = {name: getattr(view, name) for name in HINTS if getattr(view, name) is not None}
+        options = given_hints(view)
         inner = _inner(view.layout) if view.layout is not None else None
         if inner is not None:
             options["layout"] = inner
@@ -693,7 +693,7 @@ def _access_bytes(old: ir.Value, new: ir.Value, each: int) -> None:
                 _access_bytes(op.results[0], moved, each)
                 op.erase()
                 continue
-            given = {name: getattr(view, name) for name in HINTS if getattr(view, name) is not None}
+            given = given_hints(view)
             if view.layout is not None:
                 given["layout"] = _byte_layout(view.layout, each)
             if op.name.endswith("prefetch_nd"):

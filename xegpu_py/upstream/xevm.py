@@ -36,10 +36,9 @@ from xegpu_py.passes.rewriting.builders import (
     make,
     number_attribute,
     reinterpret_cast,
-    strided_metadata,
 )
 from xegpu_py.upstream import xevm_memory
-from xegpu_py.upstream.rebuilding import LANES, functions_of, parts, refuse, within
+from xegpu_py.upstream.rebuilding import LANES, functions_of, metadata_of, parts, refuse, within
 from xegpu_py.upstream.xevm_dialect import PREFIX
 from xegpu_py.upstream.xevm_memory import (
     PRIVATE,
@@ -529,17 +528,15 @@ def conversion(k: KernelImport, op: ir.Operation) -> None:
 
 def descriptor(memref: ir.Value) -> list[ir.Value]:
     """Base address, address of the first byte, offset, extents and strides of a memref, i64 each."""
-    kind = ir.MemRefType(memref.type)
     i64 = integer_type(64)
     place = make("memref.extract_aligned_pointer_as_index", index_type(), memref)
     address = make("arith.index_cast", i64, place)
-    strides, offset = kind.get_strides_and_offset()
-    numbers = [offset, *kind.shape, *strides]
-    values = strided_metadata(memref) if DYNAMIC in numbers else []
-    made = [
-        constant(i64, n) if n != DYNAMIC else make("arith.index_cast", i64, values[i]) for i, n in enumerate(numbers)
-    ]
-    return [address, address, *made]
+    start, extents, strides = metadata_of(memref)
+    numbers = (
+        constant(i64, n) if isinstance(n, int) else make("arith.index_cast", i64, n)
+        for n in (start, *extents, *strides)
+    )
+    return [address, address, *numbers]
 
 
 def memref_of(k: KernelImport, op: ir.Operation, value: ir.Value, kind: ir.Type) -> ir.Value:
