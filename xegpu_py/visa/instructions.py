@@ -210,6 +210,11 @@ def _addresses(inst: Instruction, target: Target) -> Problem:
     return None
 
 
+def _fields(inst: Instruction, target: Target) -> Problem:
+    field, dst = source_types(inst)[2], inst["dst"].var.type
+    return None if field == dst else (f"takes a field of {field} to {dst}, but both must have one type",)
+
+
 # Entries of the table.
 
 
@@ -357,6 +362,7 @@ ARITHMETIC = (
     _math("cos", "The cosine of `src0` in radians."),
     _alu("min", "The smaller of `src0` and `src1`; of a number and a NaN the number.", _WITHOUT_BF, 2, **_ORDERED),
     _alu("max", "The greater of `src0` and `src1`; of a number and a NaN the number.", _WITHOUT_BF, 2, **_ORDERED),
+    _alu("frc", "`src0` less the greatest integral value below it.", ("f",), 1, sat=False),
     _alu("rndd", "`src0` rounded down to an integral value.", ("f",), 1),
     _alu("rndu", "`src0` rounded up to an integral value.", ("f",), 1),
     _alu("rnde", "`src0` rounded to the nearest integral value, halves to the even one.", ("f",), 1),
@@ -374,6 +380,31 @@ ARITHMETIC = (
         guard=True,
         low_bits=True,
         check=_one_kind,
+    ),
+    _alu(
+        "bfe",
+        "The `src0` bits of `src2` from bit `src1` on, both modulo 32, with the sign of the highest of them if signed.",
+        ("ud", "d"),
+        3,
+        sat=False,
+        modifiers=(),
+        check=_fields,
+    ),
+    _alu(
+        "bfi",
+        "`src3`, in which the lowest `src0` bits of `src2` stand from bit `src1` on, both modulo 32.",
+        ("ud", "d"),
+        4,
+        sat=False,
+        modifiers=(),
+        low_bits=True,
+    ),
+    _alu(
+        "dp4a",
+        "`src0` plus the products of the four bytes of `src1` and those of `src2`, signed or not by their types.",
+        ("ud", "d"),
+        3,
+        modifiers=(),
     ),
     _alu("bfrev", "The bits of `src0` in reverse order.", ("ud", "d"), 1, sat=False, modifiers=()),
     _alu(

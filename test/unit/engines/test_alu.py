@@ -73,6 +73,7 @@ FLOAT_FUNCTIONS: dict[str, Callable[..., Number]] = {
     "sqrt": root,
     "min": lambda a, b: chosen(a, b, True),
     "max": lambda a, b: chosen(a, b, False),
+    "frc": lambda a: plus(a, negated(integral(a, floor))),
     "rndd": lambda a: integral(a, floor),
     "rndu": lambda a: integral(a, ceil),
     "rnde": lambda a: integral(a, round),
@@ -236,6 +237,18 @@ def result(inst: Instruction, operands: list[Region | Immediate], patterns: list
             [x if n >> i & 1 else ~x for i, x in enumerate(numbers)] for n in range(8) if inst["function"] >> n & 1
         ]
         return narrowed(sum_of_bits(cases), name, False)
+    if inst.name == "bfe":
+        width, start = numbers[0] & 31, numbers[1] & 31
+        field = f"{numbers[2] % 2**32:064b}"[64 - start - width : 64 - start]
+        return narrowed(int(field or "0", 2) - (2**width if name == "d" and field[:1] == "1" else 0), name, False)
+    if inst.name == "bfi":
+        width, start = numbers[0] & 31, numbers[1] & 31
+        base, digits = f"{numbers[3] % 2**32:064b}", f"{numbers[2] % 2**32:064b}"
+        return int(base[: 64 - start - width] + digits[64 - width :] + base[64 - start :], 2) % 2**32
+    if inst.name == "dp4a":
+        x, y = (int(n % 2**32).to_bytes(4, "little") for n in numbers[1:])
+        first, second = (np.frombuffer(v, np.int8 if t == "d" else np.uint8) for v, t in zip((x, y), types[1:]))
+        return narrowed(numbers[0] + sum(int(a) * int(b) for a, b in zip(first, second)), name, inst.saturate)
     if inst.name in ("rol", "ror"):
         width = INTEGER_BITS[types[0]]
         digits = f"{numbers[0] % (1 << width):0{width}b}"
@@ -379,7 +392,7 @@ ALU = (
     *("mov", "add", "mul", "mulh", "mad", "div", "inv", "sqrt", "rsqrt", "exp", "log", "sin", "cos", "min", "max"),
     *("rndd", "rndu", "rnde", "rndz", "and", "or", "xor", "not", "shl", "shr", "asr", "cmp", "sel", "setp"),
     *("srnd", "fcvt", "cbit", "lzd", "add3", "addc", "subb", "bfn", "bfrev", "fbl", "rol", "ror", "divm", "sqrtm"),
-    *("tanh", "sigm"),
+    *("tanh", "sigm", "bfe", "bfi", "dp4a", "frc"),
 )
 ROUNDS = {"mov": 300, "mad": 250, **dict.fromkeys(("add", "mul", "sel", "cmp"), 200)}
 

@@ -52,6 +52,7 @@ class AluOp(Struct, frozen=True):
         size: bits of the first source.
         condition: the condition of `cmp`.
         function: the function of `bfn`.
+        signs: whether the type of each source is signed.
     """
 
     format: str
@@ -59,6 +60,12 @@ class AluOp(Struct, frozen=True):
     size: int = 32
     condition: str = ""
     function: int = 0
+    signs: tuple[bool, ...] = ()
+
+    @property
+    def signed(self) -> bool:
+        """Whether the last source is signed."""
+        return self.signs[-1]
 
 
 def _rounded(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -85,6 +92,7 @@ ARITHMETIC = Table(
         "log": _rounded(numerics.log),
         "sin": _rounded(numerics.sin),
         "cos": _rounded(numerics.cos),
+        "frc": lambda op, a: a - numerics.round_down(a, op.format),
         "rndd": _rounded(numerics.round_down),
         "rndu": _rounded(numerics.round_up),
         "rnde": _rounded(numerics.round_even),
@@ -132,6 +140,36 @@ def bfn(op: AluOp, a: Array, b: Array, c: Array) -> Array:
     for number in range(8):
         if op.function >> number & 1:
             found = found | ((a if number & 1 else ~a) & (b if number & 2 else ~b) & (c if number & 4 else ~c))
+    return found
+
+
+@ARITHMETIC.of("bfe")
+def bfe(op: AluOp, width: Array, start: Array, a: Array) -> Array:
+    """A field of bits, extended by its sign if the numbers are signed."""
+    width, start = width & 31, start & 31
+    field = (a.astype(np.int64) & 0xFFFFFFFF) >> start.astype(np.int64) & ((1 << width.astype(np.int64)) - 1)
+    sign = np.where(op.signed & (width > 0), field >> np.maximum(width.astype(np.int64) - 1, 0) & 1, 0)
+    found: Array = field - (sign << width.astype(np.int64))
+    return found
+
+
+@ARITHMETIC.of("bfi")
+def bfi(op: AluOp, width: Array, start: Array, a: Array, into: Array) -> Array:
+    """A number with a field of bits put into it."""
+    width, start = width.astype(np.int64) & 31, start.astype(np.int64) & 31
+    mask = ((1 << width) - 1) << start
+    found: Array = (a.astype(np.int64) << start & mask) | (into.astype(np.int64) & ~mask)
+    return found
+
+
+@ARITHMETIC.of("dp4a")
+def dp4a(op: AluOp, total: Array, a: Array, b: Array) -> Array:
+    """A sum of four products of bytes."""
+    found = total.astype(np.int64)
+    for n in range(0, 32, 8):
+        x, y = (np.asarray(v).astype(np.int64) >> n & 0xFF for v in (a, b))
+        x, y = (v - ((v & 0x80) << 1) if signed else v for v, signed in zip((x, y), op.signs[1:]))
+        found = found + x * y
     return found
 
 
@@ -415,7 +453,8 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     reads = [reader(o, inst.exec_size, layout) for o in operands]
     modifiers = [o.modifier for o in operands]
     fmt, bits = execution_format(inst, types), execution_bits(inst, types)
-    op = AluOp(fmt, bits, TYPES[types[0]].bits, inst.values.get("condition", ""), inst.values.get("function", 0))
+    signs = tuple(TYPES[t].kind == "s" for t in types)
+    op = AluOp(fmt, bits, TYPES[types[0]].bits, inst.values.get("condition", ""), inst.values.get("function", 0), signs)
     prepare = _float_preparations(types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
     rounding = inst.rounding
     if fmt and rounding != "even" and inst.name in _ROUNDED:

@@ -45,6 +45,7 @@ class Alu(Struct):
         size: bits of the first source.
         condition: the condition of `cmp`.
         function: the function of `bfn`.
+        signs: whether the type of each source is signed.
         width: the integer type of the computation.
         doubtful: lanes whose result may be wrong, i1; the golden function then executes the instruction. None if all
             results are correct.
@@ -58,6 +59,7 @@ class Alu(Struct):
     size: int = 32
     condition: str = ""
     function: int = 0
+    signs: tuple[bool, ...] = ()
     width: Width = field(default_factory=lambda: Width(32, True))
     doubtful: Value | None = None
 
@@ -84,6 +86,7 @@ ARITHMETIC = Table(
         "sqrt": _intrinsic("sqrt"),
         "divm": lambda op, a, b: op.code.bin("fdiv", a, b),
         "sqrtm": _intrinsic("sqrt"),
+        "frc": lambda op, a: op.code.bin("fsub", a, op.code.intrinsic("floor", a)),
         "rndd": _intrinsic("floor"),
         "rndu": _intrinsic("ceil"),
         "rnde": _intrinsic("roundeven"),
@@ -158,6 +161,44 @@ def bfn(op: Alu, a: Value, b: Value, c: Value) -> Value:
             x, y, z = (v if number >> n & 1 else code.not_(v) for n, v in enumerate((a, b, c)))
             found = code.or_(found, code.and_(code.and_(x, y), z))
     return found
+
+
+@ARITHMETIC.of("bfe")
+def bfe(op: Alu, width: Value, start: Value, a: Value) -> Value:
+    """A field of bits: moved to the top, then back with zeros or its sign."""
+    code = op.code
+    width, start = code.mask(width, 31), code.mask(start, 31)
+    field = code.and_(
+        code.lshr(code.mask(a, 0xFFFFFFFF), start),
+        code.sub(code.shl(code.const(1, a.type), width), code.const(1, a.type)),
+    )
+    above = code.sub(code.const(op.width.bits, a.type), width)
+    if not op.signs[-1]:
+        return field
+    # Of no bits the field is zero, and a shift by the whole width would be undefined.
+    above = code.select(code.icmp("eq", width, 0), code.const(0, a.type), above)
+    return code.ashr(code.shl(field, above), above)
+
+
+@ARITHMETIC.of("bfi")
+def bfi(op: Alu, width: Value, start: Value, a: Value, into: Value) -> Value:
+    """A number with a field of bits put into it."""
+    code, one = op.code, op.code.const(1, a.type)
+    width, start = code.mask(width, 31), code.mask(start, 31)
+    mask = code.shl(code.sub(code.shl(one, width), one), start)
+    return code.or_(code.and_(code.shl(a, start), mask), code.and_(into, code.not_(mask)))
+
+
+@ARITHMETIC.of("dp4a")
+def dp4a(op: Alu, total: Value, a: Value, b: Value) -> Value:
+    """A sum of four products of bytes, in 64 bits."""
+    code, bits = op.code, op.width.bits
+    for n in range(0, 32, 8):
+        x, y = (
+            code.resize(code.resize(code.lshr(v, n), 8, False), bits, signed) for v, signed in zip((a, b), op.signs[1:])
+        )
+        total = code.add(total, code.mul(x, y))
+    return total
 
 
 @ARITHMETIC.of("fbl")
@@ -502,6 +543,9 @@ _WIDTHS: dict[str, Callable[[str, str, int], Width]] = {
     "rol": lambda name, modifier, bits: Width(bits, False),
     "ror": lambda name, modifier, bits: Width(bits, False),
     "fbl": lambda name, modifier, bits: Width(32, False),
+    "bfe": lambda name, modifier, bits: Width(64, True),
+    "bfi": lambda name, modifier, bits: Width(64, False),
+    "dp4a": lambda name, modifier, bits: Width(64, True),
     "bfrev": lambda name, modifier, bits: Width(32, False),
     "shl": lambda name, modifier, bits: Width(bits, False),
     "shr": lambda name, modifier, bits: Width(bits, False),
@@ -517,7 +561,8 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
     types = [f.name for f in formats]
     fmt, bits = execution_format(inst, types), execution_bits(inst, types)
     condition, function = inst.values.get("condition", ""), inst.values.get("function", 0)
-    op = Alu(code, emitter, inst.name, fmt, bits, formats[0].bits, condition, function)
+    signs = tuple(f.kind == "s" for f in formats)
+    op = Alu(code, emitter, inst.name, fmt, bits, formats[0].bits, condition, function, signs)
     patterns = [emitter.read(o, inst.exec_size) for o in operands]
     if fmt:
         values = [modified(code, widen(code, p, f), m) for p, f, m in zip(patterns, formats, modifiers)]
