@@ -132,9 +132,9 @@ class _Memref(Elements):
 
 
 @rule("vector.load")
-def _load(accesses: Accesses, op: ir.Operation) -> None:
+def _load(accesses: Accesses, op: ir.Operation) -> ir.Value:
     memory = _Memref(accesses, op.operands[0], list(op.operands)[1:])
-    accesses.replace(op, _read_rows(memory, shape_of(op.results[0])))
+    return _read_rows(memory, shape_of(op.results[0]))
 
 
 def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
@@ -176,10 +176,10 @@ def _consecutive(memory: _Memref, count: int) -> ir.Value:
 
 
 @rule("vector.maskedload")
-def _masked_load(accesses: Accesses, op: ir.Operation) -> None:
+def _masked_load(accesses: Accesses, op: ir.Operation) -> ir.Value:
     source, *indices, mask, otherwise = op.operands
     memory = _Memref(accesses, source, indices)
-    accesses.replace(op, _gathered(memory, _consecutive(memory, shape_of(mask)[0]), mask, otherwise))
+    return _gathered(memory, _consecutive(memory, shape_of(mask)[0]), mask, otherwise)
 
 
 def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.Value) -> ir.Value:
@@ -216,12 +216,12 @@ def _places(memory: _Memref, value: ir.Value) -> tuple[ir.Value, int]:
 
 
 @rule("vector.gather")
-def _gather(accesses: Accesses, op: ir.Operation) -> None:
+def _gather(accesses: Accesses, op: ir.Operation) -> ir.Value:
     source, *indices, places, mask, otherwise = op.operands
     memory = _Memref(accesses, source, indices)
     offsets, count = _places(memory, places)
     found = _gathered(memory, offsets, build.shape_cast(mask, (count,)), build.shape_cast(otherwise, (count,)))
-    accesses.replace(op, build.shape_cast(found, shape_of(op.results[0])))
+    return build.shape_cast(found, shape_of(op.results[0]))
 
 
 @rule("vector.scatter")
@@ -234,14 +234,14 @@ def _scatter(accesses: Accesses, op: ir.Operation) -> None:
 
 
 @rule("memref.atomic_rmw")
-def _atomic(accesses: Accesses, op: ir.Operation) -> None:
+def _atomic(accesses: Accesses, op: ir.Operation) -> ir.Value:
     value, target, *indices = op.operands
     memory = _Memref(accesses, target, indices)
     offsets = memory.offsets([np.zeros(1, np.int64)] * memory.rank, 1)
     one = build.constant(build.vector_type((1,), build.integer_type(1)), True)
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value)
     old = xegpu.atomic_rmw(kind, _spread(value, 1), memory.lanes(offsets), one, mode="vc")
-    accesses.replace(op, build.extract(old, [0]))
+    return build.extract(old, [0])
 
 
 def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, int]:
@@ -277,17 +277,16 @@ def _active(transfer: Transfer, mask: ir.Value, places: Order) -> ir.Value:
 
 
 @rule("vector.transfer_read")
-def _transfer_read(accesses: Accesses, op: ir.Operation) -> None:
+def _transfer_read(accesses: Accesses, op: ir.Operation) -> ir.Value:
     transfer = Transfer(op)
     result = transfer.vector
     memory = _Memref(accesses, transfer.memref, transfer.indices)
     if not shape_of(result) or transfer.is_rows():
-        accesses.replace(op, _read_rows(memory, shape_of(result)))
-        return
+        return _read_rows(memory, shape_of(result))
     offsets, active, count = _elements(memory, transfer)
     assert transfer.padding is not None
     found = _gathered(memory, offsets, active, _spread(transfer.padding, count))
-    accesses.replace(op, build.shape_cast(found, shape_of(result)))
+    return build.shape_cast(found, shape_of(result))
 
 
 @rule("vector.transfer_write")

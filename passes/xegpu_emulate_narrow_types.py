@@ -42,6 +42,7 @@ from xegpu_py.passes.rewriting.packed_elements import (
     masked,
     rule,
 )
+from xegpu_py.passes.rewriting.rewriter import Results
 
 
 @register_pass("xegpu-emulate-narrow-types")
@@ -89,7 +90,7 @@ def _numbers(e: Emulation, values: Any) -> list[build.Index]:
 
 
 @rule("xegpu.create_nd_tdesc")
-def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
+def create_nd_tdesc(e: Emulation, op: ir.Operation) -> Results:
     """Create a descriptor of bytes; if blocks may begin within a byte, create two."""
     view: Any = op.opview
     each, kind = e.each(view.tdesc.type), e.desc_type(view.tdesc.type)
@@ -113,14 +114,13 @@ def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
 
     first = at(bytes_before(offsets[-1], each))
     if not e.shifted:
-        e.replace(op, (first,))
-        return
+        return first
     behind = at(bytes_before(build.add(offsets[-1], each - 1), each))
-    e.replace(op, (first, behind, build.index(place_in_byte(offsets[-1], each))))
+    return [(first, behind, build.index(place_in_byte(offsets[-1], each)))]
 
 
 @rule("xegpu.update_nd_offset")
-def update_nd_offset(e: Emulation, op: ir.Operation) -> None:
+def update_nd_offset(e: Emulation, op: ir.Operation) -> Results:
     """Move the descriptors by bytes, and update the number of the first element in its byte."""
     view: Any = op.opview
     each = e.each(view.tdesc.type)
@@ -131,15 +131,12 @@ def update_nd_offset(e: Emulation, op: ir.Operation) -> None:
         return xegpu.update_nd_offset(desc, [*outer, column], result=desc.type, mode=view.mode)
 
     if not e.shifted:
-        e.replace(op, (moved(held[0], bytes_before(by, each)),))
-        return
+        return moved(held[0], bytes_before(by, each))
     first, behind, place = held
     total = build.add(place, by)
     ends = bytes_before(build.add(total, each - 1), each), bytes_before(build.add(place, each - 1), each)
     further = build.make("arith.subi", place.type, build.index(ends[0]), build.index(ends[1]))
-    e.replace(
-        op, (moved(first, bytes_before(total, each)), moved(behind, further), build.index(place_in_byte(total, each)))
-    )
+    return [(moved(first, bytes_before(total, each)), moved(behind, further), build.index(place_in_byte(total, each)))]
 
 
 @rule("xegpu.prefetch_nd")
@@ -151,7 +148,7 @@ def prefetch_nd(e: Emulation, op: ir.Operation) -> None:
 
 
 @rule("xegpu.load_nd")
-def load_nd(e: Emulation, op: ir.Operation) -> None:
+def load_nd(e: Emulation, op: ir.Operation) -> ir.Value | None:
     """Load bytes. The message does transforms that keep bytes whole; other transforms are done in registers."""
     view: Any = op.opview
     bits = desc_bits(view.tdesc.type)
@@ -170,8 +167,7 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
             if unit > 8:
                 given["transpose_bit_width"] = unit
         kind: ir.Type = e.held_type(result)
-        e.replace(op, (_loaded(e, view, kind, bits, given),))
-        return
+        return _loaded(e, view, kind, bits, given)
     if view.mode != Mode.VC:
         e.fail(
             f"moves single elements of {desc.element}, which work items do not have whole bytes of",
@@ -179,6 +175,7 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
         )
     kind = e.held_type(build.vector_type(plain_shape(view), ir.VectorType(result).element_type))
     e.give(op, transformed(view, e.spread(_loaded(e, view, kind, bits, given), bits)))
+    return None
 
 
 def _loaded(e: Emulation, view: Any, kind: ir.Type, bits: int, given: dict[str, Any]) -> ir.Value:
@@ -302,13 +299,13 @@ def place_in_byte(number: build.Index, each: int) -> build.Index:
 
 @rule("memref.alloc", "memref.alloca", "memref.cast", "memref.memory_space_cast", "memref.collapse_shape",
          "memref.dealloc")  # fmt: skip
-def same(e: Emulation, op: ir.Operation) -> None:
+def same(e: Emulation, op: ir.Operation) -> Results:
     """Build the same op on bytes."""
     if op.name.startswith("memref.alloc") and len(op.operands):
         e.fail("has extents of elements of less than a byte that are not known")
     kinds = [e.memref(v.type, op) for v in op.results]
-    made = ir.Operation.create(op.name, kinds, [e.one(v) for v in op.operands], attributes_of(op))
-    e.replace(op, *((v,) for v in made.results))
+    made = build.like(op, kinds, [e.one(v) for v in op.operands])
+    return list(made.results)
 
 
 @rule("memref.prefetch")
@@ -318,7 +315,7 @@ def prefetch(e: Emulation, op: ir.Operation) -> None:
 
 
 @rule("memref.expand_shape")
-def expand_shape(e: Emulation, op: ir.Operation) -> None:
+def expand_shape(e: Emulation, op: ir.Operation) -> ir.Value:
     """Divide the innermost extent by the number of elements in a byte."""
     source, *extents = op.operands
     attributes = attributes_of(op)
@@ -330,12 +327,12 @@ def expand_shape(e: Emulation, op: ir.Operation) -> None:
     else:
         shape[-1] //= each
     attributes["static_output_shape"] = build.i64_array(shape)
-    made = ir.Operation.create(op.name, [e.memref(op.results[0].type, op)], [e.one(source), *extents], attributes)
-    e.replace(op, (made.results[0],))
+    made = build.create(op.name, [e.memref(op.results[0].type, op)], [e.one(source), *extents], attributes)
+    return made.results[0]
 
 
 @rule("memref.subview", "memref.reinterpret_cast")
-def subview(e: Emulation, op: ir.Operation) -> None:
+def subview(e: Emulation, op: ir.Operation) -> ir.Value:
     """Convert offsets, extents and strides to bytes."""
     source, *rest = op.operands
     each, attributes, waiting = e.each(source.type), attributes_of(op), iter(rest)
@@ -358,8 +355,8 @@ def subview(e: Emulation, op: ir.Operation) -> None:
     for name, found in (("offsets", offsets), ("sizes", sizes), ("strides", strides)):
         attributes[f"static_{name}"] = build.i64_array([n if isinstance(n, int) else _UNKNOWN for n in found])
         operands += [n for n in found if not isinstance(n, int)]
-    made = ir.Operation.create(op.name, [e.memref(op.results[0].type, op)], operands, attributes)
-    e.replace(op, (made.results[0],))
+    made = build.create(op.name, [e.memref(op.results[0].type, op)], operands, attributes)
+    return made.results[0]
 
 
 @rule("memref.dim")
@@ -395,7 +392,7 @@ class _Element:
         self.bits = memref_bits(memref.type)
         self.memref = e.one(memref)
         each = 8 // self.bits
-        places = list(indices)
+        places = list(map(build.known, indices))
         self.shift: ir.Value = build.constant(build.integer_type(8), 0)
         if places:
             inside = build.index(build.multiply(place_in_byte(places[-1], each), self.bits))
@@ -441,29 +438,29 @@ _KINDS: dict[str, tuple[str, bool | None]] = {
 
 
 @rule("memref.load")
-def load(e: Emulation, op: ir.Operation) -> None:
+def load(e: Emulation, op: ir.Operation) -> ir.Value:
     """Load the byte, and shift it."""
     memref, *indices = op.operands
-    e.replace(op, (_Element(e, memref, list(map(build.known, indices))).load(),))
+    return _Element(e, memref, indices).load()
 
 
 @rule("memref.store")
 def store(e: Emulation, op: ir.Operation) -> None:
     """Update the byte atomically; its other elements do not change."""
     value, memref, *indices = op.operands
-    _Element(e, memref, list(map(build.known, indices))).assign(e.one(value))
+    _Element(e, memref, indices).assign(e.one(value))
     e.erase(op)
 
 
 @rule("memref.atomic_rmw")
-def atomic_rmw(e: Emulation, op: ir.Operation) -> None:
+def atomic_rmw(e: Emulation, op: ir.Operation) -> ir.Value:
     """Update the byte atomically, and return the old element."""
     value, memref, *indices = op.operands
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value).name
     if kind != "assign" and kind not in _KINDS:
         e.fail(f"{kind} of {memref.type} is not supported")
-    element, own = _Element(e, memref, list(map(build.known, indices))), e.one(value)
-    e.replace(op, (element.assign(own) if kind == "assign" else element.combine(kind, own),))
+    element, own = _Element(e, memref, indices), e.one(value)
+    return element.assign(own) if kind == "assign" else element.combine(kind, own)
 
 
 @rule("memref.generic_atomic_rmw")
@@ -478,7 +475,7 @@ def generic_atomic_rmw(e: Emulation, op: ir.Operation) -> None:
 
     # Replaced ops are erased from last to first, and the ops inside, which may use the argument, before this op.
     e.erase(op)
-    e.define(op.results[0], (_Element(e, memref, list(map(build.known, indices))).update(change),))
+    e.define(op.results[0], (_Element(e, memref, indices).update(change),))
 
 
 # Vectors.
@@ -493,15 +490,13 @@ def _elements(
         yield _Element(e, memref, [*indices[:lead], *map(build.add, indices[lead:], place)])
 
 
-def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[build.Index]) -> None:
+def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, given: Sequence[build.Index]) -> ir.Value | None:
     """Load consecutive rows: bytes if the vector begins at a byte; otherwise two vectors of bytes, joined by shifts."""
-    kind = op.results[0].type
-    each = e.each(kind)
+    kind, indices = op.results[0].type, list(map(build.known, given))
+    each, shape = e.each(kind), shape_of(kind)
     if not e.is_packed(kind):
-        e.give(
-            op, build.from_elements([x.load() for x in _elements(e, memref, indices, shape_of(kind))], shape_of(kind))
-        )
-        return
+        e.give(op, build.from_elements([x.load() for x in _elements(e, memref, indices, shape)], shape))
+        return None
     held = e.held_type(kind)
     last = indices[-1]
 
@@ -511,10 +506,9 @@ def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Seque
 
     first = at(bytes_before(last, each))
     if divisor(last) % each == 0:
-        e.replace(op, (first,))
-        return
+        return first
     behind = at(bytes_before(build.add(last, each - 1), each))
-    e.replace(op, (joined(first, behind, place_in_byte(last, each), 8 // each),))
+    return joined(first, behind, place_in_byte(last, each), 8 // each)
 
 
 def joined(first: ir.Value, behind: ir.Value, place: build.Index, bits: int) -> ir.Value:
@@ -533,13 +527,14 @@ def joined(first: ir.Value, behind: ir.Value, place: build.Index, bits: int) -> 
     return build.make("arith.trunci", first.type, build.binary("shrui", both, build.broadcast(by, wide)))
 
 
-def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[build.Index], value: ir.Value) -> None:
+def store_vector(e: Emulation, memref: ir.Value, given: Sequence[build.Index], value: ir.Value) -> None:
     """Store consecutive rows: bytes if the vector begins at a byte; otherwise element by element."""
-    kind, last = value.type, indices[-1]
+    kind, indices = value.type, list(map(build.known, given))
+    last = indices[-1]
     each = e.each(kind)
     if e.is_packed(kind) and divisor(last) % each == 0:
         places = [build.index(i) for i in (*indices[:-1], bytes_before(last, each))]
-        ir.Operation.create("vector.store", [], [e.packed(value), e.one(memref), *places])
+        build.create("vector.store", [], [e.packed(value), e.one(memref), *places])
         return
     numbers, shape = e.unpacked(value), shape_of(kind)
     for place, element in zip(np.ndindex(*shape), _elements(e, memref, indices, shape)):
@@ -547,17 +542,17 @@ def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[build.Index],
 
 
 @rule("vector.load")
-def vector_load(e: Emulation, op: ir.Operation) -> None:
+def vector_load(e: Emulation, op: ir.Operation) -> ir.Value | None:
     """Load consecutive elements."""
     memref, *indices = op.operands
-    load_vector(e, op, memref, list(map(build.known, indices)))
+    return load_vector(e, op, memref, indices)
 
 
 @rule("vector.store")
 def vector_store(e: Emulation, op: ir.Operation) -> None:
     """Store consecutive elements."""
     value, memref, *indices = op.operands
-    store_vector(e, memref, list(map(build.known, indices)), value)
+    store_vector(e, memref, indices, value)
     e.erase(op)
 
 
@@ -588,7 +583,7 @@ def _transferred(
 
 
 @rule("vector.transfer_read")
-def transfer_read(e: Emulation, op: ir.Operation) -> None:
+def transfer_read(e: Emulation, op: ir.Operation) -> ir.Value | None:
     """Load the vector if it is in bounds; otherwise transfer bytes, whose padding repeats the element."""
     memref, *rest = op.operands
     kind, rank = op.results[0].type, ir.MemRefType(memref.type).rank
@@ -596,14 +591,13 @@ def transfer_read(e: Emulation, op: ir.Operation) -> None:
     notes = "read bytes, or whole rows", "read rows that begin and end at bytes"
     places = _transferred(e, op, memref, indices, kind, notes)
     if places is None:
-        load_vector(e, op, memref, indices)
-        return
+        return load_vector(e, op, memref, indices)
     element, bits = e.one(rest[rank]), bits_of(kind)
     padding = masked(element, bits)
     for j in range(1, e.each(kind)):
         padding = build.binary("ori", padding, build.binary("shli", masked(element, bits), bits * j))
     operands = [e.one(memref), *places, padding]
-    e.replace(op, (ir.Operation.create(op.name, [e.held_type(kind)], operands, attributes_of(op)).results[0],))
+    return build.like(op, [e.held_type(kind)], operands).results[0]
 
 
 @rule("vector.transfer_write")
@@ -617,7 +611,7 @@ def transfer_write(e: Emulation, op: ir.Operation) -> None:
     if places is None:
         store_vector(e, memref, indices, value)
     else:
-        ir.Operation.create(op.name, [], [e.packed(value), e.one(memref), *places], attributes_of(op))
+        build.like(op, [], [e.packed(value), e.one(memref), *places])
     e.erase(op)
 
 
@@ -654,7 +648,7 @@ def on_bytes(e: Emulation, op: ir.Operation, signs: Sequence[bool | None]) -> No
     """
     operands = [e.unpacked(v, s) if bits_of(v.type) else e.one(v) for v, s in zip(op.operands, signs)]
     kinds = [_bytes(v.type) for v in op.results]
-    e.give(op, *ir.Operation.create(op.name, kinds, operands, attributes_of(op)).results)
+    e.give(op, *build.like(op, kinds, operands).results)
 
 
 @rule(*_SIGNS)
@@ -721,12 +715,12 @@ def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
         return False
     operands = [e.packed(v) if bits_of(v.type) else e.one(v) for v in op.operands]
     kind = e.held_type(op.results[0].type)
-    e.replace(op, (ir.Operation.create(op.name, [kind], operands, attributes).results[0],))
+    e.replace(op, (build.create(op.name, [kind], operands, attributes).results[0],))
     return True
 
 
 @rule("arith.constant")
-def constant(e: Emulation, op: ir.Operation) -> None:
+def constant(e: Emulation, op: ir.Operation) -> ir.Value:
     """Build the constant, packed if its rows fill bytes."""
     kind = op.results[0].type
     numbers = constant_bits(op)
@@ -734,7 +728,7 @@ def constant(e: Emulation, op: ir.Operation) -> None:
         each = e.each(kind)
         groups = numbers.reshape(*numbers.shape[:-1], numbers.shape[-1] // each, each)
         numbers = (groups << bits_of(kind) * np.arange(each)).sum(axis=-1)
-    e.replace(op, (dense_bytes(numbers, kind),))
+    return dense_bytes(numbers, kind)
 
 
 @rule(*_WIDENING)
@@ -759,23 +753,23 @@ def narrow(e: Emulation, op: ir.Operation) -> None:
 
 
 @rule("vector.bitcast")
-def bitcast(e: Emulation, op: ir.Operation) -> None:
+def bitcast(e: Emulation, op: ir.Operation) -> ir.Value:
     """Keep the bytes."""
     source, result = op.operands[0], op.results[0]
     held = e.packed(source) if bits_of(source.type) else e.one(source)
     if bits_of(result.type) and not e.is_packed(result.type):
         e.fail(f"gives {result.type}, whose rows do not fill bytes")
     kind = e.held_type(result.type) if bits_of(result.type) else result.type
-    e.replace(op, (held if held.type == kind else build.make("vector.bitcast", kind, held),))
+    return held if held.type == kind else build.make("vector.bitcast", kind, held)
 
 
 @rule("arith.bitcast")
-def same_bits(e: Emulation, op: ir.Operation) -> None:
+def same_bits(e: Emulation, op: ir.Operation) -> ir.Value | None:
     """Convert to numbers with the same number of bits, in the bytes that contain them."""
     if bits_of(op.results[0].type):
-        e.replace(op, e.get(op.operands[0]))
-    else:
-        e.keep(op)
+        return e.one(op.operands[0])
+    e.keep(op)
+    return None
 
 
 @rule("vector.reduction", "vector.multi_reduction")
@@ -797,12 +791,12 @@ def dpas(e: Emulation, op: ir.Operation) -> None:
 
 
 @rule("arith.extf")
-def extend(e: Emulation, op: ir.Operation) -> None:
+def extend(e: Emulation, op: ir.Operation) -> ir.Value | None:
     """Convert f4E2M1FN: place its bits as those of f16, whose exponent is then 14 too small, and multiply by 2^14."""
     source, result = op.operands[0], op.results[0]
     if not bits_of(source.type):
         e.keep(op)
-        return
+        return None
     word, half = (build.with_element(result.type, ir.Type.parse(name)) for name in ("i16", "f16"))
     code = build.make("arith.extui", word, e.unpacked(source, False))
 
@@ -818,38 +812,38 @@ def extend(e: Emulation, op: ir.Operation) -> None:
         found = build.make(
             "arith.extf", build.with_element(half, ir.Type.parse("f64" if kind == "f64" else "f32")), found
         )
-    e.replace(op, found if found.type == result.type else build.make("arith.truncf", result.type, found))
+    return found if found.type == result.type else build.make("arith.truncf", result.type, found)
 
 
 @rule("arith.truncf")
-def round_narrow(e: Emulation, op: ir.Operation) -> None:
+def round_narrow(e: Emulation, op: ir.Operation) -> ir.Value | None:
     """Saturate when rounding to f4E2M1FN, which has no infinity."""
     if not bits_of(op.results[0].type):
         e.keep(op)
-        return
+        return None
     build.require_nearest(op)
     made = build.make("xegpu.truncf", op.results[0].type, op.operands[0])
     e.op(made.owner)
-    e.replace(op, e.get(made))
+    return e.one(made)
 
 
 @rule(*build.SCALING)
-def scale(e: Emulation, op: ir.Operation) -> None:
+def scale(e: Emulation, op: ir.Operation) -> ir.Value | None:
     """Multiply or divide by a scale."""
     if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
         e.keep(op)
-        return
+        return None
     made = build.expand_scaling(op)
     for inner in made:
         e.op(inner.owner)
-    e.replace(op, e.get(made[-1]) if bits_of(made[-1].type) else made[-1])
+    return e.one(made[-1]) if bits_of(made[-1].type) else made[-1]
 
 
 @rule("xegpu.truncf")
-def truncate(e: Emulation, op: ir.Operation) -> None:
+def truncate(e: Emulation, op: ir.Operation) -> ir.Value:
     """Convert to bytes."""
     result = op.results[0]
-    made = ir.Operation.create(op.name, [result.type], [e.one(v) for v in op.operands], attributes_of(op)).results[0]
+    made = build.like(op, [result.type], [e.one(v) for v in op.operands]).results[0]
     if not e.is_packed(result.type):
         e.fail(f"gives {result.type}, whose rows do not fill bytes")
-    e.replace(op, (build.make("vector.bitcast", e.held_type(result.type), made),))
+    return build.make("vector.bitcast", e.held_type(result.type), made)

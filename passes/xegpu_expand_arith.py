@@ -101,39 +101,36 @@ rule: Rules[Rule[Expansion]] = Rules()
     "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
     "arith.minnumf", "arith.remf", "arith.cmpf",
 )  # fmt: skip
-def exact(low: Expansion, op: ir.Operation) -> None:
+def exact(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Ops for which rounding to f32 (or f16) and then to bf16 (or 8 bits) equals rounding once.
 
     This holds because the wider format has at least 2p + 2 bits of precision, where p is that of the narrow format.
     """
     element = _format(op.operands[0])
-    if element in _WIDE:
-        _by_wider(low, op, _WIDE[element])
+    return _by_wider(low, op, _WIDE[element]) if element in _WIDE else None
 
 
 @rule(
     "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p", "math.sqrt",
     "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf", "vector.reduction", "vector.multi_reduction",
 )  # fmt: skip
-def by_single(low: Expansion, op: ir.Operation) -> None:
+def by_single(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Compute functions and reductions of narrow formats in f32."""
-    if _format(op.operands[0]) in _WIDE:
-        _by_wider(low, op, "f32")
+    return _by_wider(low, op, "f32") if _format(op.operands[0]) in _WIDE else None
 
 
 @rule("arith.fptosi", "arith.fptoui")
-def to_integer(low: Expansion, op: ir.Operation) -> None:
+def to_integer(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Convert floats of 8 bits to integers by way of f16."""
-    if bits_of(element_of(op.operands[0])) == 8:
-        _by_wider(low, op, "f16")
+    return _by_wider(low, op, "f16") if bits_of(element_of(op.operands[0])) == 8 else None
 
 
-def _by_wider(low: Expansion, op: ir.Operation, wide: str) -> None:
+def _by_wider(low: Expansion, op: ir.Operation, wide: str) -> ir.Value:
     """Apply the op to a wider format, and convert its result back if it has the narrow format."""
     kind, narrow = op.results[0].type, _format(op.operands[0])
     is_narrow = str(element_of(kind)) == narrow
     made = like(op, [_in(kind, wide) if is_narrow else kind], [converted(v, wide) for v in op.operands])
-    low.replace(op, converted(made.results[0], narrow) if is_narrow else made.results[0])
+    return converted(made.results[0], narrow) if is_narrow else made.results[0]
 
 
 @rule("math.isnan", "math.isinf", "math.isfinite")
@@ -177,9 +174,9 @@ def sincos(low: Expansion, op: ir.Operation) -> None:
 
 
 @rule(*EXPANSIONS)
-def formula(low: Expansion, op: ir.Operation) -> None:
+def formula(low: Expansion, op: ir.Operation) -> ir.Value:
     """Apply the formula of `numerics.expansions` in f32."""
-    _in_single(low, op, lambda *values: _by_formula(op.name, *values))
+    return _in_single(low, op, lambda *values: _by_formula(op.name, *values))
 
 
 def _by_formula(name: str, *operands: ir.Value) -> ir.Value:
@@ -195,7 +192,7 @@ def _by_formula(name: str, *operands: ir.Value) -> ir.Value:
     return found
 
 
-def _in_single(low: Expansion, op: ir.Operation, function: Callable[..., ir.Value]) -> None:
+def _in_single(low: Expansion, op: ir.Operation, function: Callable[..., ir.Value]) -> ir.Value:
     """Replace an op by a function of its floating-point operands in f32.
 
     Raises:
@@ -205,11 +202,11 @@ def _in_single(low: Expansion, op: ir.Operation, function: Callable[..., ir.Valu
     if element == "f64":
         emit_error(op, "of f64 has no vISA instruction", "compute it in f32")
     operands = [converted(v, "f32") if _format(v) == element else v for v in op.operands]
-    low.replace(op, converted(function(*operands), element))
+    return converted(function(*operands), element)
 
 
 @rule("math.fpowi")
-def float_to_integer_power(low: Expansion, op: ir.Operation) -> None:
+def float_to_integer_power(low: Expansion, op: ir.Operation) -> ir.Value:
     """powf of the magnitude and the exponent in f32, with the base's sign if the exponent is odd."""
 
     def power(base: ir.Value, exponent: ir.Value) -> ir.Value:
@@ -219,11 +216,11 @@ def float_to_integer_power(low: Expansion, op: ir.Operation) -> None:
         odd = compare("ne", binary("andi", exponent, 1), zero(exponent.type))
         return select(odd, make("math.copysign", kind, found, base), found)
 
-    _in_single(low, op, power)
+    return _in_single(low, op, power)
 
 
 @rule("math.ipowi")
-def integer_power(low: Expansion, op: ir.Operation) -> None:
+def integer_power(low: Expansion, op: ir.Operation) -> ir.Value:
     """Squares and products; of a negative exponent the reciprocal, rounded toward zero."""
     base, exponent = op.operands
     kind, bits = base.type, bits_of(element_of(base))
@@ -248,22 +245,20 @@ def integer_power(low: Expansion, op: ir.Operation) -> None:
         for unit in (1, -1):
             kept = binary("ori", kept, compare("eq", base, constant(kind, unit)))
         found = select(kept, loop.results[0], none)
-    low.replace(op, found)
+    return found
 
 
 @rule("arith.truncf")
-def narrow_once(low: Expansion, op: ir.Operation) -> None:
+def narrow_once(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Narrowing that the hardware does in two steps, with the result of one rounding; and conversions to scales."""
     require_nearest(op)
     element = _format(op.results[0])
     if element == E8M0.mlir:
-        low.replace(op, _exponent(op.operands[0], op.results[0].type))
-        return
+        return _exponent(op.operands[0], op.results[0].type)
     value = op.operands[0]
     if _format(value) in ("bf16", "tf32"):
         value = converted(value, "f32")
-    if _format(value) in _STEPS.get(element, ())[:-2]:
-        low.replace(op, narrow(value, element))
+    return narrow(value, element) if _format(value) in _STEPS.get(element, ())[:-2] else None
 
 
 def _exponent(value: ir.Value, kind: ir.Type) -> ir.Value:
@@ -276,11 +271,11 @@ def _exponent(value: ir.Value, kind: ir.Type) -> ir.Value:
 
 
 @rule("arith.extf")
-def from_scale(low: Expansion, op: ir.Operation) -> None:
+def from_scale(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Convert scales to numbers by placing them in the exponent bits of f32 or bf16; 2^-127 is subnormal there."""
     value, kind = op.operands[0], op.results[0].type
     if _format(value) != E8M0.mlir:
-        return
+        return None
     fmt = FLOATS["bf16" if _format(op.results[0]) == "bf16" else "f32"]
     number = _in(kind, fmt.mlir)
     bits = with_element(kind, integer_type(fmt.bits))
@@ -288,7 +283,7 @@ def from_scale(low: Expansion, op: ir.Operation) -> None:
     placed = make("arith.shli", bits, code, constant(bits, fmt.mantissa))
     least = select(compare("eq", code, constant(bits, 0)), constant(bits, 1 << fmt.mantissa - 1), placed)
     found = select(compare("eq", code, constant(bits, E8M0.nan)), constant(bits, fmt.nan), least)
-    low.replace(op, converted(make("arith.bitcast", number, found), _format(op.results[0])))
+    return converted(make("arith.bitcast", number, found), _format(op.results[0]))
 
 
 @rule(*SCALING)
@@ -299,11 +294,11 @@ def scaling(low: Expansion, op: ir.Operation) -> None:
 
 
 @rule("vector.fma", "math.fma")
-def fma(low: Expansion, op: ir.Operation) -> None:
+def fma(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """`a * b + c` rounded once, by way of f64: the product is exact, and the sum's rounding error is corrected for."""
     element = _format(op.results[0])
     if element not in _WIDE:
-        return
+        return None
     a, b, c = (converted(v, "f64") for v in op.operands)
 
     product = binary("mulf", a, b)
@@ -312,7 +307,7 @@ def fma(low: Expansion, op: ir.Operation) -> None:
     part = binary("subf", total, product)
     lost_c = binary("subf", c, part)
     lost_product = binary("subf", product, binary("subf", total, part))
-    low.replace(op, narrow(total, element, binary("addf", lost_c, lost_product)))
+    return narrow(total, element, binary("addf", lost_c, lost_product))
 
 
 def narrow(value: ir.Value, element: str, lost: ir.Value | None = None) -> ir.Value:
@@ -352,7 +347,7 @@ def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
 
 
 @rule("arith.sitofp", "arith.uitofp")
-def from_integer(low: Expansion, op: ir.Operation) -> None:
+def from_integer(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Convert integers to bf16, tf32 and floats of 8 bits with one rounding."""
     value, element = op.operands[0], _format(op.results[0])
     if bits_of(element_of(op.results[0])) == 8:
@@ -360,9 +355,9 @@ def from_integer(low: Expansion, op: ir.Operation) -> None:
     elif element in ("bf16", "tf32") and _format(value) in ("i32", "i64"):
         held = _rounded_to_odd(op, value, FLOATS[element])
     else:
-        return
+        return None
     single = like(op, [_in(op.results[0].type, "f32")], [held]).results[0]
-    low.replace(op, converted(single, element))
+    return converted(single, element)
 
 
 def _rounded_to_odd(op: ir.Operation, value: ir.Value, fmt: Format) -> ir.Value:
@@ -398,7 +393,7 @@ def _saturated(op: ir.Operation, value: ir.Value) -> ir.Value:
 
 
 @rule("xegpu.truncf")
-def saturating(low: Expansion, op: ir.Operation) -> None:
+def saturating(low: Expansion, op: ir.Operation) -> ir.Value:
     """Saturating conversion to 8 and 4 bits: f16 to f8E5M2 by clamping and fcvt, others by integer arithmetic."""
     value, kind = op.operands[0], op.results[0].type
     fmt = FLOATS[_format(op.results[0])]
@@ -406,17 +401,15 @@ def saturating(low: Expansion, op: ir.Operation) -> None:
     if (_format(value), fmt.mlir) == ("f16", "f8E5M2") and "fcvt" not in low.target.absent:
         held = binary("minimumf", value, constant(value.type, most))
         held = binary("maximumf", held, constant(value.type, -most))
-        low.replace(op, make("arith.truncf", kind, held))
-        return
+        return make("arith.truncf", kind, held)
     codes = _codes(converted(value, "f32"), fmt, most)
     if fmt.bits == 8:
-        low.replace(op, make("arith.bitcast", kind, codes))
-        return
+        return make("arith.bitcast", kind, codes)
     *outer, columns = shape_of(codes)
     half = with_shape(codes.type, (*outer, columns // 2))
     even, odd = create("vector.deinterleave", [half, half], [codes]).results
     pairs = binary("ori", even, binary("shli", odd, 4))
-    low.replace(op, make("vector.bitcast", kind, pairs))
+    return make("vector.bitcast", kind, pairs)
 
 
 def _codes(value: ir.Value, fmt: Format, most: float) -> ir.Value:
@@ -518,12 +511,11 @@ DOUBLES: dict[str, Callable[[ir.Value], ir.Value]] = {
 
 
 @rule(*DOUBLES)
-def integral(low: Expansion, op: ir.Operation) -> None:
+def integral(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Expand a function of f64. Narrow formats use the functions of f32."""
     if isinstance(element_of(op.operands[0]), ir.F64Type):
-        low.replace(op, DOUBLES[op.name](op.operands[0]))
-    else:
-        by_single(low, op)
+        return DOUBLES[op.name](op.operands[0])
+    return by_single(low, op)
 
 
 @register_pass("xegpu-expand-arith")

@@ -185,6 +185,10 @@ class Emulation(Conversion):
             numbers = (numbers ^ top) - top
         return dense_bytes(numbers, kind)
 
+    def replace(self, op: ir.Operation, *results: ir.Value | Sequence[ir.Value]) -> None:
+        pairs = zip(op.results, results, strict=True)
+        super().replace(op, *((v,) if isinstance(v, ir.Value) and is_narrow(r.type) else v for r, v in pairs))
+
     def give(self, op: ir.Operation, *values: ir.Value) -> None:
         """Replace an op's results. Elements of 2 and 4 bits are given one per byte, with arbitrary upper bits."""
         for result, value in zip(op.results, values):

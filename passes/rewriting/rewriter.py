@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 
 from mlir import ir
 
@@ -19,7 +19,10 @@ from xegpu_py.passes.rewriting.builders import poison, replace_op, select
 T = TypeVar("T", contravariant=True)
 F = TypeVar("F", bound=Callable[..., Any])
 
-Rule = Callable[[T, ir.Operation], None]
+Results: TypeAlias = ir.Value | Sequence[ir.Value | Sequence[ir.Value]] | None
+"""What replaces the results of an op: one value, or for each result one or several; None if the rule has done it."""
+
+Rule = Callable[[T, ir.Operation], Results]
 """A function of a rewriter and an op, with the insertion point before the op."""
 
 
@@ -59,8 +62,14 @@ class Rewriter:
             return
         outer, self._op = self._op, op
         with ir.InsertionPoint(op), op.location:
-            rule(self, op)
+            self.apply(rule, op)
         self._op = outer
+
+    def apply(self, rule: Callable[[Any, ir.Operation], Any], op: ir.Operation) -> None:
+        """Apply a rule to an op, and replace the op's results by what it returns."""
+        found = rule(self, op)
+        if found is not None:
+            self.replace(op, *(found if isinstance(found, (tuple, list)) else (found,)))
 
     def replace(self, op: ir.Operation, *results: ir.Value) -> None:
         """Replace each result of an op by a value."""
@@ -205,7 +214,7 @@ class Conversion(Rewriter):
             elif self.is_legal(op):
                 self.keep(op)
             elif rule is not None:
-                rule(self, op)
+                self.apply(rule, op)
             else:
                 self.no_rule(op)
         self._op = outer

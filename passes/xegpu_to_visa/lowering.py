@@ -111,9 +111,7 @@ class Lowering(Rewriter):
             self.fail("cannot be lowered to vISA", f"kernels can contain supported ops of {dialects}")
         try:
             with self.emit.scope() if len(op.regions) else nullcontext():
-                results = found(self, op)
-                if results is not None:
-                    self.set(op, *(results if isinstance(results, (list, tuple)) else (results,)))
+                self.apply(found, op)
         except ValueError as e:
             self.fail(f"cannot be lowered to vISA: {e}")
         self._op = outer
@@ -180,7 +178,7 @@ class Lowering(Rewriter):
             self.fail(f"cannot take a value of type {value.type}")
         return found
 
-    def set(self, op: ir.Operation, *values: Value) -> None:
+    def replace(self, op: ir.Operation, *values: Value) -> None:
         """Set the results of an op."""
         for result, value in zip(op.results, values):
             self.define(result, value)

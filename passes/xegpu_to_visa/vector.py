@@ -262,7 +262,7 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
         at += run
     if _is_joined_further(op):
         # The words of a mask become a predicate when all its parts are there: parts that are missing must not be read.
-        low.set(op, result)
+        low.replace(op, result)
     else:
         _give(low, op, result)
 
