@@ -34,13 +34,6 @@ from xegpu_py.visa.spec import DataShape
 # `memref`: addresses, and single elements.
 
 
-def memory(low: Lowering, value: ir.Value) -> Memory:
-    """An SSA value that is a memref."""
-    found = low.value(value)
-    assert isinstance(found, Memory)
-    return found
-
-
 def flat(low: Lowering, mem: Memory, indices: Sequence[Numbers]) -> Numbers:
     """The offset of an element from the start of the buffer, in elements."""
     total = mem.offset
@@ -63,7 +56,7 @@ def _shape_of(size: int) -> DataShape:
 @rule("memref.load")
 def load(low: Lowering, op: ir.Operation) -> Value:
     """One element."""
-    mem = memory(low, op.operands[0])
+    mem = low.handle(op.operands[0], Memory)
     at, plus = address_of(low, mem, list(op.operands)[1:])
     size, name = element_bytes(mem.element), register_type(mem.element)
     held = low.emit.whole({8: "uq"}.get(size, "ud"), 1)
@@ -75,7 +68,7 @@ def load(low: Lowering, op: ir.Operation) -> Value:
 def store(low: Lowering, op: ir.Operation) -> None:
     """One element."""
     value, target, *indices = op.operands
-    mem = memory(low, target)
+    mem = low.handle(target, Memory)
     at, plus = address_of(low, mem, indices)
     size, name = element_bytes(mem.element), register_type(mem.element)
     held = low.emit.whole({8: "uq"}.get(size, "ud"), 1)
@@ -93,7 +86,7 @@ def _mixed(low: Lowering, static: Iterable[int], operands: Sequence[ir.Value]) -
 @rule("memref.subview", "memref.reinterpret_cast")
 def subview(low: Lowering, op: ir.Operation) -> Value:
     """A part of a memref: another offset, shape and strides."""
-    mem = memory(low, op.operands[0])
+    mem = low.handle(op.operands[0], Memory)
     names = ("static_offsets", "static_sizes", "static_strides")
     offsets, sizes, strides = (_mixed(low, op.attributes[n], group) for n, group in zip(names, segments(op)[1:]))
     result = ir.MemRefType(op.results[0].type)
@@ -121,7 +114,7 @@ def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefT
 @rule("memref.collapse_shape", "memref.expand_shape")
 def reshape(low: Lowering, op: ir.Operation) -> Value:
     """Collapse contiguous dimensions, or expand one."""
-    mem = memory(low, op.operands[0])
+    mem = low.handle(op.operands[0], Memory)
     result = ir.MemRefType(op.results[0].type)
     groups = [[ir.IntegerAttr(i).value for i in ir.ArrayAttr(g)] for g in ir.ArrayAttr(op.attributes["reassociation"])]
     if op.name == "memref.collapse_shape":
@@ -145,7 +138,7 @@ def reshape(low: Lowering, op: ir.Operation) -> Value:
 @rule("memref.transpose")
 def transpose(low: Lowering, op: ir.Operation) -> Value:
     """Permute the dimensions; no element moves."""
-    mem = memory(low, op.operands[0])
+    mem = low.handle(op.operands[0], Memory)
     order = [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(op.attributes["permutation"]).value.results]
     shape, strides = (tuple(group[i] for i in order) for group in (mem.shape, mem.strides))
     return Memory(mem.base, mem.offset, shape, strides, mem.element, mem.slm)
@@ -170,10 +163,10 @@ def at_address(low: Lowering, op: ir.Operation) -> Value:
     if len(op.operands) == 1 and [str(element_of(v)) for v in (op.operands[0], result)] == ["f32", "tf32"]:
         return low.value(op.operands[0])
     if len(op.operands) == 1 and memref_bits(op.operands[0].type):
-        return memory(low, op.operands[0])
+        return low.handle(op.operands[0], Memory)
     if len(op.operands) == 1 and keeps_bits(op.operands[0].type, result.type):
         if isinstance(result.type, ir.MemRefType):
-            mem = memory(low, op.operands[0])
+            mem = low.handle(op.operands[0], Memory)
             element = str(result.type.element_type)
             return Memory(mem.base, mem.offset, mem.shape, mem.strides, element, mem.slm)
         return low.emit.as_type(low.numbers(op.operands[0]), register_type(str(element_of(result))))
@@ -198,7 +191,7 @@ def dim(low: Lowering, op: ir.Operation) -> Value:
     index = low.numbers(op.operands[1])
     if not isinstance(index, Const):
         low.fail("requires a constant dimension")
-    shape = memory(low, op.operands[0]).shape
+    shape = low.handle(op.operands[0], Memory).shape
     if not 0 <= index.value < len(shape):
         low.fail(f"dimension {index.value} is out of range for a memref of rank {len(shape)}")
     return shape[index.value]
@@ -207,13 +200,13 @@ def dim(low: Lowering, op: ir.Operation) -> Value:
 @rule("memref.extract_aligned_pointer_as_index")
 def pointer(low: Lowering, op: ir.Operation) -> Value:
     """The buffer's address."""
-    return memory(low, op.operands[0]).base
+    return low.handle(op.operands[0], Memory).base
 
 
 @rule("memref.extract_strided_metadata")
 def extract_strided_metadata(low: Lowering, op: ir.Operation) -> Sequence[Value]:
     """The base, offset, extents and strides of the memref."""
-    mem = memory(low, op.operands[0])
+    mem = low.handle(op.operands[0], Memory)
     base = Memory(mem.base, low.index(0), (), (), mem.element, mem.slm)
     return base, mem.offset, *mem.shape, *mem.strides
 
@@ -254,7 +247,7 @@ def dealloc(low: Lowering, op: ir.Operation) -> None:
 def view(low: Lowering, op: ir.Operation) -> Value:
     """Bytes of a buffer as elements of another type."""
     source, shift, *sizes = op.operands
-    mem = memory(low, source)
+    mem = low.handle(source, Memory)
     memref = ir.MemRefType(op.results[0].type)
     shape = _mixed(low, memref.shape, sizes)
     strides: list[Numbers] = [low.index(1)]

@@ -588,16 +588,10 @@ def init_nbarrier(low: Lowering, op: ir.Operation) -> Value:
     return NamedBarrier(_byte(low, view.nbarrier_id), count)
 
 
-def _barrier(low: Lowering, value: ir.Value) -> NamedBarrier:
-    found = low.value(value)
-    assert isinstance(found, NamedBarrier)
-    return found
-
-
 @rule("xegpu.nbarrier_arrive")
 def nbarrier_arrive(low: Lowering, op: ir.Operation) -> None:
     """Signal."""
-    barrier = _barrier(low, op.operands[0])
+    barrier = low.handle(op.operands[0], NamedBarrier)
     low.emit.emit(
         "nbarrier.signal", no_mask=False, id=low.emit.source(barrier.id, 0), count=low.emit.source(barrier.count, 0)
     )
@@ -606,7 +600,7 @@ def nbarrier_arrive(low: Lowering, op: ir.Operation) -> None:
 @rule("xegpu.nbarrier_wait")
 def nbarrier_wait(low: Lowering, op: ir.Operation) -> None:
     """Wait."""
-    barrier = _barrier(low, op.operands[0])
+    barrier = low.handle(op.operands[0], NamedBarrier)
     low.emit.emit("nbarrier.wait", no_mask=False, id=low.emit.source(barrier.id, 0))
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from mlir import ir
 from msgspec.structs import replace
@@ -35,8 +35,10 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Dense,
     Emitter,
     KnownMask,
+    Lanes,
     Mask,
     Memory,
+    NamedBarrier,
     Numbers,
     Reg,
     Splat,
@@ -57,6 +59,8 @@ FIRST_INPUT = 64
 
 _PLACES = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "grid_dim"}
 """The names of the dwords of implicit inputs."""
+
+_Handle = TypeVar("_Handle", Block, Lanes, Memory, NamedBarrier)
 
 Term = tuple[Numbers, int, int]
 """An index as the product of an index and a constant, plus a constant."""
@@ -142,6 +146,12 @@ class Lowering(Rewriter):
             held = dense(self.emit, found.numbers)
             is_index = shape_and_element(value.type)[1] == "index"
             return self.as_index(held, self.ranges.of(value)) if is_index else held
+        return found
+
+    def handle(self, value: ir.Value, kind: type[_Handle]) -> _Handle:
+        """An SSA value that is a descriptor, memref or barrier."""
+        found = self.value(value)
+        assert isinstance(found, kind)
         return found
 
     def numbers(self, value: ir.Value) -> Numbers:

@@ -26,7 +26,7 @@ from xegpu_py.passes.facts.value_facts import (
     splat_of,
     unsigned,
 )
-from xegpu_py.passes.xegpu_to_visa.addresses import address_of, load_line, memory, prefetch_line, store_line
+from xegpu_py.passes.xegpu_to_visa.addresses import address_of, load_line, prefetch_line, store_line
 from xegpu_py.passes.xegpu_to_visa.casts_and_math import byte_of, half_of
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
@@ -82,17 +82,11 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> Value:
     return Block(low.emit.in_registers(base), surface, lead, strides, offsets)
 
 
-def _block(low: Lowering, value: ir.Value) -> Block:
-    found = low.value(value)
-    assert isinstance(found, Block)
-    return found
-
-
 @rule("xegpu.update_nd_offset")
 def update_nd_offset(low: Lowering, op: ir.Operation) -> Value:
     """Add to the offsets."""
     view = op.opview
-    block = _block(low, view.tdesc)
+    block = low.handle(view.tdesc, Block)
     pairs = list(zip(block.offsets, low.index_list(view.offsets)))
     inner = len(pairs) - 2 if block.surface else len(pairs)
     moved = tuple(low.add(a, b) if i < inner else low.add_clamped(a, b) for i, (a, b) in enumerate(pairs))
@@ -183,7 +177,7 @@ def load_nd(low: Lowering, op: ir.Operation) -> Value:
     """A 2D block message, or for one dimension a transposed load."""
     view = low.require_vc(op)
     tdesc = view.tdesc
-    desc, block = TensorDesc.of(tdesc), _block(low, tdesc)
+    desc, block = TensorDesc.of(tdesc), low.handle(tdesc, Block)
     shape, element = shape_and_element(view.value.type)
     name = register_type(element)
     if len(desc.shape) == 1:
@@ -229,7 +223,7 @@ def _packed(low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, .
 
 def _line_address(low: Lowering, tdesc: ir.Value) -> tuple[Reg, int]:
     """The address of a one-dimensional block: one in a register, and the bytes that its messages add to it."""
-    desc, block, op = TensorDesc.of(tdesc), _block(low, tdesc), defining_op(tdesc)
+    desc, block, op = TensorDesc.of(tdesc), low.handle(tdesc, Block), defining_op(tdesc)
     maker = op.opview if op is not None else None
     index = low.term_of(maker.offsets[0] if isinstance(maker, CreateNdTdescOp) else block.offsets[0])
     strides = block.strides or (low.index(1),)
@@ -241,7 +235,7 @@ def store_nd(low: Lowering, op: ir.Operation) -> None:
     """A 2D block message, or for one dimension transposed stores."""
     view = low.require_vc(op)
     tdesc = view.tdesc
-    desc, block = TensorDesc.of(tdesc), _block(low, tdesc)
+    desc, block = TensorDesc.of(tdesc), low.handle(tdesc, Block)
     name = register_type(desc.element)
     value = low.reg(view.value, name)
     if len(desc.shape) == 1:
@@ -278,7 +272,7 @@ def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
     """A load without a destination."""
     view = low.require_vc(op)
     tdesc = view.tdesc
-    desc, block = TensorDesc.of(tdesc), _block(low, tdesc)
+    desc, block = TensorDesc.of(tdesc), low.handle(tdesc, Block)
     if desc.in_slm:
         return
     if len(desc.shape) == 1:
@@ -380,8 +374,7 @@ def lanes_of(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg, int]:
     """The type of an op's descriptor, its addresses, and the bytes that messages add to these."""
     low.require_vc(op)
     desc = TensorDesc.of(op.opview.tdesc)
-    found = low.value(op.opview.tdesc)
-    assert isinstance(found, Lanes)
+    found = low.handle(op.opview.tdesc, Lanes)
     return desc, found.addresses, found.plus
 
 
@@ -556,7 +549,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> Value:
 def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> Value:
     """Update one element by the ops of a region; the result is its old value."""
     target, *indices = op.operands
-    mem = memory(low, target)
+    mem = low.handle(target, Memory)
     name, block = register_type(mem.element), op.regions[0].blocks[0]
     size = TYPES[name].bytes
     at, plus = address_of(low, mem, indices)
