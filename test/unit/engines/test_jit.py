@@ -153,6 +153,15 @@ def test_bits_of_two_numbers_in_chosen_lanes(ones: int, kept: str, is_guarded: b
     np.testing.assert_array_equal(found[2], expected)
 
 
+@pytest.mark.parametrize("rounding", ["up", "down", "zero"])
+@pytest.mark.parametrize("name", ["mov", "sel", "add", "mul", "mad", "divm", "sqrtm", "min", "inv"])
+def test_rounding_modes(name: str, rounding: str) -> None:
+    rng = random.Random(f"{name} {rounding}")
+    instructions = [varied(random_instruction(name, rng, ANY), rng, ANY) for _ in range(examples(12))]
+    machine = Machine(ANY)
+    compare([inst.replaced(rounding=rounding) for inst in instructions], machine.state(THREADS, rng), machine)
+
+
 @pytest.mark.parametrize("seed", range(examples(6)))
 def test_moves_in_a_row(seed: int) -> None:
     """Moves to adjacent places are combined, unless one reads the result of another one."""

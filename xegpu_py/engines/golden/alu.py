@@ -457,10 +457,10 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     op = AluOp(fmt, bits, TYPES[types[0]].bits, inst.values.get("condition", ""), inst.values.get("function", 0), signs)
     prepare = _float_preparations(types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
     rounding = inst.rounding
-    if fmt and rounding != "even" and inst.name in _ROUNDED:
+    if fmt and rounding != "even" and inst.name in ROUNDED:
 
         def function(op: AluOp, *sources: Array) -> Array:
-            return numerics.directed(_ROUNDED[inst.name], sources, fmt, rounding)
+            return numerics.directed(ROUNDED[inst.name], sources, fmt, rounding)
 
     def compute(batch: Batch, rows: Rows) -> Array:
         result: Array = function(op, *(p(r(batch, rows)) for p, r in zip(prepare, reads)))
@@ -540,7 +540,7 @@ def flag_writer(inst: Instruction, layout: Layout) -> Write:
     return write
 
 
-_ROUNDED = {"add": "add", "mul": "mul", "mad": "mad", "divm": "div", "sqrtm": "sqrt"}
+ROUNDED = {"add": "add", "mul": "mul", "mad": "mad", "divm": "div", "sqrtm": "sqrt"}
 """The functions of floats that follow the rounding mode, as `numerics.directed` calls them."""
 
 

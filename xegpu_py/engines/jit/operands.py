@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from xegpu_py.engines.golden.alu import ROUNDED
 from xegpu_py.engines.jit.frame import STRIDE_BYTES, STRIDES, TABLES, Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value, lanes_of, vector
@@ -607,14 +608,35 @@ def temporary_predicates(program: Program, target: Target, starts: Sequence[int]
 def _is_free(inst: Instruction) -> bool:
     """Whether an instruction's operands may be kept outside the thread's block."""
     places = any(isinstance(value, (Indirect, AddressOf)) for value in inst.values.values())
-    in_place = inst.name in _IN_PLACE or places or rounds_directed(inst)
+    in_place = inst.name in _IN_PLACE or places or by_golden(inst)
     return INSTRUCTIONS[inst.name].is_arithmetic and not in_place
 
 
 def rounds_directed(inst: Instruction) -> bool:
-    """Whether an instruction gives floats that are not rounded to nearest; its golden function executes it."""
+    """Whether the result of an instruction depends on a rounding mode other than to nearest."""
     dst = inst.values.get("dst")
-    return inst.rounding != "even" and dst is not None and getattr(dst, "format", None) in _FLOATS
+    if inst.rounding == "even" or dst is None or getattr(dst, "format", None) not in _FLOATS:
+        return False
+    formats = [source.format for source in inst.sources]
+    if inst.name in ("mov", "sel"):
+        return any(not fmt.is_float or fmt.bits > dst.format.bits for fmt in formats)
+    return inst.name in ROUNDED or execution_format(inst, [fmt.name for fmt in formats]) not in ("", dst.format.name)
+
+
+def rounds_toward_zero(inst: Instruction) -> bool:
+    """Whether native code rounds the result of an instruction in a direction: toward zero, to f, from numbers whose sum
+    or product, rounded to odd, is an f64."""
+    if inst.rounding != "zero" or inst.saturate or inst["dst"].format.name != "f":
+        return False
+    formats = [source.format for source in inst.sources]
+    if inst.name == "mov":
+        return formats[0].name == "df" or (not formats[0].is_float and formats[0].bits <= 32)
+    return inst.name in ("add", "mul", "mad") and all(fmt.name == "f" for fmt in formats)
+
+
+def by_golden(inst: Instruction) -> bool:
+    """Whether an instruction rounds in a direction, and its golden function executes it."""
+    return rounds_directed(inst) and not rounds_toward_zero(inst)
 
 
 def free_nans(program: Program) -> set[Variable]:

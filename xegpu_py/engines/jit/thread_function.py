@@ -11,10 +11,10 @@ from xegpu_py.engines.jit.frame import ENDED_PC, SLICE, Frame, Status, context_o
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value
 from xegpu_py.engines.jit.llvm import function_of, functions_of
-from xegpu_py.engines.jit.operands import Emitter, Freedom, freedom_of, rounds_directed
+from xegpu_py.engines.jit.operands import Emitter, Freedom, by_golden, freedom_of, rounds_directed
 from xegpu_py.engines.jit.panels import WORDS, found_matrices
 from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
-from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_flag_logic
+from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_flag_logic, emit_toward_zero
 from xegpu_py.engines.operands import MAX_CALLS, RETURNED, Layout
 from xegpu_py.numerics.dpas import Model, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS
@@ -210,8 +210,10 @@ def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
         forget = emitter.template("panels.ll", "forget_panels", **WORDS)
         emitter.code.call(forget, emitter.ctx, emitter.code.const(-1, "i64"))
     rule = RULES.get(inst.name)
-    if rounds_directed(inst):
+    if by_golden(inst):
         emitter.golden(at)
+    elif rounds_directed(inst):
+        emit_toward_zero(emitter, inst)
     elif rule:
         rule(emitter, inst, at)
     elif isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares:

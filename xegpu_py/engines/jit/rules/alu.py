@@ -14,6 +14,7 @@ from xegpu_py.engines.jit.ir_text import (
     Width,
     clamped,
     converted,
+    integer_to_float,
     modified,
     narrow,
     odd_sum,
@@ -593,6 +594,27 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
     doubtful, acting = code.mask_to_bits(op.doubtful), emitter.acting(inst)
     doubtful = doubtful if acting is None else code.and_(doubtful, acting)
     code.choose(code.icmp("eq", doubtful, 0), write, lambda: emitter.golden(at))
+
+
+def emit_toward_zero(emitter: Emitter, inst: Instruction) -> None:
+    """Write an instruction that `rounds_toward_zero`: f64 numbers are exact or rounded to odd, then cut to f."""
+    code, lanes = emitter.code, inst.exec_size
+    first = inst.sources[0]
+    if inst.name == "mov" and not first.format.is_float:
+        wide = integer_to_float(code, emitter.read(first, lanes), first.format, first.modifier, TYPES["df"])
+    else:
+        numbers = (modified(code, widen(code, emitter.read(o, lanes), o.format), o.modifier) for o in inst.sources)
+        wide, *others = (v if v.element == "f64" else code.cast("fpext", v, "f64") for v in numbers)
+        if inst.name in ("mul", "mad"):
+            wide = code.bin("fmul", wide, others[0])
+        if inst.name in ("add", "mad"):
+            wide = odd_sum(code, wide, others[-1])
+    nearest = code.cast("fptrunc", wide, "f32")
+    bits = code.cast("bitcast", nearest, "i32")
+    beyond = code.fcmp("ogt", code.intrinsic("fabs", code.cast("fpext", nearest, "f64")), code.intrinsic("fabs", wide))
+    cut = code.select(beyond, code.sub(bits, code.const(1, bits.type)), bits)
+    nan = code.fcmp("uno", wide, wide)
+    emitter.write(inst["dst"], code.select(nan, code.const(F.nan, bits.type), cut), emitter.mask(inst))
 
 
 def _write_truth(emitter: Emitter, inst: Instruction, truth: Value) -> None:
