@@ -116,7 +116,7 @@ def create_nd_tdesc(e: Emulation, op: ir.Operation) -> Results:
     if not e.shifted:
         return first
     behind = at(bytes_before(build.add(offsets[-1], each - 1), each))
-    return [(first, behind, build.index(place_in_byte(offsets[-1], each)))]
+    return [first, behind, build.index(place_in_byte(offsets[-1], each))]
 
 
 @rule("xegpu.update_nd_offset")
@@ -136,7 +136,7 @@ def update_nd_offset(e: Emulation, op: ir.Operation) -> Results:
     total = build.add(place, by)
     ends = bytes_before(build.add(total, each - 1), each), bytes_before(build.add(place, each - 1), each)
     further = build.make("arith.subi", place.type, build.index(ends[0]), build.index(ends[1]))
-    return [(moved(first, bytes_before(total, each)), moved(behind, further), build.index(place_in_byte(total, each)))]
+    return [moved(first, bytes_before(total, each)), moved(behind, further), build.index(place_in_byte(total, each))]
 
 
 @rule("xegpu.prefetch_nd")
@@ -305,7 +305,7 @@ def same(e: Emulation, op: ir.Operation) -> Results:
         e.fail("has extents of elements of less than a byte that are not known")
     kinds = [e.memref(v.type, op) for v in op.results]
     made = build.like(op, kinds, [e.one(v) for v in op.operands])
-    return list(made.results)
+    return tuple(made.results)
 
 
 @rule("memref.prefetch")

@@ -393,15 +393,14 @@ class Lowering(TileConversion):
 
 
 @rule("xetile.init_tile")
-def init_tile(low: Lowering, op: ir.Operation) -> None:
+def init_tile(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Create the tile's descriptors, and its position if it is needed."""
     view: InitTileOp = op.opview
     form = low.forms.tile(view.tile)
     if form.tile.scattered:
         source, offsets = low.one(view.source), low.one(view.indices)
         pieces = [(part, scattered_desc(form.tile, lanes).to_ir()) for part, lanes in _parts(offsets)]
-        low.replace(op, [xegpu.create_tdesc(source, part, tdesc=kind, **VC) for part, kind in pieces])
-        return
+        return [xegpu.create_tdesc(source, part, tdesc=kind, **VC) for part, kind in pieces]
     matrix, offsets = matrix_of(view, low.one), low.numbers(view.offsets[-2:])
     found = [low.descriptor(form, matrix, offsets)] if form.is_block else []
     if form.has_place:
@@ -411,26 +410,25 @@ def init_tile(low: Lowering, op: ir.Operation) -> None:
     elif form.has_place:
         found += [matrix.address()] if form.atomics else []
         found += map(build.index, (*matrix.extents, *(matrix.strides if form.atomics else ())))
-    low.replace(op, found)
+    return found
 
 
 @rule("xetile.update_tile_offset")
-def update_tile_offset(low: Lowering, op: ir.Operation) -> None:
+def update_tile_offset(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Move the descriptors and the position."""
     view: Any = op.opview
     form, held = low.forms.tile(view.tile), low.get(view.tile)
     if form.tile.scattered:
         moves = _parts(low.one(view.indices))
         pairs = zip(held, moves, strict=True)
-        low.replace(op, [xegpu.update_offset(desc, by, result=desc.type, **VC) for desc, (by, _) in pairs])
-        return
+        return [xegpu.update_offset(desc, by, result=desc.type, **VC) for desc, (by, _) in pairs]
     offsets = low.numbers(view.offsets)
     made: list[ir.Value] = []
     if form.is_block:
         by = offsets[::-1] if form.tile.column_major else offsets
         made.append(xegpu.update_nd_offset(held[0], by, result=held[0].type, **VC))
         held = held[1:]
-    low.replace(op, [*made, *(build.index(build.add(a, b)) for a, b in zip(held, offsets)), *held[2:]])
+    return [*made, *(build.index(build.add(a, b)) for a, b in zip(held, offsets)), *held[2:]]
 
 
 @rule("xetile.prefetch_tile")
@@ -448,7 +446,7 @@ def prefetch_tile(low: Lowering, op: ir.Operation) -> None:
 
 
 @rule("xetile.load_tile")
-def load_tile(low: Lowering, op: ir.Operation) -> None:
+def load_tile(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Load the block, transposed or in VNNI layout if all uses need it so."""
     view: Any = op.opview
     form, held = low.forms.tile(view.tile), low.get(view.tile)
@@ -471,7 +469,7 @@ def load_tile(low: Lowering, op: ir.Operation) -> None:
             found = build.shape_cast(found, (columns // pack, rows, pack))
     if load.transposed:
         low.transposed.add(view.value)
-    low.replace(op, [low.padded(form, view, found) if is_padded(view) and not form.in_bounds else found])
+    return [low.padded(form, view, found) if is_padded(view) and not form.in_bounds else found]
 
 
 @rule("xetile.store_tile")
@@ -486,7 +484,7 @@ def store_tile(low: Lowering, op: ir.Operation) -> None:
 
 
 @rule("xetile.load")
-def load(low: Lowering, op: ir.Operation) -> None:
+def load(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Gather the elements of each message."""
     view: Any = op.opview
     pieces = []
@@ -496,7 +494,7 @@ def load(low: Lowering, op: ir.Operation) -> None:
         if view.mask is not None and is_padded(view):
             found = build.select(mask, found, build.constant(found.type, number_of(view.padding)))
         pieces.append(found)
-    low.replace(op, [_joined(pieces, shape_of(view.value))])
+    return [_joined(pieces, shape_of(view.value))]
 
 
 @rule("xetile.store")
@@ -509,7 +507,7 @@ def store(low: Lowering, op: ir.Operation) -> None:
 
 
 @rule("xetile.atomic_rmw")
-def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
+def atomic_rmw(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Update the elements of each message atomically."""
     view: Any = op.opview
     line = build.flat(low.one(view.value))
@@ -519,11 +517,11 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
         part, wanted = (None if v is None else build.extract_slice(v, [at], [lanes]) for v in (line, expected))
         pieces.append(xegpu.atomic_rmw(view.kind, part, desc, mask, wanted, **VC))
         at += lanes
-    low.replace(op, [_joined(pieces, shape_of(view.value))])
+    return [_joined(pieces, shape_of(view.value))]
 
 
 @rule("xetile.tile_mma")
-def tile_mma(low: Lowering, op: ir.Operation) -> None:
+def tile_mma(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Multiply; the second operand is in VNNI layout."""
     view: TileMmaOp = op.opview
     a, b = low.one(view.a), low.one(view.b)
@@ -534,35 +532,34 @@ def tile_mma(low: Lowering, op: ir.Operation) -> None:
         a, b = build.padded(a, (shape_of(a)[0], depth)), build.padded(b, (depth, shape_of(b)[1]))
         b = _vnni(b, pack)
     if not view.is_scaled:
-        low.replace(op, [xegpu.dpas(a, b, acc, result=view.d.type, **VC)])
-        return
+        return [xegpu.dpas(a, b, acc, result=view.d.type, **VC)]
     scales = {n: low.one(v) for n, v in (("scale_a", view.scale_a), ("scale_b", view.scale_b)) if v is not None}
-    low.replace(op, [xegpu.dpas_mx(a, b, acc, result=view.d.type, **scales, **VC)])
+    return [xegpu.dpas_mx(a, b, acc, result=view.d.type, **scales, **VC)]
 
 
 @rule("xetile.convert_layout")
-def convert_layout(low: Lowering, op: ir.Operation) -> None:
+def convert_layout(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Remove the conversion, because maps have no meaning for a single subgroup."""
     view: Any = op.opview
-    low.replace(op, low.get(view.value))
+    return list(low.get(view.value))
 
 
 @rule("xetile.reduction")
-def reduction(low: Lowering, op: ir.Operation) -> None:
+def reduction(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Reduce by ops of the vector dialect."""
     view: Any = op.opview
-    low.replace(op, [reduce(view, low.one(view.value))])
+    return [reduce(view, low.one(view.value))]
 
 
 @rule("xetile.broadcast")
-def repeated(low: Lowering, op: ir.Operation) -> None:
+def repeated(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Broadcast by ops of the vector dialect."""
     view: Any = op.opview
-    low.replace(op, [broadcast(view, low.one(view.value))])
+    return [broadcast(view, low.one(view.value))]
 
 
 @rule("xetile.transpose")
-def transposed(low: Lowering, op: ir.Operation) -> None:
+def transposed(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Transpose in registers, unless the value was loaded transposed."""
     view: Any = op.opview
     held, result = low.one(view.value), op.results[0]
@@ -571,7 +568,7 @@ def transposed(low: Lowering, op: ir.Operation) -> None:
             held = build.transpose(held, [1, 0])
         elif view.value in low.vnni:
             low.vnni.add(result)
-    low.replace(op, [held])
+    return [held]
 
 
 def _vnni(b: ir.Value, pack: int) -> ir.Value:

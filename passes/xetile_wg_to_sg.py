@@ -59,7 +59,7 @@ from xegpu_py.passes.facts.value_facts import (
 )
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import make
-from xegpu_py.passes.rewriting.rewriter import Rule, Rules, TileConversion, is_tile
+from xegpu_py.passes.rewriting.rewriter import Results, Rule, Rules, TileConversion, is_tile
 from xegpu_py.target import Target
 
 
@@ -263,36 +263,33 @@ class Distribution(TileConversion):
 
 
 @rule("vector.shape_cast")
-def shape_cast(d: Distribution, op: ir.Operation) -> None:
+def shape_cast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """Cast each subgroup's elements; elements that other subgroups have are exchanged."""
     old, new = op.operands[0], op.results[0]
     if d.layouts.get(old) is None or d.layouts.get(new) is None:
-        d.replace(op, d.undivided(op))
-        return
-    d.replace(op, d.subgroup.reshape(d.get(old), d.own(old), d.own(new), op))
+        return d.undivided(op)
+    return d.subgroup.reshape(d.get(old), d.own(old), d.own(new), op)
 
 
 @rule("vector.bitcast")
-def bitcast(d: Distribution, op: ir.Operation) -> None:
+def bitcast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """Cast each part, or the whole vector if parts would divide elements."""
     (value,), (result,) = op.operands, op.results
     wg_map = bitcast_map(d.layouts.get(result), result, value)
     if wg_map is None or wg_map.problem_for(shape_of(value)):
-        d.replace(op, d.undivided(op))
-        return
+        return d.undivided(op)
     own = WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
     kind = build.with_shape(result.type, d.own(result).data)
-    d.replace(op, [vector.bitcast(kind, part) for part in d.parts(value, own, op)])
+    return [vector.bitcast(kind, part) for part in d.parts(value, own, op)]
 
 
 @rule(*ACROSS)
-def moved_across(d: Distribution, op: ir.Operation) -> None:
+def moved_across(d: Distribution, op: ir.Operation) -> Results:
     """Convert ops that move elements along a dimension; each subgroup gets the whole dimension."""
     old = op.results[0]
     known = d.layouts.get(old)
     if known is None or any(d.layouts.get(v) is None for v in op.operands):
-        d.replace(op, d.undivided(op))
-        return
+        return d.undivided(op)
     operands = []
     for operand in op.operands:
         operands += d.parts(operand, d.own_across(op, operand, known), op)
@@ -302,11 +299,11 @@ def moved_across(d: Distribution, op: ir.Operation) -> None:
         attributes["sizes"] = build.integer_array(own.data)
     made = build.create(op.name, [build.with_shape(old.type, own.data)] * len(op.results), operands, attributes)
     found = [d.subgroup.exchange([new], own, d.own(v), op) for new, v in zip(made.results, op.results)]
-    d.replace(op, *found)
+    return tuple(found)
 
 
 @rule("xetile.init_tile")
-def init_tile(d: Distribution, op: ir.Operation) -> None:
+def init_tile(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """A tile for each part that the subgroup owns."""
     view: InitTileOp = op.opview
     tile, own = Tile.of(view.tile), d.own(view.tile)
@@ -314,8 +311,7 @@ def init_tile(d: Distribution, op: ir.Operation) -> None:
     source = d.one(view.source)
     if view.indices is not None:
         parts = d.parts(view.indices, own, op)
-        d.replace(op, [InitTileOp(source, [], indices=p, tile=kind).tile for p in parts])
-        return
+        return [InitTileOp(source, [], indices=p, tile=kind).tile for p in parts]
     offsets, shape, strides = (
         [v if isinstance(v, int) else d.one(v) for v in group] for group in (view.offsets, view.shape, view.strides)
     )
@@ -323,20 +319,19 @@ def init_tile(d: Distribution, op: ir.Operation) -> None:
     for start in d.subgroup.starts(own):
         moved: list[build.Index] = [*offsets[:-2], *(build.add(a, b) for a, b in zip(offsets[-2:], start))]
         made.append(InitTileOp(source, moved, shape or None, strides or None, tile=kind, in_bounds=view.in_bounds).tile)
-    d.replace(op, made)
+    return made
 
 
 @rule("xetile.update_tile_offset")
-def update_tile_offset(d: Distribution, op: ir.Operation) -> None:
+def update_tile_offset(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """Move each part by the same offsets."""
     view: Any = op.opview
     tiles = d.get(view.tile)
     if view.indices is not None:
         parts = d.parts(view.indices, d.own(view.tile), op)
-        d.replace(op, [type(view)(t, [], indices=p, result=t.type).result for t, p in zip(tiles, parts, strict=True)])
-        return
+        return [type(view)(t, [], indices=p, result=t.type).result for t, p in zip(tiles, parts, strict=True)]
     offsets = [v if isinstance(v, int) else d.one(v) for v in view.offsets]
-    d.replace(op, [type(view)(t, offsets, result=t.type).result for t in tiles])
+    return [type(view)(t, offsets, result=t.type).result for t in tiles]
 
 
 @rule("xetile.prefetch_tile")
@@ -349,7 +344,7 @@ def prefetch_tile(d: Distribution, op: ir.Operation) -> None:
 
 
 @rule("xetile.load_tile", "xetile.load")
-def load(d: Distribution, op: ir.Operation) -> None:
+def load(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """A load of each part."""
     view: Any = op.opview
     own = d.own(view.value)
@@ -360,11 +355,11 @@ def load(d: Distribution, op: ir.Operation) -> None:
     hints = {"padding": view.padding, **hints_of(view)}
     kind = build.with_shape(view.value.type, own.data)
     held = zip(d.get(view.tile), masks, strict=True)
-    d.replace(op, [type(view)(t, *([m] if scattered else []), value=kind, **hints).value for t, m in held])
+    return [type(view)(t, *([m] if scattered else []), value=kind, **hints).value for t, m in held]
 
 
 @rule("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
-def store(d: Distribution, op: ir.Operation) -> None:
+def store(d: Distribution, op: ir.Operation) -> Results:
     """Stores and atomic ops: the first of the subgroups that share a part executes the op."""
     view: Any = op.opview
     own = d.own(view.tile)
@@ -393,7 +388,7 @@ def store(d: Distribution, op: ir.Operation) -> None:
     else:
         build.if_(first, [], lambda: act()[:0])
         made = values
-    d.replace(op, *([made] if updates else []))
+    return list(made) if updates else ()
 
 
 @rule("gpu.printf")
@@ -408,7 +403,7 @@ def printf(d: Distribution, op: ir.Operation) -> None:
 
 
 @rule("xetile.tile_mma")
-def tile_mma(d: Distribution, op: ir.Operation) -> None:
+def tile_mma(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """A product for each part of the result, from whole rows and columns of the factors."""
     view: TileMmaOp = op.opview
     own = d.own(view.d)
@@ -435,33 +430,32 @@ def tile_mma(d: Distribution, op: ir.Operation) -> None:
     for i in range(count):
         row, column = i // across, i % across
         found.append(TileMmaOp(a[row], b[column], c[i], scale_a[row], scale_b[column], d=kind).d)
-    d.replace(op, found)
+    return found
 
 
 @rule("xetile.convert_layout")
-def convert_layout(d: Distribution, op: ir.Operation) -> None:
+def convert_layout(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """The subgroup's parts under the other map."""
     view: Any = op.opview
-    d.replace(op, d.parts(view.value, d.own(view.result), op))
+    return d.parts(view.value, d.own(view.result), op)
 
 
 @rule("xetile.transpose")
-def transpose(d: Distribution, op: ir.Operation) -> None:
+def transpose(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """Transpose each part. The operand is exchanged so that the subgroup has the parts that its results need."""
     view: TransposeOp = op.opview
     own = d.own(view.result)
     if view.permutation == (0, 1):
-        d.replace(op, d.parts(view.value, own, op))
-        return
+        return d.parts(view.value, own, op)
     parts = d.parts(view.value, own.transposed(), op)
     kind = build.with_shape(view.result.type, own.data)
     made = [TransposeOp(p, (1, 0), result=kind).result for p in parts]
     down, across = own.rounds
-    d.replace(op, [made[c * down + r] for r in range(down) for c in range(across)])
+    return [made[c * down + r] for r in range(down) for c in range(across)]
 
 
 @rule("xetile.broadcast")
-def broadcast(d: Distribution, op: ir.Operation) -> None:
+def broadcast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """Repeat the elements of each part."""
     view: BroadcastOp = op.opview
     (dim,) = view.dims
@@ -480,11 +474,11 @@ def broadcast(d: Distribution, op: ir.Operation) -> None:
             found.append(BroadcastOp(parts[place], view.dims, result=kind).result)
         else:
             found.append(BroadcastOp(parts[place], view.dims, result=kind, broadcast_size=times).result)
-    d.replace(op, d.subgroup.exchange(found, own, given, op))
+    return d.subgroup.exchange(found, own, given, op)
 
 
 @rule("xetile.reduction")
-def reduction(d: Distribution, op: ir.Operation) -> None:
+def reduction(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """Reduce each part, and combine the results of several subgroups through shared local memory."""
     view: ReductionOp = op.opview
     (dim,) = view.dims
@@ -496,14 +490,13 @@ def reduction(d: Distribution, op: ir.Operation) -> None:
     if data % size == 0:
         local = have.replaced(dim, have.shape[dim] // size, data // size)
         parts = [d.reduced(view, p, size) for p in parts]
-        d.replace(op, d.subgroup.exchange(parts, local, want, op))
-        return
+        return d.subgroup.exchange(parts, local, want, op)
     parts = d.combined(view, have)
     # The partial results of all subgroups, side by side.
     partial = have.replaced(dim, owners, 1)
     whole = want.replaced(dim, owners, owners)
     gathered = d.subgroup.exchange(parts, partial, whole, op)
-    d.replace(op, [d.reduced(view, p, owners) for p in gathered])
+    return [d.reduced(view, p, owners) for p in gathered]
 
 
 def _in_groups(own: WgTiles, dim: int, size: int) -> WgTiles:

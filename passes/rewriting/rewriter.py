@@ -19,8 +19,9 @@ from xegpu_py.passes.rewriting.builders import poison, replace_op, select
 T = TypeVar("T", contravariant=True)
 F = TypeVar("F", bound=Callable[..., Any])
 
-Results: TypeAlias = ir.Value | Sequence[ir.Value | Sequence[ir.Value]] | None
-"""What replaces the results of an op: one value, or for each result one or several; None if the rule has done it."""
+Results: TypeAlias = ir.Value | list[ir.Value] | tuple[ir.Value | list[ir.Value], ...] | None
+"""What replaces an op's result: a value, or a list of values; for other than one result a tuple of these. None if the
+rule has replaced the op."""
 
 Rule = Callable[[T, ir.Operation], Results]
 """A function of a rewriter and an op, with the insertion point before the op."""
@@ -32,7 +33,7 @@ class Rules(dict[str, F]):
     rule: Rules[Rule[Conversion]] = Rules()
 
     @rule("vector.step")
-    def step(conversion: Conversion, op: ir.Operation) -> None: ...
+    def step(conversion: Conversion, op: ir.Operation) -> Results: ...
     """
 
     def __call__(self, *names: str) -> Callable[[F], F]:
@@ -69,7 +70,7 @@ class Rewriter:
         """Apply a rule to an op, and replace the op's results by what it returns."""
         found = rule(self, op)
         if found is not None:
-            self.replace(op, *(found if isinstance(found, (tuple, list)) else (found,)))
+            self.replace(op, *(found if isinstance(found, tuple) else (found,)))
 
     def replace(self, op: ir.Operation, *results: ir.Value) -> None:
         """Replace each result of an op by a value."""

@@ -204,7 +204,7 @@ def pointer(low: Lowering, op: ir.Operation) -> Value:
 
 
 @rule("memref.extract_strided_metadata")
-def extract_strided_metadata(low: Lowering, op: ir.Operation) -> Sequence[Value]:
+def extract_strided_metadata(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     """The base, offset, extents and strides of the memref."""
     mem = low.handle(op.operands[0], Memory)
     base = Memory(mem.base, low.index(0), (), (), mem.element, mem.slm)

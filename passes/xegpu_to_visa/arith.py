@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from mlir import ir
@@ -131,7 +131,7 @@ def _binary(instruction: str) -> LoweringRule:
 
 
 @rule("arith.addui_extended")
-def add_with_carry(low: Lowering, op: ir.Operation) -> Sequence[Value]:
+def add_with_carry(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     """A sum, and where it is less than an operand, which is where it overflows."""
     count, element, name = result_of(low, op)
     if element == "i1":
@@ -143,7 +143,7 @@ def add_with_carry(low: Lowering, op: ir.Operation) -> Sequence[Value]:
 
 
 @rule("arith.mulsi_extended", "arith.mului_extended")
-def whole_product(low: Lowering, op: ir.Operation) -> Sequence[Value]:
+def whole_product(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     """The lower and the upper half of a product; halves of 8 and 16 bits from a product of 32 bits."""
     count, element, name = result_of(low, op)
     if element == "i1":

@@ -80,7 +80,7 @@ def _unchanged(argument: ir.Value, out: ir.Value, value: Value) -> list[bool]:
 
 
 @rule("scf.for")
-def for_(low: Lowering, op: ir.Operation) -> Sequence[Value]:
+def for_(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     """A counted loop."""
     emit = low.emit
     body = op.regions[0].blocks[0]
@@ -127,7 +127,7 @@ def for_(low: Lowering, op: ir.Operation) -> Sequence[Value]:
         emit.apply("add", type_name, 1, counter, step, into=counter)
     emit.jump(begin, when=more)
     emit.place(end)
-    return [low.bounded(value, result) for value, result in zip(carried, op.results)]
+    return tuple(low.bounded(value, result) for value, result in zip(carried, op.results))
 
 
 def _carried(low: Lowering, init: ir.Value, argument: ir.Value, out: ir.Value | None = None) -> Value:
@@ -154,7 +154,7 @@ def join(low: Lowering, op: ir.Operation, results: list[Value], block: ir.Block)
 
 
 @rule("scf.if")
-def if_(low: Lowering, op: ir.Operation) -> Sequence[Value]:
+def if_(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     """A branch on a uniform condition."""
     emit = low.emit
     condition = low.value(op.operands[0])
@@ -164,8 +164,8 @@ def if_(low: Lowering, op: ir.Operation) -> Sequence[Value]:
         if taken < len(regions):
             block = regions[taken].blocks[0]
             low.block(block)
-            return [low.value(v) for v in yielded(block)]
-        return []
+            return tuple(low.value(v) for v in yielded(block))
+        return ()
     otherwise, end = emit.label("Else"), emit.label("EndIf")
     predicate = low.mask(op.operands[0]).predicates[0]
     emit.emit("jmp", guard=Guard(predicate, True), no_mask=False, label=otherwise)
@@ -178,11 +178,11 @@ def if_(low: Lowering, op: ir.Operation) -> Sequence[Value]:
         emit.place(end)
     else:
         emit.place(otherwise)
-    return [low.bounded(value, to) for value, to in zip(results, op.results)]
+    return tuple(low.bounded(value, to) for value, to in zip(results, op.results))
 
 
 @rule("scf.while")
-def while_(low: Lowering, op: ir.Operation) -> Sequence[Value]:
+def while_(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     """A loop on a uniform condition."""
     emit = low.emit
     before, after = (r.blocks[0] for r in op.regions)
@@ -201,11 +201,11 @@ def while_(low: Lowering, op: ir.Operation) -> Sequence[Value]:
     assign_all(emit, carried, [low.value(v) for v in yielded(after)])
     emit.jump(begin)
     emit.place(end)
-    return [low.bounded(value, to) for value, to in zip(results, op.results)]
+    return tuple(low.bounded(value, to) for value, to in zip(results, op.results))
 
 
 @rule("scf.index_switch")
-def index_switch(low: Lowering, op: ir.Operation) -> Sequence[Value]:
+def index_switch(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     """A choice among cases; the first region is the default."""
     emit = low.emit
     cases = ir.DenseI64ArrayAttr(op.attributes["cases"])
@@ -223,7 +223,7 @@ def index_switch(low: Lowering, op: ir.Operation) -> Sequence[Value]:
         emit.place(following)
     join(low, op, results, regions[0].blocks[0])
     emit.place(end)
-    return [low.bounded(value, to) for value, to in zip(results, op.results)]
+    return tuple(low.bounded(value, to) for value, to in zip(results, op.results))
 
 
 # `func.call` of intrinsics: functions without a body that are lowered to instructions.

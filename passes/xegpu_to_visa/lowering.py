@@ -66,8 +66,8 @@ Term = tuple[Numbers, int, int]
 """An index as the product of an index and a constant, plus a constant."""
 
 
-Results = Value | Sequence[Value] | None
-"""The values of an op's results: one, or those of all results; None if it has none."""
+Results = Value | tuple[Value, ...] | None
+"""The value of an op's result, or those of all results; None if the rule has set them."""
 
 LoweringRule = Callable[["Lowering", ir.Operation], Results]
 
