@@ -182,7 +182,7 @@ LIMITS = {
 hardware can have at all."""
 
 _WORST = math.log(2)
-"""An error counts as this at most when constants are fitted: points that are wrong for another reason decide nothing."""
+"""The most that an error counts when constants are fitted: points that are wrong for another reason decide nothing."""
 
 
 def fit(samples: Sequence[tuple[Point, Case, list[Launched]]]) -> Fitted:

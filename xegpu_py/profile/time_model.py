@@ -112,9 +112,7 @@ def pipe_cycles(inst: Instruction, on: Gpu) -> tuple[str, float]:
     each: float = on.lanes
     if bits == 64:
         each = on.double_lanes if floating else on.lanes / 4
-    elif floating and all(f.bits == 16 for f in formats if f.is_float) and inst.name != "mov":
-        each = 2 * on.lanes
-    elif not floating and bits == 16:
+    elif all(f.bits == 16 for f in formats if f.is_float == floating) and inst.name != "mov":
         each = 2 * on.lanes
     elif not floating and inst.name in ("mul", "mad", "mulh"):
         # OpenCL-Benchmark: a multiplication and an addition of 32-bit integers at a third of the rate of floats.
