@@ -23,7 +23,7 @@ from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.dataflow import effects
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Destination, Dim, Flag, Immediate, Instruction, Program, Region, extent
+from xegpu_py.visa.program import Destination, Dim, Flag, Immediate, Instruction, Program, Region, analysis, extent
 
 
 class Fitted(Struct, frozen=True):
@@ -122,6 +122,36 @@ def pipe_cycles(inst: Instruction, on: Gpu) -> tuple[str, float]:
     return "float" if floating else "int", max(least, lanes / each)
 
 
+@analysis
+def joined_products(program: Program) -> frozenset[int]:
+    """The multiplications of 16-bit integers that Intel's compiler joins with the addition of their result to `mad`."""
+    writers: dict[object, list[int]] = {}
+    readers: dict[object, list[int]] = {}
+    for at, inst in enumerate(program.instructions):
+        for value in inst.values.values():
+            if isinstance(value, Destination):
+                writers.setdefault(value.var, []).append(at)
+            elif isinstance(value, Region):
+                readers.setdefault(value.var, []).append(at)
+    found = set()
+    for at, inst in enumerate(program.instructions):
+        if inst.name != "mul" or inst.guard or not isinstance(inst["dst"], Destination):
+            continue
+        var = inst["dst"].var
+        uses = readers.get(var, [])
+        if (
+            var.format.bits == 16
+            and not var.format.is_float
+            and writers[var] == [at]
+            and len(uses) == 1
+            and uses[0] > at
+        ):
+            user = program.instructions[uses[0]]
+            if user.name == "add" and user.exec_size == inst.exec_size:
+                found.add(at)
+    return frozenset(found)
+
+
 def latency(inst: Instruction, on: Gpu) -> float:
     """Cycles until the result of an instruction that is no message can be read: IGC's LatencyTable."""
     spec = INSTRUCTIONS[inst.name]
@@ -132,8 +162,8 @@ def latency(inst: Instruction, on: Gpu) -> float:
         return 17 + 4 * math.log2(max(inst.exec_size / 8, 1))
     if isinstance(inst.values.get("dst"), Flag):
         return 16 + extra
-    # IGC keeps the intermediate results of chains of floats in accumulators.
-    return (6 if pipe_cycles(inst, on)[0] == "float" else 10) + extra
+    # IGC keeps the intermediate results of chains in accumulators; scalars, such as addresses, are in registers.
+    return (6 if inst.exec_size > 1 else 10) + extra
 
 
 SLM_LATENCY, WIDE_SLM_LATENCY, L1_LATENCY = 28, 45, 45
@@ -178,6 +208,7 @@ def thread_cycles(program: Program, on: Gpu, message_latency: Array, message_cyc
     ready: dict[object, float] = {}
     loops: dict[int, int] = {}
     steps: list[_Scheduled | None] = []
+    joined = joined_products(program)
     for at, inst in enumerate(instructions):
         spec = INSTRUCTIONS[inst.name]
         if spec.jumps and labels[inst["label"]] <= at:
@@ -190,6 +221,8 @@ def thread_cycles(program: Program, on: Gpu, message_latency: Array, message_cyc
             cycles, wait = (BARRIER if spec.barrier else BRANCH), 0.0
         else:
             cycles, wait = max(cycles, 1.0), latency(inst, on)
+        if at in joined:
+            cycles = wait = 0.0
         found = effects(inst, target)
         reads, writes = frozenset(found.read), frozenset(found.written)
         step = _Scheduled(at, reads, writes, float(cycles), float(wait), pipe == "dpas")
@@ -393,16 +426,18 @@ class _Model:
     def _pipes(self) -> dict[str, float]:
         """Cycles of a thread in each pipe."""
         found = dict.fromkeys(PIPES, 0.0)
-        for inst, n in zip(self.program.instructions, self.runs):
+        joined = joined_products(self.program)
+        for at, (inst, n) in enumerate(zip(self.program.instructions, self.runs)):
             pipe, cycles = pipe_cycles(inst, self.on)
-            if pipe and n:
+            if pipe and n and at not in joined:
                 found[pipe] += cycles * n
         return found
 
     def _issued(self) -> float:
         """Instructions of a thread."""
+        joined = joined_products(self.program)
         specs = [INSTRUCTIONS[i.name] for i in self.program.instructions]
-        return float(sum(n for spec, n in zip(specs, self.runs) if not spec.is_label))
+        return float(sum(n for at, n in enumerate(self.runs) if not specs[at].is_label and at not in joined))
 
     def _messages(self) -> Iterator[tuple[int, Instruction]]:
         for at, inst in enumerate(self.program.instructions):
