@@ -97,6 +97,14 @@ def argument_parser() -> driver.Parser:
         "their surface); may be given several times",
     )
     add(
+        "--schedules",
+        type=driver.positive,
+        metavar="N",
+        default=0,
+        help="with --check=races: first run the kernel in N other orders of threads, by the seeds 1 to N, and compare "
+        "the results",
+    )
+    add(
         "--engine",
         choices=(*ENGINES, REFERENCE),
         help="jit (native code, the default), interpreter (the golden model, the default with --check=uninit and "
@@ -152,6 +160,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
         "target": args.target,
         "model": args.model,
         "check": args.check,
+        "schedules": args.schedules,
         "registers": args.registers,
         "strict_grf": args.strict_grf,
         "engine": "interpreter" if args.trace else args.engine,
@@ -221,6 +230,8 @@ def run(argv: Sequence[str]) -> int:
         parser.error("--profile counts what the interpreter does, without --check and --trace")
     if args.engine == REFERENCE and (args.stats or {"uninit", "races", "bounds"} & set(args.check)):
         parser.error(f"--{'stats' if args.stats else 'check'} needs a lowered kernel; --engine=reference lowers none")
+    if args.schedules and "races" not in args.check:
+        parser.error("--schedules runs other orders of threads for --check=races, which is not given")
     source = parser.read(args.file)
     args.imported = args.via or args.import_upstream
     if args.via and _ASSEMBLY.match(source.text):

@@ -72,6 +72,8 @@ class Interpreter(Struct, dict=True):
         observer: an object that is called after each instruction, or None.
         recorder: an object that is called before each instruction, or None.
         skipped: the indices of instructions, none of them of control flow, that have no effect.
+        order: chooses which threads run next; without it those that are farthest behind do. With it, threads run
+            alone or a few together, and others may run after each message and at each barrier.
     """
 
     program: Program
@@ -80,6 +82,7 @@ class Interpreter(Struct, dict=True):
     observer: Observer | None = None
     recorder: Recorder | None = None
     skipped: Collection[int] = ()
+    order: np.random.Generator | None = None
 
     def __post_init__(self) -> None:
         self._prepared: dict[int, tuple[Step | None, Next | None]] = {}
@@ -135,6 +138,9 @@ class Interpreter(Struct, dict=True):
                     if (batch.pc < ENDED).any():
                         raise self.deadlock(batch, name_thread)
                     return
+                if self.order is not None:
+                    self._run_some(batch, runnable, self.order, name_thread)
+                    continue
                 places = batch.pc[runnable]
                 at = int(places.min())
                 runs = runs + 1 if (places != at).any() else 0
@@ -145,12 +151,30 @@ class Interpreter(Struct, dict=True):
                     runs, patience, favours = 0, max(patience // 2, 1), favours + 1
                 self._run_group(batch, runnable, at, name_thread)
 
-    def _run_group(self, batch: Batch, runnable: Array, at: int, name_thread: Callable[[int], str]) -> None:
-        """Run the threads that are at an instruction until they diverge, or converge with others."""
+    @cached_property
+    def _pauses(self) -> Array:
+        """The indices behind messages, at which other threads may run: int64[messages]."""
+        specs = [INSTRUCTIONS[inst.name] for inst in self.program.instructions]
+        return np.array([at + 1 for at, spec in enumerate(specs) if spec.is_message] + [ENDED])
+
+    def _run_some(
+        self, batch: Batch, runnable: Array, order: np.random.Generator, name_thread: Callable[[int], str]
+    ) -> None:
+        """Run some threads that are at one instruction until they have executed a message."""
+        at = int(order.choice(batch.pc[runnable]))
+        here = np.flatnonzero(runnable & (batch.pc == at))
+        some = np.zeros(batch.threads, bool)
+        some[order.choice(here, order.integers(1, len(here) + 1), replace=False)] = True
+        self._run_group(batch, some, at, name_thread, int(self._pauses[np.searchsorted(self._pauses, at, "right")]))
+
+    def _run_group(
+        self, batch: Batch, runnable: Array, at: int, name_thread: Callable[[int], str], pause: int = ENDED
+    ) -> None:
+        """Run the threads that are at an instruction until they diverge, converge with others or reach `pause`."""
         chosen = runnable & (batch.pc == at)
         rows = np.nonzero(chosen)[0]
         whole: Rows = slice(None) if len(rows) == batch.threads else rows
-        stop = int(batch.pc[runnable & (batch.pc > at)].min(initial=ENDED))
+        stop = min(int(batch.pc[runnable & (batch.pc > at)].min(initial=ENDED)), pause)
         active = None
         if batch.lane_pc is not None:
             lanes = batch.lane_pc[rows, self._divergent]

@@ -271,8 +271,7 @@ class Counts:
             group_size: hardware threads of a workgroup.
             groups: the numbers of the workgroups that run, in this order.
             trace_limit: the number of lines after which the trace ends.
-            sample: whether the bytes that stores change are kept, so that `restore` can undo the launch; then
-                distinct bytes are not counted.
+            sample: whether the workgroups are a sample, of which distinct bytes are not counted.
         """
         self.program, self.buffers = program, list[Buffer]()
         self._layout, self._group_size, self._groups, self._sample = layout, group_size, groups, sample
@@ -330,7 +329,7 @@ class Counts:
             found = self._reader(index)
             segments = found.read(batch, rows, active, self._threads[rows])
             self.message(index, segments)
-            if self._sample and found.kind in ("store", "atomic") and not found.slm and index not in self.skipped:
+            if found.kind in ("store", "atomic") and not found.slm and index not in self.skipped:
                 self._save(batch, segments)
 
     def _begin(self, batch: Batch) -> None:
@@ -347,14 +346,14 @@ class Counts:
 
     def _meet(self, batch: Batch, rows: Array, index: int) -> int:
         """Let threads arrive at the barrier of their workgroups; the waiting of the workgroups that are complete."""
-        waited, length = 0, len(self._guarded)
-        for group in np.unique(batch.groups[rows]):
-            own = batch.groups == group
-            if (self._arrived[own] == self._clock[own] * length + index).all():
-                last = int(self._clock[own].max())
-                waited += int((last - self._clock[own]).sum())
-                self._clock[own] = last
-                self._arrived[own] = last * length + index
+        length, size = len(self._guarded), self._group_size
+        clock, arrived = self._clock.reshape(-1, size), self._arrived.reshape(-1, size)
+        touched = np.unique(batch.groups[rows])
+        complete = touched[(arrived[touched] == clock[touched] * length + index).all(axis=1)]
+        last = clock[complete].max(axis=1, keepdims=True, initial=0)
+        waited = int((last - clock[complete]).sum())
+        clock[complete] = last
+        arrived[complete] = last * length + index
         return waited
 
     def _mask(self, index: int) -> Mask:

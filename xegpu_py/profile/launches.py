@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import io
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -126,12 +128,12 @@ def launched(
     groups: Sequence[int] | None = None,
     trace_limit: int = 1 << 22,
 ) -> Launched:
-    """Run a kernel on the interpreter, and count.
+    """Count what workgroups do, by the interpreter.
+
+    Only instructions run on which control flow or addresses depend. Stores are undone, and arrays are not copied.
 
     Args:
-        groups: the numbers of the workgroups that run. Of them, only instructions run on which control flow or
-            addresses depend; stores are undone, and arrays are not copied. By default all workgroups run, and change
-            the arrays as a call does.
+        groups: the numbers of the workgroups that run; all by default. Of a sample, distinct bytes are not counted.
         trace_limit: the number of lines after which the trace ends.
 
     Raises:
@@ -143,12 +145,12 @@ def launched(
     threads = Grid(whole, block).threads(own.program)
     chosen = range(math.prod(whole)) if groups is None else groups
     counts = Counts(own.program, launcher.layout, threads, chosen, trace_limit, sample=groups is not None)
-    launcher.recorder, launcher.groups = counts, groups
-    if groups is not None:
-        launcher.new_memory = SharedMemory
+    launcher.recorder, launcher.groups, launcher.new_memory = counts, groups, SharedMemory
+    if not own.program.prints:
         launcher.skipped = counts.skipped = without_effect(own.program, launcher.target)
     try:
-        own(*arguments, grid=whole, block=block)
+        with contextlib.redirect_stdout(io.StringIO()):
+            own(*arguments, grid=whole, block=block)
     finally:
         counts.restore()
     arrays = [a for a in arguments if isinstance(a, np.ndarray) and a.ndim]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py.gpus import GPUS, USUAL, gpu
 from xegpu_py.profile.caches import reuse_of
@@ -30,8 +31,6 @@ class Profile(Struct, dict=True):
         registers, pressure: registers of a thread, and the most that hold live values.
         rows: the counts of each instruction.
         traffic: what messages moved, by buffer and kind.
-        reuse: by buffer, how many accesses of a line came after so many accesses of other lines: entry n counts the
-            distances from 2^(n-1) to 2^n - 1, the last entry first accesses.
         hottest: the number of atomic operations on the location that has most.
         complete: whether the trace from which `reuse` is counted has all accesses.
     """
@@ -44,9 +43,17 @@ class Profile(Struct, dict=True):
     pressure: int
     rows: list[Row]
     traffic: list[Traffic]
-    reuse: dict[str, list[int]]
     hottest: int
     complete: bool
+
+    @cached_property
+    def reuse(self) -> dict[str, list[int]]:
+        """By buffer, how many accesses of a line came after accesses of so many other lines.
+
+        Entry n counts the distances from 2^(n-1) to 2^n - 1, and the last entry first accesses.
+        """
+        done: Launched | None = self.__dict__.get("launched")
+        return reuse_of(done.counts.trace(), done.counts.buffers) if done else {}
 
     @property
     def lines(self) -> list[tuple[str, int, dict[str, int]]]:
@@ -64,7 +71,8 @@ class Profile(Struct, dict=True):
     def text(self, name: str) -> str:
         """The contents of a file of this name; see `save`."""
         if name.endswith(".json"):
-            return msgspec.json.format(msgspec.json.encode(self), indent=1).decode() + "\n"
+            found = structs.asdict(self) | {"reuse": self.reuse}
+            return msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n"
         if name.endswith(".html"):
             return self.html()
         raise ValueError(f"a profile is saved as .json or .html, but got '{Path(name).name}'")
@@ -107,7 +115,7 @@ class Profile(Struct, dict=True):
 def profile(
     kernel: Kernel, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
 ) -> Profile:
-    """Run a kernel, and count what it does.
+    """Run a kernel, and count what it does: it runs twice, on its own engine and, without effect, to be counted.
 
     Args:
         kernel: the kernel.
@@ -118,7 +126,7 @@ def profile(
         TypeError, ValueError, DiagnosticError: as a call of the kernel.
     """
     done = launched(kernel, arguments, grid, block, trace_limit=1 << 20)
-    kernel.stats = done.kernel.stats
+    kernel(*arguments, grid=grid, block=block)
     counts, own, trace = done.counts, done.kernel, done.counts.trace()
     allocation = own.launcher.allocation
     found = Profile(
@@ -130,7 +138,6 @@ def profile(
         allocation.pressure,
         counts.rows(),
         counts.moved(),
-        reuse_of(trace, counts.buffers),
         counts.hottest,
         trace.complete,
     )

@@ -52,6 +52,8 @@ class Options(Struct, frozen=True):
         strided: the numbers of the memref arguments whose innermost stride is not assumed to be 1 if it is dynamic.
         model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md).
         check: the checks, of `CHECKS`.
+        schedules: with the check `races`: in how many other orders of threads the interpreter runs the launch first;
+            results that differ are an error.
         strict_grf: whether it is an error if the variables do not fit into the registers.
         engine: "jit" (native code), "interpreter" (the golden model), or "both", which runs both and compares all
             memory. The default is the JIT, or the interpreter with `uninit`, because it reports the first
@@ -74,6 +76,7 @@ class Options(Struct, frozen=True):
     strided: tuple[int, ...] = ()
     model: Model = "fma"
     check: tuple[str, ...] = ()
+    schedules: int = 0
     strict_grf: bool = False
     engine: Engine | Literal["reference"] | None = None
     threads: int | None = None
@@ -87,6 +90,8 @@ class Options(Struct, frozen=True):
         for name in self.check:
             if name not in CHECKS:
                 raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
+        if self.schedules < 0 or (self.schedules and "races" not in self.check):
+            raise ValueError(f"'schedules' must be a number of orders for the check races, but got {self.schedules!r}")
         if self.engine == REFERENCE:
             refuse_checks(REFERENCE, self.check)
             return

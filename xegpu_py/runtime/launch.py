@@ -194,6 +194,8 @@ class Launcher:
         special = self.observer is not None or self.recorder is not None or self.groups is not None
         if special and self.engine != "interpreter":
             raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
+        if self.options.schedules:
+            self._compare_schedules(size, arguments, memory)
         if not self.program.prints:
             return self._run(size, arguments, memory, None)
 
@@ -224,6 +226,43 @@ class Launcher:
             raise EngineMismatch("the engines print different texts")
         _compare(golden, memory)
         return done
+
+    def _compare_schedules(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> None:
+        """Run the launch on copies of the memory, in the usual order of threads and in others.
+
+        Raises:
+            RuntimeFault: if it fails in one of the orders, or leaves other bytes; a note names the order.
+        """
+        if self.program.prints:
+            memory = memory.copy()
+            arguments = {**arguments, PRINT_BUFFER: Prints(memory).address}
+        usual: DeviceMemory | None = None
+        for seed in range(self.options.schedules + 1):
+            found = memory.copy()
+            self._interpreter.order = np.random.default_rng(seed) if seed else None
+            try:
+                self._run_interpreted(size, arguments, found)
+            except RuntimeFault as fault:
+                if seed:
+                    fault.notes.append(f"in the order of threads of seed {seed}")
+                raise
+            finally:
+                self._interpreter.order = None
+            if usual is None:
+                usual = found
+                continue
+            for buffer in usual.buffers:
+                wrong = np.flatnonzero(usual.bytes_of(buffer) != found.bytes_of(buffer))
+                # Records are printed in any order.
+                if len(wrong) and buffer.name != PRINT_BUFFER:
+                    at = int(wrong[0])
+                    first, second = (int(m.bytes_of(buffer)[at]) for m in (usual, found))
+                    raise RuntimeFault(
+                        f"the results of kernel '{self.program.name}' depend on the order of threads: "
+                        f"{len(wrong)} bytes of '{buffer.name}' differ, first byte {at}: {first:#04x} or {second:#04x}",
+                        [f"in the order of threads of seed {seed}"],
+                        self.program.where,
+                    )
 
     def _run_interpreted(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         group_size = size.threads(self.program)

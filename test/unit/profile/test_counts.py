@@ -207,3 +207,15 @@ def test_a_profile_is_saved(tmp_path: Path) -> None:
     assert len(read["rows"]) == len(found.rows)
     with pytest.raises(ValueError, match=r"a profile is saved as \.json or \.html, but got 'p\.txt'"):
         found.save(tmp_path / "p.txt")
+
+
+@xegpu_py.jit
+def printing(X):
+    xl.device_print("x", X[xl.program_id(0)])
+
+
+def test_a_kernel_that_prints(capfd: pytest.CaptureFixture[str]) -> None:
+    found = printing[2].profile(np.arange(2, dtype=np.int32))
+    output, errors = capfd.readouterr()
+    assert output.count("x") == 2 and errors == ""
+    assert {row.executions for row in found.rows if row.category == "atomic"} == {2}
