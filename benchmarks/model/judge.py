@@ -172,7 +172,7 @@ LIMITS = {
     "gather_cycles": (0.25, 4.0),
     "message_cycles": (0.5, 8.0),
     "overlap": (2.0, 10.0),
-    "issue": (1.0, 3.0),
+    "issue": (1.5, 3.0),
     "atomic": (5e-9, 500e-9),
     "dispatch": (20.0, 200.0),
     "queue": (0.05, 4.0),
@@ -195,7 +195,7 @@ def fit(samples: Sequence[tuple[Point, Case, list[Launched]]]) -> Fitted:
         return sum(errors) / len(errors) + math.log(score(results).ratio) / 2
 
     best, least = FITTED, error(FITTED)
-    for factor in (1.6, 1.25):
+    for factor in (1.4, 1.15):
         for name in Fitted.__struct_fields__:
             for step in (factor, 1 / factor):
                 while True:

@@ -41,16 +41,16 @@ class Fitted(Struct, frozen=True):
         launch: the share of the host's time of a launch that is part of a published time.
     """
 
-    l2_latency: float = 150e-9
-    memory_latency: float = 450e-9
+    l2_latency: float = 300e-9
+    memory_latency: float = 700e-9
     gather_cycles: float = 0.5
-    message_cycles: float = 2.0
-    overlap: float = 4.0
-    issue: float = 2.0
+    message_cycles: float = 3.2
+    overlap: float = 3.2
+    issue: float = 1.5
     atomic: float = 40e-9
     dispatch: float = 65.0
-    queue: float = 0.5
-    launch: float = 0.5
+    queue: float = 0.1
+    launch: float = 0.8
 
 
 FITTED = Fitted()
@@ -398,7 +398,9 @@ class _Model:
             busy = min(max(bounds["memory"], bounds["L2"]) / joined, 0.95) if joined else 0.0
             queue = 1 + fitted.queue * busy * busy / (1 - busy)
             cycles = thread_cycles(self.program, on, self._latencies(share, missing, queue), sends)
-            bounds["latency"] = max(1.0, most / self.resident) * float(cycles @ self.runs) / on.clock
+            # A workgroup's last thread begins when all others have.
+            alone = float(cycles @ self.runs) + self.threads * fitted.dispatch
+            bounds["latency"] = max(1.0, most / self.resident) * alone / on.clock
             found = float(np.sum(np.array(list(bounds.values())) ** fitted.overlap) ** (1 / fitted.overlap))
             joined = (joined + found) / 2 if joined else found
         bound = max(bounds, key=lambda name: bounds[name])
