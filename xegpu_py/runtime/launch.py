@@ -285,7 +285,8 @@ class Launcher:
                 self._interpreter.run(batch, _namer(size, group_size, start * group_size))
                 traffic += batch.traffic
                 progress(start + len(chosen))
-        return Statistics(count * group_size, counter.executed, traffic, self.allocation)
+        executed = _without_waits(self.program, counter.executed)
+        return Statistics(count * group_size, executed, traffic, self.allocation)
 
     @cached_property
     def jit(self) -> Jit:
@@ -327,7 +328,8 @@ class Launcher:
         )
         with Progress(program.name, launch.groups, self.options.progress) as progress:
             done = self.jit.run(launch, self.options.threads, progress)
-        return Statistics(launch.groups * group_size, done.executed, done.traffic, self.allocation)
+        executed = _without_waits(program, done.executed)
+        return Statistics(launch.groups * group_size, executed, done.traffic, self.allocation)
 
     def _batch(
         self, groups: Sequence[Dim], group_size: int, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory
@@ -378,6 +380,23 @@ class Launcher:
                 at = self.allocation.offset(var)
                 found[at : at + var.bytes] = True
         return found
+
+
+def _without_waits(program: Program, executed: Array) -> Array:
+    """Executions of instructions, in which a thread that waits at a barrier counts once.
+
+    Engines execute a barrier again when they find that a thread may continue.
+    """
+    specs = [INSTRUCTIONS[inst.name] for inst in program.instructions]
+    waits = [at for at, spec in enumerate(specs) if spec.barrier in ("wait", "both")]
+    # Threads come to a label from elsewhere too, but to a barrier only from the instruction before it.
+    for at in reversed(waits):
+        if at + 1 < len(specs) and not specs[at + 1].is_label:
+            executed[at] = executed[at + 1]
+    for at in waits:
+        if at and (at + 1 == len(specs) or specs[at + 1].is_label) and not specs[at - 1].jumps:
+            executed[at] = executed[at - 1]
+    return executed
 
 
 def _compare(golden: DeviceMemory, native: DeviceMemory) -> None:

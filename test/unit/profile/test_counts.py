@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from xegpu_py import language as xl
 from xegpu_py.profile.caches import FIRST, reuse_distances
 from xegpu_py.profile.launches import launched
 from xegpu_py.profile.profiles import Profile, profile
+from xegpu_py.runtime.host_arrays import parse_argument
 
 GATHER = """
 gpu.module @kernels {{
@@ -168,6 +170,20 @@ def test_waits_at_a_barrier() -> None:
     found = counted(text, np.ones(8192, np.float32), np.zeros(8, np.float32), grid=8, block=4)
     (barrier,) = [row for row in found.rows if row.name == "barrier"]
     assert barrier.executions == 32 and barrier.waited == 0
+
+
+@pytest.mark.parametrize("name", ["gemm_nbarriers", "nbarrier", "slm_sum"])
+def test_engines_count_alike(name: str) -> None:
+    text = (Path(__file__).parents[2] / "run" / f"{name}.mlir").read_text()
+    words = re.search(r"RUN: xegpu-run %s (.*?)(?: --grid (\S+))? --block (\S+)", text)
+    assert words
+    given = [parse_argument(word) for word in words[1].split()]
+    grid, block = (tuple(map(int, (words[n] or "1").split(","))) for n in (2, 3))
+    kernel = xegpu_py.compile(text)
+    found = kernel.profile(*given, grid=grid, block=block)
+    for engine in ("jit", "interpreter"):
+        executed = xegpu_py.compile(text, engine=engine)(*given, grid=grid, block=block).executed
+        assert [row.executions for row in found.rows] == [int(executed[row.index]) for row in found.rows]
 
 
 UNEVEN = """
