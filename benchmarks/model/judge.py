@@ -213,15 +213,17 @@ def fit(samples: Sequence[tuple[Point, Case, list[Launched]]]) -> Fitted:
 
 def plot(results: Sequence[Result], path: str) -> None:
     """Draw predicted beside published times."""
-    from matplotlib import pyplot
-
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        sys.exit("judge.py: error: needs 'matplotlib': pip install 'xegpu-py[plot]' (or -e '.[plot]')")
     figure, axes = pyplot.subplots(figsize=(7, 6))
     for name in sorted({r.case.gpu for r in results}):
         for fitted, marker in ((True, "x"), (False, "o")):
             own = [r for r in results if r.case.gpu == name and r.fitted == fitted]
             label = name if not fitted else None
             axes.plot([r.point.seconds * 1e6 for r in own], [r.seconds * 1e6 for r in own], marker, label=label, ms=5)
-    ends = [1, 1e5]
+    ends = [1.0, 1e5]
     axes.plot(ends, ends, "k-", lw=0.8)
     for factor in (1.3, 1 / 1.3):
         axes.plot(ends, [e * factor for e in ends], "k:", lw=0.8)
@@ -252,6 +254,8 @@ def main() -> None:
     if args.fit:
         print(constants)
     results = [judged(*sample, constants) for sample in samples]
+    if args.plot:
+        plot(results, args.plot)
     last = ""
     for r in sorted(results, key=lambda r: (r.fitted, r.point.group, r.point.name)):
         if r.point.group != last:
