@@ -297,24 +297,15 @@ def _count_of(value: object, count: int) -> int:
 @rule("vector.shuffle")
 def shuffle(low: Lowering, op: ir.Operation) -> Value | None:
     """Rows of two vectors, chosen."""
-    a, b = op.operands
-    mask = integers(op.attributes["mask"])
-    rows = shape_of(a)[0] if shape_of(a) else 1
-    if a == b or max(mask) < rows:
-        return _reorder(low, op, positions(op) % math.prod(shape_of(a)))
-    count, _, name = result_of(low, op)
-    name = name or "w"
-    each = count // len(mask)
+    (a, b), order = op.operands, positions(op).ravel()
+    size = math.prod(shape_of(a))
+    if a == b or order.max() < size:
+        return _reorder(low, op, order % size)
     sources = [_registers(low, a), _registers(low, b)]
-    result = low.emit.reg(name, count)
-    at = 0
-    for of_a, group in itertools.groupby(mask, lambda row: row < rows):
-        chosen = list(group)
-        # Poison elements may have any value.
-        places = np.array([max(row - (0 if of_a else rows), 0) for row in chosen], np.int64)
-        numbers = (places[:, None] * each + np.arange(each)).ravel()
-        gather(low, sources[not of_a], numbers, into=Reg(result.var, at * each, len(numbers)))
-        at += len(chosen)
+    result = low.emit.reg(result_of(low, op)[2] or "w", len(order))
+    for first, end in itertools.pairwise([0, *np.flatnonzero(np.diff(order >= size)) + 1, len(order)]):
+        of_b = int(order[first] >= size)
+        gather(low, sources[of_b], order[first:end] - of_b * size, into=Reg(result.var, int(first), int(end - first)))
     _give(low, op, result)
     return None
 
