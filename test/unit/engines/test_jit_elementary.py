@@ -147,6 +147,7 @@ def test_which_are_one_call(name: str) -> None:
     assert run(body, awkward(256)).count("call i64 @exp_run") == calls
 
 
+@pytest.mark.usefixtures("own_code")
 def test_doubt_of_the_long_polynomial(monkeypatch: pytest.MonkeyPatch) -> None:
     """The golden function computes the doubtful results: with so wide a bound, most of them."""
     for bound in ("_BOUND", "_POWER_BOUND"):

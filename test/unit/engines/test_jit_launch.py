@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py import cache as disk
 from xegpu_py.engines.jit import engine as engine_module
 from xegpu_py.engines.jit import host
 from xegpu_py.engines.jit.frame import ALLOCATION, STRIDE_BYTES
@@ -311,6 +313,7 @@ def test_both_engines_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     both = kernel(NUMBERS, engine="both")
     both(np.zeros(3, np.uint32), block=3)
     monkeypatch.setitem(ARITHMETIC, "mul", ARITHMETIC["add"])
+    monkeypatch.setattr(disk, "_memory", OrderedDict())
     with pytest.raises(DiagnosticError, match="the engines differ in 3 bytes of 'Out', first in byte 0: 0x00 of"):
         kernel(NUMBERS, engine="both")(np.zeros(3, np.uint32), block=3)
 

@@ -128,6 +128,7 @@ def test_what_is_not_loaded_is_zero() -> None:
     run(load("A.0", "d16.16x8nn", rng) + load("B.0", "d16.16x8nt", rng) + dpas("bf"), {"A"})
 
 
+@pytest.mark.usefixtures("own_code")
 def test_blocks_that_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long native code is several functions, between which matrices are in registers."""
     monkeypatch.setattr(thread_function, "_LONGEST", 2)

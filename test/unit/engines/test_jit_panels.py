@@ -113,6 +113,7 @@ def test_races_are_looked_for_in_each_thread() -> None:
     assert "@make_load2d" not in text_of(kernel)
 
 
+@pytest.mark.usefixtures("own_code")
 @pytest.mark.parametrize("hashes", ["two hashes", "one hash"])
 def test_other_allocations_do_not_matter(hashes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store to another array leaves panels to be found, as one of a GEMM's threads does at its end."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import hashlib
 import os
 import subprocess
 import sys
@@ -14,7 +15,6 @@ import pytest
 
 import xegpu_py
 import xegpu_py.language as xl
-from xegpu_py.cache import Cache
 from xegpu_py.language.function_source import fingerprint
 from xegpu_py.programs import load
 
@@ -43,8 +43,7 @@ begun = time.process_time()
 scale[4](x, y, 100, BLOCK=32)
 seconds = time.process_time() - begun
 (version,) = scale.versions.values()
-# The program's instructions are read only where they are asked for.
-print(y[99], "instructions" in vars(version.compiled.program))
+print(y[99])
 print(len(version.compiled.asm) > 100, "visa.ret" in version.compiled.ir("visa") if sys.argv[1] != "found" else True)
 if sys.argv[1] == "found" and seconds > 0.1:
     sys.exit(f"the first call takes {seconds} s of processor time")
@@ -65,11 +64,11 @@ def run(folder: Path, factor: int, state: str) -> list[str]:
 
 
 def test_a_second_process_neither_compiles_nor_lowers(tmp_path: Path) -> None:
-    assert run(tmp_path, 2, "new") == ["198.0", "True", "True", "True"]
-    assert run(tmp_path, 2, "found") == ["198.0", "False", "True", "True"]
+    assert run(tmp_path, 2, "new") == ["198.0", "True", "True"]
+    assert run(tmp_path, 2, "found") == ["198.0", "True", "True"]
     # A constant of a function that the kernel calls in another file.
-    assert run(tmp_path, 3, "new") == ["297.0", "True", "True", "True"]
-    assert run(tmp_path, 3, "found") == ["297.0", "False", "True", "True"]
+    assert run(tmp_path, 3, "new") == ["297.0", "True", "True"]
+    assert run(tmp_path, 3, "found") == ["297.0", "True", "True"]
 
 
 MLIR = """
@@ -129,7 +128,9 @@ def test_damaged_entries_are_written_anew(tmp_path: Path, lowerings: list[str], 
     whole = entry.read_bytes()
     if harm == "other pickle":
         # The digest is right, but the data cannot be read.
-        Cache(tmp_path, kind="lowered").put(entry.stem, b"\x80\x05cxegpu_py.gone\nNothing\n.")
+        code = b"\x80\x05cxegpu_py.gone\nNothing\n."
+        head = whole[: whole.index(entry.stem.encode()) + len(entry.stem) + 1]
+        entry.write_bytes(head + hashlib.sha256(code).digest() + code)
     else:
         entry.write_bytes({"cut": whole[:-1], "garbage": bytes(len(whole)), "empty": b""}[harm])
     assert doubled(tmp_path) == doubled(tmp_path) == 6
@@ -149,7 +150,7 @@ def test_a_fault_is_shown_at_its_line(tmp_path: Path) -> None:
     assert shown[0] == shown[1] and "%v = xegpu.load_nd" in shown[0]
 
 
-def test_a_warning_of_registers_reads_no_instructions(tmp_path: Path) -> None:
+def test_a_kept_kernel_warns_of_registers_too(tmp_path: Path) -> None:
     def crowded(X, Y):
         a, b = X.tile((64, 64), at=(0, 0)).load(), X.tile((64, 64), at=(64, 0)).load()
         Y.tile((64, 64), at=(0, 0)).store(xl.maximum(a, b) + a)
@@ -160,10 +161,9 @@ def test_a_warning_of_registers_reads_no_instructions(tmp_path: Path) -> None:
     for _ in range(2):
         kernel = xegpu_py.jit(crowded, registers=128, cache=tmp_path)
         with pytest.warns(UserWarning, match=r"test_lowered_cache.py:\d+:\d+: kernel 'crowded' does not fit") as found:
-            program = kernel.compile(x, y).program
+            kernel.compile(x, y)
         shown.append(str(found[0].message))
     assert shown[0] == shown[1]
-    assert "instructions" not in vars(program)
 
 
 # The dependencies of a kernel.

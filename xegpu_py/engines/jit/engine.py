@@ -15,13 +15,13 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from xegpu_py.cache import Cache
+from xegpu_py.cache import NO_CACHE, Cache
 from xegpu_py.engines.faults import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
 from xegpu_py.engines.interpreter import Interpreter, UnwrittenFault
 from xegpu_py.engines.jit.checks import LocalShadow, RaceSuspected
 from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
 from xegpu_py.engines.jit.host import Host, chosen_host, take
-from xegpu_py.engines.jit.native_code import driver, prepared, processors
+from xegpu_py.engines.jit.native_code import driver, native_program, processors
 from xegpu_py.engines.jit.panels import Panels
 from xegpu_py.engines.jit.thread_function import frame_of
 from xegpu_py.engines.operands import ENDED, MAX_CALLS, Layout, new_batch
@@ -181,7 +181,7 @@ class Jit:
         divergent: bool | None = None,
         keep: bool = False,
         alone: bool = True,
-        cache: Cache | None = None,
+        cache: Cache = NO_CACHE,
         host: Host | None = None,
     ) -> None:
         """Compile a program.
@@ -199,12 +199,11 @@ class Jit:
         """
         self.program, self.layout, self.model = program, layout, model
         self.frame = frame_of(self.program, self.layout)
-        own = host or chosen_host()
-        plan, self.thread, self.optimize = prepared(
-            self.program,
-            self.layout,
-            self.model,
-            own,
+        native, self.thread, self.optimize = native_program(
+            program,
+            layout,
+            model,
+            host or chosen_host(),
             divergent=divergent,
             keep=keep,
             alone=alone,
@@ -212,15 +211,15 @@ class Jit:
             quick=QUICK_THREADS > 0,
         )
         self._quick_threads = 0
-        self.divergent, self.starts = plan.divergent, plan.starts
-        self.panel_bytes, self.step_bytes = plan.panel_bytes, plan.step_bytes
-        self.given, self.independent = plan.given, plan.independent
+        self.divergent, self.starts = native.divergent, native.starts
+        self.panel_bytes, self.step_bytes = native.panel_bytes, native.step_bytes
+        self.given, self.independent = native.given, native.independent
         self.driver = driver(cache)
         places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
         self.local_ids = np.array(places, np.int64)
-        self._lengths = np.diff([*self.starts, plan.length])
+        self._lengths = np.diff([*self.starts, len(program.instructions)])
         # Only the tables that the program uses are computed.
-        self._tables = [_table(n) if n in plan.tables else np.zeros(0, np.uint16) for n in TABLES]
+        self._tables = [_table(n) if n in native.tables else np.zeros(0, np.uint16) for n in TABLES]
         self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self._spare: list[_Worker] = []
         self._boards: list[_Board] = []

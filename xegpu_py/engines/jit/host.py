@@ -86,6 +86,11 @@ class Host(Struct, frozen=True):
     features: frozenset[str]
 
     @property
+    def key(self) -> tuple[str, str]:
+        """What code for the CPU depends on, for cache keys."""
+        return repr(self.machine), repr(sorted(self.features))
+
+    @property
     def is_arm(self) -> bool:
         """Whether its architecture is AArch64."""
         return self.machine.triple.startswith(("aarch64", "arm64"))

