@@ -266,7 +266,7 @@ class Interpreter(Struct, dict=True):
         inst = self.program.instructions[at]
         return RuntimeFault(
             f"'{inst.name}' {message}",
-            [*notes, f"instruction {at} of kernel '{self.program.name}': {write_statement(inst)}"],
+            [*notes, f"instruction {at} of kernel '{self.program.name}': {write_statement(inst, self.program.modern)}"],
             inst.where,
         )
 
@@ -310,7 +310,7 @@ class Interpreter(Struct, dict=True):
             found.notes.append(
                 f"a barrier orders writes of {memory} only behind a fence (lsc_fence.{memory}, xegpu.fence)"
             )
-        text = f"'{fault.earlier.name}' in {other}: {write_statement(fault.earlier)}"
+        text = f"'{fault.earlier.name}' in {other}: {write_statement(fault.earlier, self.program.modern)}"
         found.elsewhere = (text, fault.earlier.where)
         return found
 
@@ -321,7 +321,7 @@ class Interpreter(Struct, dict=True):
         for counter in np.unique(batch.pc[stuck]):
             threads, at = stuck[batch.pc[stuck] == counter], int(counter) % self._frame
             more = f" and {len(threads) - 1} more" if len(threads) > 1 else ""
-            text = write_statement(self.program.instructions[at])
+            text = write_statement(self.program.instructions[at], self.program.modern)
             notes.append(f"{name_thread(int(threads[0]))}{more} wait{'s' * (not more)} at instruction {at}: {text}")
         ended = int(((batch.pc >= ENDED) & np.isin(batch.groups, batch.groups[stuck])).sum())
         if ended:

@@ -560,7 +560,7 @@ class Tracer(Struct):
     def ran(self, index: int, batch: Batch, rows: Array) -> None:
         """See `engines.interpreter.Observer`."""
         for row in self._watched(batch, rows):
-            self.emit(f"{index:5d}: {write_statement(self.program.instructions[index])}")
+            self.emit(f"{index:5d}: {write_statement(self.program.instructions[index], self.program.modern)}")
             for line in self._changes(index, batch, row):
                 self.emit(f"         {line}")
             self._regs = batch.regs[row].copy()

@@ -21,6 +21,7 @@ from xegpu_py.visa.program import (
     IMPLICIT_KINDS,
     LABEL,
     MAX_ALIASES,
+    MODERN,
     NOWHERE,
     OTHER_BUILTINS,
     PREDICATE_SIZES,
@@ -40,9 +41,6 @@ from xegpu_py.visa.spec import InstructionSpec
 VERSION = "3.8"
 
 _VERSION = re.compile(r"\d+\.\d+")
-
-_MODERN = 4
-"""The first version in which IGC prints what it compiles."""
 
 _NAME = re.compile(r"%?[A-Za-z_$][\w$]*")
 
@@ -67,6 +65,24 @@ _FUNCTION = re.compile(r'"([^"]*)"')
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)\s*(=?)")
 
 _ALIGN_SPELLINGS = {"2GRF": "GRFx2", "1": "byte", "2": "word", "4": "dword", "8": "qword", "16": "oword"}
+
+
+_OTHERS = {
+    name: reason
+    for reason, names in {
+        "no engine has samplers and images": "sample sample_b sample_l sample_c sample_d sample_lz sample_c_lz load "
+        "load_lz load_mcs gather4 gather4_c gather4_typed scatter4_typed avs resinfo sampleinfo sampler_cache_flush movs",
+        "no engine has this unit": "raw_send raw_sends urb_write vme_ime vme_sic vme_fbr rtwrite wait yield",
+        "it is a message of earlier GPUs": "oword_ld oword_st media_ld media_st gather scatter gather_scaled "
+        "scatter_scaled svm_block_ld svm_block_st svm_gather svm_scatter svm_atomic untyped_surface_read dword_atomic",
+        "no document states its rule": "shfl_idx4 lfsr dnscl",
+    }.items()
+    for name in names.split()
+}
+"""Instructions of vISA that no engine has, and the reason."""
+
+_TYPED = ("lsc_load_quad", "lsc_store_quad", "lsc_load_typed", "lsc_store_typed")
+"""Messages to images, by the beginnings of their names."""
 
 
 def is_name(text: str) -> bool:
@@ -235,7 +251,7 @@ class _Reader:
             name = cursor.string() or cursor.word()
             if not name:
                 raise cursor.expected("the kernel's name")
-            notation = _AssemblyNotation(_is_modern(self._version))
+            notation = _AssemblyNotation(int(self._version.partition(".")[0]) >= MODERN)
             kernels.append(_KernelText(name, where, self._version, directive[1] != "kernel", notation))
         elif not kernels:
             raise cursor.fault("expected .version or .kernel", len(line) - len(line.lstrip()))
@@ -251,10 +267,6 @@ class _Reader:
             kernel.instructions.append(_read_statement(cursor, kernel.place or where, kernel.notation))
         if not cursor.at_end():
             raise cursor.fault(f"unexpected {cursor.peek_token()} after the statement")
-
-
-def _is_modern(version: str) -> bool:
-    return int(version.partition(".")[0]) >= _MODERN
 
 
 def _read_directive(name: str, start: int, cursor: Cursor, where: Position, kernel: _KernelText) -> None:
@@ -404,6 +416,9 @@ def find_instruction(cursor: Cursor) -> InstructionSpec:
         return INSTRUCTIONS[longer[0]]
     found = INSTRUCTIONS.get(m[0])
     if found is None or found.is_label:
+        reason = _OTHERS.get(m[0]) or (m[0].startswith(_TYPED) and _OTHERS["sample"])
+        if reason:
+            raise SyntaxFault(start, f"'{m[0]}' is not supported: {reason}")
         near = difflib.get_close_matches(m[0], INSTRUCTIONS, 1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         raise SyntaxFault(start, f"unknown instruction '{m[0]}'{hint}")
@@ -443,7 +458,7 @@ def write(programs: Sequence[Program], lines: bool = False) -> str:
 
 
 def _declarations(program: Program) -> Iterator[str]:
-    modern = _is_modern(program.version)
+    modern = program.modern
     yield from (f'.funcdecl "{name}"' for name in program.callees)
     for var in program.variables:
         if var.kind == "A":
@@ -464,7 +479,7 @@ def _declarations(program: Program) -> Iterator[str]:
 
 
 def _body(program: Program, lines: bool) -> Iterator[str]:
-    modern, before, place = _is_modern(program.version), "", NOWHERE
+    modern, before, place = program.modern, "", NOWHERE
     for inst in program.instructions:
         if INSTRUCTIONS[inst.name].is_label:
             if inst["label"] in program.functions:

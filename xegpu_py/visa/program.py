@@ -213,6 +213,11 @@ class Program:
         return FUNCTION_BYTES * (1 + self.functions.index(name))
 
     @property
+    def modern(self) -> bool:
+        """Whether it is written as IGC prints programs, from version 4 on."""
+        return int(self.version.partition(".")[0]) >= MODERN
+
+    @property
     def simd_size(self) -> int:
         """Work items of a hardware thread."""
         return int(self.attributes.get("SimdSize", 16))
@@ -238,6 +243,9 @@ class Program:
             return self
         return replace(self, instructions=tuple(instructions))
 
+
+MODERN = 4
+"""The first version in which IGC prints what it compiles."""
 
 FUNCTION_BYTES = 16
 """The distance of the addresses of functions."""

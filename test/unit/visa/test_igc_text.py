@@ -143,7 +143,7 @@ def test_rules(line: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("sample_lz.RGBA (M1, 16) 0x0:ud S31 T6 V0032.0", "unknown instruction 'sample_lz'"),
+        ("sample_lz.RGBA (M1, 16) 0x0:ud S31 T6 V0032.0", "'sample_lz' is not supported: no engine has samplers"),
         ("mov (M1, 1) V0032(0,0)<1> %hw_id(0,0)<0;1,0>", "'%hw_id' is not supported"),
         ("mov (M1, 1) V0032(0,0)<1> 0xfffffff0:uw", "does not fit type uw"),
         ("mov (M1, 1) V0032(0,0)<1> r[V0032(0),0]<0;1,0>:d", "'V0032' is no address variable"),
