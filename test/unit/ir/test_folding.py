@@ -10,7 +10,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py import reference
-from xegpu_py.passes.xegpu_to_visa import emitter
+from xegpu_py.passes.xegpu_to_visa import lowering
 
 UNARY = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "erf", "tan", "asinh", "cbrt")
 STORE = """%x{i} = {x}
@@ -358,7 +358,7 @@ def test_constants_and_arguments_give_the_same(kind):
 def test_all_ops_on_numbers_are_compared():
     """An op that kernels accept is compared, or is none on numbers."""
     names = {case.name for kind in WIDTHS for case in cases_of(kind)}
-    accepted = {name for name in emitter.rule if name.startswith(("arith.", "math."))}
+    accepted = {name for name in lowering.rule if name.startswith(("arith.", "math."))}
     assert accepted - names == {"arith.constant"}
 
 
