@@ -12,6 +12,7 @@ import numpy as np
 
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context
+from xegpu_py.profile.report import MissingExtra
 from xegpu_py.programs.load import Job, read
 from xegpu_py.programs.load import compile as compile_kernel
 from xegpu_py.programs.load import run as run_job
@@ -139,7 +140,7 @@ def argument_parser() -> driver.Parser:
         "--profile",
         metavar="FILE",
         type=_profile,
-        help="count what the kernel does, by the interpreter, and write the profile to FILE.html or FILE.json",
+        help="count what each instruction does, and write the profile to FILE.html (a report) or FILE.json",
     )
     add(
         "--trace",
@@ -226,8 +227,8 @@ def run(argv: Sequence[str]) -> int:
     args = parser.parse_intermixed_args(parser.normalized(argv))
     if args.trace and args.engine not in (None, "interpreter"):
         parser.error(f"only the interpreter can trace, not --engine={args.engine}")
-    if args.profile and (args.engine not in (None, "interpreter") or args.trace or args.check):
-        parser.error("--profile counts what the interpreter does, without --check and --trace")
+    if args.profile and (args.engine == REFERENCE or args.trace or args.check):
+        parser.error("--profile counts what a lowered kernel does, without --check and --trace")
     if args.engine == REFERENCE and (args.stats or {"uninit", "races", "bounds"} & set(args.check)):
         parser.error(f"--{'stats' if args.stats else 'check'} needs a lowered kernel; --engine=reference lowers none")
     if args.schedules and "races" not in args.check:
@@ -258,7 +259,10 @@ def run(argv: Sequence[str]) -> int:
         start = time.perf_counter()
         if args.profile and kernel:
             found = kernel.profile(*arguments, grid=args.grid, block=args.block)
-            parser.write(args.profile, found.text(args.profile))
+            try:
+                parser.write(args.profile, found.text(args.profile))
+            except MissingExtra as missing:
+                parser.error(str(missing))
             done = kernel.stats
         else:
             done = launch(*arguments, grid=args.grid, block=args.block)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from xegpu_py import language as xl
 from xegpu_py.profile.caches import FIRST, reuse_distances
 from xegpu_py.profile.launches import launched
 from xegpu_py.profile.profiles import Profile, profile
+from xegpu_py.profile.report import MissingExtra
 from xegpu_py.runtime.host_arrays import parse_argument
 
 GATHER = """
@@ -235,3 +237,11 @@ def test_a_kernel_that_prints(capfd: pytest.CaptureFixture[str]) -> None:
     output, errors = capfd.readouterr()
     assert output.count("x") == 2 and errors == ""
     assert {row.executions for row in found.rows if row.category == "atomic"} == {2}
+
+
+def test_without_bokeh_there_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bokeh.embed", None)
+    found = counted(GATHER.format(stride=1, mask="true"), np.zeros(4096, np.float32), np.zeros(64, np.float32))
+    with pytest.raises(MissingExtra, match=r"the report needs 'bokeh': pip install 'xegpu-py\[profile\]'"):
+        found.html()
+    assert found._repr_html_().startswith("<table><caption>gather</caption>")
