@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, final
 
 import numpy as np
 from msgspec import Struct, field
@@ -228,11 +228,7 @@ class Emitter(Struct):
         """The number of scopes around the definition of a number; vectors count as defined in the innermost."""
         return self._levels.get(reg.var.root[0], 0) if reg.count == 1 else len(self._scopes)
 
-    @overload
-    def as_type(self, numbers: Reg, type_name: str) -> Reg: ...
-    @overload
-    def as_type(self, numbers: Numbers, type_name: str) -> Numbers: ...
-    def as_type(self, numbers: Numbers, type_name: str) -> Numbers:
+    def as_type(self, numbers: AnyNumbers, type_name: str) -> AnyNumbers:
         """The same registers, or the same constant's bits, as numbers of another type.
 
         Numbers that do not begin at a multiple of the other type's size, such as those of a slice, are copied first.
@@ -258,11 +254,7 @@ class Emitter(Struct):
             self._aliases[key] = alias
         return Reg(alias, start // new, reg.count * old // new)
 
-    @overload
-    def as_unsigned(self, numbers: Reg) -> Reg: ...
-    @overload
-    def as_unsigned(self, numbers: Numbers) -> Numbers: ...
-    def as_unsigned(self, numbers: Numbers) -> Numbers:
+    def as_unsigned(self, numbers: AnyNumbers) -> AnyNumbers:
         """The same bits as unsigned integers."""
         return self.as_type(numbers, unsigned(numbers.type))
 
@@ -575,6 +567,7 @@ class Reg(Struct, frozen=True, eq=False, gc=False):
         return self.var.format
 
 
+@final
 class Const(Struct, frozen=True, gc=False):
     """A compile-time constant, repeated `count` times.
 
@@ -602,6 +595,9 @@ class Const(Struct, frozen=True, gc=False):
 
 Numbers = Reg | Const
 """Numbers in registers, or a constant."""
+
+AnyNumbers = TypeVar("AnyNumbers", Reg, Const, Numbers)
+"""`Numbers`, of which those in registers become others in registers."""
 
 
 def bounds_of(numbers: Numbers) -> Bounds:

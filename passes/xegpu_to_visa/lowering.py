@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from mlir import ir
 from msgspec.structs import replace
@@ -30,6 +30,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     ALIGNMENTS,
     MOST_OFFSET,
     NARROW,
+    AnyNumbers,
     Block,
     Const,
     Dense,
@@ -247,11 +248,7 @@ class Lowering(Rewriter):
             found[-2:] = [clamp(b) for b in found[-2:]]
         return found
 
-    @overload
-    def typed(self, numbers: Reg, name: str) -> Reg: ...
-    @overload
-    def typed(self, numbers: Numbers, name: str) -> Numbers: ...
-    def typed(self, numbers: Numbers, name: str) -> Numbers:
+    def typed(self, numbers: AnyNumbers, name: str) -> AnyNumbers:
         """Signed integers extended or truncated to another type."""
         if isinstance(numbers, Const):
             return const(numbers.value, name, numbers.count)
