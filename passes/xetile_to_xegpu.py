@@ -544,20 +544,6 @@ def convert_layout(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     return list(low.get(view.value))
 
 
-@rule("xetile.reduction")
-def reduction(low: Lowering, op: ir.Operation) -> list[ir.Value]:
-    """Reduce by ops of the vector dialect."""
-    view: Any = op.opview
-    return [reduce(view, low.one(view.value))]
-
-
-@rule("xetile.broadcast")
-def repeated(low: Lowering, op: ir.Operation) -> list[ir.Value]:
-    """Broadcast by ops of the vector dialect."""
-    view: Any = op.opview
-    return [broadcast(view, low.one(view.value))]
-
-
 @rule("xetile.transpose")
 def transposed(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Transpose in registers, unless the value was loaded transposed."""
@@ -625,19 +611,21 @@ def _all(lanes: int) -> ir.Value:
 # Lowers reductions and broadcasts to ops of the vector dialect.
 
 
-def reduce(view: Any, value: ir.Value) -> ir.Value:
+@rule("xetile.reduction")
+def reduction(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Reduce all elements, or groups of elements, along a dimension."""
-    (dim,) = view.dims
+    view: Any = op.opview
+    value, (dim,) = low.one(view.value), view.dims
     result, kind, element = shape_of(view.result), view.kind, element_of(value)
     if result[dim] > 1:
-        return _reduced(kind, value, dim, result)
+        return [_reduced(kind, value, dim, result)]
     size, block = shape_of(value)[dim], reduced_block(dim, _bits(element))
     groups: dict[int, list[ir.Value]] = {}
     for start in range(0, size, block):
         extent = tuple(min(block, size - start) if i == dim else n for i, n in enumerate(shape_of(value)))
         part = build.extract_slice(value, [start if i == dim else 0 for i in range(2)], extent)
         groups.setdefault(extent[dim], []).append(part)
-    return _tree(kind, [_reduced(kind, _tree(kind, group), dim, result) for group in groups.values()])
+    return [_tree(kind, [_reduced(kind, _tree(kind, group), dim, result) for group in groups.values()])]
 
 
 def _bits(element: ir.Type) -> int:
@@ -668,15 +656,17 @@ def _reduced(kind: CombiningKind, value: ir.Value, dim: int, result: tuple[int, 
     return build.shape_cast(build.make("vector.multi_reduction", left, value, start, **attributes), result)
 
 
-def broadcast(view: Any, value: ir.Value) -> ir.Value:
+@rule("xetile.broadcast")
+def repeated(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Repeat elements along a dimension."""
-    (dim,) = view.dims
+    view: Any = op.opview
+    value, (dim,) = low.one(view.value), view.dims
     times, shape = view.broadcast_size, shape_of(value)
     if times is None or shape[dim] == 1:
-        return build.broadcast(value, view.result.type)
+        return [build.broadcast(value, view.result.type)]
     grouped = build.shape_cast(value, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
     wide = build.with_shape(value.type, (*shape[: dim + 1], times, *shape[dim + 1 :]))
-    return build.shape_cast(build.broadcast(grouped, wide), shape_of(view.result))
+    return [build.shape_cast(build.broadcast(grouped, wide), shape_of(view.result))]
 
 
 # The matrices in memory that contain tiles.
