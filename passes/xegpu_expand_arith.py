@@ -27,29 +27,8 @@ from xegpu_py.passes.facts.value_facts import (
     splat_of,
     subgroup_functions,
 )
-from xegpu_py.passes.rewriting.builders import (
-    FLOAT_PREDICATES,
-    SCALING,
-    binary,
-    combine_subgroups,
-    compare,
-    constant,
-    create,
-    expand_scaling,
-    if_,
-    index,
-    index_type,
-    integer_type,
-    kind_of,
-    like,
-    make,
-    replace_op,
-    require_nearest,
-    select,
-    with_element,
-    with_shape,
-    zero,
-)
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import zero
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.target import Target
 
@@ -74,7 +53,7 @@ def _format(value: ir.Value) -> str:
 
 def _in(kind: ir.Type, element: str) -> ir.Type:
     """A type with elements of another format."""
-    return with_element(kind, ir.Type.parse(element))
+    return build.with_element(kind, ir.Type.parse(element))
 
 
 def converted(value: ir.Value, element: str) -> ir.Value:
@@ -85,10 +64,10 @@ def converted(value: ir.Value, element: str) -> ir.Value:
     kind = _in(value.type, element)
     # A tf32 number takes as many bits as an f32 number, and is one.
     if bits_of(element_of(value)) < bits_of(element_of(kind)) or (own, element) == ("tf32", "f32"):
-        return make("arith.extf", kind, value)
+        return build.make("arith.extf", kind, value)
     if own in _STEPS.get(element, ()):
         return narrow(value, element)
-    return make("arith.truncf", kind, value)
+    return build.make("arith.truncf", kind, value)
 
 
 # Rewrites of single ops into other ops, before values are split.
@@ -129,7 +108,7 @@ def _by_wider(low: Expansion, op: ir.Operation, wide: str) -> ir.Value:
     """Apply the op to a wider format, and convert its result back if it has the narrow format."""
     kind, narrow = op.results[0].type, _format(op.operands[0])
     is_narrow = str(element_of(kind)) == narrow
-    made = like(op, [_in(kind, wide) if is_narrow else kind], [converted(v, wide) for v in op.operands])
+    made = build.like(op, [_in(kind, wide) if is_narrow else kind], [converted(v, wide) for v in op.operands])
     return converted(made.results[0], narrow) if is_narrow else made.results[0]
 
 
@@ -139,37 +118,37 @@ def classify(low: Expansion, op: ir.Operation) -> None:
     value = op.operands[0]
     tests = []
     if op.name != "math.isinf":
-        tests.append(compare("uno" if op.name == "math.isnan" else "ord", value, value))
+        tests.append(build.compare("uno" if op.name == "math.isnan" else "ord", value, value))
     if op.name != "math.isnan":
-        infinity = constant(value.type, float("inf"))
-        size = make("math.absf", value.type, value)
-        tests.append(compare("oeq" if op.name == "math.isinf" else "une", size, infinity))
-    low.replace(op, tests[0] if len(tests) == 1 else binary("andi", *tests), made=tests)
+        infinity = build.constant(value.type, float("inf"))
+        size = build.make("math.absf", value.type, value)
+        tests.append(build.compare("oeq" if op.name == "math.isinf" else "une", size, infinity))
+    low.replace(op, tests[0] if len(tests) == 1 else build.binary("andi", *tests), made=tests)
 
 
 @rule("math.isnormal")
 def is_normal(low: Expansion, op: ir.Operation) -> None:
     """Compare the magnitude with the least normal number, and with infinity, NaN in formats without it."""
     value = op.operands[0]
-    size, fmt = make("math.absf", value.type, value), FLOATS[_format(value)]
-    least = compare("oge", size, constant(value.type, 2.0 ** (2 - (1 << fmt.exponent - 1))))
-    finite = compare("une", size, constant(value.type, float("inf")))
-    low.replace(op, binary("andi", least, finite), made=[least, finite])
+    size, fmt = build.make("math.absf", value.type, value), FLOATS[_format(value)]
+    least = build.compare("oge", size, build.constant(value.type, 2.0 ** (2 - (1 << fmt.exponent - 1))))
+    finite = build.compare("une", size, build.constant(value.type, float("inf")))
+    low.replace(op, build.binary("andi", least, finite), made=[least, finite])
 
 
 @rule("math.clampf")
 def clamp(low: Expansion, op: ir.Operation) -> None:
     """The lesser of the upper bound and the greater of the number and the lower bound; NaN if an operand is."""
     value, least, most = op.operands
-    above = binary("maximumf", value, least)
-    held = binary("minimumf", above, most)
+    above = build.binary("maximumf", value, least)
+    held = build.binary("minimumf", above, most)
     low.replace(op, held, made=[above, held])
 
 
 @rule("math.sincos")
 def sincos(low: Expansion, op: ir.Operation) -> None:
     """Both functions."""
-    both = [make(name, op.operands[0].type, op.operands[0]) for name in ("math.sin", "math.cos")]
+    both = [build.make(name, op.operands[0].type, op.operands[0]) for name in ("math.sin", "math.cos")]
     low.replace(op, *both, made=both)
 
 
@@ -183,10 +162,10 @@ def _by_formula(name: str, *operands: ir.Value) -> ir.Value:
     single = operands[0].type
 
     def apply(name: str, *given: Any) -> ir.Value:
-        values = [constant(single, v) if isinstance(v, float) else v for v in given]
-        if name in FLOAT_PREDICATES:
-            return compare(name, *values)
-        return make(name, single, *values)
+        values = [build.constant(single, v) if isinstance(v, float) else v for v in given]
+        if name in build.FLOAT_PREDICATES:
+            return build.compare(name, *values)
+        return build.make(name, single, *values)
 
     found: ir.Value = EXPANSIONS[name](*(Number(v, apply) for v in operands)).value
     return found
@@ -211,10 +190,10 @@ def float_to_integer_power(low: Expansion, op: ir.Operation) -> ir.Value:
 
     def power(base: ir.Value, exponent: ir.Value) -> ir.Value:
         kind = base.type
-        real = make("arith.sitofp", kind, exponent)
-        found = make("math.powf", kind, make("math.absf", kind, base), real)
-        odd = compare("ne", binary("andi", exponent, 1), zero(exponent.type))
-        return select(odd, make("math.copysign", kind, found, base), found)
+        real = build.make("arith.sitofp", kind, exponent)
+        found = build.make("math.powf", kind, build.make("math.absf", kind, base), real)
+        odd = build.compare("ne", build.binary("andi", exponent, 1), zero(exponent.type))
+        return build.select(odd, build.make("math.copysign", kind, found, base), found)
 
     return _in_single(low, op, power)
 
@@ -226,32 +205,32 @@ def integer_power(low: Expansion, op: ir.Operation) -> ir.Value:
     kind, bits = base.type, bits_of(element_of(base))
     splat = splat_of(exponent)
     number = splat.value if isinstance(splat, ir.IntegerAttr) else constant_of(exponent)
-    one, none = constant(kind, 1), zero(kind)
+    one, none = build.constant(kind, 1), zero(kind)
     if number is not None and number >= 0:
         found, square = one, base
         for bit in range(number.bit_length()):
-            square = binary("muli", square, square) if bit else base
-            found = binary("muli", found, square) if number >> bit & 1 else found
+            square = build.binary("muli", square, square) if bit else base
+            found = build.binary("muli", found, square) if number >> bit & 1 else found
     else:
-        first, last, step = map(index, (0, max(bits - 1, 1), 1))
+        first, last, step = map(build.index, (0, max(bits - 1, 1), 1))
         loop = scf.ForOp(first, last, step, [one, base, exponent])
         with ir.InsertionPoint(loop.body):
             found, square, rest = loop.inner_iter_args
-            taken = compare("ne", binary("andi", rest, 1), none)
-            found = select(taken, binary("muli", found, square), found)
-            scf.yield_([found, binary("muli", square, square), binary("shrui", rest, 1)])
+            taken = build.compare("ne", build.binary("andi", rest, 1), none)
+            found = build.select(taken, build.binary("muli", found, square), found)
+            scf.yield_([found, build.binary("muli", square, square), build.binary("shrui", rest, 1)])
         # The powers of 1 and -1 are their own reciprocals; others are less than 1.
-        kept = compare("sge", exponent, none)
+        kept = build.compare("sge", exponent, none)
         for unit in (1, -1):
-            kept = binary("ori", kept, compare("eq", base, constant(kind, unit)))
-        found = select(kept, loop.results[0], none)
+            kept = build.binary("ori", kept, build.compare("eq", base, build.constant(kind, unit)))
+        found = build.select(kept, loop.results[0], none)
     return found
 
 
 @rule("arith.truncf")
 def narrow_once(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Narrowing that the hardware does in two steps, with the result of one rounding; and conversions to scales."""
-    require_nearest(op)
+    build.require_nearest(op)
     element = _format(op.results[0])
     if element == E8M0.mlir:
         return _exponent(op.operands[0], op.results[0].type)
@@ -265,9 +244,11 @@ def _exponent(value: ir.Value, kind: ir.Type) -> ir.Value:
     """The exponent bits of f32 numbers, without sign and mantissa; f8E8M0FNU has the same bias."""
     f32 = _in(value.type, "f32")
     single = _to_odd(value, "f32", None) if _format(value) == "f64" else converted(value, "f32")
-    bits = make("arith.bitcast", with_element(f32, integer_type(32)), single)
-    shifted = make("arith.shrui", bits.type, bits, constant(bits.type, FLOATS["f32"].mantissa))
-    return make("arith.bitcast", kind, make("arith.trunci", with_element(f32, integer_type(8)), shifted))
+    bits = build.make("arith.bitcast", build.with_element(f32, build.integer_type(32)), single)
+    shifted = build.make("arith.shrui", bits.type, bits, build.constant(bits.type, FLOATS["f32"].mantissa))
+    return build.make(
+        "arith.bitcast", kind, build.make("arith.trunci", build.with_element(f32, build.integer_type(8)), shifted)
+    )
 
 
 @rule("arith.extf")
@@ -278,18 +259,24 @@ def from_scale(low: Expansion, op: ir.Operation) -> ir.Value | None:
         return None
     fmt = FLOATS["bf16" if _format(op.results[0]) == "bf16" else "f32"]
     number = _in(kind, fmt.mlir)
-    bits = with_element(kind, integer_type(fmt.bits))
-    code = make("arith.extui", bits, make("arith.bitcast", with_element(kind, integer_type(8)), value))
-    placed = make("arith.shli", bits, code, constant(bits, fmt.mantissa))
-    least = select(compare("eq", code, constant(bits, 0)), constant(bits, 1 << fmt.mantissa - 1), placed)
-    found = select(compare("eq", code, constant(bits, E8M0.nan)), constant(bits, fmt.nan), least)
-    return converted(make("arith.bitcast", number, found), _format(op.results[0]))
+    bits = build.with_element(kind, build.integer_type(fmt.bits))
+    code = build.make(
+        "arith.extui", bits, build.make("arith.bitcast", build.with_element(kind, build.integer_type(8)), value)
+    )
+    placed = build.make("arith.shli", bits, code, build.constant(bits, fmt.mantissa))
+    least = build.select(
+        build.compare("eq", code, build.constant(bits, 0)), build.constant(bits, 1 << fmt.mantissa - 1), placed
+    )
+    found = build.select(
+        build.compare("eq", code, build.constant(bits, E8M0.nan)), build.constant(bits, fmt.nan), least
+    )
+    return converted(build.make("arith.bitcast", number, found), _format(op.results[0]))
 
 
-@rule(*SCALING)
+@rule(*build.SCALING)
 def scaling(low: Expansion, op: ir.Operation) -> None:
     """Multiplication and division by a scale."""
-    made = expand_scaling(op)
+    made = build.expand_scaling(op)
     low.replace(op, made[-1], made=made)
 
 
@@ -301,13 +288,13 @@ def fma(low: Expansion, op: ir.Operation) -> ir.Value | None:
         return None
     a, b, c = (converted(v, "f64") for v in op.operands)
 
-    product = binary("mulf", a, b)
-    total = binary("addf", product, c)
+    product = build.binary("mulf", a, b)
+    total = build.binary("addf", product, c)
     # The exact rounding error of the sum.
-    part = binary("subf", total, product)
-    lost_c = binary("subf", c, part)
-    lost_product = binary("subf", product, binary("subf", total, part))
-    return narrow(total, element, binary("addf", lost_c, lost_product))
+    part = build.binary("subf", total, product)
+    lost_c = build.binary("subf", c, part)
+    lost_product = build.binary("subf", product, build.binary("subf", total, part))
+    return narrow(total, element, build.binary("addf", lost_c, lost_product))
 
 
 def narrow(value: ir.Value, element: str, lost: ir.Value | None = None) -> ir.Value:
@@ -319,7 +306,7 @@ def narrow(value: ir.Value, element: str, lost: ir.Value | None = None) -> ir.Va
     steps = _STEPS[element]
     for step in steps[steps.index(_format(value)) + 1 : -1]:
         value, lost = _to_odd(value, step, lost), None
-    return make("arith.truncf", _in(value.type, element), value)
+    return build.make("arith.truncf", _in(value.type, element), value)
 
 
 def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
@@ -329,21 +316,21 @@ def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
     The hardware gives the nearest neighbour; the sign of its error tells on which side the other one is.
     """
     wide, kind = value.type, _in(value.type, step)
-    bits = with_element(wide, integer_type(bits_of(element_of(kind))))
-    near = make("arith.truncf", kind, value)
-    rest = binary("subf", value, make("arith.extf", wide, near))
-    zero = constant(wide, 0.0)
+    bits = build.with_element(wide, build.integer_type(bits_of(element_of(kind))))
+    near = build.make("arith.truncf", kind, value)
+    rest = build.binary("subf", value, build.make("arith.extf", wide, near))
+    zero = build.constant(wide, 0.0)
     if lost is not None:
-        rest = select(compare("oeq", rest, zero), lost, rest)
-    inexact = compare("one", rest, zero)
-    one, none = constant(bits, 1), constant(bits, 0)
-    pattern = make("arith.bitcast", bits, near)
+        rest = build.select(build.compare("oeq", rest, zero), lost, rest)
+    inexact = build.compare("one", rest, zero)
+    one, none = build.constant(bits, 1), build.constant(bits, 0)
+    pattern = build.make("arith.bitcast", bits, near)
     # Adding 1 to the bits moves away from zero; the other neighbour is toward zero if the error has the other sign.
-    toward = binary("xori", compare("olt", rest, zero), compare("slt", pattern, none))
-    by = select(toward, constant(bits, -1), one)
-    even = compare("eq", binary("andi", pattern, one), none)
-    moves = binary("andi", inexact, even)
-    return make("arith.bitcast", kind, select(moves, binary("addi", pattern, by), pattern))
+    toward = build.binary("xori", build.compare("olt", rest, zero), build.compare("slt", pattern, none))
+    by = build.select(toward, build.constant(bits, -1), one)
+    even = build.compare("eq", build.binary("andi", pattern, one), none)
+    moves = build.binary("andi", inexact, even)
+    return build.make("arith.bitcast", kind, build.select(moves, build.binary("addi", pattern, by), pattern))
 
 
 @rule("arith.sitofp", "arith.uitofp")
@@ -356,7 +343,7 @@ def from_integer(low: Expansion, op: ir.Operation) -> ir.Value | None:
         held = _rounded_to_odd(op, value, FLOATS[element])
     else:
         return None
-    single = like(op, [_in(op.results[0].type, "f32")], [held]).results[0]
+    single = build.like(op, [_in(op.results[0].type, "f32")], [held]).results[0]
     return converted(single, element)
 
 
@@ -370,16 +357,16 @@ def _rounded_to_odd(op: ir.Operation, value: ir.Value, fmt: Format) -> ir.Value:
         # At least 3 bits more than the mantissa remain, and at most 24.
         following = min(most + 22 - fmt.mantissa, bits)
         dropped = following - 24
-        lost = compare("ne", binary("andi", given, (1 << dropped) - 1), constant(kind, 0))
-        one, none = constant(kind, 1 << dropped), constant(kind, 0)
-        sticky = binary("ori", binary("andi", given, -(1 << dropped)), select(lost, one, none))
-        limit = constant(kind, 1 << most)
+        lost = build.compare("ne", build.binary("andi", given, (1 << dropped) - 1), build.constant(kind, 0))
+        one, none = build.constant(kind, 1 << dropped), build.constant(kind, 0)
+        sticky = build.binary("ori", build.binary("andi", given, -(1 << dropped)), build.select(lost, one, none))
+        limit = build.constant(kind, 1 << most)
         if op.name == "arith.sitofp":
-            below = compare("sle", given, constant(kind, -(1 << most)))
-            large = binary("ori", compare("sge", given, limit), below)
+            below = build.compare("sle", given, build.constant(kind, -(1 << most)))
+            large = build.binary("ori", build.compare("sge", given, limit), below)
         else:
-            large = compare("uge", given, limit)
-        value, most = select(large, sticky, value), following
+            large = build.compare("uge", given, limit)
+        value, most = build.select(large, sticky, value), following
     return value
 
 
@@ -388,8 +375,8 @@ def _saturated(op: ir.Operation, value: ir.Value) -> ir.Value:
     if _format(value) not in ("i32", "i64"):
         return value
     signed = op.name == "arith.sitofp"
-    value = binary("minsi" if signed else "minui", value, 1 << 20)
-    return binary("maxsi", value, -(1 << 20)) if signed else value
+    value = build.binary("minsi" if signed else "minui", value, 1 << 20)
+    return build.binary("maxsi", value, -(1 << 20)) if signed else value
 
 
 @rule("xegpu.truncf")
@@ -399,47 +386,47 @@ def saturating(low: Expansion, op: ir.Operation) -> ir.Value:
     fmt = FLOATS[_format(op.results[0])]
     most = fmt.finite
     if (_format(value), fmt.mlir) == ("f16", "f8E5M2") and "fcvt" not in low.target.absent:
-        held = binary("minimumf", value, constant(value.type, most))
-        held = binary("maximumf", held, constant(value.type, -most))
-        return make("arith.truncf", kind, held)
+        held = build.binary("minimumf", value, build.constant(value.type, most))
+        held = build.binary("maximumf", held, build.constant(value.type, -most))
+        return build.make("arith.truncf", kind, held)
     codes = _codes(converted(value, "f32"), fmt, most)
     if fmt.bits == 8:
-        return make("arith.bitcast", kind, codes)
+        return build.make("arith.bitcast", kind, codes)
     *outer, columns = shape_of(codes)
-    half = with_shape(codes.type, (*outer, columns // 2))
-    even, odd = create("vector.deinterleave", [half, half], [codes]).results
-    pairs = binary("ori", even, binary("shli", odd, 4))
-    return make("vector.bitcast", kind, pairs)
+    half = build.with_shape(codes.type, (*outer, columns // 2))
+    even, odd = build.create("vector.deinterleave", [half, half], [codes]).results
+    pairs = build.binary("ori", even, build.binary("shli", odd, 4))
+    return build.make("vector.bitcast", kind, pairs)
 
 
 def _codes(value: ir.Value, fmt: Format, most: float) -> ir.Value:
     """The bit patterns, in i8, of f32 numbers rounded to nearest even in a narrow format, and saturated."""
-    single, kind = value.type, with_element(value.type, integer_type(32))
+    single, kind = value.type, build.with_element(value.type, build.integer_type(32))
 
     def number(n: int) -> ir.Value:
-        return constant(kind, n)
+        return build.constant(kind, n)
 
     def pattern(x: float) -> int:
         return int(np.float32(x).view(np.int32))
 
     bias, dropped = (1 << fmt.exponent - 1) - 1, 23 - fmt.mantissa
-    bits = make("arith.bitcast", kind, value)
-    size = binary("andi", bits, 0x7FFFFFFF)
-    held = binary("minui", size, pattern(most))
+    bits = build.make("arith.bitcast", kind, value)
+    size = build.binary("andi", bits, 0x7FFFFFFF)
+    held = build.binary("minui", size, pattern(most))
     # Change the exponent's bias, and round the mantissa; a carry increments the exponent.
-    odd = binary("andi", binary("shrui", held, dropped), 1)
-    raised = binary("addi", binary("addi", held, (1 << dropped - 1) - 1), odd)
-    normal = binary("subi", binary("shrui", raised, dropped), (127 - bias) << fmt.mantissa)
+    odd = build.binary("andi", build.binary("shrui", held, dropped), 1)
+    raised = build.binary("addi", build.binary("addi", held, (1 << dropped - 1) - 1), odd)
+    normal = build.binary("subi", build.binary("shrui", raised, dropped), (127 - bias) << fmt.mantissa)
     # Adding this number rounds subnormal numbers to multiples of its last bit.
     unit = 2.0 ** (24 - bias - fmt.mantissa)
-    small = binary("addf", make("arith.bitcast", single, held), constant(single, unit))
-    subnormal = binary("subi", make("arith.bitcast", kind, small), pattern(unit))
-    code = select(compare("ult", held, number((128 - bias) << 23)), subnormal, normal)
-    sign = binary("andi", binary("shrui", bits, 32 - fmt.bits), 1 << fmt.bits - 1)
+    small = build.binary("addf", build.make("arith.bitcast", single, held), build.constant(single, unit))
+    subnormal = build.binary("subi", build.make("arith.bitcast", kind, small), pattern(unit))
+    code = build.select(build.compare("ult", held, number((128 - bias) << 23)), subnormal, normal)
+    sign = build.binary("andi", build.binary("shrui", bits, 32 - fmt.bits), 1 << fmt.bits - 1)
     # In a format without NaN, NaN converts to the greatest number.
     nan = number(fmt.nan or (1 << fmt.bits - 1) - 1)
-    found = select(compare("ugt", size, number(0x7F800000)), nan, binary("ori", code, sign))
-    return make("arith.trunci", with_element(kind, integer_type(8)), found)
+    found = build.select(build.compare("ugt", size, number(0x7F800000)), nan, build.binary("ori", code, sign))
+    return build.make("arith.trunci", build.with_element(kind, build.integer_type(8)), found)
 
 
 # Functions of f64 by f64 and integer arithmetic; vISA has only division and square root for f64.
@@ -451,52 +438,52 @@ _SIGN = -(1 << 63)
 
 def _with_sign(magnitude: ir.Value, x: ir.Value) -> ir.Value:
     """A non-negative number with the sign of another."""
-    return make("math.copysign", x.type, magnitude, x)
+    return build.make("math.copysign", x.type, magnitude, x)
 
 
 def _or_nan(x: ir.Value, found: ir.Value) -> ir.Value:
     """The result for a number; for a NaN the canonical NaN, which an addition gives."""
-    nan = binary("addf", x, x)
-    return select(compare("ord", x, x), found, nan)
+    nan = build.binary("addf", x, x)
+    return build.select(build.compare("ord", x, x), found, nan)
 
 
 def _truncated(x: ir.Value) -> ir.Value:
     """Clear the mantissa bits of weight less than 1: all bits of numbers below 1, none of numbers from 2^52 on."""
-    kind = with_element(x.type, integer_type(64))
+    kind = build.with_element(x.type, build.integer_type(64))
 
-    bits = make("arith.bitcast", kind, x)
-    exponent = binary("subi", binary("andi", binary("shrui", bits, 52), 0x7FF), 1023)
-    places = binary("minsi", binary("maxsi", exponent, 0), 63)
-    kept = binary("xori", binary("shrui", constant(kind, _MANTISSA), places), -1)
-    kept = select(compare("slt", exponent, zero(kind)), constant(kind, _SIGN), kept)
-    return make("arith.bitcast", x.type, binary("andi", bits, kept))
+    bits = build.make("arith.bitcast", kind, x)
+    exponent = build.binary("subi", build.binary("andi", build.binary("shrui", bits, 52), 0x7FF), 1023)
+    places = build.binary("minsi", build.binary("maxsi", exponent, 0), 63)
+    kept = build.binary("xori", build.binary("shrui", build.constant(kind, _MANTISSA), places), -1)
+    kept = build.select(build.compare("slt", exponent, zero(kind)), build.constant(kind, _SIGN), kept)
+    return build.make("arith.bitcast", x.type, build.binary("andi", bits, kept))
 
 
 def _floor(x: ir.Value) -> ir.Value:
     whole = _truncated(x)
-    less = binary("subf", whole, constant(x.type, 1.0))
-    return _or_nan(x, select(compare("olt", x, whole), less, whole))
+    less = build.binary("subf", whole, build.constant(x.type, 1.0))
+    return _or_nan(x, build.select(build.compare("olt", x, whole), less, whole))
 
 
 def _ceil(x: ir.Value) -> ir.Value:
     whole = _truncated(x)
-    more = _with_sign(binary("addf", whole, constant(x.type, 1.0)), x)
-    return _or_nan(x, select(compare("olt", whole, x), more, whole))
+    more = _with_sign(build.binary("addf", whole, build.constant(x.type, 1.0)), x)
+    return _or_nan(x, build.select(build.compare("olt", whole, x), more, whole))
 
 
 def _round(x: ir.Value) -> ir.Value:
     """Round toward zero, and add one to the magnitude where the fraction is at least a half."""
     whole = _truncated(x)
-    rest = make("math.absf", x.type, binary("subf", x, whole))
-    more = binary("addf", whole, _with_sign(constant(x.type, 1.0), x))
-    return _or_nan(x, select(compare("oge", rest, constant(x.type, 0.5)), more, whole))
+    rest = build.make("math.absf", x.type, build.binary("subf", x, whole))
+    more = build.binary("addf", whole, _with_sign(build.constant(x.type, 1.0), x))
+    return _or_nan(x, build.select(build.compare("oge", rest, build.constant(x.type, 0.5)), more, whole))
 
 
 def _round_even(x: ir.Value) -> ir.Value:
     """Add 2^52, which rounds to nearest even since the sum has no bits below 1, and subtract it."""
-    size, large = make("math.absf", x.type, x), constant(x.type, 2.0**52)
-    whole = binary("subf", binary("addf", size, large), large)
-    return _or_nan(x, select(compare("olt", size, large), _with_sign(whole, x), x))
+    size, large = build.make("math.absf", x.type, x), build.constant(x.type, 2.0**52)
+    whole = build.binary("subf", build.binary("addf", size, large), large)
+    return _or_nan(x, build.select(build.compare("olt", size, large), _with_sign(whole, x), x))
 
 
 DOUBLES: dict[str, Callable[[ir.Value], ir.Value]] = {
@@ -505,7 +492,7 @@ DOUBLES: dict[str, Callable[[ir.Value], ir.Value]] = {
     "math.ceil": _ceil,
     "math.round": _round,
     "math.roundeven": _round_even,
-    "math.rsqrt": lambda x: binary("divf", constant(x.type, 1.0), make("math.sqrt", x.type, x)),
+    "math.rsqrt": lambda x: build.binary("divf", build.constant(x.type, 1.0), build.make("math.sqrt", x.type, x)),
 }
 """The expansion of each function."""
 
@@ -570,11 +557,15 @@ def _for_subgroups(ops: Sequence[ir.Operation]) -> bool:
         with op.location, ir.InsertionPoint(op):
             if op.name == "arith.select":
                 condition, *values = op.operands
-                replace_op(op, *if_(condition, [op.results[0].type], *(partial(list, [value]) for value in values)))
+                build.replace_op(
+                    op, *build.if_(condition, [op.results[0].type], *(partial(list, [value]) for value in values))
+                )
             else:
-                kind = kind_of(op)
-                number, count = (make(name, index_type()) for name in ("gpu.subgroup_id", "gpu.num_subgroups"))
-                replace_op(op, combine_subgroups(op.operands[0], kind, number, count))
+                kind = build.kind_of(op)
+                number, count = (
+                    build.make(name, build.index_type()) for name in ("gpu.subgroup_id", "gpu.num_subgroups")
+                )
+                build.replace_op(op, build.combine_subgroups(op.operands[0], kind, number, count))
     return bool(found)
 
 
@@ -588,6 +579,6 @@ class Expansion(Rewriter):
 
     def replace(self, op: ir.Operation, *values: ir.Value, made: Sequence[ir.Value] = ()) -> None:
         """Replace an op's results by values, and then apply the rules of ops whose results are `made`."""
-        replace_op(op, *values)
+        build.replace_op(op, *values)
         for value in made:
             self.op(value.owner)

@@ -25,12 +25,7 @@ from xegpu_py.passes.facts.value_facts import (
     shape_of,
     subgroup_functions,
 )
-from xegpu_py.passes.rewriting.builders import (
-    extract,
-    extract_slice,
-    only_reads,
-    with_shape,
-)
+from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.target import Target
 
 _ROUNDS = 2
@@ -200,7 +195,7 @@ def _stretches(ops: Sequence[ir.Operation]) -> dict[ir.Value, int]:
     found: dict[ir.Value, int] = {}
     stretch = 0
     for op in ops:
-        if not only_reads(op):
+        if not build.only_reads(op):
             stretch += 1
         elif op.name == "xegpu.load_nd":
             found[op.results[0]] = stretch
@@ -243,13 +238,13 @@ def _join_loads(a: ir.Operation, b: ir.Operation, count: int) -> None:
     first = a if a.is_before_in_block(b) else b
     shape, place = shape_of(a.results[0]), ir.InsertionPoint(first)
     inner = shape[1:] if count > 1 else shape
-    kind = with_shape(a.results[0].type, (2 * count, *inner))
+    kind = build.with_shape(a.results[0].type, (2 * count, *inner))
     with first.location, place:
         both = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, vnni_axis=view.vnni_axis, **hints_of(view))
     for half, load in enumerate((a, b)):
         with load.location, place:
             start = [half * count, *[0] * len(inner)]
-            part = extract(both, [half]) if count == 1 else extract_slice(both, start, [count, *inner])
+            part = build.extract(both, [half]) if count == 1 else build.extract_slice(both, start, [count, *inner])
         load.results[0].replace_all_uses_with(part)
     a.erase()
     b.erase()
