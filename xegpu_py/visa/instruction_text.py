@@ -90,7 +90,7 @@ _SHAPE = re.compile(r"d(8c32|16c32|8u32|16u32|8|16|32|64)(?:x(\d+))?(t?)(?!\w)")
 
 _BLOCK = re.compile(r"d(8|16|32|64)\.(?:(\d+)x)?(\d+)x(\d+)([nt])([nt])(?!\w)")
 
-_CACHES = re.compile(r"\.([a-z]{2})\.([a-z]{2})(?:\.([a-z]{2}))?(?!\w)")
+_CACHES = re.compile(r"\.([a-z]{2})\.([a-z]{2})(?:\.([a-z]{2}))?(?:\.(ov))?(?!\w)")
 
 _CONTROL = re.compile(r"\.?(any|all)\b")
 
@@ -436,7 +436,7 @@ def read_attribute(name: str, kind: Attribute, cursor: Cursor, modern: bool = Fa
     if isinstance(kind, Caches):
         m = cursor.match(_CACHES) if cursor.at(".") else None
         pair = ".".join(filter(None, m.groups())) if m else ""
-        known = pair in kind.pairs or (modern and all(word in kind.words for word in pair.split(".")))
+        known = pair in kind.pairs or (modern and all(word in (*kind.words, "ov") for word in pair.split(".")))
         if m and not known:
             raise cursor.fault(f"caches '{pair}' cannot be; there are {', '.join(kind.pairs)}", start)
         if not m and cursor.at("."):

@@ -132,11 +132,24 @@ def verify(program: Program, target: Target) -> list[Issue]:
             if name in _TAKEN:
                 issues.append(Issue(inst.where, f"'{name}' cannot have this name", (_KEEPS,), inst))
             labels.add(name)
-    last = INSTRUCTIONS[program.instructions[-1].name] if program.instructions else None
-    if not issues and not (last and (last.ends or last.goes_together(program.instructions[-1]))):
+    if not issues and not _ends(program):
         where = program.instructions[-1].where if program.instructions else program.where
         issues.append(Issue(where, f"kernel '{program.name}' does not end with 'ret'", ("end it with 'ret (M1, 1)'",)))
     return issues
+
+
+def _ends(program: Program) -> bool:
+    """Whether the last instruction ends lanes or jumps. IGC leaves labels behind it, to which nothing jumps."""
+    count = len(program.instructions)
+    while count and INSTRUCTIONS[program.instructions[count - 1].name].is_label:
+        count -= 1
+    if not count:
+        return False
+    last = program.instructions[count - 1]
+    behind = {inst["label"] for inst in program.instructions[count:]}
+    jumps = {inst["label"] for inst in program.instructions[:count] if INSTRUCTIONS[inst.name].jumps}
+    spec = INSTRUCTIONS[last.name]
+    return (spec.ends or (spec.goes_together(last) and last.guard is None)) and not behind & jumps
 
 
 def _attributes(program: Program) -> Iterator[Issue]:

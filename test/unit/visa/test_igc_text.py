@@ -81,6 +81,7 @@ LINES = (
     "bfn.x0d (M1, 16) V0032(0,0)<1> V0032(0,0)<1;1,0> V0032(1,0)<1;1,0> 0xffffffc0:d",
     'faddr ".str.2" V0034(0,0)<1>',
     "(!P1) goto (M1, 1) _main_0",
+    "lsc_load.ugm.ca.ca.uc.ov (M1, 16) V0032:d32 flat[V0032]:a64",
 )
 
 
@@ -138,6 +139,13 @@ def test_bases_of_addresses() -> None:
 def test_rules(line: str, message: str) -> None:
     issues = verify(program(line, "ret (M1, 1)"), target("pvcxt"))
     assert any(message in issue.message for issue in issues), issues
+
+
+def test_labels_behind_the_last_instruction() -> None:
+    end = program("ret (M1, 1)", "", "_0_001:")
+    assert verify(end, target("pvcxt")) == []
+    [issue] = verify(program("(P1) goto (M1, 32) _0_001", "ret (M1, 1)", "", "_0_001:"), target("pvcxt"))
+    assert "does not end with 'ret'" in issue.message
 
 
 @pytest.mark.parametrize(
