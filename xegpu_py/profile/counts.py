@@ -284,6 +284,8 @@ class Counts:
         self.skipped: Collection[int] = ()
         self.steps: list[tuple[int, list[int]]] = []
         self.traffic: dict[tuple[str, str], Traffic] = {}
+        # What messages of each kind have touched of each buffer: whole lines, and bytes; see `KINDS` for the bits.
+        self._lines: dict[str, Array] = {}
         self._touched: dict[str, Array] = {}
         self._atomics: dict[str, Array] = {}
         self._readers: dict[int, MessageReader] = {}
@@ -403,9 +405,18 @@ class Counts:
         self._traced += touched
         if self._sample and found.kind != "atomic":
             return
-        # A message accesses one buffer, except for gathers, whose lanes may have several.
         owner = self._owners(segments.starts)
-        for number in np.unique(owner[segments.valid]):
+        owners = owner[segments.valid]
+        if owners.min() == owners.max():
+            entry = self._entry(self.buffers[owners[0]].name, found.kind)
+            entry.messages += messages
+            entry.bytes += asked
+            entry.lines += touched
+            valid = segments.valid
+            self._touch(self.buffers[owners[0]], found.kind, segments.starts[valid], segments.ends[valid])
+            return
+        # The lanes of a gather may access several buffers.
+        for number in np.unique(owners):
             own = segments.valid & (owner == number)
             buffer = self.buffers[number]
             entry = self._entry(buffer.name, found.kind)
@@ -434,13 +445,15 @@ class Counts:
             np.add.at(changed, (starts - buffer.address) // 4, 1)
         if self._sample:
             return
-        marks = self._touched.get(buffer.name)
-        if marks is None:
-            marks = self._touched[buffer.name] = np.zeros(buffer.bytes, np.uint8)
-        bit = 1 << KINDS.index(kind)
-        sizes = ends - starts
-        for size in np.unique(sizes):
-            first = np.unique(starts[sizes == size]) - buffer.address
+        bit, places, sizes = 1 << KINDS.index(kind), starts - buffer.address, ends - starts
+        count = -(-buffer.bytes // LINE)
+        alike = sizes.min() == sizes.max()
+        if alike and sizes[0] == LINE and not (places % LINE).any():
+            self._lines.setdefault(buffer.name, np.zeros(count, np.uint8))[places // LINE] |= bit
+            return
+        marks = self._touched.setdefault(buffer.name, np.zeros((count, LINE), np.uint8)).reshape(-1)
+        for size in [sizes[0]] if alike else np.unique(sizes):
+            first = np.unique(places if alike else places[sizes == size])
             if len(first) > 1 and (np.diff(first) == size).all():
                 marks[first[0] : first[-1] + size] |= bit
             else:
@@ -481,9 +494,13 @@ class Counts:
     def moved(self) -> list[Traffic]:
         """The traffic of each buffer and kind of message."""
         for (name, kind), entry in self.traffic.items():
-            marks = self._touched.get(name)
+            bit = 1 << KINDS.index(kind)
+            whole, marks = (
+                None if t is None else t & bit != 0 for t in (self._lines.get(name), self._touched.get(name))
+            )
+            entry.unique = 0 if whole is None else LINE * int(np.count_nonzero(whole))
             if marks is not None:
-                entry.unique = int(np.count_nonzero(marks & (1 << KINDS.index(kind))))
+                entry.unique += int(np.count_nonzero(marks if whole is None else marks[~whole]))
         return sorted(self.traffic.values(), key=lambda t: (t.buffer, KINDS.index(t.kind)))
 
     def trace(self) -> Trace:
