@@ -81,6 +81,8 @@ class Dialect:
         borrowed: enums of other dialects that are read under this one's namespace, too, by name.
         type_names: names of builtin types that are read in op syntax, and the types they mean.
         any_attributes: whether ops may have attributes that their classes do not declare.
+        checks_texts: whether a type or attribute that breaks a rule on its own is refused wherever it is read, as by
+            MLIR, and not only as part of an op of the dialect.
     """
 
     name: ClassVar[str]
@@ -89,6 +91,7 @@ class Dialect:
     attribute_spellings: ClassVar[Mapping[str, str]] = {}
     type_names: ClassVar[Mapping[str, str]] = {}
     any_attributes: ClassVar[bool] = False
+    checks_texts: ClassVar[bool] = False
     shorthands: ClassVar[Mapping[str, Attr]] = {}
     borrowed: ClassVar[Mapping[str, EnumCodec]] = {}
     operations: ClassVar[dict[str, type[ir.OpView]]]
@@ -620,7 +623,11 @@ class TypeReader:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"; did you mean '{sigil}{dialect.name}.{near[0]}'?" if near else ""
             raise SyntaxFault(start, f"unknown {what} '{sigil}{dialect.name}.{name}'{hint}")
-        return str(cls.read_body(cursor, self).encode())
+        value = cls.read_body(cursor, self)
+        problem = value.problem() if dialect.checks_texts else None
+        if problem:
+            raise SyntaxFault(start, problem)
+        return str(value.encode())
 
 
 def _bracketed(cursor: Cursor) -> str:

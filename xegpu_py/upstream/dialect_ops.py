@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
+from xegpu_py.dialects.xegpu import CacheHint, MemoryScope
+from xegpu_py.dialects.xegpu.types import READ_HINTS
 from xegpu_py.ir.builtin import MemRef, OneOf, TypeConstraint, Vector, bit_width, by
 from xegpu_py.ir.codecs import Unit
 from xegpu_py.ir.definition import Attribute, IndexList, Interface, Operand, Result
@@ -74,6 +78,53 @@ class Byte(OneOf):
     names = ("i8",)
 
 
+_WRITE_HINTS = (CacheHint.CACHED, CacheHint.UNCACHED, CacheHint.WRITE_BACK, CacheHint.WRITE_THROUGH)
+"""Upstream's; the RFC's have `streaming` instead of `cached`."""
+
+
+def _check_hints(op: Any) -> None:
+    """The cache hints are those of a read or a write (isReadHintOrNone, isWriteHintOrNone)."""
+    what, allowed = ("read", READ_HINTS) if "read" in op.effects else ("write", _WRITE_HINTS)
+    for name in ("l1_hint", "l2_hint", "l3_hint"):
+        hint = getattr(op, name)
+        if hint is not None and hint not in allowed:
+            names = ", ".join(h.value for h in allowed)
+            op.fail(f"{name} = {hint.value} is not a valid hint for a {what}", f"valid hints for a {what} are {names}")
+
+
+def _check_space(op: Any, source: ir.Value, space: MemoryScope) -> None:
+    """A memref is in the descriptor's memory; an address is one of global memory."""
+    held = ir.MemRefType(source.type).memory_space if isinstance(source.type, ir.MemRefType) else None
+    is_shared = held is not None and ("3" in str(held) or "workgroup" in str(held) or "slm" in str(held))
+    if is_shared != (space == MemoryScope.SLM):
+        op.fail(f"the descriptor's memory is {space.value}, but that of {source.type} is not")
+
+
+def _check_block(op: Any, value: ir.Value, desc: TensorDesc, shape: Sequence[int]) -> None:
+    """A block's value has its shape, or is a lane's equal part of it (LoadNdOp::verify, StoreNdOp::verify).
+
+    Args:
+        shape: that of the whole block, after transforms.
+    """
+    _check_hints(op)
+    rank = len(desc.shape)
+    if op.static_offsets and len(op.static_offsets) != rank:
+        op.fail(f"a descriptor of {rank} dimensions needs {rank} offsets, but got {len(op.static_offsets)}")
+    found = shape_of(value)
+    whole = math.prod(shape)
+    if len(found) == 1 and found[0] < whole:
+        if desc.layout != "unit":
+            op.fail(f"a lane's part, {value.type}, needs a descriptor without layout, but got {desc}")
+        if whole % found[0]:
+            op.fail(f"{value.type} is no equal part of {by(shape)} elements")
+        return
+    blocks = desc.block.array_length if desc.block else 1
+    # LLVM's main branch has the blocks of an array side by side as well.
+    beside = (*shape[1:-1], blocks * shape[-1])
+    if found != tuple(shape) and (blocks == 1 or found != beside):
+        op.fail(f"the descriptor's block is {by(shape)}, but the value is {value.type}")
+
+
 def _check_element(op: Any, value: ir.Value, desc: TensorDesc | MemDesc) -> None:
     if element_of(value) != desc.element:
         op.fail(f"the elements of {value.type} differ from the descriptor's, {desc.element}")
@@ -101,6 +152,7 @@ class CreateNdTdescOp(Operation, dialect=UpstreamXeGPU, name="create_nd_tdesc"):
             self.fail(f"makes descriptors of blocks, not {desc}")
         if bool(self.static_shape) != bool(self.static_strides):
             self.fail("needs both shape and strides, or neither")
+        _check_space(self, self.source, desc.block.memory_space if desc.block else MemoryScope.GLOBAL)
         is_memref = isinstance(self.source.type, ir.MemRefType)
         memref = ir.MemRefType(self.source.type) if is_memref else None
         if memref is None and not self.static_shape:
@@ -140,6 +192,12 @@ class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd", interfaces=(Hin
             self.fail(
                 f"transpose must be a permutation of {len(desc.shape)} dimensions, but got {list(self.transpose)}"
             )
+        shape = [desc.shape[i] for i in self.transpose or range(len(desc.shape))]
+        if self.packed and len(shape) == 2:
+            factor = shape_of(self.value)[-1]
+            shape = [shape[0] // factor, shape[1], factor]
+        array = desc.block.array_length if desc.block else 1
+        _check_block(self, self.value, desc, [array, *shape] if array > 1 else shape)
 
 
 class StoreNdOp(Operation, dialect=UpstreamXeGPU, name="store_nd", interfaces=(Hinted,)):
@@ -159,6 +217,7 @@ class StoreNdOp(Operation, dialect=UpstreamXeGPU, name="store_nd", interfaces=(H
         if desc.block and desc.block.array_length > 1:
             self.fail("cannot store to a descriptor with an array_length")
         _check_element(self, self.value, desc)
+        _check_block(self, self.value, desc, desc.shape)
 
 
 class PrefetchNdOp(Operation, dialect=UpstreamXeGPU, name="prefetch_nd", interfaces=(Hinted,)):
@@ -169,6 +228,12 @@ class PrefetchNdOp(Operation, dialect=UpstreamXeGPU, name="prefetch_nd", interfa
 
     effects = frozenset(["read", "write"])
     assembly_format = "$tdesc (`` $offsets^)? prop-dict attr-dict `:` type($tdesc)"
+
+    def verify_op(self) -> None:
+        desc = TensorDesc.of(self.tdesc)
+        if desc.scatter:
+            self.fail(f"prefetches blocks, but {desc} is scattered")
+        _check_hints(self)
 
 
 class UpdateNdOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_nd_offset"):
@@ -268,6 +333,10 @@ class StoreScatterOp(Operation, dialect=UpstreamXeGPU, name="store", interfaces=
 
 def _check_scattered(op: Any) -> None:
     """Value, offsets and mask fit each other (verifyGatherScatter)."""
+    _check_hints(op)
+    kind = op.source.type
+    if isinstance(kind, ir.MemRefType) and str(kind.element_type) != element_of(op.value):
+        op.fail(f"needs a memref of elements as in {op.value.type}, but got {kind}")
     is_desc = str(op.source.type).startswith(TensorDesc.mnemonic())
     if is_desc == (op.offsets is not None):
         op.fail("needs offsets, unless they are in a scattered descriptor")
@@ -300,6 +369,11 @@ class PrefetchOp(Operation, dialect=UpstreamXeGPU, name="prefetch", interfaces=(
     effects = frozenset(["read", "write"])
     assembly_format = "$source (`` `[` $offsets^ `]`)? prop-dict attr-dict `:` type($source) (`,` type($offsets)^)?"
 
+    def verify_op(self) -> None:
+        _check_hints(self)
+        if str(self.source.type).startswith(TensorDesc.mnemonic()) and not TensorDesc.of(self.source).scatter:
+            self.fail(f"needs a scattered descriptor, but got {TensorDesc.of(self.source)}")
+
 
 class AtomicRmwOp(Operation, dialect=UpstreamXeGPU, name="atomic_rmw"):
     """Reads, modifies and writes the element of each lane atomically."""
@@ -321,6 +395,13 @@ class AtomicRmwOp(Operation, dialect=UpstreamXeGPU, name="atomic_rmw"):
         "$kind $tdesc `` `[` $offsets `]` `,` $mask `,` $value prop-dict attr-dict `:` "
         "type($tdesc) `,` type($offsets) `,` type($mask) `,` type($value) `->` type($result)",
     )
+
+    def verify_op(self) -> None:
+        kinds = [shape_of(self.value), shape_of(self.result)]
+        if str(self.tdesc.type).startswith(TensorDesc.mnemonic()):
+            kinds.append(TensorDesc.of(self.tdesc).shape)
+        if len(set(kinds)) > 1:
+            self.fail(f"descriptor, value and result must have one shape, but have {', '.join(map(by, kinds))}")
 
 
 class DpasOp(Operation, dialect=UpstreamXeGPU, name="dpas"):
@@ -352,9 +433,13 @@ def _check_product(op: Any) -> None:
     if op.acc is not None and op.acc.type != op.result.type:
         op.fail(f"the accumulator {op.acc.type} differs from the result {op.result.type}")
     a, b, d = shape_of(op.lhs), shape_of(op.rhs), shape_of(op.result)
+    if {element_of(op.lhs), element_of(op.rhs)} == {"f16", "bf16"}:
+        op.fail(f"cannot multiply {op.lhs.type} and {op.rhs.type}, which have different elements")
     if len(a) == 1 or len(d) == 1:
         if len({len(a), len(b), len(d)}) > 1:
             op.fail(f"has {by(a)} times {by(b)} is {by(d)}: at lane level all of these have one dimension")
+        if b[0] * bit_width(element_of(op.rhs)) % 32:
+            op.fail(f"a lane's part of the second factor must fill multiples of 32 bits, but is {op.rhs.type}")
         return
     if len(a) != len(d) or len(b) not in (len(a), len(a) + 1):
         op.fail(f"cannot multiply {by(a)} and {by(b)} to {by(d)}")
@@ -455,6 +540,14 @@ class ConvertLayoutOp(Operation, dialect=UpstreamXeGPU, name="convert_layout"):
     assembly_format = "$source prop-dict attr-dict `:` type($source)"
     also_reads = ("$source prop-dict attr-dict `:` type($source) `->` type($result)",)
 
+    def verify_op(self) -> None:
+        layouts = [layout for layout in (self.input_layout, self.target_layout) if layout is not None]
+        if len({bool(layout.sg_layout) for layout in layouts}) > 1:
+            self.fail("either both layouts divide among subgroups, or none")
+        for layout in layouts:
+            if not layout.distributes(shape_of(self.source)):
+                self.fail(f"{layout} cannot divide {self.source.type} equally")
+
 
 class CreateMemDescOp(Operation, dialect=UpstreamXeGPU, name="create_mem_desc"):
     """Sees a buffer in shared local memory as a matrix."""
@@ -464,6 +557,14 @@ class CreateMemDescOp(Operation, dialect=UpstreamXeGPU, name="create_mem_desc"):
 
     effects = frozenset()
     assembly_format = "$source prop-dict attr-dict `:` type($source) `->` type($mem_desc)"
+
+    def verify_op(self) -> None:
+        source, desc = ir.MemRefType(self.source.type), MemDesc.of(self.mem_desc)
+        _check_space(self, self.source, MemoryScope.SLM)
+        if source.has_static_shape:
+            held = math.prod(source.shape) * bit_width(str(source.element_type))
+            if held != math.prod(desc.shape) * bit_width(desc.element):
+                self.fail(f"source and matrix must have one size, but are {source} and {desc}")
 
 
 class LoadMatrixOp(Operation, dialect=UpstreamXeGPU, name="load_matrix"):
@@ -481,7 +582,18 @@ class LoadMatrixOp(Operation, dialect=UpstreamXeGPU, name="load_matrix"):
     )
 
     def verify_op(self) -> None:
-        _check_element(self, self.value, MemDesc.of(self.mem_desc))
+        _check_matrix(self)
+
+
+def _check_matrix(op: Any) -> None:
+    """What is accessed is a part of the matrix (IsValidMatrixOpParams)."""
+    desc = MemDesc.of(op.mem_desc)
+    _check_element(op, op.value, desc)
+    if len(op.static_offsets) != len(desc.shape):
+        op.fail(f"a matrix of {by(desc.shape)} needs {len(desc.shape)} offsets, but got {len(op.static_offsets)}")
+    found = shape_of(op.value)
+    if len(found) == len(desc.shape) and any(n > m for n, m in zip(found, desc.shape)):
+        op.fail(f"{op.value.type} exceeds the matrix of {by(desc.shape)}")
 
 
 class StoreMatrixOp(Operation, dialect=UpstreamXeGPU, name="store_matrix"):
@@ -500,7 +612,7 @@ class StoreMatrixOp(Operation, dialect=UpstreamXeGPU, name="store_matrix"):
     )
 
     def verify_op(self) -> None:
-        _check_element(self, self.value, MemDesc.of(self.mem_desc))
+        _check_matrix(self)
 
 
 class AllocNbarrierOp(Operation, dialect=UpstreamXeGPU, name="alloc_nbarrier"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xegpu import CacheHint, FenceScope, LaneShuffleMode, MemoryScope
 from xegpu_py.dialects.xetile.types import WgMap
-from xegpu_py.ir.builtin import by
+from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.codecs import Cursor, IntArrayCodec, Scope, TypeText, register_int_enum
 from xegpu_py.ir.definition import Attr, AttrCodec, Dialect, EnumCodec, Type
 
@@ -31,6 +32,7 @@ class UpstreamXeGPU(Dialect, name=NAME):
 
     spellings = ("xegpu",)
     any_attributes = True
+    checks_texts = True
 
 
 DIALECT = UpstreamXeGPU
@@ -110,18 +112,46 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
 
     def problem(self) -> str | None:
         """The rule that the layout itself breaks (LayoutAttr::verify); None if it is valid."""
-        ranks = {len(v) for v in (getattr(self, k) for k in self.parameters()) if v}
         if not (self.sg_layout or self.inst_data or self.lane_layout):
             return "a layout needs sg_layout, inst_data or lane_layout"
-        if len(ranks) > 1:
-            return f"the parts of a layout have one rank, but {self.write_body()} has several"
         if self.sg_data and not self.sg_layout:
             return "sg_data needs sg_layout"
-        if bool(self.lane_layout) != bool(self.lane_data) and self.lane_data:
+        if self.lane_data and not self.lane_layout:
             return "lane_data needs lane_layout"
+        if self.order and not (self.sg_layout or self.lane_layout):
+            return "order needs sg_layout or lane_layout"
+        if len({len(v) for v in (getattr(self, k) for k in self.parameters()) if v}) > 1:
+            return f"the parts of a layout have one rank, but {self.write_body()} has several"
         if self.order and sorted(self.order) != list(range(len(self.order))):
             return f"order must be a permutation of the dimensions, but got {list(self.order)}"
         return None
+
+    def rank(self) -> int:
+        """The dimensions of what it distributes."""
+        return max(len(v) for v in (self.sg_layout, self.inst_data, self.lane_layout))
+
+    def distributes(self, shape: Sequence[int], dropped: Collection[int] = ()) -> bool:
+        """Whether a shape can be divided equally (XeGPUDialect::isEvenlyDistributable).
+
+        Args:
+            dropped: dimensions of the layout that the shape lacks.
+        """
+        parts = {k: [n for i, n in enumerate(getattr(self, k)) if i not in dropped] for k in self.parameters()}
+        left = list(shape)
+        for layout, data in (("sg_layout", "sg_data"), ("", "inst_data"), ("lane_layout", "lane_data")):
+            for key in (layout, data):
+                units = parts.get(key)
+                if not units:
+                    continue
+                if len(units) != len(left):
+                    return False
+                # Subgroups may have the same data: then it is divided among fewer.
+                pairs = list(zip(left, units))
+                fits = all(n % unit == 0 for n, unit in pairs)
+                if not fits and not (key == "sg_data" and all(unit % n == 0 for n, unit in pairs)):
+                    return False
+                left = units if key == data else [n // unit for n, unit in pairs]
+        return True
 
 
 @dataclass(frozen=True)
@@ -141,6 +171,43 @@ class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
         dims = cls.parameters()["dims"].read(cursor, scope)
         cursor.expect(">")
         return cls(parent, dims)
+
+    def problem(self) -> str | None:
+        """The rule that the slice itself breaks (SliceAttr::verify); None if it is valid."""
+        rank = self.base.rank() - len(self.all_dims) + len(self.dims)
+        if len(set(self.dims)) < len(self.dims):
+            return f"the dimensions of a slice must differ, but got {list(self.dims)}"
+        if any(not 0 <= d < rank for d in self.dims):
+            return f"a slice of {rank} dimensions cannot drop {list(self.dims)}"
+        return None
+
+    @property
+    def base(self) -> Layout:
+        """The layout that it is a part of."""
+        parent = layout_of(self.parent)
+        return parent if isinstance(parent, Layout) else parent.base
+
+    @property
+    def all_dims(self) -> tuple[int, ...]:
+        """The dimensions of `base` that are dropped."""
+        parent = layout_of(self.parent)
+        if isinstance(parent, Layout):
+            return self.dims
+        kept = [i for i in range(parent.base.rank()) if i not in parent.all_dims]
+        return (*parent.all_dims, *(kept[d] for d in self.dims if d < len(kept)))
+
+    def rank(self) -> int:
+        """The dimensions of what it distributes."""
+        return self.base.rank() - len(self.all_dims)
+
+    def distributes(self, shape: Sequence[int]) -> bool:
+        """Whether a shape can be divided equally."""
+        return self.base.distributes(shape, self.all_dims)
+
+    @property
+    def sg_layout(self) -> tuple[int, ...]:
+        """The subgroups of `base`; empty if it does not divide among subgroups."""
+        return self.base.sg_layout
 
     def write_body(self, print_defaults: bool = False) -> str:
         return f"<{layout_of(self.parent)}, dims = [{', '.join(map(str, self.dims))}]>"
@@ -265,18 +332,29 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
         """The rule that the descriptor itself breaks (TensorDescType::verify); None if it is valid."""
         if not self.shape or min(self.shape) < 1:
             return f"a tensor descriptor needs positive dimensions, but has {by(self.shape) or 'none'}"
-        if self.layout != "unit":
-            layout = layout_of(self.layout)
-            problem = layout.problem()
-            if problem:
-                return problem
-            if isinstance(layout, Layout):
-                rank = max(len(v) for v in (layout.sg_layout, layout.inst_data, layout.lane_layout))
-                if rank != len(self.shape):
-                    return f"a layout of {rank} dimensions does not fit a descriptor of {by(self.shape)}"
-        block = self.block
+        block, scatter = self.block, self.scatter
+        if block and block.memory_space == MemoryScope.SLM and len(self.shape) > 1:
+            return "a block in shared local memory must have one dimension"
         if block and block.array_length > 1 and len(self.shape) != 2:
             return "array_length is for 2D descriptors only"
+        chunk = scatter.chunk_size if scatter else 1
+        packed = max(32 // bit_width(self.element), 1)
+        if chunk > 1 and len(self.shape) == 1:
+            return "a descriptor of one dimension must have chunk_size 1"
+        if chunk > 1 and self.shape[-1] != chunk:
+            return f"the last dimension must be the chunk_size {chunk}, but is {self.shape[-1]}"
+        if chunk % packed and chunk > 1:
+            return f"chunks of {self.element} must be multiples of {packed} elements, but have {chunk}"
+        if self.layout == "unit":
+            return None
+        layout = layout_of(self.layout)
+        if layout.rank() != len(self.shape):
+            return f"a layout of {layout.rank()} dimensions does not fit a descriptor of {by(self.shape)}"
+        lane_data = layout.lane_data if isinstance(layout, Layout) else ()
+        if chunk > 1 and lane_data and lane_data[-1] % packed:
+            return f"lane_data must divide chunks into multiples of {packed} elements, but is {list(lane_data)}"
+        if not layout.distributes(self.shape):
+            return f"{layout} cannot divide {by(self.shape)} equally"
         return None
 
 
