@@ -16,6 +16,7 @@ import numpy as np
 
 from xegpu_py.ir.builtin import bit_width, is_float, vector_text
 from xegpu_py.runtime.host_arrays import parse_argument
+from xegpu_py.upstream.dialect_types import Layout
 
 from .body import dtype_of, most_exact
 from .program import Program
@@ -150,15 +151,19 @@ class Kernel:
         if self.level == "subgroup":
             lanes = [1] * (len(shape) - 1) + [LANES]
             return f"#xegpu.layout<lane_layout = {lanes}, lane_data = {[1] * len(shape)}>"
-        grid, left = [], self.subgroups
-        for n in shape:
-            fits = [d for d in range(1, left + 1) if left % d == 0 and n % d == 0]
-            grid.append(self.r.choice(fits))
-            left //= grid[-1]
-        grid[-1] *= left
-        data = [max(1, n // g) for n, g in zip(shape, grid)]
-        if self.r.random() < 0.2:
-            data = [d // 2 if d % 2 == 0 else d for d in data]
+        # Upstream refuses layouts that do not divide equally; few shapes have none that does.
+        for _ in range(20):
+            grid, left = [], self.subgroups
+            for n in shape:
+                fits = [d for d in range(1, left + 1) if left % d == 0 and n % d == 0]
+                grid.append(self.r.choice(fits))
+                left //= grid[-1]
+            grid[-1] *= left
+            data = [max(1, n // g) for n, g in zip(shape, grid)]
+            if self.r.random() < 0.2:
+                data = [d // 2 if d % 2 == 0 else d for d in data]
+            if Layout(sg_layout=tuple(grid), sg_data=tuple(data)).distributes(shape):
+                break
         parts = [f"sg_layout = {grid}", f"sg_data = {data}"]
         if self.r.random() < 0.2:
             parts.append(f"order = {self.r.sample(range(len(shape)), len(shape))}")

@@ -108,7 +108,8 @@ def _check_block(op: Any, value: ir.Value, desc: TensorDesc, shape: Sequence[int
     """
     _check_hints(op)
     rank = len(desc.shape)
-    if op.static_offsets and len(op.static_offsets) != rank:
+    # LLVM's main branch has an offset for each dimension of the source, which may be more.
+    if op.static_offsets and len(op.static_offsets) < rank:
         op.fail(f"a descriptor of {rank} dimensions needs {rank} offsets, but got {len(op.static_offsets)}")
     found = shape_of(value)
     whole = math.prod(shape)
@@ -119,9 +120,9 @@ def _check_block(op: Any, value: ir.Value, desc: TensorDesc, shape: Sequence[int
             op.fail(f"{value.type} is no equal part of {by(shape)} elements")
         return
     blocks = desc.block.array_length if desc.block else 1
-    # LLVM's main branch has the blocks of an array side by side as well.
-    beside = (*shape[1:-1], blocks * shape[-1])
-    if found != tuple(shape) and (blocks == 1 or found != beside):
+    # LLVM's main branch has the blocks of an array one below the other as well.
+    below = (blocks * desc.shape[0], *desc.shape[1:])
+    if found != tuple(shape) and (blocks == 1 or found != below):
         op.fail(f"the descriptor's block is {by(shape)}, but the value is {value.type}")
 
 
@@ -193,7 +194,8 @@ class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd", interfaces=(Hin
                 f"transpose must be a permutation of {len(desc.shape)} dimensions, but got {list(self.transpose)}"
             )
         shape = [desc.shape[i] for i in self.transpose or range(len(desc.shape))]
-        if self.packed and len(shape) == 2:
+        packs = self.packed or (self.transpose_bit_width and len(shape_of(self.value)) == 3)
+        if packs and len(shape) == 2:
             factor = shape_of(self.value)[-1]
             shape = [shape[0] // factor, shape[1], factor]
         array = desc.block.array_length if desc.block else 1

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from xegpu_py.upstream.dialect_types import Layout
+
 
 def kernel(arguments, body):
     lines = "\n".join(f"    {line}" for line in body)
@@ -32,13 +34,13 @@ class Layouts:
         grids = [
             g for g in itertools.product(*(divisors(self.subgroups) for _ in shape)) if math.prod(g) == self.subgroups
         ]
-        fitting = [g for g in grids if all(n % k == 0 or k % n == 0 for n, k in zip(shape, g))]
-        grid = tuple(self.random.choice(fitting or grids))
-        data = []
-        for n, g in zip(shape, grid):
-            parts = [d for d in divisors(n) if n % (g * d) == 0 or g * d % n == 0]
-            data.append(int(self.random.choice(parts or [n])))
-        parts = [f"sg_layout = {list(map(int, grid))}", f"sg_data = {data}"]
+        # Upstream refuses layouts that do not divide equally; few shapes have none that does.
+        for _ in range(100):
+            grid = tuple(map(int, self.random.choice(grids)))
+            data = [int(self.random.choice(divisors(n))) for n in shape]
+            if Layout(sg_layout=grid, sg_data=tuple(data)).distributes(shape):
+                break
+        parts = [f"sg_layout = {list(grid)}", f"sg_data = {data}"]
         if self.random.random() < 0.5:
             parts.append(f"inst_data = {[int(self.random.choice(divisors(d))) for d in data]}")
         if self.random.random() < 0.5:

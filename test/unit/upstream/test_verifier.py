@@ -1,0 +1,188 @@
+"""Programs that upstream's verifier refuses: ours does too, and stock mlir-opt agrees where it is installed."""
+
+import bisect
+import re
+import subprocess
+
+import pytest
+
+from xegpu_py import oracles
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
+from xegpu_py.ir.module import Context
+from xegpu_py.upstream import import_upstream
+from xegpu_py.upstream.rebuilding import read_upstream
+
+T = "!xegpu.tensor_desc"
+SCATTER, BLOCK, LAYOUT = "#xegpu.scatter_tdesc_attr", "#xegpu.block_tdesc_attr", "#xegpu.layout"
+WIDE = f"{T}<8x16xf32>"
+
+
+def typed(text):
+    """A function with an argument of a type."""
+    return "", f"%a: {T}<{text}>"
+
+
+def created(source, rest):
+    return f"%d = xegpu.create_nd_tdesc %s : {source} -> {T}<{rest}>", f"%s: {source}"
+
+
+def loaded(desc, value, properties=""):
+    text = f" <{{{properties}}}>" if properties else ""
+    return f"%v = xegpu.load_nd %d{text} : {T}<{desc}> -> vector<{value}>", f"%d: {T}<{desc}>"
+
+
+def stored(desc, value, properties=""):
+    text = f" <{{{properties}}}>" if properties else ""
+    return f"xegpu.store_nd %v, %d{text} : vector<{value}>, {T}<{desc}>", f"%d: {T}<{desc}>, %v: vector<{value}>"
+
+
+def gathered(source, value, properties=""):
+    text = f" <{{{properties}}}>" if properties else ""
+    kinds = f"{source}, vector<16xindex>, vector<16xi1>"
+    names = f"%s: {source}, %o: vector<16xindex>, %m: vector<16xi1>"
+    return f"%v = xegpu.load %s[%o], %m{text} : {kinds} -> vector<{value}>", names
+
+
+def multiplied(a, b, d, acc=""):
+    more = (f", vector<{acc}>", f", %c: vector<{acc}>") if acc else ("", "")
+    text = f"%r = xegpu.dpas %a, %b{', %c' if acc else ''} : vector<{a}>, vector<{b}>{more[0]} -> vector<{d}>"
+    return text, f"%a: vector<{a}>, %b: vector<{b}>{more[1]}"
+
+
+def converted(source, target):
+    properties = f"<{{input_layout = {source}, target_layout = {target}}}>"
+    return f"%r = xegpu.convert_layout %a {properties} : vector<8x16xf16>", "%a: vector<8x16xf16>"
+
+
+def matrix(source, desc):
+    return f"%d = xegpu.create_mem_desc %s : {source} -> !xegpu.mem_desc<{desc}>", f"%s: {source}"
+
+
+def of_matrix(value, offsets="0, 0"):
+    desc = "!xegpu.mem_desc<16x64xf16>"
+    return f"%v = xegpu.load_matrix %d[{offsets}] : {desc} -> {value}", f"%d: {desc}"
+
+
+LANES = f"{LAYOUT}<lane_layout = [1, 16], lane_data = [1, 1]>"
+GROUPS = f"{LAYOUT}<sg_layout = [2, 2], sg_data = [4, 8]>"
+
+INVALID = [
+    (typed(f"8x16xf32, {LAYOUT}<sg_data = [8, 16]>"), "a layout needs sg_layout, inst_data or lane_layout"),
+    (typed(f"8x16xf32, {LAYOUT}<inst_data = [8, 16], sg_data = [8, 16]>"), "sg_data needs sg_layout"),
+    (typed(f"8x16xf32, {LAYOUT}<inst_data = [8, 16], lane_data = [1, 1]>"), "lane_data needs lane_layout"),
+    (typed(f"8x16xf32, {LAYOUT}<inst_data = [8, 16], order = [0, 1]>"), "order needs sg_layout or lane_layout"),
+    (typed(f"8x16xf32, {LAYOUT}<sg_layout = [2, 2], order = [0]>"), "the parts of a layout have one rank"),
+    (typed(f"8x16xf32, {LAYOUT}<sg_layout = [2, 2], inst_data = [4, 8, 1]>"), "the parts of a layout have one rank"),
+    (typed(f"8x16xf32, {LAYOUT}<lane_layout = [2, 8], lane_data = [1]>"), "the parts of a layout have one rank"),
+    (typed(f"8x16xf32, {LAYOUT}<sg_layout = [2], sg_data = [4]>"), "1 dimensions does not fit a descriptor of 8x16"),
+    (typed(f"8x16xf32, {LAYOUT}<sg_layout = [3, 2], sg_data = [4, 8]>"), "cannot divide 8x16 equally"),
+    (typed(f"8x16xf32, {LAYOUT}<sg_layout = [2, 2], sg_data = [3, 8]>"), "cannot divide 8x16 equally"),
+    (typed(f"8x16xf32, {LAYOUT}<lane_layout = [1, 16], lane_data = [1, 2]>"), "cannot divide 8x16 equally"),
+    (typed(f"8x16xf32, {LAYOUT}<inst_data = [16, 16]>"), "cannot divide 8x16 equally"),
+    (typed(f"8x16xf32, {BLOCK}<memory_space = slm>"), "a block in shared local memory must have one dimension"),
+    (typed("f32"), "a tensor descriptor needs positive dimensions"),
+    (typed(f"16xf32, {SCATTER}<chunk_size = 2>"), "a descriptor of one dimension must have chunk_size 1"),
+    (typed(f"16x5xf32, {SCATTER}<chunk_size = 4>"), "the last dimension must be the chunk_size 4, but is 5"),
+    (typed(f"16x3xf16, {SCATTER}<chunk_size = 3>"), "chunks of f16 must be multiples of 2 elements, but have 3"),
+    (
+        typed(f"16x4xf16, {SCATTER}<chunk_size = 4>, {LAYOUT}<lane_layout = [16, 1], lane_data = [1, 1]>"),
+        "lane_data must divide chunks into multiples of 2 elements",
+    ),
+    (created("memref<24x32xf32, 3>", "16xf32"), "the descriptor's memory is global"),
+    (created("memref<24x32xf32>", f"16xf32, {BLOCK}<memory_space = slm>"), "the descriptor's memory is slm"),
+    (created("memref<24xf32>", "8x16xf32"), "needs a source of as many dimensions"),
+    (created("memref<24x32xf32>", "8x16xf16"), "differ from the memref's"),
+    (created("memref<24x32xf32>", f"16xf32, {SCATTER}<>"), "makes descriptors of blocks"),
+    (loaded("8x16xf32", "8x1xf32"), "the descriptor's block is 8x16, but the value is vector<8x1xf32>"),
+    (loaded("8x16xf32", "3xf32"), "vector<3xf32> is no equal part of 8x16 elements"),
+    (loaded("8x16xf32", "128xf32"), "the descriptor's block is 8x16"),
+    (loaded("8x16xf32", "8x16xf32", "transpose = array<i64: 1, 0>"), "the descriptor's block is 16x8"),
+    (loaded("16x16xf16", "16x16xf16", "packed"), "the descriptor's block is"),
+    (loaded("16x16xf16", "8x16x2xf16"), "the descriptor's block is 16x16"),
+    (loaded(f"8x16xf16, {BLOCK}<array_length = 2>", "8x16xf16"), "the descriptor's block is 2x8x16"),
+    (loaded(f"8x16xf32, {LANES}", "8xf32"), "needs a descriptor without layout"),
+    (loaded("8x16xf32", "8x16xf32", "l2_hint = #xegpu.cache_hint<write_back>"), "is not a valid hint for a read"),
+    (loaded(f"16x2xf32, {SCATTER}<chunk_size = 2>", "16x2xf32"), "loads blocks"),
+    (stored("8x16xf32", "3xf32"), "vector<3xf32> is no equal part of 8x16 elements"),
+    (stored("8x16xf32", "16x8xf32"), "the descriptor's block is 8x16"),
+    (stored("8x16xf32", "8x16xf32", "l1_hint = #xegpu.cache_hint<streaming>"), "is not a valid hint for a write"),
+    (stored(f"8x16xf16, {BLOCK}<array_length = 2>", "2x8x16xf16"), "cannot store to a descriptor with an array_length"),
+    ((f"%v = xegpu.load_nd %d[0] : {WIDE} -> vector<8x16xf32>", f"%d: {WIDE}"), "needs 2 offsets, but got 1"),
+    ((f"xegpu.prefetch_nd %d <{{l1_hint = #xegpu.cache_hint<write_back>}}> : {WIDE}", f"%d: {WIDE}"), "for a read"),
+    ((f"xegpu.prefetch_nd %d : {T}<8xf16, {SCATTER}<>>", f"%d: {T}<8xf16, {SCATTER}<>>"), "prefetches blocks"),
+    (gathered("memref<?xf16>", "16xf32"), "needs a memref of elements as in vector<16xf32>"),
+    (gathered("ui64", "8xf32"), "accesses 16, but has a value of vector<8xf32>"),
+    (gathered("ui64", "16xf32", "l1_hint = #xegpu.cache_hint<write_through>"), "for a read"),
+    (multiplied("8x8xf16", "8x16x2xf16", "8x16xf32"), "8x8 times 8x16x2 is not 8x16"),
+    (multiplied("16x16xf16", "8x16x2xf16", "8x16xf32"), "16x16 times 8x16x2 is not 8x16"),
+    (multiplied("8x16xf16", "16x16xf16", "8x16xf32", "8x16xf16"), "the accumulator vector<8x16xf16> differs"),
+    (multiplied("8x16xf16", "16x16xbf16", "8x16xf32"), "which have different elements"),
+    (multiplied("8xf16", "15xf16", "8xf32"), "must fill multiples of 32 bits"),
+    (converted(LANES, GROUPS), "either both layouts divide among subgroups, or none"),
+    (converted(f"{LAYOUT}<sg_layout = [4], sg_data = [4]>", GROUPS), "cannot divide vector<8x16xf16> equally"),
+    (converted(f"#xegpu.slice<{GROUPS}, dims = [0, 0]>", GROUPS), "the dimensions of a slice must differ"),
+    (converted(f"#xegpu.slice<{GROUPS}, dims = [2]>", GROUPS), "a slice of 2 dimensions cannot drop [2]"),
+    (matrix("memref<1024xi8, 3>", "16x64xf16"), "source and matrix must have one size"),
+    (of_matrix("vector<32x16xf16>"), "exceeds the matrix of 16x64"),
+    (of_matrix("vector<8x16xf32>"), "differ from the descriptor's"),
+    (
+        (
+            f"%r = xegpu.atomic_rmw addf %d, %m, %v : {T}<16x8xf32, {SCATTER}<chunk_size = 8>>, vector<16xi1>, "
+            "vector<16x4xf32> -> vector<16x8xf32>",
+            f"%d: {T}<16x8xf32, {SCATTER}<chunk_size = 8>>, %m: vector<16xi1>, %v: vector<16x4xf32>",
+        ),
+        "must have one shape",
+    ),
+]  # fmt: skip
+
+# MLIR's own verifier ends the process on the first; the second it accepts, though no target has such a matrix.
+OURS = [
+    (matrix("memref<2048xi8>", "16x64xf16"), "the descriptor's memory is slm"),
+    (of_matrix("vector<8x16xf16>", "0"), "a matrix of 16x64 needs 2 offsets, but got 1"),
+]
+
+
+def program(case):
+    body, arguments = case
+    return f"gpu.module @m {{ gpu.func @f({arguments}) {{\n{body}\n gpu.return }} }}"
+
+
+@pytest.mark.parametrize(("case", "message"), INVALID + OURS)
+def test_what_upstream_refuses_is_refused(case, message):
+    with pytest.raises(DiagnosticError) as e:
+        import_upstream(program(case))
+    (found,) = e.value.diagnostics[:1]
+    assert message in found.message
+    assert found.position.line == (2 if case[0] else 1)
+    assert "upstream_" not in str(e.value)
+
+
+def test_stock_mlir_opt_refuses_the_same():
+    tool = oracles.find("mlir-opt")
+    if tool is None:
+        pytest.skip("mlir-opt is not installed")
+    texts = [program(case) for case, _ in INVALID]
+    starts = [1 + 4 * i for i in range(len(texts))]
+    command = [tool, "--split-input-file", "-"]
+    joined = "\n// -----\n".join(texts)
+    done = subprocess.run(command, input=joined, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, done.stderr[-2000:]
+    refused = {bisect.bisect(starts, int(line)) - 1 for line in re.findall(r":(\d+):\d+: error:", done.stderr)}
+    assert [texts[i] for i in range(len(texts)) if i not in refused] == []
+
+
+VALID = [
+    loaded("8x16xf32", "8xf32"),
+    loaded("16x16xf16", "8x16x2xf16", "packed"),
+    loaded("16x8xf32", "8x16xf32", "transpose = array<i64: 1, 0>"),
+    loaded(f"8x16xf16, {BLOCK}<array_length = 2>", "2x8x16xf16"),
+    stored("8x16xf32", "8x16xf32", "l1_hint = #xegpu.cache_hint<cached>"),
+    typed(f"32x64xf32, {LAYOUT}<sg_layout = [8, 1], sg_data = [8, 64]>"),
+    created("memref<24x32xf32, 3>", f"16xf32, {BLOCK}<memory_space = slm>"),
+]
+
+
+@pytest.mark.parametrize("case", VALID)
+def test_what_upstream_accepts_is_read(case):
+    with Context(()) as context:
+        read_upstream(Source(program(case), "<string>"), context).verify()
