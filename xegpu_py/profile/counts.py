@@ -446,18 +446,25 @@ class Counts:
         if self._sample:
             return
         bit, places, sizes = 1 << KINDS.index(kind), starts - buffer.address, ends - starts
-        count = -(-buffer.bytes // LINE)
         alike = sizes.min() == sizes.max()
         if alike and sizes[0] == LINE and not (places % LINE).any():
-            self._lines.setdefault(buffer.name, np.zeros(count, np.uint8))[places // LINE] |= bit
+            self._marks(self._lines, buffer)[places // LINE] |= bit
             return
-        marks = self._touched.setdefault(buffer.name, np.zeros((count, LINE), np.uint8)).reshape(-1)
+        marks = self._marks(self._touched, buffer, LINE).reshape(-1)
         for size in [sizes[0]] if alike else np.unique(sizes):
             first = np.unique(places if alike else places[sizes == size])
             if len(first) > 1 and (np.diff(first) == size).all():
                 marks[first[0] : first[-1] + size] |= bit
             else:
                 marks[first[:, None] + np.arange(size)] |= bit
+
+    @staticmethod
+    def _marks(kept: dict[str, Array], buffer: Buffer, *each: int) -> Array:
+        """The marks of a buffer, uint8[lines, *each]."""
+        found = kept.get(buffer.name)
+        if found is None:
+            found = kept[buffer.name] = np.zeros((-(-buffer.bytes // LINE), *each), np.uint8)
+        return found
 
     def _save(self, batch: Batch, segments: Segments) -> None:
         sizes = np.where(segments.valid, segments.ends - segments.starts, 0)

@@ -268,7 +268,9 @@ class Launcher:
         group_size = size.threads(self.program)
         groups = range(math.prod(size.grid)) if self.groups is None else self.groups
         count = len(groups)
-        at_once = max(1, THREADS_AT_ONCE // max(group_size, 1))
+        # Registers that only instructions without effect use stay out of the caches.
+        most = THREADS_AT_ONCE * (4 if self.skipped else 1)
+        at_once = max(1, most // max(group_size, 1))
         counter = _Counter(len(self.program.instructions), self.observer)
         self._interpreter.observer, self._interpreter.recorder = counter, self.recorder
         traffic: Counter[tuple[str, str]] = Counter()
