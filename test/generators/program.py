@@ -144,8 +144,8 @@ def _comment(text: str) -> str:
     return "".join(f"// {line}".rstrip() + "\n" for line in text.splitlines()) + ("\n" if text else "")
 
 
-FOLDED = re.compile(r"arith\.(addf|subf|mulf|divf|(min|max)(imum|num)f)")
-"""Ops that MLIR's folder replaces by an operand where it sees that they change no number: a NaN then keeps its bits.
+FOLDED = re.compile(r"arith\.(addf|subf|mulf|divf|(min|max)(imum|num)f)|<(add|mul|(min|max)(imum|num)f)>")
+"""Ops, and kinds of reductions, that MLIR's folder replaces by an operand if they change no number: a NaN keeps its bits.
 
 The reference evaluator does not fold, and so has the canonical NaN there."""
 

@@ -119,8 +119,8 @@ _ONE_OPERAND = (*WHOLE, "vector.shape_cast", "vector.extract",
 _NEVER_FOLD = ("cse", "symbol-dce", "strip-debuginfo")
 """Upstream's passes that are known to fold no ops."""
 
-_LOWERS = re.compile(r"\b(?:arith|index|math)\b|^convert-")
-"""Upstream's passes that lower arithmetic, which must not be hidden from them."""
+_LOWERS = re.compile(r"\b(?:arith|index|math)\b|^convert-(?!.*-to-(?:[a-z]+-)?(?:loops|scf|cf|gpu)$)")
+"""Upstream's passes that lower arithmetic, which must not be hidden from them. Those that only make loops fold it."""
 
 _CANONICALIZES = re.compile(r"canonicalize|^inline$|pipeline")
 """Upstream's passes that may run the canonicalization patterns of ops. Others may not know rounding modes."""
