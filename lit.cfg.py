@@ -15,7 +15,7 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".visaasm", ".test"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(os.path.dirname(__file__), "build", "lit")
-config.excludes = ["Inputs", "unit", ".venv", "build", "examples"]
+config.excludes = ["Inputs", "recorded", "unit", ".venv", "build", "examples"]
 
 tools = os.path.dirname(sys.executable)
 config.environment["PATH"] = os.pathsep.join([tools, config.environment["PATH"]])
