@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from mlir import ir as mlir
+from msgspec import structs
 
 from xegpu_py import reference
 from xegpu_py.dialects import visa
@@ -22,14 +23,14 @@ from xegpu_py.ir.diagnostics import DiagnosticError, position_of
 from xegpu_py.ir.module import Module, parse, print_op
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
 from xegpu_py.lower_kernel import chosen_kernel, copied, executable_of, mark_unaligned, pipelines
-from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import BASE
 from xegpu_py.runtime.executable import Options, beyond, parameters_of, unaligned_arrays
 from xegpu_py.runtime.host_arrays import copy_of
 from xegpu_py.runtime.kernel import Kernel
-from xegpu_py.target import DEFAULT
 from xegpu_py.visa.assembly import write_statement
+
+_OPTIONS = ("target", "model", "registers", "optimize", "prefetch", "load_ahead")
 
 _MARK = "bisect.mark"
 
@@ -87,11 +88,7 @@ class Bisection:
         lines.append(f"after '{self.step}'{follows} {self.message}")
         for name, written in (("before", self.before), ("after", self.after)):
             if written is not None:
-                lines += (
-                    ["", f"{name} it: {written.where}", written.text]
-                    if written.text
-                    else ["", f"{name} it: {written.where}"]
-                )
+                lines += ["", f"{name} it: {written.where}", *([written.text] if written.text else [])]
         return "\n".join(lines)
 
 
@@ -102,38 +99,37 @@ def bisect(
     *,
     grid: int | Sequence[int] = 1,
     block: int | Sequence[int] = 1,
-    target: str = DEFAULT,
-    model: Model = "fma",
-    registers: int | None = None,
-    optimize: bool = True,
-    prefetch: int = 0,
-    load_ahead: bool = False,
     pipeline: str | None = None,
     ulps: int = 0,
+    **options: Any,
 ) -> Bisection:
     """Find the first pass after which a kernel writes other bytes to its arrays.
 
     Args:
-        module, kernel, target, model, registers, optimize, prefetch, load_ahead: see `compile`.
+        module, kernel: see `compile`.
         arguments: the kernel's arguments, which are not changed.
         grid, block: see `Kernel`.
         pipeline: the passes; by default those that `compile` runs for these arguments.
         ulps: the allowed difference of floats in units in the last place, because passes may reorder sums.
+        options: target, model, registers, optimize, prefetch, load_ahead: see `compile`.
 
     Raises:
-        TypeError, ValueError: if an argument does not fit.
+        TypeError, ValueError: if an argument or an option does not fit.
         DiagnosticError: if the module cannot be parsed or evaluated before the first pass, or a pass fails.
     """
+    for given in options:
+        if given not in _OPTIONS:
+            raise TypeError(f"bisect() got an unexpected keyword argument '{given}'")
+    own = Options(**options)
     read = parse(module) if isinstance(module, (str, Path)) else module
     name = chosen_kernel(read, kernel)
-    launch = _Launch(name, arguments, grid, block, target, model)
+    launch = _Launch(name, arguments, grid, block, own)
     lowered = copied(read)
     if pipeline is None:
         parameters = parameters_of(reference.types_of(reference.kernel_of(read, name)))
-        unaligned = unaligned_arrays(parameters, arguments, target)
+        unaligned = unaligned_arrays(parameters, arguments, own.target)
         large = beyond(parameters, arguments, grid) is not None
-        options = Options(target, registers, optimize, prefetch, load_ahead, unaligned, large)
-        texts = pipelines(read, name, options)
+        texts = pipelines(read, name, structs.replace(own, unaligned=unaligned, large=large))
         if unaligned:
             mark_unaligned(lowered, name, unaligned)
     else:
@@ -163,8 +159,11 @@ class _Launch:
     arguments: Sequence[Any]
     grid: int | Sequence[int]
     block: int | Sequence[int]
-    target: str
-    model: Model
+    options: Options
+
+    @property
+    def _launched(self) -> dict[str, Any]:
+        return {"grid": self.grid, "block": self.block, "model": self.options.model}
 
     def func(self, module: Module) -> mlir.Operation:
         """The kernel."""
@@ -179,25 +178,18 @@ class _Launch:
         if visa.is_lowered(self.func(module)):
             self._lowered(module)(*made, grid=self.grid, block=self.block)
         else:
-            reference.run(module, self.name, made, grid=self.grid, block=self.block, model=self.model)
+            reference.run(module, self.name, made, **self._launched)
         return made
 
     def _lowered(self, module: Module) -> Kernel:
-        return Kernel(
-            executable_of(module, self.func(module)),
-            target=self.target,
-            model=self.model,
-            engine="interpreter",
-            progress=False,
-        )
+        options = structs.replace(self.options, engine="interpreter", progress=False)
+        return Kernel(executable_of(module, self.func(module)), options)
 
     def written(self, module: Module, argument: int, places: range) -> Written:
         """The last write of bytes of an argument."""
         made = self._copies()
         if not visa.is_lowered(self.func(module)):
-            found = reference.run(
-                module, self.name, made, grid=self.grid, block=self.block, model=self.model, watch=(argument, places)
-            )
+            found = reference.run(module, self.name, made, **self._launched, watch=(argument, places))
             if not found:
                 return Written("nothing writes the element", "")
             op, place = found[-1]

@@ -264,8 +264,9 @@ def _runtime_strides(array: mlir.Value) -> Sequence[mlir.Value]:
 def shared(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
     """An array in the shared local memory of the workgroup."""
     BUILDING.check()
-    element = mlir.Type.parse(dtype_of(dtype).memory.mlir)
-    kind = mlir.MemRefType.get(list(static_shape(shape)), element, memory_space=mlir.Attribute.parse(str(SHARED)))
+    element = dtype_of(dtype).memory.vector()
+    space = mlir.IntegerAttr.get(mlir.IntegerType.get_signless(64), SHARED)
+    kind = mlir.MemRefType.get(list(static_shape(shape)), element, memory_space=space)
     return Array(memref.alloc(kind, [], []), dtype)
 
 
@@ -444,7 +445,7 @@ class Place(Handle):
             return None
         if not isinstance(padding, (bool, int, float, np.generic)):
             raise TypeError("the padding of a tile is a number that is known at compile time")
-        return str(number_attribute(mlir.Type.parse(self.dtype.memory.mlir), self.dtype.signless(padding)))
+        return str(number_attribute(self.dtype.memory.vector(), self.dtype.signless(padding)))
 
     def _kind(self, operation: str) -> str:
         """MLIR's `AtomicRMWKind` of an atomic operation on these elements."""
@@ -675,7 +676,7 @@ class StridedTile(Block):
         index = constant(element_types.index, 0, shape)
         places: list[int | Value] = [*self._lead]
         for dim, position in enumerate(self.positions):
-            line = Value(vector.step(mlir.Type.parse(f"vector<{shape[dim]}xindex>")), element_types.index)
+            line = Value(vector.step(element_types.index.vector((shape[dim],))), element_types.index)
             along = line.reshape((-1, 1) if dim == 0 else (1, -1)).broadcast(shape)
             places.append(along + Value(position.ir, element_types.index))
         for place, (stride, extent) in zip(places, self._bounds):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
 import ml_dtypes
 import numpy as np
+from mlir import ir
 
 from xegpu_py.runtime.host_arrays import check_numbers, from_dlpack, is_masked
 from xegpu_py.target import Block2DLimits
@@ -61,6 +62,11 @@ class DType:
     def is_narrow(self) -> bool:
         """Whether it is a floating-point type without arithmetic of its own: those of 8 bits, and tf32."""
         return self.is_float and (self.bits == 8 or self.name == "tf32")
+
+    def vector(self, shape: Sequence[int] = ()) -> ir.Type:
+        """MLIR's type of a vector of these elements; without dimensions that of an element."""
+        element = ir.Type.parse(self.mlir)
+        return ir.VectorType.get(list(shape), element) if shape else element
 
     @property
     def memory(self) -> DType:

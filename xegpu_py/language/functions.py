@@ -9,11 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from mlir import ir as mlir
 from mlir.dialects import arith, gpu, vector
 
 from xegpu_py.dialects.xetile import WgMap
-from xegpu_py.ir.builtin import vector_text
 from xegpu_py.language import element_types
 from xegpu_py.language.effects import device_assert
 from xegpu_py.language.element_types import dtype_of
@@ -389,7 +387,7 @@ def arange(start: int, end: int | None = None, map: WgMap | None = None) -> Valu
     first, last = (static_extent(n, "a bound of arange") for n in ((0, start) if end is None else (start, end)))
     if last <= first:
         raise ValueError(f"arange({first}, {last}) has no elements")
-    made = vector.step(mlir.Type.parse(vector_text((last - first,), "index")))
+    made = vector.step(element_types.index.vector((last - first,)))
     if map is not None:
         made.owner.operation.attributes["map"] = map.to_ir()
     found = Value(made, element_types.index)

@@ -10,7 +10,7 @@ import numpy as np
 from mlir import ir as mlir
 from mlir.dialects import arith, vector
 
-from xegpu_py.ir.builtin import called, vector_text
+from xegpu_py.ir.builtin import called
 from xegpu_py.language import element_types
 from xegpu_py.language.element_types import DType, dtype_of
 from xegpu_py.language.shaped_values import BUILDING, Deferred, Shapes
@@ -46,7 +46,7 @@ class Operators(Shapes):
     def _places(self, dim: int) -> Self:
         """The index of each element along a dimension, int32."""
         shape = tuple(n if d == dim else 1 for d, n in enumerate(self.shape))
-        step = vector.step(mlir.Type.parse(vector_text((self.shape[dim],), "index")))
+        step = vector.step(element_types.index.vector((self.shape[dim],)))
         return type(self)(step, element_types.index).to(element_types.int32).reshape(shape).broadcast(self.shape)
 
     # Arithmetic.

@@ -338,8 +338,8 @@ def _by_bdpas(a: _Factor, b: _Factor, left: Value | None, right: Value | None, c
     shape = (a.shape[0], b.shape[1])
 
     def multiplied(c: Value | None, dtype: DType) -> Value:
-        kind = _matrix(shape, dtype.mlir)
-        return Value(xetile.tile_mma(*factors, None if c is None else c.ir, *powers, d=kind), dtype, shape)
+        made = xetile.tile_mma(*factors, None if c is None else c.ir, *powers, d=dtype.vector(shape))
+        return Value(made, dtype, shape)
 
     return _accumulated(multiplied, scaled_accumulators(*names), None if c is None else c.broadcast(shape), wanted)
 

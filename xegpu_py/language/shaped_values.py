@@ -17,7 +17,7 @@ from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xetile import WgMap
-from xegpu_py.ir.builtin import number_attribute, vector_of, vector_text
+from xegpu_py.ir.builtin import number_attribute, vector_of
 from xegpu_py.language.element_types import DType, dtype_of
 from xegpu_py.target import DEFAULT, Target
 from xegpu_py.target import target as target_of
@@ -252,8 +252,7 @@ class Elements(Held):
         """
         BUILDING.check()
         number = dtype.signless(number)
-        held = matrix_shape(shape)
-        kind = mlir.Type.parse(vector_text(held, dtype.mlir) if held else dtype.mlir)
+        kind = dtype.vector(matrix_shape(shape))
         made: mlir.Value = arith.constant(kind, number_attribute(kind, number))
         if map is not None:
             made.owner.operation.attributes["map"] = map.to_ir()
@@ -280,8 +279,7 @@ class Elements(Held):
 
     def _type(self, shape: Sequence[int], dtype: DType | None = None) -> mlir.Type:
         """MLIR's type of a value of this shape, by default with these elements."""
-        element, held = (dtype or self.dtype).mlir, matrix_shape(shape)
-        return mlir.Type.parse(vector_text(held, element) if held else element)
+        return (dtype or self.dtype).vector(matrix_shape(shape))
 
     def _made(self, value: mlir.Value, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Self:
         """Another value, by default of this element type and shape."""

@@ -205,3 +205,11 @@ def test_one_kernel_of_several(tmp_path, capsys):
     with pytest.raises(SystemExit):
         xegpu_bisect.run(words)
     assert "there are halve, again" in capsys.readouterr().err
+
+
+def test_options_without_a_meaning_here_are_refused():
+    for option in ("check", "engine", "no_such"):
+        with pytest.raises(TypeError, match=rf"bisect\(\) got an unexpected keyword argument '{option}'"):
+            bisect(HALVE, None, [matrix(), 1], grid=8, **{option: "races"})
+    with pytest.raises(ValueError, match="target pvc has 128 or 256 registers, not 100"):
+        bisect(HALVE, None, [matrix(), 1], grid=8, target="pvc", registers=100)
