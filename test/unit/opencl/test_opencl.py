@@ -1,0 +1,141 @@
+"""Kernels of OpenCL C, compiled by ocloc for each target, on both engines, compared with numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xegpu_py import opencl
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.opencl.program import printed
+
+needs_ocloc = pytest.mark.needs("ocloc")
+
+SOURCE = r"""
+__kernel void saxpy(__global float *x, __global float *y, float a) {
+  size_t i = get_global_id(0);
+  y[i] += a * x[i];
+}
+__kernel void ids(__global int *out) {
+  size_t i = get_global_id(0) + get_global_size(0) * (get_global_id(1) + get_global_size(1) * get_global_id(2));
+  out[i] = get_local_id(0) + 100 * get_local_id(1) + 10000 * get_local_id(2) + 1000000 * get_group_id(1);
+}
+__kernel void reduce(__global int *x, __global int *out, __local int *part) {
+  __local int first;
+  int l = get_local_id(0);
+  part[l] = x[get_global_id(0)];
+  if (!l) first = 1000;
+  for (int s = get_local_size(0) / 2; s; s >>= 1) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (l < s) part[l] += part[l + s];
+  }
+  if (!l) out[get_group_id(0)] = part[0] + first;
+}
+__kernel void private_array(__global int *x, __global int *out) {
+  int i = get_global_id(0);
+  volatile int a[100];
+  for (int k = 0; k < 100; k++) a[k] = x[i] + k;
+  out[i] = a[x[i]];
+}
+__kernel void hello(int n) {
+  if (get_global_id(0) == 3) printf("hi %d %s %.2f 100%%\n", n, "there", 1.5f);
+}
+__constant int table[5] = {3, 1, 4, 1, 5};
+__kernel void lookup(__global int *out) { out[get_global_id(0)] = table[get_global_id(0) % 5]; }
+struct pair { int a; float b; };
+__kernel void swap(__global struct pair *p, struct pair by) {
+  size_t i = get_global_id(0);
+  p[i].a += by.a;
+  p[i].b *= by.b;
+}
+__kernel void out_of_bounds(__global int *x) { x[get_global_id(0) + 1] = 1; }
+"""
+
+
+@pytest.fixture(scope="module", params=["bmg", "cri", "pvcxt"])
+def program(request: pytest.FixtureRequest) -> opencl.Program:
+    return opencl.compile(SOURCE, target=request.param, engine="both")
+
+
+@needs_ocloc
+@pytest.mark.parametrize(("count", "block"), [(256, 64), (150, 50), (7, 7)])
+def test_workgroups_of_any_size(program: opencl.Program, count: int, block: int) -> None:
+    x, y = np.arange(count, dtype=np.float32), np.ones(count, np.float32)
+    done = program.saxpy[count, block](x, y, np.float32(2))
+    np.testing.assert_array_equal(y, 2 * x + 1)
+    assert done.threads >= count // 32
+
+
+@needs_ocloc
+def test_ids_in_three_dimensions(program: opencl.Program) -> None:
+    found = np.zeros((4, 6, 10), np.int32)
+    program.ids[(10, 6, 4), (5, 3, 2)](found)
+    z, y, x = np.indices(found.shape)
+    np.testing.assert_array_equal(found, x % 5 + 100 * (y % 3) + 10000 * (z % 2) + 1000000 * (y // 3))
+
+
+@needs_ocloc
+def test_local_memory_of_both_kinds(program: opencl.Program) -> None:
+    x, found = np.arange(256, dtype=np.int32), np.zeros(4, np.int32)
+    program.reduce[256, 64](x, found, opencl.local(256))
+    np.testing.assert_array_equal(found, x.reshape(4, 64).sum(1) + 1000)
+
+
+@needs_ocloc
+def test_private_memory(program: opencl.Program) -> None:
+    x, found = (np.arange(128) % 100).astype(np.int32), np.zeros(128, np.int32)
+    program.private_array[128, 64](x, found)
+    np.testing.assert_array_equal(found, 2 * x)
+
+
+@needs_ocloc
+def test_printf_and_constants(program: opencl.Program, capsys: pytest.CaptureFixture[str]) -> None:
+    program.hello[16, 16](np.int32(7))
+    assert capsys.readouterr().out == "hi 7 there 1.50 100%\n"
+    found = np.zeros(20, np.int32)
+    program.lookup[20, 20](found)
+    np.testing.assert_array_equal(found, [3, 1, 4, 1, 5] * 4)
+
+
+@needs_ocloc
+def test_structures(program: opencl.Program) -> None:
+    kind: Any = np.dtype([("a", np.int32), ("b", np.float32)])
+    pairs = np.array([(n, n / 2) for n in range(32)], kind)
+    program.swap[32, 32](pairs, np.array((5, 4.0), kind))
+    np.testing.assert_array_equal(pairs["a"], np.arange(32) + 5)
+    np.testing.assert_array_equal(pairs["b"], np.arange(32) * 2.0)
+
+
+@needs_ocloc
+def test_mistakes_are_told(program: opencl.Program) -> None:
+    x = np.zeros(64, np.int32)
+    with pytest.raises(DiagnosticError, match="over the end of 'x'"):
+        program.out_of_bounds[64, 64](x)
+    with pytest.raises(TypeError, match=r"takes 1 arguments \(x\), but got 2"):
+        program.out_of_bounds[64, 64](x, x)
+    with pytest.raises(TypeError, match="argument 'a' of kernel 'saxpy' must be a number of numpy's"):
+        program.saxpy[64, 64](np.zeros(64, np.float32), np.zeros(64, np.float32), 2)
+    with pytest.raises(ValueError, match="must divide"):
+        program.saxpy[64, 48]
+    with pytest.raises(AttributeError, match="there is no kernel 'nothing'; there are saxpy, ids"):
+        _ = program.nothing
+    with pytest.raises(opencl.CompileError, match=r"program.cl:1:\d+: error: unknown type name 'flaot'"):
+        opencl.compile("__kernel void k(flaot x) {}\n")
+
+
+def test_without_ocloc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XEGPU_PY_ORACLES", "off")
+    with pytest.raises(opencl.CompileError, match="ocloc is not installed"):
+        opencl.compile(SOURCE)
+    with pytest.raises(ValueError, match="'target' must be one of pvcxt, bmg, cri, but got 'dg2'"):
+        opencl.compile(SOURCE, target="dg2")
+
+
+def test_records_of_printf() -> None:
+    strings = b"%d|%u|%x|%v4f\0end\0"
+    words = [0, 0x1000, 0, 3, 0xFFFFFFFF, 3, 0xFFFFFFFF, 3, 255, 13, 4, *np.arange(4, dtype=np.float32).view(np.uint32)]
+    data = np.array([*words, 0x1000 + 14, 0], np.uint32)
+    data[0] = data.nbytes
+    assert printed(data.tobytes(), strings, 0x1000) == "-1|4294967295|ff|0.000000,1.000000,2.000000,3.000000end"
