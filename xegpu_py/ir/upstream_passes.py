@@ -59,6 +59,9 @@ from xegpu_py.ir.element_movement import WHOLE
 # a mask. A reduction of a vector along no dimension becomes the vector, without the accumulator
 # (`MultiDimReductionOp::fold`), and so is written as the op that combines them.
 #
+# Equal ops are merged although one of them is under a `vector.mask`, which then masks nothing (`CSE` compares ops and
+# their attributes only). Those under a mask get an attribute.
+#
 # A gather under a `vector.mask` whose indices are consecutive becomes a load, which a `vector.mask` may not hold
 # (`FoldContiguousGather`). Its indices are hidden.
 
@@ -118,6 +121,12 @@ _ONE_OPERAND = (*WHOLE, "vector.shape_cast", "vector.extract",
 
 _NEVER_FOLD = ("cse", "symbol-dce", "strip-debuginfo")
 """Upstream's passes that are known to fold no ops."""
+
+_MERGES = re.compile(r"\bcse\b|pipeline")
+"""Upstream's passes that may merge equal ops."""
+
+_MASKED = "xegpu_py.masked"
+"""The attribute of ops under a `vector.mask` while a pass runs that may merge them with others."""
 
 _LOWERS = re.compile(r"\b(?:arith|index|math)\b|^convert-(?!.*-to-(?:[a-z]+-)?(?:loops|scf|cf|gpu)$)")
 """Upstream's passes that lower arithmetic, which must not be hidden from them. Those that only make loops fold it."""
@@ -295,8 +304,9 @@ def prepare(root: ir.Operation, name: str) -> bool:
     Returns:
         Whether something was changed that `show` changes back.
     """
+    marked = bool(_MERGES.search(name)) and _mark_masked(root)
     if name in _NEVER_FOLD:
-        return False
+        return marked
     found: dict[str, list[ir.Operation]] = {}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -338,7 +348,23 @@ def prepare(root: ir.Operation, name: str) -> bool:
         _hide_value(op, 0)
     for op in gathers:
         _hide_value(op, len(op.operands) - 3, op.parent.operation)
-    return bool(hidden or roundings or bounds or shifts or gathers)
+    return bool(marked or hidden or roundings or bounds or shifts or gathers)
+
+
+def _mark_masked(root: ir.Operation) -> bool:
+    """Give ops under a `vector.mask` an attribute; returns whether there are any."""
+    masks: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == _MASK:
+            masks.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+    for mask in masks:
+        for op in mask.regions[0].blocks[0].operations:
+            op.attributes[_MASKED] = ir.UnitAttr.get(root.context)
+    return bool(masks)
 
 
 def _element(value: ir.Value) -> ir.Type:
@@ -449,6 +475,8 @@ def show(root: ir.Operation) -> None:
             found.append(op)
         elif op.name == "arith.truncf" and rounding_mode(op) == NEAREST and ROUNDING in op.attributes:
             del op.attributes[ROUNDING]
+        if _MASKED in op.attributes:
+            del op.attributes[_MASKED]
         return ir.WalkResult.ADVANCE
 
     root.walk(visit)
