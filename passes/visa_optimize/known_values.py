@@ -256,12 +256,10 @@ def bytes_of(operand: Region | Destination, lanes: int, target: Target) -> tuple
 
     A source that broadcasts one element to all lanes has one.
     """
-    # Cached, because operands are immutable and each pass needs their bytes.
-    known = operand.__dict__.get("_bytes")
-    if known is None or known[0] != (lanes, target.grf_bytes):
-        known = operand.__dict__["_bytes"] = ((lanes, target.grf_bytes), _bytes_of(operand, lanes, target))
-    found: tuple[Variable, list[int]] = known[1]
-    return found
+    key = lanes, target.grf_bytes
+    if key not in operand.places:
+        operand.places[key] = _bytes_of(operand, lanes, target)
+    return operand.places[key]
 
 
 def _bytes_of(operand: Region | Destination, lanes: int, target: Target) -> tuple[Variable, list[int]]:

@@ -495,7 +495,16 @@ def _elements(vstride: int, width: int, hstride: int, lanes: int) -> tuple[tuple
     return found, max(found), found == tuple(range(lanes))
 
 
-class Region(Struct, frozen=True, dict=True):
+class _Placed(Struct, frozen=True, dict=True):
+    """Base of the operands whose elements are at computed bytes of registers."""
+
+    @cached_property
+    def places(self) -> dict[tuple[int, int], tuple[Variable, list[int]]]:
+        """What is known of its bytes, by its lanes and the size of a register: each pass needs them."""
+        return {}
+
+
+class Region(_Placed, frozen=True):
     """A source `V(row,col)<vstride;width,hstride>`: element i is at `(i // width) * vstride + (i % width) * hstride`.
 
     Attributes:
@@ -534,7 +543,7 @@ class Region(Struct, frozen=True, dict=True):
         return self.vstride == 0 and (self.width == 1 or self.hstride == 0)
 
 
-class Destination(Struct, frozen=True, dict=True):
+class Destination(_Placed, frozen=True):
     """A destination `V(row,col)<stride>`: element i is at `i * stride`."""
 
     var: Any
