@@ -92,7 +92,8 @@ def _compiled(data: bytes, path: Path | None, target: str, options: str) -> tupl
         raise CompileError("ocloc is not installed; `make oracles` installs it in build/oracles")
     name = path.name if path else "program.cl"
     include = f"-I{path.resolve().parent} " if path else ""
-    given = f"-cl-std=CL3.0 -cl-intel-greater-than-4GB-buffer-required {include}{options}"
+    # With -g the vISA names the lines of the source; its instructions stay the same.
+    given = f"-g -cl-std=CL3.0 -cl-intel-greater-than-4GB-buffer-required {include}{options}"
     with TemporaryDirectory() as folder:
         (Path(folder) / name).write_bytes(data)
         command = [ocloc, "compile", "-q", "-file", name, "-device", DEVICES[target], "-options", given]
@@ -117,7 +118,9 @@ def _compiled(data: bytes, path: Path | None, target: str, options: str) -> tupl
             raise CompileError(f"ocloc does not accept the program:\n{said}")
         made = [p for p in Path(folder).glob("dump/*.visaasm") if ".inline." not in p.name]
         made.sort(key=lambda p: (p.stat().st_mtime_ns, p.name))
-        return binaries[0].read_bytes(), [p.read_text(errors="replace") for p in made]
+        texts = [p.read_text(errors="replace") for p in made]
+        shown = str(path or "<string>")
+        return binaries[0].read_bytes(), [t.replace(f"{folder}/{name}", shown) for t in texts]
 
 
 class Program:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def test_structures(program: opencl.Program) -> None:
 @needs_ocloc
 def test_mistakes_are_told(program: opencl.Program) -> None:
     x = np.zeros(64, np.int32)
-    with pytest.raises(DiagnosticError, match="over the end of 'x'"):
+    with pytest.raises(DiagnosticError, match=r"<string>:38: error: .* over the end of 'x'"):
         program.out_of_bounds[64, 64](x)
     with pytest.raises(TypeError, match=r"takes 1 arguments \(x\), but got 2"):
         program.out_of_bounds[64, 64](x, x)
@@ -123,6 +124,18 @@ def test_mistakes_are_told(program: opencl.Program) -> None:
         _ = program.nothing
     with pytest.raises(opencl.CompileError, match=r"program.cl:1:\d+: error: unknown type name 'flaot'"):
         opencl.compile("__kernel void k(flaot x) {}\n")
+
+
+@needs_ocloc
+def test_races_are_told_at_the_line_of_the_source(tmp_path: Path) -> None:
+    file = tmp_path / "race.cl"
+    file.write_text(
+        "__kernel void race(__global int *x, __local int *t) {\n  int l = get_local_id(0);\n  t[l] = l;\n"
+        "  x[get_global_id(0)] = t[(l + 40) % 64];\n}\n"
+    )
+    program = opencl.compile(file, check="races")
+    with pytest.raises(DiagnosticError, match="race.cl:4: error: 'lsc_load' reads byte 160 of the shared local memory"):
+        program.race[64, 64](np.zeros(64, np.int32), opencl.local(256))
 
 
 def test_without_ocloc(monkeypatch: pytest.MonkeyPatch) -> None:
