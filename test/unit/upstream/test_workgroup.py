@@ -2,6 +2,7 @@
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 from effort import examples
@@ -364,3 +365,24 @@ gpu.module @kernels {{
     (found,) = e.value.diagnostics
     assert found.message.endswith(f"subgroups have no parts of its argument of type {kind}")
     assert found.position.line == 3
+
+
+@pytest.mark.parametrize("shape", [(16, 32), (32,), (2, 8, 16)], ids=str)
+@pytest.mark.parametrize("engine", ["reference", "jit"])
+def test_truncf(shape, engine):
+    """Blocks of any rank are rounded to f8E5M2, to nearest even."""
+    kind, zeros = "x".join(map(str, shape)), ", ".join("0" * len(shape))
+    layout = f"#xegpu.layout<sg_layout = {[1] * len(shape)}, sg_data = {list(shape)}>"
+    text = f"""gpu.module @m {{ gpu.func @k(%a: memref<{kind}xf16>, %b: memref<{kind}xf8E5M2>) kernel {{
+      %s = xegpu.create_nd_tdesc %a : memref<{kind}xf16> -> !xegpu.tensor_desc<{kind}xf16, {layout}>
+      %x = xegpu.load_nd %s[{zeros}] : !xegpu.tensor_desc<{kind}xf16, {layout}> -> vector<{kind}xf16>
+      %y = xegpu.truncf %x : vector<{kind}xf16> -> vector<{kind}xf8E5M2>
+      %d = xegpu.create_nd_tdesc %b : memref<{kind}xf8E5M2> -> !xegpu.tensor_desc<{kind}xf8E5M2, {layout}>
+      xegpu.store_nd %y, %d[{zeros}] : vector<{kind}xf8E5M2>, !xegpu.tensor_desc<{kind}xf8E5M2, {layout}>
+      gpu.return
+    }} }}"""
+    a = np.random.default_rng(0).normal(size=shape).astype(np.float16)
+    b = np.zeros(shape, ml_dtypes.float8_e5m2)
+    xegpu_py.compile(import_upstream(text, level="workgroup"), engine=engine, cache="off")(a, b)
+    np.testing.assert_array_equal(b.view(np.uint8), a.astype(b.dtype).view(np.uint8))
+    assert b.view(np.uint8).any()
