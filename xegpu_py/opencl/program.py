@@ -140,6 +140,7 @@ class Program:
         self.symbols: dict[str, tuple[str, int]] = _symbols(binary)
         self.unsupported = [name for name in sections if name.startswith((".bss", ".rel.data"))]
         kernels = [k for k in described.get("kernels", ()) if k["name"] != "Intel_Symbol_Table_Void_Program"]
+        kernels.sort(key=lambda k: k["name"])
         named = {
             k["name"]: [a["name"] for a in sorted(k.get("args_info", ()), key=lambda a: int(a["index"]))]
             for k in described.get("kernels_misc_info") or ()
