@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from xegpu_py.programs.load import Program, compile, load_program
     from xegpu_py.runtime.device_memory import zeros_aligned
     from xegpu_py.runtime.kernel import CompiledKernel, Kernel
+    from xegpu_py.tuning.search import tune
+    from xegpu_py.tuning.space import Space
     from xegpu_py.upstream import import_upstream
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "Module",
     "Pass",
     "Program",
+    "Space",
     "autotune",
     "bisect",
     "cdiv",
@@ -51,6 +54,7 @@ __all__ = [
     "register_pass",
     "run_pipeline",
     "testing",
+    "tune",
     "zeros_aligned",
 ]
 
@@ -70,6 +74,8 @@ _MODULES = {
     "jit": "language",
     "next_power_of_2": "language",
     "testing": "language",
+    "Space": "tuning.space",
+    "tune": "tuning.search",
     "Program": "programs",
     "load_program": "programs",
     "zeros_aligned": "runtime.device_memory",

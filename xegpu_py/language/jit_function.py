@@ -490,6 +490,11 @@ class Kernel:
         # Pickled by name, as functions are.
         return str(self.__qualname__)
 
+    def __reduce_by_value__(self) -> Any:
+        # For processes that cannot import its module; see `tuning.cluster.packed`.
+        options = {**self._options, "do_not_specialize": sorted(self._unspecialized)}
+        return functools.partial(Kernel, **options), (self._function,)
+
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The kernel with a grid: a number, a tuple, or a function that computes one from the arguments by name.
 

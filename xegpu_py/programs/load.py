@@ -126,6 +126,20 @@ def _read(source: Source) -> Module:
         raise
 
 
+OPTIONS_ATTRIBUTE = "xegpu.options"
+"""The attribute of a module that gives the options with which its kernels are compiled by default."""
+
+
+def stated_options(source: ModuleSource) -> dict[str, Any]:
+    """The options that a module states; texts without the attribute are not parsed for it."""
+    if source.key and not any(OPTIONS_ATTRIBUTE in part for part in source.key):
+        return {}
+    attributes = source.read().operation.attributes
+    if OPTIONS_ATTRIBUTE not in attributes:
+        return {}
+    return {item.name: item.attr.value for item in ir.DictAttr(attributes[OPTIONS_ATTRIBUTE])}
+
+
 def _imported_xevm(source: Source) -> Module | None:
     """Import a module with kernels in `xevm` or `llvm`; None for any other module."""
     return import_upstream(source) if looks_xevm(source.text) else None
@@ -158,15 +172,15 @@ def compile(
             Text in upstream MLIR's dialect `xegpu` is imported (see `import_upstream`).
         kernel: the name of the `gpu.func`; optional if the module has one kernel.
         options: target, registers, optimize, prefetch, load_ahead, unaligned, large, model, check, strict_grf, engine,
-            threads, cache, progress: see `Options`.
+            threads, cache, progress: see `Options`. A module's attribute `xegpu.options` gives the defaults.
 
     Raises:
         TypeError: if there is no such option.
         ValueError: if there is no such kernel, or a value of an option is not legal.
         DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
     """
-    own = Options.from_keywords(**options)
     source = module if isinstance(module, ModuleSource) else text_of(module)
+    own = Options.from_keywords(**{**stated_options(source), **options})
     if own.engine == REFERENCE:
         found = source.read()
         return ReferenceKernel(found, chosen_kernel(found, kernel), own.model)

@@ -1,0 +1,143 @@
+"""Searches: spaces, journals, states of trials, limits. Workers and their children are real processes."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from markdown import ROOT
+
+import xegpu_py
+from xegpu_py import language
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.tuning.space import Space
+from xegpu_py.tuning.trials import difference
+
+
+def test_space_of_lighthouse_has_its_published_size():
+    space = Space.from_file(ROOT / "examples/lighthouse_space.toml")
+    assert space.combinations == 2_657_205
+    assert len(list(space)) == 5292
+
+
+def test_constraints_exclude_and_are_named():
+    space = Space({"a": range(4), "b": [1, 2]}, ["a % b == 0", lambda a: a < 3])
+    assert list(space) == [c for c in Space({"a": [0, 1, 2], "b": [1, 2]}) if c["a"] % c["b"] == 0]
+    assert space.refusal({"a": 1, "b": 2}) == "the constraint 'a % b == 0' does not hold"
+    assert Space({"a": [0, 1]}, ["1 % a == 0"]).refusal({"a": 0})
+
+
+@pytest.mark.parametrize(
+    ("parameters", "constraints", "message"),
+    [
+        ({"a": []}, [], "has no values"),
+        ({"a": [1, 1]}, [], "has a value twice"),
+        ({"a": {"low": 1}}, [], "must have low and high"),
+        ({"a": [1]}, ["a.real"], "may not have"),
+        ({"a": [1]}, ["b > 1"], "names 'b'"),
+        ({"a": [1]}, ["a >"], "is no expression"),
+    ],
+)
+def test_illegal_declarations(parameters, constraints, message):
+    with pytest.raises(ValueError, match=message):
+        Space(parameters, constraints)
+
+
+def test_a_space_file_that_is_no_toml_has_one_located_error(tmp_path):
+    (tmp_path / "s.toml").write_text("[parameters\n")
+    with pytest.raises(DiagnosticError, match=r"s\.toml:1:\d+: error: the space file is not TOML"):
+        Space.from_file(tmp_path / "s.toml")
+
+
+def test_results_are_compared_by_format():
+    one = np.ones(4, np.float32)
+    assert difference([one * np.float32(1 + 1e-6)], [one], None) is None
+    assert "at (0,): 1.25 instead of 1.0" in difference([one * 1.25], [one], None)
+    assert difference([one * np.float32(1 + 1e-6)], [one], 0.0)
+    assert difference([np.arange(3)], [np.array([0, 1, 3])], None)
+
+
+@xegpu_py.jit
+def scaled(X, Y, FACTOR: xegpu_py.Constexpr, ROWS: xegpu_py.Constexpr):
+    m = language.program_id(0) * ROWS
+    Y.tile((ROWS, 32), at=(m, 0)).store(X.tile((ROWS, 32), at=(m, 0)).load() * FACTOR)
+
+
+def troubled(kind):
+    """A launch that gives another result, hangs, eats memory, or crashes, by its parameter."""
+
+    def launch(y):
+        if kind == "hangs":
+            time.sleep(600)
+        if kind == "eats":
+            held = np.ones(1 << 29, np.uint8)
+            time.sleep(600 * int(held[0]))
+        if kind == "crashes":
+            os.kill(os.getpid(), signal.SIGABRT)
+        if kind == "refuses":
+            raise ValueError("not this one")
+        y[:] = 2 if kind == "wrong" else 1
+
+    return launch
+
+
+@pytest.fixture(scope="module")
+def client():
+    pytest.importorskip("optuna", reason="the extra 'tune' is not installed")
+    distributed = pytest.importorskip("distributed", reason="the extra 'tune' is not installed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=0
+        ) as cluster,
+        distributed.Client(cluster) as found,
+    ):
+        yield found
+
+
+def test_a_search_finds_the_best_and_its_journal_goes_on(client, tmp_path):
+    x, y = np.ones((64, 32), np.float32), np.zeros((64, 32), np.float32)
+    space = Space({"FACTOR": [2, 3], "ROWS": [8, 16, 24, 32]}, ["64 % ROWS == 0"])
+    options = {"grid": lambda v: 64 // v["ROWS"], "scheduler": client, "sampler": "grid"}
+    options["journal"] = tmp_path / "journal.db"
+    first = xegpu_py.tune(scaled, space, (x, y), "instructions", 2, **options)
+    assert [t.configuration["ROWS"] for t in first.trials] == [8, 16]
+    found = xegpu_py.tune(scaled, space, (x, y), "instructions", 10, **options)
+    states = {(t.configuration["FACTOR"], t.configuration["ROWS"]): t.state for t in found.trials}
+    assert states == {(f, r): "done" if f == 2 else "wrong" for f in (2, 3) for r in (8, 16, 32)}
+    assert found.trials[:2] == first.trials
+    assert found.best.configuration == {"FACTOR": 2, "ROWS": 32}
+    assert found.best.values[0] == min(t.values[0] for t in found.done)
+    assert not y.any()
+
+    found.save(tmp_path / "t.parquet")
+    found.plot(tmp_path / "t.svg")
+    assert (tmp_path / "t.parquet").stat().st_size and "<svg" in (tmp_path / "t.svg").read_text()
+    found.save_best(tmp_path / "best.mlir")
+    kernel = xegpu_py.compile(tmp_path / "best.mlir")
+    assert kernel.options.registers == found.best_kernel().options.registers == 256
+    kernel(x, y, grid=2)
+    assert (y == 2).all()
+
+
+def test_hanging_greedy_crashing_and_wrong_trials_are_named(client):
+    y = np.zeros(4, np.int32)
+    kinds = ["fine", "hangs", "eats", "crashes", "refuses", "wrong"]
+    # The limit of memory is far above what a child needs to start.
+    limits = {"limit": 5.0, "memory": 450 << 20, "scheduler": client, "sampler": "grid", "budget": 6}
+    found = xegpu_py.tune(troubled, {"kind": kinds}, (y,), lambda run: 1.0, **limits)
+    told = {t.configuration["kind"]: (t.state, t.message) for t in found.trials}
+    assert told["fine"] == ("done", "")
+    assert told["hangs"] == ("ended", "it exceeded the limit of 5 s")
+    assert told["eats"] == ("ended", "it exceeded the limit of 450 MiB of memory")
+    assert told["crashes"][0] == "ended" and "signal 6" in told["crashes"][1]
+    assert told["refuses"] == ("failed", "not this one")
+    assert told["wrong"][0] == "wrong" and "2 instead of 1" in told["wrong"][1]
+
+
+def test_mistakes_of_calls():
+    pytest.importorskip("optuna", reason="the extra 'tune' is not installed")
+    with pytest.raises(ValueError, match="'objective' must be one of"):
+        xegpu_py.tune(scaled, {"ROWS": [8]}, (), "speed")
+    with pytest.raises(ValueError, match="'sampler' must be one of"):
+        xegpu_py.tune(scaled, {"ROWS": [8]}, (), sampler="best")

@@ -1,0 +1,1 @@
+"""Search for the best kernel: spaces of configurations, and trials on one machine or a Dask cluster."""

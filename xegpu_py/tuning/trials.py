@@ -1,0 +1,345 @@
+"""What a worker of a search does: launch a configuration, compare its results, and judge it by the objectives."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import ml_dtypes
+import numpy as np
+from msgspec import Struct
+
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.module import Module
+from xegpu_py.profile.time_model import predict
+from xegpu_py.programs.load import compile
+from xegpu_py.runtime.executable import OPTIONS
+from xegpu_py.runtime.host_arrays import copy_of
+from xegpu_py.runtime.kernel import CompiledKernel
+from xegpu_py.runtime.launch import Statistics
+from xegpu_py.tuning.space import Configuration
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Program
+
+RUNS = 3
+"""The number of timed runs of the objective "jit"; the best time counts."""
+
+LINE = 64
+"""The bytes of a cache line."""
+
+# A kernel with its launch.
+
+
+class Launch(Struct):
+    """A kernel of a configuration, ready to be launched.
+
+    Attributes:
+        run: launches it on arguments, whose arrays it changes.
+        kernel: gives the kernel compiled for arguments; None if it is a function of the user's.
+        grid: the workgroups, if they are known.
+        passed: gives the arguments that the compiled kernel gets, and the workgroups as numbers.
+    """
+
+    run: Callable[[Sequence[Any]], Any]
+    kernel: Callable[[Sequence[Any]], CompiledKernel] | None = None
+    grid: Any = None
+    passed: Callable[[Sequence[Any]], tuple[Sequence[Any], Any]] | None = None
+
+
+def launch_of(make_kernel: Any, configuration: Mapping[str, Any], grid: Any = None) -> Launch:
+    """The launch of a configuration; see `tune`.
+
+    Raises:
+        TypeError: if a parameter is neither one of the kernel nor an option, or what was made cannot be launched.
+    """
+    if not hasattr(make_kernel, "__kernel_function__") or not hasattr(make_kernel, "with_options"):
+        return _launch_of_made(make_kernel(**configuration), grid)
+    own = inspect.signature(make_kernel).parameters
+    values = {name: value for name, value in configuration.items() if name in own}
+    options = {name: value for name, value in configuration.items() if name not in own}
+    for name in options:
+        if name not in OPTIONS:
+            raise TypeError(
+                f"kernel '{make_kernel.__name__}' has no parameter '{name}', and it is no option of compile"
+            )
+    kernel = make_kernel.with_options(**options) if options else make_kernel
+    free = [name for name in own if name not in values]
+
+    def named(arguments: Sequence[Any]) -> dict[str, Any]:
+        if len(arguments) > len(free):
+            raise TypeError(
+                f"kernel '{make_kernel.__name__}' takes {len(free)} further arguments, not {len(arguments)}"
+            )
+        return {**dict(zip(free, arguments)), **values}
+
+    def run(arguments: Sequence[Any]) -> Any:
+        return kernel(grid=1 if grid is None else grid, **named(arguments))
+
+    return Launch(
+        run,
+        lambda arguments: kernel.compile(**named(arguments)),
+        grid,
+        lambda arguments: _passed(kernel, (), named(arguments), grid),
+    )
+
+
+def _passed(kernel: Any, leading: Sequence[Any], named: Mapping[str, Any], grid: Any) -> tuple[Sequence[Any], Any]:
+    """The arguments that the version of a kernel for a call gets, and its workgroups."""
+    if isinstance(kernel, CompiledKernel):
+        return leading, 1 if grid is None else grid
+    if not hasattr(kernel, "bind"):
+        raise TypeError(f"the model does not see the arguments of {kernel!r}")
+    _, passed, values = kernel.bind(*leading, **named)
+    return passed, 1 if grid is None else grid(values) if callable(grid) else grid
+
+
+def _launch_of_made(made: Any, grid: Any) -> Launch:
+    if isinstance(made, (str, Path, Module)):
+        made = (made, grid)
+    if isinstance(made, tuple):
+        source, grid, options = made if len(made) == 3 else (*made, {})
+        kernel = compile(source, **options) if isinstance(source, (str, Path, Module)) else source
+        return Launch(
+            lambda arguments: kernel(*arguments, grid=1 if grid is None else grid),
+            lambda _: kernel,
+            grid,
+            lambda arguments: _passed(kernel, arguments, {}, grid),
+        )
+    if isinstance(made, CompiledKernel):
+        return _launch_of_made((made, grid), grid)
+    inner, keywords, leading = made, dict[str, Any](), list[Any]()
+    while isinstance(inner, functools.partial):
+        keywords, leading, inner = {**inner.keywords, **keywords}, [*inner.args, *leading], inner.func
+    if not callable(made):
+        raise TypeError(
+            f"a kernel to tune must be a launch such as kernel[grid], a module with a grid, or callable: {made!r}"
+        )
+    size = keywords.pop("grid", grid)
+    if not hasattr(inner, "compile"):
+        return Launch(lambda arguments: made(*arguments))
+    return Launch(
+        lambda arguments: inner(*leading, *arguments, grid=1 if size is None else size, **keywords),
+        lambda arguments: inner.compile(*leading, *arguments, **keywords),
+        size,
+        lambda arguments: _passed(inner, [*leading, *arguments], keywords, size),
+    )
+
+
+# Objectives.
+
+
+class Run(Struct):
+    """A launch that is judged: the argument of an objective.
+
+    Attributes:
+        configuration: the value of each parameter.
+        kernel: the compiled kernel; None if the user's function hides it.
+        statistics: what the launch counted; None if the user's function hides it.
+        again: launches it once more, on the arrays as the last launch left them.
+        arguments: the arguments, with the results.
+        passed: gives the arguments of the compiled kernel, and the workgroups; None if the user's function hides them.
+    """
+
+    configuration: Configuration
+    kernel: CompiledKernel | None
+    statistics: Statistics | None
+    again: Callable[[], Any]
+    arguments: list[Any]
+    passed: Callable[[], tuple[Sequence[Any], Any]] | None = None
+
+    def counts(self) -> dict[str, float]:
+        """The exact counts of the launch: `instructions`, `messages`, `lines` and `dpas`; see `counts_of`.
+
+        Raises:
+            TypeError: if the launch counted nothing.
+        """
+        if self.kernel is None or not isinstance(self.statistics, Statistics):
+            raise TypeError(
+                "only launches of kernels are counted, and not those of Python or of the reference evaluator"
+            )
+        version = next((p for p in self._programs() if len(p.instructions) == len(self.statistics.executed)), None)
+        return counts_of(version or self.kernel.program, self.statistics)
+
+    def _programs(self) -> Iterator[Program]:
+        """The program, and that of the version which the call chose."""
+        assert self.kernel is not None
+        last = self.kernel.version_for(self.arguments) if len(self.arguments) == len(self.kernel.types) else self.kernel
+        yield from (last.program, self.kernel.program)
+
+
+def counts_of(program: Program, done: Statistics) -> dict[str, float]:
+    """The exact counts of a launch.
+
+    `instructions` are those that hardware threads executed, `messages` those of them to memory, `lines` the bytes that
+    messages to global memory moved in lines of 64, and `dpas` the share of dpas among the instructions.
+    """
+    instructions = messages = multiplied = 0
+    for inst, times in zip(program.instructions, done.executed):
+        spec = INSTRUCTIONS[inst.name]
+        instructions += 0 if spec.is_label else int(times)
+        messages += int(times) if spec.category in ("load", "store", "atomic") else 0
+        multiplied += int(times) if "SD" in inst.values else 0
+    moved = sum(n for (memory, _), n in done.traffic.items() if memory == "ugm")
+    return {
+        "instructions": float(instructions),
+        "messages": float(messages),
+        "lines": float(-(-moved // LINE)),
+        "dpas": multiplied / max(instructions, 1),
+    }
+
+
+def _seconds(run: Run) -> float:
+    """The seconds of a launch on the engine, the best of `RUNS`; the first launch has compiled it."""
+    found = []
+    for _ in range(RUNS):
+        begun = time.perf_counter()
+        run.again()
+        found.append(time.perf_counter() - begun)
+    return min(found)
+
+
+def _model(run: Run) -> float:
+    """The seconds that the launch takes on the target's usual GPU by the model of time (`profile.time_model`)."""
+    if run.kernel is None or run.passed is None:
+        raise TypeError("the model predicts launches of kernels, and not those of a function of the user's")
+    passed, grid = run.passed()
+    return predict(run.kernel, passed, grid).seconds
+
+
+Objective = Callable[[Run], float]
+
+OBJECTIVES: dict[str, Objective] = {
+    "model": _model,
+    "jit": _seconds,
+    **{
+        name: functools.partial(lambda run, name: run.counts()[name], name=name)
+        for name in ("instructions", "messages", "lines")
+    },
+    "dpas": lambda run: -run.counts()["dpas"],
+}
+"""Objectives by name, all to be minimized; `tune` says what they are."""
+
+ObjectiveName = Literal["model", "jit", "instructions", "messages", "lines", "dpas"]
+
+
+def named_objectives(given: Any) -> dict[str, Objective]:
+    """The objectives by their names.
+
+    Raises:
+        ValueError: if there is none of a name.
+    """
+    found: dict[str, Objective] = {}
+    for one in given if isinstance(given, (list, tuple)) else [given]:
+        if isinstance(one, str) and one not in OBJECTIVES:
+            raise ValueError(f"'objective' must be one of {', '.join(OBJECTIVES)}, or a function, but got {one!r}")
+        found[one if isinstance(one, str) else getattr(one, "__name__", "objective")] = (
+            OBJECTIVES[one] if isinstance(one, str) else one
+        )
+    if not found:
+        raise ValueError("a search needs an objective")
+    return found
+
+
+# What a worker does.
+
+
+class Outcome(Struct):
+    """What a worker found out about a configuration.
+
+    Attributes:
+        state: "done"; "refused" by the compiler; "failed" as it ran; "wrong" if its result differs from the first's.
+        values: the value of each objective.
+        counts: the exact counts, if there are any.
+        message: why it was refused, failed, or is wrong.
+        outputs: the arrays after the launch, if they were wanted.
+    """
+
+    state: str
+    values: tuple[float, ...] = ()
+    counts: dict[str, float] = {}
+    message: str = ""
+    outputs: list[np.ndarray[Any, Any]] | None = None
+
+
+class Trials(Struct):
+    """The problem that workers of a search solve: judge a configuration. See `tune` for what it consists of."""
+
+    make_kernel: Any
+    arguments: tuple[Any, ...]
+    grid: Any
+    objectives: dict[str, Objective]
+    reference: list[np.ndarray[Any, Any]] | None = None
+    tolerance: float | None = None
+    fits: bool = False
+
+    def run(self, argument: tuple[Configuration, bool]) -> Outcome:
+        """Judge a configuration; the second element is whether the outputs are wanted."""
+        configuration, wanted = argument
+        copies = [copy_of(a) if isinstance(a, np.ndarray) else a for a in self.arguments]
+        try:
+            launch = launch_of(self.make_kernel, configuration, self.grid)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                kernel = launch.kernel(copies) if launch.kernel else None
+            if self.fits and kernel is not None and kernel.launcher.allocation.beyond:
+                return Outcome("refused", message=f"it does not fit: {kernel.launcher.allocation.report()}")
+        except (DiagnosticError, ValueError, TypeError, OverflowError) as e:
+            return Outcome("refused", message=str(e))
+        try:
+            statistics = launch.run(copies)
+        except (DiagnosticError, ValueError, TypeError, OverflowError) as e:
+            return Outcome("failed", message=str(e))
+        outputs = [np.array(a) for a in copies if isinstance(a, np.ndarray)]
+        wrong = self.reference and difference(outputs, self.reference, self.tolerance)
+        if wrong:
+            return Outcome("wrong", message=wrong)
+        passed = launch.passed
+        seen = None if passed is None else functools.partial(passed, copies)
+        run = Run(configuration, kernel, statistics, lambda: launch.run(copies), copies, seen)
+        counted = kernel is not None and isinstance(statistics, Statistics)
+        try:
+            values = tuple(float(objective(run)) for objective in self.objectives.values())
+        except (DiagnosticError, ValueError, TypeError) as e:
+            return Outcome("failed", message=f"the objective failed: {e}")
+        if not all(map(math.isfinite, values)):
+            return Outcome("failed", message=f"the objective is not finite: {values}")
+        return Outcome("done", values, run.counts() if counted else {}, outputs=outputs if wanted else None)
+
+
+def difference(found: Sequence[Any], wanted: Sequence[Any], tolerance: float | None) -> str | None:
+    """How results differ from those of the first trial, as a sentence; None if they do not.
+
+    Integers must be equal. Floats may differ by `tolerance` times the greatest absolute value of the array, by default
+    twice the format's epsilon times 64, since tiles of another size sum in another order.
+    """
+    for i, (own, first) in enumerate(zip(found, wanted)):
+        if own.tobytes() == first.tobytes():
+            continue
+        try:
+            epsilon = float(_finfo(own.dtype).eps)
+        except (ValueError, TypeError):
+            epsilon = 0.0
+        allowed = 128 * epsilon if tolerance is None else tolerance
+        if not allowed or not epsilon:
+            at = int(np.flatnonzero(own.ravel().view(f"V{own.itemsize}") != first.ravel().view(f"V{own.itemsize}"))[0])
+        else:
+            a, b = own.astype(np.float64).ravel(), first.astype(np.float64).ravel()
+            scale = float(np.nanmax(np.where(np.isfinite(b), np.abs(b), 0), initial=0.0))
+            with np.errstate(invalid="ignore"):
+                bad = ~((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= allowed * scale))
+            if not bad.any():
+                continue
+            at = int(np.argmax(bad))
+        place = tuple(int(n) for n in np.unravel_index(at, own.shape))
+        return f"array {i} differs from that of the first trial at {place}: {own[place]} instead of {first[place]}"
+    return None
+
+
+def _finfo(dtype: np.dtype[Any]) -> Any:
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
