@@ -247,7 +247,9 @@ class Child:
             ChildEnded: if it crashed or exceeded a limit.
         """
         if key not in self._problems:
-            self._ask(("problem", key, problem), limits)
+            read: tuple[str, Any] = self._ask(("problem", key, problem), limits)
+            if read[0] != "done":
+                return "failed", f"the worker cannot read the problem: {read[1]}"
             self._problems.add(key)
         found: tuple[str, Any] = self._ask(("run", key, argument), limits)
         return found

@@ -90,6 +90,8 @@ class Journal:
                 raise ValueError(f"'{path}' is no journal that can be opened: {_first_line(e)}") from None
         self._study = self._opened(storage)
         self._known: dict[int, Trial] = {}
+        # The study in memory that replaces a file counts from 0 again, but trials of the file may still run.
+        self._offset, self._last = 0, -1
         self._kept: dict[int, OptunaTrial] = {}
         self._own = f"{platform.node()}:{os.getpid()}"
         self._adopt()
@@ -115,8 +117,9 @@ class Journal:
         """All trials that ended, also those of other searches; of repeated ones the first."""
         for found in self._study.get_trials(deepcopy=False):
             record = found.user_attrs.get(_RECORD)
-            if record is not None and found.state.is_finished() and found.number not in self._known:
-                self._known[found.number] = _trial_of(found.number, self._space.read(found.params), record)
+            number = found.number + self._offset
+            if record is not None and found.state.is_finished() and number not in self._known:
+                self._known[number] = _trial_of(number, self._space.read(found.params), record)
         return [self._known[n] for n in sorted(self._known) if self._known[n].state != REPEATED]
 
     def taken(self) -> dict[str, Trial | None]:
@@ -140,8 +143,10 @@ class Journal:
         except self._errors as e:
             self._to_memory(e)
             return self.ask(configuration)
-        self._kept[trial.number] = trial
-        return trial.number, chosen
+        number = trial.number + self._offset
+        self._last = max(self._last, number)
+        self._kept[number] = trial
+        return number, chosen
 
     def tell(self, number: int, trial: Trial) -> None:
         """End a trial."""
@@ -193,6 +198,7 @@ class Journal:
         for trial in kept:
             self._add(trial, {"done": states.COMPLETE}.get(trial.state, states.FAIL))
         self._kept.clear()
+        self._offset = max(self._last, *self._known, 0) + 1
 
 
 def _first_line(error: BaseException) -> str:
