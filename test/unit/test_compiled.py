@@ -202,12 +202,30 @@ def test_arguments_that_do_not_fit(change, error, message):
     assert not y.any()
 
 
+EXTENTS = """gpu.module @m {
+  gpu.func @rows(%m: memref<?x?xf32>, %rows: index, %columns: index) kernel {
+    %c1 = arith.constant 1 : index
+    %d = xegpu.create_nd_tdesc %m[0, 0], [%rows, %columns], [%columns, %c1] {mode = vc}
+      : memref<?x?xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    xegpu.store_nd %x, %d {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+"""
+"""A kernel with a surface whose extents are arguments."""
+
+
 def test_the_wrong_number_of_arguments():
     x, y = data()
     known = "takes 3 arguments (%from: memref<4x32xf32>, %factor: f32, %to: memref<4x?xf32>)"
     for given in ((x, 1.0), (x, 1.0, y, y), ()):
         with pytest.raises(TypeError, match=re.escape(f"{known}, but got {len(given)}")):
             scale()(*given)
+    rows = xegpu_py.compile(EXTENTS)
+    for call in (rows, lambda *given: rows.version_for(given)):
+        with pytest.raises(TypeError, match="takes 3 arguments .*, but got 1"):
+            call(x)
 
 
 def test_read_only_arrays():

@@ -227,7 +227,11 @@ class Kernel:
 
         Args:
             arguments, grid: as in a call.
+
+        Raises:
+            TypeError: if the number of arguments is not the kernel's.
         """
+        self._check_count(arguments)
         if self._remake is None:
             return self
         own, options, target = self.executable, self.options, self.options.target
@@ -242,6 +246,14 @@ class Kernel:
         found = self._remake(structs.replace(options, **chosen))
         found.names = self.names
         return found
+
+    def _check_count(self, arguments: Sequence[Any]) -> None:
+        parameters = self.executable.parameters
+        if len(arguments) != len(parameters):
+            expected = ", ".join(p.listed(i) for i, p in enumerate(parameters))
+            raise TypeError(
+                f"kernel '{self.name}' takes {len(parameters)} arguments ({expected}), but got {len(arguments)}"
+            )
 
     def _title(self, argument: int) -> str:
         """An argument in error messages about it."""
@@ -282,11 +294,7 @@ class Kernel:
             DiagnosticError: if the kernel fails as it runs; arrays may hold what it had written by then.
         """
         parameters = self.executable.parameters
-        if len(arguments) != len(parameters):
-            expected = ", ".join(p.listed(i) for i, p in enumerate(parameters))
-            raise TypeError(
-                f"kernel '{self.name}' takes {len(parameters)} arguments ({expected}), but got {len(arguments)}"
-            )
+        self._check_count(arguments)
         block = _block(block, self.block, self.subgroups)
         key = self._key(arguments, extent(grid, "grid"), extent(block, "block"))
         held, last = PackedArrays(), self._last
