@@ -171,7 +171,7 @@ class VisaLexer(RegexLexer):
             (r"[-+]?\b\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+)\b", Number.Float),
             (r"-?\b\d+\b", Number.Integer),
             (r"\b[A-Za-z_$][\w$]*", Name.Variable),
-            (r"[=:,<>;~|+*/!.-]", Operator),
+            (r"[=:,<>;~|&+*/!.-]", Operator),
             (r"[()\[\]{}]", Punctuation),
             (r".", Text),
         ]

@@ -62,8 +62,9 @@ class Visa(Dialect, name="visa"):
           gpu.return
         }
 
-    `visa.attributes` are the kernel's attributes, such as `SimdSize`, `SLMSize` (KiB) and `NBarrierCnt`. `visa.target`,
-    of the kernel or of what is around it, names the GPU by whose rules the kernel is verified.
+    `visa.attributes` are the kernel's attributes, such as `SimdSize`, `SLMSize` (KiB) and `NBarrierCnt`. `visa.version`
+    is the version of assembly, 3.8 by default. `visa.target`, of the kernel or of what is around it, names the GPU by
+    whose rules the kernel is verified.
 
     An instruction's own syntax is that of vISA assembly with SSA names, the guard beside the execution size, and byte
     offsets in brackets. In generic form each operand has a string attribute of its name and `_access` that says how

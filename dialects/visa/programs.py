@@ -20,7 +20,18 @@ from xegpu_py.ir.module import Bodies, Context, Module, current, kernels, walk
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import BUILTINS, MAX_ALIASES, Address, Input, Instruction, Predicate, Program, Variable
+from xegpu_py.visa.program import (
+    BUILTINS,
+    DEFAULT_VERSION,
+    MAX_ALIASES,
+    VERSION_OF,
+    Address,
+    Input,
+    Instruction,
+    Predicate,
+    Program,
+    Variable,
+)
 from xegpu_py.visa.verify import Issue
 from xegpu_py.visa.verify import verify as program_issues
 
@@ -29,6 +40,8 @@ KERNEL = "gpu.func"
 RETURN = "gpu.return"
 
 ATTRIBUTES = "visa.attributes"
+
+VERSION = "visa.version"
 
 TARGET = "visa.target"
 
@@ -173,10 +186,19 @@ class _Decoder:
             tuple(self.instructions),
             position_of(self.func.location),
             self.declared,
+            self._version(),
         )
 
     def _fault(self, op: ir.Operation, message: str, *notes: str) -> None:
         self.faults.append(op_error(op, message, *notes))
+
+    def _version(self) -> str:
+        given = self.func.attributes.get(VERSION)
+        if given is None:
+            return DEFAULT_VERSION
+        if not isinstance(given, ir.StringAttr) or not VERSION_OF.fullmatch(given.value):
+            raise DiagnosticError([op_error(self.func, f'{VERSION} must be a version of assembly, such as "4.2"')])
+        return str(given.value)
 
     def _attributes(self) -> dict[str, int | str]:
         found: dict[str, int | str] = {}
@@ -328,8 +350,9 @@ def replace_body(func: ir.Operation, program: Program) -> None:
     for op in list(source.regions[0].blocks[0].operations):
         op.operation.detach_from_parent()
         point.insert(op.operation)
-    if ATTRIBUTES in source.attributes:
-        func.attributes[ATTRIBUTES] = source.attributes[ATTRIBUTES]
+    for name in (ATTRIBUTES, VERSION):
+        if name in source.attributes:
+            func.attributes[name] = source.attributes[name]
 
 
 _string = StringCodec().encode
@@ -343,7 +366,10 @@ def _kernel(program: Program) -> Iterator[str]:
     from xegpu_py.dialects.visa.ops import OPS, VAR, InputOp, parsed_of
 
     values = (f"{k} = {_string(v) if isinstance(v, str) else f'{v} : i64'}" for k, v in program.attributes.items())
-    attributes = f" attributes {{{ATTRIBUTES} = {{{', '.join(values)}}}}}" if program.attributes else ""
+    given = [f"{ATTRIBUTES} = {{{', '.join(values)}}}"] if program.attributes else []
+    if program.version != DEFAULT_VERSION:
+        given.append(f"{VERSION} = {_string(program.version)}")
+    attributes = f" attributes {{{', '.join(given)}}}" if given else ""
     yield f"gpu.func @{_string(program.name)}() kernel{attributes} {{"
     names: dict[Any, str] = {}
     declared: list[Variable | Predicate] = [*program.variables, *program.predicates, *_builtins(program)]

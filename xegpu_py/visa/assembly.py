@@ -18,6 +18,7 @@ from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
     ALIGNMENTS,
     BUILTINS,
+    DEFAULT_VERSION,
     IMPLICIT_KINDS,
     LABEL,
     MAX_ALIASES,
@@ -25,6 +26,7 @@ from xegpu_py.visa.program import (
     NOWHERE,
     OTHER_BUILTINS,
     PREDICATE_SIZES,
+    VERSION_OF,
     AddressOf,
     Guard,
     Indirect,
@@ -37,10 +39,6 @@ from xegpu_py.visa.program import (
     Variable,
 )
 from xegpu_py.visa.spec import InstructionSpec
-
-VERSION = "3.8"
-
-_VERSION = re.compile(r"\d+\.\d+")
 
 _NAME = re.compile(r"%?[A-Za-z_$][\w$]*")
 
@@ -232,7 +230,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.kernels: list[_KernelText] = []
-        self._version = VERSION
+        self._version = DEFAULT_VERSION
 
     def read_line(self, line: str, where: Position) -> None:
         """Read a line.
@@ -244,9 +242,10 @@ class _Reader:
         directive = cursor.match(_DIRECTIVE)
         kernels = self.kernels
         if directive and directive[1] == "version":
-            version = cursor.match(_VERSION)
-            self._version = version[0] if version else VERSION
-            cursor.pos = len(line)
+            version = cursor.match(VERSION_OF)
+            if version is None or not cursor.at_end():
+                raise cursor.expected("a version, such as 3.8")
+            self._version = version[0]
             return
         if directive and directive[1] in ("kernel", "global_function"):
             name = cursor.string() or cursor.word()
@@ -450,7 +449,7 @@ def write(programs: Sequence[Program], lines: bool = False) -> str:
         lines: whether comments say from which lines of a source instructions come, such as `// gemm.mlir:12`. An
             instruction from the same line as the previous one has no comment.
     """
-    out = [f".version {programs[0].version if programs else VERSION}"]
+    out = [f".version {programs[0].version if programs else DEFAULT_VERSION}"]
     for program in programs:
         out.append(f'.{"global_function" if program.is_function else "kernel"} "{program.name}"')
         out += _declarations(program)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import operator
 import pickle
+import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -141,6 +142,13 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
         return self.mask.endswith("_NM")
 
 
+DEFAULT_VERSION = "3.8"
+"""The version of assembly that the lowering makes, which GenX_IR of 2022 reads."""
+
+VERSION_OF = re.compile(r"\d+\.\d+")
+"""The text of a version."""
+
+
 @dataclass(frozen=True)
 class Program:
     """One kernel.
@@ -173,7 +181,7 @@ class Program:
     instructions: tuple[Instruction, ...] = field(default_factory=tuple)
     where: Position = field(default=NOWHERE, compare=False)
     declared: Mapping[str, Position] = field(default_factory=dict, compare=False)
-    version: str = "3.8"
+    version: str = DEFAULT_VERSION
     functions: tuple[str, ...] = ()
     callees: tuple[str, ...] = ()
     resources: tuple[Resource, ...] = ()
