@@ -129,6 +129,7 @@ class Target(Struct, frozen=True, eq=False):
         dpas_half_accumulators: whether accumulators and destinations of dpas may be bf and hf.
         absent: instructions that it does not have.
         tf32_conversion: whether fcvt converts to tf32.
+        long_rotation: whether it rotates integers of 64 bits.
         double_math: whether it has division and square roots of f64.
         cache_line: bytes that one prefetch loads into a cache.
         line_alignment: required alignment in bytes of a message of one lane that moves a cache line.
@@ -149,6 +150,7 @@ class Target(Struct, frozen=True, eq=False):
     dpas_half_accumulators: bool = True
     absent: frozenset[str] = frozenset()
     tf32_conversion: bool = True
+    long_rotation: bool = True
     double_math: bool = True
     cache_line: int = 64
     line_alignment: int = 4
@@ -190,6 +192,7 @@ TARGETS = {
             absent=_LATER | {"srnd", "fcvt", "divm", "sqrtm", "nbarrier.signal", "nbarrier.wait"},
             dpas_half_accumulators=False,
             tf32_conversion=False,
+            long_rotation=False,
             double_math=False,
             block2d=None,
             slm_bytes=64 << 10,

@@ -150,6 +150,10 @@ def is_eager(engine: Any) -> bool:
     return engine == EAGER or os.environ.get(VARIABLE, "0") not in ("", "0")
 
 
+_PROFILED = "profiled launch"
+"""A keyword of calls by `profile`, which no argument can have. A function between would be in the tracebacks."""
+
+
 @dataclass
 class TileKernel:
     """A kernel for given types of its arguments, compiled when it is first needed.
@@ -514,34 +518,18 @@ class Kernel:
 
         Triton's `LAUNCH_HINTS` may be given too.
         """
-        return self._launch(arguments, keywords, grid, block, profiled=False)
-
-    def profile(
-        self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any
-    ) -> Profile:
-        """Run the kernel, and count what it does; see `CompiledKernel.profile`. The arguments are those of a call."""
-        found: Profile = self._launch(arguments, keywords, grid, block, profiled=True)
-        return found
-
-    def _launch(
-        self,
-        arguments: Sequence[Any],
-        keywords: dict[str, Any],
-        grid: Any,
-        block: int | Sequence[int] | None,
-        profiled: bool,
-    ) -> Any:
+        profiled = keywords.pop(_PROFILED, False)
         own = self._signature.parameters
         hints = {name: keywords.pop(name) for name in LAUNCH_HINTS if name in keywords and name not in own}
         if hints:
             check_hints(hints)
             if hints.get("num_stages", 1) > 1 and "load_ahead" not in self._options:
-                return self._ahead._launch(arguments, keywords, grid, block, profiled)
+                return self._ahead(*arguments, grid=grid, block=block, **keywords, **{_PROFILED: profiled})
         try:
             version, passed, values = self.bind(*arguments, **keywords)
         except Reversed:
             with self._copied(arguments, keywords) as (copies, named):
-                return self._launch(copies, named, grid, block, profiled)
+                return self(*copies, grid=grid, block=block, **named, **{_PROFILED: profiled})
         except (TypeError, ValueError, OverflowError) as e:
             # The caller's line is the place of the mistake.
             raise e.with_traceback(None) from None
@@ -558,6 +546,13 @@ class Kernel:
         except (DiagnosticError, TypeError, ValueError, OverflowError) as e:
             # A diagnostic has the place of the mistake in the kernel; the place of the others is the caller's line.
             raise e.with_traceback(None) from None
+
+    def profile(
+        self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any
+    ) -> Profile:
+        """Run the kernel, and count what it does; see `CompiledKernel.profile`. The arguments are those of a call."""
+        found: Profile = self(*arguments, grid=grid, block=block, **keywords, **{_PROFILED: True})
+        return found
 
     def compile(self, *arguments: Any, **keywords: Any) -> CompiledKernel:
         """The kernel compiled for these arguments, which are not changed."""

@@ -293,7 +293,11 @@ _ROTATED = ("uw", "w", "ud", "d", "uq", "q")
 
 def _rotated(inst: Instruction, target: Target) -> Problem:
     widths = {TYPES[t].bits for t in (source_types(inst)[0], inst["dst"].var.type)}
-    return ("has a result as wide as `src0`",) if len(widths) > 1 else None
+    if len(widths) > 1:
+        return ("has a result as wide as `src0`",)
+    if not target.long_rotation and 64 in {TYPES[t].bits for t in source_types(inst)}:
+        return (f"of 64 bits is not supported by target '{target.name}'",)
+    return None
 
 
 def _with_carry(name: str, doc: str) -> InstructionSpec:
