@@ -14,9 +14,11 @@ from xegpu_py.engines.jit.thread_function import functions_of_program
 
 PACKAGE = tuple(xegpu_py.__path__)
 
-FACTOR = 2.7
-"""How many times as many steps a function may take for twice the program; n log n is less, n squared is 4. Tests that
-ran before have left computed properties of some variables, which makes linear growth look like a factor of 2.62."""
+FACTOR = 2.6
+"""How many times as many steps a function may take for twice the program; n log n is less, n squared is 4."""
+
+ONCE = ("Variable.format", "Variable.bytes")
+"""Cached properties, which run at most once for each variable. Cutting long blocks asks for those of more variables."""
 
 FEWEST = 125
 """Functions that take fewer steps for the smaller program are not compared: some are for long blocks only."""
@@ -165,6 +167,10 @@ def test_steps_grow_with_the_kernel(kernel, n):
     compiled(kernel(2 * n))  # What is imported and decoded once does not count.
     compiled(kernel(n))
     small, large = steps(kernel(n)), steps(kernel(2 * n))
-    found = {f"{'/'.join(k[0].split('/')[-2:])} {k[1]}": large[k] / v for k, v in small.items() if v >= FEWEST}
+    found = {
+        f"{'/'.join(k[0].split('/')[-2:])} {k[1]}": large[k] / v
+        for k, v in small.items()
+        if v >= FEWEST and k[1] not in ONCE
+    }
     assert found
     assert not {name: ratio for name, ratio in found.items() if ratio > FACTOR}
