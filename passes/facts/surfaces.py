@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
-from mlir import ir as mlir
 from msgspec import Struct, field
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
@@ -21,7 +20,7 @@ from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts.integer_forms import INTEGER_CASTS, column_divisor, divisor, power_of_two
 from xegpu_py.passes.facts.value_facts import constant_of, defining_op, is_desc, sees
-from xegpu_py.runtime.executable import _LOADS, _OPERATIONS, _PARTS, _PRODUCTS, _UPDATES, Expression, Product, Surface
+from xegpu_py.runtime.executable import OPERATIONS, Expression, Product, Surface
 from xegpu_py.target import Block2DLimits, Target
 
 # The tensors of block descriptors, and the rules of 2D block messages that they must satisfy.
@@ -375,8 +374,16 @@ def join_descriptors(classes: UnionFind[ir.Value], op: ir.Operation) -> None:
 
 _DEPTH = 16
 
+_PRODUCTS = {"xegpu.dpas": ("lhs", "rhs"), "xetile.tile_mma": ("a", "b")}
 
-def surfaces_of(func: mlir.Operation) -> tuple[Surface, ...]:
+_LOADS = ("xegpu.load_nd", "xetile.load_tile")
+
+_PARTS = ("vector.shape_cast", "vector.extract", "vector.extract_strided_slice")
+
+_UPDATES = ("xegpu.update_nd_offset", "xetile.update_tile_offset")
+
+
+def surfaces_of(func: ir.Operation) -> tuple[Surface, ...]:
     """The surfaces whose extents or strides are given by values, of a kernel of XeGPU or XeTile."""
     found: dict[Surface, None] = {}
     for op in walk(func):
@@ -387,18 +394,18 @@ def surfaces_of(func: mlir.Operation) -> tuple[Surface, ...]:
         argument = argument_of(view.source)
         if len(shape) < 2 or argument is None or all(isinstance(n, int) for n in (*shape[-2:], *strides[-2:])):
             continue
-        if isinstance(view.source.type, mlir.MemRefType) and view.source.type.memory_space is not None:
+        if isinstance(view.source.type, ir.MemRefType) and view.source.type.memory_space is not None:
             continue
         (rows, columns), (pitch, step) = shape[-2:], strides[-2:]
         if constant_of(step) != 1 and constant_of(pitch) == 1:
             rows, columns, pitch = columns, rows, step
-        size = _element_bits(op.results[0].type) // 8
+        size = (Tile if op.name == "xetile.init_tile" else TensorDesc).of(op.results[0]).bits // 8
         if size:
             found[Surface(argument, size, *map(expression_of, (columns, rows, pitch)))] = None
     return tuple(found)
 
 
-def products_of(func: mlir.Operation) -> tuple[Product, ...]:
+def products_of(func: ir.Operation) -> tuple[Product, ...]:
     """The products of a kernel whose operands are loaded from row-major surfaces, and not transposed or converted."""
     # One for each pair of sizes: calls compare them.
     found: dict[tuple[Expression, Expression], Product] = {}
@@ -410,13 +417,13 @@ def products_of(func: mlir.Operation) -> tuple[Product, ...]:
     return tuple(found.values())
 
 
-def _surface_of(value: mlir.Value) -> tuple[Expression | None, Expression | None] | None:
+def _surface_of(value: ir.Value) -> tuple[Expression | None, Expression | None] | None:
     """The rows and columns of the surface from which a matrix is loaded; None if it is not known."""
-    element = str(mlir.VectorType(value.type).element_type)
+    element = str(ir.VectorType(value.type).element_type)
     for _ in range(_DEPTH):
         op = defining_op(value)
         if op is None:
-            argument = mlir.BlockArgument(value)
+            argument = ir.BlockArgument(value)
             loop = argument.owner.owner
             if loop is None or loop.operation.name != "scf.for" or not argument.arg_number:
                 return None
@@ -433,10 +440,10 @@ def _surface_of(value: mlir.Value) -> tuple[Expression | None, Expression | None
 def _rows_and_columns(view: Any, element: str) -> tuple[Expression | None, Expression | None] | None:
     shape, strides = _extents(view)
     kind = view.source.type
-    if not isinstance(kind, mlir.MemRefType) or str(kind.element_type) != element:
+    if not isinstance(kind, ir.MemRefType) or str(kind.element_type) != element:
         return None
     if not shape:
-        steps, unknown = kind.get_strides_and_offset()[0], mlir.ShapedType.get_dynamic_size()
+        steps, unknown = kind.get_strides_and_offset()[0], ir.ShapedType.get_dynamic_size()
         array = expression_of(view.source, 0)
         if len(steps) < 2 or steps[-1] != 1 or (unknown in kind.shape[-2:] and not isinstance(array, tuple)):
             return None
@@ -448,38 +455,28 @@ def _rows_and_columns(view: Any, element: str) -> tuple[Expression | None, Expre
     return expression_of(shape[-2]), expression_of(shape[-1])
 
 
-def _extents(view: Any) -> tuple[list[mlir.Value | int], list[mlir.Value | int]]:
+def _extents(view: Any) -> tuple[list[ir.Value | int], list[ir.Value | int]]:
     """The shape and the strides of a descriptor or tile: its own, or those of the memory cast that it is made from."""
     made = defining_op(view.source)
     if view.shape or made is None or made.name != "memref.reinterpret_cast":
         return list(view.shape), list(view.strides)
-    dynamic, unknown = iter(made.operands[1:]), mlir.ShapedType.get_dynamic_size()
+    dynamic, unknown = iter(made.operands[1:]), ir.ShapedType.get_dynamic_size()
     _, sizes, strides = (
-        [next(dynamic) if n == unknown else n for n in mlir.DenseI64ArrayAttr(made.attributes[name])]
+        [next(dynamic) if n == unknown else n for n in ir.DenseI64ArrayAttr(made.attributes[name])]
         for name in ("static_offsets", "static_sizes", "static_strides")
     )
     return sizes, strides
 
 
-def _element_bits(kind: mlir.Type) -> int:
-    text = str(kind)
-    if text.startswith("!xegpu."):
-        return TensorDesc.decode(text).bits
-    # Imported only when needed, because most kernels have no tiles.
-
-    bits: int = Tile.decode(text).bits
-    return bits
-
-
-def expression_of(value: mlir.Value | int, depth: int = _DEPTH) -> Expression | None:
+def expression_of(value: ir.Value | int, depth: int = _DEPTH) -> Expression | None:
     """The expression that computes a number from the function's arguments; None if it contains other values or ops."""
     known = constant_of(value)
     if known is not None:
         return known
-    assert isinstance(value, mlir.Value)
+    assert isinstance(value, ir.Value)
     op = defining_op(value)
     if op is None:
-        argument = mlir.BlockArgument(value)
+        argument = ir.BlockArgument(value)
         parent = argument.owner.owner
         of_kernel = parent is not None and parent.operation.name == "gpu.func"
         return ("argument", argument.arg_number) if of_kernel else None
@@ -491,7 +488,7 @@ def expression_of(value: mlir.Value | int, depth: int = _DEPTH) -> Expression | 
         array, dimension = expression_of(op.operands[0], 0), constant_of(op.operands[1])
         return ("extent", array[1], dimension) if isinstance(array, tuple) and dimension is not None else None
     name = op.name.removeprefix("arith.")
-    if name not in _OPERATIONS or not op.name.startswith("arith."):
+    if name not in OPERATIONS or not op.name.startswith("arith."):
         return None
     operands = [expression_of(v, depth - 1) for v in op.operands]
     return None if None in operands else (name, *operands)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from mlir import ir
 
-from xegpu_py.ir.builtin import CombiningKind, rounding_problem, strides_of
+from xegpu_py.ir.builtin import CombiningKind, number_attribute, rounding_problem, strides_of
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import View
@@ -96,24 +96,15 @@ def integer_array(numbers: Sequence[int]) -> ir.Attribute:
     return ir.ArrayAttr.get([ir.IntegerAttr.get(i64, int(n)) for n in numbers])
 
 
-def number_attribute(element: ir.Type, number: float | int) -> ir.Attribute:
-    """A number of an integer, float or index type; integers wrap."""
-    if isinstance(element, ir.FloatType):
-        return ir.FloatAttr.get(element, number)
-    if isinstance(element, ir.IntegerType) and element.width == 1:
-        # As a signed number, a single set bit is -1.
-        number = -(int(number) & 1)
-    return ir.IntegerAttr.get(element, int(number))
-
-
 # Constants.
 
 
 def constant(kind: ir.Type, number: float | int | ir.Attribute) -> ir.Value:
     """A constant of a scalar type, or a splat of it."""
-    value = number if isinstance(number, ir.Attribute) else number_attribute(element_of(kind), number)
-    if isinstance(kind, ir.VectorType):
-        value = ir.DenseElementsAttr.get_splat(kind, value)
+    if isinstance(number, ir.Attribute):
+        value = ir.DenseElementsAttr.get_splat(kind, number) if isinstance(kind, ir.VectorType) else number
+    else:
+        value = number_attribute(kind, number)
     return make("arith.constant", kind, value=value)
 
 

@@ -11,7 +11,7 @@ from mlir import ir
 
 from xegpu_py.dialects.xegpu import LaneShuffleMode
 from xegpu_py.dialects.xegpu.fragments import Order, Placement, Placements, natural
-from xegpu_py.ir.builtin import CombiningKind, enumerator
+from xegpu_py.ir.builtin import CombiningKind, enumerator, number_attribute
 from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.element_movement import VIEWS, view_of
@@ -268,7 +268,7 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
     name, attributes = op.name, attributes_of(op)
     if name == "index.cmp":
         predicate = build.PREDICATES.index(enumerator(attributes.pop("pred")))
-        name, attributes["predicate"] = "arith.cmpi", build.number_attribute(build.integer_type(64), predicate)
+        name, attributes["predicate"] = "arith.cmpi", number_attribute(build.integer_type(64), predicate)
     elif name.startswith("index."):
         kind = name.removeprefix("index.")
         if kind not in _INDEX_OPS and name not in _INDEX_CASTS:

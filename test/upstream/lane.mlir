@@ -51,4 +51,25 @@ gpu.module @kernels {
     xegpu.store %v, %q[%x], %true <{chunk_size = 2 : i64}> : vector<2xf32>, i64, index, i1
     gpu.return
   }
+
+  // A block lies where the first lane says; a number that all lanes have needs no broadcast.
+  // CHECK-LABEL: gpu.func @carried
+  gpu.func @carried(%a: memref<64x64xf16>, %o: memref<64x64xf16>) kernel {
+    %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
+    %c8 = arith.constant 8 : index
+    %lane = gpu.lane_id
+    %da = xegpu.create_nd_tdesc %a : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %do = xegpu.create_nd_tdesc %o : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
+    // CHECK: scf.for %[[I:.*]] = {{.*}} iter_args(%[[AT:.*]] = {{.*}})
+    %end = scf.for %i = %c0 to %c8 step %c2 iter_args(%at = %lane) -> (index) {
+      // CHECK-NEXT: %[[FIRST:.*]] = gpu.subgroup_broadcast %[[AT]], first_active_lane : index
+      // CHECK-NEXT: xegpu.update_nd_offset %{{.*}}, [%[[FIRST]], %[[I]]]
+      %x = xegpu.load_nd %da[%at, %i] : !xegpu.tensor_desc<8x16xf16> -> vector<8xf16>
+      xegpu.store_nd %x, %do[%i, 16] : vector<8xf16>, !xegpu.tensor_desc<8x16xf16>
+      %next = arith.addi %at, %c8 : index
+      scf.yield %next : index
+    }
+    gpu.return
+  }
 }

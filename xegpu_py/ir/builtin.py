@@ -123,7 +123,12 @@ def number_attribute(kind: ir.Type, number: float) -> ir.Attribute:
     shaped = isinstance(kind, ir.ShapedType)
     element = ir.ShapedType(kind).element_type if shaped else kind
     scalar: ir.Attribute
-    scalar = ir.FloatAttr.get(element, number) if is_float(str(element)) else ir.IntegerAttr.get(element, int(number))
+    if isinstance(element, ir.FloatType):
+        scalar = ir.FloatAttr.get(element, number)
+    else:
+        # As a signed number, a single set bit is -1.
+        single = isinstance(element, ir.IntegerType) and element.width == 1
+        scalar = ir.IntegerAttr.get(element, -(int(number) & 1) if single else int(number))
     return ir.DenseElementsAttr.get_splat(kind, scalar) if shaped else scalar
 
 
@@ -296,8 +301,6 @@ class CombiningKind(str, Enum):
 
         For minnumf and maxnumf, which prefer numbers, it is NaN, so that a reduction of only NaN is NaN.
         """
-        # Imported here to keep the start of the tools fast.
-
         if isinstance(element, ir.FloatType):
             most = FLOATS[str(element)].greatest
             values = {"add": -0.0, "mul": 1.0, "minimumf": most, "maximumf": -most}

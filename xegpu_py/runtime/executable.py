@@ -372,7 +372,7 @@ def _is_number(argument: Any) -> bool:
 Expression: TypeAlias = "int | tuple[Any, ...]"
 """A number; ("argument", i); ("extent", i, d), of an array; or an op's name and its operands."""
 
-_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "addi": lambda a, b: a + b,
     "subi": lambda a, b: a - b,
     "muli": lambda a, b: a * b,
@@ -423,15 +423,6 @@ class Product(Struct, frozen=True):
     rows: Expression
 
 
-_PRODUCTS = {"xegpu.dpas": ("lhs", "rhs"), "xetile.tile_mma": ("a", "b")}
-
-_LOADS = ("xegpu.load_nd", "xetile.load_tile")
-
-_PARTS = ("vector.shape_cast", "vector.extract", "vector.extract_strided_slice")
-
-_UPDATES = ("xegpu.update_nd_offset", "xetile.update_tile_offset")
-
-
 def unlike_products(products: Sequence[Product], arguments: Sequence[Any]) -> str | None:
     """A warning of a product whose inner sizes do not fit in a call; None if there is none.
 
@@ -462,7 +453,7 @@ def evaluated(expression: Expression | None, arguments: Sequence[Any]) -> int | 
     if None in numbers or min(n for n in numbers if n is not None) < 0:
         return None
     a, b = (n for n in numbers if n is not None)
-    return None if not b and ("div" in kind or "rem" in kind) else _OPERATIONS[kind](a, b)
+    return None if not b and ("div" in kind or "rem" in kind) else OPERATIONS[kind](a, b)
 
 
 def unaligned_surfaces(surfaces: Sequence[Surface], arguments: Sequence[Any], target: str) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from types import FunctionType
@@ -619,8 +619,6 @@ class Cluster(Struct, dict=True):
 
 
 _NUMBERS = itertools.count()
-
-Cancel = Callable[[], bool]
 
 if __name__ == "__main__":
     child_main(Connection(int(sys.argv[1])))

@@ -15,7 +15,7 @@ from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.fragments import Placements, coordinates, of_registers
 from xegpu_py.dialects.xegpu.types import BlockAccess
 from xegpu_py.ir.bindings import is_kernel
-from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.builtin import bit_width, number_attribute
 from xegpu_py.ir.control_flow import UnionFind, forwarded_groups
 from xegpu_py.ir.diagnostics import Source, emit_error
 from xegpu_py.ir.module import Context, Module, parse_source, print_op, walk
@@ -25,7 +25,6 @@ from xegpu_py.passes.rewriting.builders import (
     index,
     index_type,
     integer_type,
-    number_attribute,
     strided_metadata,
     transpose,
 )

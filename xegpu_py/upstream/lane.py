@@ -13,7 +13,8 @@ from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width, by
-from xegpu_py.passes.facts.value_facts import defining_op, shape_of
+from xegpu_py.passes.facts.integer_forms import Uniformity
+from xegpu_py.passes.facts.value_facts import constant_of, defining_op, shape_of
 from xegpu_py.passes.rewriting.builders import (
     add,
     extract,
@@ -23,6 +24,7 @@ from xegpu_py.passes.rewriting.builders import (
     make,
     multiply,
     reinterpret_cast,
+    replace_op,
     transpose,
     zero,
 )
@@ -38,6 +40,7 @@ from xegpu_py.upstream.rebuilding import (
     long_address,
     metadata_of,
     mixed,
+    parts,
     put_hints,
     refuse,
     signless,
@@ -84,6 +87,10 @@ class LaneImport(SubgroupImport):
                 self.uses.setdefault(str(op.opview.tdesc.type), _use_of(op.opview) or "plain")
 
     def finish(self) -> None:
+        uniformity = Uniformity(self.func, LANES)
+        for op in parts(self.func):
+            if op.name == "gpu.subgroup_broadcast" and not uniformity.varies(op.operands[0]):
+                replace_op(op, op.operands[0])
         self.func.attributes["xegpu.subgroup_size"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)
 
     def our_desc(self, desc: TensorDesc) -> ours.TensorDesc:
@@ -97,9 +104,7 @@ class LaneImport(SubgroupImport):
 
     def shared(self, value: Any) -> Any:
         """A number that block messages take from the first lane."""
-        if isinstance(value, int) or not _varies(value):
-            return value
-        return rebuilding.of_first_lane(value)
+        return value if constant_of(value) is not None else rebuilding.of_first_lane(value)
 
     def of_use(self, view: Any) -> ir.Value:
         """The descriptor of an op, with the map that its use needs."""
@@ -339,24 +344,6 @@ def _use_of(view: Any) -> Use | None:
     if name == "load_nd" and view.transpose is not None and tuple(view.transpose) == (1, 0):
         return "transposed"
     return "packed" if name == "load_nd" and view.packed else "plain"
-
-
-def _varies(value: ir.Value) -> bool:
-    """Whether a number may depend on the lane: it comes from an id of one, or from memory."""
-    pending, seen = [value], set()
-    while pending:
-        v = pending.pop()
-        if v in seen:
-            continue
-        seen.add(v)
-        op = defining_op(v)
-        if op is None:
-            continue
-        if op.name in ("gpu.thread_id", "gpu.global_id", "gpu.lane_id", "memref.load", "gpu.shuffle") or op.regions:
-            return True
-        if op.name != "gpu.subgroup_broadcast":
-            pending += list(op.operands)
-    return False
 
 
 def _memref_at(address: ir.Value) -> ir.Value | None:

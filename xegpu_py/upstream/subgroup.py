@@ -208,7 +208,8 @@ class SubgroupImport(Rewriter):
 
     @rule(PREFIX + "update_nd_offset")
     def update_nd_offset(self, op: Any) -> None:
-        self.replace(op, ours.UpdateNdOffsetOp(op.tdesc, op.offsets, mode=self.mode, result=op.tdesc.type).result)
+        by = [self.shared(o) for o in op.offsets]
+        self.replace(op, ours.UpdateNdOffsetOp(op.tdesc, by, mode=self.mode, result=op.tdesc.type).result)
 
     @rule(PREFIX + "load_nd")
     def load_nd(self, op: Any) -> None:

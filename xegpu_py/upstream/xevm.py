@@ -12,7 +12,7 @@ from mlir import ir
 from mlir.dialects import gpu
 from mlir.passmanager import PassManager
 
-from xegpu_py.ir.builtin import integer_elements
+from xegpu_py.ir.builtin import integer_elements, number_attribute
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
@@ -34,7 +34,6 @@ from xegpu_py.passes.rewriting.builders import (
     index_type,
     integer_type,
     make,
-    number_attribute,
     reinterpret_cast,
 )
 from xegpu_py.upstream import xevm_memory

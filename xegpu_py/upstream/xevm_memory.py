@@ -12,7 +12,7 @@ from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.matrix_ops import NARROW_FLOATS, SCALE, SCALE_BLOCK
-from xegpu_py.ir.builtin import bit_width, vector_of
+from xegpu_py.ir.builtin import bit_width, number_attribute, vector_of
 from xegpu_py.passes.facts.value_facts import constant_of, element_of, shape_of, symbol_of
 from xegpu_py.passes.rewriting.builders import (
     add,
@@ -22,7 +22,6 @@ from xegpu_py.passes.rewriting.builders import (
     index_type,
     integer_type,
     make,
-    number_attribute,
     select,
     shape_cast,
 )
