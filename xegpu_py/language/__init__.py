@@ -177,7 +177,7 @@ from xegpu_py.language.tile_values import (
     view,
     xor_sum,
 )
-from xegpu_py.language.tuning import Autotuner, Config, Heuristics, Trial, autotune, heuristics, testing
+from xegpu_py.language.tuning import Autotuner, Config, Heuristics, autotune, heuristics, testing
 
 for _function in (
     *(associative_scan, cumprod, cumsum, histogram, sort, topk),

@@ -7,23 +7,21 @@ import inspect
 import statistics
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, Literal, cast
 
 import numpy as np
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.language.element_types import has_arrays, is_reversed
 from xegpu_py.language.function_source import code_of
 from xegpu_py.language.jit_function import LAUNCH_HINTS, Kernel, check_hints
-from xegpu_py.runtime.host_arrays import copy_of
 from xegpu_py.runtime.kernel import CompiledKernel
-from xegpu_py.runtime.launch import Statistics
-
-RUNS = 3
-"""The number of timed runs of a candidate; the best time counts."""
+from xegpu_py.tuning import trials
+from xegpu_py.tuning.search import tune
+from xegpu_py.tuning.space import Space
+from xegpu_py.tuning.trials import Launch, Objective, Run, Trials
 
 
 @dataclass(frozen=True)
@@ -69,38 +67,6 @@ class Config:
     def __str__(self) -> str:
         shown = (*self.values.items(), *self.options.items(), *self.hints.items())
         return ", ".join(f"{name}={value!r}" for name, value in shown)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A candidate with the arguments of a call: the argument of an objective.
-
-    Attributes:
-        config: the candidate.
-        compile: gives the kernel compiled for it.
-        run: launches it on copies of the arrays.
-        counted: launches it compiled, also where Python runs the kernel, and gives what the launch has counted.
-    """
-
-    config: Config
-    compile: Callable[[], CompiledKernel]
-    run: Callable[[], Any]
-    counted: Callable[[], Statistics]
-
-    @property
-    def kernel(self) -> CompiledKernel:
-        """The kernel compiled for the candidate."""
-        return self.compile()
-
-
-Objective = Callable[[Trial], float]
-"""Gives the cost of a trial, which tuning minimizes."""
-
-
-def _time(trial: Trial) -> float:
-    """The seconds of a run of the engine, the best of `RUNS`."""
-    trial.run()
-    return min(_seconds(trial.run) for _ in range(RUNS))
 
 
 def _seconds(function: Callable[[], Any]) -> float:
@@ -156,13 +122,17 @@ class testing:
 
 
 OBJECTIVES: dict[str, Objective] = {
-    "time": _time,
-    "executed": lambda trial: float(trial.counted().executed.sum()),
-    "size": lambda trial: float(len(trial.kernel.program.instructions)),
+    **trials.OBJECTIVES,
+    "time": trials.OBJECTIVES["jit"],
+    "executed": trials.OBJECTIVES["instructions"],
+    "size": lambda run: float(len(cast(CompiledKernel, run.kernel).program.instructions)),
 }
-"""Objectives by name; `autotune` says what they are."""
+"""Objectives by name: those of `tune`, and `autotune` says what the others are."""
 
-ObjectiveName = Literal["time", "executed", "size"]
+ObjectiveName = trials.ObjectiveName | Literal["time", "executed", "size"]
+
+_TIMED = ("time", "jit")
+"""Objectives for which Python runs the kernel if its engine is "eager"; the others need what engines count."""
 
 Hook = Callable[..., Any]
 
@@ -195,6 +165,10 @@ class Tunable(ABC):
 
     def __reduce__(self) -> str:
         return str(self.__qualname__)
+
+    @abstractmethod
+    def __reduce_by_value__(self) -> tuple[Any, tuple[Any, ...]]:
+        """For processes that cannot import its module; see `tuning.cluster.packed`."""
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The kernel with a grid; see `Kernel`."""
@@ -236,91 +210,169 @@ class Heuristics(Tunable):
     def with_options(self, **options: Any) -> Heuristics:
         return Heuristics(self._kernel.with_options(**options), self._rules)
 
+    def __reduce_by_value__(self) -> tuple[Any, tuple[Any, ...]]:
+        return Heuristics, (self._kernel, self._rules)
+
     def __repr__(self) -> str:
         return f"<{', '.join(self._rules)} by heuristics of {self._kernel!r}>"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The launches of candidates for the arguments of a call: what `tune` calls to make a kernel.
+
+    Attributes:
+        kernel: the kernel.
+        configs: the candidates, which the parameter `config` of the search numbers; empty if it has a space.
+        names: the names of the arguments that are given.
+        grid, block: as in a call.
+        before, after, zeroed, restored: see `autotune`.
+        counted: whether also a kernel that Python would run is compiled, since its instructions are counted.
+        variants: the kernels with other options, by these.
+    """
+
+    kernel: Kernel | Tunable
+    configs: tuple[Config, ...]
+    names: tuple[str, ...] = ()
+    grid: Any = 1
+    block: Any = None
+    before: Hook | None = None
+    after: Hook | None = None
+    zeroed: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    counted: bool = False
+    variants: dict[tuple[Any, ...], Kernel | Tunable] = field(default_factory=dict)
+
+    def config(self, configuration: Mapping[str, Any]) -> Config:
+        """The candidate of a configuration of the search."""
+        if self.configs:
+            return self.configs[configuration["config"]]
+        own = inspect.signature(self.kernel).parameters
+        options = {name: value for name, value in configuration.items() if name not in own}
+        return Config({name: value for name, value in configuration.items() if name in own}, options)
+
+    def values(self, config: Config) -> dict[str, Any]:
+        """The arguments that a candidate gives."""
+        known = inspect.signature(self.kernel).parameters
+        return {**config.values, **{name: n for name, n in config.hints.items() if name in known}}
+
+    def variant(self, config: Config) -> Kernel | Tunable:
+        """The kernel with the options of a candidate."""
+        options = dict(config.options)
+        if (config.num_stages or 1) > 1:
+            options.setdefault("load_ahead", True)
+        key = tuple(sorted(options.items()))
+        if key not in self.variants:
+            self.variants[key] = self.kernel.with_options(**options) if key else self.kernel
+        return self.variants[key]
+
+    def run(self, kernel: Callable[..., Any], config: Config, full: dict[str, Any]) -> Any:
+        """Run the kernel for a candidate between its hooks."""
+        for hook in (self.before, config.pre_hook):
+            if hook is not None:
+                hook(full)
+        found = kernel(grid=self.grid, block=self.block, **full)
+        if self.after is not None:
+            self.after(full)
+        return found
+
+    def __call__(self, **configuration: Any) -> Launch:
+        config = self.config(configuration)
+        kernel: Any = self.variant(config)
+        full: dict[str, Any] = {}
+        kept: dict[str, Any] = {}
+
+        def named(arguments: Sequence[Any]) -> dict[str, Any]:
+            if not full:
+                full.update(kernel.completed(**dict(zip(self.names, arguments)), **self.values(config)))
+                kept.update({name: full[name].copy() for name in self.restored})
+            return full
+
+        def counted(grid: Any, block: Any, **full: Any) -> Any:
+            version, passed, values = kernel.bind(**full)
+            return version(*passed, grid=grid(values) if callable(grid) else grid, block=block, counted=True)
+
+        def run(arguments: Sequence[Any]) -> Any:
+            own = named(arguments)
+            for name in self.zeroed:
+                own[name][...] = 0
+            for name in self.restored:
+                own[name][...] = kept[name]
+            return self.run(counted if self.counted else kernel, config, own)
+
+        def passed(arguments: Sequence[Any]) -> tuple[Sequence[Any], Any]:
+            _, given, values = kernel.bind(**named(arguments))
+            return given, self.grid(values) if callable(self.grid) else self.grid
+
+        return Launch(run, lambda arguments: kernel.compile(**named(arguments)), self.grid, passed, config)
 
 
 class Autotuner(Tunable):
     """A kernel with candidates to try; see `autotune`.
 
     Attributes:
-        configs: the candidates.
+        configs: the candidates; empty if there is a space.
         best: the chosen candidate, by the values of the key.
-        costs: each candidate with its cost, by the values of the key.
+        costs: each candidate that has a cost, with it, by the values of the key.
     """
 
     def __init__(
         self,
         kernel: Kernel | Tunable,
-        configs: Sequence[Config],
+        configs: Sequence[Config] | Space,
         key: Sequence[str],
         objective: Objective,
-        prune: Prune | None,
-        before: Hook | None = None,
-        after: Hook | None = None,
-        zeroed: Sequence[str] = (),
-        restored: Sequence[str] = (),
+        prune: Prune | None = None,
+        hooks: Mapping[str, Any] | None = None,
+        search: Mapping[str, Any] | None = None,
     ) -> None:
         """Make one; see `autotune`.
 
         Args:
-            before, after: `pre_hook` and `post_hook`.
-            zeroed, restored: `reset_to_zero` and `restore_value`.
+            hooks: the fields `before`, `after`, `zeroed`, `restored` and `counted` of `Candidates`.
+            search: arguments of `tune`; None if this process tries all candidates.
 
         Raises:
             TypeError: if there is no such parameter, or a candidate is no `Config`.
             ValueError: if there is no candidate.
         """
         super().__init__(kernel)
-        if not configs:
+        self._space = configs if isinstance(configs, Space) else None
+        self.configs: tuple[Config, ...] = () if isinstance(configs, Space) else tuple(configs)
+        if not self.configs and self._space is None:
             raise ValueError("autotune needs a Config")
         name, known = self.__name__, self.__signature__.parameters
-        for config in configs:
+        for config in self.configs:
             if not isinstance(config, Config):
                 raise TypeError(f"autotune of kernel '{name}' takes Configs, but got {config!r}")
-        named = ((one, f"Config({config})") for config in configs for one in config.values)
-        for one, what in (*named, *((n, "autotune") for n in (*key, *zeroed, *restored))):
+        self._hooks, self._search = dict(hooks or {}), search
+        named = ((one, f"Config({config})") for config in self.configs for one in config.values)
+        lists = (*key, *self._hooks.get("zeroed", ()), *self._hooks.get("restored", ()))
+        for one, what in (*named, *((n, "autotune") for n in lists)):
             if one not in known:
                 raise TypeError(f"{what} names '{one}', but kernel '{name}' has no such parameter")
-        self.configs, self._key, self._objective, self._prune = tuple(configs), tuple(key), objective, prune
-        self._before, self._after, self._zeroed, self._restored = before, after, tuple(zeroed), tuple(restored)
+        if prune and self._space:
+            raise TypeError("the space of autotune has constraints instead of a function that prunes")
+        self._key, self._objective, self._prune = tuple(key), objective, prune
         self.best: dict[tuple[Any, ...], Config] = {}
         self.costs: dict[tuple[Any, ...], list[tuple[Config, float]]] = {}
         self._variants: dict[tuple[tuple[str, Any], ...], Kernel | Tunable] = {}
 
     def completed(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._kernel.bound(*arguments, **keywords)
-        return self._kernel.completed(**found | self._values(self._chosen(found, 1, None)))
+        chosen = self._candidates((), 1, None).values(self._chosen(found, 1, None))
+        return self._kernel.completed(**found | chosen)
 
     def __call__(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> Any:
         given: dict[str, Any] = self._kernel.bound(*arguments, **keywords)
         config = self._chosen(given, grid, block)
-        full = {**given, **self._values(config)}
-        return self._run(self._variant(config), config, full, grid, block)
+        made = self._candidates((), grid, block)
+        return made.run(made.variant(config), config, {**given, **made.values(config)})
 
-    def _values(self, config: Config) -> dict[str, Any]:
-        """The arguments that a candidate gives."""
-        known = self.__signature__.parameters
-        return {**config.values, **{name: n for name, n in config.hints.items() if name in known}}
-
-    def _run(self, kernel: Any, config: Config, full: dict[str, Any], grid: Any, block: Any) -> Any:
-        """Run the kernel for a candidate between its hooks."""
-        for hook in (self._before, config.pre_hook):
-            if hook is not None:
-                hook(full)
-        found = kernel(grid=grid, block=block, **full)
-        if self._after is not None:
-            self._after(full)
-        return found
-
-    def _variant(self, config: Config) -> Kernel | Tunable:
-        options = dict(config.options)
-        if (config.num_stages or 1) > 1:
-            options.setdefault("load_ahead", True)
-        key = tuple(sorted(options.items()))
-        if key not in self._variants:
-            self._variants[key] = self._kernel.with_options(**options) if key else self._kernel
-        return self._variants[key]
+    def _candidates(self, configs: Sequence[Config], grid: Any, block: Any, names: Iterable[str] = ()) -> Candidates:
+        return Candidates(
+            self._kernel, tuple(configs), tuple(names), grid, block, **self._hooks, variants=self._variants
+        )
 
     def _chosen(self, given: dict[str, Any], grid: Any, block: Any) -> Config:
         missing = [name for name in self._key if name not in given]
@@ -330,27 +382,39 @@ class Autotuner(Tunable):
         values = (_hashable(given[name]) for name in self._key)
         key = (*values, *(kind for kind in kinds if kind))
         if key not in self.best:
-            self.best[key] = self._tried(key, given, grid, block)
+            configs = self._prune(self.configs, given) if self._prune else self.configs
+            if not configs and self._space is None:
+                raise ValueError(f"autotune of kernel '{self.__name__}': no Config is left to be tried")
+            made = self._candidates(configs, grid, block, given)
+            tried = self._tried if self._search is None else self._searched
+            self.best[key], self.costs[key] = tried(made, tuple(given.values()))
         return self.best[key]
 
-    def _tried(self, key: tuple[Any, ...], given: dict[str, Any], grid: Any, block: Any) -> Config:
-        configs = self._prune(self.configs, given) if self._prune else self.configs
+    def _tried(self, made: Candidates, arguments: tuple[Any, ...]) -> tuple[Config, list[tuple[Config, float]]]:
+        """The best candidate and the costs of all, tried in this process."""
+        problem = Trials(made, arguments, made.grid, {"objective": self._objective})
         costs: list[tuple[Config, float]] = []
         failures: list[tuple[Config, Exception]] = []
-        for config in configs:
+        for number, config in enumerate(made.configs):
             try:
-                costs.append((config, self._objective(self._trial(config, given, grid, block))))
+                costs.append((config, problem.judged(problem.prepared({"config": number})).values[0]))
             except (DiagnosticError, ValueError) as e:
                 failures.append((config, e))
         if not costs:
             raise self._failed(failures)
-        self.costs[key] = costs
-        return min(costs, key=lambda pair: pair[1])[0]
+        return min(costs, key=lambda pair: pair[1])[0], costs
+
+    def _searched(self, made: Candidates, arguments: tuple[Any, ...]) -> tuple[Config, list[tuple[Config, float]]]:
+        """The best candidate and the costs of all that a search by `tune` has tried."""
+        space, own = self._space, dict(self._search or {})
+        if space is None:
+            space = Space({"config": range(len(made.configs))})
+            own = {"sampler": "grid", "budget": len(made.configs), **own}
+        found = tune(replace(made, variants={}), space, arguments, self._objective, **own)
+        return made.config(found.best.configuration), [(made.config(t.configuration), t.values[0]) for t in found.done]
 
     def _failed(self, failures: Sequence[tuple[Config, Exception]]) -> Exception:
-        """The error if no candidate is left: with one its own, with several the reason of each."""
-        if not failures:
-            return ValueError(f"autotune of kernel '{self.__name__}': no Config is left to be tried")
+        """The error if all candidates failed: with one its own, with several the reason of each."""
         if len(failures) == 1:
             return failures[0][1].with_traceback(None)
         code = code_of(self.__kernel_function__)
@@ -363,47 +427,17 @@ class Autotuner(Tunable):
             sources += e.sources if isinstance(e, DiagnosticError) else []
         return DiagnosticError(found, sources)
 
-    def _trial(self, config: Config, given: dict[str, Any], grid: Any, block: Any) -> Trial:
-        kernel: Any = self._variant(config)
-        full = kernel.completed(**{**given, **self._values(config)})
-        arrays: dict[int, Any] = {}
-
-        def copied(value: Any) -> Any:
-            if isinstance(value, tuple) and has_arrays(value):
-                return tuple(map(copied, value))
-            if not isinstance(value, np.ndarray):
-                return value
-            return arrays.setdefault(id(value), np.ascontiguousarray(value) if is_reversed(value) else copy_of(value))
-
-        copies = {name: copied(value) for name, value in full.items()}
-
-        def reset() -> None:
-            for name in self._zeroed:
-                copies[name][...] = 0
-            for name in self._restored:
-                copies[name][...] = full[name]
-
-        def run(**copies: Any) -> Any:
-            reset()
-            return self._run(kernel, config, copies, grid, block)
-
-        def counted() -> Any:
-            def launch(grid: Any, block: Any, **full: Any) -> Any:
-                version, passed, values = kernel.bind(**full)
-                return version(*passed, grid=grid(values) if callable(grid) else grid, block=block, counted=True)
-
-            reset()
-            return self._run(launch, config, copies, grid, block)
-
-        return Trial(config, functools.partial(kernel.compile, **copies), functools.partial(run, **copies), counted)
-
     def with_options(self, **options: Any) -> Autotuner:
-        inner = self._kernel.with_options(**options)
-        more = (self._before, self._after, self._zeroed, self._restored)
-        return Autotuner(inner, self.configs, self._key, self._objective, self._prune, *more)
+        return Autotuner(self._kernel.with_options(**options), *self._made_of())
+
+    def _made_of(self) -> tuple[Any, ...]:
+        return (self._space or self.configs, self._key, self._objective, self._prune, self._hooks, self._search)
+
+    def __reduce_by_value__(self) -> tuple[Any, tuple[Any, ...]]:
+        return Autotuner, (self._kernel, *self._made_of())
 
     def __repr__(self) -> str:
-        return f"<{len(self.configs)} configs of {self._kernel!r}>"
+        return f"<{self._space or f'{len(self.configs)} configs'} of {self._kernel!r}>"
 
 
 def _hashable(value: Any) -> Any:
@@ -428,7 +462,7 @@ def _by_triton(rules: Mapping[str, Any]) -> Prune:
 
 
 def autotune(
-    configs: Sequence[Config],
+    configs: Sequence[Config] | Space,
     key: Sequence[str] = (),
     prune_configs_by: Mapping[str, Any] | None = None,
     reset_to_zero: Sequence[str] | None = None,
@@ -443,6 +477,7 @@ def autotune(
     *,
     objective: Objective | ObjectiveName = "time",
     prune: Prune | None = None,
+    **search: Any,
 ) -> Callable[[Kernel | Tunable], Autotuner]:
     """Try candidates for arguments and options of a kernel, and keep the best.
 
@@ -451,10 +486,11 @@ def autotune(
         def scale(X, Y, n, BLOCK: Constexpr): ...
 
     Candidates are tried when the kernel is first called with new values of the key or new element types. Trials run on
-    copies of the arrays. Candidates that cannot be compiled are skipped.
+    copies of the arrays. Candidates that cannot be compiled are skipped. This process tries all candidates of a list;
+    with a space, or with an argument of `tune`, that is what tries them.
 
     Args:
-        configs: the candidates.
+        configs: the candidates, or a `Space` of parameters and options, which `tune` searches.
         key: names of arguments; numbers count by their values, arrays by their shapes.
         prune_configs_by: Triton's dictionary with `early_config_prune`, `perf_model` and `top_k`.
         reset_to_zero: arrays whose copies are set to zero before each run of a trial.
@@ -464,25 +500,33 @@ def autotune(
         use_cuda_graph, cache_results: Triton's, without effect.
         do_bench: times a function, called with it and `quantiles`, instead of an objective.
         objective: the cost to minimize: "time", seconds of the engine; "executed", instructions that run; "size",
-            instructions of the program, without a run; or a function of a `Trial`.
+            instructions of the program; another one of `tune`; or a function of a `tuning.trials.Run`.
         prune: selects the candidates to try, from all candidates and the arguments by name.
+        search: `budget`, `scheduler`, `journal` and other arguments of `tune`.
 
     Raises:
         ValueError: if the objective's name is unknown.
-        TypeError: if a candidate or a list names a parameter that the kernel does not have.
+        TypeError: if a candidate or a list names a parameter that the kernel does not have, or `tune` has no such
+            argument.
     """
+    known = inspect.signature(tune).parameters.keys() - {"make_kernel", "space", "arguments", "objective", "grid"}
+    for name in search.keys() - known:
+        raise TypeError(f"autotune() got an unexpected keyword argument '{name}'")
     chosen = OBJECTIVES.get(objective) if isinstance(objective, str) else objective
     if chosen is None:
         raise ValueError(f"'objective' must be one of {', '.join(OBJECTIVES)}, but got {objective!r}")
     if do_bench is not None or (objective == "time" and (warmup is not None or rep is not None)):
         bench = do_bench or functools.partial(testing.do_bench, warmup=warmup or 25, rep=rep or 100)
 
-        def chosen(trial: Trial) -> float:
-            return float(bench(trial.run, quantiles=(0.5, 0.2, 0.8))[0])
+        def chosen(run: Run) -> float:
+            return float(bench(run.again, quantiles=(0.5, 0.2, 0.8))[0])
 
     prune = prune if prune_configs_by is None else _by_triton(prune_configs_by)
-    zeroed, restored = tuple(reset_to_zero or ()), tuple(restore_value or ())
-    return lambda kernel: Autotuner(kernel, configs, key, chosen, prune, pre_hook, post_hook, zeroed, restored)
+    counted = do_bench is None and isinstance(objective, str) and objective not in _TIMED
+    hooks: dict[str, Any] = {"before": pre_hook, "after": post_hook, "counted": counted}
+    hooks |= {"zeroed": tuple(reset_to_zero or ()), "restored": tuple(restore_value or ())}
+    searched = search if search or isinstance(configs, Space) else None
+    return lambda kernel: Autotuner(kernel, configs, key, chosen, prune, hooks, searched)
 
 
 def heuristics(

@@ -11,6 +11,7 @@ import hashlib
 import io
 import itertools
 import linecache
+import marshal
 import os
 import pickle
 import platform
@@ -24,7 +25,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
@@ -96,6 +97,10 @@ def packed(problem: Problem) -> bytes:
             if isinstance(obj, FunctionType) and _by_value(obj):
                 file = obj.__code__.co_filename
                 sources[file] = "".join(linecache.getlines(file, obj.__globals__))
+            elif isinstance(obj, CodeType):
+                # cloudpickle leaves out the name of the file. Version 2 of the format has no references, which would
+                # depend on other objects of the process.
+                return marshal.loads, (marshal.dumps(obj, 2),)
             elif hasattr(obj, "__reduce_by_value__") and not isinstance(obj, type) and _by_value(obj):
                 return obj.__reduce_by_value__()
             return super().reducer_override(obj)
@@ -110,8 +115,11 @@ def _by_value(found: Any) -> bool:
     import cloudpickle
 
     module, name = getattr(found, "__module__", None), getattr(found, "__qualname__", "")
-    owner = sys.modules.get(str(module))
-    if owner is None or module == "__main__" or "<locals>" in name or "<lambda>" in name:
+    # A decorator may have put another object in its place: the name of an autotuned kernel is the tuner's.
+    named: Any = sys.modules.get(str(module))
+    for part in name.split("."):
+        named = getattr(named, part, None)
+    if module == "__main__" or named is not found:
         return True
     return str(module).split(".")[0] in {m.split(".")[0] for m in cloudpickle.list_registry_pickle_by_value()}
 

@@ -44,12 +44,14 @@ class Launch(Struct):
         kernel: gives the kernel compiled for arguments; None if it is a function of the user's.
         grid: the workgroups, if they are known.
         passed: gives the arguments that the compiled kernel gets, and the workgroups as numbers.
+        configuration: what objectives see as the configuration; by default that of the search.
     """
 
     run: Callable[[Sequence[Any]], Any]
     kernel: Callable[[Sequence[Any]], CompiledKernel] | None = None
     grid: Any = None
     passed: Callable[[Sequence[Any]], tuple[Sequence[Any], Any]] | None = None
+    configuration: Any = None
 
 
 def launch_of(make_kernel: Any, configuration: Mapping[str, Any], grid: Any = None) -> Launch:
@@ -100,6 +102,8 @@ def _passed(kernel: Any, leading: Sequence[Any], named: Mapping[str, Any], grid:
 
 
 def _launch_of_made(made: Any, grid: Any) -> Launch:
+    if isinstance(made, Launch):
+        return made
     if isinstance(made, (str, Path, Module)):
         made = (made, grid)
     if isinstance(made, tuple):
@@ -138,7 +142,7 @@ class Run(Struct):
     """A launch that is judged: the argument of an objective.
 
     Attributes:
-        configuration: the value of each parameter.
+        configuration: the value of each parameter; in `autotune` the `Config`.
         kernel: the compiled kernel; None if the user's function hides it.
         statistics: what the launch counted; None if the user's function hides it.
         again: launches it once more, on the arrays as the last launch left them.
@@ -146,11 +150,11 @@ class Run(Struct):
         passed: gives the arguments of the compiled kernel, and the workgroups; None if the user's function hides them.
     """
 
-    configuration: Configuration
+    configuration: Any
     kernel: CompiledKernel | None
     statistics: Statistics | None
     again: Callable[[], Any]
-    arguments: list[Any]
+    arguments: Sequence[Any]
     passed: Callable[[], tuple[Sequence[Any], Any]] | None = None
 
     def counts(self) -> dict[str, float]:
@@ -163,14 +167,10 @@ class Run(Struct):
             raise TypeError(
                 "only launches of kernels are counted, and not those of Python or of the reference evaluator"
             )
-        version = next((p for p in self._programs() if len(p.instructions) == len(self.statistics.executed)), None)
-        return counts_of(version or self.kernel.program, self.statistics)
-
-    def _programs(self) -> Iterator[Program]:
-        """The program, and that of the version which the call chose."""
-        assert self.kernel is not None
-        last = self.kernel.version_for(self.arguments) if len(self.arguments) == len(self.kernel.types) else self.kernel
-        yield from (last.program, self.kernel.program)
+        # The call may have chosen another version.
+        last = self.kernel.version_for(self.passed()[0]) if self.passed else self.kernel
+        fits = len(last.program.instructions) == len(self.statistics.executed)
+        return counts_of(last.program if fits else self.kernel.program, self.statistics)
 
 
 def counts_of(program: Program, done: Statistics) -> dict[str, float]:
@@ -267,6 +267,19 @@ class Outcome(Struct):
     outputs: list[np.ndarray[Any, Any]] | None = None
 
 
+ERRORS = (DiagnosticError, ValueError, TypeError, OverflowError)
+"""What makes a configuration refused or failed; other errors are ours."""
+
+
+class Ready(Struct):
+    """A configuration with its launch, its kernel, None if it is hidden, and copies of the arguments."""
+
+    configuration: Configuration
+    launch: Launch
+    kernel: CompiledKernel | None
+    arguments: tuple[Any, ...]
+
+
 class Trials(Struct):
     """The problem that workers of a search solve: judge a configuration. See `tune` for what it consists of."""
 
@@ -281,35 +294,77 @@ class Trials(Struct):
     def run(self, argument: tuple[Configuration, bool]) -> Outcome:
         """Judge a configuration; the second element is whether the outputs are wanted."""
         configuration, wanted = argument
-        copies = [copy_of(a) if isinstance(a, np.ndarray) else a for a in self.arguments]
         try:
-            launch = launch_of(self.make_kernel, configuration, self.grid)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                kernel = launch.kernel(copies) if launch.kernel else None
-            if self.fits and kernel is not None and kernel.launcher.allocation.beyond:
-                return Outcome("refused", message=f"it does not fit: {kernel.launcher.allocation.report()}")
-        except (DiagnosticError, ValueError, TypeError, OverflowError) as e:
+            ready = self.prepared(configuration)
+        except ERRORS as e:
             return Outcome("refused", message=str(e))
         try:
-            statistics = launch.run(copies)
-        except (DiagnosticError, ValueError, TypeError, OverflowError) as e:
+            return self.judged(ready, wanted)
+        except ERRORS as e:
             return Outcome("failed", message=str(e))
-        outputs = [np.array(a) for a in copies if isinstance(a, np.ndarray)]
-        wrong = self.reference and difference(outputs, self.reference, self.tolerance)
+
+    def prepared(self, configuration: Configuration) -> Ready:
+        """Compile a configuration for copies of the arguments.
+
+        Raises:
+            DiagnosticError, ValueError, TypeError, OverflowError: if it cannot be compiled, or does not fit.
+        """
+        launch = launch_of(self.make_kernel, configuration, self.grid)
+        copies = copied(self.arguments, {})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kernel = launch.kernel(copies) if launch.kernel else None
+        if self.fits and kernel is not None and kernel.launcher.allocation.beyond:
+            raise ValueError(f"it does not fit: {kernel.launcher.allocation.report()}")
+        return Ready(configuration, launch, kernel, copies)
+
+    def judged(self, ready: Ready, wanted: bool = False) -> Outcome:
+        """Launch a configuration, compare its results, and judge it by the objectives.
+
+        Raises:
+            DiagnosticError, ValueError, TypeError, OverflowError: if the launch or an objective fails.
+        """
+        launch, kernel, copies = ready.launch, ready.kernel, ready.arguments
+        statistics = launch.run(copies)
+        outputs = [np.array(a) for a in arrays_of(copies)] if wanted or self.reference else None
+        wrong = self.reference and outputs and difference(outputs, self.reference, self.tolerance)
         if wrong:
             return Outcome("wrong", message=wrong)
         passed = launch.passed
         seen = None if passed is None else functools.partial(passed, copies)
-        run = Run(configuration, kernel, statistics, lambda: launch.run(copies), copies, seen)
-        counted = kernel is not None and isinstance(statistics, Statistics)
+        run = Run(
+            launch.configuration or ready.configuration, kernel, statistics, lambda: launch.run(copies), copies, seen
+        )
+        counted = run.counts() if kernel is not None and isinstance(statistics, Statistics) else {}
         try:
             values = tuple(float(objective(run)) for objective in self.objectives.values())
         except (DiagnosticError, ValueError, TypeError) as e:
-            return Outcome("failed", message=f"the objective failed: {e}")
+            raise ValueError(f"the objective failed: {e}") from e
         if not all(map(math.isfinite, values)):
-            return Outcome("failed", message=f"the objective is not finite: {values}")
-        return Outcome("done", values, run.counts() if counted else {}, outputs=outputs if wanted else None)
+            raise ValueError(f"the objective is not finite: {values}")
+        return Outcome("done", values, counted, outputs=outputs if wanted else None)
+
+
+def copied(value: Any, known: dict[int, Any]) -> Any:
+    """A copy of arguments, in which arrays in tuples are copies too, and an array that is passed twice is one copy.
+
+    Args:
+        known: the copies by the identity of their arrays.
+    """
+    if isinstance(value, tuple):
+        return tuple(copied(one, known) for one in value)
+    if not isinstance(value, np.ndarray):
+        return value
+    return known.setdefault(id(value), copy_of(value))
+
+
+def arrays_of(value: Any) -> Iterator[np.ndarray[Any, Any]]:
+    """The arrays among arguments, also those in tuples."""
+    if isinstance(value, tuple):
+        for one in value:
+            yield from arrays_of(one)
+    elif isinstance(value, np.ndarray):
+        yield value
 
 
 def difference(found: Sequence[Any], wanted: Sequence[Any], tolerance: float | None) -> str | None:

@@ -135,6 +135,27 @@ def test_hanging_greedy_crashing_and_wrong_trials_are_named(client):
     assert told["wrong"][0] == "wrong" and "2 instead of 1" in told["wrong"][1]
 
 
+def test_autotune_searches_spaces_and_on_workers(client):
+    x, y = np.ones((64, 32), np.float32), np.zeros((64, 32), np.float32)
+    kernel = xegpu_py.jit(scaled.__kernel_function__)
+    space = Space({"ROWS": [8, 16, 24, 32], "registers": [128, 256]}, ["64 % ROWS == 0"])
+    configs = [xegpu_py.Config({"ROWS": rows}) for rows in (8, 32, 16)]
+    own = {"objective": "instructions", "scheduler": client}
+    searched = xegpu_py.autotune(space, budget=6, sampler="grid", **own)(kernel)
+    listed = xegpu_py.autotune(configs, restore_value=["X"], **own)(kernel)
+    for tuned in (searched, listed):
+        tuned[lambda v: 64 // v["ROWS"]](x, y, 2)
+        assert (y == 2).all()
+        assert [best.values["ROWS"] for best in tuned.best.values()] == [32]
+        y[:] = 0
+    assert len(*searched.costs.values()) == 6 and len(*listed.costs.values()) == 3
+    assert {c.options["registers"] for c, _ in next(iter(searched.costs.values()))} == {128, 256}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'schedule'"):
+        xegpu_py.autotune(configs, schedule=client)
+    with pytest.raises(TypeError, match="constraints instead of a function that prunes"):
+        xegpu_py.autotune(space, prune=lambda configs, given: configs)(kernel)
+
+
 def test_mistakes_of_calls():
     pytest.importorskip("optuna", reason="the extra 'tune' is not installed")
     with pytest.raises(ValueError, match="'objective' must be one of"):
