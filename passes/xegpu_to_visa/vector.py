@@ -11,7 +11,7 @@ from mlir import ir
 
 from xegpu_py.ir.builtin import CombiningKind, bit_width
 from xegpu_py.ir.element_movement import VIEWS, positions
-from xegpu_py.passes.facts.value_facts import INDEX, integers, shape_and_element, shape_of
+from xegpu_py.passes.facts.value_facts import INDEX, integers, narrow_bits, shape_and_element, shape_of
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
     NARROW,
@@ -133,7 +133,19 @@ def _reorder(low: Lowering, op: ir.Operation, order: Order) -> Value:
         return KnownMask(source.value, order.size)
     if isinstance(source, Mask):
         return _reorder_mask(low, source, order)
+    bits = narrow_bits(shape_and_element(op.operands[0].type)[1])
+    if bits:
+        held = low.emit.as_type(low.emit.in_registers(low.numbers(op.operands[0])), "ub")
+        return gather(low, held, _bytes_of(low, order, 8 // bits))
     return gather(low, low.reg(op.operands[0]), order)
+
+
+def _bytes_of(low: Lowering, order: Order, count: int) -> Order:
+    """The positions of bytes that hold `count` elements each, from those of the elements."""
+    groups = order.reshape(-1, count if order.size % count == 0 else 1)
+    if (groups[:, 0] % count).any() or not np.array_equal(groups, groups[:, :1] + np.arange(count)):
+        low.fail(f"moves parts of bytes, of which each has {count} elements")
+    return groups[:, 0] // count
 
 
 def _reorder_mask(low: Lowering, mask: Mask, order: Order) -> Mask:

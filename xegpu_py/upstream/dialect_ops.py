@@ -194,9 +194,11 @@ class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd", interfaces=(Hin
                 f"transpose must be a permutation of {len(desc.shape)} dimensions, but got {list(self.transpose)}"
             )
         shape = [desc.shape[i] for i in self.transpose or range(len(desc.shape))]
-        packs = self.packed or (self.transpose_bit_width and len(shape_of(self.value)) == 3)
-        if packs and len(shape) == 2:
-            factor = shape_of(self.value)[-1]
+        found = shape_of(self.value)
+        packs = self.packed or (self.transpose_bit_width and len(found) == 3)
+        # A lane's part has one dimension, which says nothing of the pairs.
+        if packs and len(shape) == 2 and len(found) > 1:
+            factor = found[-1]
             shape = [shape[0] // factor, shape[1], factor]
         array = desc.block.array_length if desc.block else 1
         _check_block(self, self.value, desc, [array, *shape] if array > 1 else shape)

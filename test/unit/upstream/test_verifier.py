@@ -174,6 +174,7 @@ def test_stock_mlir_opt_refuses_the_same():
 VALID = [
     loaded("8x16xf32", "8xf32"),
     loaded("16x16xf16", "8x16x2xf16", "packed"),
+    loaded(f"32x16xf16, {BLOCK}<array_length = 2>", "64xf16", "packed"),
     loaded("16x8xf32", "8x16xf32", "transpose = array<i64: 1, 0>"),
     loaded(f"8x16xf16, {BLOCK}<array_length = 2>", "2x8x16xf16"),
     stored("8x16xf32", "8x16xf32", "l1_hint = #xegpu.cache_hint<cached>"),

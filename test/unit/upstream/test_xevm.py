@@ -563,9 +563,10 @@ def test_bits_are_shuffled(kind, result):
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize("is_uniform", [False, True])
 @pytest.mark.parametrize("element", ["bf8", "f8", "e2m1", "bf16"])
-def test_scaled_products(element):
-    """Of block-scaled factors: 32 elements of K share a scale."""
+def test_scaled_products(element, is_uniform):
+    """Of block-scaled factors: 32 elements of K share a scale. All lanes may have one part of A."""
     random = np.random.default_rng(5)
     size = {"e2m1": 0.5, "bf16": 2}.get(element, 1)
     depth = int(32 / size)
@@ -574,6 +575,8 @@ def test_scaled_products(element):
     right = random.integers(-3, 4, (depth, LANES)).astype(FORMATS[element])
     scale_a, scale_b = (random.integers(125, 130, shape).astype(np.uint8) for shape in ((8, blocks), (blocks, LANES)))
     # What a lane has: of A, units of 16 bits round robin; of B, its column; rows of scales of A, a column of B's.
+    if is_uniform:
+        left = np.ascontiguousarray(np.tile(left[:, : depth // LANES], LANES))
     rows = packed(left).reshape(-1, 2)
     a = rows.reshape(-1, LANES, 2).transpose(1, 0, 2).reshape(LANES, -1)
     b = packed(np.ascontiguousarray(right.T))
@@ -584,13 +587,13 @@ def test_scaled_products(element):
     scales = f"vector<{blocks}xi8>" if blocks > 1 else "i8"
     places = "".join(
         f"""
-    %p{name} = llvm.getelementptr %at[{offset}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %p{name} = llvm.getelementptr %{base}[{offset}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
     %{name} = llvm.load %p{name} : !llvm.ptr<1> -> {kind}"""
-        for name, offset, kind in (
-            ("x", 0, "vector<8xi16>"),
-            ("y", 16, "vector<8xi32>"),
-            ("s", 48, scales),
-            ("t", 56, scales),
+        for name, base, offset, kind in (
+            ("x", "a" if is_uniform else "at", 0, "vector<8xi16>"),
+            ("y", "at", 16, "vector<8xi32>"),
+            ("s", "at", 48, scales),
+            ("t", "at", 56, scales),
         )
     )
     body = f"""
