@@ -1,6 +1,8 @@
 """The steps of a compilation are proportional to the program: a kernel twice as large takes twice as many.
 
-Steps are lines of Python that are executed, so that the figures do not depend on the machine.
+Steps are lines of Python that are executed, so that the figures do not depend on the machine. Each kernel is compiled
+in three sizes. A function may take more than twice the steps once, where the code generation changes: long blocks are
+cut, or accumulators no longer fit in registers. A function that is not linear takes more at each size.
 """
 
 import sys
@@ -17,11 +19,8 @@ PACKAGE = tuple(xegpu_py.__path__)
 FACTOR = 2.6
 """How many times as many steps a function may take for twice the program; n log n is less, n squared is 4."""
 
-ONCE = ("Variable.format", "Variable.bytes")
-"""Cached properties, which run at most once for each variable. Cutting long blocks asks for those of more variables."""
-
-FEWEST = 125
-"""Functions that take fewer steps for the smaller program are not compared: some are for long blocks only."""
+FEWEST = 32
+"""Functions that take fewer steps for the smallest program are not compared."""
 
 
 def pointers(n):
@@ -48,24 +47,24 @@ def pointers(n):
     }}"""
 
 
-def product(n):
-    """A subgroup multiplies n x 64 by 64 x 32 in a loop."""
-    a, b, c = f"{n}x64xf16", "64x32xf16", f"{n}x32xf32"
+def product(n, depth=64):
+    """A subgroup multiplies n x depth by depth x 32 in a loop."""
+    a, b, c = f"{n}x{depth}xf16", f"{depth}x32xf16", f"{n}x32xf32"
     return f"""gpu.module @m {{
       gpu.func @k(%A: memref<{n}x512xf16>, %B: memref<512x32xf16>, %C: memref<{c}>) kernel {{
         %c0 = arith.constant 0 : index
-        %c64 = arith.constant 64 : index
+        %step = arith.constant {depth} : index
         %c512 = arith.constant 512 : index
         %zero = arith.constant dense<0.0> : vector<{c}>
         %a0 = xetile.init_tile %A[0, 0] : memref<{n}x512xf16> -> !xetile.tile<{a}>
         %b0 = xetile.init_tile %B[0, 0] : memref<512x32xf16> -> !xetile.tile<{b}>
-        %r:3 = scf.for %k = %c0 to %c512 step %c64 iter_args(%sum = %zero, %a = %a0, %b = %b0)
+        %r:3 = scf.for %k = %c0 to %c512 step %step iter_args(%sum = %zero, %a = %a0, %b = %b0)
             -> (vector<{c}>, !xetile.tile<{a}>, !xetile.tile<{b}>) {{
           %x = xetile.load_tile %a : !xetile.tile<{a}> -> vector<{a}>
           %y = xetile.load_tile %b : !xetile.tile<{b}> -> vector<{b}>
           %s = xetile.tile_mma %x, %y, %sum : vector<{a}>, vector<{b}>, vector<{c}> -> vector<{c}>
-          %an = xetile.update_tile_offset %a, [%c0, %c64] : !xetile.tile<{a}>
-          %bn = xetile.update_tile_offset %b, [%c64, %c0] : !xetile.tile<{b}>
+          %an = xetile.update_tile_offset %a, [%c0, %step] : !xetile.tile<{a}>
+          %bn = xetile.update_tile_offset %b, [%step, %c0] : !xetile.tile<{b}>
           scf.yield %s, %an, %bn : vector<{c}>, !xetile.tile<{a}>, !xetile.tile<{b}>
         }}
         %c = xetile.init_tile %C[0, 0] : memref<{c}> -> !xetile.tile<{c}>
@@ -73,6 +72,11 @@ def product(n):
         gpu.return
       }}
     }}"""
+
+
+def shallow_product(n):
+    """The same, with one dpas for each accumulator in an iteration: iterations are multiplied together."""
+    return product(n, 16)
 
 
 def transposed(n):
@@ -161,16 +165,17 @@ def steps(text):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "n"), [(pointers, 1024), (product, 256), (transposed, 32), (places, 48), (branches, 24)]
+    ("kernel", "n"),
+    [(pointers, 512), (product, 128), (shallow_product, 64), (transposed, 16), (places, 24), (branches, 12)],
 )
 def test_steps_grow_with_the_kernel(kernel, n):
-    compiled(kernel(2 * n))  # What is imported and decoded once does not count.
-    compiled(kernel(n))
-    small, large = steps(kernel(n)), steps(kernel(2 * n))
+    sizes = n, 2 * n, 4 * n
+    compiled(kernel(sizes[-1]))  # What is imported and decoded once does not count.
+    small, middle, large = (steps(kernel(size)) for size in sizes)
     found = {
-        f"{'/'.join(k[0].split('/')[-2:])} {k[1]}": large[k] / v
+        f"{'/'.join(k[0].split('/')[-2:])} {k[1]}": (middle[k] / v, large[k] / middle[k])
         for k, v in small.items()
-        if v >= FEWEST and k[1] not in ONCE
+        if v >= FEWEST and middle[k]
     }
     assert found
-    assert not {name: ratio for name, ratio in found.items() if ratio > FACTOR}
+    assert not {name: ratios for name, ratios in found.items() if min(ratios) > FACTOR}

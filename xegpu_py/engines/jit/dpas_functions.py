@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
 from msgspec import Struct
@@ -291,11 +291,13 @@ def tiled(code: Code, shape: Shape, count: int, host: Host, stacked: int = 1) ->
             yield Sums(own_rows, places, slots, vector(lanes, shape.work))
 
 
-def add_products(code: Code, shape: Shape, sums: Sums, a: Sequence[Value], b: Sequence[Value], host: Host) -> None:
+def add_products(
+    code: Code, shape: Shape, sums: Sums, a: Sequence[Value] | Mapping[int, Value], b: Sequence[Value], host: Host
+) -> None:
     """Add the products of matrices A and matrices B to sums, in increasing k.
 
     Args:
-        a: one matrix for each row of chains.
+        a: the matrix of each row of chains that the sums have elements of.
         b: one matrix for each chain of a row.
     """
     lanes = shape.lanes(host)
@@ -401,10 +403,9 @@ def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], 
             if number % max(len(tiles) // _PREFETCHING, 1) == 0:
                 prefetches.some()
             entry = code.at(queue, code.mul(index, code.const(8 * (stacked + count), "i64")))
-            a, b = (
-                [code.load(code.at(entry, 8 * i), PTR, 8) for i in range(first, first + size)]
-                for first, size in ((0, stacked), (stacked, count))
-            )
+            rows = sorted({row // shape.rows for row in sums.rows})
+            a = {row: code.load(code.at(entry, 8 * row), PTR, 8) for row in rows}
+            b = [code.load(code.at(entry, 8 * (stacked + chain)), PTR, 8) for chain in range(count)]
             add_products(code, shape, sums, a, b, host)
 
         code.repeat(entries, step)

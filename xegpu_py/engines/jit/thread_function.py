@@ -130,12 +130,11 @@ def _dispatcher(emitter: Emitter, blocks: Blocks) -> str:
 
 
 def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: range) -> None:
-    code, instructions, numbers = emitter.code, emitter.program.instructions, blocks.numbers
-    order = _order(emitter, blocks, part)
-    place, ended = 0, True
+    code, numbers, order = emitter.code, blocks.numbers, _order(emitter, blocks, part)
+    instructions = [emitter.program.instructions[at] for at in order]
+    place, alike, ended = 0, 0, True
     while place < len(order):
-        at = order[place]
-        inst = instructions[at]
+        at, inst = order[place], instructions[place]
         if at in numbers:
             if not ended:
                 control.go(at - 1, at)
@@ -152,11 +151,15 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
         run, emit, together = [(at, inst)], None, RUNS.get(inst.name)
         if together and not rounds_directed(inst):
             most, count, emit = together
-            for other in order[place + 1 : place + most]:
-                if other in numbers or instructions[other].name != inst.name or rounds_directed(instructions[other]):
-                    break
-                run.append((other, instructions[other]))
-            run = run[: max(1, count(emitter, [inst for _, inst in run]))]
+            if alike <= place:
+                # Find where instructions like this one end, once for all of them.
+                alike = place + 1
+                while alike < len(order) and order[alike] not in numbers and instructions[alike].name == inst.name:
+                    if rounds_directed(instructions[alike]):
+                        break
+                    alike += 1
+            following = place + max(1, count(emitter, instructions[place : min(alike, place + most)]))
+            run = list(zip(order[place:following], instructions[place:following]))
         _check(emitter, run)
         if emit and len(run) > 1:
             emit(emitter, run)
@@ -170,25 +173,26 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
 def _order(emitter: Emitter, blocks: Blocks, part: range) -> list[int]:
     """The order in which instructions are written: loads of panels between products come before these, which are then
     one run. Nothing sees the difference: the products access registers only, and the loads do not access them."""
-    order, matrices, target = list(part), emitter.matrices, emitter.layout.target
+    matrices, target = emitter.matrices, emitter.layout.target
     if matrices is None or not matrices.panel_bytes or emitter.frame.watch:
-        return order
-    instructions = emitter.program.instructions
+        return list(part)
+    order: list[int] = []
     run: list[int] = []
-    for place, at in enumerate(order):
-        inst = instructions[at]
-        if at in blocks.numbers or not (inst.name == "dpas" or matrices.shares(inst)):
-            run = []
-        elif inst.name == "dpas":
+    touched: dict[Variable, bool] = {}  # the variables that the products of `run` access, and whether one writes them
+    for at in part:
+        inst = emitter.program.instructions[at]
+        follows = at not in blocks.numbers
+        if follows and inst.name == "dpas":
             run.append(at)
-        elif run:
-            own, first = accesses(inst, target), place - len(run)
-            others = [access for product in run for access in accesses(instructions[product], target)]
-            if any(a.var is b.var and (a.writes or b.writes) for a in own for b in others):
-                run = []
-            else:
-                order[first : place + 1] = [at, *run]
-    return order
+            for access in accesses(inst, target):
+                touched[access.var] = access.writes or touched.get(access.var, False)
+            continue
+        own = accesses(inst, target) if follows and matrices.shares(inst) else None
+        if own is None or any(a.var in touched and (a.writes or touched[a.var]) for a in own):
+            order += run
+            run, touched = [], {}
+        order.append(at)
+    return order + run
 
 
 def _check(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:

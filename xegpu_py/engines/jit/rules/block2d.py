@@ -19,8 +19,9 @@ from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
 from xegpu_py.engines.jit.panels import MOST_BESIDE, WORDS, Matrix, block_bytes, listed_lines, panel_stride
 from xegpu_py.engines.jit.rules.memory import locate
 from xegpu_py.numerics.formats import PRECISIONS
+from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import accesses
-from xegpu_py.visa.program import Immediate, Instruction, Region
+from xegpu_py.visa.program import Immediate, Instruction, Program, Region, Variable, analysis
 from xegpu_py.visa.spec import BlockShape
 
 RULES = Table()
@@ -128,16 +129,24 @@ def _step(emitter: Emitter, operand: Region | Immediate) -> int:
     """The number that the current loop adds to a scalar in each step; 0 if it is not known."""
     if emitter.loop is None or isinstance(operand, Immediate):
         return 0
-    own, target = operand.var.root, emitter.layout.target
-    instructions = [emitter.program.instructions[at] for at in emitter.loop]
-    changes = [i for i in instructions if any(a.writes and a.var == own[0] for a in accesses(i, target))]
-    if len(changes) != 1 or changes[0].name != "add":
+    own = operand.var.root
+    change = _changes(emitter.program, emitter.layout.target, emitter.loop).get(own[0])
+    if change is None or change.name != "add":
         return 0
-    (change,) = changes
     to, source, by = change["dst"], change["src0"], change["src1"]
     if isinstance(source, Immediate) or not isinstance(by, Immediate) or to.var.root != own or source.var.root != own:
         return 0
     return by.bits - (by.bits >> 31 << 32)
+
+
+@analysis
+def _changes(program: Program, target: Target, loop: range) -> dict[Variable, Instruction | None]:
+    """The only instruction of a loop that writes each variable; None for a variable that several write."""
+    found: dict[Variable, Instruction | None] = {}
+    for inst in program.instructions[loop.start : loop.stop]:
+        for var in {access.var for access in accesses(inst, target) if access.writes}:
+            found[var] = None if var in found else inst
+    return found
 
 
 @RULES.of("lsc_store_block2d")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import partial
 
@@ -30,8 +31,9 @@ from xegpu_py.engines.jit.panels import steps_of
 from xegpu_py.numerics.block_scaled import BLOCK, COLUMNS, ROWS, SCALE_GROUP, scaled_depth
 from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
+from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import accesses
-from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.program import Instruction, Program, Variable, analysis
 
 # DPAS: operands are widened to f32, f64 or i32 once, and multiplied by functions that keep accumulators in registers.
 #
@@ -186,7 +188,7 @@ def _defers(emitter: Emitter, run: Sequence[tuple[int, Instruction]], order: Seq
     This requires that no other instruction of the loop accesses their accumulators, that each result overwrites its
     accumulator, and that all matrices are panels.
     """
-    loop, instructions = emitter.loop, emitter.program.instructions
+    loop = emitter.loop
     if loop is None or emitter.queue or emitter.frame.watch or emitter.active is not None:
         return False
     for group, kept in order:
@@ -203,10 +205,18 @@ def _defers(emitter: Emitter, run: Sequence[tuple[int, Instruction]], order: Seq
     if not all(emitter.is_panel(inst[name]) for _, inst in run for name in ("src1", "src2")):
         return False
     own = {at for at, _ in run}
-    sums = {inst["dst"].var.root[0] for _, inst in run}
-    others = (instructions[at] for at in loop if at not in own)
-    target = emitter.layout.target
-    return not any(access.var in sums for inst in others for access in accesses(inst, target))
+    users = _users(emitter.program, emitter.layout.target, loop)
+    return all(users[inst["dst"].var.root[0]] <= own for _, inst in run)
+
+
+@analysis
+def _users(program: Program, target: Target, loop: range) -> dict[Variable, set[int]]:
+    """The instructions of a loop that access each variable."""
+    found: dict[Variable, set[int]] = {}
+    for at in loop:
+        for access in accesses(program.instructions[at], target):
+            found.setdefault(access.var, set()).add(at)
+    return found
 
 
 def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Sequence[list[_Chain]]) -> None:
@@ -286,14 +296,24 @@ def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_C
 
 def _independent(emitter: Emitter, run: Sequence[tuple[int, Instruction]], chains: Sequence[_Chain]) -> bool:
     """Whether chains can run one after the other: none touches what another one writes, and none changes a matrix."""
-    written = [(place, n) for n, chain in enumerate(chains) for place in chain.written()]
-    touched = [*written, *((place, n) for n, chain in enumerate(chains) for place in chain.needed())]
-    touched += [(place, -1) for _, inst in run for place in _matrices(emitter, inst)]
-    for (start, end), number in written:
-        for (first, last), other in touched:
-            if start < last and first < end and other != number:
-                return False
-    return True
+    # What chains write, as disjoint ranges in order: overlapping ranges of one chain are joined.
+    starts: list[int] = []
+    written: list[tuple[int, int]] = []
+    for start, end, number in sorted((*place, n) for n, chain in enumerate(chains) for place in chain.written()):
+        if not written or start >= written[-1][0]:
+            starts.append(start)
+            written.append((end, number))
+        elif number == written[-1][1]:
+            written[-1] = max(end, written[-1][0]), number
+        else:
+            return False
+    read = [(*place, n) for n, chain in enumerate(chains) for place in chain.needed()]
+    read += [(*place, -1) for _, inst in run for place in _matrices(emitter, inst)]
+    return not any(
+        writer != number and start < stop
+        for start, end, number in read
+        for stop, writer in written[max(bisect_right(starts, start) - 1, 0) : bisect_left(starts, end)]
+    )
 
 
 def _matrices(emitter: Emitter, inst: Instruction) -> list[tuple[int, int]]:
