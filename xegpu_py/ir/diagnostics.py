@@ -275,7 +275,7 @@ class Diagnostic(Struct, frozen=True):
             line = _find_line(d.position, sources)
             if line is not None:
                 shown, caret = _excerpt(line, d.position.column)
-                out += [shown, caret[:-1] + paint(caret[-1], _CARET)]
+                out += [shown, caret[:-1] + paint(caret[-1], _CARET)] if d.position.column else [shown]
         return "\n".join(out)
 
 

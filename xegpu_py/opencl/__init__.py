@@ -1,5 +1,6 @@
 """OpenCL C: programs that Intel's compiler ocloc compiles to vISA, run by the engines."""
 
-from xegpu_py.opencl.program import CompileError, Kernel, Program, compile, local
+from xegpu_py.opencl.compiler import CompileError
+from xegpu_py.opencl.program import Kernel, Program, compile, load, local
 
-__all__ = ["CompileError", "Kernel", "Program", "compile", "local"]
+__all__ = ["CompileError", "Kernel", "Program", "compile", "load", "local"]

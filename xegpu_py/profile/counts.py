@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.engines.operands import Batch, Layout, Mask, Rows, count_of, masker, raw_reader, reader
+from xegpu_py.engines.golden.memory import lane_addresses
+from xegpu_py.engines.operands import Batch, Layout, Mask, Rows, count_of, masker, reader
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import Buffer, DeviceMemory
 from xegpu_py.target import Target
@@ -75,11 +76,7 @@ class MessageReader:
         shape: DataShape = inst["data"]
         self.form = "block" if shape.transpose else "gather"
         self.width, self._bytes = shape.memory_bytes, shape.memory_bytes * shape.vector
-        operand = inst["address"]
-        size = INSTRUCTIONS[inst.name].size("address", inst, layout.target)
-        self._addresses = raw_reader(operand, size, layout)
-        self._type = np.dtype(np.uint64 if inst["address_size"] == "a64" else np.uint32)
-        self._plus = self._type.type(operand.plus % (1 << self._type.itemsize * 8))
+        self._addresses = lane_addresses(inst, layout)
 
     def acting(self, batch: Batch, rows: Rows, active: Array | None, lanes: int) -> Array:
         """The lanes in which it acts, bool[threads, lanes]."""
@@ -95,8 +92,7 @@ class MessageReader:
         """
         if self.form == "block2d":
             return self._rows_of_blocks(batch, rows, active, threads)
-        raw = np.ascontiguousarray(self._addresses(batch, rows)).view(self._type)
-        starts = (raw + self._plus).astype(np.int64)
+        starts = self._addresses(batch, rows).astype(np.int64)
         return Segments(threads, starts, starts + self._bytes, self.acting(batch, rows, active, starts.shape[1]))
 
     def _rows_of_blocks(self, batch: Batch, rows: Rows, active: Array | None, threads: Array) -> Segments:

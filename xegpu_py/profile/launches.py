@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,6 +120,31 @@ def without_effect(program: Program, target: Target) -> frozenset[int]:
     return frozenset(range(len(program.instructions))) - kept
 
 
+@contextlib.contextmanager
+def counting(
+    own: Kernel, grid: Dim, block: Dim, groups: Sequence[int] | None = None, trace_limit: int = 1 << 20
+) -> Iterator[Launched]:
+    """Count what a kernel does that is run in the `with` block: only instructions on which control flow or addresses
+    depend, on memory of `SharedMemory`. At its end stores are undone; what is printed is dropped.
+
+    Args:
+        own: a kernel on the interpreter, which is for this launch only.
+        groups: the numbers of the workgroups that run; all by default. Of a sample, distinct bytes are not counted.
+        trace_limit: the number of lines after which the trace ends.
+    """
+    launcher, threads = own.launcher, Grid(grid, block).threads(own.program)
+    chosen = range(math.prod(grid)) if groups is None else groups
+    counts = Counts(own.program, launcher.layout, threads, chosen, trace_limit, sample=groups is not None)
+    launcher.recorder, launcher.groups, launcher.new_memory = counts, groups, SharedMemory
+    if not own.program.prints:
+        launcher.skipped = counts.skipped = without_effect(own.program, launcher.target)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield Launched(own, grid, threads, chosen, counts)
+    finally:
+        counts.restore()
+
+
 def launched(
     kernel: Kernel,
     arguments: Sequence[Any],
@@ -128,31 +153,15 @@ def launched(
     groups: Sequence[int] | None = None,
     trace_limit: int = 1 << 22,
 ) -> Launched:
-    """Count what workgroups do, by the interpreter.
-
-    Only instructions run on which control flow or addresses depend. Stores are undone, and arrays are not copied.
-
-    Args:
-        groups: the numbers of the workgroups that run; all by default. Of a sample, distinct bytes are not counted.
-        trace_limit: the number of lines after which the trace ends.
+    """Count what workgroups do, by the interpreter; see `counting`. Arrays are not copied.
 
     Raises:
         TypeError, ValueError, DiagnosticError: as a call of the kernel.
     """
-    own = kernel.version_for(arguments, grid).on_interpreter()
-    launcher, whole = own.launcher, extent(grid, "grid")
+    own, whole = kernel.version_for(arguments, grid).on_interpreter(), extent(grid, "grid")
     block = extent(own.block if block is None else block, "block")
-    threads = Grid(whole, block).threads(own.program)
-    chosen = range(math.prod(whole)) if groups is None else groups
-    counts = Counts(own.program, launcher.layout, threads, chosen, trace_limit, sample=groups is not None)
-    launcher.recorder, launcher.groups, launcher.new_memory = counts, groups, SharedMemory
-    if not own.program.prints:
-        launcher.skipped = counts.skipped = without_effect(own.program, launcher.target)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            own(*arguments, grid=whole, block=block)
-    finally:
-        counts.restore()
+    with counting(own, whole, block, groups, trace_limit) as found:
+        own(*arguments, grid=whole, block=block)
     arrays = [a for a in arguments if isinstance(a, np.ndarray) and a.ndim]
-    pitches = {b.name: a.strides[0] for b, a in zip(counts.buffers, arrays) if a.ndim > 1}
-    return Launched(own, whole, threads, chosen, counts, pitches)
+    found.pitches = {b.name: a.strides[0] for b, a in zip(found.counts.buffers, arrays) if a.ndim > 1}
+    return found

@@ -127,6 +127,11 @@ def profile(
     """
     done = launched(kernel, arguments, grid, block, trace_limit=1 << 20)
     kernel(*arguments, grid=grid, block=block)
+    return profile_of(done)
+
+
+def profile_of(done: Launched) -> Profile:
+    """The profile of a launch whose workgroups were counted."""
     counts, own, trace = done.counts, done.kernel, done.counts.trace()
     allocation = own.launcher.allocation
     found = Profile(

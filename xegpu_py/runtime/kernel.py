@@ -22,7 +22,7 @@ from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, decode_utf8
 from xegpu_py.ir.module import Context, Module
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.runtime.device_memory import DeviceMemory, HostMemory
+from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.executable import (
     Executable,
     Options,
@@ -34,7 +34,7 @@ from xegpu_py.runtime.executable import (
     value_of,
 )
 from xegpu_py.runtime.host_arrays import PackedArrays, Staged
-from xegpu_py.runtime.launch import EngineMismatch, Grid, Launcher, Statistics
+from xegpu_py.runtime.launch import EngineMismatch, Grid, Launcher, Statistics, memory_for
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
@@ -305,7 +305,7 @@ class Kernel:
             again = prepared.staged is None and not version.program.prints
             self._last = (key, version, prepared) if key is not None and again else None
         try:
-            version.stats = self.stats = version._run(prepared)
+            version.stats = self.stats = version.run(prepared)
         except DiagnosticError as e:
             if not self.executable.is_assembly:
                 shown = [f"argument '{n}'" for n in self.names] or [p.shown(i) for i, p in enumerate(parameters)]
@@ -384,8 +384,7 @@ class Kernel:
                 f"'block' makes workgroups of {threads} hardware threads; "
                 f"on target {target.name} they have at most {target.threads}"
             )
-        in_place = self.launcher.engine == "jit" and not self.launcher.races
-        memory = (self.launcher.new_memory or (HostMemory if in_place else DeviceMemory))()
+        memory = self.launcher.new_memory() if self.launcher.new_memory else memory_for(self.options)
         staged = Staged(memory)
         values = {}
         for item in self.program.arguments:
@@ -400,7 +399,7 @@ class Kernel:
         values |= staged.addresses()
         return Prepared(size, values, memory, None if staged.in_place else staged)
 
-    def _run(self, prepared: Prepared) -> Statistics:
+    def run(self, prepared: Prepared) -> Statistics:
         """Launch the kernel on prepared arguments; errors as in `__call__`."""
         try:
             done = self.launcher.run(prepared.size, prepared.values, prepared.memory)

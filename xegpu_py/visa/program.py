@@ -476,7 +476,7 @@ of scratch memory, and what calls use: the pointers of stack and frame, argument
 BUILTINS = HEADER | STATE
 """Variables that each thread has from the start."""
 
-CHANGEABLE = ("%cr0", "%sp", "%fp", "%arg", "%retval")
+CHANGEABLE = ("%cr0", "%scratchloc", "%sp", "%fp", "%arg", "%retval")
 """Variables among them that instructions can write."""
 
 OTHER_BUILTINS = (

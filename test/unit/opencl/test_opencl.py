@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from xegpu_py import opencl
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.opencl.program import printed
+from xegpu_py.opencl.printing import printed
 
 needs_ocloc = pytest.mark.needs("ocloc")
 
@@ -51,6 +52,19 @@ __kernel void swap(__global struct pair *p, struct pair by) {
   p[i].a += by.a;
   p[i].b *= by.b;
 }
+int factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
+__kernel void factorials(__global int *x) { x[get_global_id(0)] = factorial(get_local_id(0) & 15); }
+__global int counter = 5;
+__global int cleared[3];
+__global int *where = &cleared[1];
+__kernel void count(__global int *x) {
+  if (atomic_inc(&counter) == 5) *where = 7;
+  x[get_global_id(0)] = get_work_dim();
+}
+__kernel void counted(__global int *x) {
+  x[0] = counter;
+  for (int i = 0; i < 3; i++) x[i + 1] = cleared[i];
+}
 __kernel void out_of_bounds(__global int *x) { x[get_global_id(0) + 1] = 1; }
 """
 
@@ -58,6 +72,11 @@ __kernel void out_of_bounds(__global int *x) { x[get_global_id(0) + 1] = 1; }
 @pytest.fixture(scope="module", params=["bmg", "cri", "pvcxt"])
 def program(request: pytest.FixtureRequest) -> opencl.Program:
     return opencl.compile(SOURCE, target=request.param, engine="both")
+
+
+@pytest.fixture(scope="module")
+def on_bmg() -> opencl.Program:
+    return opencl.compile(SOURCE, engine="jit", threads=1)
 
 
 @needs_ocloc
@@ -110,20 +129,81 @@ def test_structures(program: opencl.Program) -> None:
 
 
 @needs_ocloc
-def test_mistakes_are_told(program: opencl.Program) -> None:
+def test_recursion_in_many_threads(program: opencl.Program) -> None:
+    found = np.zeros(500, np.int32)
+    program.factorials[500, 50](found)
+    wanted = [math.factorial(n % 50 & 15) & 0xFFFFFFFF for n in range(500)]
+    np.testing.assert_array_equal(found.view(np.uint32), wanted)
+
+
+@needs_ocloc
+def test_variables_of_the_program_keep_their_values(on_bmg: opencl.Program, tmp_path: Path) -> None:
+    on_bmg.save(tmp_path / "program")
+    program = opencl.load(tmp_path / "program", engine="jit", threads=1)
+    dimensions, found = np.zeros(64, np.int32), np.zeros(4, np.int32)
+    program.count[64, 32](dimensions)
+    program.count[(64, 1), 32](dimensions)
+    assert dimensions.tolist() == [2] * 64
+    program.counted[1, 1](found)
+    assert found.tolist() == [5 + 128, 0, 7, 0]
+
+
+@needs_ocloc
+def test_profiles_name_the_lines_of_the_source(program: opencl.Program) -> None:
+    x, y = np.ones(256, np.float32), np.ones(256, np.float32)
+    found = program.saxpy[256, 64].profile(x, y, np.float32(2))
+    np.testing.assert_array_equal(y, 3)
+    assert {line: counts["bytes"] for file, line, counts in found.lines if file == "<string>"}[4] == 3 * 1024
+    assert {(t.buffer, t.kind): t.unique for t in found.traffic} == {
+        ("x", "load"): 1024, ("y", "load"): 1024, ("y", "store"): 1024,
+    }  # fmt: skip
+
+
+@needs_ocloc
+def test_mistakes_are_told(on_bmg: opencl.Program) -> None:
     x = np.zeros(64, np.int32)
-    with pytest.raises(DiagnosticError, match=r"<string>:38: error: .* over the end of 'x'"):
-        program.out_of_bounds[64, 64](x)
-    with pytest.raises(TypeError, match=r"takes 1 arguments \(x\), but got 2"):
-        program.out_of_bounds[64, 64](x, x)
+    with pytest.raises(DiagnosticError, match=r"<string>:51: error: .* over the end of 'x'"):
+        on_bmg.out_of_bounds[64, 64](x)
+    with pytest.raises(TypeError, match=r"takes 1 arguments \(int\* x\), but got 2"):
+        on_bmg.out_of_bounds[64, 64](x, x)
     with pytest.raises(TypeError, match="argument 'a' of kernel 'saxpy' must be a number of numpy's"):
-        program.saxpy[64, 64](np.zeros(64, np.float32), np.zeros(64, np.float32), 2)
+        on_bmg.saxpy[64, 64](np.zeros(64, np.float32), np.zeros(64, np.float32), 2)
     with pytest.raises(ValueError, match="must divide"):
-        program.saxpy[64, 48]
-    with pytest.raises(AttributeError, match="there is no kernel 'nothing'; there are hello, ids, lookup"):
-        _ = program.nothing
-    with pytest.raises(opencl.CompileError, match=r"program.cl:1:\d+: error: unknown type name 'flaot'"):
-        opencl.compile("__kernel void k(flaot x) {}\n")
+        on_bmg.saxpy[64, 48]
+    with pytest.raises(AttributeError, match="there is no kernel 'nothing'; there are count, counted, factorials"):
+        _ = on_bmg.nothing
+    with pytest.raises(
+        TypeError, match=r"argument 'x' .* is float\*, an array of float32, but got an array of float64"
+    ):
+        on_bmg.saxpy[64, 64](np.zeros(64), np.zeros(64, np.float32), np.float32(2))
+    with pytest.raises(
+        TypeError, match=r"argument 'a' .* is float, a number of type float32, but got one of type float64"
+    ):
+        on_bmg.saxpy[64, 64](np.zeros(64, np.float32), np.zeros(64, np.float32), np.float64(2))
+    with pytest.raises(TypeError, match="argument 'by' .* is struct pair, which has 8 bytes, but got 4 bytes"):
+        on_bmg.swap[1, 1](np.zeros(8, np.uint8), np.zeros(4, np.uint8))
+    with pytest.raises(ValueError, match="needs 1001128 bytes of local memory, more than 131072"):
+        on_bmg.reduce[64, 64](x, x, opencl.local(10**6 + 1000))
+
+
+@needs_ocloc
+def test_mistakes_of_a_program(tmp_path: Path) -> None:
+    file = tmp_path / "a b" / "wrong.cl"
+    file.parent.mkdir()
+    file.write_text("__kernel void k(flaot x) {}\n")
+    with pytest.raises(opencl.CompileError) as caught:
+        opencl.compile(file)
+    assert str(caught.value) == (
+        f"{file}:1:17: error: unknown type name 'flaot'\n__kernel void k(flaot x) {{}}\n                ^"
+    )
+    (file.parent / "included.h").write_text("int n = ;\n")
+    file.write_text('#include "included.h"\n')
+    with pytest.raises(opencl.CompileError, match=r"a b/included.h:1:9: error: expected expression"):
+        opencl.compile(file)
+    with pytest.raises(opencl.CompileError, match="Unrecognized build options: -nothing"):
+        opencl.compile(SOURCE, options="-nothing")
+    with pytest.raises(opencl.CompileError, match="not a program that"):
+        opencl.load(file)
 
 
 @needs_ocloc
@@ -151,4 +231,4 @@ def test_records_of_printf() -> None:
     words = [0, 0x1000, 0, 3, 0xFFFFFFFF, 3, 0xFFFFFFFF, 3, 255, 13, 4, *np.arange(4, dtype=np.float32).view(np.uint32)]
     data = np.array([*words, 0x1000 + 14, 0], np.uint32)
     data[0] = data.nbytes
-    assert printed(data.tobytes(), strings, 0x1000) == "-1|4294967295|ff|0.000000,1.000000,2.000000,3.000000end"
+    assert printed(data.tobytes(), {0x1000: strings}) == "-1|4294967295|ff|0.000000,1.000000,2.000000,3.000000end"

@@ -36,7 +36,7 @@ STEPS = Table()
 """Functions that build the step of a message."""
 
 
-def _addresses(inst: Instruction, layout: Layout) -> Read:
+def lane_addresses(inst: Instruction, layout: Layout) -> Read:
     """Reads each lane's address as uint64[threads, lanes].
 
     Sums are of 64 bits, in which offsets of 32 bits are widened before they are scaled, a32s with their sign; without a
@@ -128,7 +128,7 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
     mask = masker(inst, layout)
     if inst["dst"].var is None:
         return lambda batch, rows, active: None
-    read_addresses, data = _addresses(inst, layout), _Data(inst, layout)
+    read_addresses, data = lane_addresses(inst, layout), _Data(inst, layout)
     columns, into, shape = data.memory_columns(), data.register_columns(), data.shape
     read = raw_reader(inst["dst"], data.bytes, layout)
     write = raw_writer(inst["dst"], layout)
@@ -151,7 +151,7 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
 @STEPS.of("lsc_store")
 def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Store to each lane's address; of lanes with equal addresses the last one wins."""
-    mask, read_addresses, data = masker(inst, layout), _addresses(inst, layout), _Data(inst, layout)
+    mask, read_addresses, data = masker(inst, layout), lane_addresses(inst, layout), _Data(inst, layout)
     columns, out_of = data.memory_columns(), data.register_columns()
     read = raw_reader(inst["src0"], data.bytes, layout)
 
@@ -373,7 +373,7 @@ def _atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[...,
 @STEPS.of(*(f"lsc_atomic_{name}" for name in ATOMICS))
 def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Update each lane's location in the order of threads and lanes."""
-    mask, read_addresses, data = masker(inst, layout), _addresses(inst, layout), _Data(inst, layout)
+    mask, read_addresses, data = masker(inst, layout), lane_addresses(inst, layout), _Data(inst, layout)
     shape, places = data.shape, data.places[:, 0]
     operation = INSTRUCTIONS[inst.name].atomic
     dtype, function = _atomic_function(operation, shape.memory_bytes * 8)
