@@ -5,11 +5,14 @@ MkDocs calls the functions here; `mkdocs.yml` names this file.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
+from functools import cache
 from html import unescape
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -24,10 +27,14 @@ PUBLIC = (
     "xegpu_py",
     "xegpu_py.language",
     "xegpu_py.build",
+    "xegpu_py.opencl.program",
     "xegpu_py.programs.load",
     "xegpu_py.runtime.kernel",
     "xegpu_py.runtime.executable",
     "xegpu_py.bisection",
+    "xegpu_py.profile.profiles",
+    "xegpu_py.tuning.search",
+    "xegpu_py.tuning.space",
     "xegpu_py.reference",
     "xegpu_py.numerics",
     "xegpu_py.layout",
@@ -40,7 +47,10 @@ PUBLIC = (
     "xegpu_py.visa.assembly",
     "xegpu_py.drawing",
 )
-"""Modules whose public names are the Python API."""
+"""Modules whose public names are the Python API, a page each."""
+
+BOOSTS = {"dialects/": 8, "generated/api/": 4, "generated/diagnostics": 0.1, "CHANGELOG": 0.1, "map": 0.1}
+"""How much more a match counts in search in pages whose paths begin so: the entry of a name comes before its uses."""
 
 _FENCE = re.compile(r"^( *```)(\w+) (\S+?)\+?$", re.MULTILINE)
 _OUTSIDE = re.compile(r"\]\((?:\.\./)*((?:examples/[\w./-]+|CONTRIBUTING\.md)(?:#[\w-]+)?)\)")
@@ -49,11 +59,18 @@ _PICTURE = re.compile(r'<img [^>]*src="([^"]+\.svg)"[^>]*>')
 _EXPECTED = re.compile(r"// *expected-error(?:-re)? *@?\S* *(?:\d+ *)?\{\{(.*)\}\}")
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Let the navigation have a page for each module of the Python API."""
+    (reference,) = (part["Reference"] for part in config.nav or [] if "Reference" in part)
+    reference.insert(0, {"Python API": [{name: _page_of(name)} for name in PUBLIC]})
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made, and the examples that pages link to."""
     made = {
         "index.md": _index(),
-        "generated/api.md": _api(),
+        **{_page_of(name): _module(name) for name in PUBLIC},
         "generated/tools.md": _tools(),
         "generated/passes.md": _passes(),
         "generated/diagnostics.md": _diagnostics(),
@@ -71,6 +88,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let the file names of code blocks be titles, and links to files outside of docs/ lead to the site's copies."""
+    page.meta["search"] = {"boost": next((b for start, b in BOOSTS.items() if page.file.src_uri.startswith(start)), 1)}
     markdown = _FENCE.sub(r'\1\2 title="\3"', markdown)
     up = "../" * page.file.src_uri.count("/")
     return _OUTSIDE.sub(rf"]({up}\1)", markdown)
@@ -79,7 +97,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let a click on a picture open it in full size, and colour the examples of docstrings, which name no language."""
     html = _PICTURE.sub(r'<a href="\1">\g<0></a>', html)
-    if page.file.src_uri != "generated/api.md":
+    if not page.file.src_uri.startswith("generated/api/"):
         return html
     return _PLAIN.sub(lambda m: highlight(unescape(m[0]), PythonLexer(), HtmlFormatter(nowrap=True)), html)
 
@@ -91,10 +109,51 @@ def _index() -> str:
     return re.sub(r"\]\(docs/", "](", text)
 
 
-def _api() -> str:
-    options = "    options:\n      heading_level: 2\n"
-    parts = ["# Python API", *(f"::: {name}\n{options}" for name in PUBLIC)]
+def _page_of(module: str) -> str:
+    return f"generated/api/{module.removeprefix('xegpu_py.')}.md"
+
+
+def _module(name: str) -> str:
+    """A module's page: its docstring, and an entry for each public name."""
+    module = importlib.import_module(name)
+    parts = [f"# {name}", inspect.getdoc(module) or ""]
+    first: dict[int, str] = {}
+    for public in public_names(module):
+        value = getattr(module, public)
+        same = first.setdefault(id(value), public)
+        entry = _entry(name, public, value) if same == public else f"The same as [`{same}`](#{name}.{same})."
+        heading = f"## {name}.{public} {{ #{name}.{public} data-toc-label={public} }}"
+        parts.append(entry if entry.startswith(":::") else f"{heading}\n\n{entry}")
     return "\n\n".join(parts)
+
+
+def _entry(module: str, public: str, value: object) -> str:
+    """What mkdocstrings reads a name's documentation from, or that documentation if no source file defines the name."""
+    where, name = getattr(value, "__module__", None), getattr(value, "__qualname__", public)
+    if isinstance(value, (type, FunctionType)) and where and name in _defined(where):
+        options = f"heading: {module}.{public}\n      toc_label: {public}"
+        return f"::: {where}.{name}\n    options:\n      {options}"
+    if public in _defined(module):
+        return f"::: {module}.{public}"
+    if callable(value) and not isinstance(value, type):
+        signature = str(inspect.signature(value)).replace("'", "")
+        return f"```python\n{public}{signature}\n```\n\n{inspect.getdoc(value) or ''}"
+    return f"`{value!r}`"
+
+
+@cache
+def _defined(module: str) -> list[str]:
+    """The names that a module's own statements define."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    named = [n.name for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))]
+    plain = [t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)]
+    typed = [n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+    return [*plain, *typed, *named]
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """The public names of a module: those that it defines, or those that it lists in `__all__`."""
+    return getattr(module, "__all__", None) or [n for n in _defined(module.__name__) if not n.startswith("_")]
 
 
 def _tools() -> str:

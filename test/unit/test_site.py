@@ -2,7 +2,9 @@
 
 import contextlib
 import http.server
+import importlib
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -15,7 +17,15 @@ from xegpu_py import oracles
 
 pytest.importorskip("mkdocs")
 SCREENSHOTS = ROOT / "docs" / "site" / "screenshots"
-PAGES = ("", "tile-language/", "dpas-layout/", "dialects/xegpu/", "generated/passes/", "generated/api/", "performance/")
+PAGES = (
+    "",
+    "tile-language/",
+    "dpas-layout/",
+    "dialects/xegpu/",
+    "generated/passes/",
+    "generated/api/language/",
+    "performance/",
+)
 WIDTHS = {"wide": 1280, "narrow": 400}
 
 
@@ -36,12 +46,20 @@ def test_every_page_of_docs_is_there(site):
 
 
 def test_reference_is_made_from_the_code(site):
-    api = (site / "generated" / "api" / "index.html").read_text()
+    api = (site / "generated" / "api" / "xegpu_py" / "index.html").read_text()
     assert "Read a module, and verify it." in api and '<span class="kn">import</span>' in api
     passes = (site / "generated" / "passes" / "index.html").read_text()
     assert "xegpu-legalize" in passes and "becomes" in passes
     assert "--help-pass" in (site / "generated" / "tools" / "index.html").read_text()
     assert "is not a valid hint for a read" in (site / "generated" / "diagnostics" / "index.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["xegpu_py", "xegpu_py.language", "xegpu_py.numerics"])
+def test_every_public_name_has_an_entry(site, name):
+    page = (site / "generated" / "api" / name.removeprefix("xegpu_py.") / "index.html").read_text()
+    headings = re.findall(r"<h2 [^>]*>(.*?)(?:<span class=\"doc doc-labels\">.*?)?</h2>", page, re.DOTALL)
+    entries = {re.match(r"[\w.]*", re.sub(r"<.*?>|\s", "", h))[0].removeprefix(f"{name}.") for h in headings}
+    assert entries == set(importlib.import_module(name).__all__)
 
 
 def test_pictures_open_in_full_size(site):
@@ -112,13 +130,16 @@ def test_pages_in_a_browser(site, browser, tmp_path, request):
 
 
 @pytest.mark.needs("chromium")
-def test_search_finds_dpas(site, browser):
+def test_search_finds_entries(site, browser):
+    """The first section that is found is the entry of the op or function, not a use of it."""
+    entries = {"load_nd": "xegpu.load_nd", "xegpu.load_nd": "xegpu.load_nd", "autotune": "xegpu_py.language.Autotuner"}
     with served(site) as address:
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.goto(address)
-        page.keyboard.press("/")
-        page.keyboard.type("dpas")
-        first = page.locator(".md-search-result__item a").first
-        first.wait_for(timeout=20_000)
-        assert "dpas" in first.inner_text().lower()
-        page.close()
+        for query, title in entries.items():
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            page.goto(address)
+            page.keyboard.press("/")
+            page.keyboard.type(query)
+            found = page.locator(".md-search-result__item a").nth(1)
+            found.wait_for(timeout=20_000)
+            assert found.inner_text().strip().startswith(title), query
+            page.close()
