@@ -14,12 +14,15 @@ from html import unescape
 from pathlib import Path
 from types import FunctionType, ModuleType
 
+import nbclient
+import nbformat
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
+from traitlets.config import Config
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ("xegpu_opt", "xegpu_run", "xegpu_translate", "xegpu_bisect", "xegpu_viz", "xegpu_lsp")
@@ -71,6 +74,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made = {
         "index.md": _index(),
         **{_page_of(name): _module(name) for name in PUBLIC},
+        "generated/tour.md": _notebook(ROOT / "examples" / "tour.ipynb"),
         "generated/tools.md": _tools(),
         "generated/passes.md": _passes(),
         "generated/diagnostics.md": _diagnostics(),
@@ -107,6 +111,29 @@ def _index() -> str:
     text = text.replace("[CITATION](CITATION.cff) for papers", "CITATION.cff for papers")
     text = re.sub(r"\n- Browse: `make site` builds .*", "", text)
     return re.sub(r"\]\(docs/", "](", text)
+
+
+def _notebook(path: Path) -> str:
+    """A notebook's cells, each with what it shows when it is run."""
+    notebook = nbformat.read(path, as_version=4)
+    # Sockets in files, not ports, whose kernels warn of them.
+    config = Config(KernelManager={"transport": "ipc"})
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", config=config).execute()
+    parts = []
+    for cell in notebook.cells:
+        parts.append(f"```python\n{cell.source}\n```" if cell.cell_type == "code" else cell.source)
+        parts += [_output(output) for output in cell.get("outputs", [])]
+    return "\n\n".join(parts)
+
+
+def _output(output: nbformat.NotebookNode) -> str:
+    """An output of a cell: HTML or a picture where it has one, otherwise text without colours."""
+    data = output.get("data", {})
+    rich = data.get("text/html") or data.get("image/svg+xml")
+    if rich:
+        return f'<div class="output">{rich}</div>'
+    text = data.get("text/plain") or output.get("text") or "\n".join(output.get("traceback", []))
+    return "```text\n" + re.sub(r"\x1b\[[\d;]*m", "", text) + "\n```"
 
 
 def _page_of(module: str) -> str:

@@ -48,6 +48,8 @@ def test_every_page_of_docs_is_there(site):
 def test_reference_is_made_from_the_code(site):
     api = (site / "generated" / "api" / "xegpu_py" / "index.html").read_text()
     assert "Read a module, and verify it." in api and '<span class="kn">import</span>' in api
+    tour = (site / "generated" / "tour" / "index.html").read_text()
+    assert "hardware threads" in tour and "tile_mma" in tour and "<svg" in tour and "over the end of" in tour
     passes = (site / "generated" / "passes" / "index.html").read_text()
     assert "xegpu-legalize" in passes and "becomes" in passes
     assert "--help-pass" in (site / "generated" / "tools" / "index.html").read_text()
