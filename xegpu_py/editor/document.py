@@ -10,15 +10,20 @@ import re
 import signal
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from mlir import ir
+from msgspec import Struct
+from pygments.lexer import RegexLexer
+from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
 from xegpu_py.dialects import visa
+from xegpu_py.drawing import MlirLexer, VisaLexer
+from xegpu_py.editor.names import Definition, Names, mlir_names, visa_names
 from xegpu_py.ir.definition import Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, position_of
 from xegpu_py.ir.module import Context, Module, dialects, parse_source, walk
@@ -26,11 +31,11 @@ from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.printer import Printer, formatted
 from xegpu_py.ir.reference_pages import entry
-from xegpu_py.target import DEFAULT, target
+from xegpu_py.target import DEFAULT, Target, target
 from xegpu_py.visa import assembly
-from xegpu_py.visa.allocate import allocate
+from xegpu_py.visa.allocate import Allocation, allocate
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Program
+from xegpu_py.visa.program import Program, Variable
 from xegpu_py.visa.verify import verify
 
 # `Document`: one version of a file in an editor, with its diagnostics, names, hover texts and completions.
@@ -123,12 +128,48 @@ def _documented(word: str) -> Any:
     return dialect.operations.get(rest)
 
 
+class Hint(Struct, frozen=True):
+    """A note that an editor shows inside a line.
+
+    Attributes:
+        offset: where it stands.
+        text: the note.
+        tooltip: what hovering over it shows, as Markdown.
+    """
+
+    offset: int
+    text: str
+    tooltip: str = ""
+
+
+_KINDS: dict[_TokenType, str] = {
+    Comment: "comment",
+    String: "string",
+    Number: "number",
+    Name.Variable: "variable",
+    Name.Function: "function",
+    Name.Label: "event",
+    Name.Decorator: "decorator",
+    Name.Builtin: "method",
+    Name.Attribute: "property",
+    Keyword.Type: "type",
+    Keyword.Constant: "enumMember",
+    Keyword: "keyword",
+}
+"""The protocol's type of a token of the lexers, or of the nearest of its ancestors that stands here."""
+
+TOKEN_KINDS = (*_KINDS.values(), "parameter")
+
+
 class Document(ABC):
     """One version of a file's text.
 
     Attributes:
         source: the text with the file's name.
+        lexer: the lexer of its language.
     """
+
+    lexer: ClassVar[RegexLexer]
 
     def __init__(self, text: str, name: str) -> None:
         self.source = Source(text, name)
@@ -169,6 +210,50 @@ class Document(ABC):
             ValueError: if there is no kernel.
         """
 
+    @abstractmethod
+    def hints(self) -> list[Hint]:
+        """What the text does not say: derived layouts, and registers."""
+
+    def tokens(self) -> Iterator[tuple[int, str, str]]:
+        """The offset, text and kind of each token that has a kind; kinds are the protocol's types of tokens."""
+        for offset, token, text in self.lexer.get_tokens_unprocessed(self.source.text):
+            kind = next((_KINDS[t] for t in reversed(token.split()) if t in _KINDS), None)
+            if (
+                kind == "variable"
+                and (found := self.names.at(offset))
+                and found.kind == "value"
+                and found.result is None
+            ):
+                kind = "parameter"
+            if kind:
+                at = offset
+                for line in text.splitlines(keepends=True):
+                    yield at, line.rstrip("\n"), kind
+                    at += len(line)
+
+    def renamed(self, offset: int, name: str) -> str:
+        """The new name of the name at an offset, with its sigil, if all occurrences can get it.
+
+        Args:
+            offset: the place of an occurrence.
+            name: the new name, with or without the sigil of the old one.
+
+        Raises:
+            ValueError: if there is no name, the new one is none, or an occurrence would refer to something else.
+        """
+        found = self.names.at(offset)
+        if found is None:
+            raise ValueError("there is no name of a value, symbol, block, variable or label")
+        name = found.name[: _sigil(found.name)] + name[_sigil(name) :]
+        if not re.fullmatch(r"[%@^]?[A-Za-z_$.-][\w$.-]*|[%^]\d+", name):
+            raise ValueError(f"'{name}' is not a name")
+        text = self.source.text
+        for start in sorted((found.start, *found.uses), reverse=True):
+            text = text[:start] + name + text[start + len(found.name) :]
+        if type(self)(text, self.source.name).names.structure() != self.names.structure():
+            raise ValueError(f"'{name}' is the name of something else here")
+        return name
+
     def word(self, offset: int) -> re.Match[str] | None:
         """The word at an offset, with its sigil."""
         text = self.source.text
@@ -193,6 +278,8 @@ class Document(ABC):
 
 class MlirDocument(Document):
     """MLIR with our dialects."""
+
+    lexer = MlirLexer()
 
     @cached_property
     def _read(self) -> tuple[Module | None, list[Diagnostic]]:
@@ -304,16 +391,53 @@ class MlirDocument(Document):
         places = ((position_of(op.location), op) for op in walk(module.operation))
         return {(where.line, where.column): op for where, op in places}
 
+    def hints(self) -> list[Hint]:
+        found = []
+        for d in self.names.definitions:
+            layouts = self._layouts(d) if d.result is not None else []
+            inside = re.search(r"(?:map|layout)\w* = [#\w.]*(<.*?>)", layouts[-1]) if layouts else None
+            if inside and inside[1] not in self._line(d.start):
+                found.append(Hint(d.start + len(d.name), f" {inside[1]}", _derived(layouts)))
+        kernels = {d.name: d for d in self.names.definitions if d.kind == "symbol"}
+        for name, report in self._registers.items():
+            if kernel := kernels.get(f"@{name}"):
+                found.append(Hint(kernel.start + len(kernel.name), f" {report}"))
+        return found
+
+    @cached_property
+    def _registers(self) -> dict[str, str]:
+        """What the registers of each kernel are, if the file has no mistakes; of those that can be lowered."""
+        if self.diagnostics or "gpu.func" not in self.source.text:
+            return {}
+        try:
+            return in_child(self._register_reports, self.source)
+        except DiagnosticError:
+            return {}
+
+    def _register_reports(self) -> dict[str, str]:
+        module = parse_source(self.source, context=Context())
+        found = {}
+        for name in [visa.name_of(func) for func in visa.kernels(module.operation)]:
+            module = parse_source(self.source, context=Context())
+            with suppress(DiagnosticError):
+                func = self._lowered_kernel(module, name)
+                found[name] = allocate(visa.program_of(func), visa.target_of(func), visa.registers_of(func)).report()
+        return found
+
     def _layout(self, definition: Definition) -> str | None:
+        found = self._layouts(definition)
+        return _derived(found) if found else None
+
+    def _layouts(self, definition: Definition) -> list[str]:
+        """The derived layouts of the op that defines a value."""
         where = self.source.position(definition.owner)
         op = self._inferred.get((where.line, where.column))
         if op is None:
-            return None
+            return []
         found = [self._shown(value.type) for value in op.results if "_map" in str(value.type)]
         found += [f"{n} = {self._shown(op.attributes[n])}" for n in op.attributes if "map" in n or "layout" in n]
         # The result of a load has the map of its tile.
-        found = found or [self._shown(value.type) for value in op.operands if "_map" in str(value.type)]
-        return "Layout, as derived:\n\n" + _fenced("\n".join(found)) if found else None
+        return found or [self._shown(value.type) for value in op.operands if "_map" in str(value.type)]
 
     def _register(self, definition: Definition) -> str | None:
         op = self._op_at(definition.owner)
@@ -365,13 +489,25 @@ class MlirDocument(Document):
         above = [name for line, name in kernels if line <= at]
         if not kernels:
             raise ValueError("there is no kernel: a gpu.func with the attribute 'kernel'")
-        name = above[-1] if above else kernels[0][1]
+        func = self._lowered_kernel(module, above[-1] if above else kernels[0][1])
+        return assembly.write([visa.program_of(func)], lines=True)
+
+    def _lowered_kernel(self, module: Module, name: str) -> ir.Operation:
         level = "xetile" if "xetile." in self.source.text else "xegpu"
         func = visa.kernel_named(module.operation, name)
         if not visa.is_lowered(func):
             run_pipeline(module, f"builtin.module({level}-to-visa-pipeline{{kernel={name}}})")
             func = visa.kernel_named(module.operation, name)
-        return assembly.write([visa.program_of(func)], lines=True)
+        return func
+
+
+def _derived(layouts: list[str]) -> str:
+    return "Layout, as derived:\n\n" + _fenced("\n".join(layouts))
+
+
+def _sigil(name: str) -> int:
+    """The length of a name's sigil."""
+    return int(name[:1] in ("%", "@", "^"))
 
 
 def _survives(source: Source) -> None:
@@ -469,6 +605,8 @@ def _values(kind: Any) -> list[Completion]:
 class AssemblyDocument(Document):
     """vISA assembly."""
 
+    lexer = VisaLexer()
+
     @cached_property
     def _read(self) -> tuple[list[Program], list[Diagnostic]]:
         try:
@@ -485,6 +623,23 @@ class AssemblyDocument(Document):
     @cached_property
     def names(self) -> Names:
         return visa_names(self.source.text)
+
+    def hints(self) -> list[Hint]:
+        if self.diagnostics:
+            return []
+        gpu, found = target(DEFAULT), []
+        allocations = {p.where.line: allocate(p, gpu) for p in self._read[0]}
+        for d in self.names.definitions:
+            program = self._program(d.start)
+            if program is None:
+                continue
+            end = self.source.text.find("\n", d.start)
+            allocation = allocations[program.where.line]
+            if d.kind == "kernel":
+                found.append(Hint(end, f" {allocation.report()}"))
+            elif d.kind == "variable" and (var := _variable(program, d.name)):
+                found.append(Hint(end, f" {_place(var, allocation, gpu)}"))
+        return found
 
     def _program(self, offset: int) -> Program | None:
         """The kernel at an offset."""
@@ -531,260 +686,26 @@ class AssemblyDocument(Document):
         return assembly.write([program])
 
 
+def _variable(program: Program, name: str) -> Variable | None:
+    return next((v for v in program.variables if v.name == name), None)
+
+
+def _place(var: Variable, allocation: Allocation, gpu: Target) -> str:
+    """The place of a variable in the register file."""
+    size, at = gpu.grf_bytes, allocation.offset(var)
+    end = at + var.bytes - 1
+    return f"r{at // size}.{at % size}" + (f" to r{end // size}.{end % size}" if end > at else "")
+
+
 def _register_of(program: Program, name: str, gpu: str, registers: int | None) -> str | None:
     """The place of a variable in the register file, and its alignment."""
-    var = next((v for v in program.variables if v.name == name), None)
+    var = _variable(program, name)
     if var is None:
         return None
-    size = target(gpu).grf_bytes
-    at = allocate(program, target(gpu), registers).offset(var)
-    end = at + var.bytes - 1
-    place = f"r{at // size}.{at % size}" + (f" to r{end // size}.{end % size}" if end > at else "")
+    place = _place(var, allocate(program, target(gpu), registers), target(gpu))
     alias = f", alias of `{var.alias[0].name}` at byte {var.alias[1]}" if var.alias else ""
     return f"Bytes {place} of the register file on {gpu}; {var.bytes} bytes, aligned to {var.align}{alias}."
 
 
 def _fenced(text: str, language: str = "mlir") -> str:
     return f"```{language}\n{text}\n```"
-
-
-# The definitions and uses of the names in a file, found in its text, so that invalid files have them too.
-#
-# MLIR (Language Reference, "Value Scoping", "Symbols and Symbol Tables"): a value is visible in the region that defines
-# it and the regions inside. A region is a pair of braces that is not a dictionary. The values that an op's header
-# defines (arguments, induction variables) belong to the regions that follow the header.
-
-_ID = r"[\w$.-]+"
-
-_TOKEN = re.compile(
-    rf"(?P<skip>//[^\n]*)|(?P<symbol>@(?:{_ID}|\"[^\"\n]*\"))|(?P<string>\"(?:[^\"\\\n]|\\.)*\")"
-    rf"|(?P<value>%{_ID})(?:#\d+)?|(?P<block>\^{_ID})|(?P<bracket>[(){{}}])|(?P<word>[A-Za-z_][\w$]*(?:\.[\w$]+)*)|(?P<end>\n)"
-)
-
-_RESULTS = re.compile(rf"(?:%{_ID}(?::\d+)?\s*,\s*)*%{_ID}(?::\d+)?\s*=(?!=)")
-
-# Ops and blocks may share a line: these begin one also there. A loop's `%i =` is followed by a bound instead.
-_OP_OF_RESULTS = re.compile(r"\s*(?:\"|[A-Za-z_][\w$]*\.|call\b)")
-
-_LABEL = re.compile(rf"\^{_ID}\s*(?:\((?:[^()]|\([^()]*\))*\)\s*)?:")
-
-_BOUND_LIST = re.compile(rf"\(\s*%{_ID}(?:\s*,\s*%{_ID})*\s*\)\s*(?:=|in\b)")
-
-_ATTRIBUTES = re.compile(r"\{\s*(?:\}|\"?[\w$.-]+\"?\s*(?:=(?!=)|,|\}))")
-
-_FUNCTIONS = ("func.func", "gpu.func", "llvm.func", "func")
-
-_NAMED = (*_FUNCTIONS, "gpu.module", "module", "builtin.module", "memref.global", "gpu.binary")
-
-_BETWEEN = {"private", "public", "nested", "constant", "uninitialized"}
-
-
-@dataclass
-class Definition:
-    """The definition of a name.
-
-    Attributes:
-        name: the name, with its sigil.
-        start: offset of the name.
-        kind: "value", "symbol", "block", "variable", "label" or "kernel".
-        owner: offset of the op that defines it, where diagnostics point; for an argument, the offset of the argument.
-        result: the number of the result group among the op's results; None for arguments and for other kinds.
-        uses: offsets of its uses.
-    """
-
-    name: str
-    start: int
-    kind: str
-    owner: int
-    result: int | None = None
-    uses: list[int] = field(default_factory=list)
-
-
-@dataclass
-class _Scope:
-    parent: _Scope | None
-    names: dict[str, Definition] = field(default_factory=dict)
-
-    def find(self, name: str) -> Definition | None:
-        scope: _Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
-            scope = scope.parent
-        return None
-
-
-@dataclass
-class Names:
-    """The definitions of a file, in order, and the definition that each occurrence of a name refers to."""
-
-    definitions: list[Definition] = field(default_factory=list)
-    _at: list[tuple[int, int, Definition]] = field(default_factory=list)
-
-    def finish(self) -> Names:
-        """Sort the occurrences. Called when all are known."""
-        for d in self.definitions:
-            for start in (d.start, *d.uses):
-                self._at.append((start, start + len(d.name), d))
-        self._at.sort(key=lambda entry: entry[:2])
-        return self
-
-    def at(self, offset: int) -> Definition | None:
-        """The definition of the name at an offset."""
-        i = bisect_right(self._at, offset, key=lambda entry: entry[0]) - 1
-        return self._at[i][2] if i >= 0 and offset <= self._at[i][1] else None
-
-
-class _Indexer:
-    """Reads the tokens of MLIR in one scan, with a stack of the open regions."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.found = Names()
-        self.scope = _Scope(None)
-        self.open: list[bool] = []  # For each open brace, whether it is a region.
-        self.uses: list[tuple[str, int, _Scope]] = []
-        self.pending: list[Definition] = []  # The values that a header defines, for the regions that follow it.
-        self.parens = 0
-
-    def index(self) -> Names:
-        first, words, results, bound, header = True, list[str](), (-1, -1), -1, False
-        previous = ""
-        owner, order = 0, 0
-        for m in _TOKEN.finditer(self.text):
-            kind, word, at = m.lastgroup or "", m[0], m.start()
-            if kind in ("skip", "string"):
-                continue
-            if kind == "end":
-                first = first or self.parens == 0
-                continue
-            lhs = self._results(at, first) if kind == "value" and at >= results[1] else None
-            # Other lines continue the previous statement.
-            if kind == "block":
-                starts = bool(_LABEL.match(self.text, at))
-            else:
-                starts = bool(lhs) or (first and (kind == "bracket" or "." in word or word in ("module", "func")))
-            first = False
-            if starts:
-                words, header, order = [], False, 0
-                self.pending = self.pending if kind == "bracket" else []
-                results = lhs.span() if lhs else (-1, -1)
-                owner = at
-                if lhs:
-                    op = re.compile(r"\s*\"?").match(self.text, lhs.end())
-                    owner = op.end() if op else lhs.end()
-            if kind == "bracket":
-                if word == "(":
-                    self.parens += 1
-                    listed = _BOUND_LIST.match(self.text, at)
-                    bound = max(bound, listed.end() if listed else -1)
-                elif word == ")":
-                    self.parens = max(0, self.parens - 1)
-                elif word == "{":
-                    region = self._opens_region(at, previous)
-                    self.open.append(region)
-                    if region:
-                        self.scope = _Scope(self.scope, {d.name: d for d in self.pending})
-                        first, self.parens = True, 0
-                elif self.open and self.open.pop():
-                    self.scope = self.scope.parent or self.scope
-                    # Another region of the same op may follow: `} else {`, `} do {`.
-                    first = False
-            elif kind == "word":
-                words.append(word)
-                header = header or word in _FUNCTIONS
-            elif kind == "value":
-                name = m["value"]
-                after = self.text[m.end() : m.end() + 80].lstrip()
-                if results[0] <= at < results[1]:
-                    self._define(self.scope, Definition(name, at, "value", owner, order))
-                    order += 1
-                elif (
-                    at < bound
-                    or (after.startswith("=") and not after.startswith("=="))
-                    or (header and self.parens == 1 and after.startswith(":"))
-                ):
-                    self.pending.append(self._made(Definition(name, at, "value", at)))
-                elif words[:1] == ["^"] and self.parens == 1 and after.startswith(":"):
-                    self._define(self.scope, Definition(name, at, "value", at))
-                else:
-                    self.uses.append((name, at, self.scope))
-            elif kind == "symbol":
-                named = next((w for w in words if w not in _BETWEEN), "")
-                if named in _NAMED and previous not in ("@", "::"):
-                    self._define(self.scope, Definition(word, at, "symbol", owner))
-                    words.append(word)
-                else:
-                    self.uses.append((word, at, self.scope))
-            elif kind == "block":
-                if starts:
-                    self._define(self.scope, Definition(word, at, "block", at))
-                    words = ["^"]
-                else:
-                    self.uses.append((word, at, self.scope))
-            previous = word
-        for name, at, scope in self.uses:
-            meant = scope.find(name)
-            if meant is None and name.startswith("@"):
-                meant = next((d for d in self.found.definitions if d.name == name), None)
-            if meant:
-                meant.uses.append(at)
-        return self.found.finish()
-
-    def _results(self, at: int, first: bool) -> re.Match[str] | None:
-        """The results of an op and `=`, if an op begins at the value at an offset; `first` is whether a line does."""
-        found = _RESULTS.match(self.text, at) if first or not self.parens else None
-        return found if found and (first or _OP_OF_RESULTS.match(self.text, found.end())) else None
-
-    def _opens_region(self, at: int, previous: str) -> bool:
-        if previous == "attributes" or self.parens or self.text[at - 1 : at] in "<":
-            return False
-        m = _ATTRIBUTES.match(self.text, at)
-        # `{ gpu.return }` is a region of one op.
-        return m is None or (m[0] != "{}" and "." in m[0] and m[0].endswith("}") and "=" not in m[0])
-
-    def _made(self, definition: Definition) -> Definition:
-        self.found.definitions.append(definition)
-        return definition
-
-    def _define(self, scope: _Scope, definition: Definition) -> None:
-        scope.names[definition.name] = self._made(definition)
-
-
-def mlir_names(text: str) -> Names:
-    """The names of MLIR text."""
-    return _Indexer(text).index()
-
-
-_VISA = re.compile(
-    r"(?P<skip>//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\")"
-    r"|\.decl\s+(?P<variable>%?[A-Za-z_$][\w$]*)|\.kernel\s+\"?(?P<kernel>[\w$]+)"
-    r"|^[ \t]*(?P<label>[A-Za-z_$][\w$]*)\s*:(?=\s|$)|(?P<end>^\s*\.kernel)"
-    r"|(?P<use>(?<![\w$.:])%?[A-Za-z_$][\w$]*)",
-    re.DOTALL | re.MULTILINE,
-)
-
-
-def visa_names(text: str) -> Names:
-    """The names of vISA assembly: of each kernel its variables, predicates and labels."""
-    found = Names()
-    scope = _Scope(None)
-    uses: list[tuple[str, int, _Scope]] = []
-    for m in _VISA.finditer(text):
-        kind = m.lastgroup or ""
-        if kind in ("skip", "end"):
-            continue
-        name, at = m[kind], m.start(kind)
-        if kind == "kernel":
-            scope = _Scope(None)
-        if kind == "use":
-            uses.append((name, at, scope))
-        else:
-            definition = Definition(name, at, kind, at)
-            found.definitions.append(definition)
-            scope.names.setdefault(name, definition)
-    for name, at, scope in uses:
-        meant = scope.find(name)
-        if meant and meant.kind != "kernel":
-            meant.uses.append(at)
-    return found.finish()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import tempfile
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 
-from xegpu_py.editor.document import Definition, Document
+from xegpu_py.editor.document import TOKEN_KINDS, Document
+from xegpu_py.editor.names import Definition
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 
 SHOW_LOWERED = "xegpu.showLowered"
@@ -36,6 +39,7 @@ _COMPLETIONS = {
 }
 
 _SYMBOLS = {
+    "module": lsp.SymbolKind.Module,
     "symbol": lsp.SymbolKind.Function,
     "kernel": lsp.SymbolKind.Function,
     "block": lsp.SymbolKind.Key,
@@ -122,6 +126,24 @@ class Server(LanguageServer):
         start = document.source.offset(position.line or 1, position.column)
         return self.range(uri, start, max(document.end_of(position) if position.line else start, start))
 
+    def tokens(self, uri: str) -> list[int]:
+        """The file's tokens, five numbers each: lines and characters since the last one, length, type, modifiers."""
+        source, units = self.document(uri).source, self.text(uri).position_codec.client_num_units
+        numbers = {kind: n for n, kind in enumerate(TOKEN_KINDS)}
+        found, line, column = [], 0, 0
+        for offset, text, kind in self.document(uri).tokens():
+            where = source.position(offset)
+            start = units(source.text[offset - where.column + 1 : offset])
+            new = where.line - 1 - line
+            found += [new, start if new else start - column, units(text), numbers[kind], 0]
+            line, column = where.line - 1, start
+        return found
+
+    def occurrences(self, uri: str, position: lsp.Position) -> list[lsp.Range]:
+        """The definition and the uses of the name at a position; nothing where there is none."""
+        found = self.document(uri).definition(self.offset(uri, position))
+        return [self.occurrence(uri, found, s).range for s in (found.start, *found.uses)] if found else []
+
     def occurrence(self, uri: str, definition: Definition, start: int) -> lsp.Location:
         """The location of an occurrence of a name."""
         return lsp.Location(uri, self.range(uri, start, start + len(definition.name)))
@@ -167,6 +189,53 @@ def make(version: str) -> Server:
             return []
         starts = [found.start] * params.context.include_declaration + found.uses
         return [server.occurrence(uri, found, start) for start in starts]
+
+    @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def highlight(params: lsp.DocumentHighlightParams) -> list[lsp.DocumentHighlight]:
+        kinds = itertools.chain([lsp.DocumentHighlightKind.Write], itertools.repeat(lsp.DocumentHighlightKind.Read))
+        places = server.occurrences(params.text_document.uri, params.position)
+        return [lsp.DocumentHighlight(place, kind) for place, kind in zip(places, kinds)]
+
+    @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
+    def prepare_rename(params: lsp.PrepareRenameParams) -> lsp.Range | None:
+        places = server.occurrences(params.text_document.uri, params.position)
+        return next((p for p in places if p.start <= params.position <= p.end), None)
+
+    @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
+    def rename(params: lsp.RenameParams) -> lsp.WorkspaceEdit:
+        uri = params.text_document.uri
+        try:
+            name = server.document(uri).renamed(server.offset(uri, params.position), params.new_name)
+        except ValueError as e:
+            raise JsonRpcInvalidParams(str(e)) from None
+        return lsp.WorkspaceEdit({uri: [lsp.TextEdit(place, name) for place in server.occurrences(uri, params.position)]})
+
+    @server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)
+    def folding(params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
+        document = server.document(params.text_document.uri)
+        lines = ((document.source.position(at).line - 1 for at in ends) for ends in document.names.regions)
+        return [lsp.FoldingRange(first, last - 1) for first, last in lines if last > first + 1]
+
+    @server.feature(lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lsp.SemanticTokensLegend([*TOKEN_KINDS], []))
+    def tokens(params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
+        return lsp.SemanticTokens(server.tokens(params.text_document.uri))
+
+    # Kernels are lowered for their registers, and the server answers other requests meanwhile.
+    @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
+    @server.thread()
+    def hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+        uri = params.text_document.uri
+        first, last = (server.offset(uri, p) for p in (params.range.start, params.range.end))
+        return [
+            lsp.InlayHint(
+                server.position(uri, hint.offset),
+                hint.text,
+                kind=lsp.InlayHintKind.Type,
+                tooltip=lsp.MarkupContent(lsp.MarkupKind.Markdown, hint.tooltip) if hint.tooltip else None,
+            )
+            for hint in server.document(uri).hints()
+            if first <= hint.offset <= last
+        ]
 
     @server.feature(
         lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=[".", "%", "@", "{", "=", "<", "!", "#"])

@@ -6,7 +6,7 @@ import pytest
 from files import VALID
 from markdown import ROOT
 
-from xegpu_py.editor.document import mlir_names, visa_names
+from xegpu_py.editor.names import mlir_names, visa_names
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda p: str(p.relative_to(ROOT)))

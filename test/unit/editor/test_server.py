@@ -13,6 +13,7 @@ from lsprotocol import types as lsp
 from markdown import ROOT
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
+from xegpu_py.editor.document import TOKEN_KINDS
 from xegpu_py.editor.server import _DELAY
 
 _NUMBERS = itertools.count()
@@ -174,6 +175,75 @@ async def test_outline(client):
     document = opened(client, GEMM)
     found = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
     assert [s.name for s in found] == ["kernels", "gemm"]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_modules_are_modules_and_regions_fold(client):
+    document = opened(client, GEMM)
+    outline = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
+    assert ("kernels", lsp.SymbolKind.Module) in [(s.name, s.kind) for s in outline]
+    folds = await client.text_document_folding_range_async(lsp.FoldingRangeParams(document))
+    lines = GEMM.split("\n")
+    assert {lines[f.start_line].split()[0] for f in folds} == {"gpu.module", "gpu.func", "%c_tile"}
+    assert all(lines[f.end_line + 1].strip() == "}" for f in folds)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_rename_and_highlight(client):
+    document = opened(client, GEMM)
+    at = place(GEMM, "%a_desc", 3)
+    marked = await client.text_document_document_highlight_async(lsp.DocumentHighlightParams(document, at))
+    assert len(marked) == GEMM.count("%a_desc") and {shown(GEMM, m.range) for m in marked} == {"%a_desc"}
+    assert [m.kind for m in marked].count(lsp.DocumentHighlightKind.Write) == 1
+    span = await client.text_document_prepare_rename_async(lsp.PrepareRenameParams(document, at))
+    assert shown(GEMM, span) == "%a_desc"
+    edit = await client.text_document_rename_async(lsp.RenameParams(document, at, "left"))
+    lines = GEMM.split("\n")
+    for e in sorted(edit.changes[document.uri], key=lambda e: (e.range.start.line, -e.range.start.character)):
+        line = lines[e.range.start.line]
+        lines[e.range.start.line] = line[: e.range.start.character] + e.new_text + line[e.range.end.character :]
+    assert "\n".join(lines) == GEMM.replace("%a_desc", "%left")
+    for name, why in (("b_desc", "is the name of something else here"), ("a b", "is not a name")):
+        with pytest.raises(Exception, match=why):
+            await client.text_document_rename_async(lsp.RenameParams(document, at, name))
+    nothing = await client.text_document_prepare_rename_async(lsp.PrepareRenameParams(document, lsp.Position(0, 0)))
+    assert nothing is None
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_tokens_have_kinds_and_places_in_the_units_of_the_client(client):
+    text = "// \U0001f600 ä\nfunc.func @f(%x: f32) {\n  %y = arith.addf %x, %x : f32\n  return // é\n}\n"
+    found = await client.text_document_semantic_tokens_full_async(lsp.SemanticTokensParams(opened(client, text)))
+    lines = [line.encode("utf-16-le") for line in text.split("\n")]
+    line = column = 0
+    tokens = []
+    for n in range(0, len(found.data), 5):
+        step, start, length, kind, _ = found.data[n : n + 5]
+        line, column = line + step, start if step else column + start
+        tokens.append((lines[line][2 * column : 2 * (column + length)].decode("utf-16-le"), TOKEN_KINDS[kind]))
+    assert tokens == [
+        ("// \U0001f600 ä", "comment"),
+        ("func.func", "method"),
+        *(("@f", "function"), ("%x", "parameter"), ("f32", "type")),
+        *(("%y", "variable"), ("arith.addf", "method"), ("%x", "parameter"), ("%x", "parameter"), ("f32", "type")),
+        ("return", "keyword"),
+        ("// é", "comment"),
+    ]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_hints_tell_layouts_and_registers(client):
+    text = (ROOT / "test" / "run" / "xetile_gemm.mlir").read_text()
+    whole = lsp.Range(lsp.Position(0, 0), lsp.Position(text.count("\n"), 0))
+    found = await client.text_document_inlay_hint_async(lsp.InlayHintParams(opened(client, text), whole))
+    shown_at = {text.split("\n")[h.position.line][: h.position.character].split()[-1]: h.label.strip() for h in found}
+    assert shown_at["%va"] == "<sg_layout = [8, 4], sg_data = [32, 32]>"
+    assert any(label.startswith("register pressure") for label in shown_at.values())
+    assembly = (ROOT / "test" / "run" / "scan.visaasm").read_text()
+    found = await client.text_document_inlay_hint_async(
+        lsp.InlayHintParams(opened(client, assembly, "visaasm"), lsp.Range(lsp.Position(0, 0), lsp.Position(40, 0)))
+    )
+    assert found[0].label.strip().startswith("register pressure") and found[1].label.strip().startswith("r1.0 to")
 
 
 @pytest.mark.asyncio(loop_scope="module")
