@@ -16,6 +16,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn, TextIO
 
+from pygments import highlight
+from pygments.formatters import TerminalFormatter
+from pygments.token import Whitespace
+
 from xegpu_py.drawing import MlirLexer, VisaLexer
 from xegpu_py.ir.diagnostics import SEPARATOR, Diagnostic, DiagnosticError, Lines, Source, mismatches, watch_steps
 from xegpu_py.ir.module import decode
@@ -244,11 +248,10 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], sources: Sequence[Lines
 
 
 def _highlighted(text: str) -> str:
-    from pygments import highlight
-    from pygments.formatters import TerminalFormatter
-
     lexer = VisaLexer if text.lstrip().startswith(".version") else MlirLexer
-    shown: str = highlight(text, lexer(stripnl=False, ensurenl=False), TerminalFormatter())
+    formatter = TerminalFormatter()
+    formatter.colorscheme = {**formatter.colorscheme, Whitespace: ("", "")}
+    shown: str = highlight(text, lexer(stripnl=False, ensurenl=False), formatter)
     return shown
 
 

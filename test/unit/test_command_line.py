@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,7 +83,9 @@ def test_help_fits_80_columns(tool):
 
 def test_ir_is_coloured_at_a_terminal_alone():
     command = (TOOLS / "xegpu-opt", "gemm.mlir")
-    assert "\x1b[36mgpu.module\x1b" in at_a_terminal(*command)
+    coloured = at_a_terminal(*command)
+    assert "\x1b[36mgpu.module\x1b" in coloured
+    assert not re.search(r"\x1b\[\d+m\s", coloured), "spaces have no colour"
     assert "\x1b" not in at_a_terminal(*command, NO_COLOR="1")
     assert "\x1b" not in at_a_terminal(*command, "--color=never")
     assert "\x1b" not in at_a_terminal(*command, TERM="dumb")

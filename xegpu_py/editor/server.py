@@ -208,7 +208,8 @@ def make(version: str) -> Server:
             name = server.document(uri).renamed(server.offset(uri, params.position), params.new_name)
         except ValueError as e:
             raise JsonRpcInvalidParams(str(e)) from None
-        return lsp.WorkspaceEdit({uri: [lsp.TextEdit(place, name) for place in server.occurrences(uri, params.position)]})
+        places = server.occurrences(uri, params.position)
+        return lsp.WorkspaceEdit({uri: [lsp.TextEdit(place, name) for place in places]})
 
     @server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)
     def folding(params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
