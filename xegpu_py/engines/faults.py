@@ -392,10 +392,15 @@ def _nothing(size: int, granule: int) -> Array:
     return np.full((5, -(-size // granule)), -1, np.int32)
 
 
-def granule_bytes(program: Program, slm: bool) -> int:
-    """The largest granule in bytes that every aligned message to a memory accesses wholly or not at all."""
+def granule_bytes(program: Program, slm: bool, loads: bool = True) -> int:
+    """The largest granule in bytes that every aligned message to a memory accesses wholly or not at all.
+
+    Args:
+        loads: whether messages count that only load.
+    """
     sizes = []
     for inst in program.instructions:
-        if INSTRUCTIONS[inst.name].category in _KINDS and slm == (inst.values.get("sfid") == "slm"):
+        category = INSTRUCTIONS[inst.name].category
+        if category in _KINDS and (loads or category != "load") and slm == (inst.values.get("sfid") == "slm"):
             sizes.append(inst["block"].size // 8 if "block" in inst.values else inst["data"].memory_bytes)
     return min(sizes, default=1)

@@ -107,6 +107,12 @@ class DeviceMemory:
         made._found, made._end = self._found, self._end
         return made
 
+    def assign(self, other: DeviceMemory, name: str | None = None) -> None:
+        """Copy all allocations from another memory, which has the same, or only those of a name."""
+        for buffer in self.buffers:
+            if name in (None, buffer.name):
+                self.bytes_of(buffer)[:] = other.bytes_of(buffer)
+
     def bytes_of(self, buffer: Buffer) -> Array:
         """The bytes of an allocation, uint8; writing them writes the memory."""
         start = buffer.address - BASE
@@ -193,6 +199,14 @@ class HostMemory(DeviceMemory):
     def allocate(self, name: str, size: int) -> Buffer:
         """A new allocation of `size` bytes of zeros."""
         return self.attach(name, aligned(size))
+
+    def copy(self) -> DeviceMemory:
+        """A copy of its contents, which the interpreter can access: the same allocations."""
+        made = DeviceMemory()
+        made.data, made.buffers, made._end = np.zeros(self._end, np.uint8), list(self.buffers), self._end
+        for buffer in self.buffers:
+            copy_sparse(made.bytes_of(buffer), self.bytes_of(buffer))
+        return made
 
     def bytes_of(self, buffer: Buffer) -> Array:
         """The bytes of an allocation, uint8; writing them writes the memory."""

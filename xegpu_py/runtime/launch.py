@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from xegpu_py.cache import Cache, folder_of
 from xegpu_py.engines.faults import Races, RuntimeFault
 from xegpu_py.engines.interpreter import Interpreter
-from xegpu_py.engines.jit.checks import RaceSuspected, Shadow
+from xegpu_py.engines.jit.checks import MOST_KEPT, RaceSuspected, Shadow
 from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.engines.jit.llvm import available
 from xegpu_py.engines.jit.native_code import processors
@@ -76,7 +76,7 @@ def engine_of(options: Options) -> Engine | Literal["reference"]:
 
 def memory_for(options: Options) -> DeviceMemory:
     """Memory for a launch of a kernel with these options: arrays stay in place where the engine can access them."""
-    return HostMemory() if engine_of(options) == "jit" and "races" not in options.check else DeviceMemory()
+    return HostMemory() if engine_of(options) == "jit" else DeviceMemory()
 
 
 class Grid(Struct, frozen=True):
@@ -183,6 +183,9 @@ class Launcher:
         self.allocation = placed(program, self.target, options.registers)
         predicates = {p: i for i, p in enumerate(program.predicates)}
         self.layout = Layout(self.target, self.allocation, predicates, self.watch, self.races, bounds)
+        # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
+        self._recorded: set[int] = set()
+        self._shadow: Shadow | None = None
 
     @cached_property
     def _interpreter(self) -> Interpreter:
@@ -311,14 +314,30 @@ class Launcher:
         if not self.races:
             return self._launch_native(size, arguments, memory)
 
-        before = memory.copy()
         threads = math.prod(size.grid) * size.threads(self.program)
-        shadow = Shadow(self.program, memory, threads, self.options.threads or processors())
-        try:
-            return self._launch_native(size, arguments, memory, shadow)
-        except (RaceSuspected, RuntimeFault):
-            memory.data = before.data
-            return self._run_interpreted(size, arguments, memory)
+        while True:
+            before, self._shadow = self._shadow, None
+            workers = self.options.threads or processors()
+            shadow = Shadow(self.program, memory, threads, workers, self._recorded, before)
+            try:
+                done = self._launch_native(size, arguments, memory, shadow)
+            except (RaceSuspected, RuntimeFault):
+                shadow.restore()
+                golden = memory.copy()
+                try:
+                    done = self._run_interpreted(size, arguments, golden)
+                except RuntimeFault:
+                    memory.assign(golden, PRINT_BUFFER)
+                    raise
+                memory.assign(golden)
+                return done
+            if shadow.bytes <= MOST_KEPT:
+                self._shadow = shadow
+            unrecorded = shadow.unrecorded()
+            if not unrecorded:
+                return done
+            shadow.restore()
+            self._recorded |= unrecorded
 
     def _launch_native(
         self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory, shadow: Shadow | None = None

@@ -104,13 +104,31 @@ def test_stores_of_others_are_seen(kind: str) -> None:
     run(LOADS + PRODUCT + "    barrier\n" + first + STORES[kind] + "Others:\n    barrier\n" + LOADS + PRODUCT, 5)
 
 
+SECOND = (LOADS + PRODUCT).replace("A.0", "A2.0").replace("B.0", "B2.0").replace("A(0,0)", "A2(0,0)")
+AFTER_A_SIGNAL = f"""\
+    cmp.eq (M1, 1) P %r0(0,2)<0;1,0> 0x0:ud
+    (P) jmp (M1, 1) First
+    sbarrier.signal
+{LOADS}{PRODUCT}    jmp (M1, 1) Done
+First:
+{SECOND}    sbarrier.signal
+    sbarrier.wait
+    STORES
+Done:
+"""
+
+
 def test_races_are_looked_for_in_each_thread() -> None:
-    """Each thread loads a common block itself, so that a store of another thread races with each load."""
-    kernel = Kernel.from_assembly(HEAD + SET + CLEAR + LOADS + PRODUCT + STORE, target="any", check="races")
-    kernel(*arrays(), block=2)
-    own = kernel.launcher._interpreter
-    assert own.layout.races
-    assert "@make_load2d" not in text_of(kernel)
+    """A thread makes a panel, which another one multiplies after its signal; then the first changes the block."""
+    for stores in ("", STORES["flat"]):
+        body = HEAD + SET + CLEAR + AFTER_A_SIGNAL.replace("    STORES\n", stores) + STORE
+        kernel = Kernel.from_assembly(body, target="any", check="races", engine="jit", threads=1)
+        if not stores:
+            kernel(*arrays(), block=2)
+            assert "@make_load2d" in text_of(kernel)
+            continue
+        with pytest.raises(DiagnosticError, match="writes byte 0 of 'In', which another thread has read"):
+            kernel(*arrays(), block=2)
 
 
 @pytest.mark.usefixtures("own_code")

@@ -122,10 +122,13 @@ def test_work_items_print_under_divergence(engine, size, capsys):
     assert capsys.readouterr().out.splitlines() == lines
 
 
-@pytest.mark.parametrize("engine", ["interpreter", "jit", "both", "reference"])
-def test_an_assertion_has_its_message(engine):
+@pytest.mark.parametrize(
+    ("engine", "check"),
+    [("interpreter", ()), ("jit", ()), ("jit", "races"), ("both", ()), ("reference", ())],
+)
+def test_an_assertion_has_its_message(engine, check):
     """It fails for item 30, which is active, and not for item 31, which is inactive."""
-    compiled, x = xegpu_py.compile(WORK_ITEMS, engine=engine), np.zeros(40, np.float32)
+    compiled, x = xegpu_py.compile(WORK_ITEMS, engine=engine, check=check), np.zeros(40, np.float32)
     compiled(x, block=30)
     with pytest.raises(DiagnosticError) as caught:
         compiled(x, block=31)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 
 from xegpu_py.engines.faults import Memory, RuntimeFault, aligned, granule_bytes
 from xegpu_py.engines.interpreter import OperandBytes, operand_bytes
-from xegpu_py.engines.jit.frame import Context
+from xegpu_py.engines.jit.frame import COPY_CALL, Context
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value, vector
 from xegpu_py.engines.jit.operands import Emitter
+from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
 
@@ -26,6 +28,11 @@ from xegpu_py.visa.program import Instruction, Program
 # after everything that the workgroup did up to the last of these loads. The same holds for atomics, and for stores of
 # one value.
 #
+# Loads of global memory need no record unless something changes what they load. So a launch begins without: it only
+# notes which allocations were loaded from, and which were changed. If both is true of an allocation, the launch is
+# repeated with records of its loads, and later launches of the kernel begin with them. Before an allocation is changed
+# for the first time it is copied, for these repetitions.
+#
 # The result is only a suspicion, since these records are coarser than those of the interpreter, and threads run in
 # another order. The interpreter then repeats the whole launch, and reports the race if there is one. Atomics do not
 # order accesses here, so workgroups that pass data to each other by atomics are always suspected.
@@ -35,9 +42,15 @@ KINDS = {"load": 0, "store": 1, "atomic": 2}
 
 _ENTRY = 8
 
+_AHEAD = 7
+"""Entries behind those of an access that native code reads too."""
+
 _LOCKS = 4096
 
 _LINE = 64
+
+MOST_KEPT = 1 << 28
+"""The size in bytes of the largest shadow whose memory is kept for the next launch."""
 
 _MOST_THREADS = 1 << 31
 
@@ -49,13 +62,14 @@ class RaceSuspected(Exception):
     """Two accesses may race; the interpreter has to decide."""
 
 
-def emit_lane_notes(
+def emit_notes(
     code: Code,
     memory: str,
     category: str,
     lanes: tuple[Value, Value, Value],
     size: int,
     values: Value | None,
+    first: Value | None = None,
 ) -> Value:
     """Record the accesses of a message's lanes. Returns an i1: whether nothing races with them.
 
@@ -64,16 +78,19 @@ def emit_lane_notes(
         lanes: addresses and the host's addresses, i64 each, and the lanes that act as bits of an i32.
         size: bytes of each access.
         values: for a store, a pointer to the consecutive values of the lanes.
+        first: a pointer to the first lane's place, if those of all lanes are known to lie side by side.
     """
     addresses, hosts, bits = lanes
+    context, each = code.arguments[0], code.const(size, "i64")
+    words = [code.const(number, "i32") for number in (int(memory == "slm"), KINDS[category])]
+    if first:
+        start = code.extract(addresses, 0)
+        return code.call("race_note_beside", context, start, first, bits, each, values or NULL, *words, result="i1")
     kept = [code.alloca(8 * addresses.lanes, 64) for _ in range(2)]
     for place, found in zip(kept, (addresses, hosts)):
         code.store(found, place, 8)
-    count, each = code.const(addresses.lanes, "i64"), code.const(size, "i64")
-    words = [code.const(number, "i32") for number in (int(memory == "slm"), KINDS[category])]
-    return code.call(
-        "race_note_lanes", code.arguments[0], *kept, count, bits, each, values or NULL, *words, result="i1"
-    )
+    count = code.const(addresses.lanes, "i64")
+    return code.call("race_note_lanes", context, *kept, count, bits, each, values or NULL, *words, result="i1")
 
 
 def emit_values(code: Code, source: Value, places: list[list[int]], size: int) -> Value:
@@ -109,7 +126,7 @@ class LocalShadow:
         self._cleared, size = clock_bytes(threads, barriers)
         self.clocks = aligned(size)
         self.entries = -(-max(program.slm_bytes, 1) // granule_bytes(program, True))
-        self.shadow = np.zeros(3 * self.entries, np.int64)
+        self.shadow = np.zeros(3 * self.entries + _AHEAD, np.int64)
 
     def use(self, context: Context) -> None:
         """Select it for native code."""
@@ -118,15 +135,31 @@ class LocalShadow:
 
 
 class Shadow:
-    """The shadow of global memory in a launch, which all workers share."""
+    """The shadow of global memory in a launch, which all workers share.
 
-    def __init__(self, program: Program, memory: Memory, threads: int, workers: int) -> None:
+    Attributes:
+        seen: uint8[allocations, 4]: whether an allocation was loaded from, whether it was changed, and whether its
+            loads are recorded.
+        bytes: size of the shadow.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        memory: Memory,
+        threads: int,
+        workers: int,
+        recorded: Collection[int] = (),
+        before: Shadow | None = None,
+    ) -> None:
         """Create the shadow; the operating system provides only the memory that is used.
 
         Args:
             memory: global memory.
             threads: hardware threads of the launch.
             workers: threads of the operating system.
+            recorded: the numbers of the allocations whose loads are recorded.
+            before: the shadow of an earlier launch, whose memory is used again.
 
         Raises:
             RuntimeFault: if the machine has less memory, or there are too many threads.
@@ -135,11 +168,17 @@ class Shadow:
         self._base = min((address for address, _, _ in ranges), default=0)
         memory_bytes = max((address + size for address, size, _ in ranges), default=0) - self._base
         atomics = {i["sfid"] for i in program.instructions if INSTRUCTIONS[i.name].category == "atomic"}
-        self._granules = granule_bytes(program, False), granule_bytes(program, True)
+        self.seen = np.zeros((max(len(ranges), 1), 4), np.uint8)
+        self.seen[[number for number in recorded if number < len(ranges)], 2] = 1
+        self.records_loads = bool(self.seen[:, 2].any())
+        self._granules = granule_bytes(program, False, self.records_loads), granule_bytes(program, True)
+        self._ranges, self._lock = ranges, Lock()
+        self._copy_call = COPY_CALL(self._copy)
         self._atomics = 2 * ("ugm" in atomics) | 4 * ("slm" in atomics)
         self._plain = all(INSTRUCTIONS[i.name].barrier in ("", "both") for i in program.instructions)
         self._entries = -(-memory_bytes // self._granules[0])
-        size = _ENTRY * self._entries * (3 if "ugm" in atomics else 2)
+        self._tables = 3 if "ugm" in atomics else 2
+        size = _ENTRY * self._entries * self._tables
         there = physical_memory()
         if size + memory_bytes > there:
             raise RuntimeFault(
@@ -157,7 +196,9 @@ class Shadow:
                 program.where,
             )
         self.bytes = size
-        self._shadow = np.zeros(size // _ENTRY, np.int64)
+        kept = before._cleared() if before and before.bytes >= size else None
+        self._shadow = np.zeros(size // _ENTRY + _AHEAD, np.int64) if kept is None else kept
+        self._copies: dict[int, Array] = before._copies if before else {}
         self._locks = np.zeros(_LOCKS * _LINE, np.uint8) if workers > 1 else None
 
     def use(self, context: Context) -> None:
@@ -168,7 +209,49 @@ class Shadow:
         context.atomics, context.plain = self._atomics, self._plain
         context.locks = None if self._locks is None else self._locks.ctypes.data
         context.yield_ = _yield()
+        context.seen, context.accessed = self.seen.ctypes.data, 0
+        context.copy_ = ctypes.cast(self._copy_call, ctypes.c_void_p).value
         context.race = 0
+
+    def _copy(self, number: int) -> int:
+        """Copy an allocation, unless another worker has."""
+        with self._lock:
+            if not self.seen[number, 1]:
+                now, copy = self._bytes(number), self._copies.get(number)
+                if copy is None or copy.size != now.size:
+                    copy = self._copies[number] = np.empty_like(now)
+                copy[:] = now
+                self.seen[number, 1] = 1
+        return 1
+
+    def _cleared(self) -> Array:
+        """The memory of the shadow. It is zero again where the launch has written it: clearing it takes less time than
+        new memory, which the operating system clears.
+        """
+        tables = self._shadow[: self._tables * self._entries].reshape(self._tables, self._entries)
+        for number, (address, size, _) in enumerate(self._ranges):
+            first, end = address - self._base, address - self._base + size
+            own = tables[:, first // self._granules[0] : -(-end // self._granules[0])]
+            _, changed, recorded, _ = self.seen[number]
+            if changed:
+                own[::2] = 0
+            if recorded:
+                own[1] = 0
+        return self._shadow
+
+    def _bytes(self, number: int) -> Array:
+        address, size, distance = self._ranges[number]
+        return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address + distance))
+
+    def restore(self) -> None:
+        """Give all allocations the contents that they had before the launch."""
+        for number in np.flatnonzero(self.seen[:, 1]).tolist():
+            self._bytes(number)[:] = self._copies[number]
+
+    def unrecorded(self) -> set[int]:
+        """The allocations that were changed, and whose loads should have been recorded."""
+        loaded, changed, recorded, _ = self.seen.T
+        return {int(number) for number in np.flatnonzero(loaded & changed & (recorded ^ 1))}
 
 
 def physical_memory() -> int:

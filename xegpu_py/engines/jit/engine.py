@@ -478,7 +478,8 @@ class _Worker:
         context.first = context.last = context.ended = context.pause = 0
         context.idle, context.patience = 0, _FOREVER
         if self._panels:
-            self._panels.begin(launch.threads)
+            # A load that is recorded is one of the thread's own.
+            self._panels.begin(launch.threads, not (launch.shadow and launch.shadow.records_loads))
 
     def _new_slot(self) -> _Slot:
         """Memory for a workgroup, which native code clears before it runs one."""

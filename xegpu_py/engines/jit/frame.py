@@ -101,6 +101,10 @@ GOLDEN_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, c
 lanes; whether it succeeded."""
 
 
+COPY_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
+"""Copies an allocation, given by its number, before a launch changes it; whether it succeeded."""
+
+
 class Context(ctypes.Structure):
     """The argument of native code: the state of a worker. Pointers are host addresses."""
 
@@ -164,6 +168,9 @@ class Context(ctypes.Structure):
         ("plain", ctypes.c_int64),  # not zero if each signal at a barrier is a wait too
         ("locks", ctypes.c_void_p),  # i32 at each 64 bytes, for parts of global memory; null for one worker
         ("yield_", ctypes.c_void_p),  # lets other threads of the operating system run
+        ("seen", ctypes.c_void_p),  # u8[buffers, 4]: see `checks.Shadow.seen`
+        ("accessed", ctypes.c_int64),  # the allocation that the worker accessed last
+        ("copy_", ctypes.c_void_p),  # a COPY_CALL
         ("race", ctypes.c_int64),  # not zero if two accesses may race
     ]
 

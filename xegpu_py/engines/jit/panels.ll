@@ -237,7 +237,9 @@ forget:
   %made.at = getelementptr i8, ptr %panels, i64 $made
   %made = load i64, ptr %made.at
   %floor.at = getelementptr i8, ptr %panels, i64 $floor
-  store i64 %made, ptr %floor.at
+  %floor = load i64, ptr %floor.at
+  %floor.now = call i64 @llvm.smax.i64(i64 %floor, i64 %made)
+  store i64 %floor.now, ptr %floor.at
   br label %out
 
 out:

@@ -24,6 +24,9 @@ from xegpu_py.visa.spec import BlockShape
 #
 # For all other operands, dpas widens the elements that it reads from registers.
 
+_NEVER = 1 << 62
+"""More than the total size of panels ever reaches."""
+
 MOST_BESIDE = 4
 """Loads whose blocks are one panel if they lie side by side."""
 
@@ -357,8 +360,12 @@ class Panels:
         """The total size in bytes of all panels made so far."""
         return int(self._fields.made)
 
-    def begin(self, threads: int) -> None:
-        """Forget all panels, and provide a ring for workgroups of `threads` threads: a short one for one thread."""
+    def begin(self, threads: int, shared: bool = True) -> None:
+        """Forget all panels, and provide a ring for workgroups of `threads` threads: a short one for one thread.
+
+        Args:
+            shared: whether threads multiply panels that others have made.
+        """
         steps = 1 if threads == 1 else steps_together(self._step_bytes)
         # At the ring's end some bytes are left over.
         needed = self._step_bytes * steps + 2 * self._largest
@@ -366,7 +373,7 @@ class Panels:
         if len(self._ring) != length:
             self._ring = aligned(length)
         fields = self._fields
-        fields.floor, fields.sources = fields.made, 0
+        fields.floor, fields.sources = fields.made if shared else _NEVER, 0
         fields.span, fields.steps = length - needed, steps
         # A thread alone seldom loads a block again: one entry stays in the first-level cache.
         fields.last_entry = 0 if threads == 1 else (1 << _HASH_BITS) - 1

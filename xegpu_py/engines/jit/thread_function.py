@@ -56,8 +56,7 @@ def matrices_of(
     program: Program, layout: Layout, model: Model, host: Host, divergent: bool, keep: bool
 ) -> Matrices | None:
     """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
-    # Threads share no panels if races are detected: each thread's own accesses are checked.
-    if keep or divergent or layout.races or model != "fma" or not _multiplies(program):
+    if keep or divergent or model != "fma" or not _multiplies(program):
         return None
 
     byte_bits = 0 if host.dots_bytes else 16 if host.dots_words else 32
@@ -84,9 +83,10 @@ def functions_of_program(
     within = not (divergent or layout.watch)
     freedom = Freedom() if keep else freedom_of(program, layout.target, blocks.starts, within_blocks=within)
     functions = [] if host.converts_halves else functions_of("halves.ll")
+    helpers: dict[str, str] = {}
     if layout.races:
         functions += functions_of("races.ll")
-    helpers: dict[str, str] = {}
+        helpers["find"] = function_of("addresses.ll", "find", attributes=host.attributes)
     for number, part in enumerate(blocks.parts):
         code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}", host)
         emitter = Emitter(

@@ -289,7 +289,8 @@ class _Block:
             values = code.at(self.registers, code.add(code.mul(inside.top, line), left))
         places = code.add(first, within), code.at(pointer, within), self.pitch
         rows = code.sub(inside.bottom, inside.top), count, values, line, code.const(KINDS[category], "i32")
-        code.return_unless(code.call("race_note_rows", self.ctx, *places, *rows, result="i1"), code.const(0, "i1"))
+        fine = code.call("race_note_rows", self.ctx, *places, *rows, result="i1")
+        code.return_unless(fine, code.const(0, code.result))
 
     def _mask(self, row: Value, inside: _Inside, columns: int) -> Value:
         """The mask of the columns of a row that lie in the surface."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from xegpu_py.engines.faults import SLM, UGM
 from xegpu_py.engines.golden import Table
-from xegpu_py.engines.jit.checks import emit_lane_notes, emit_values
+from xegpu_py.engines.jit.checks import emit_notes, emit_values
 from xegpu_py.engines.jit.frame import ALLOCATION, context_offset, traffic_offset
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value, bits_of, narrow, vector, widen
 from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
@@ -138,8 +138,7 @@ def _sender(
         code.store(code.add(code.load(counter, "i64", 8), moved), counter, 8)
         if emitter.frame.races:
             values = emit_values(code, pointers[0], places, shape.memory_bytes) if category == "store" else None
-            fine = emit_lane_notes(code, memory, category, (addresses, hosts, bits), size, values)
-            code.go_on_if(fine, refuse)
+            code.go_on_if(emit_notes(code, memory, category, (addresses, hosts, bits), size, values, first), refuse)
         body(_Message(code, shape, places, hosts, bits, dict(zip(used, pointers)), first))
         code.ret(code.const(1, "i1"))
 
