@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
+from typing import get_args
 
 from xegpu_py.bisection import bisect
+from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context, parse_source
+from xegpu_py.pass_testing.campaign import default_passes
+from xegpu_py.pass_testing.reduction import reduced, repeated
+from xegpu_py.pass_testing.stages import Launch, check, tool_named
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.tools import driver
+from xegpu_py.upstream.rebuilding import LANES, Level
 
 
 def argument_parser() -> driver.Parser:
@@ -20,6 +27,7 @@ def argument_parser() -> driver.Parser:
         [
             "xegpu-bisect gemm.mlir rand:bf16:64x64 rand:bf16:64x64 zeros:f32:64x64",
             "xegpu-bisect add.mlir small:f32:64 zeros:f32:64 --load-ahead",
+            "xegpu-bisect --upstream --level workgroup --reduce small.mlir gemm.mlir rand:f16:64x64 zeros:f32:64x64",
         ],
         FORMS,
     )
@@ -31,7 +39,40 @@ def argument_parser() -> driver.Parser:
     ulps = "units in the last place by which floating-point results may differ (default 0)"
     add("--ulps", type=int, metavar="N", default=0, help=ulps)
     add("--pass-pipeline", dest="pipeline", metavar="TEXT", help="passes to run instead, such as 'builtin.module(cse)'")
+    theirs = (
+        "run passes of mlir-opt, in a process of its own, on a kernel in upstream's XeGPU; --block counts work items"
+    )
+    parser.add_switch("--upstream", theirs)
+    level = "level of the kernel before the first pass; without --pass-pipeline, it chooses mlir-opt's passes"
+    add("--level", choices=get_args(Level), help=level)
+    add("--mlir-opt", dest="tool", metavar="PATH", help="the mlir-opt to run (default: that of the installation)")
+    add("--reduce", metavar="FILE", help="write a smaller kernel with the same outcome of --upstream to this file")
     return parser
+
+
+def _upstream(parser: driver.Parser, source: Source, args: argparse.Namespace) -> int:
+    """Bisect the passes of mlir-opt; the exit status."""
+    if not args.pipeline and not args.level:
+        parser.error("--upstream needs --pass-pipeline, or --level, which chooses the passes")
+    launch = Launch(
+        source.text,
+        parser.kernel_arguments(args.args),
+        args.grid or (1,),
+        args.block or (LANES,),
+        args.kernel,
+        args.level,
+        source.name,
+        args.args,
+    )
+    passes = args.pipeline or default_passes(args.level)
+    with parser.errors_of(source):
+        tool = tool_named(args.tool)
+        found = check(launch, passes, tool, ulps=args.ulps)
+        print(found.report())
+        if args.reduce and found.step:
+            small, found = reduced(launch, passes, tool, found)
+            parser.write(args.reduce, repeated(small, passes, found))
+    return 0 if found.outcome == "same" else 1
 
 
 def run(argv: Sequence[str]) -> int:
@@ -39,6 +80,10 @@ def run(argv: Sequence[str]) -> int:
     parser = argument_parser()
     args = parser.parse_intermixed_args(parser.normalized(argv))
     source = parser.read(args.file)
+    if args.upstream:
+        return _upstream(parser, source, args)
+    if given := next((name for name in ("level", "tool", "reduce") if getattr(args, name)), None):
+        parser.error(f"--{given.replace('tool', 'mlir-opt')} is for --upstream, which is not given")
     arguments = parser.kernel_arguments(args.args)
     with parser.errors_of(source):
         found = bisect(

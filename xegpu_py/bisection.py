@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from mlir import ir as mlir
-from msgspec import structs
+from msgspec import Struct, structs
 
 from xegpu_py import reference
 from xegpu_py.dialects import visa
@@ -262,27 +262,58 @@ class _Watcher(Listener):
         self._previous = copied(self.module)
 
     def _compare(self, step: Step, found: Sequence[Any]) -> None:
-        for number, (a, b) in enumerate(zip(self._expected, found)):
-            if not isinstance(a, np.ndarray):
-                continue
-            apart = ulps_apart(a, b)
-            places = np.argwhere(apart > self.ulps)
-            if not len(places):
-                continue
-            most = f", by up to {int(apart.max())} units in the last place" if _is_float(a) else ""
-            index = tuple(places[0].tolist())
-            start = sum(i * s for i, s in zip(index, a.strides))
-            bytes_ = range(start, start + a.itemsize)
-            before, after = (self.launch.written(m, number, bytes_) for m in (self._previous, self.module))
-            raise _Found(
-                step=str(step),
-                message=f"argument {number} differs first at {list(index)}: {a[index]} before, {b[index]} after "
-                f"({len(places)} of {a.size} elements differ{most})",
-                argument=number,
-                index=index,
-                before=before,
-                after=after,
-            )
+        unlike = difference(self._expected, found, self.ulps)
+        if unlike is None:
+            return
+        before, after = (self.launch.written(m, unlike.argument, unlike.places) for m in (self._previous, self.module))
+        raise _Found(
+            step=str(step),
+            message=unlike.message,
+            argument=unlike.argument,
+            index=unlike.index,
+            before=before,
+            after=after,
+        )
+
+
+class Difference(Struct, frozen=True):
+    """The first element in which arguments after two runs differ.
+
+    Attributes:
+        argument: the number of the argument.
+        index: the element.
+        places: its bytes, relative to the first element.
+        message: both values, and how many elements differ.
+    """
+
+    argument: int
+    index: tuple[int, ...]
+    places: range
+    message: str
+
+
+def difference(expected: Sequence[Any], found: Sequence[Any], ulps: int = 0) -> Difference | None:
+    """The first difference of two runs' arguments; None if there is none.
+
+    Args:
+        ulps: the allowed difference of floats in units in the last place.
+    """
+    for number, (a, b) in enumerate(zip(expected, found)):
+        if not isinstance(a, np.ndarray):
+            continue
+        apart = ulps_apart(a, b)
+        places = np.argwhere(apart > ulps)
+        if not len(places):
+            continue
+        most = f", by up to {int(apart.max())} units in the last place" if _is_float(a) else ""
+        index = tuple(places[0].tolist())
+        start = sum(i * s for i, s in zip(index, a.strides))
+        message = (
+            f"argument {number} differs first at {list(index)}: {a[index]} before, {b[index]} after "
+            f"({len(places)} of {a.size} elements differ{most})"
+        )
+        return Difference(number, index, range(start, start + a.itemsize), message)
+    return None
 
 
 def _is_float(array: Array) -> bool:

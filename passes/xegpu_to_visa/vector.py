@@ -142,8 +142,9 @@ def _reorder(low: Lowering, op: ir.Operation, order: Order) -> Value:
 
 def _bytes_of(low: Lowering, order: Order, count: int) -> Order:
     """The positions of bytes that hold `count` elements each, from those of the elements."""
-    groups = order.reshape(-1, count if order.size % count == 0 else 1)
-    if (groups[:, 0] % count).any() or not np.array_equal(groups, groups[:, :1] + np.arange(count)):
+    groups = order.ravel()[: order.size // count * count].reshape(-1, count)
+    stay = np.array_equal(groups, groups[:, :1] + np.arange(count))
+    if order.size % count or (groups[:, 0] % count).any() or not stay:
         low.fail(f"moves parts of bytes, of which each has {count} elements")
     return groups[:, 0] // count
 

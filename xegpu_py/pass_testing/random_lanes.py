@@ -1,0 +1,294 @@
+"""Random kernels in upstream's XeGPU at lane level, and what numpy says that they compute."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import numpy as np
+
+from xegpu_py.ir.builtin import bit_width, is_float, vector_text
+from xegpu_py.pass_testing.random_kernels import (
+    PRODUCTS,
+    Array,
+    RandomKernel,
+    Shape,
+    Source,
+    Value,
+    by,
+    numbers,
+    typed,
+    wrapped,
+)
+from xegpu_py.upstream.rebuilding import LANES, Level
+
+
+class RandomLanes(RandomKernel):
+    """A kernel of lanes under construction: a subgroup has as many."""
+
+    def __init__(self, r: Random, released: bool = False) -> None:
+        super().__init__(r, "lane", released)
+        self.lane = self.emit(r.choice(["gpu.lane_id", "gpu.thread_id x"]))
+
+    def properties(self, shape: Shape, likely: float = 0.5) -> str:
+        """Lanes have no layouts."""
+        return ""
+
+    def block(self, element: str) -> tuple[Shape, str]:
+        """The shape of a block, and how it is loaded: each lane has columns of what is loaded."""
+        way = self.r.choice(["plain", "packed", "transposed"])
+        rows = self.r.choice([2, 4, 8, 16, 32])
+        if way == "transposed" and bit_width(element) == 32:
+            return (LANES, self.r.choice([1, 2, 4, 8])), way
+        if way == "packed" and bit_width(element) < 32:
+            return (max(rows, 32 // bit_width(element)), LANES), way
+        # Of 16 columns of bytes LLVM 22.1.8 gives a lane others than LLVM's main branch (docs/upstream.md).
+        return (rows, LANES * (2 if bit_width(element) == 8 else 1)), "plain"
+
+    def fragments(self, array: Array, way: str) -> Array:
+        """The elements that each lane has of a block."""
+        if way == "transposed":
+            return array
+        side = array.shape[1] // LANES
+        found: Array = array.reshape(-1, LANES, side).transpose(1, 0, 2).reshape(LANES, -1)
+        return found
+
+    def descriptor(self, source: Source, shape: Shape, element: str) -> tuple[str, str]:
+        kind = f"!xegpu.tensor_desc<{by(shape)}x{element}>"
+        return self.emit(f"xegpu.create_nd_tdesc {source.name}{source.given} : {source.type} -> {kind}"), kind
+
+    def load(self) -> None:
+        """The fragments of a block, which may reach over the edges of its memory."""
+        element = self.r.choice(self.elements)
+        shape, way = self.block(element)
+        extent = (shape[0] * self.r.choice([1, 2]), shape[1] * self.r.choice([4, 8]))
+        extent = (extent[0], max(extent[1], 64))
+        offsets = [self.r.choice([0, e - n, e - n // 2]) for n, e in zip(shape, extent)]
+        offsets[1] -= offsets[1] % (4 * 8 // bit_width(element) or 1)
+        source = self.source(extent, element)
+        desc, kind = self.descriptor(source, shape, element)
+        padded = np.pad(numbers(source.array), [(0, n) for n in shape])
+        held = self.fragments(padded[tuple(slice(o, o + n) for o, n in zip(offsets, shape))], way)
+        more = {"plain": "", "packed": " <{packed}>", "transposed": " <{transpose = array<i64: 1, 0>}>"}[way]
+        to = vector_text(held.shape[1:], element)
+        self.keep(f"xegpu.load_nd {desc}{self.at(source, offsets)}{more} : {kind} -> {to}", element, held)
+
+    def numbered(self, count: int) -> tuple[str, Array]:
+        """An offset of each lane, so far from the others' that it is that of `count` elements."""
+        backwards = self.r.random() < 0.4
+        line, at = self.lane, np.arange(LANES)
+        if backwards:
+            line, at = self.emit(f"arith.subi {self.emit('arith.constant 15 : index')}, {line} : index"), at[::-1]
+        if count > 1:
+            line = self.emit(f"arith.muli {line}, {self.emit(f'arith.constant {count} : index')} : index")
+        return line, at * count
+
+    def lanes_mask(self) -> tuple[str, Array]:
+        """A mask of each lane."""
+        if self.r.random() < 0.5:
+            return self.emit("arith.constant true"), np.ones(LANES, bool)
+        limit = self.r.randrange(LANES + 1)
+        bound = self.emit(f"arith.constant {limit} : index")
+        return self.emit(f"arith.cmpi ult, {self.lane}, {bound} : index"), np.arange(LANES) < limit
+
+    def line(self, count: int, element: str, fill: str) -> tuple[str, str, Array]:
+        """Memory that lanes access by one offset: one dimension, a view, or an address."""
+        way = self.r.choice(["whole", "view", "rows", "address"])
+        if way == "view":
+            name, kind, array = self.argument((count + 8,), element, fill)
+            to = f"memref<{count}x{element}, strided<[1], offset: 8>>"
+            return self.emit(f"memref.subview {name}[8] [{count}] [1] : {kind} to {to}"), to, array[8:]
+        if way == "rows":
+            name, kind, array = self.argument((3, count), element, fill)
+            to = f"memref<2x{count}x{element}, strided<[{count}, 1], offset: {count}>>"
+            return self.emit(f"memref.subview {name}[1, 0] [2, {count}] [1, 1] : {kind} to {to}"), to, array[1]
+        name, kind, array = self.argument((count,), element, fill)
+        if way == "address":
+            place = self.emit(f"memref.extract_aligned_pointer_as_index {name} : {kind} -> index")
+            return self.emit(f"arith.index_cast {place} : index to i64"), "i64", array
+        return name, kind, array
+
+    def gather(self) -> None:
+        """Elements at an offset of each lane; zeros in lanes that are masked off."""
+        element, count = self.r.choice(self.elements), self.r.choice([1, 1, 2, 4, 8])
+        name, kind, array = self.line(LANES * count, element, "small")
+        (at, first), (mask, held) = self.numbered(count), self.lanes_mask()
+        shape = (count,) if count > 1 else ()
+        found = numbers(array)[first[:, None] + np.arange(count)].reshape(LANES, *shape)
+        found = np.where(held.reshape(LANES, *[1] * len(shape)), found, 0)
+        chunk = f" <{{chunk_size = {count} : i64}}>" if count > 1 else ""
+        text = f"xegpu.load {name}[{at}], {mask}{chunk} : {kind}, index, i1 -> {typed(shape, element)}"
+        if held.all():
+            self.keep(text, element, found)
+            return
+        loaded, to = self.emit(text), typed(shape, element)
+        zero = f"0{'.0' if is_float(element) else ''}"
+        none = self.emit(f"arith.constant {f'dense<{zero}>' if shape else zero} : {to}")
+        self.keep(f"arith.select {mask}, {loaded}, {none} : {to}", element, found)
+
+    def store(self, value: Value) -> None:
+        """Store the fragments of a block, or elements at an offset of each lane."""
+        count = math.prod(value.shape)
+        side = 2 if bit_width(value.element) == 8 else 1
+        if (
+            len(value.shape) == 1
+            and count in (2, 4, 8, 16)
+            and self.r.random() < 0.6
+            and count % side == 0
+            and count // side <= 8
+        ):
+            shape = (count // side, LANES * side)
+            extent = (shape[0] * self.r.choice([1, 2]), 128)
+            row, column = self.r.choice([0, extent[0] - shape[0]]), self.r.choice([0, 32, 128 - shape[1]])
+            source = self.source(extent, value.element, "zeros")
+            desc, kind = self.descriptor(source, shape, value.element)
+            block = value.array.reshape(LANES, -1, side).transpose(1, 0, 2).reshape(shape)
+            source.array[row : row + shape[0], column : column + shape[1]] = block
+            self.do(f"xegpu.store_nd {value.name}, {desc}{self.at(source, [row, column])} : {value.type}, {kind}")
+            return
+        name = value.name
+        if len(value.shape) > 1:
+            name = self.emit(f"vector.shape_cast {name} : {value.type} to {vector_text((count,), value.element)}")
+        memory, kind, array = self.line(LANES * count, value.element, "zeros")
+        (at, first), (mask, held) = self.numbered(count), self.lanes_mask()
+        array[(first[:, None] + np.arange(count))[held]] = value.array.reshape(LANES, count)[held]
+        chunk = f" <{{chunk_size = {count} : i64}}>" if count > 1 else ""
+        to = typed((count,) if value.shape else (), value.element)
+        if value.shape and count == 1:
+            name, to = self.emit(f"vector.extract {name}[0] : {value.element} from {to}"), value.element
+        self.do(f"xegpu.store {name}, {memory}[{at}], {mask}{chunk} : {to}, {kind}, index, i1")
+
+    def matrix(self) -> None:
+        """Numbers of lanes by way of a row or column of a matrix in shared local memory."""
+        value = self.pick(lambda v: v.shape == () or len(v.shape) == 1)
+        if value is None:
+            return
+        count = math.prod(value.shape)
+        size = LANES * count * bit_width(value.element) // 8
+        buffer = self.emit(f"memref.alloca() : memref<{size}xi8, 3>")
+        # A lane's vector lies side by side in memory.
+        placed = self.r.choice(["", f", #xegpu.mem_layout<stride = [1, {LANES}]>"]) if count == 1 else ""
+        kind = f"!xegpu.mem_desc<{LANES}x{count}x{value.element}{placed}>"
+        desc = self.emit(f"xegpu.create_mem_desc {buffer} : memref<{size}xi8, 3> -> {kind}")
+        self.do(f"xegpu.store_matrix {value.name}, {desc}[{self.lane}, 0] : {value.type}, {kind}, index")
+        self.do("gpu.barrier")
+        at, rows = self.numbered(1)
+        text = f"xegpu.load_matrix {desc}[{at}, 0] : {kind}, index -> {value.type}"
+        self.keep(text, value.element, value.array[rows])
+
+    def cast(self) -> None:
+        """A lane's elements in another shape."""
+        value = self.pick(lambda v: len(v.shape) > 0)
+        if value is None:
+            return
+        count = math.prod(value.shape)
+        if len(value.shape) == 1 and count % 2 == 0:
+            shape: Shape = self.r.choice([(count // 2, 2), (2, count // 2), (count, 1)])
+        else:
+            shape = (count,)
+        text = f"vector.shape_cast {value.name} : {value.type} to {vector_text(shape, value.element)}"
+        self.keep(text, value.element, value.array.reshape(LANES, *shape))
+
+    def transpose(self) -> None:
+        """A lane's elements in another order."""
+        value = self.pick(lambda v: len(v.shape) == 2)
+        if value is not None:
+            array = value.array.transpose(0, 2, 1)
+            to = vector_text(array.shape[1:], value.element)
+            self.keep(f"vector.transpose {value.name}, [1, 0] : {value.type} to {to}", value.element, array)
+
+    def broadcast(self) -> None:
+        """A lane's number, repeated."""
+        value = self.pick(lambda v: v.shape == ())
+        if value is not None:
+            count = self.r.choice([2, 4, 8])
+            array = np.repeat(value.array[:, None], count, 1)
+            to = vector_text((count,), value.element)
+            self.keep(f"vector.broadcast {value.name} : {value.type} to {to}", value.element, array)
+
+    def part(self) -> None:
+        """One of a lane's elements, or half of them."""
+        value = self.pick(lambda v: len(v.shape) == 1)
+        if value is None:
+            return
+        count = value.shape[0]
+        at = self.r.randrange(count)
+        if self.r.random() < 0.5 or count == 1:
+            text = f"vector.extract {value.name}[{at}] : {value.element} from {value.type}"
+            self.keep(text, value.element, value.array[:, at])
+            return
+        size = count // 2
+        at = self.r.choice([0, count - size])
+        pair = f"{{offsets = [{at}], sizes = [{size}], strides = [1]}}"
+        text = (
+            f"vector.extract_strided_slice {value.name} {pair} : {value.type} to {vector_text((size,), value.element)}"
+        )
+        self.keep(text, value.element, value.array[:, at : at + size])
+
+    def reduction(self) -> None:
+        """The sum of a lane's elements."""
+        value = self.pick(lambda v: len(v.shape) == 1)
+        if value is None:
+            return
+        array = wrapped(value.array.sum(1) + 0, value.element)
+        if array is None or wrapped(np.abs(value.array).sum(1), value.element) is None or not array.all():
+            return
+        self.keep(f"vector.reduction <add>, {value.name} : {value.type} into {value.element}", value.element, array)
+
+    def constant(self) -> None:
+        """Numbers that lanes compute of their own number."""
+        number = self.emit(f"arith.index_cast {self.lane} : index to i32")
+        self.keep(f"arith.muli {number}, {number} : i32", "i32", np.arange(LANES) ** 2)
+
+    def update(self) -> None:
+        """An atomic update of an element of each lane."""
+        value = self.pick(lambda v: v.shape == () and v.element in ("i32", "f32"))
+        if value is None:
+            return
+        name, kind, array = self.line(LANES, value.element, "small")
+        (at, first), (mask, held) = self.numbered(1), self.lanes_mask()
+        after = wrapped(numbers(array)[first] + value.array, value.element)
+        if after is None or kind == "i64":
+            return
+        array[first[held]] = after[held]
+        op = f"xegpu.atomic_rmw add{'f' if is_float(value.element) else 'i'} {name}[{at}], {mask}, {value.name}"
+        self.emit(f"{op} : {kind}, index, i1, {value.type} -> {value.type}")
+
+    def convert(self) -> None:
+        """Nothing: lanes have no layouts."""
+
+    def product(self) -> None:
+        """The product of fragments."""
+        pairs = [p for p in PRODUCTS if not set(p).isdisjoint(self.elements)]
+        if not pairs:
+            return
+        element, out = self.r.choice(pairs)
+        depth, rows = 256 // bit_width(element), self.r.choice([1, 2, 4, 8])
+        arrays, names = [], []
+        for shape, way in (((rows, depth), "plain"), ((depth, LANES), "packed")):
+            name, kind, array = self.argument((shape[0], 64), element)
+            source = Source(name, kind, "", array)
+            desc, kind = self.descriptor(source, shape, element)
+            held = self.fragments(numbers(array)[:, : shape[1]], way)
+            to = vector_text(held.shape[1:], element)
+            how = " <{packed}>" if way == "packed" else ""
+            names.append((self.emit(f"xegpu.load_nd {desc}[0, 0]{how} : {kind} -> {to}"), to))
+            arrays.append(numbers(array)[:, : shape[1]])
+        to = vector_text((rows,), out)
+        acc = self.pick(
+            lambda v: (
+                v.shape == (rows,)
+                and v.element == out
+                and np.abs(v.array).min() > 0
+                and np.abs(v.array).max() < 1 << 20
+            )
+        )
+        array = self.fragments(arrays[0] @ arrays[1], "plain") + (acc.array if acc else 0)
+        (a, a_type), (b, b_type) = names
+        types = f"{a_type}, {b_type}{', ' + to if acc else ''} -> {to}"
+        self.keep(f"xegpu.dpas {a}, {b}{', ' + acc.name if acc else ''} : {types}", out, array)
+
+
+def random_kernel(r: Random, level: Level, released: bool = False) -> RandomKernel:
+    """A kernel without ops yet."""
+    return RandomLanes(r, released) if level == "lane" else RandomKernel(r, level, released)
