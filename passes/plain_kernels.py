@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mlir import ir
 from mlir.dialects import scf
 
+from xegpu_py.ir.builtin import dense_elements
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import functions, walk
 from xegpu_py.ir.operation import Operation
@@ -62,7 +63,7 @@ class XeGPUInline(Pass):
                 self.fail(op, f"is a constant table that '{load.name}' uses", "kernels can only load its elements")
             with ir.InsertionPoint(load), load.location:
                 vector = build.vector_type(kind.shape, kind.element_type)
-                numbers = ir.Attribute.parse(f"{str(value).rpartition(' : ')[0]} : {vector}")
+                numbers = ir.DenseElementsAttr.get(dense_elements(value), vector)
                 whole = build.flat(build.make("arith.constant", vector, value=numbers))
                 at: build.Index = 0
                 for extent, index in zip(kind.shape, list(load.operands)[1:]):

@@ -175,11 +175,8 @@ def _transfer(d: Distributor, op: ir.Operation) -> None:
 
 def scratch(d: Distributor, shape: Sequence[int], element: ir.Type) -> ir.Value:
     """Shared local memory of the workgroup."""
-    space = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 3)
-    kind = ir.MemRefType.get(list(shape), element, memory_space=space)
-    sizes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
     with ir.InsertionPoint(d.first):
-        return build.make("memref.alloc", kind, **sizes)
+        return build.shared_buffer(shape, element)
 
 
 def barrier() -> None:
@@ -228,11 +225,9 @@ def _one_of(d: Distributor, memory: ir.Value, number: build.Index) -> Pieces:
 
 def _whole(rank: int) -> dict[str, ir.Attribute]:
     """Attributes of transfers between a part and one of several vectors in memory."""
-    exprs = ", ".join(f"d{i + 1}" for i in range(rank))
-    names = ", ".join(f"d{i}" for i in range(rank + 1))
     return {
-        "in_bounds": ir.Attribute.parse(f"[{', '.join(['true'] * rank)}]"),
-        "permutation_map": ir.Attribute.parse(f"affine_map<({names}) -> ({exprs})>"),
+        "in_bounds": ir.ArrayAttr.get([ir.BoolAttr.get(True)] * rank),
+        "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_minor_identity(rank + 1, rank)),
     }
 
 
@@ -457,14 +452,14 @@ def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -
     acc = d.part(op.operands[2])
     dims = [maps[0].index(i) for i in reduced]
     found = Reduction(d, op, lhs, dims, element_of(op.results[0]), d.layouts.get(op.results[0]))
-    names = ", ".join(f"d{i}" for i in range(3 * n))
 
-    def tripled(dims: Sequence[int]) -> str:
-        return f"affine_map<({names}) -> ({', '.join(f'd{level * n + i}' for level in range(3) for i in dims)})>"
+    def tripled(dims: Sequence[int]) -> ir.Attribute:
+        found = [ir.AffineDimExpr.get(level * n + i) for level in range(3) for i in dims]
+        return ir.AffineMapAttr.get(ir.AffineMap.get(3 * n, 0, found))
 
     attributes = {
         **attributes_of(op),
-        "indexing_maps": ir.Attribute.parse(f"[{', '.join(map(tripled, maps))}]"),
+        "indexing_maps": ir.ArrayAttr.get([tripled(dims) for dims in maps]),
         "iterator_types": ir.ArrayAttr.get(iterators * 3),
     }
     start = acc if found.is_local else found.identity(acc.type)

@@ -23,7 +23,7 @@ from xegpu_py.passes.facts.value_facts import (
     shape_of,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.memory_access import Elements, Transfer
+from xegpu_py.passes.rewriting.memory_access import Elements, Transfer, lane_offsets
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 
 rule: Rules[Rule[Accesses]] = Rules()
@@ -106,29 +106,9 @@ class _Memref(Elements):
 
     def offsets(self, added: Sequence[ir.Value | Order], count: int) -> ir.Value:
         """The offsets of `count` elements: the indices, and for each dimension what is added to them."""
-        base: ir.Value | None = None
-        total: ir.Value | None = None
-        known = np.zeros(count, np.int64)
-        for d, place in enumerate(self.indices):
-            stride = build.stride_of(self.memref, d)
-            factor = build.index(stride) if isinstance(stride, int) else stride
-            scaled = build.binary("muli", place, factor)
-            base = scaled if base is None else build.add(base, scaled)
-            more = added[d]
-            if isinstance(more, ir.Value):
-                moved = build.binary("muli", more, _spread(factor, count))
-            elif isinstance(stride, int):
-                known += more * stride
-                continue
-            elif more.any():
-                moved = build.binary("muli", _constants(more), _spread(factor, count))
-            else:
-                continue
-            total = moved if total is None else build.add(total, moved)
-        found = _constants(known)
-        if total is not None:
-            found = build.add(found, total)
-        return found if base is None else build.add(found, _spread(base, count))
+        found = lane_offsets(count, added, self.strides)
+        base = build.add(*map(build.multiply, self.indices, self.strides))
+        return build.add(found, build.index_splat(base, count)) if self.indices else found
 
 
 @rule("vector.load")

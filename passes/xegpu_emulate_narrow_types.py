@@ -12,7 +12,7 @@ from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.ir.builtin import CombiningKind
+from xegpu_py.ir.builtin import CombiningKind, element_type
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.element_movement import MOVES, view_of
 from xegpu_py.ir.passes import Pass, register_pass
@@ -797,7 +797,7 @@ def extend(e: Emulation, op: ir.Operation) -> ir.Value | None:
     if not bits_of(source.type):
         e.keep(op)
         return None
-    word, half = (build.with_element(result.type, ir.Type.parse(name)) for name in ("i16", "f16"))
+    word, half = (build.with_element(result.type, element_type(name)) for name in ("i16", "f16"))
     code = build.make("arith.extui", word, e.unpacked(source, False))
 
     def placed(mask: int, by: int) -> ir.Value:
@@ -809,9 +809,8 @@ def extend(e: Emulation, op: ir.Operation) -> ir.Value | None:
     found = build.make("arith.mulf", half, build.make("arith.bitcast", half, bits), number(half, 2.0**14))
     kind = str(element_of(result))
     if kind in ("bf16", "f32", "f64"):
-        found = build.make(
-            "arith.extf", build.with_element(half, ir.Type.parse("f64" if kind == "f64" else "f32")), found
-        )
+        wide = build.with_element(half, element_type("f64" if kind == "f64" else "f32"))
+        found = build.make("arith.extf", wide, found)
     return found if found.type == result.type else build.make("arith.truncf", result.type, found)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from mlir import ir
 from mlir.dialects import scf
 
+from xegpu_py.ir.builtin import element_type
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
@@ -53,7 +54,7 @@ def _format(value: ir.Value) -> str:
 
 def _in(kind: ir.Type, element: str) -> ir.Type:
     """A type with elements of another format."""
-    return build.with_element(kind, ir.Type.parse(element))
+    return build.with_element(kind, element_type(element))
 
 
 def converted(value: ir.Value, element: str) -> ir.Value:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import arith, memref, vector
+from mlir.dialects import arith, vector
 from msgspec import Struct, field
 
 from xegpu_py.dialects import xegpu
@@ -26,7 +26,7 @@ from xegpu_py.dialects.xetile import (
 )
 from xegpu_py.dialects.xetile.ops import reduced_block
 from xegpu_py.dialects.xetile.types import TileAccess
-from xegpu_py.ir.builtin import CombiningKind, bit_width, number_of, strides_of
+from xegpu_py.ir.builtin import CombiningKind, bit_width, number_of
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import permutation_of
 from xegpu_py.ir.module import walk
@@ -37,7 +37,7 @@ from xegpu_py.passes.facts.target_rules import require_registers
 from xegpu_py.passes.facts.tile_maps import has_maps, value_classes
 from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, shape_of, target_for, tile_kernels
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import index
+from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_below
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules, TileConversion, is_tile
 
 
@@ -369,23 +369,12 @@ class Lowering(TileConversion):
             rows, across = zip(*(divmod(column + i, tile.shape[1]) for i in range(lanes)))
             across = tuple(c - column for c in across)
             begin = build.add(start, build.add(build.multiply(by_row, row), build.multiply(by_column, column)))
-            offsets = build.index_splat(begin, lanes)
-            if isinstance(by_row, int) and isinstance(by_column, int):
-                offsets = arith.addi(
-                    offsets, build.index_vector([r * by_row + c * by_column for r, c in zip(rows, across)])
-                )
-            else:
-                for numbers, stride in ((rows, by_row), (across, by_column)):
-                    offsets = arith.addi(
-                        offsets, arith.muli(build.index_vector(numbers), build.index_splat(stride, lanes))
-                    )
+            offsets = arith.addi(build.index_splat(begin, lanes), lane_offsets(lanes, (rows, across), matrix.strides))
             desc = xegpu.create_tdesc(matrix.source, offsets, tdesc=scattered_desc(tile, lanes).to_ir(), **VC)
             mask = None
             limits = zip((rows, across), place, (row, column), matrix.extents) if not form.in_bounds else ()
             for numbers, at, by, extent in limits:
-                # The comparison is unsigned, so that elements before the matrix are out of bounds too.
-                here = arith.addi(build.index_vector([n + by for n in numbers]), build.index_splat(at, lanes))
-                below = build.compare("ult", here, build.index_splat(extent, lanes))
+                below = lanes_below([n + by for n in numbers], at, extent)
                 mask = below if mask is None else arith.andi(mask, below)
             yield desc, _all(lanes) if mask is None else mask, lanes
 
@@ -723,28 +712,13 @@ class Matrix(Struct):
 
     def address(self) -> ir.Value:
         """The address of the matrix's first element: the source if it is an address, otherwise i64."""
-        wide = ir.IntegerType.get_signless(64)
         if self.memref is None:
             return self.source
-        base = arith.index_cast(wide, memref.extract_aligned_pointer_as_index(self.source))
-        start = self._start()
-        if start == 0:
-            return base
-        size = arith.constant(wide, bit_width(str(self.memref.element_type)) // 8)
-        return arith.addi(base, arith.muli(arith.index_cast(wide, index(start)), size))
+        return build.element_address(self.source, self._start(), bit_width(str(self.memref.element_type)))
 
     def _start(self) -> build.Index:
         """The offset of the matrix's first element from the beginning of the buffer, in elements."""
-        assert self.memref is not None
-        own = self.memref.get_strides_and_offset()[1] if strides_of(self.memref) is not None else _UNKNOWN
-        if own == _UNKNOWN:
-            own = memref.ExtractStridedMetadataOp(self.source).operation.results[1]
-        return build.add(own, self.lead)
-
-
-_DYNAMIC = ir.ShapedType.get_dynamic_size()
-
-_UNKNOWN = ir.ShapedType.get_dynamic_stride_or_offset()
+        return build.add(build.strided_layout(self.source)[0], self.lead)
 
 
 def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> Matrix:
@@ -760,13 +734,9 @@ def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> Matrix:
     )
     if not isinstance(source.type, ir.MemRefType):
         return Matrix(source, _pair(shape), _pair(strides), 0, True)
-    kind = ir.MemRefType(source.type)
     given = bool(shape)
     if not given:
-        own = strides_of(kind) or []
-        metadata: Any = memref.ExtractStridedMetadataOp(source).operation.results if _UNKNOWN in own else []
-        shape = [memref.dim(source, index(i)) if n == _DYNAMIC else n for i, n in enumerate(kind.shape)]
-        strides = [metadata[2 + kind.rank + i] if s == _UNKNOWN else s for i, s in enumerate(own)]
+        _, shape, strides = build.strided_layout(source)
     lead: build.Index = 0
     for place, stride in zip(offsets[:-2], strides):
         lead = build.add(lead, build.multiply(place, stride))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from mlir import ir
-from mlir.dialects import arith, gpu, memref, vector
+from mlir.dialects import arith, gpu, vector
 
 from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK
 from xegpu_py.dialects.xetile import (
@@ -651,8 +651,7 @@ class Subgroup:
             found = self.shared(lambda: [build.shape_cast(p, rows.data) for p in make()], held, rows, wanted, user)
             return [build.shape_cast(f, want.data) for f in found]
         element = _in_memory(held)
-        kind = ir.MemRefType.get(have.shape, element, memory_space=ir.Attribute.parse("3"))
-        buffer = memref.alloc(kind, [], [])
+        buffer = build.shared_buffer(have.shape, element)
         self.slm_bytes += math.prod(have.shape) * max(bits_of(element) // 8, 1)
         mine = self.starts(have)
 

@@ -597,6 +597,11 @@ def check_same_desc(op: Any) -> None:
         op.fail(f"result must have the operand's type {TensorDesc.of(op.tdesc)}, but got {TensorDesc.of(op.result)}")
 
 
+def slm_space() -> ir.Attribute:
+    """The memory space of new memrefs in shared local memory."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 3)
+
+
 def is_slm(memory_space: ir.Attribute | None) -> bool:
     """Whether a memref in this memory space is in shared local memory."""
     return memory_space is not None and str(memory_space) in (

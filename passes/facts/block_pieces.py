@@ -16,7 +16,7 @@ from msgspec import Struct
 from xegpu_py.dialects.xegpu import Mode, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import MAX_REPEAT_COUNT
 from xegpu_py.dialects.xegpu.types import Prefetch
-from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.builtin import bit_width, element_type
 from xegpu_py.ir.element_movement import groups
 from xegpu_py.ir.operation import implements
 from xegpu_py.numerics.block_scaled import ROWS
@@ -179,7 +179,7 @@ def types_of(layout: Layout) -> list[ir.Type]:
     if not isinstance(layout, Place):
         return [desc.to_ir() for _, desc in layout]
     index = [ir.IndexType.get()]
-    tensor = [ir.Type.parse(layout.address), *index * (layout.rank + layout.strides)] if layout.address else []
+    tensor = [element_type(layout.address), *index * (layout.rank + layout.strides)] if layout.address else []
     return tensor + index * layout.rank
 
 

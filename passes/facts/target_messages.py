@@ -252,5 +252,5 @@ def unmapped(kind: ir.Type) -> ir.Type:
     """The type of a descriptor without its `sg_map`; any other type unchanged."""
     if not is_desc(kind):
         return kind
-    desc = TensorDesc.decode(str(kind))
-    return ir.Type.parse(replace(desc, attr=replace(desc.attr, map=None)).encode())
+    desc = TensorDesc.of(kind)
+    return replace(desc, attr=replace(desc.attr, map=None)).to_ir()

@@ -252,9 +252,9 @@ def element_bytes(element: str) -> int:
 _SHAPES_AND_ELEMENTS = Decoded(lambda kind: (shape_of(kind), str(element_of(kind))))
 
 
-def shape_and_element(kind: ir.Type | str) -> tuple[tuple[int, ...], str]:
+def shape_and_element(kind: ir.Type) -> tuple[tuple[int, ...], str]:
     """The shape and element type of a vector; the shape of a scalar is ()."""
-    return _SHAPES_AND_ELEMENTS[ir.Type.parse(kind) if isinstance(kind, str) else kind]
+    return _SHAPES_AND_ELEMENTS[kind]
 
 
 def unsigned(name: str) -> str:

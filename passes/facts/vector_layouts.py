@@ -313,8 +313,8 @@ def write(func: ir.Operation, layouts: Layouts) -> None:
     for op in walk(func)[1:]:
         found = [layouts.get(r) for r in op.results]
         if any(found):
-            texts = (iree_vector_ext.NestedLayoutAttr.of(f).encode() if f else "unit" for f in found)
-            op.attributes[LAYOUTS] = ir.Attribute.parse(f"[{', '.join(texts)}]")
+            attributes = [iree_vector_ext.NestedLayoutAttr.of(f).to_ir() if f else ir.UnitAttr.get() for f in found]
+            op.attributes[LAYOUTS] = ir.ArrayAttr.get(attributes)
 
 
 # Relations between the layouts of an op's operands and results.

@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from mlir import ir
 
-from xegpu_py.ir.builtin import CombiningKind, number_attribute, rounding_problem, strides_of
+from xegpu_py.dialects.xegpu.types import slm_space
+from xegpu_py.ir.builtin import (
+    CombiningKind,
+    element_type,
+    enum_attribute,
+    number_attribute,
+    rounding_problem,
+    strides_of,
+)
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import View
@@ -151,9 +159,9 @@ def index(number: Index) -> ir.Value:
     return constant(index_type(), (number + (1 << 63)) % (1 << 64) - (1 << 63)) if isinstance(number, int) else number
 
 
-def index_vector(numbers: Sequence[int]) -> ir.Value:
+def index_vector(numbers: Sequence[int] | npt.NDArray[np.int64]) -> ir.Value:
     """A constant vector of indices."""
-    return dense_integers(np.array(numbers), index_type())
+    return dense_integers(np.asarray(numbers), index_type())
 
 
 def index_splat(number: Index, count: int) -> ir.Value:
@@ -204,7 +212,7 @@ def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
 
 def shuffled(value: ir.Value, offset: ir.Value, mode: str, width: ir.Value) -> ir.Value:
     """A scalar of another lane of a subgroup of `width` lanes: `gpu.shuffle`, of this mode."""
-    attributes = {"mode": ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")}
+    attributes = {"mode": enum_attribute("gpu.shuffle_mode", mode)}
     return create("gpu.shuffle", [value.type, integer_type(1)], [value, offset, width], attributes).results[0]
 
 
@@ -245,20 +253,47 @@ def atomic_update(
     return made.results[0]
 
 
-def strided_metadata(memref: ir.Value) -> list[ir.Value]:
-    """The offset, extents and strides of a memref."""
+def shared_buffer(shape: Sequence[int], element: ir.Type) -> ir.Value:
+    """A memref in shared local memory of the workgroup."""
+    kind = ir.MemRefType.get(list(shape), element, memory_space=slm_space())
+    return make("memref.alloc", kind, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
+
+
+def strided_layout(memref: ir.Value) -> tuple[Index, list[Index], list[Index]]:
+    """The offset, extents and strides of a memref, in elements; those that its type does not have are computed."""
     kind = ir.MemRefType(memref.type)
-    base = ir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
-    results = [base, *[index_type()] * (1 + 2 * kind.rank)]
-    return list(create("memref.extract_strided_metadata", results, [memref]).results)[1:]
+    strides = strides_of(kind)
+    own = [DYNAMIC] * (kind.rank + 1) if strides is None else [kind.get_strides_and_offset()[1], *strides]
+    found: list[Index] = list(own)
+    if DYNAMIC in own:
+        base = ir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
+        results = [base, *[index_type()] * (1 + 2 * kind.rank)]
+        _, offset, *numbers = create("memref.extract_strided_metadata", results, [memref]).results
+        found = [v if n == DYNAMIC else n for n, v in zip(own, [offset, *numbers[kind.rank :]])]
+    extents = [
+        make("memref.dim", index_type(), memref, index(d)) if n == DYNAMIC else n for d, n in enumerate(kind.shape)
+    ]
+    return found[0], extents, found[1:]
 
 
-def stride_of(memref: ir.Value, dimension: int) -> Index:
-    """A stride of a memref, in elements."""
-    strides, _ = ir.MemRefType(memref.type).get_strides_and_offset()
-    if strides[dimension] != DYNAMIC:
-        return int(strides[dimension])
-    return strided_metadata(memref)[1 + len(strides) + dimension]
+def element_address(source: ir.Value, at: Index, bits: int) -> ir.Value:
+    """The address of an element, i64; that of the first element at an address is this address, of its own type.
+
+    Args:
+        source: a memref or an address.
+        at: the offset of the element from the beginning of the memref's buffer, in elements of `bits` bits.
+    """
+    if isinstance(source.type, ir.MemRefType):
+        base = make("memref.extract_aligned_pointer_as_index", index_type(), source)
+    elif at == 0:
+        return source
+    else:
+        base = make("arith.index_cast", index_type(), source)
+    if bits < 8:
+        in_bytes: Index = at // (8 // bits) if isinstance(at, int) else binary("divui", at, 8 // bits)
+    else:
+        in_bytes = multiply(at, bits // 8)
+    return make("arith.index_cast", integer_type(64), add(base, in_bytes))
 
 
 def subview(memref: ir.Value, offsets: Sequence[ir.Value], sizes: Sequence[Index], rank: int) -> ir.Value:
@@ -497,7 +532,7 @@ def expand_scaling(op: ir.Operation) -> list[ir.Value]:
     wide = element_of(result if widens else value)
     found = []
     if str(element_of(scale)) != E8M0.mlir:
-        scale = make("arith.truncf", with_element(scale.type, ir.Type.parse(E8M0.mlir)), scale)
+        scale = make("arith.truncf", with_element(scale.type, element_type(E8M0.mlir)), scale)
         found.append(scale)
     factor = make("arith.extf", with_element(scale.type, wide), scale)
     if widens:
@@ -541,8 +576,7 @@ def combine_subgroups(value: ir.Value, kind: CombiningKind, number: ir.Value, co
         value: the subgroup's scalar.
         number, count: the subgroup's number, and the number of subgroups.
     """
-    buffer = ir.Type.parse(f"memref<{MOST_SUBGROUPS}x{value.type}, 3>")
-    shared = make("memref.alloc", buffer, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
+    shared = shared_buffer([MOST_SUBGROUPS], value.type)
     create("memref.store", [], [value, shared, number])
     create("gpu.barrier", [], [])
     one = index(1)

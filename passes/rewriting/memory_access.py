@@ -1,20 +1,54 @@
-"""Accesses of memory: the elements of a memref that messages move, and what a transfer moves."""
+"""Accesses of memory: the elements of a memref that messages move, their offsets, and what a transfer moves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NoReturn
 
+import numpy as np
+import numpy.typing as npt
 from mlir import ir
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.passes.facts.value_facts import message_element, no_messages, segments, shape_of
-from xegpu_py.passes.rewriting.builders import with_index, without_index
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import Index, with_index, without_index
 
 Fail = Callable[..., NoReturn]
 """Reports an error at an op: a message, and notes."""
+
+
+Numbers = Sequence[int] | npt.NDArray[np.int64]
+
+
+def lane_offsets(count: int, places: Sequence[Numbers | ir.Value], strides: Sequence[Index]) -> ir.Value:
+    """The sums of lanes' places times strides, as a vector of index of `count` lanes.
+
+    Args:
+        places: for each dimension the place of each lane, or a vector of index with it.
+        strides: the stride of each dimension.
+    """
+    known = np.zeros(count, np.int64)
+    total: ir.Value | None = None
+    for place, stride in zip(places, strides, strict=True):
+        if isinstance(stride, int) and not isinstance(place, ir.Value):
+            known = known + np.multiply(place, stride)
+        elif isinstance(place, ir.Value) or np.any(place):
+            lanes = place if isinstance(place, ir.Value) else build.index_vector(place)
+            moved = lanes if stride == 1 else build.binary("muli", lanes, build.index_splat(stride, count))
+            total = moved if total is None else build.binary("addi", total, moved)
+    if total is None:
+        return build.index_vector(known)
+    return build.binary("addi", total, build.index_vector(known)) if known.any() else total
+
+
+def lanes_below(places: Numbers, at: Index, extent: Index) -> ir.Value:
+    """Which lanes have a place, counted from `at`, below an extent; unsigned, so that none is before 0."""
+    here = build.binary("addi", build.index_vector(places), build.index_splat(at, len(places)))
+    return build.compare("ult", here, build.index_splat(extent, len(places)))
 
 
 class Elements:
@@ -33,6 +67,11 @@ class Elements:
         self.element = self.type.element_type
         if message_element(self.element) is None:
             fail(*no_messages(self.element))
+
+    @cached_property
+    def strides(self) -> list[Index]:
+        """The strides of the memref, in elements."""
+        return build.strided_layout(self.memref)[2]
 
     def desc(self, shape: tuple[int, ...], **attributes: Any) -> TensorDesc:
         """The type of a descriptor of elements."""

@@ -23,6 +23,7 @@ from xegpu_py.passes.facts.target_messages import hints_of
 from xegpu_py.passes.facts.value_facts import element_of, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import known
+from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_below
 from xegpu_py.passes.xegpu_cut.cutting import Legalization
 
 _T = TypeVar("_T")
@@ -44,28 +45,19 @@ class _Tensor(Struct, frozen=True):
     strides: tuple[build.Index, ...]
 
 
-def _tensor(low: Legalization, view: Any) -> _Tensor:
+def _tensor(view: Any) -> _Tensor:
     """The tensor of an `xegpu.create_nd_tdesc`."""
-    tensor = tensor_of(view)
     if not isinstance(view.source.type, ir.MemRefType):
         # A line may have no known extent; no access to it reads the extent.
         extents, strides = tuple(map(known, view.shape)) or (0,), tuple(map(known, view.strides)) or (1,)
         return _Tensor(view.source, 0, extents, strides)
-    memref = ir.MemRefType(view.source.type)
-    metadata: list[ir.Value] = []
-
-    def number(found: int | None, given: Sequence[build.Index], i: int, place: int) -> build.Index:
-        if found is not None:
-            return found
-        if given:
-            return given[i]
-        if not metadata:
-            metadata.extend(build.strided_metadata(view.source))
-        return metadata[place]
-
-    extents = tuple(number(n, list(view.shape), i, 1 + i) for i, n in enumerate(tensor.extents))
-    strides = tuple(number(n, list(view.strides), i, 1 + memref.rank + i) for i, n in enumerate(tensor.strides))
-    return _Tensor(view.source, number(tensor.start, (), 0, 0), extents, strides)
+    facts = tensor_of(view)
+    start, *own = build.strided_layout(view.source)
+    numbers = [
+        tuple(given if fact is None else fact for fact, given in zip(found, list(by_view) or by_memref, strict=True))
+        for found, by_view, by_memref in zip((facts.extents, facts.strides), (view.shape, view.strides), own)
+    ]
+    return _Tensor(view.source, start, *numbers)
 
 
 def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
@@ -73,7 +65,7 @@ def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
     offsets = [low.value(o) for o in view.offsets]
     if not layout.address:
         return tuple(offsets)
-    tensor = _tensor(low, view)
+    tensor = _tensor(view)
     numbers = [low.value(n) for n in (*tensor.extents, *tensor.strides[: layout.strides])]
     return (_address(low, tensor, 0, TensorDesc.of(view.tdesc)), *numbers, *offsets)
 
@@ -85,20 +77,8 @@ def update(low: Legalization, held: Sequence[ir.Value], by: Sequence[build.Index
 
 
 def _address(low: Legalization, tensor: _Tensor, at: build.Index, desc: TensorDesc) -> ir.Value:
-    """The address of an element, as i64. For the first element it is the tensor's own address, of any type."""
-    base, at = tensor.source, low.add(tensor.start, at)
-    if isinstance(base.type, ir.MemRefType):
-        base = build.make("memref.extract_aligned_pointer_as_index", build.index_type(), base)
-    elif at == 0:
-        return base
-    else:
-        base = build.make("arith.index_cast", build.index_type(), base)
-    return _as_address(low.add(base, low.multiply(at, max(desc.bits // 8, 1))))
-
-
-def _as_address(index: build.Index) -> ir.Value:
-    """An address as i64."""
-    return build.make("arith.index_cast", build.integer_type(64), build.index(index))
+    """The address of an element."""
+    return build.element_address(tensor.source, low.add(tensor.start, at), max(desc.bits, 8))
 
 
 def _line(
@@ -255,18 +235,7 @@ class _Access(Struct):
     def descriptor(self, part: _Part) -> ir.Value:
         """The lanes of a part as a scattered descriptor."""
         low, (rows, columns, _) = self.low, self.lanes(part)
-        steps: ir.Value | None = None
-        known = [0] * len(rows)
-        for numbers, stride in ((rows, self.tensor.strides[-2]), (columns, self.tensor.strides[-1])):
-            if isinstance(stride, int):
-                known = [k + n * stride for k, n in zip(known, numbers)]
-            elif any(numbers):
-                scaled = build.binary("muli", build.index_vector(numbers), build.index_splat(stride, len(numbers)))
-                steps = scaled if steps is None else build.binary("addi", steps, scaled)
-        if steps is None:
-            steps = build.index_vector(known)
-        elif any(known):
-            steps = build.binary("addi", steps, build.index_vector(known))
+        steps = lane_offsets(len(rows), (rows, columns), self.tensor.strides[-2:])
         if self._varies:
             return _scattered(low, self._pointer(part), 0, steps, self.desc)
         start = self.start(part)
@@ -300,7 +269,7 @@ class _Access(Struct):
             last, pointer = next(reversed(self.last.items()))
             steps = [low.multiply(b - a, s) for a, b, s in zip(last, moving, strides)]
             pointer = self.last[moving] = low.add(pointer, low.multiply(reduce(low.add, steps), size))
-        return _as_address(low.add(pointer, fixed * size))
+        return build.make("arith.index_cast", build.integer_type(64), low.add(pointer, fixed * size))
 
     def mask(self, part: _Part) -> ir.Value | None:
         """The mask of the lanes in bounds; None if no lane is. Comparisons are unsigned, for negative indices."""
@@ -327,8 +296,7 @@ class _Access(Struct):
                 if not (place >= 0 and place + size <= extent):
                     found.append(_mask([0 <= place + n < extent for n in numbers]))
                 continue
-            at_lanes = build.binary("addi", build.index_vector(numbers), build.index_splat(place, lanes))
-            found.append(build.compare("ult", at_lanes, build.index_splat(extent, lanes)))
+            found.append(lanes_below(numbers, place, extent))
         result = found[0] if found else _mask([True] * lanes)
         for other in found[1:]:
             result = build.binary("andi", result, other)
@@ -356,7 +324,7 @@ def _access(low: Legalization, op: ir.Operation, layout: Place, vector: tuple[in
         numbers = tuple(map(known, held[1:-rank]))
         tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if layout.stepped else (*numbers[rank:], 1))
     else:
-        tensor = _tensor(low, low.plan.surfaces.made_by(view.tdesc)[0])
+        tensor = _tensor(low.plan.surfaces.made_by(view.tdesc)[0])
     if rank == 1:
         # A line is a matrix of one row, and its accesses are not checked (RFC, create_nd_tdesc).
         desc = replace(desc, shape=(1, *desc.shape), attr=replace(desc.attr, boundary_check=False))

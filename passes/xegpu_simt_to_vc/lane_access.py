@@ -16,7 +16,7 @@ from xegpu_py.dialects.xegpu.fragments import Order, Placement, Placements, mapp
 from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK, vnni_factor
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, is_slm
 from xegpu_py.ir.bindings import blocks_in
-from xegpu_py.ir.builtin import PRINT, TEXT, CombiningKind, bit_width, called, check_format, enumerator
+from xegpu_py.ir.builtin import PRINT, TEXT, CombiningKind, bit_width, called, check_format, enum_attribute, enumerator
 from xegpu_py.ir.diagnostics import Diagnostic, emit_error, position_of
 from xegpu_py.ir.module import walk
 from xegpu_py.passes.facts.integer_forms import lane_of_broadcast
@@ -43,7 +43,7 @@ def _dim(w: Widener, op: str, name: str) -> ir.Value:
     """An id or extent of the hardware thread, index."""
     if op == "gpu.block_dim" and w.block_size is not None:
         return build.index(w.block_size["xyz".index(name)])
-    return build.make(op, build.index_type(), dimension=ir.Attribute.parse(f"#gpu<dim {name}>"))
+    return build.make(op, build.index_type(), dimension=enum_attribute("gpu.dim", name))
 
 
 def _lanes(w: Widener) -> ir.Value:
@@ -333,8 +333,8 @@ class _Lanes(Elements):
         kind = self.w.vector(build.index_type())
         terms: list[ir.Value] = []
         known = 0
-        for i, (place, more) in enumerate(zip(self.indices, added or [0] * len(self.indices))):
-            stride, own = build.stride_of(self.memref, i), self.w.wide(place)
+        for place, more, stride in zip(self.indices, added or [0] * len(self.indices), self.strides):
+            own = self.w.wide(place)
             if isinstance(stride, int):
                 known += more * stride
                 terms.append(build.multiply(own, stride))
@@ -638,7 +638,7 @@ def _check(w: Widener, op: ir.Operation) -> None:
 
 
 def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
-    return attributes_of(op) | {"mode": ir.Attribute.parse('#xegpu.mode<"vc">')}
+    return attributes_of(op) | {"mode": xegpu.XeGPU.enums["mode"].to_ir(Mode.VC)}
 
 
 @rule("xegpu.create_nd_tdesc", "xegpu.update_nd_offset", "xegpu.prefetch_nd")

@@ -86,8 +86,9 @@ class XeGPUToVisa(BodyPass):
             if self.target:
                 func.attributes[visa.TARGET] = ir.StringAttr.get(self.target, func.context)
             limits = {"bytes": self.max_bytes, "index": self.max_index, "grid": self.max_grid}
-            text = ", ".join(f"{name} = {n} : i64" for name, n in limits.items())
-            func.attributes[visa.LIMITS] = ir.Attribute.parse(f"{{{text}}}", func.context)
+            i64 = ir.IntegerType.get_signless(64, func.context)
+            numbers = {name: ir.IntegerAttr.get(i64, n) for name, n in limits.items()}
+            func.attributes[visa.LIMITS] = ir.DictAttr.get(numbers, func.context)
             program = lower_kernel(func, gpu, Limits(self.max_bytes, self.max_index, self.max_grid))
             bodies.put(func, visa.KernelBody(program))
 

@@ -15,7 +15,7 @@ gpu.module @kernels {
     // CHECK: xegpu.load_nd %[[A]][0, 32] :
     %dm = xegpu.update_nd_offset %da, [0, 16] {mode = vc} : !xegpu.tensor_desc<16x16xf16> -> !xegpu.tensor_desc<16x16xf16>
     %q = xegpu.load_nd %dm {mode = vc, vnni_axis = 1} : !xegpu.tensor_desc<16x16xf16> -> vector<16x8x2xf16>
-    // CHECK: xegpu.create_nd_tdesc %{{.*}}, shape : [%{{.*}}, %{{.*}}], strides : [%{{.*}}, %{{.*}}] : memref<?x?xf32>
+    // CHECK: xegpu.create_nd_tdesc %{{.*}}, shape : [%{{.*}}, %{{.*}}], strides : [%{{.*}}, 1] : memref<?x?xf32>
     %db = xegpu.create_nd_tdesc %b[0, 0] {mode = vc} : memref<?x?xf32> -> !xegpu.tensor_desc<16x16xf32>
     // CHECK: xegpu.load_nd %{{.*}}[0, 0] <{transpose = array<i64: 1, 0>}>
     %t = xegpu.load_nd %db {mode = vc, transpose = [1, 0]} : !xegpu.tensor_desc<16x16xf32> -> vector<16x16xf32>

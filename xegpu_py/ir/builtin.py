@@ -99,6 +99,17 @@ def enumerator(attribute: object) -> str:
     return str(attribute).rstrip(">").replace("<", " ").split()[-1]
 
 
+def enum_attribute(name: str, case: str) -> ir.Attribute:
+    """Upstream's attribute of an enumerator: that of `gpu.dim` and `x` is `#gpu<dim x>`."""
+    dialect, _, kind = name.partition(".")
+    return ir.Attribute.parse(f"#{dialect}<{kind} {case}>")
+
+
+def element_type(name: str) -> ir.Type:
+    """The type of numbers of a name, such as f32, in the current MLIR context."""
+    return ir.Type.parse(name)
+
+
 def strides_of(memref: ir.MemRefType) -> list[int] | None:
     """The memref's strides, `DYNAMIC` where unknown; None for a layout without strides."""
     try:

@@ -299,7 +299,7 @@ class Type(_Parametrized, TypeConstraint):
 
     def to_ir(self) -> ir.Type:
         """The type in the current MLIR context."""
-        return ir.Type.parse(met(self.encode()))
+        return ir.Type.parse(met(_encoded(self)))
 
     @classmethod
     def of(cls, value: ir.Type | ir.Value) -> Self:
@@ -310,6 +310,11 @@ class Type(_Parametrized, TypeConstraint):
         """
         found: Self = cls._decoded[value if isinstance(value, ir.Type) else value.type]
         return found
+
+
+@lru_cache(maxsize=4096)
+def _encoded(kind: Type) -> str:
+    return kind.encode()
 
 
 class Attr(_Parametrized):

@@ -262,7 +262,6 @@ def with_shared_memory(module: Module, size: int) -> Module:
     """A copy of a module whose dynamic shared memory has a fixed size in bytes, that of a launch."""
     made = copied(module)
     with made.context:
-        kind = ir.Type.parse(f"memref<{size}xi8, #gpu.address_space<workgroup>>")
         for op in [op for op in walk(made.operation) if op.name == DYNAMIC]:
             if not size:
                 raise error_at(
@@ -270,6 +269,8 @@ def with_shared_memory(module: Module, size: int) -> Module:
                     "'gpu.dynamic_shared_memory' op is in a kernel that is launched without any",
                 )
             with ir.InsertionPoint.at_block_begin(_kernel_of(op).regions[0].blocks[0]), op.location:
+                space = ir.MemRefType(op.results[0].type).memory_space
+                kind = ir.MemRefType.get([size], ir.IntegerType.get_signless(8), memory_space=space)
                 held = ir.Operation.create("memref.alloca", [kind], [], {
                     "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])
                 }).result  # fmt: skip

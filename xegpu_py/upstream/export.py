@@ -25,7 +25,7 @@ from xegpu_py.passes.rewriting.builders import (
     index,
     index_type,
     integer_type,
-    strided_metadata,
+    strided_layout,
     transpose,
 )
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rewriter, Rule, Rules
@@ -165,7 +165,7 @@ class _Export(Rewriter):
     def hints(self, made: Any, view: Any) -> None:
         """Give an op of upstream's the cache hints of ours."""
         for name, hint in given_hints(view).items():
-            made.operation.attributes[name] = ir.Attribute.parse(UpstreamXeGPU.enums["cache_hint"].encode(hint))
+            made.operation.attributes[name] = UpstreamXeGPU.enums["cache_hint"].to_ir(hint)
 
     # Blocks.
 
@@ -175,7 +175,7 @@ class _Export(Rewriter):
         memory = ir.MemRefType(source.type) if isinstance(source.type, ir.MemRefType) else None
         shape, strides = list(op.shape), list(op.strides)
         if memory is not None and not shape and not is_static(source):
-            shape, strides = _extents(source)
+            _, shape, strides = strided_layout(source)
         kind, offsets = self.kind(op.tdesc), list(op.offsets)
         if not offsets or not _is_local(op.tdesc):
             self.replace(op, theirs.CreateNdTdescOp(source, offsets, shape or None, strides or None, tdesc=kind).tdesc)
@@ -362,13 +362,6 @@ def _is_local(tdesc: ir.Value) -> bool:
         elif not isinstance(user.opview, BlockAccess):
             return False
     return True
-
-
-def _extents(source: ir.Value) -> tuple[list[Any], list[Any]]:
-    """The extents and strides of a memref, some of which are not known."""
-    rank = ir.MemRefType(source.type).rank
-    _, *values = strided_metadata(source)
-    return values[:rank], values[rank:]
 
 
 def _turned(value: ir.Value, outer: int, order: tuple[int, ...], unit: int) -> ir.Value:

@@ -13,8 +13,10 @@ from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width, by
+from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.passes.facts.integer_forms import Uniformity
 from xegpu_py.passes.facts.value_facts import constant_of, defining_op, shape_of
+from xegpu_py.passes.facts.value_facts import element_of as element_type_of
 from xegpu_py.passes.rewriting.builders import (
     add,
     extract,
@@ -25,6 +27,7 @@ from xegpu_py.passes.rewriting.builders import (
     multiply,
     reinterpret_cast,
     replace_op,
+    strided_layout,
     transpose,
     zero,
 )
@@ -38,7 +41,6 @@ from xegpu_py.upstream.rebuilding import (
     element_of,
     is_true,
     long_address,
-    metadata_of,
     mixed,
     parts,
     put_hints,
@@ -252,7 +254,7 @@ class LaneImport(SubgroupImport):
             source = known
         if ir.MemRefType(source.type).rank == 1:
             return source, None
-        start, extents, strides = metadata_of(source)
+        start, extents, strides = strided_layout(source)
         size = add(1, *(multiply(stride, add(n, -1)) for n, stride in zip(extents, strides)))
         return reinterpret_cast(source, start, [size], [1]), None
 
@@ -268,7 +270,7 @@ class LaneImport(SubgroupImport):
     @rule(PREFIX + "load")
     def load(self, op: Any) -> None:
         memory, start = self.place(op, op.source)
-        shape, element = shape_of(op.value), ir.Type.parse(element_of(op.value))
+        shape, element = shape_of(op.value), element_type_of(op.value)
         count = math.prod(shape)
 
         def body() -> list[ir.Value]:
@@ -362,11 +364,11 @@ def _memref_at(address: ir.Value) -> ir.Value | None:
 def _memory_at(view: Any, address: ir.Value) -> tuple[ir.Value, ir.Value]:
     """All of global memory as elements of what an op accesses, and the number of the one at an address."""
     address = signless(long_address(address))
-    element = element_of(view.value)
-    kind = ir.Type.parse(f"memref<?x{element}>")
+    element = element_type_of(view.value)
+    kind = ir.MemRefType.get([DYNAMIC], element)
     i64 = ir.IntegerType.get_signless(64)
     memory = make("builtin.unrealized_conversion_cast", kind, arith.constant(i64, 0))
-    place = arith.divui(address, arith.constant(i64, bit_width(element) // 8))
+    place = arith.divui(address, arith.constant(i64, bit_width(str(element)) // 8))
     return memory, arith.index_cast(ir.IndexType.get(), place)
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, is_slm
-from xegpu_py.ir.builtin import bit_width, vector_text
+from xegpu_py.ir.builtin import bit_width, element_type, enum_attribute
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Source, error_at, position_of, remark
 from xegpu_py.ir.module import Context, Module, parse_source, walk
@@ -29,13 +29,15 @@ from xegpu_py.passes.rewriting.builders import (
     Index,
     constant,
     dense_integers,
+    element_address,
     i64_array,
     index,
+    integer_array,
     integer_type,
     make,
     reinterpret_cast,
     shape_cast,
-    strided_metadata,
+    strided_layout,
 )
 from xegpu_py.upstream.dialect_types import (
     NAME,
@@ -225,7 +227,8 @@ def element_of(value: ir.Value) -> str:
 
 def vector_type(shape: Sequence[int], element: str | ir.Type) -> ir.Type:
     """A vector type; without dimensions its element type."""
-    return ir.Type.parse(vector_text(shape, str(element)) if shape else str(element))
+    kind = element_type(element) if isinstance(element, str) else element
+    return ir.VectorType.get(shape, kind) if shape else kind
 
 
 def extents_of(source: ir.Value, given: Sequence[Index] = ()) -> list[Index]:
@@ -295,7 +298,7 @@ def put_hints(made: ir.Operation | ir.OpView, source: Any) -> None:
         )
         return
     for name, hint in given.items():
-        operation.attributes[name] = _hint(operation.context, hint)
+        operation.attributes[name] = ours.XeGPU.enums["cache_hint"].to_ir(hint)
     problem = _hint_problem(operation.opview, message, write)
     if problem:
         for name in given:
@@ -304,10 +307,6 @@ def put_hints(made: ir.Operation | ir.OpView, source: Any) -> None:
 
 
 _HINT_PROBLEMS: dict[Any, str | None] = {}
-
-
-def _hint(context: ir.Context, value: ours.CacheHint) -> ir.Attribute:
-    return ir.Attribute.parse(ours.XeGPU.enums["cache_hint"].encode(value), context)
 
 
 def _hint_problem(view: Any, message: str, write: bool) -> str | None:
@@ -487,7 +486,7 @@ def share_divided(ops: Sequence[ir.Operation]) -> None:
 
 def of_first_lane(value: ir.Value) -> ir.Value:
     """The first active lane's value."""
-    kind = ir.Attribute.parse("#gpu<broadcast first_active_lane>")
+    kind = enum_attribute("gpu.broadcast", "first_active_lane")
     return build.make("gpu.subgroup_broadcast", value.type, value, broadcast_type=kind)
 
 
@@ -531,12 +530,12 @@ def buffer_of(source: ir.Value, element: str) -> ir.Value:
     kind = ir.MemRefType(source.type)
     size = math.prod(kind.shape) * bit_width(str(kind.element_type)) // 8
     if kind.rank > 1:
-        groups = ir.Attribute.parse(f"[{list(range(kind.rank))}]")
+        groups = ir.ArrayAttr.get([integer_array(range(kind.rank))])
         flat = ir.MemRefType.get([math.prod(kind.shape)], kind.element_type, memory_space=kind.memory_space)
         source = make("memref.collapse_shape", flat, source, reassociation=groups)
     if str(kind.element_type) == element:
         return source
-    result = ir.MemRefType.get([size * 8 // bit_width(element)], ir.Type.parse(element), memory_space=kind.memory_space)
+    result = ir.MemRefType.get([size * 8 // bit_width(element)], element_type(element), memory_space=kind.memory_space)
     return memref.view(result, source, index(0), [])
 
 
@@ -565,29 +564,13 @@ def places(desc: MemDesc, offsets: Sequence[ir.Value | int], shape: Sequence[int
 # Tensors in memory as the addresses, memrefs and numbers that tiles are made of.
 
 
-def metadata_of(source: ir.Value) -> tuple[Index, list[Index], list[Index]]:
-    """The offset, extents and strides of a memref, in elements; those that its type does not have are computed."""
-    kind = ir.MemRefType(source.type)
-    steps, offset = kind.get_strides_and_offset()
-    numbers: list[Index] = [offset, *kind.shape, *steps]
-    if DYNAMIC in numbers:
-        numbers = [v if n == DYNAMIC else n for n, v in zip(numbers, strided_metadata(source))]
-    return numbers[0], numbers[1 : 1 + kind.rank], numbers[1 + kind.rank :]
-
-
 def tensor_of(source: ir.Value, shape: list[Any], strides: list[Any]) -> tuple[ir.Value, list[Any], list[Any]]:
     """The address of a tensor's first element, its extents and its strides."""
-    i64 = ir.IntegerType.get_signless(64)
     if not isinstance(source.type, ir.MemRefType):
         return source, shape, strides
-    kind = ir.MemRefType(source.type)
-    start, extents, found = metadata_of(source)
-    place = memref.extract_aligned_pointer_as_index(source)
-    if start != 0 or not isinstance(start, int):
-        bits = bit_width(str(kind.element_type))
-        bytes_ = arith.divui(*mixed([start, 8 // bits])) if bits < 8 else arith.muli(*mixed([start, bits // 8]))
-        place = arith.addi(place, bytes_)
-    return arith.index_cast(i64, place), extents, found
+    start, extents, found = strided_layout(source)
+    bits = bit_width(str(ir.MemRefType(source.type).element_type))
+    return element_address(source, start, bits), extents, found
 
 
 def as_row(source: ir.Value) -> ir.Value:
@@ -606,7 +589,7 @@ def as_row(source: ir.Value) -> ir.Value:
 
 def expanded(source: ir.Value, kind: ir.MemRefType, *sizes: ir.Value) -> ir.Value:
     """A memref of one dimension as one of two; `sizes` are those of its extents that are not known."""
-    pairs = ir.Attribute.parse("[[0, 1]]")
+    pairs = ir.ArrayAttr.get([integer_array([0, 1])])
     return make(
         "memref.expand_shape", kind, source, *sizes, reassociation=pairs, static_output_shape=i64_array(kind.shape)
     )
@@ -628,5 +611,4 @@ def address_of(source: ir.Value) -> ir.Value | None:
     kind = ir.MemRefType(source.type)
     if is_slm(kind.memory_space) or kind.get_strides_and_offset() != ([1], 0):
         return None
-    place = memref.extract_aligned_pointer_as_index(source)
-    return arith.index_cast(ir.IntegerType.get_signless(64), place)
+    return element_address(source, 0, 8)

@@ -169,7 +169,7 @@ class WorkgroupImport(VectorImport):
             for value in op.results:
                 if isinstance(value.type, ir.VectorType) and len(shape_of(value)) == 2 and is_elementwise(op):
                     whole = WgMap((1, self.subgroups), shape_of(value))
-                    op.attributes["map"] = ir.Attribute.parse(whole.encode())
+                    op.attributes["map"] = whole.to_ir()
                     return
 
     # Layouts.
@@ -196,7 +196,7 @@ class WorkgroupImport(VectorImport):
     def retype(self, value: ir.Value) -> None:
         if str(value.type).startswith(TensorDesc.mnemonic()):
             desc = TensorDesc.of(value)
-            value.set_type(_type_of(_tile(desc, self.stored.get(str(value.type)))))
+            value.set_type(_tile(desc, self.stored.get(str(value.type))).to_ir())
         else:
             super().retype(value)
 
@@ -231,7 +231,7 @@ class WorkgroupImport(VectorImport):
                 offsets = offsets or [0] * memory.rank
                 if memory.has_static_shape:
                     shape, strides = [], []
-        kind = _type_of(_tile(desc, wg_map))
+        kind = _tile(desc, wg_map).to_ir()
         return xetile.InitTileOp(source, offsets, shape or None, strides or None, tile=kind, in_bounds=in_bounds).tile
 
     def placed(self, view: Any, wg_map: WgMap | None = None) -> ir.Value:
@@ -334,7 +334,7 @@ class WorkgroupImport(VectorImport):
         ]
         places, mask = arith.addi(*spread[0]), arith.andi(*spread[1])
         kind = Tile((rows, columns), desc.element, TileAttr(wg_map=wg_map, scattered=True))
-        tile = xetile.InitTileOp(address, None, indices=places, tile=_type_of(kind)).tile
+        tile = xetile.InitTileOp(address, None, indices=places, tile=kind.to_ir()).tile
         return tile, mask if block_attr(desc).boundary_check else None
 
     @rule(PREFIX + "dpas")
@@ -402,7 +402,7 @@ class WorkgroupImport(VectorImport):
         )
         attr = TileAttr(wg_map=wg_map, memory_space=space, scattered=True)
         kind = Tile(shape_of(offsets), element_of(value), attr)
-        return xetile.InitTileOp(source, None, indices=offsets, tile=_type_of(kind)).tile
+        return xetile.InitTileOp(source, None, indices=offsets, tile=kind.to_ir()).tile
 
     def chunks(self, view: Any, value: ir.Value) -> ir.Value:
         """A tile of several elements that follow each other at each offset."""
@@ -438,7 +438,7 @@ class WorkgroupImport(VectorImport):
         i64 = ir.IntegerType.get_signless(64)
         moved = arith.addi(address, arith.index_cast(i64, arith.muli(found.first(), index(size))))
         kind = Tile((rows, columns), element_of(value), TileAttr(wg_map=wg_map))
-        return xetile.InitTileOp(moved, [0, 0], [rows, columns], [pitch, 1], tile=_type_of(kind), in_bounds=True).tile
+        return xetile.InitTileOp(moved, [0, 0], [rows, columns], [pitch, 1], tile=kind.to_ir(), in_bounds=True).tile
 
     @rule(PREFIX + "load")
     def load(self, op: Any) -> None:
@@ -483,11 +483,11 @@ class WorkgroupImport(VectorImport):
             kind = ir.MemRefType.get(list(desc.shape), memory.element_type, memory_space=memory.memory_space)
             grid = expanded(first_elements(buffer, math.prod(desc.shape)), kind)
             tile = Tile((rows, columns), desc.element, TileAttr(wg_map=wg_map, memory_space=SHARED))
-            return xetile.InitTileOp(grid, list(view.offsets), tile=_type_of(tile)).tile, True
+            return xetile.InitTileOp(grid, list(view.offsets), tile=tile.to_ir()).tile, True
         where = cast(rebuilding.places(desc, view.offsets, shape), (rows, columns))
         attr = TileAttr(wg_map=wg_map, memory_space=SHARED, scattered=True)
         kind_of = Tile((rows, columns), desc.element, attr)
-        return xetile.InitTileOp(buffer, None, indices=where, tile=_type_of(kind_of)).tile, False
+        return xetile.InitTileOp(buffer, None, indices=where, tile=kind_of.to_ir()).tile, False
 
     @rule(PREFIX + "load_matrix")
     def load_matrix(self, op: Any) -> None:
@@ -553,16 +553,6 @@ def _tile(desc: TensorDesc, wg_map: WgMap | None) -> Tile:
     """The tile for a descriptor."""
     space = SHARED if block_attr(desc).memory_space.value == "slm" else GLOBAL
     return Tile(_tile_shape(desc.shape), desc.element, TileAttr(wg_map=wg_map, memory_space=space))
-
-
-@lru_cache(maxsize=1024)
-def _encoded(tile: Tile) -> str:
-    return tile.encode()
-
-
-def _type_of(tile: Tile) -> ir.Type:
-    """A tile's type: most ops of a kernel have one of a few."""
-    return ir.Type.parse(_encoded(tile))
 
 
 def _tile_shape(shape: Shape) -> Shape:

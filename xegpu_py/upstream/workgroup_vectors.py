@@ -462,7 +462,7 @@ class _Batches:
                 layout = _inner(layout_of(str(attr)))
                 if layout is None:
                     continue
-                attr = ir.Attribute.parse(layout.encode())
+                attr = layout.to_ir()
             attributes[name] = attr
         operands = [self.matrices[v][number] if v in self.split else v for v in op.operands]
         kinds = [_matrix_type(v) for v in op.results]

@@ -12,7 +12,7 @@ from mlir import ir
 from mlir.dialects import gpu
 from mlir.passmanager import PassManager
 
-from xegpu_py.ir.builtin import integer_elements, number_attribute
+from xegpu_py.ir.builtin import CombiningKind, enum_attribute, integer_elements, number_attribute
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
@@ -37,7 +37,7 @@ from xegpu_py.passes.rewriting.builders import (
     reinterpret_cast,
 )
 from xegpu_py.upstream import xevm_memory
-from xegpu_py.upstream.rebuilding import LANES, functions_of, metadata_of, parts, refuse, within
+from xegpu_py.upstream.rebuilding import LANES, functions_of, parts, refuse, within
 from xegpu_py.upstream.xevm_dialect import PREFIX
 from xegpu_py.upstream.xevm_memory import (
     PRIVATE,
@@ -177,7 +177,7 @@ def _as_gpu_func(
         refuse(func, f"its subgroups have {ir.IntegerAttr(size).value} work items; its blocks require {LANES}")
     if parameters is None:
         # A pointer without a known buffer becomes a memref of bytes.
-        found = ((a.type, b or ir.Type.parse("memref<?xi8>")) for a, b in zip_longest(old, buffers))
+        found = ((a.type, b or ir.MemRefType.get([DYNAMIC], integer_type(8))) for a, b in zip_longest(old, buffers))
         types = [kind if space_of(kind) is None else buffer for kind, buffer in found]
     else:
         types = list(parameters)
@@ -434,7 +434,7 @@ _REDUCTIONS = {
 @rule(*(f"llvm.intr.vector.reduce.{n}" for n in _REDUCTIONS))
 def reduction(k: KernelImport, op: ir.Operation) -> None:
     """All elements combined; the start value of a float sum comes first."""
-    kind = ir.Attribute.parse(f"#vector.kind<{_REDUCTIONS[op.name.rpartition('.')[2]]}>")
+    kind = CombiningKind(_REDUCTIONS[op.name.rpartition(".")[2]]).attribute
     *start, vector = op.operands
     k.replace(op, make("vector.reduction", op.results[0].type, vector, *start, kind=kind))
 
@@ -528,9 +528,8 @@ def conversion(k: KernelImport, op: ir.Operation) -> None:
 def descriptor(memref: ir.Value) -> list[ir.Value]:
     """Base address, address of the first byte, offset, extents and strides of a memref, i64 each."""
     i64 = integer_type(64)
-    place = make("memref.extract_aligned_pointer_as_index", index_type(), memref)
-    address = make("arith.index_cast", i64, place)
-    start, extents, strides = metadata_of(memref)
+    address = build.element_address(memref, 0, 8)
+    start, extents, strides = build.strided_layout(memref)
     numbers = (
         constant(i64, n) if isinstance(n, int) else make("arith.index_cast", i64, n)
         for n in (start, *extents, *strides)
@@ -545,8 +544,7 @@ def memref_of(k: KernelImport, op: ir.Operation, value: ir.Value, kind: ir.Type)
     if not all(p in parts for p in paths):
         refuse(op, "the descriptor that it uses as a memref is incomplete")
     address, *numbers = (first(parts[p]) for p in paths)
-    space = f", {memref.memory_space}" if memref.memory_space is not None else ""
-    line = ir.Type.parse(f"memref<?x{memref.element_type}{space}>")
+    line = ir.MemRefType.get([DYNAMIC], memref.element_type, memory_space=memref.memory_space)
     whole = make("builtin.unrealized_conversion_cast", line, address)
     strides, offset = memref.get_strides_and_offset()
     known = [offset, *memref.shape, *strides]
@@ -675,7 +673,7 @@ def _place(op: ir.Operation, name: str, kind: ir.Type) -> ir.Value:
     number = constant_of(op.operands[0])
     if number not in (0, 1, 2):
         refuse(op, "its dimension is not 0, 1 or 2")
-    dimension = ir.Attribute.parse(f"#gpu<dim {'xyz'[number]}>")
+    dimension = enum_attribute("gpu.dim", "xyz"[number])
     return make("arith.index_castui", kind, make(_IDS[name], index_type(), dimension=dimension))
 
 
@@ -686,7 +684,7 @@ _OF_DIMENSION = {"local_id": "thread_id", "local_size": "block_dim", "group_id":
 def special(k: KernelImport, op: ir.Operation) -> None:
     """An id or an extent of a dimension."""
     of = _OF_DIMENSION[op.name.removeprefix(PREFIX)]
-    dimension = ir.Attribute.parse(f"#gpu<dim {op.opview.dimension.value}>")
+    dimension = enum_attribute("gpu.dim", op.opview.dimension.value)
     k.replace(op, make("arith.index_castui", op.results[0].type, make(f"gpu.{of}", index_type(), dimension=dimension)))
 
 

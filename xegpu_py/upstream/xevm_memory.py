@@ -12,18 +12,22 @@ from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.matrix_ops import NARROW_FLOATS, SCALE, SCALE_BLOCK
-from xegpu_py.ir.builtin import bit_width, number_attribute, vector_of
+from xegpu_py.dialects.xegpu.types import slm_space
+from xegpu_py.ir.builtin import bit_width, element_type, number_attribute, vector_of
+from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.passes.facts.value_facts import constant_of, element_of, shape_of, symbol_of
 from xegpu_py.passes.rewriting.builders import (
     add,
     atomic_update,
     compare,
     constant,
+    element_address,
     index_type,
     integer_type,
     make,
     select,
     shape_cast,
+    shared_buffer,
 )
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.upstream.rebuilding import LANES, of_first_lane, parts, refuse, within
@@ -115,9 +119,8 @@ class KernelImport(Rewriter):
         """All of an address space as a memref of these elements, whose index is the address by their size."""
         key = (str(element), space)
         if key not in self._memories:
-            suffix = ", 3" if space == SHARED else ""
             with self.at_entry(), self.func.location:
-                kind = ir.Type.parse(f"memref<?x{element}{suffix}>")
+                kind = ir.MemRefType.get([DYNAMIC], element, memory_space=slm_space() if space == SHARED else None)
                 zero = constant(integer_type(64), 0)
                 self._memories[key] = make("builtin.unrealized_conversion_cast", kind, zero)
         return self._memories[key]
@@ -126,10 +129,8 @@ class KernelImport(Rewriter):
         """The address of a buffer in shared local memory, the same one for the same name."""
         if name not in self._shared:
             with self.at_entry(), self.func.location:
-                kind = ir.Type.parse(f"memref<{count * bit_width(str(element)) // 8}xi8, 3>")
-                made = make("memref.alloca", kind, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
-                place = make("memref.extract_aligned_pointer_as_index", index_type(), made)
-                self._shared[name] = make("arith.index_cast", integer_type(64), place)
+                made = shared_buffer([count * bit_width(str(element)) // 8], integer_type(8))
+                self._shared[name] = element_address(made, 0, 8)
         return self._shared[name]
 
 
@@ -611,7 +612,7 @@ def mma(k: KernelImport, op: ir.Operation) -> None:
         for name, given in (("scale_a", view.scale_a), ("scale_b", view.scale_b)):
             if bits_of(given) != 8 * blocks:
                 refuse(op, f"{name} must have {blocks} numbers of 8 bits, one for {SCALE_BLOCK} elements of K")
-            scales[name] = as_bits(given, blocks, ir.Type.parse(SCALE))
+            scales[name] = as_bits(given, blocks, element_type(SCALE))
     k.replace(op, multiply(op, view.a, view.b, view.c, types, view.shape.k, op.results[0].type, **scales))
 
 
@@ -636,9 +637,9 @@ def multiply(
     for role in "ab":
         if types[role] not in _FACTORS:
             refuse(op, f"products of {types[role]} are not supported")
-    first_type, second_type = (ir.Type.parse(_FACTORS[types[n]]) for n in "ab")
+    first_type, second_type = (element_type(_FACTORS[types[n]]) for n in "ab")
     bits = 32 if types["a"] == "tf32" else bit_width(str(first_type))
-    result = ir.Type.parse(_RESULTS[types["d"]])
+    result = element_type(_RESULTS[types["d"]])
     rows = (shape_of(kind) or (1,))[0] * bit_width(str(element_of(kind))) // bit_width(str(result))
     if bits_of(a) * LANES != rows * depth * bits or bits_of(b) * LANES != depth * LANES * bits:
         refuse(op, f"its factors are not of {rows}x{depth} and {depth}x{LANES} elements of {bits} bits")
@@ -668,7 +669,7 @@ def _factor(value: ir.Value, count: int, element: ir.Type) -> ir.Value:
 def convert(k: KernelImport, op: ir.Operation) -> None:
     """Elements of a lane in another format. The last byte of an odd number of packed elements is filled with zero."""
     view, kind = op.opview, op.results[0].type
-    source, wanted = (ir.Type.parse(_FACTORS[e.value]) for e in (view.src_etype, view.dst_etype))
+    source, wanted = (element_type(_FACTORS[e.value]) for e in (view.src_etype, view.dst_etype))
     narrow, wide = (wanted, source) if op.name == PREFIX + "truncf" else (source, wanted)
     if str(narrow) not in NARROW_FLOATS or str(wide) not in ("f16", "bf16"):
         refuse(op, f"cannot convert {source} to {wanted}")

@@ -192,7 +192,7 @@ gpu.module @m {
       scf.yield %z : !xetile.tile<8x16xf32>
     }
     // CHECK: %[[E:.*]]:4 = scf.if %{{.*}} -> (i64, index, index, index) {
-    // CHECK: scf.yield %{{.*}}, %sizes#0, %sizes#1, %strides#0 :
+    // CHECK: scf.yield %{{.*}}, %dim, %dim_{{.*}}, %strides#0 :
     // CHECK: scf.yield %{{.*}}, %c64, %c63, %c63 :
     %w = scf.if %r -> (!xetile.tile<8x16xf32>) {
       %x = xetile.init_tile %X[0, 0] : memref<?x?xf32> -> !xetile.tile<8x16xf32>
