@@ -28,6 +28,7 @@ from xegpu_py.passes.facts.value_facts import (
     integers,
     memref_bits,
     needs_emulation,
+    numbers_of_view,
     shape_of,
 )
 from xegpu_py.passes.rewriting import builders as build
@@ -334,12 +335,9 @@ def expand_shape(e: Emulation, op: ir.Operation) -> ir.Value:
 @rule("memref.subview", "memref.reinterpret_cast")
 def subview(e: Emulation, op: ir.Operation) -> ir.Value:
     """Convert offsets, extents and strides to bytes."""
-    source, *rest = op.operands
-    each, attributes, waiting = e.each(source.type), attributes_of(op), iter(rest)
-    offsets, sizes, strides = (
-        [e.one(next(waiting)) if n == _UNKNOWN else n for n in ir.DenseI64ArrayAttr(attributes[f"static_{name}"])]
-        for name in ("offsets", "sizes", "strides")
-    )
+    source = op.operands[0]
+    each = e.each(source.type)
+    offsets, sizes, strides = ([n if isinstance(n, int) else e.one(n) for n in group] for group in numbers_of_view(op))
     if strides and strides[-1] != 1:
         e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
     # The strides of a subview multiply those of its source; the strides of the other op are numbers of elements.
@@ -351,12 +349,7 @@ def subview(e: Emulation, op: ir.Operation) -> ir.Value:
     sizes[-1:] = [bytes_before(build.add(n, each - 1), each) for n in sizes[-1:]]
     if op.name == "memref.reinterpret_cast":
         strides[:-1] = [bytes_before(n, each) for n in strides[:-1]]
-    operands = [e.one(source)]
-    for name, found in (("offsets", offsets), ("sizes", sizes), ("strides", strides)):
-        attributes[f"static_{name}"] = build.i64_array([n if isinstance(n, int) else _UNKNOWN for n in found])
-        operands += [n for n in found if not isinstance(n, int)]
-    made = build.create(op.name, [e.memref(op.results[0].type, op)], operands, attributes)
-    return made.results[0]
+    return build.memref_view(op.name, e.one(source), offsets, sizes, strides, e.memref(op.results[0].type, op))
 
 
 @rule("memref.dim")

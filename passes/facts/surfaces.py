@@ -19,7 +19,7 @@ from xegpu_py.ir.diagnostics import emit_error, position_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts.integer_forms import INTEGER_CASTS, column_divisor, divisor, power_of_two
-from xegpu_py.passes.facts.value_facts import constant_of, defining_op, is_desc, sees
+from xegpu_py.passes.facts.value_facts import constant_of, defining_op, is_desc, numbers_of_view, sees
 from xegpu_py.runtime.executable import OPERATIONS, Expression, Product, Surface
 from xegpu_py.target import Block2DLimits, Target
 
@@ -198,9 +198,10 @@ def column_problem(view: Any, size: int, limits: Block2DLimits, trusted: bool) -
 def _start_divisor(source: ir.Value) -> int | None:
     """A known divisor of a memref's offset, in elements."""
     op = defining_op(source)
-    if op is None or op.name != "memref.reinterpret_cast" or len(op.operands) < 2:
+    if op is None or op.name != "memref.reinterpret_cast":
         return None
-    return _multiple_of(op.operands[1]) if next(iter(op.attributes["static_offsets"])) < 0 else None
+    ((start,), *_) = numbers_of_view(op)
+    return None if isinstance(start, int) else _multiple_of(start)
 
 
 def _multiple_of(number: ir.Value) -> int | None:
@@ -460,11 +461,7 @@ def _extents(view: Any) -> tuple[list[ir.Value | int], list[ir.Value | int]]:
     made = defining_op(view.source)
     if view.shape or made is None or made.name != "memref.reinterpret_cast":
         return list(view.shape), list(view.strides)
-    dynamic, unknown = iter(made.operands[1:]), ir.ShapedType.get_dynamic_size()
-    _, sizes, strides = (
-        [next(dynamic) if n == unknown else n for n in ir.DenseI64ArrayAttr(made.attributes[name])]
-        for name in ("static_offsets", "static_sizes", "static_strides")
-    )
+    _, sizes, strides = numbers_of_view(made)
     return sizes, strides
 
 

@@ -85,6 +85,13 @@ def segments(op: ir.Operation) -> list[list[ir.Value]]:
     return [list(islice(rest, n)) for n in ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])]
 
 
+def numbers_of_view(op: ir.Operation) -> list[list[ir.Value | int]]:
+    """The offsets, sizes and strides of a `memref.subview` or `memref.reinterpret_cast`."""
+    dynamic, waiting = ir.ShapedType.get_dynamic_size(), iter(list(op.operands)[1:])
+    names = ("static_offsets", "static_sizes", "static_strides")
+    return [[next(waiting) if n == dynamic else n for n in ir.DenseI64ArrayAttr(op.attributes[name])] for name in names]
+
+
 def is_used(value: ir.Value) -> bool:
     """Whether a value has uses."""
     return next(iter(value.uses), None) is not None

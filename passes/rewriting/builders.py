@@ -296,25 +296,38 @@ def element_address(source: ir.Value, at: Index, bits: int) -> ir.Value:
     return make("arith.index_cast", integer_type(64), add(base, in_bytes))
 
 
+def memref_view(
+    name: str,
+    memref: ir.Value,
+    offsets: Sequence[Index],
+    sizes: Sequence[Index],
+    strides: Sequence[Index],
+    kind: ir.MemRefType | None = None,
+) -> ir.Value:
+    """A `memref.subview` or `memref.reinterpret_cast`.
+
+    Args:
+        kind: its type; by default that of a reinterpret_cast with these numbers.
+    """
+    groups = {"offsets": offsets, "sizes": sizes, "strides": strides}
+    static = {part: [n if isinstance(n, int) else DYNAMIC for n in group] for part, group in groups.items()}
+    operands = [[n for n in group if not isinstance(n, int)] for group in groups.values()]
+    if kind is None:
+        given = ir.MemRefType(memref.type)
+        layout = ir.StridedLayoutAttr.get(static["offsets"][0], static["strides"])
+        kind = ir.MemRefType.get(static["sizes"], given.element_type, layout, given.memory_space)
+    attributes = {f"static_{part}": i64_array(numbers) for part, numbers in static.items()}
+    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, *map(len, operands)])
+    return make(name, kind, memref, *(n for group in operands for n in group), **attributes)
+
+
 def subview(memref: ir.Value, offsets: Sequence[ir.Value], sizes: Sequence[Index], rank: int) -> ir.Value:
     """A part of a memref, without the outermost dimensions, whose sizes are 1, down to `rank`."""
-    given, count = ir.MemRefType(memref.type), len(offsets)
-    static = [n if isinstance(n, int) else DYNAMIC for n in sizes]
-    dynamic = [n for n in sizes if not isinstance(n, int)]
-    steps = (strides_of(given) or [DYNAMIC] * count)[count - rank :]
-    layout = ir.StridedLayoutAttr.get(DYNAMIC, steps)
-    kind = ir.MemRefType.get(static[count - rank :], given.element_type, layout, given.memory_space)
-    return make(
-        "memref.subview",
-        kind,
-        memref,
-        *offsets,
-        *dynamic,
-        static_offsets=i64_array([DYNAMIC] * count),
-        static_sizes=i64_array(static),
-        static_strides=i64_array([1] * count),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, count, len(dynamic), 0]),
-    )
+    given, outer = ir.MemRefType(memref.type), len(offsets) - rank
+    static = [n if isinstance(n, int) else DYNAMIC for n in sizes[outer:]]
+    layout = ir.StridedLayoutAttr.get(DYNAMIC, (strides_of(given) or [DYNAMIC] * len(offsets))[outer:])
+    kind = ir.MemRefType.get(static, given.element_type, layout, given.memory_space)
+    return memref_view("memref.subview", memref, offsets, sizes, [1] * len(offsets), kind)
 
 
 def reinterpret_cast(
@@ -324,21 +337,8 @@ def reinterpret_cast(
     strides: Sequence[Index],
     kind: ir.MemRefType | None = None,
 ) -> ir.Value:
-    """A view of a memref's memory with another offset, other extents and strides, in elements.
-
-    Args:
-        kind: its type; by default the one that follows from the others.
-    """
-    groups = {"offsets": [offset], "sizes": sizes, "strides": strides}
-    static = {name: [n if isinstance(n, int) else DYNAMIC for n in group] for name, group in groups.items()}
-    operands = [[n for n in group if not isinstance(n, int)] for group in groups.values()]
-    if kind is None:
-        given = ir.MemRefType(memref.type)
-        layout = ir.StridedLayoutAttr.get(static["offsets"][0], static["strides"])
-        kind = ir.MemRefType.get(static["sizes"], given.element_type, layout, given.memory_space)
-    attributes = {f"static_{name}": i64_array(numbers) for name, numbers in static.items()}
-    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, *map(len, operands)])
-    return make("memref.reinterpret_cast", kind, memref, *(n for group in operands for n in group), **attributes)
+    """A view of a memref's memory with another offset, other extents and strides, in elements; see `memref_view`."""
+    return memref_view("memref.reinterpret_cast", memref, [offset], sizes, strides, kind)
 
 
 # Vectors.

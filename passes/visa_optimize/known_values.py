@@ -427,8 +427,6 @@ class Constants:
             if bits is None:
                 return None
             sources[name] = bits
-        # Imported only for kernels with constants to fold: it imports the golden functions.
-
         return evaluate(inst, sources, self._target)
 
     def _known(self, value: Region, lanes: int) -> tuple[int, ...] | None:

@@ -16,8 +16,8 @@ from xegpu_py.passes.facts.value_facts import (
     element_bytes,
     element_of,
     memref_bits,
+    numbers_of_view,
     register_type,
-    segments,
 )
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     Const,
@@ -87,8 +87,7 @@ def _mixed(low: Lowering, static: Iterable[int], operands: Sequence[ir.Value]) -
 def subview(low: Lowering, op: ir.Operation) -> Value:
     """A part of a memref: another offset, shape and strides."""
     mem = low.handle(op.operands[0], Memory)
-    names = ("static_offsets", "static_sizes", "static_strides")
-    offsets, sizes, strides = (_mixed(low, op.attributes[n], group) for n, group in zip(names, segments(op)[1:]))
+    offsets, sizes, strides = map(low.index_list, numbers_of_view(op))
     result = ir.MemRefType(op.results[0].type)
     if op.name == "memref.reinterpret_cast":
         return Memory(mem.base, offsets[0], tuple(sizes), tuple(strides), mem.element, mem.slm)
