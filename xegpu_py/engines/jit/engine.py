@@ -229,8 +229,6 @@ class Jit:
     @cached_property
     def interpreter(self) -> Interpreter:
         """The golden model, which reports errors and computes rare cases."""
-        # Imported only for these: it imports all golden functions.
-
         return Interpreter(self.program, self.layout, self.model)
 
     def worker(self, number: int) -> _Worker:
@@ -384,8 +382,6 @@ class _Team(Struct, dict=True):
 
     def _start(self) -> None:
         """Let other threads help."""
-        # Imported only for launches that other threads help with: it imports Python's thread pools.
-
         self.helpers = take(self.size - 1)
         for number, helper in enumerate(self.helpers, 1):
             self.workers.append(self.new_worker(number))
