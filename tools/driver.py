@@ -95,7 +95,11 @@ class Parser(argparse.ArgumentParser):
         """Add the arguments of tools that run a kernel."""
 
         add = self.add_argument
-        add("file", metavar="FILE", help="the kernel, in MLIR or, for xegpu-run, vISA assembly; '-' for standard input")
+        add(
+            "file",
+            metavar="FILE",
+            help="the kernel, in MLIR or, for xegpu-run, vISA assembly or OpenCL C; '-' for standard input",
+        )
         add("args", metavar="ARG", nargs="*", default=[], help="the kernel's arguments, see below")
         add("--kernel", metavar="NAME", help="the kernel to use, if the file has several")
         add("--grid", metavar="X,Y,Z", type=dimensions, help="number of workgroups (default 1)")

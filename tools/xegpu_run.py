@@ -6,12 +6,16 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 
+from xegpu_py import opencl
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context
+from xegpu_py.profile.profiles import Profile
 from xegpu_py.profile.report import MissingExtra
 from xegpu_py.programs.load import Job, read
 from xegpu_py.programs.load import compile as compile_kernel
@@ -20,9 +24,10 @@ from xegpu_py.runtime.executable import CHECKS, ENGINES
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.runtime.kernel import Kernel, choose
 from xegpu_py.runtime.launch import Grid, Statistics, Tracer, statistics_table, summary
+from xegpu_py.target import DEFAULT
 from xegpu_py.tools import driver
 from xegpu_py.visa import assembly
-from xegpu_py.visa.program import Program
+from xegpu_py.visa.program import Program, chosen
 
 REFERENCE: Literal["reference"] = "reference"
 """The engine that evaluates the ops of a module without lowering them."""
@@ -66,11 +71,23 @@ def argument_parser() -> driver.Parser:
             "xegpu-run gemm.mlir rand:bf16:64x64 rand:bf16:64x64 zeros:f32:64x64 --grid 8,4",
             "xegpu-run add.mlir a.npy b.npy zeros:f32:64x64 -o 2=sum.npy --check=races",
             "xegpu-run program.mlir -e main",
+            "xegpu-run saxpy.cl rand:f32:1024 a.npy f32:2 --kernel saxpy --global 1024 --local 64 --print y",
         ],
-        f"{FORMS}\n\nNAME is an input of vISA assembly, or the number of an argument in MLIR, from 0.",
+        f"{FORMS}\n  local:BYTES                  local memory, for a __local pointer of OpenCL C\n\n"
+        "NAME is an input of vISA assembly, a parameter of OpenCL C, or the number of an argument in MLIR, from 0.",
     )
     parser.add_launch_arguments()
+    parser.set_defaults(target=None)
     add = parser.add_argument
+    size = "work items of an OpenCL kernel"
+    add("--global", dest="items", metavar="X,Y,Z", type=driver.dimensions, help=f"{size}: FILE is .cl, .spv or .bin")
+    add(
+        "--local",
+        metavar="X,Y,Z",
+        type=driver.dimensions,
+        help=f"{size} in a workgroup (default: its own, or up to 256)",
+    )
+    add("--build-options", metavar="TEXT", default="", help="options for the compiler of OpenCL C, such as '-DN=4'")
     add(
         "-e",
         "--entry",
@@ -170,22 +187,60 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _kernel(
-    source: Source, args: argparse.Namespace, arguments: Sequence[Any]
-) -> tuple[Kernel | None, Callable[..., Statistics | None], list[str]]:
-    """The lowered kernel or None, a function that launches it, and the names of its arguments."""
+class _Job(Struct):
+    """A launch: the lowered kernel or None, the names of its arguments, how to run it, and how to profile it."""
+
+    kernel: Kernel | None
+    names: Sequence[str]
+    launch: Callable[[], Statistics | None]
+    profile: Callable[[], Profile] | None = None
+
+
+def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
+    """The launch of a kernel of MLIR or of assembly; sets the default of the block."""
     options = _options(args)
     if args.engine == REFERENCE:
         evaluated = compile_kernel(read(source, args.imported, Context()), args.kernel, **options)
-        return None, evaluated, [str(i) for i in range(len(evaluated.types))]
+        args.block = args.block or evaluated.block
+        names = [str(i) for i in range(len(evaluated.types))]
+        return _Job(None, names, lambda: evaluated(*arguments, grid=args.grid, block=args.block))
     if _ASSEMBLY.match(source.text):
         kernel = Kernel(choose(assembly.read(source), args.kernel), source=source, **options)
-        return kernel, kernel, [i.var.name for i in kernel.program.arguments]
-    compiled = compile_kernel(read(source, args.imported, Context()), args.kernel, **options)
-    compiled = compiled.version_for(arguments, args.grid)
-    if args.remarks:
-        driver.print_diagnostics(compiled.remarks, [source])
-    return compiled, compiled, [str(i) for i in range(len(compiled.types))]
+        names = [i.var.name for i in kernel.program.arguments]
+    else:
+        kernel = compile_kernel(read(source, args.imported, Context()), args.kernel, **options)
+        kernel = kernel.version_for(arguments, args.grid)
+        names = [str(i) for i in range(len(kernel.types))]
+        if args.remarks:
+            driver.print_diagnostics(kernel.remarks, [source])
+    if not args.block:
+        args.block = (LANES,) if args.via and kernel.block == (1,) else kernel.block
+    size = {"grid": args.grid, "block": args.block}
+    return _Job(kernel, names, lambda: kernel(*arguments, **size), lambda: kernel.profile(*arguments, **size))
+
+
+def _opencl_job(parser: driver.Parser, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
+    """The launch of a kernel of OpenCL C; sets grid and block."""
+    try:
+        program = opencl.compile(Path(args.file), options=args.build_options, **_options(args))
+    except OSError as e:
+        parser.error(f"cannot open input file '{args.file}': {e.strerror}")
+    names = list(program.kernels)
+    if not names:
+        parser.error(f"'{args.file}' has no kernel")
+    kernel = program.kernels[names[chosen(names, args.kernel)]]
+    launch = kernel[args.items, args.local]
+    args.grid, args.block = launch.groups, launch.block
+    ready = launch.ready(arguments)
+    return _Job(ready.version, kernel.names, lambda: launch.run(ready), lambda: launch.profile(*arguments))
+
+
+def _argument(parser: driver.Parser, word: str) -> Any:
+    """An argument of the command line."""
+    kind, _, size = word.partition(":")
+    if kind == "local" and size.isdecimal():
+        return opencl.local(int(size))
+    return parser.kernel_arguments([word])[0]
 
 
 def _check_thread(parser: driver.Parser, program: Program, args: argparse.Namespace) -> None:
@@ -221,6 +276,26 @@ def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace
     return int(results[0]) & 0xFF if results and isinstance(results[0], np.integer) else 0
 
 
+def _check_sizes(parser: driver.Parser, args: argparse.Namespace, is_opencl: bool) -> None:
+    """Refuse options that are of the other kind of kernels; sets the default of the grid."""
+    own = {"--global": args.items, "--local": args.local, "--build-options": args.build_options}
+    others = {
+        "--grid": args.grid,
+        "--block": args.block,
+        "--entry": args.entry,
+        "--import-upstream": args.import_upstream,
+        "--via": args.via,
+    }
+    for name, value in (others if is_opencl else own).items():
+        if value:
+            kinds = ("MLIR and vISA assembly", "OpenCL kernels: files .cl, .spv and .bin")
+            hint = "; OpenCL kernels have --global and --local" if name in ("--grid", "--block") else ""
+            parser.error(f"{name} is for {kinds[not is_opencl]}{hint}")
+    if is_opencl and not args.items:
+        parser.error("an OpenCL kernel needs --global, the number of its work items")
+    args.grid = args.grid or (1,)
+
+
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
     parser = argument_parser()
@@ -233,21 +308,21 @@ def run(argv: Sequence[str]) -> int:
         parser.error(f"--{'stats' if args.stats else 'check'} needs a lowered kernel; --engine=reference lowers none")
     if args.schedules and "races" not in args.check:
         parser.error("--schedules runs other orders of threads for --check=races, which is not given")
-    source = parser.read(args.file)
+    is_opencl = opencl.is_path(args.file)
+    _check_sizes(parser, args, is_opencl)
+    args.target = args.target or (opencl.DEFAULT if is_opencl else DEFAULT)
+    source = Source("", args.file) if is_opencl else parser.read(args.file)
     args.imported = args.via or args.import_upstream
     if args.via and _ASSEMBLY.match(source.text):
         parser.error("--via=upstream is for MLIR; vISA assembly is already lowered")
     if args.entry is not None:
         return _run_program(parser, source, args)
-    args.grid = args.grid or (1,)
     if args.engine == REFERENCE and _ASSEMBLY.match(source.text):
         parser.error("--engine=reference evaluates MLIR; vISA assembly is run by --engine=interpreter")
-    arguments = parser.kernel_arguments(args.args)
+    arguments = [_argument(parser, word) for word in args.args]
     with parser.errors_of(source):
-        kernel, launch, names = _kernel(source, args, arguments)
-        if not args.block:
-            default = getattr(launch, "block", (1,))
-            args.block = (LANES,) if args.via and default == (1,) else default
+        job = _opencl_job(parser, args, arguments) if is_opencl else _job(source, args, arguments)
+        kernel, names = job.kernel, job.names
         given = dict(zip(names, arguments))
         for name in [*args.shown, *(name for name, _ in args.outputs)]:
             if name not in names or (name in given and not isinstance(given[name], np.ndarray)):
@@ -257,15 +332,15 @@ def run(argv: Sequence[str]) -> int:
             _check_thread(parser, kernel.program, args)
             launcher.observer = Tracer(kernel.program, launcher.target, launcher.allocation, group, thread, print)
         start = time.perf_counter()
-        if args.profile and kernel:
-            found = kernel.profile(*arguments, grid=args.grid, block=args.block)
+        if args.profile and job.profile:
+            found = job.profile()
             try:
                 parser.write(args.profile, found.text(args.profile))
             except MissingExtra as missing:
                 parser.error(str(missing))
-            done = kernel.stats
+            done = kernel.stats if kernel else None
         else:
-            done = launch(*arguments, grid=args.grid, block=args.block)
+            done = job.launch()
         seconds = time.perf_counter() - start
     if kernel and done and sys.stderr.isatty():
         print(summary(kernel.program, done, kernel.launcher.engine, seconds), file=sys.stderr)

@@ -23,6 +23,9 @@ from xegpu_py.opencl import abi
 DEVICES = {"pvcxt": "pvc", "bmg": "bmg", "cri": "cri"}
 """What ocloc calls each target that is supported."""
 
+DEFAULT = "bmg"
+"""The target if none is named."""
+
 SECONDS = 60.0
 """The time limit of a compilation."""
 

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from xegpu_py.ir.diagnostics import Position, Source, error_at
 from xegpu_py.opencl import abi
-from xegpu_py.opencl.compiler import DEVICES, Compiled, compiled, failed, relocated
+from xegpu_py.opencl.compiler import DEFAULT, DEVICES, Compiled, compiled, failed, relocated
 from xegpu_py.opencl.printing import BUFFER_BYTES, FIRST_RECORD, printed
 from xegpu_py.profile.launches import SharedMemory, counting
 from xegpu_py.profile.profiles import Profile, profile_of
@@ -37,8 +37,8 @@ MAX_PRIVATE = 1 << 32
 MAX_ITEMS = 1024
 """The most work items of a workgroup."""
 
-LOCAL_ALIGNMENT = 128
-"""Alignment of local memory of arguments: that of the largest type, a vector of 16 numbers of 8 bytes."""
+USUAL_ITEMS = 256
+"""The most work items of a workgroup whose local size is not given."""
 
 _NAME = re.compile(r'^\.(?:kernel|global_function) "(.*)"', re.MULTILINE)
 
@@ -65,7 +65,7 @@ def local(nbytes: int) -> LocalMemory:
     return LocalMemory(nbytes)
 
 
-def compile(source: str | Path, target: str = "bmg", options: str = "", **others: Any) -> Program:
+def compile(source: str | Path, target: str = DEFAULT, options: str = "", **others: Any) -> Program:
     """Compile OpenCL C or SPIR-V for a GPU by IGC, for the engines here.
 
     Args:
@@ -210,15 +210,20 @@ class Kernel:
     def __getitem__(self, size: Any) -> Launch:
         """The kernel with a global and a local size: numbers of work items, each an integer or a tuple of up to three.
 
+        Without a local size, or with None, it is that which the kernel requires, or up to `USUAL_ITEMS` along x.
+
         Raises:
             TypeError, ValueError: if they are not, the local size does not divide the global one, or is too large.
         """
+        if isinstance(size, int):
+            size = size, None
         if not isinstance(size, tuple) or len(size) != 2:
             raise TypeError(f"kernel '{self.name}' takes [global size, local size], but got {size!r}")
-        items, block = extent(size[0], "global size"), extent(size[1], "local size")
+        items, wanted = extent(size[0], "global size"), self.info.execution_env.required_work_group_size
+        usual = max(n for n in range(1, USUAL_ITEMS + 1) if items[0] % n == 0)
+        block = extent((wanted or usual) if size[1] is None else size[1], "local size")
         if any(n % b for n, b in zip(items, block)):
             raise ValueError(f"local size {block} must divide global size {items}")
-        wanted = self.info.execution_env.required_work_group_size
         if wanted and wanted != block:
             raise ValueError(f"kernel '{self.name}' requires local size {wanted}, but got {block}")
         if math.prod(block) > MAX_ITEMS:
@@ -268,7 +273,7 @@ class Kernel:
             linked = link(whole, self.owner.functions)
             barriers = self.info.execution_env.barrier_count
             attributes = {"NBarrierCnt": min(barriers, 32) if barriers > 1 else 0, **linked.attributes}
-            attributes |= {"SLMSize": -(-slm // 1024)}
+            attributes |= {"SLMSize": -(-slm // 1024), "SLMBytes": -(-slm // 8) * 8}
             instructions = [self._with_symbol(inst, places) for inst in linked.instructions]
             ready = replace(linked, attributes=attributes).with_instructions(instructions)
             executable = Executable.of_assembly(ready, Source(made.source, made.file))
@@ -311,7 +316,7 @@ class Kernel:
         return found
 
 
-class _Ready(Struct, frozen=True):
+class Ready(Struct, frozen=True):
     """A launch that is ready to run: the version of the kernel, its arguments, and the buffer of printf or None."""
 
     version: Version
@@ -345,7 +350,10 @@ class Launch(Struct, frozen=True):
             TypeError, ValueError: if an argument does not fit.
             DiagnosticError: if the kernel cannot run here, or fails.
         """
-        ready = self.ready(arguments, memory_for(self.kernel.options))
+        return self.run(self.ready(arguments))
+
+    def run(self, ready: Ready) -> Statistics:
+        """Run a launch that is ready, once; errors as of a call."""
         program, memory = self.kernel.owner, ready.prepared.memory
         try:
             self.kernel.stats = done = ready.version.run(ready.prepared)
@@ -364,8 +372,12 @@ class Launch(Struct, frozen=True):
         self(*arguments)
         return profile_of(found)
 
-    def ready(self, arguments: Sequence[Any], memory: DeviceMemory) -> _Ready:
-        """Check the arguments, and move them to memory; errors as of a call."""
+    def ready(self, arguments: Sequence[Any], memory: DeviceMemory | None = None) -> Ready:
+        """Check the arguments, and move them to memory; errors as of a call.
+
+        Args:
+            memory: memory that is empty yet; of the kind for the options by default.
+        """
         kernel, env = self.kernel, self.kernel.info.execution_env
         program, parameters = kernel.owner, kernel.parameters
         if len(arguments) != len(parameters):
@@ -374,6 +386,7 @@ class Launch(Struct, frozen=True):
                 f"kernel '{kernel.name}' takes {len(parameters)} arguments ({listed}), but got {len(arguments)}"
             )
         passed = kernel.info.payload_arguments
+        memory = memory_for(program.options) if memory is None else memory
         places = program.allocate(memory)
         threads = -(-math.prod(self.block) // env.simd_size) * math.prod(self.groups)
         private = kernel.private(memory, threads)
@@ -384,14 +397,16 @@ class Launch(Struct, frozen=True):
         staged, values, slm = Staged(memory), {}, env.slm_size
         for number, (parameter, argument) in enumerate(zip(parameters, arguments)):
             title = kernel.title(number)
-            kinds = {(a.arg_type, a.addrspace) for a in passed if a.arg_index == number}
-            if ("arg_bypointer", "local") in kinds or parameter.address_qualifier == "__local":
+            own = [a for a in passed if a.arg_index == number]
+            if parameter.address_qualifier == "__local" or any(a.addrspace == "local" for a in own):
                 if not isinstance(argument, LocalMemory):
                     raise TypeError(f"{title} must be local memory, local(bytes), but got {type(argument).__name__}")
-                slm = -(-slm // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT
+                # IGC takes for granted that the first argument follows the kernel's own variables so.
+                alignment = max(a.slm_alignment for a in own) if own else 1
+                slm = -(-slm // alignment) * alignment
                 values[number] = slm.to_bytes(8, "little")
                 slm += argument.bytes
-            elif any(kind == "arg_bypointer" for kind, _ in kinds) or parameter.type.endswith("*"):
+            elif parameter.type.endswith("*") or any(a.arg_type == "arg_bypointer" for a in own):
                 array = abi.array_for(argument, parameter, title)
                 staged.add(str(number), array, title, parameter.name, packed=True)
             else:
@@ -416,4 +431,4 @@ class Launch(Struct, frozen=True):
             at = kernel.inputs.get(item.var.name)
             data = b"" if at is None else bytes(payload[at : at + item.size])
             inputs[item.var.name] = data.ljust(item.size, b"\0")
-        return _Ready(version, Prepared(Grid(self.groups, self.block), inputs, memory, staged), printer)
+        return Ready(version, Prepared(Grid(self.groups, self.block), inputs, memory, staged), printer)

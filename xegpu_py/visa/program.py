@@ -159,6 +159,7 @@ class Program:
         predicates: predicate variables.
         inputs: variables with values from the start.
         attributes: kernel attributes, such as `SimdSize`, `SLMSize` (KiB), `NBarrierCnt`; True for one without a value.
+            `SLMBytes` is ours: how much of the shared local memory may be accessed.
         instructions: what runs, labels included.
         where: where the kernel stands.
         declared: where each variable and predicate is declared, by name, where known.
@@ -233,7 +234,7 @@ class Program:
     @property
     def slm_bytes(self) -> int:
         """Shared local memory of a workgroup in bytes; the attribute is in KiB."""
-        return int(self.attributes.get("SLMSize", 0)) << 10
+        return int(self.attributes.get("SLMBytes", int(self.attributes.get("SLMSize", 0)) << 10))
 
     @property
     def arguments(self) -> tuple[Input, ...]:
