@@ -39,6 +39,7 @@ def completions(line, tmp_path):
         ("xegpu-run kernel.mlir --engine ", {"jit", "interpreter", "both", "reference"}),
         ("xegpu-translate --mlir-to-g", {"--mlir-to-gen"}),
         ("xegpu-bisect --load", {"--load-ahead"}),
+        ("xegpu-tune --samp", {"--sampler"}),
         ("xegpu-viz --sub", {"--subgroups"}),
     ],
 )

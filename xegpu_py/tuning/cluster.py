@@ -542,6 +542,20 @@ class Cluster(Struct, dict=True):
         job.future.add_done_callback(lambda _: self._ended.set())
         self._jobs[job.token] = job
 
+    def map(self, problem: Problem, arguments: Sequence[Any], limits: Limits) -> Iterator[tuple[int, Report]]:
+        """Run a problem for each argument; gives its number and what became of it, as each one ends."""
+        key, left, running = self.load(problem), iter(enumerate(arguments)), 0
+        while True:
+            # As many as run at once wait on the workers, so that none is idle while results travel.
+            for number, argument in itertools.islice(left, max(2 * self.capacity - running, 0)):
+                self.submit(number, key, argument, limits)
+                running += 1
+            if not running:
+                return
+            for number, report in self.finished():
+                running -= 1
+                yield number, report
+
     def finished(self, timeout: float = 0.5) -> Iterator[tuple[Any, Report]]:
         """The trials that ended; waits for the first one for some seconds.
 

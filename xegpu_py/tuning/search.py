@@ -8,12 +8,11 @@ import json
 import os
 import platform
 import random
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from msgspec import Struct, field, structs
@@ -21,6 +20,7 @@ from msgspec import Struct, field, structs
 from xegpu_py.cache import digest
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.tuning.cluster import LIMIT, Cluster, Limits, Report, needing, packed
+from xegpu_py.tuning.problem import module_text
 from xegpu_py.tuning.space import Configuration, Space
 from xegpu_py.tuning.trials import Objective, ObjectiveName, Outcome, Trials, launch_of, named_objectives
 
@@ -234,6 +234,8 @@ def _key(configuration: Mapping[str, Any]) -> str:
 # The search.
 
 Sampler = Literal["tpe", "nsga2", "grid", "random"]
+
+SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
 
 _FRUITLESS = 25
 """How many configurations in a row a sampler may propose that were tried or are excluded; then one is drawn."""
@@ -605,30 +607,6 @@ class Tuning(Struct, frozen=True):
 
     def save_best(self, path: str | Path) -> None:
         """Write the best kernel as a module, which `compile` takes. It holds the options with which it was compiled."""
-        kernel = self.best_kernel()
-        if not kernel.levels:
-            raise ValueError("the kernel has no module")
-        text = kernel.ir(kernel.levels[0])
-        options = {
-            name: value
-            for name in ("target", "registers", "optimize", "prefetch", "load_ahead", "model")
-            for value in [getattr(kernel.options, name)]
-            if value is not None
-        }
-        head = [f"// The best of {len(self.done)} configurations by {', '.join(self.objectives)}: {self.best.values}."]
-        head += [f"// {name} = {value!r}" for name, value in self.best.configuration.items()]
-        Path(path).write_text("\n".join(head) + "\n" + with_options(text, options))
-
-
-def with_options(text: str, options: Mapping[str, Any]) -> str:
-    """The text of a module with the attribute that gives the defaults of `compile`."""
-    return re.sub(r"^module( @[\w$.]+)?( attributes \{)?", lambda m: _head(m, options), text, count=1, flags=re.M)
-
-
-def _head(found: re.Match[str], options: Mapping[str, Any]) -> str:
-    written = ", ".join(
-        f"{name} = {json.dumps(value) if isinstance(value, (str, bool)) else f'{value} : i64'}"
-        for name, value in options.items()
-    )
-    own = f"xegpu.options = {{{written}}}"
-    return f"module{found[1] or ''} attributes {{{own}{', ' if found[2] else '}'}"
+        head = [f"The best of {len(self.done)} configurations by {', '.join(self.objectives)}: {self.best.values}."]
+        head += [f"{name} = {value!r}" for name, value in self.best.configuration.items()]
+        Path(path).write_text(module_text(self.best_kernel(), head))

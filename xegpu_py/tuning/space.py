@@ -7,7 +7,7 @@ import inspect
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ from xegpu_py.ir.diagnostics import Position, error_at
 if sys.version_info >= (3, 11):
     import tomllib as tomli
 else:
-    # The extra `tune` installs it.
     import tomli
 
 if TYPE_CHECKING:
@@ -117,30 +116,46 @@ class Constraint(Struct, frozen=True):
     holds: Callable[[Mapping[str, Any]], bool]
 
 
-def _expression(text: str, known: Mapping[str, Any]) -> Constraint:
-    """A constraint that is a Python expression of numbers; it has no attributes and calls only `_FUNCTIONS`.
+def expression(
+    text: str, known: Container[str], what: str
+) -> tuple[frozenset[str], Callable[[Mapping[str, Any]], Any]]:
+    """The names that a Python expression of numbers reads, and what gives its value for them.
 
-    One that divides by zero does not hold.
+    It has no attributes and calls only `_FUNCTIONS`.
+
+    Args:
+        known: the names that it may read.
+        what: what it is, in messages.
+
+    Raises:
+        ValueError: if it is no such expression.
     """
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError as e:
-        raise ValueError(f"constraint '{text}' is no expression: {e.msg}") from None
+        raise ValueError(f"{what} '{text}' is no expression: {e.msg}") from None
     for node in ast.walk(tree):
         if not isinstance(node, _ALLOWED) or (isinstance(node, ast.Call) and not isinstance(node.func, ast.Name)):
-            raise ValueError(f"constraint '{text}' has '{ast.unparse(node)}', which constraints may not have")
+            raise ValueError(f"{what} '{text}' has '{ast.unparse(node)}', which a {what} may not have")
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    for name in sorted(names - known.keys() - _FUNCTIONS.keys()):
-        raise ValueError(f"constraint '{text}' names '{name}', which is neither a parameter nor a constant")
-    code: CodeType = compile(tree, "<constraint>", "eval")
+    for name in sorted(names - _FUNCTIONS.keys()):
+        if name not in known:
+            raise ValueError(f"{what} '{text}' names '{name}', which is neither a parameter nor a constant")
+    code: CodeType = compile(tree, f"<{what}>", "eval")
+    return frozenset(n for n in names if n in known), lambda values: eval(code, {**_FUNCTIONS, **values})
+
+
+def _expression(text: str, known: Mapping[str, Any]) -> Constraint:
+    """A constraint that is an expression. One that divides by zero does not hold."""
+    names, value = expression(text, known, "constraint")
 
     def holds(values: Mapping[str, Any]) -> bool:
         try:
-            return bool(eval(code, {**_FUNCTIONS, **values}))
+            return bool(value(values))
         except ZeroDivisionError:
             return False
 
-    return Constraint(text, frozenset(names & known.keys()), holds)
+    return Constraint(text, names, holds)
 
 
 def _function(rule: Callable[..., Any], known: Mapping[str, Any]) -> Constraint:

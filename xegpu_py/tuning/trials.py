@@ -367,8 +367,10 @@ def arrays_of(value: Any) -> Iterator[np.ndarray[Any, Any]]:
         yield value
 
 
-def difference(found: Sequence[Any], wanted: Sequence[Any], tolerance: float | None) -> str | None:
-    """How results differ from those of the first trial, as a sentence; None if they do not.
+def difference(
+    found: Sequence[Any], wanted: Sequence[Any], tolerance: float | None, title: str = "the first trial"
+) -> str | None:
+    """How results differ from those of another run, whose title is given, as a sentence; None if they do not.
 
     Integers must be equal. Floats may differ by `tolerance` times the greatest absolute value of the array, by default
     twice the format's epsilon times 64, since tiles of another size sum in another order.
@@ -392,7 +394,7 @@ def difference(found: Sequence[Any], wanted: Sequence[Any], tolerance: float | N
                 continue
             at = int(np.argmax(bad))
         place = tuple(int(n) for n in np.unravel_index(at, own.shape))
-        return f"array {i} differs from that of the first trial at {place}: {own[place]} instead of {first[place]}"
+        return f"array {i} differs from that of {title} at {place}: {own[place]} instead of {first[place]}"
     return None
 
 

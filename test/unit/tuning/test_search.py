@@ -11,8 +11,12 @@ from markdown import ROOT
 import xegpu_py
 from xegpu_py import language
 from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.tools import xegpu_run, xegpu_tune
+from xegpu_py.tuning import verification
+from xegpu_py.tuning.problem import Subject
 from xegpu_py.tuning.space import Space
 from xegpu_py.tuning.trials import difference
+from xegpu_py.tuning.verification import Verification, write_failure
 
 
 def test_space_of_lighthouse_has_its_published_size():
@@ -154,6 +158,100 @@ def test_autotune_searches_spaces_and_on_workers(client):
         xegpu_py.autotune(configs, schedule=client)
     with pytest.raises(TypeError, match="constraints instead of a function that prunes"):
         xegpu_py.autotune(space, prune=lambda configs, given: configs)(kernel)
+
+
+FILE = """
+import numpy as np
+
+import xegpu_py
+import xegpu_py.language as xl
+
+
+@xegpu_py.jit
+def scale(X, Y, FACTOR: xegpu_py.Constexpr, ROWS: xegpu_py.Constexpr):
+    m = xl.program_id(0) * ROWS
+    Y.tile((ROWS, 32), at=(m, 0)).store(X.tile((ROWS, 32), at=(m, 0)).load() * FACTOR)
+
+
+def wrong(ROWS, engine, FACTOR=2):
+    # Another kernel for native code, as if it were wrong.
+    kernel = scale.with_options(engine=engine)
+    return lambda x, y: kernel[x.shape[0] // ROWS](x, y, FACTOR + (engine == "jit" and len(x) > 16), ROWS)
+
+
+arguments = np.ones((64, 32), np.float32), np.zeros((64, 32), np.float32)
+
+
+def grid(values):
+    return 64 // values["ROWS"]
+"""
+
+
+def test_the_tool_searches_and_verifies(client, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scale.py").write_text(FILE)
+    (tmp_path / "s.toml").write_text("[parameters]\nROWS = [8, 16, 32]\nFACTOR = [2]\n")
+    own = ["--scheduler", client.scheduler.address, "--space", "s.toml"]
+    best = ["--objective", "instructions", "--sampler", "grid", "-o", "best.mlir", "--table", "t.csv"]
+    assert xegpu_tune.run(["scale.py", *own, *best]) == 0
+    out = capsys.readouterr().out
+    assert "3 trials: 3 done" in out and "ROWS = 32" in out
+    assert len((tmp_path / "t.csv").read_text().splitlines()) == 4
+    # The written module is a kernel of a file, too, whose grid is an expression.
+    (tmp_path / "m.toml").write_text("constants = {m = 64}\nparameters = {ROWS = [32], registers = [128, 256]}\n")
+    words = ["best.mlir", "ones:f32:64x32", "zeros:f32:64x32", "--grid", "m // ROWS", "--space", "m.toml", *own[:2]]
+    assert xegpu_tune.run([*words, "--verify"]) == 0
+    assert capsys.readouterr().out == "2 configurations: 2 done\n"
+
+    text = (
+        FILE.replace("arguments = np", "_ = np")
+        + "\n\ndef arguments(rows):\n    return (*map(np.ones, 2 * [(rows, 32)]),)\n"
+    )
+    (tmp_path / "scale.py").write_text(text)
+    (tmp_path / "s.toml").write_text("[parameters]\nROWS = [8]\nrows = [8, 16, 32, 64]\n")
+    assert xegpu_tune.run(["scale.py", *own, "--kernel", "wrong", "--verify"]) == 1
+    found = capsys.readouterr().out
+    assert "by jit: array 1 differs from that of the reference at (0, 0): 3.0 instead of 2.0" in found
+    assert "no file: the kernel is hidden by a function" in found and "4 configurations: 2 done, 2 wrong" in found
+
+
+def test_a_failure_is_written_as_a_file_that_runs(tmp_path, monkeypatch):
+    space = Space({"ROWS": [8, 16], "rows": [16, 32]})
+    given = lambda rows: (np.ones((rows, 32), np.float32), np.zeros((rows, 32), np.float32))  # noqa: E731
+    checked = Verification(Subject(scaled, lambda rows: (*given(rows), 2), lambda v: len(v["X"]) // v["ROWS"]), space)
+    assert checked.run({"ROWS": 16, "rows": 32}).state == "done"
+    monkeypatch.setattr(verification, "difference", lambda own, *_: "it differs" if len(own[0]) > 16 else None)
+    verdict = checked.run({"ROWS": 16, "rows": 32})
+    assert (verdict.state, verdict.smallest) == ("wrong", {"ROWS": 8, "rows": 32})
+    path = write_failure(tmp_path, checked, verdict)
+    monkeypatch.chdir(tmp_path)
+    command = path.read_text().splitlines()[0].removeprefix("// xegpu-run ").split()
+    assert command[-2:] == ["4", "--engine=both"]
+    assert xegpu_run.run([*command, "-o", "1=out.npy"]) == 0
+    assert (np.load("out.npy") == 2).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.py"], "cannot open 'none.py'"),
+        (["two.py"], "has several kernels: a, b; --kernel NAME chooses one"),
+        (["two.py", "--kernel", "c"], "defines no kernel or function 'c'"),
+        (["two.py", "--kernel", "a"], "defines no 'arguments', and there is no ARG"),
+        (["two.py", "i32:1", "--kernel", "a", "--grid", "n // BM"], "grid 'n // BM' names 'BM'"),
+    ],
+)
+def test_mistakes_of_the_command_line(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text("[parameters]\nROWS = [8]\n")
+    kernels = "".join(f"@xegpu_py.jit\ndef {name}(n):\n    pass\n\n\n" for name in "ab")
+    (tmp_path / "two.py").write_text(f"import xegpu_py\n\n\n{kernels}")
+    with pytest.raises(SystemExit) as ended:
+        xegpu_tune.run([*words, "--space", "s.toml"])
+    assert ended.value.code == 1 and message in capsys.readouterr().err
+    (tmp_path / "broken.py").write_text("x = 1\ny = x + nothing\n")
+    with pytest.raises(DiagnosticError, match=r"broken\.py:2:1: error: NameError: name 'nothing' is not defined"):
+        xegpu_tune.run(["broken.py", "--space", "s.toml"])
 
 
 def test_mistakes_of_calls():
