@@ -20,7 +20,7 @@ from xegpu_py.profile.report import MissingExtra
 from xegpu_py.programs.load import Job, read
 from xegpu_py.programs.load import compile as compile_kernel
 from xegpu_py.programs.load import run as run_job
-from xegpu_py.runtime.executable import CHECKS, ENGINES
+from xegpu_py.runtime.executable import CHECKS, DENORMALS, ENGINES
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.runtime.kernel import Kernel, choose
 from xegpu_py.runtime.launch import Grid, Statistics, Tracer, statistics_table, summary
@@ -154,6 +154,12 @@ def argument_parser() -> driver.Parser:
     add("--remarks", action="store_true", help="print remarks on ops for which the lowering generates slow code")
     add("--stats", action="store_true", help="print the executed instructions, bytes moved and register pressure")
     add(
+        "--dpas-denormals",
+        choices=DENORMALS,
+        default="keep",
+        help="what dpas on pvc and dg2 does with subnormal numbers of bf, tf32: keep (the default), or flush (zeros)",
+    )
+    add(
         "--profile",
         metavar="FILE",
         type=_profile,
@@ -173,10 +179,11 @@ def argument_parser() -> driver.Parser:
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """The options of `xegpu_py.compile`."""
     if args.engine == REFERENCE:
-        return {"engine": REFERENCE, "model": args.model}
+        return {"engine": REFERENCE, "model": args.model, "dpas_denormals": args.dpas_denormals}
     return {
         "target": args.target,
         "model": args.model,
+        "dpas_denormals": args.dpas_denormals,
         "check": args.check,
         "schedules": args.schedules,
         "registers": args.registers,

@@ -131,6 +131,7 @@ class Target(Struct, frozen=True, eq=False):
         tf32_conversion: whether fcvt converts to tf32.
         long_rotation: whether it rotates integers of 64 bits.
         double_math: whether it has division and square roots of f64.
+        systolic_denormals: whether a bit of `%cr0` chooses if dpas keeps subnormal numbers of bf and tf32.
         cache_line: bytes that one prefetch loads into a cache.
         line_alignment: required alignment in bytes of a message of one lane that moves a cache line.
         message_grfs: most registers that one gather or scatter message carries.
@@ -152,6 +153,7 @@ class Target(Struct, frozen=True, eq=False):
     tf32_conversion: bool = True
     long_rotation: bool = True
     double_math: bool = True
+    systolic_denormals: bool = True
     cache_line: int = 64
     line_alignment: int = 4
     message_grfs: int = 8
@@ -181,8 +183,9 @@ TARGETS = {
             "Xe-HPC (Ponte Vecchio), first stepping",
             absent=_LATER | {"srnd"},
             tf32_conversion=False,
+            systolic_denormals=False,
         ),
-        Target("pvcxt", "Xe-HPC (Ponte Vecchio XT)", absent=_LATER),
+        Target("pvcxt", "Xe-HPC (Ponte Vecchio XT)", absent=_LATER, systolic_denormals=False),
         Target(
             "dg2",
             "Xe-HPG (Alchemist)",
@@ -194,6 +197,7 @@ TARGETS = {
             tf32_conversion=False,
             long_rotation=False,
             double_math=False,
+            systolic_denormals=False,
             block2d=None,
             slm_bytes=64 << 10,
             named_barriers=0,

@@ -14,6 +14,7 @@ from xegpu_py.passes.visa_optimize.move import forward_results, has_loops, hoist
 from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_values, without_unused_declarations
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import allocate
+from xegpu_py.visa.modes import leading_modes
 from xegpu_py.visa.program import Program
 
 
@@ -91,6 +92,15 @@ def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
     Args:
         steps: the enabled optimizations, and the registers of a thread.
     """
+    modes = leading_modes(program)
+    if modes is None:
+        # What an instruction gives depends on the modes at its place.
+        return program
+    found = _optimized(program.with_instructions(program.instructions[modes:]), target, steps)
+    return found.with_instructions((*program.instructions[:modes], *found.instructions)) if modes else found
+
+
+def _optimized(program: Program, target: Target, steps: VisaOptimize) -> Program:
     count = steps.grf or target.grf_counts[0]
     budget = count - count // _KEPT_FREE
     simple = without_unused_declarations(_simplified(program, target, steps))
@@ -108,7 +118,7 @@ def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
             return found
     if steps.copies:
         fewer = replace(steps, schedule=False, hoist=False, copies=False)
-        return optimize(program, target, fewer)
+        return _optimized(program, target, fewer)
     return program
 
 

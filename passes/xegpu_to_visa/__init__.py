@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
+from msgspec.structs import replace
 
 from xegpu_py.dialects import visa
 from xegpu_py.ir.builtin import is_print
@@ -29,6 +30,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import COPY, Emitter, Reg
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.target import GRID_LIMIT, Target
 from xegpu_py.visa.dataflow import Flow, accesses, named_by
+from xegpu_py.visa.modes import keep_subnormals
 from xegpu_py.visa.program import PRINT_BUFFER, Instruction, Program, Variable
 
 
@@ -165,7 +167,7 @@ def _program(
         tuple(p for p in emit.predicates if p in used),
         tuple(inputs),
         dict(sorted(attributes.items())),
-        tuple(instructions),
+        (replace(keep_subnormals(low.target), where=where), *instructions),
         where,
     )
 

@@ -26,7 +26,7 @@ from xegpu_py.numerics.dpas import (
     unpack_a,
     unpack_b,
 )
-from xegpu_py.numerics.formats import BF8, E2M1, E8M0, HF8, PRECISIONS, TYPES, Array, as_format, canonical
+from xegpu_py.numerics.formats import BF, BF8, E2M1, E8M0, HF8, PRECISIONS, TYPES, Array, as_format, canonical, flush
 
 BLOCK = 32
 """Elements of K that share a scale (OCP Microscaling Formats 1.0, section 5.2)."""
@@ -91,6 +91,7 @@ def bdpas(
     dst_type: str,
     src0_type: str,
     model: Model = "fma",
+    flushes: bool = False,
 ) -> Array:
     """Multiply block-scaled matrices that lie in registers, and add: 8 rows, 16 columns, systolic depth 8.
 
@@ -109,6 +110,7 @@ def bdpas(
         dst_type: f; or hf if the precision is hf; or bf if it is another one.
         src0_type: as `dst_type`.
         model: how sums are rounded.
+        flushes: whether subnormal numbers of bf are zeros of their sign, as factors, accumulators and results.
 
     Returns:
         The destination's bytes, 8 rows of 16 values of `dst_type`.
@@ -121,15 +123,18 @@ def bdpas(
     K = scaled_depth(W, A)
     size1, size2 = operand_bytes(W, A, DEPTH, ROWS, COLUMNS)
     size3, size4 = scale_bytes(W, A)
-    b = _wide(unpack_b(operand(src1, size1, "src1"), K, COLUMNS, W), W)
-    a = _wide(unpack_a(operand(src2, size2, "src2"), ROWS, K, A), A)
+    b, a = unpack_b(operand(src1, size1, "src1"), K, COLUMNS, W), unpack_a(operand(src2, size2, "src2"), ROWS, K, A)
+    c = accumulator(acc, ROWS, COLUMNS, TYPES[src0_type])
+    if flushes:
+        a, b, c = (flush(x, BF) if x.dtype == BF.dtype else x for x in (a, b, c))
+    b, a = _wide(b, W), _wide(a, A)
     if src3 is not None:
         b = b * np.repeat(_scales(operand(src3, size3, "src3"), COLUMNS), BLOCK, axis=-2)[..., :K, :]
     if src4 is not None:
         rows = np.repeat(_scales(operand(src4, size4, "src4"), ROWS), BLOCK, axis=-2)[..., :K, :]
         a = a * np.swapaxes(rows, -1, -2)
-    c = accumulator(acc, ROWS, COLUMNS, TYPES[src0_type])
-    return result_bytes(multiply_stages(a, b, c, DEPTH, TYPES[dst_type], model))
+    found = multiply_stages(a, b, c, DEPTH, TYPES[dst_type], model)
+    return result_bytes(flush(found, BF) if flushes and dst_type == "bf" else found)
 
 
 def multiply_scaled(

@@ -8,7 +8,19 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from xegpu_py.numerics.formats import DF, PRECISIONS, TYPES, Array, F, Format, canonical, pack_bytes, unpack_bytes
+from xegpu_py.numerics.formats import (
+    BF,
+    DF,
+    PRECISIONS,
+    TYPES,
+    Array,
+    F,
+    Format,
+    canonical,
+    flush,
+    pack_bytes,
+    unpack_bytes,
+)
 from xegpu_py.numerics.rounding import ExactSum, fma_f32, round_float, two_sum
 
 # DPAS: the systolic matrix multiply-add on the bytes of registers (DPAS.md).
@@ -34,6 +46,9 @@ FLOAT_TYPES = {
     "df": ("df",),
 }
 """The types of result and accumulator by the precision of src1."""
+
+FLUSHED = ("bf", "tf32")
+"""The formats whose subnormal numbers may be zeros: see `dpas`."""
 
 _MIXED = {"bf8", "hf8"}
 
@@ -73,6 +88,7 @@ def dpas(
     dst_type: str,
     src0_type: str,
     model: Model = "fma",
+    flushes: bool = False,
 ) -> Array:
     """Multiply and add matrices that lie in registers (DPAS.md, semantics).
 
@@ -99,6 +115,7 @@ def dpas(
         dst_type: d or ud for integers; df for df; otherwise f, or W's type if W is bf or hf.
         src0_type: as `dst_type`.
         model: how sums are rounded.
+        flushes: whether subnormal numbers of bf and tf32 are zeros of their sign, as factors, accumulators and results.
 
     Returns:
         The destination's bytes, `RC` rows of `exec_size` values of `dst_type`.
@@ -113,7 +130,13 @@ def dpas(
     b = numbers(unpack_b(operand(src1, size1, "src1"), K, exec_size, W), PRECISIONS[W])
     a = numbers(unpack_a(operand(src2, size2, "src2"), RC, K, A), PRECISIONS[A])
     c = accumulator(acc, RC, exec_size, TYPES[src0_type])
-    return result_bytes(multiply_stages(a, b, c, SD, TYPES[dst_type], model))
+    if not flushes:
+        return result_bytes(multiply_stages(a, b, c, SD, TYPES[dst_type], model))
+    # Decoded factors are f, whose exponents bf and tf32 have.
+    a, b = (flush(x, F) if name in FLUSHED else x for x, name in ((a, A), (b, W)))
+    c = flush(c, BF) if src0_type == "bf" else c
+    found = multiply_stages(a, b, c, SD, TYPES[dst_type], model)
+    return result_bytes(flush(found, BF) if dst_type == "bf" else found)
 
 
 def multiply(

@@ -173,6 +173,13 @@ def canonical(values: Array, fmt: Format) -> Array:
     return values
 
 
+def flush(values: Array, fmt: Format) -> Array:
+    """The numbers of an array, zeros of their signs in place of subnormal ones."""
+    bits = bits_of(values)
+    exponent, sign = (bits.dtype.type(mask) for mask in (fmt.infinity, 1 << (fmt.bits - 1)))
+    return np.where(bits & exponent == 0, bits & sign, bits).view(values.dtype)
+
+
 def as_format(values: npt.ArrayLike, fmt: Format, name: str) -> Array:
     """An argument as an array of a format's storage type; it has this type, or unsigned bit patterns of its width.
 

@@ -51,6 +51,8 @@ class Options(Struct, frozen=True):
             call with a larger one compiles the kernel again.
         strided: the numbers of the memref arguments whose innermost stride is not assumed to be 1 if it is dynamic.
         model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md).
+        dpas_denormals: whether dpas on pvc, pvcxt and dg2 keeps subnormal numbers of bf and tf32, "keep", or takes them
+            for zeros, "flush" (docs/numerics.md). Kernels for other targets choose it in `%cr0`.
         check: the checks, of `CHECKS`.
         schedules: with the check `races`: in how many other orders of threads the interpreter runs the launch first;
             results that differ are an error.
@@ -75,6 +77,7 @@ class Options(Struct, frozen=True):
     large: bool | None = None
     strided: tuple[int, ...] = ()
     model: Model = "fma"
+    dpas_denormals: Literal["keep", "flush"] = "keep"
     check: tuple[str, ...] = ()
     schedules: int = 0
     strict_grf: bool = False
@@ -87,6 +90,14 @@ class Options(Struct, frozen=True):
         gpu = target_of(self.target)
         if self.model not in MODELS:
             raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {self.model!r}")
+        if self.dpas_denormals not in DENORMALS:
+            known = ", ".join(DENORMALS)
+            raise ValueError(f"'dpas_denormals' must be one of {known}, but got {self.dpas_denormals!r}")
+        if self.dpas_denormals == "flush" and (gpu.systolic_denormals or self.engine == REFERENCE):
+            where = f"kernels for target {self.target} choose it in %cr0"
+            if self.engine == REFERENCE:
+                where = f"the engine '{REFERENCE}' keeps subnormal numbers"
+            raise ValueError(f"'dpas_denormals' cannot be 'flush': {where}")
         for name in self.check:
             if name not in CHECKS:
                 raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
@@ -124,6 +135,9 @@ class Options(Struct, frozen=True):
         lowering = (self.optimize, self.prefetch, self.load_ahead, self.unaligned, bool(self.large), self.strided)
         return repr((self.target, self.registers, *lowering))
 
+
+DENORMALS = ("keep", "flush")
+"""The values of `dpas_denormals`."""
 
 OPTIONS = frozenset(Options.__struct_fields__) - {"strided"}
 """The options that callers choose."""

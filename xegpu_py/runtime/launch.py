@@ -171,8 +171,8 @@ class Launcher:
     """
 
     def __init__(self, program: Program, options: Options) -> None:
-        program = with_modes(program)
-        self.program, self.options, self.target = program, options, target_of(options.target)
+        self.options, self.target = options, target_of(options.target)
+        self.program = program = with_modes(program, self.target, options.dpas_denormals == "flush")
         self.watch, self.races, bounds = (name in options.check for name in CHECKS[1:])
         self.engine = engine_of(options)
         self.observer: Observer | None = None

@@ -1,39 +1,83 @@
-"""The modes that `%cr0` sets: how each instruction of a program rounds."""
+"""The modes that `%cr0` sets: how each instruction of a program rounds, and which subnormal numbers are zeros to it."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
+from msgspec import Struct
+
+from xegpu_py.numerics.dpas import FLUSHED
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import Flow, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import STATE, Destination, Immediate, Instruction, Program, Region, analysis
+from xegpu_py.visa.program import STATE, Destination, Flag, Immediate, Instruction, Program, Region, analysis
 
-# Source: the vISA documentation and IGC's constants: bits 4 and 5 of `%cr0.0` are the rounding mode, bits 6, 7 and 10
-# keep denormals of f64, f32 and f16. IGC 2.40 changes the mode by a xor with a constant.
+# Sources: the vISA documentation (4_visa_header: bits 4 to 7 and 10; 2_datatypes: the floating-point modes) and the
+# constants and code of IGC, which also has bit 30 and changes the rounding mode by a xor with a constant.
 
 ROUNDINGS: tuple[Literal["even", "up", "down", "zero"], ...] = ("even", "up", "down", "zero")
-"""The rounding modes by their bits."""
+"""The rounding modes by bits 4 and 5."""
 
 _FIRST = 4
+
+KEEPS = {"df": 1 << 6, "f": 1 << 7, "hf": 1 << 10}
+"""The bits that keep the subnormal numbers of each format, without which these are zeros."""
+
+SYSTOLIC = 1 << 30
+"""The bit that keeps those of bf and tf32 in dpas, on targets that have it."""
 
 _CONTROL = STATE["%cr0"]
 
 _CHANGES = {"or": int.__or__, "and": int.__and__, "xor": int.__xor__}
+
+_ON_BITS = ("srnd", "fcvt")
+"""Instructions whose documents say themselves which subnormal numbers they keep."""
+
+READ_WHOLE = ("divm", "sqrtm")
+"""Instructions that IGC expands to code that keeps subnormal numbers up to its last step."""
 
 
 class Unknown(Exception):
     """`%cr0` is not known before an instruction, whose index is the argument."""
 
 
+class _Modes(Struct, frozen=True):
+    """What `%cr0` says: how to round, and which formats' subnormal numbers are zeros: to arithmetic, and to dpas."""
+
+    rounding: Literal["even", "up", "down", "zero"]
+    flushed: frozenset[str]
+    systolic: tuple[str, ...]
+
+
+def keep_subnormals(target: Target) -> Instruction:
+    """The instruction with which kernels begin, as those that IGC compiles do."""
+    bits = sum(KEEPS.values()) | (SYSTOLIC if target.systolic_denormals else 0)
+    control = Region(_CONTROL, 0, 0, 0, 1, 0)
+    values = {"dst": Destination(_CONTROL), "src0": control, "src1": Immediate(bits, "ud")}
+    return Instruction("or", values, mask="M1_NM")
+
+
+def leading_modes(program: Program) -> int | None:
+    """The number of instructions that set `%cr0` at the beginning of a program; None if others set it too."""
+    setting = [at for at, inst in enumerate(program.instructions) if _writes(inst)]
+    return len(setting) if setting == list(range(len(setting))) else None
+
+
 @analysis
-def with_modes(program: Program) -> Program:
-    """The program, whose instructions say how they round.
+def with_modes(program: Program, target: Target, systolic_flush: bool = False) -> Program:
+    """The program, whose instructions say how they round, and which subnormal numbers are zeros to them.
+
+    Args:
+        systolic_flush: whether dpas takes those of bf and tf32 for zeros on a target where `%cr0` does not say so.
 
     Raises:
         Unknown: if it writes something to `%cr0` that depends on numbers of the run, or on the path.
     """
-    if not any(_writes(inst) for inst in program.instructions):
+    if not program.instructions:
         return program
+    modes_of = partial(_modes, target=target, systolic_flush=systolic_flush)
     flow = flow_of(program)
     known: list[int | None] = [None] * len(flow.blocks)
     known[0], todo = 0, [0]
@@ -50,12 +94,10 @@ def with_modes(program: Program) -> Program:
             if before is None:
                 known[successor] = control
                 todo.append(successor)
-            elif _rounding(before) != _rounding(control):
+            elif before != control and modes_of(before) != modes_of(control):
                 raise Unknown(_place(flow, successor))
-    instructions = [
-        inst if _rounding(found.get(at, 0)) == inst.rounding else inst.replaced(rounding=_rounding(found.get(at, 0)))
-        for at, inst in enumerate(program.instructions)
-    ]
+    modes = {control: modes_of(control) for control in {0, *found.values()}}
+    instructions = [_with(inst, modes[found.get(at, 0)]) for at, inst in enumerate(program.instructions)]
     return program.with_instructions(instructions)
 
 
@@ -63,8 +105,36 @@ def _place(flow: Flow, block: int) -> int:
     return flow.blocks[block].start
 
 
-def _rounding(control: int) -> Literal["even", "up", "down", "zero"]:
-    return ROUNDINGS[control >> _FIRST & 3]
+def _modes(control: int, target: Target, systolic_flush: bool) -> _Modes:
+    kept = {name for name, bit in KEEPS.items() if control & bit}
+    flushes = not control & SYSTOLIC if target.systolic_denormals else systolic_flush
+    return _Modes(ROUNDINGS[control >> _FIRST & 3], frozenset(KEEPS) - kept, FLUSHED if flushes else ())
+
+
+def _with(inst: Instruction, modes: _Modes) -> Instruction:
+    flushed = _flushed(inst, modes)
+    if inst.rounding == modes.rounding and inst.flushed == flushed:
+        return inst
+    return inst.replaced(rounding=modes.rounding, flushed=flushed)
+
+
+def _flushed(inst: Instruction, modes: _Modes) -> tuple[str, ...]:
+    """The formats whose subnormal numbers are zeros to an instruction, of those that it has."""
+    spec = INSTRUCTIONS[inst.name]
+    if spec.category == "dpas":
+        return tuple(name for name in modes.systolic if name in (inst["W"], inst["A"], inst["dst"].var.type))
+    if not modes.flushed or not spec.is_arithmetic or inst.name in _ON_BITS:
+        return ()
+    dst = inst.values.get("dst")
+    operands = [value for value in (dst, *inst.sources) if value is not None and not isinstance(value, Flag)]
+    types = {operand.format.name for operand in operands}
+    if inst.name in ("mov", "sel") and (
+        (len(types) == 1 and not inst.saturate) or not all(TYPES[name].is_float for name in types)
+    ):
+        return ()
+    # bf has the exponents of f, and is computed in it.
+    found = {"f" if name == "bf" else name for name in types if TYPES[name].is_float} & modes.flushed
+    return tuple(sorted(found))
 
 
 def _writes(inst: Instruction) -> bool:

@@ -72,6 +72,8 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
         guard: the predicate, or None.
         saturate: whether the result is clamped to the destination's range.
         rounding: how it rounds where `%cr0` says so: "even", "up", "down" or "zero"; see `visa.modes`. It is not text.
+        flushed: the formats whose subnormal numbers are zeros to it, as sources and results; see `visa.modes`. It is
+            not text either.
         where: where it stands. Instructions that differ in nothing else are equal.
         known: what was found: "effects", its `Effects` (visa.dataflow), and "legal on", a target (visa.verify).
     """
@@ -84,6 +86,7 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
     saturate: bool = False
     where: Position = NOWHERE
     rounding: Literal["even", "up", "down", "zero"] = "even"
+    flushed: tuple[str, ...] = ()
     known: dict[str, Any] = {}
 
     def replaced(self, **fields: Any) -> Instruction:
@@ -114,11 +117,12 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
         return self.values[name]
 
     def _compared(self) -> tuple[Any, ...]:
-        return self.name, self.values, self.exec_size, self.mask, self.guard, self.saturate, self.rounding
+        header = self.name, self.values, self.exec_size, self.mask, self.guard, self.saturate
+        return *header, self.rounding, self.flushed
 
     def __reduce__(self) -> tuple[Any, ...]:
-        *header, rounding = self._compared()
-        return Instruction, (*header, self.where, rounding)
+        *header, rounding, flushed = self._compared()
+        return Instruction, (*header, self.where, rounding, flushed)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Instruction) and self._compared() == other._compared()
@@ -140,6 +144,10 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
     def no_mask(self) -> bool:
         """Whether disabled lanes run too."""
         return self.mask.endswith("_NM")
+
+    def flushes(self, name: str) -> bool:
+        """Whether subnormal numbers of a type are zeros to it. Outside of dpas bf follows f, whose exponents it has."""
+        return name in self.flushed or (name == "bf" and "f" in self.flushed)
 
 
 DEFAULT_VERSION = "3.8"

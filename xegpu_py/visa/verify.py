@@ -117,10 +117,10 @@ def verify(program: Program, target: Target) -> list[Issue]:
             issues.append(Issue(inst.where, problem[0], problem[1:], inst))
     if not issues:
         try:
-            with_modes(program)
+            with_modes(program, target)
         except Unknown as unknown:
             inst = program.instructions[unknown.args[0]]
-            message = "makes the rounding mode in %cr0 depend on the run"
+            message = "makes the modes in %cr0 depend on the run"
             rule = "change it by and, or or xor (M1_NM, 1) with a constant, and back within the block"
             issues.append(Issue(inst.where, message, (rule,), inst))
     labels: set[str] = set()

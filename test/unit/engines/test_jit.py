@@ -162,6 +162,18 @@ def test_rounding_modes(name: str, rounding: str) -> None:
     compare([inst.replaced(rounding=rounding) for inst in instructions], machine.state(THREADS, rng), machine)
 
 
+@pytest.mark.parametrize("seed", range(examples(2)))
+def test_flushed_subnormals(seed: int) -> None:
+    rng, machine = random.Random(seed), Machine(ANY)
+    instructions: list[Instruction] = []
+    for name in ("mov", "sel", "add", "mad", "divm", "min", "cmp", "exp", "rndd", "dpas", "bdpas"):
+        flushed = ("bf", "tf32") if "dpas" in name else ("df", "f", "hf")
+        found = (varied(random_instruction(name, rng, ANY), rng, ANY) for _ in range(1000))
+        chosen = (i for i in found if (i.values.get("W") or i["src0"].format.name) in (*flushed, "bf"))
+        instructions += [next(chosen).replaced(flushed=flushed) for _ in range(2)]
+    compare(instructions, machine.state(THREADS, rng), machine)
+
+
 @pytest.mark.parametrize("seed", range(examples(6)))
 def test_moves_in_a_row(seed: int) -> None:
     """Moves to adjacent places are combined, unless one reads the result of another one."""

@@ -38,6 +38,7 @@ def text(body: str) -> str:
     copies = "".join(f"    mov (M1_NM, 16) B({i},0)<1> A({i},0)<1;1,0>\n" for i in range(8))
     return (
         HEAD
+        + "    or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud\n"
         + "    mul (M1_NM, 1) Y(0,0)<1> %group_id_x(0,0)<0;1,0> 0x8:ud\n"
         + f"    lsc_load_block2d.ugm (M1_NM, 1) A.0:d32.16x8nn {SURFACE.format('In(0,0)')}\n"
         + copies

@@ -32,9 +32,10 @@ from xegpu_py.engines.operands import (
 )
 from xegpu_py.numerics.directed import Direction, convert_directed
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical
+from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical, flush
 from xegpu_py.numerics.rounding import convert, narrow_integers
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.modes import READ_WHOLE
 from xegpu_py.visa.program import Flag, Immediate, Instruction, Region
 
 # Arithmetic, logic and math: functions of numbers.
@@ -270,14 +271,20 @@ def _raw_reader(inst: Instruction, name: str, layout: Layout) -> Read | None:
 @STEPS.of("dpas")
 def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Multiply and add matrices (DPAS.md)."""
-    multiply = partial(numerics.dpas, SD=inst["SD"], RC=inst["RC"], exec_size=inst.exec_size, model=model)
+    sizes = {"SD": inst["SD"], "RC": inst["RC"], "exec_size": inst.exec_size}
+    multiply = partial(numerics.dpas, **sizes, model=model, flushes=bool(inst.flushed))
     return _product(inst, layout, ("src0", "src1", "src2"), multiply)
 
 
 @STEPS.of("bdpas")
 def bdpas(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Multiply and add block-scaled matrices."""
-    return _product(inst, layout, ("src0", "src1", "src2", "src3", "src4"), partial(numerics.bdpas, model=model))
+    return _product(
+        inst,
+        layout,
+        ("src0", "src1", "src2", "src3", "src4"),
+        partial(numerics.bdpas, model=model, flushes=bool(inst.flushed)),
+    )
 
 
 def _product(inst: Instruction, layout: Layout, sources: Sequence[str], multiply: Callable[..., Array]) -> Step:
@@ -313,7 +320,7 @@ def mov(inst: Instruction, layout: Layout, model: Model) -> Step:
 
         return step_flag
     read = reader(source, inst.exec_size, layout)
-    change = conversion(source, target, inst.saturate, inst.rounding)
+    change = conversion(inst, source, target)
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         write(batch, rows, change(read(batch, rows)), mask(batch, rows, active))
@@ -327,8 +334,7 @@ def sel(inst: Instruction, layout: Layout, model: Model) -> Step:
     target = inst["dst"].var.format
     write, mask, chosen = writer(inst["dst"], inst.exec_size, layout), masker(inst, layout), flag_reader(inst, layout)
     reads: list[tuple[Callable[[Array], Array], Read]] = [
-        (conversion(inst[n], target, inst.saturate, inst.rounding), reader(inst[n], inst.exec_size, layout))
-        for n in ("src0", "src1")
+        (conversion(inst, inst[n], target), reader(inst[n], inst.exec_size, layout)) for n in ("src0", "src1")
     ]
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
@@ -372,7 +378,7 @@ def with_carry(inst: Instruction, layout: Layout, model: Model) -> Step:
     reads = [reader(source, inst.exec_size, layout) for source in inst.sources]
     write, write_carry = (writer(inst[name], inst.exec_size, layout) for name in ("dst", "carry"))
     mask, subtracts = masker(inst, layout), inst.name == "subb"
-    changes = [conversion(source, TYPES["ud"], False) for source in inst.sources]
+    changes = [conversion(inst, source, TYPES["ud"]) for source in inst.sources]
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         a, b = (change(read(batch, rows)).astype(np.int64) for change, read in zip(changes, reads))
@@ -455,7 +461,7 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     fmt, bits = execution_format(inst, types), execution_bits(inst, types)
     signs = tuple(TYPES[t].kind == "s" for t in types)
     op = AluOp(fmt, bits, TYPES[types[0]].bits, inst.values.get("condition", ""), inst.values.get("function", 0), signs)
-    prepare = _float_preparations(types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
+    prepare = _float_preparations(inst, types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
     rounding = inst.rounding
     if fmt and rounding != "even" and inst.name in ROUNDED:
 
@@ -472,10 +478,13 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     write, saturate = writer(dst, inst.exec_size, layout), inst.saturate
     if fmt:
         plain = target.name == fmt and not saturate
+        zeros, end_zeros = inst.flushes(fmt), not plain and inst.flushes(target.name)
 
         def finish(values: Array) -> Array:
             values = canonical(values, TYPES[fmt])
-            return values if plain else _convert(values, fmt, target.name, saturate, rounding)
+            values = flush(values, TYPES[fmt]) if zeros else values
+            values = values if plain else _convert(values, fmt, target.name, saturate, rounding)
+            return flush(values, target) if end_zeros else values
 
     else:
 
@@ -488,9 +497,13 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     return step
 
 
-def _float_preparations(types: list[str], modifiers: list[str], fmt: str) -> list[Callable[[Array], Array]]:
+def _float_preparations(
+    inst: Instruction, types: list[str], modifiers: list[str], fmt: str
+) -> list[Callable[[Array], Array]]:
     def prepare(name: str, modifier: str) -> Callable[[Array], Array]:
         dtype = TYPES[fmt].dtype
+        if inst.flushes(name) and inst.name not in READ_WHOLE:
+            return lambda values: apply_modifier(flush(values, TYPES[name]).astype(dtype), modifier)
         if name == fmt:
             return (lambda values: apply_modifier(values, modifier)) if modifier else (lambda values: values)
         return lambda values: apply_modifier(values.astype(dtype), modifier)
@@ -550,11 +563,21 @@ def _convert(values: Array, src: str, dst: str, saturate: bool, rounding: Direct
     return convert_directed(values, src, dst, rounding, saturate=saturate)
 
 
-def conversion(
-    source: Region | Immediate, target: Format, saturate: bool, rounding: Direction = "even"
-) -> Callable[[Array], Array]:
+def conversion(inst: Instruction, source: Region | Immediate, target: Format) -> Callable[[Array], Array]:
     """The function that applies a source's modifier and converts its elements to another type, as mov does."""
-    fmt, modifier = source.format, source.modifier
+    fmt, change = source.format, _conversion(inst, source, target)
+    if not inst.flushed:
+        return change
+
+    def flushing(values: Array) -> Array:
+        found = change(flush(values, fmt) if inst.flushes(fmt.name) else values)
+        return flush(found, target) if inst.flushes(target.name) else found
+
+    return flushing
+
+
+def _conversion(inst: Instruction, source: Region | Immediate, target: Format) -> Callable[[Array], Array]:
+    fmt, modifier, saturate, rounding = source.format, source.modifier, inst.saturate, inst.rounding
     name = fmt.name
     if not modifier:
         if name == target.name and not saturate:

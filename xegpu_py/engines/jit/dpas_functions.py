@@ -8,9 +8,21 @@ from functools import reduce
 from msgspec import Struct
 
 from xegpu_py.engines.jit.host import Host, even_parts, intrinsic_of
-from xegpu_py.engines.jit.ir_text import PTR, Code, Value, bits_of, lanes_of, narrow, odd_sum, two_sum, vector, widen
+from xegpu_py.engines.jit.ir_text import (
+    PTR,
+    Code,
+    Value,
+    bits_of,
+    flushed,
+    lanes_of,
+    narrow,
+    odd_sum,
+    two_sum,
+    vector,
+    widen,
+)
 from xegpu_py.engines.jit.panels import Prefetches
-from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
+from xegpu_py.numerics.formats import PRECISIONS, TYPES, F, Format
 
 # The functions that implement DPAS: they widen matrices, and multiply them with accumulators in vector registers.
 
@@ -41,6 +53,7 @@ class Shape(Struct, frozen=True):
         terms: products that are added exactly before the sum is rounded.
         tiles: whether one instruction of the host multiplies whole matrices (AMX).
         any_nan: whether NaNs of the result may have any bits; see `free_nans`.
+        flushes: whether subnormal elements of the matrices are zeros.
     """
 
     W: str
@@ -55,6 +68,7 @@ class Shape(Struct, frozen=True):
     terms: int = 1
     tiles: bool = False
     any_nan: bool = False
+    flushes: bool = False
 
     @property
     def steps(self) -> int:
@@ -135,6 +149,9 @@ class Extent:
 
     def note(self, numbers: Value, shape: Shape) -> Value:
         """Update the range with elements. Returns the elements in the type in which they are multiplied."""
+        if shape.flushes:
+            bits = flushed(self._code, self._code.cast("bitcast", numbers, "i32"), F)
+            numbers = self._code.cast("bitcast", bits, "f32")
         if shape.terms == 1:
             return numbers
         code = self._code

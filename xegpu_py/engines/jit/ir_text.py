@@ -580,6 +580,12 @@ def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False, any_n
     return code.select(nan, code.const(fmt.nan, pattern.type), pattern)
 
 
+def flushed(code: Code, pattern: Value, fmt: Format) -> Value:
+    """A float's bit patterns, zeros of their signs in place of subnormal numbers."""
+    subnormal = code.icmp("eq", code.mask(pattern, fmt.infinity), 0)
+    return code.select(subnormal, code.mask(pattern, 1 << (fmt.bits - 1)), pattern)
+
+
 def to_odd(code: Code, values: Value) -> Value:
     """f64 numbers rounded to odd to f32 (toward zero, and the lowest bit set if inexact), to be rounded again."""
     nearest = code.cast("fptrunc", values, "f32")

@@ -636,7 +636,7 @@ def rounds_toward_zero(inst: Instruction) -> bool:
 
 def by_golden(inst: Instruction) -> bool:
     """Whether an instruction rounds in a direction, and its golden function executes it."""
-    return rounds_directed(inst) and not rounds_toward_zero(inst)
+    return rounds_directed(inst) and (bool(inst.flushed) or not rounds_toward_zero(inst))
 
 
 def free_nans(program: Program) -> set[Variable]:

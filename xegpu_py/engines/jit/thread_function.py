@@ -44,19 +44,19 @@ def given_bytes(program: Program, layout: Layout, keep: bool) -> int:
     These are the header and the inputs, or all registers if they are to be looked at, or if the program may read a
     variable that it has not written.
     """
-    inputs = {item.var.root[0] for item in program.inputs}
-    known = inputs.union(HEADER.values())
-    live = liveness_of(program, layout.target).entering(0)
-    if keep or any(isinstance(var, Variable) and var not in known for var in live):
+    if keep:
         return frame_of(program, layout).registers
-    return max([layout.target.grf_bytes, *(layout.offset(var) + var.bytes for var in inputs)])
+    given = {item.var.root[0] for item in program.inputs}
+    given |= {var for var in liveness_of(program, layout.target).entering(0) if isinstance(var, Variable)}
+    return max([layout.target.grf_bytes, *(layout.offset(var) + var.bytes for var in given - {*HEADER.values()})])
 
 
 def matrices_of(
     program: Program, layout: Layout, model: Model, host: Host, divergent: bool, keep: bool
 ) -> Matrices | None:
     """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
-    if keep or divergent or model != "fma" or not _multiplies(program):
+    flushes = any(inst.flushed for inst in program.instructions if inst.name == "dpas")
+    if keep or divergent or model != "fma" or flushes or not _multiplies(program):
         return None
 
     byte_bits = 0 if host.dots_bytes else 16 if host.dots_words else 32
@@ -149,13 +149,13 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
             place += 1
             continue
         run, emit, together = [(at, inst)], None, RUNS.get(inst.name)
-        if together and not rounds_directed(inst):
+        if together and not _stands_alone(inst):
             most, count, emit = together
             if alike <= place:
                 # Find where instructions like this one end, once for all of them.
                 alike = place + 1
                 while alike < len(order) and order[alike] not in numbers and instructions[alike].name == inst.name:
-                    if rounds_directed(instructions[alike]):
+                    if _stands_alone(instructions[alike]):
                         break
                     alike += 1
             following = place + max(1, count(emitter, instructions[place : min(alike, place + most)]))
@@ -168,6 +168,11 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
         place += len(run)
     if not ended:
         control.go(part.stop - 1, part.stop)
+
+
+def _stands_alone(inst: Instruction) -> bool:
+    """Whether an instruction is not written together with others: arithmetic in modes that few programs set."""
+    return rounds_directed(inst) or (bool(inst.flushed) and INSTRUCTIONS[inst.name].is_arithmetic)
 
 
 def _order(emitter: Emitter, blocks: Blocks, part: range) -> list[int]:

@@ -14,6 +14,7 @@ from xegpu_py.engines.jit.ir_text import (
     Width,
     clamped,
     converted,
+    flushed,
     integer_to_float,
     modified,
     narrow,
@@ -27,7 +28,8 @@ from xegpu_py.engines.jit.operands import Emitter
 from xegpu_py.engines.operands import execution_bits, execution_format, span
 from xegpu_py.numerics.formats import BF8, HF, TF32, TYPES, F
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import PACKED, Flag, Immediate, Indirect, Instruction
+from xegpu_py.visa.modes import READ_WHOLE
+from xegpu_py.visa.program import PACKED, Flag, Immediate, Indirect, Instruction, Region
 
 # Arithmetic, logic and math: rules on vectors of numbers.
 
@@ -371,10 +373,17 @@ def mov(emitter: Emitter, inst: Instruction, at: int) -> None:
         bits = code.mask(emitter.flag(source.var), (1 << source.var.count) - 1)
         emitter.write(dst, code.splat(code.resize(bits, target.bits, False), 1), emitter.mask(inst))
         return
+    emitter.write(dst, _converted(emitter, inst, source), emitter.mask(inst))
+
+
+def _converted(emitter: Emitter, inst: Instruction, source: Region | Immediate | Indirect) -> Value:
+    """A source of mov or sel, converted to the type of the destination."""
+    code, fmt, target = emitter.code, source.format, inst["dst"].format
     pattern = emitter.read(source, inst.exec_size)
-    any_nan = emitter.any_nan(dst)
-    found = converted(code, pattern, source.format, source.modifier, target, inst.saturate, any_nan)
-    emitter.write(dst, found, emitter.mask(inst))
+    if inst.flushes(fmt.name):
+        pattern = flushed(code, pattern, fmt)
+    found = converted(code, pattern, fmt, source.modifier, target, inst.saturate, emitter.any_nan(inst["dst"]))
+    return flushed(code, found, target) if inst.flushes(target.name) else found
 
 
 @RULES.of("sel")
@@ -382,10 +391,7 @@ def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Select by the predicate, which does not disable lanes."""
     code, target = emitter.code, inst["dst"].var.format
     any_nan = emitter.any_nan(inst["dst"])
-    first, second = (
-        converted(code, emitter.read(o, inst.exec_size), o.format, o.modifier, target, inst.saturate, any_nan)
-        for o in (inst["src0"], inst["src1"])
-    )
+    first, second = (_converted(emitter, inst, inst[name]) for name in ("src0", "src1"))
     chosen = emitter.chosen_lanes(inst)
     if chosen is None:
         chosen = code.bits_to_mask(emitter.chosen(inst), inst.exec_size)
@@ -565,6 +571,8 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
     signs = tuple(f.kind == "s" for f in formats)
     op = Alu(code, emitter, inst.name, fmt, bits, formats[0].bits, condition, function, signs)
     patterns = [emitter.read(o, inst.exec_size) for o in operands]
+    if inst.name not in READ_WHOLE:
+        patterns = [flushed(code, p, f) if inst.flushes(f.name) else p for p, f in zip(patterns, formats)]
     if fmt:
         values = [modified(code, widen(code, p, f), m) for p, f, m in zip(patterns, formats, modifiers)]
     else:
@@ -581,7 +589,7 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
             return
         target = dst.var.format
         if fmt:
-            found = narrow(code, result, target, inst.saturate, emitter.any_nan(dst))
+            found = _narrowed(emitter, inst, result, fmt)
         elif inst.saturate:
             found = clamped(code, result, op.width, target)
         else:
@@ -594,6 +602,16 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
     doubtful, acting = code.mask_to_bits(op.doubtful), emitter.acting(inst)
     doubtful = doubtful if acting is None else code.and_(doubtful, acting)
     code.choose(code.icmp("eq", doubtful, 0), write, lambda: emitter.golden(at))
+
+
+def _narrowed(emitter: Emitter, inst: Instruction, result: Value, fmt: str) -> Value:
+    """The patterns of a result in the execution format, hf in f32."""
+    code, target = emitter.code, inst["dst"].format
+    if fmt != "hf" and fmt != target.name and inst.flushes(fmt):
+        bits = code.cast("bitcast", result, f"i{TYPES[fmt].bits}")
+        result = code.cast("bitcast", flushed(code, bits, TYPES[fmt]), result.element)
+    found = narrow(code, result, target, inst.saturate, emitter.any_nan(inst["dst"]))
+    return flushed(code, found, target) if inst.flushes(target.name) else found
 
 
 def emit_toward_zero(emitter: Emitter, inst: Instruction) -> None:

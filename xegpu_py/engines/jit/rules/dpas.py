@@ -111,6 +111,7 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
         terms if is_float else 1,
         bytes_ and host.multiplies_tiles,
         terms == 1 and emitter.any_nan(inst["dst"]),
+        bool(inst.flushed),
     )
 
 
@@ -122,6 +123,13 @@ def dpas(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
     """Write consecutive instructions, together if none reads the result of another one except as its accumulator."""
+    if any(_flushes_sums(inst) for _, inst in run):
+        for at, inst in run:
+            if _flushes_sums(inst):
+                emitter.golden(at)
+            else:
+                emit_run(emitter, [(at, inst)])
+        return
     if emitter.active is not None and not all(inst.no_mask for _, inst in run):
         for at, inst in run:
             _emit_masked(emitter, at, inst)
@@ -138,6 +146,11 @@ def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
         parts[-1].append((at, inst))
     for part in parts:
         _emit_part(emitter, part)
+
+
+def _flushes_sums(inst: Instruction) -> bool:
+    """Whether subnormal numbers of the accumulator or result are zeros, as of few kernels."""
+    return any(inst[name].var and inst.flushes(inst[name].var.type) for name in ("dst", "src0"))
 
 
 def _emit_masked(emitter: Emitter, at: int, inst: Instruction) -> None:
@@ -364,7 +377,7 @@ class _Scratch:
             self.emitter.helper(f"move_a_{size}", lambda: move_a(f"move_a_{size}", size, self.emitter.host))
             return self.operand(f"move_a_{size}", place, size)
         count = shape.rows * shape.depth
-        name = f"widen_a_{shape.A}_{shape.work}x{shape.dot}_{count}"
+        name = f"widen_a_{shape.A}{'_flushed' * shape.flushes}_{shape.work}x{shape.dot}_{count}"
         self.emitter.helper(name, lambda: widen_a(name, shape, count, self.emitter.host))
         return self.operand(name, place, count * shape.size + Extent.BYTES)
 
@@ -380,7 +393,8 @@ class _Scratch:
             return self.emitter.code.at(*place[1])
         if shape.dot == 4:
             return self.emitter.code.at(self.emitter.thread, place[0])
-        name = f"widen_b_{shape.W}_{shape.work}x{shape.dot}_{shape.depth}_{shape.columns}"
+        kind = f"{shape.W}{'_flushed' * shape.flushes}_{shape.work}x{shape.dot}"
+        name = f"widen_b_{kind}_{shape.depth}_{shape.columns}"
         self.emitter.helper(name, lambda: widen_b(name, shape, self.emitter.host))
         return self.operand(name, place, shape.steps * shape.b_row + Extent.BYTES)
 
@@ -443,7 +457,7 @@ _DOUBLE = 8
 def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Multiply and add block-scaled matrices."""
     masked = emitter.active is not None and not inst.no_mask
-    if emitter.model != "fma" or masked:
+    if emitter.model != "fma" or masked or inst.flushed:
         # These models and disabled lanes are rare.
         emitter.golden(at)
         return
