@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from xegpu_py.engines.golden.alu import ROUNDED
 from xegpu_py.engines.jit.frame import STRIDE_BYTES, STRIDES, TABLES, Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.ir_text import PTR, Code, Value, lanes_of, vector
+from xegpu_py.engines.jit.ir_text import PTR, Code, Value, bits_of, lanes_of, vector
 from xegpu_py.engines.jit.llvm import function_of
 from xegpu_py.engines.operands import Layout, execution_format
 from xegpu_py.numerics.dpas import Model
@@ -122,6 +122,31 @@ class Freedom(Struct, frozen=True):
     variables: Set[Variable] = frozenset()
     predicates: Set[Predicate] = frozenset()
     nans: Set[Variable] = frozenset()
+
+
+class _Parts(Struct, frozen=True):
+    """Parts of wider integers of a register file: `bits` bits of each, from bit `first` on.
+
+    Attributes:
+        whole: the integers.
+        place: their byte offset.
+    """
+
+    whole: Value
+    place: int
+    first: int
+    bits: int
+
+    def of(self, code: Code) -> Value:
+        """The parts."""
+        return code.resize(code.lshr(self.whole, self.first), self.bits, False)
+
+    def with_(self, code: Code, values: Value) -> Value:
+        """The integers with other parts."""
+        wide = code.resize(values, bits_of(self.whole.type), False)
+        ones = (1 << bits_of(self.whole.type)) - 1
+        others = code.mask(self.whole, ones ^ ((1 << self.bits) - 1) << self.first)
+        return code.or_(others, code.shl(wide, self.first))
 
 
 class Emitter(Struct):
@@ -320,6 +345,10 @@ class Emitter(Struct):
             # The whole variable: LLVM promotes memory to values only if loads and stores have the same type.
             places = [base // size + place for place in places]
             span, base = root.bytes // size, 0
+        elif lanes > 1 and places == [lane * places[1] for lane in range(lanes)]:
+            parts = self._wider(operand, lanes, places[1])
+            if parts is not None:
+                return parts.of(code)
         if span * size <= _WIDEST_LOAD:
             whole = code.fetch(block, base, vector(span, element))
             return code.shuffle(whole, whole, places)
@@ -349,6 +378,20 @@ class Emitter(Struct):
             with code.when(code.extract(mask, lane)):
                 code.store(value, place)
 
+    def _wider(self, operand: Region | Destination, lanes: int, stride: int) -> _Parts | None:
+        """Every `stride`-th element as a part of an integer `stride` times as wide; None if no integers contain them.
+
+        LLVM compiles these in two thirds of the time that shuffles of all elements in between take.
+        """
+        size, (block, base), root = operand.var.format.bytes, self.where(operand), operand.var.root[0]
+        unit = stride * size
+        inside = root not in self.freedom.variables or root.bytes % unit == 0
+        if unit not in (2, 4, 8) or base % size or not inside:
+            return None
+        place = base - base % unit
+        whole = self.code.fetch(block, place, vector(lanes, f"i{8 * unit}"))
+        return _Parts(whole, place, 8 * (base % unit), 8 * size)
+
     def scalar(self, operand: Region | Immediate) -> Value:
         """The first element of a source, an integer."""
         if isinstance(operand, Immediate):
@@ -366,6 +409,12 @@ class Emitter(Struct):
             if mask is not None:
                 values = code.merge(mask, values, code.fetch(block, base, values.type))
             code.put(values, block, base)
+            return
+        parts = self._wider(operand, lanes, operand.stride)
+        if parts is not None:
+            if mask is not None:
+                values = code.merge(mask, values, parts.of(code))
+            code.put(parts.with_(code, values), block, parts.place)
             return
         span = (lanes - 1) * operand.stride + 1
         if span * size <= _WIDEST_LOAD:
