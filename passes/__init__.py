@@ -21,6 +21,7 @@ from xegpu_py.passes import (  # noqa: F401
     xegpu_to_visa,
     xetile_infer_layout,
     xetile_prefetch,
+    xetile_scattered_to_tiles,
     xetile_to_xegpu,
     xetile_wg_to_sg,
 )

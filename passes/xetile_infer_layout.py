@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from mlir import ir
+from mlir.dialects import gpu
 
-from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, TileMmaOp, WgMap
-from xegpu_py.dialects.xetile.types import TileAccess
+from xegpu_py.dialects.xetile import AtomicRmwOp, ConvertLayoutOp, InitTileOp, Tile, TileMmaOp, WgMap
+from xegpu_py.dialects.xetile.types import TileAccess, TileLoad, TileStore
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.control_flow import STRUCTURED, Use, forwarded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.facts.surfaces import buffer_of
 from xegpu_py.passes.facts.tile_maps import (
     Layouts,
     check_counts,
+    chooses_maps,
     factors,
     has_maps,
     is_elementwise,
     is_splat,
     use_tile_ops,
+    value_classes,
 )
-from xegpu_py.passes.facts.value_facts import is_used, is_vector, shape_of, tile_kernels
+from xegpu_py.passes.facts.value_facts import attributes_of, defining_op, is_used, is_vector, shape_of, tile_kernels
 from xegpu_py.passes.rewriting.rewriter import is_tile
 
 
@@ -36,7 +41,10 @@ class XeTileInferLayout(Pass):
     Each tile and vector of a workgroup gets a map, which is derived from the given maps. Maps are propagated forwards,
     from operands to results, and backwards, from results to operands and from a product to its factors. If an op
     requires another map of an operand than the operand has, an `xetile.convert_layout` is inserted. A kernel without
-    any map is a kernel of subgroups and is not changed.
+    any map is a kernel of subgroups and is not changed, unless its attribute `xetile.subgroups` gives a number of
+    subgroups. Then maps are chosen: those of products first, which are divided into parts as square as possible, or
+    into rows if these are reduced or multiplied again; then those of tiles, and last those of other vectors. Where a
+    subgroup could access elements of memory before another has written or read them, a barrier is inserted.
 
         %a = xetile.load_tile %ta : !xetile.tile<256x32xbf16> -> vector<256x32xbf16>
         %d = xetile.tile_mma %a, %b {wg_map_c = #xetile.wg_map<sg_layout = [8, 4], sg_data = [32, 64]>} : ...
@@ -50,11 +58,12 @@ class XeTileInferLayout(Pass):
     """
 
     def run(self, op: ir.Operation) -> None:
-        # The helpers are imported here to keep the start of the tools fast.
-
         for func in tile_kernels(op):
             if has_maps(func):
+                given = chooses_maps(func)
                 infer(func)
+                if given:
+                    _Order(func).run()
 
 
 # Writes inferred maps into a kernel, and inserts the conversions that give all operands these maps.
@@ -163,3 +172,83 @@ def _insert_conversion(user: ir.Operation, number: int, wg_map: WgMap | None, la
         made = ConvertLayoutOp(value, wg_map, result=value.type, wg_map_source=layouts.get(value))
     layouts.put(made.result, wg_map)
     user.operands[number] = made.result
+
+
+# Barriers, in a kernel that was written for one subgroup and is divided among several.
+
+_Place = tuple[Any, ...] | None
+"""What tells apart accesses of other elements of a buffer; None for an access that may be of any."""
+
+
+class _Order:
+    """Inserts barriers between accesses of a buffer by which subgroups may write what others write or read."""
+
+    def __init__(self, func: ir.Operation) -> None:
+        self._func = func
+        ops = walk(func)
+        self._classes = value_classes(ops)
+        self._buffers: dict[ir.Value, set[ir.Value]] = {}
+        for op in ops:
+            if isinstance(op.opview, InitTileOp):
+                tile = self._classes.find(op.opview.tile)
+                self._buffers.setdefault(tile, set()).add(buffer_of(op.opview.source))
+        self._read: dict[ir.Value, set[_Place]] = {}
+        self._written: dict[ir.Value, set[_Place]] = {}
+
+    def run(self) -> None:
+        if any(writes for op in walk(self._func) if (writes := _writes(op))):
+            self._block(self._func.regions[0].blocks[0])
+
+    def _block(self, block: ir.Block) -> None:
+        for op in [o.operation for o in block.operations]:
+            if op.name in ("scf.for", "scf.while"):
+                # A second time for what an iteration and the next one access.
+                for inner in (*blocks_in(op), *blocks_in(op)):
+                    self._block(inner)
+            elif op.name in STRUCTURED:
+                self._branches(op)
+            elif op.name == "gpu.barrier":
+                self._read, self._written = {}, {}
+            else:
+                self._access(op)
+
+    def _branches(self, op: ir.Operation) -> None:
+        before = (self._read, self._written)
+        ends = [before]
+        for block in blocks_in(op):
+            self._read, self._written = ({b: {*places} for b, places in known.items()} for known in before)
+            self._block(block)
+            ends.append((self._read, self._written))
+        self._read, self._written = (
+            {b: set().union(*(known.get(b, ()) for known in of)) for b in {b for known in of for b in known}}
+            for of in zip(*ends)
+        )
+
+    def _access(self, op: ir.Operation) -> None:
+        writes = _writes(op)
+        buffers, place = self._accessed(op)
+        for buffer in buffers:
+            earlier = [self._written.get(buffer, ()), self._read.get(buffer, ()) if writes else ()]
+            if any(known is None or known != place for places in earlier for known in places):
+                with ir.InsertionPoint(op), op.location:
+                    gpu.barrier()
+                self._read, self._written = {}, {}
+        for buffer in buffers:
+            (self._written if writes else self._read).setdefault(buffer, set()).add(place)
+
+    def _accessed(self, op: ir.Operation) -> tuple[set[ir.Value], _Place]:
+        """The buffers that an op may access, and where."""
+        view: Any = op.opview
+        if isinstance(view, (TileLoad, TileStore)) and not isinstance(view, AtomicRmwOp):
+            made = defining_op(view.tile)
+            place: _Place = None
+            if made is not None and isinstance(made.opview, InitTileOp):
+                place = (view.tile.type, *made.operands, *map(str, attributes_of(made).items()))
+            return self._buffers.get(self._classes.find(view.tile), set()), place
+        if op.name in ("memref.load", "memref.store"):
+            return {buffer_of(op.operands[int(op.name == "memref.store")])}, None
+        return set(), None
+
+
+def _writes(op: ir.Operation) -> bool:
+    return op.name == "memref.store" or (isinstance(op.opview, TileStore) and not isinstance(op.opview, AtomicRmwOp))

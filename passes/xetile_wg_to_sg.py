@@ -26,7 +26,7 @@ from xegpu_py.dialects.xetile import (
     TileMmaOp,
     TransposeOp,
 )
-from xegpu_py.dialects.xetile.ops import MAP, subgroups
+from xegpu_py.dialects.xetile.ops import MAP, SUBGROUPS, subgroups
 from xegpu_py.dialects.xetile.types import SHARED
 from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.ir.diagnostics import emit_error
@@ -130,6 +130,8 @@ class Distribution(TileConversion):
 
     def run(self) -> None:
         super().run()
+        if SUBGROUPS in self.func.attributes:
+            del self.func.attributes[SUBGROUPS]
         if self.subgroup.slm_bytes > self.target.slm_bytes:
             emit_error(
                 self.func,

@@ -13,7 +13,8 @@ from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, walk
 from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
 from xegpu_py.passes.facts.surfaces import products_of, surfaces_of, unaligned_arguments
-from xegpu_py.runtime.executable import SMALL, Executable, Options, parameters_of
+from xegpu_py.passes.facts.workgroup_sizes import can_be_divided, suitable_subgroups
+from xegpu_py.runtime.executable import SMALL, Executable, Options, Surface, parameters_of
 from xegpu_py.visa.program import chosen
 
 
@@ -24,15 +25,27 @@ def lower(module: Module, name: str, options: Options) -> Executable:
         DiagnosticError: if the kernel cannot be lowered.
     """
     remarks: list[Diagnostic] = []
-    *_, (_, lowered) = levels_of(module, name, options, remarks)
     kernel = visa.kernel_named(module.operation, name)
+    products = products_of(kernel)
+    surfaces: dict[Surface, None] = {}
+    for level, lowered in levels_of(module, name, options, remarks):
+        if level != "visa":
+            surfaces |= dict.fromkeys(surfaces_of(visa.kernel_named(lowered.operation, name)))
     return structs.replace(
         executable_of(lowered, visa.kernel_named(lowered.outline, name)),
-        subgroups=xetile.subgroups_of_kernel(kernel),
+        subgroups=xetile.subgroups_of_kernel(kernel) or subgroups_for(kernel, options),
         remarks=tuple(remarks),
-        surfaces=surfaces_of(kernel),
-        products=products_of(kernel),
+        surfaces=tuple(surfaces),
+        products=products,
     )
+
+
+def subgroups_for(kernel: mlir.Operation, options: Options) -> int | None:
+    """The number of subgroups among which the tiles of a kernel without maps are divided; None if they are not."""
+    if options.subgroups is None or not can_be_divided(kernel):
+        return None
+    found = options.subgroups or suitable_subgroups(kernel)
+    return found if found > 1 else None
 
 
 def levels_of(
@@ -57,6 +70,12 @@ def levels_of(
     if options.unaligned:
         mark_unaligned(lowered, name, options.unaligned)
     _mark_unit_strides(lowered, name, options.strided)
+    count = subgroups_for(visa.kernel_named(module.operation, name), options)
+    if count is not None:
+        with lowered.context:
+            i64 = mlir.IntegerType.get_signless(64)
+            func = visa.kernel_named(lowered.operation, name)
+            func.attributes[xetile.SUBGROUPS] = mlir.IntegerAttr.get(i64, count)
     # The caller has verified the module, and the kernel verifies the resulting program.
     runner = Runner(verify_each=False, remarks=[] if remarks is None else remarks)
     for level, text in zip(names[1:], steps):

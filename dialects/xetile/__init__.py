@@ -1,6 +1,7 @@
 """The XeTile dialect: kernels in terms of the tiles that workgroups and subgroups work on."""
 
 from xegpu_py.dialects.xetile.ops import (
+    SUBGROUPS,
     AtomicRmwOp,
     BroadcastOp,
     ConvertLayoutOp,
@@ -14,6 +15,8 @@ from xegpu_py.dialects.xetile.ops import (
     TileMmaOp,
     TransposeOp,
     UpdateTileOffsetOp,
+    mapped_subgroups,
+    stated_subgroups,
     subgroups_of,
     subgroups_of_kernel,
 )

@@ -36,7 +36,7 @@ from xegpu_py.ir.builtin import (
     vector_text,
 )
 from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result, default
-from xegpu_py.ir.diagnostics import Diagnostic, op_error, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, emit_error, op_error, position_of
 from xegpu_py.ir.module import Bodies, walk
 from xegpu_py.ir.operation import Operation, ParsedOp
 
@@ -574,8 +574,27 @@ def attached_map(op: Any) -> WgMap | None:
     return WgMap.decode(text) if text.startswith(WgMap.mnemonic() + "<") else None
 
 
-def subgroups_of(func: ir.Operation) -> int | None:
-    """The number of subgroups of a kernel's maps; None if it has no maps, and is a kernel of one subgroup."""
+SUBGROUPS = "xetile.subgroups"
+"""The attribute of a kernel without maps that gives the number of subgroups among which its tiles are divided."""
+
+
+def stated_subgroups(func: ir.Operation) -> int | None:
+    """The number of subgroups in the attribute `SUBGROUPS` of a kernel; None if it has none.
+
+    Raises:
+        DiagnosticError: if the attribute is no positive integer.
+    """
+    found = func.attributes.get(SUBGROUPS)
+    if found is None:
+        return None
+    number = int(ir.IntegerAttr(found).value) if isinstance(found, ir.IntegerAttr) else 0
+    if number < 1:
+        emit_error(func, f"has {SUBGROUPS} = {found}, which is no positive integer")
+    return number
+
+
+def mapped_subgroups(func: ir.Operation) -> int | None:
+    """The number of subgroups of a kernel's maps; None if it has no maps."""
     for op in walk(func):
         given = [Tile.of(v).wg_map for v in op.results if Tile.accepts(str(v.type))]
         texts = [str(op.attributes[name]) for name in op.attributes]
@@ -584,6 +603,14 @@ def subgroups_of(func: ir.Operation) -> int | None:
             if wg_map:
                 return subgroups(wg_map)
     return None
+
+
+def subgroups_of(func: ir.Operation) -> int | None:
+    """The number of subgroups of a kernel's maps, or of its attribute `SUBGROUPS`.
+
+    None if it has neither, and is a kernel of one subgroup.
+    """
+    return stated_subgroups(func) or mapped_subgroups(func)
 
 
 def subgroups_of_kernel(func: ir.Operation) -> int | None:

@@ -33,13 +33,18 @@ _VIEWS = (
 """Ops whose result is a view of their first operand's memory."""
 
 
+def buffer_of(value: ir.Value) -> ir.Value:
+    """The memref or address of which a memref or address is a view."""
+    while not isinstance(value.owner, ir.Block) and value.owner.operation.name in _VIEWS:
+        value = value.owner.operation.operands[0]
+    return value
+
+
 def argument_of(value: ir.Value) -> int | None:
     """The number of the function argument that contains a memref or address; None if unknown."""
-    while not isinstance(value.owner, ir.Block):
-        op = value.owner.operation
-        if op.name not in _VIEWS:
-            return None
-        value = op.operands[0]
+    value = buffer_of(value)
+    if not isinstance(value.owner, ir.Block):
+        return None
     is_function = value.owner.owner is not None and value.owner.owner.operation.name in ("gpu.func", "func.func")
     return ir.BlockArgument(value).arg_number if is_function else None
 

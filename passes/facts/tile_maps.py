@@ -20,8 +20,15 @@ from xegpu_py.dialects.xetile import (
     UpdateTileOffsetOp,
     WgMap,
 )
-from xegpu_py.dialects.xetile.ops import attached_map, given_map, subgroups, subgroups_of
-from xegpu_py.dialects.xetile.types import TileLoad, TileStore
+from xegpu_py.dialects.xetile.ops import (
+    attached_map,
+    given_map,
+    mapped_subgroups,
+    stated_subgroups,
+    subgroups,
+    subgroups_of,
+)
+from xegpu_py.dialects.xetile.types import TileAccess, TileLoad, TileStore
 from xegpu_py.ir import element_movement
 from xegpu_py.ir.builtin import CombiningKind, is_intrinsic, recalled
 from xegpu_py.ir.control_flow import STRUCTURED, UnionFind, carried, forwarded
@@ -47,10 +54,18 @@ from xegpu_py.passes.rewriting.rewriter import is_tile
 LANES = 16
 """The least number of columns of a subgroup's part if the number of columns can be chosen."""
 
+REPEATS = 8
+"""The least number of rows of a subgroup's part of a product: those of a dpas."""
+
 
 def has_maps(func: ir.Operation) -> bool:
     """Whether a kernel contains any map, and therefore is at workgroup level."""
     return subgroups_of(func) is not None
+
+
+def chooses_maps(func: ir.Operation) -> bool:
+    """Whether a kernel has no maps, but states a number of subgroups for which they are chosen."""
+    return stated_subgroups(func) is not None and mapped_subgroups(func) is None
 
 
 class Layouts:
@@ -70,25 +85,39 @@ class Layouts:
             self._seed(op)
         # Known maps are propagated forward to uses first, and backward to operands only after that.
         self._propagate()
-        # A layout never changes a value, so products without a known map are divided by rows, then by columns.
-        count = next((subgroups(found) for found in self._maps.values()), None)
-        for op in self._ops:
-            if (
-                count
-                and isinstance(op.opview, TileMmaOp)
-                and self.put(op.results[0], _by_rows(shape_of(op.results[0]), count))
-            ):
+        for value, wg_map in self._anchors(func):
+            if self.put(value, wg_map):
                 self._propagate()
-        # Other vectors without a known map are whole in each subgroup, and so are tiles that only store such vectors.
-        # Splats are the last: their users determine their maps, except those that work on whole vectors of any rank.
-        for op in sorted(self._ops, key=is_splat):
-            given = _unsaid(op)
-            if (
-                count
-                and given is not None
-                and self.put(given, WgMap((count, *[1] * (len(_shape(given)) - 1)), _shape(given)))
-            ):
-                self._propagate()
+
+    def _anchors(self, func: ir.Operation) -> Iterator[tuple[ir.Value, WgMap]]:
+        """Values and the maps that they get if no other value determines them, the most important first.
+
+        If maps are given, products are divided by rows, then by columns: a layout never changes a value. Other vectors
+        without a known map are whole in each subgroup, and so are tiles that only store such vectors. In a kernel that
+        states only the number of its subgroups, all of them are divided: products first, then tiles, then vectors.
+        Splats are the last: their users determine their maps, except those that work on whole vectors of any rank.
+        """
+        chosen = stated_subgroups(func) if chooses_maps(func) else None
+        count = chosen or next((subgroups(found) for found in self._maps.values()), None)
+        if not count:
+            return
+        products = [op.results[0] for op in self._ops if isinstance(op.opview, TileMmaOp)]
+        others = [value for op in sorted(self._ops, key=is_splat) if (value := _unsaid(op)) is not None]
+        if not chosen:
+            yield from ((value, _by_rows(shape_of(value), count)) for value in products)
+            for value in others:
+                yield value, WgMap((count, *[1] * (len(_shape(value)) - 1)), _shape(value))
+            return
+        classes = value_classes(self._ops)
+        rows, columns = _reduced(self._ops, classes)
+        for value in sorted(products, key=_size):
+            yield value, _product_map(shape_of(value), count, classes.find(value) in rows)
+        tiles = {op.opview.tile: None for op in self._ops if isinstance(op.opview, TileAccess)}
+        for value in (*sorted(tiles, key=_size), *others):
+            root = classes.find(value)
+            down = root in columns - rows or (is_tile(value) and Tile.of(value).column_major)
+            if len(_shape(value)) <= 2:
+                yield value, _even_map(_shape(value), count, down)
 
     def _propagate(self) -> None:
         """Propagate known maps to a fixed point."""
@@ -267,6 +296,7 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
         DiagnosticError: at the first op whose results violate this.
     """
     first: tuple[int, WgMap] | None = None
+    stated = stated_subgroups(func)
     for op in walk(func):
         for uses, values in forwarded(op) if complete else ():
             given = layouts.get(values[0])
@@ -292,6 +322,8 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
                     f"is divided by {wg_map} among {count} subgroups, but a workgroup has at most {MOST_SUBGROUPS}",
                     "use a smaller sg_layout and more workgroups",
                 )
+            if count != (stated or count):
+                emit_error(op, f"is divided by {wg_map} among {count} subgroups, but the kernel has {stated}")
             first = first or (count, wg_map)
             if count != first[0]:
                 emit_error(op, f"is divided by {wg_map} among {count} subgroups, but by {first[1]} it is {first[0]}")
@@ -305,6 +337,64 @@ def _by_rows(shape: Sequence[int], count: int) -> WgMap:
     rows = math.gcd(shape[0], count)
     across = count // rows
     return WgMap((rows, across), (shape[0] // rows, shape[1] // math.gcd(shape[1], across)))
+
+
+def _reduced(ops: Iterable[ir.Operation], classes: UnionFind[ir.Value]) -> tuple[set[ir.Value], set[ir.Value]]:
+    """The classes of values of which each subgroup should have whole rows, and whole columns."""
+    rows, columns = set[ir.Value](), set[ir.Value]()
+    for op in ops:
+        view: Any = op.opview
+        if isinstance(view, TileMmaOp):
+            rows.add(classes.find(view.a))
+        elif isinstance(view, ReductionOp):
+            (columns if view.dims == (0,) else rows).add(classes.find(view.value))
+    # The loads of these values make them whole.
+    for op in ops:
+        if isinstance(op.opview, TileLoad):
+            for found in (rows, columns):
+                if classes.find(op.opview.value) in found:
+                    found.add(classes.find(op.opview.tile))
+    return rows, columns
+
+
+def _size(value: ir.Value) -> int:
+    """The key that sorts the largest values first."""
+    return -math.prod(_shape(value))
+
+
+def _part(size: int, count: int, least: int) -> int:
+    """The elements of a dimension that each of `count` subgroups has: at least `least`, if there are as many."""
+    return min((n for n in range(least, size) if size % n == 0 and count % (size // n) == 0), default=size)
+
+
+def _even_map(shape: tuple[int, ...], count: int, columns: bool = False) -> WgMap:
+    """The map that divides rows among as many of `count` subgroups as possible, and columns among the rest.
+
+    With `columns` columns are divided first. Remaining subgroups have the same parts as others.
+    """
+    if len(shape) == 1:
+        return WgMap((count,), (_part(shape[0], count, LANES),))
+    leasts = (1, LANES)
+    first = int(columns)
+    data, layout = list(shape), [1, 1]
+    data[first] = _part(shape[first], count, leasts[first])
+    layout[first] = shape[first] // data[first]
+    layout[1 - first] = count // layout[first]
+    data[1 - first] = _part(shape[1 - first], layout[1 - first], leasts[1 - first])
+    return WgMap((layout[0], layout[1]), (data[0], data[1]))
+
+
+def _product_map(shape: tuple[int, ...], count: int, in_rows: bool) -> WgMap:
+    """The map of a product: parts are as small as possible, and then of the least circumference.
+
+    Args:
+        in_rows: whether to divide columns only if there are more subgroups than groups of 8 rows.
+    """
+    maps = []
+    for down in (n for n in range(1, count + 1) if count % n == 0):
+        data = (_part(shape[0], down, REPEATS), _part(shape[1], count // down, LANES))
+        maps.append(WgMap((down, count // down), data))
+    return min(maps, key=lambda m: (math.prod(m.sg_data), 0 if in_rows else sum(m.sg_data), -m.sg_layout[0]))
 
 
 def _shape(value: ir.Value) -> tuple[int, ...]:

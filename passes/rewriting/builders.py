@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
+from mlir.dialects import scf
 
 from xegpu_py.dialects.xegpu.types import slm_space
 from xegpu_py.ir.builtin import (
@@ -478,6 +479,28 @@ def replace_op(op: ir.Operation, *values: ir.Value) -> None:
     for result, value in zip(op.results, values, strict=True):
         result.replace_all_uses_with(value)
     op.erase()
+
+
+def without_carried(loop: scf.ForOp, kept: Sequence[int]) -> scf.ForOp:
+    """The loop without some of the values that it carries, which are their first ones; `kept` are the others."""
+    initial = list(loop.initArgs)
+    with ir.InsertionPoint(loop), loop.operation.location:
+        made = scf.ForOp(loop.lowerBound, loop.upperBound, loop.step, [initial[i] for i in kept])
+    for name in loop.operation.attributes:
+        made.operation.attributes[name] = loop.operation.attributes[name]
+    loop.induction_variable.replace_all_uses_with(made.induction_variable)
+    for i, argument in enumerate(loop.inner_iter_args):
+        argument.replace_all_uses_with(made.inner_iter_args[kept.index(i)] if i in kept else initial[i])
+    for i, result in zip(kept, made.results):
+        loop.results[i].replace_all_uses_with(result)
+    old = list(loop.body.operations)[-1]
+    yielded = [old.operands[i] for i in kept]
+    with ir.InsertionPoint(made.body), loop.operation.location:
+        end = scf.YieldOp(yielded)
+    for op in list(loop.body.operations)[:-1]:
+        op.operation.move_before(end.operation)
+    loop.operation.erase()
+    return made
 
 
 def clone(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> ir.Operation:

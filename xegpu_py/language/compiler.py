@@ -49,10 +49,10 @@ from xegpu_py.language.scopes import (
     outline,
     promoted,
     same,
-    without_unchanged,
 )
 from xegpu_py.language.shaped_values import BUILDING
 from xegpu_py.language.tile_values import Product, Value, constant, value_of
+from xegpu_py.passes.rewriting.builders import without_carried
 
 LOAD_AHEAD = "xetile.load_ahead"
 """The attribute of loops that load ahead."""
@@ -488,7 +488,7 @@ class Compiler(Expressions):
             scf.YieldOp(yielded)
         kept = [i for i, (old, new) in enumerate(zip(loop.inner_iter_args, yielded)) if old != new]
         if len(kept) != len(yielded):
-            loop = without_unchanged(loop, kept)
+            loop = without_carried(loop, kept)
         state.finish(kept, loop.results)
 
     def _do_While(self, node: ast.While) -> Flow:

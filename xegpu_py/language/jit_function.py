@@ -124,7 +124,10 @@ def _warn_of_pressure(kernel: CompiledKernel) -> None:
     """Warn of a kernel that needs more registers than a thread has; hardware would spill them."""
     allocation = kernel.launcher.allocation
     if allocation.beyond:
-        warnings.warn(f"{allocation.where}: kernel '{kernel.name}' does not fit: {allocation.report()}", stacklevel=4)
+        where, count = allocation.where, kernel.subgroups or 1
+        remedy = f"smaller tiles, or more subgroups than {count}, by num_warps or maps, need fewer registers"
+        message = f"kernel '{kernel.name}' does not fit: {allocation.report()}; {remedy}"
+        warnings.warn_explicit(message, UserWarning, where.file, where.line)
 
 
 def _given(arguments: Mapping[str, ArgumentType], values: Iterable[mlir.Value]) -> dict[str, Any]:
@@ -205,6 +208,7 @@ class TileKernel:
         found = {**self.options}
         if found.get("engine") == EAGER:
             del found["engine"]
+        found.setdefault("subgroups", 0)
         unaligned = [i for i, k in enumerate(_passed(self.arguments).values()) if not getattr(k, "aligned", True)]
         if unaligned and found.get("engine") != "reference":
             found.setdefault("unaligned", unaligned)
@@ -218,6 +222,11 @@ class TileKernel:
         if isinstance(found, CompiledKernel):
             _warn_of_pressure(found)
         return found
+
+    @functools.cached_property
+    def _undivided(self) -> TileKernel:
+        """The kernel for calls that say how many subgroups execute it, without maps each the whole of it."""
+        return TileKernel(self.function, self.arguments, {"subgroups": None, **self.options})
 
     @property
     def asm(self) -> Listings:
@@ -241,6 +250,9 @@ class TileKernel:
         kinds = _passed(self.arguments)
         if len(arguments) == len(kinds):
             arguments = tuple(kind.argument(given) for kind, given in zip(kinds.values(), arguments))
+        if block is not None and "subgroups" not in self.options:
+            again = self._undivided
+            return again(*arguments, grid=grid, block=block, counted=counted, profiled=profiled)
         if profiled:
             return self.compiled.profile(*arguments, grid=grid, block=block)
         runs = self.compiled if counted or not is_eager(self.options.get("engine")) else None
@@ -351,8 +363,8 @@ def tile_kernel(*arguments: tuple[Any, Sequence[int | None]], **options: Any) ->
 
 
 LAUNCH_HINTS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
-"""Triton's launch options. `num_stages` of 2 and more is the option `load_ahead`; the others have no effect, since the
-size of a workgroup follows from the maps of the kernel."""
+"""Triton's launch options. `num_warps` is the option `subgroups`, `num_stages` of 2 and more `load_ahead`; the others
+have no effect."""
 
 _JIT_HINTS = ("noinline", "debug", "version", "repr", "launch_metadata", "do_not_specialize_on_alignment")
 """Triton's options of `jit` without effect: functions are always inlined, and assertions always checked."""
@@ -367,6 +379,12 @@ def check_hints(hints: Mapping[str, Any]) -> None:
     for name, given in hints.items():
         if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
             raise ValueError(f"'{name}' must be a positive integer, but got {given!r}")
+
+
+def hinted_options(hints: Mapping[str, int]) -> dict[str, Any]:
+    """The options of `xegpu_py.compile` that Triton's launch options are."""
+    found: dict[str, Any] = {"load_ahead": True} if hints.get("num_stages", 1) > 1 else {}
+    return found | ({"subgroups": hints["num_warps"]} if "num_warps" in hints else {})
 
 
 class OnGrid(functools.partial[Any]):
@@ -414,6 +432,7 @@ class Kernel:
             if name != "do_not_specialize" and name not in OPTIONS:
                 raise TypeError(f"jit() got an unexpected keyword argument '{name}'")
         self.versions: dict[tuple[Any, ...], TileKernel] = {}
+        self._variants: dict[tuple[tuple[str, Any], ...], Kernel] = {}
         try:
             self._signature = inspect.signature(function, eval_str=True)
         except (NameError, TypeError):
@@ -482,9 +501,11 @@ class Kernel:
         own = {**self._options, "do_not_specialize": sorted(self._unspecialized)}
         return Kernel(self._function, **{**own, **options})
 
-    @functools.cached_property
-    def _ahead(self) -> Kernel:
-        return self.with_options(load_ahead=True)
+    def _variant(self, options: tuple[tuple[str, Any], ...]) -> Kernel:
+        """The same kernel with further options, which remembers its own versions."""
+        if options not in self._variants:
+            self._variants[options] = self.with_options(**dict(options))
+        return self._variants[options]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Kernel:
         # A kernel in a class is like a static method. `__get__` also makes `help` show a function.
@@ -523,8 +544,10 @@ class Kernel:
         hints = {name: keywords.pop(name) for name in LAUNCH_HINTS if name in keywords and name not in own}
         if hints:
             check_hints(hints)
-            if hints.get("num_stages", 1) > 1 and "load_ahead" not in self._options:
-                return self._ahead(*arguments, grid=grid, block=block, **keywords, **{_PROFILED: profiled})
+            more = {name: n for name, n in hinted_options(hints).items() if name not in self._options}
+            if more:
+                variant = self._variant(tuple(more.items()))
+                return variant(*arguments, grid=grid, block=block, **keywords, **{_PROFILED: profiled})
         try:
             version, passed, values = self.bind(*arguments, **keywords)
         except Reversed:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from mlir import ir as mlir
-from mlir.dialects import scf
 
 from xegpu_py.language import element_types, functions
 from xegpu_py.language.arrays import Array, Block, Pointers, assignable
@@ -583,24 +582,3 @@ class LoopState:
             if name not in variables and name not in (BREAK, CONTINUE, RETURN, RESULT):
                 variables[name] = self._absent(name, inner[name])
         self._set(variables)
-
-
-def without_unchanged(loop: scf.ForOp, kept: Sequence[int]) -> scf.ForOp:
-    """The loop without the carried values that do not change; `kept` are the positions of the others."""
-    initial = list(loop.initArgs)
-    with mlir.InsertionPoint(loop), loop.operation.location:
-        made = scf.ForOp(loop.lowerBound, loop.upperBound, loop.step, [initial[i] for i in kept])
-    for name in loop.operation.attributes:
-        made.operation.attributes[name] = loop.operation.attributes[name]
-    arguments = list(loop.inner_iter_args)
-    loop.induction_variable.replace_all_uses_with(made.induction_variable)
-    for i, argument in enumerate(arguments):
-        argument.replace_all_uses_with(made.inner_iter_args[kept.index(i)] if i in kept else initial[i])
-    old = list(loop.body.operations)[-1]
-    yielded = [old.operands[i] for i in kept]
-    with mlir.InsertionPoint(made.body), loop.operation.location:
-        end = scf.YieldOp(yielded)
-    for op in list(loop.body.operations)[:-1]:
-        op.operation.move_before(end.operation)
-    loop.operation.erase()
-    return made

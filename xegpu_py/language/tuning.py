@@ -16,7 +16,7 @@ import numpy as np
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.language.function_source import code_of
-from xegpu_py.language.jit_function import LAUNCH_HINTS, Kernel, check_hints
+from xegpu_py.language.jit_function import LAUNCH_HINTS, Kernel, check_hints, hinted_options
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.tuning import trials
 from xegpu_py.tuning.search import tune
@@ -258,9 +258,7 @@ class Candidates:
 
     def variant(self, config: Config) -> Kernel | Tunable:
         """The kernel with the options of a candidate."""
-        options = dict(config.options)
-        if (config.num_stages or 1) > 1:
-            options.setdefault("load_ahead", True)
+        options = {**hinted_options(config.hints), **config.options}
         key = tuple(sorted(options.items()))
         if key not in self.variants:
             self.variants[key] = self.kernel.with_options(**options) if key else self.kernel

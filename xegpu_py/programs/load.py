@@ -171,8 +171,9 @@ def compile(
         module: a module, its text, the path of a file with its text, or a `ModuleSource`. The module is not changed.
             Text in upstream MLIR's dialect `xegpu` is imported (see `import_upstream`).
         kernel: the name of the `gpu.func`; optional if the module has one kernel.
-        options: target, registers, optimize, prefetch, load_ahead, unaligned, large, model, check, strict_grf, engine,
-            threads, cache, progress: see `Options`. A module's attribute `xegpu.options` gives the defaults.
+        options: target, registers, optimize, prefetch, load_ahead, subgroups, unaligned, large, model, check,
+            strict_grf, engine, threads, cache, progress: see `Options`. A module's attribute `xegpu.options` gives the
+            defaults.
 
     Raises:
         TypeError: if there is no such option.

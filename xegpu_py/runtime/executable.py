@@ -44,6 +44,8 @@ class Options(Struct, frozen=True):
         optimize: whether the pass visa-optimize runs.
         prefetch: XeTile kernels only: how many iterations ahead loops prefetch the tiles that they load; 0 for none.
         load_ahead: XeTile kernels only: whether loops load tiles one iteration ahead.
+        subgroups: XeTile kernels without maps only: the number of subgroups of a workgroup, among which the tiles are
+            divided; 0 for a number that suits the tiles. By default each subgroup executes the whole kernel.
         unaligned: the numbers of the arguments whose addresses, extents and strides are not assumed to satisfy the
             rules of 2D block messages if they are unknown at compile time. For the other arguments they are assumed
             to; a call with an array that does not satisfy the rules compiles the kernel again.
@@ -73,6 +75,7 @@ class Options(Struct, frozen=True):
     optimize: bool = True
     prefetch: int = 0
     load_ahead: bool = False
+    subgroups: int | None = None
     unaligned: tuple[int, ...] = ()
     large: bool | None = None
     strided: tuple[int, ...] = ()
@@ -108,6 +111,8 @@ class Options(Struct, frozen=True):
             return
         if self.engine is not None and self.engine not in ENGINES:
             raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, but got {self.engine!r}")
+        if self.subgroups is not None and not 0 <= self.subgroups <= gpu.threads:
+            raise ValueError(f"'subgroups' must be at most {gpu.threads}, but got {self.subgroups}")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"'threads' must be positive, but got {self.threads}")
         if self.registers is not None and self.registers not in gpu.grf_counts:
@@ -132,7 +137,15 @@ class Options(Struct, frozen=True):
 
     def key(self) -> str:
         """The options on which the lowered kernel depends."""
-        lowering = (self.optimize, self.prefetch, self.load_ahead, self.unaligned, bool(self.large), self.strided)
+        lowering = (
+            self.optimize,
+            self.prefetch,
+            self.load_ahead,
+            self.subgroups,
+            self.unaligned,
+            bool(self.large),
+            self.strided,
+        )
         return repr((self.target, self.registers, *lowering))
 
 

@@ -20,7 +20,8 @@ gpu.module @blocks {
 
 gpu.module @pointers {
   gpu.func @copy(%A: memref<?xf32>, %B: memref<?xf32>) kernel {
-    %i = vector.step : vector<2097152xindex>
+    %s = vector.step : vector<2097152xindex>
+    %i = arith.muli %s, %s : vector<2097152xindex>
     %m = arith.constant dense<true> : vector<2097152xi1>
     %a = xetile.init_tile %A, %i : memref<?xf32>, vector<2097152xindex> -> !t
     // expected-error @below {{'xetile.load' op makes a vector<2097152xf32> of 8,388,608 bytes}}

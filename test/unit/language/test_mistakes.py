@@ -179,7 +179,9 @@ def test_errors_name_the_arguments(engine):
     ):
         with pytest.raises((ValueError, xegpu_py.DiagnosticError), match=message) as caught:
             kernel(x, y)
-        assert "in0" not in str(caught.value) and "in1" not in str(caught.value)
+        # A note may show the instruction, whose operands are those of vISA.
+        told = str(caught.value).partition("note: instruction")[0]
+        assert "in0" not in told and "in1" not in told
 
 
 @pytest.mark.parametrize("engine", ["eager", "jit"])

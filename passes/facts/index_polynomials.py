@@ -1,0 +1,366 @@
+"""Vectors of indices as polynomials: of scalars of the kernel, and linear in each dimension of the vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from mlir import ir
+from msgspec import Struct
+
+from xegpu_py.dialects.xetile import BroadcastOp, TransposeOp
+from xegpu_py.ir.control_flow import yielded
+from xegpu_py.ir.element_movement import VIEWS, groups, view_of
+from xegpu_py.passes.facts.integer_forms import divisor
+from xegpu_py.passes.facts.value_facts import (
+    attributes_of,
+    block_of,
+    constant_of,
+    defining_op,
+    is_vector,
+    shape_of,
+    splat_of,
+)
+from xegpu_py.passes.rewriting.builders import Index, add, create, index_type, multiply
+
+# Polynomials of scalars. Each product of scalars is a sorted tuple of their numbers in an `IndexForms`.
+
+Monomial = tuple[int, ...]
+
+Polynomial = Mapping[Monomial, int]
+"""The integer factor of each product of scalars; no factor is 0."""
+
+ZERO: Polynomial = {}
+
+
+def constant(number: int) -> Polynomial:
+    """A constant polynomial."""
+    return {(): number} if number else ZERO
+
+
+def single(scalar: int) -> Polynomial:
+    """The polynomial that is a scalar."""
+    return {(scalar,): 1}
+
+
+def constant_part(p: Polynomial) -> int | None:
+    """The number that a polynomial is; None if it depends on scalars."""
+    return p.get((), 0) if all(m == () for m in p) else None
+
+
+def plus(a: Polynomial, b: Polynomial, times: int = 1) -> Polynomial:
+    """`a + times * b`."""
+    found = {m: a.get(m, 0) + times * b.get(m, 0) for m in {**a, **b}}
+    return {m: n for m, n in found.items() if n}
+
+
+def product(a: Polynomial, b: Polynomial) -> Polynomial:
+    """`a * b`."""
+    found: dict[Monomial, int] = {}
+    for m, x in a.items():
+        for n, y in b.items():
+            both = tuple(sorted((*m, *n)))
+            found[both] = found.get(both, 0) + x * y
+    return {m: n for m, n in found.items() if n}
+
+
+def divided(p: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
+    """The quotient of the terms that a polynomial of one term divides, and the other terms."""
+    ((scalars, factor),) = by.items()
+    quotient, rest = {}, {}
+    for m, n in p.items():
+        left = list(m)
+        for scalar in scalars:
+            if scalar not in left:
+                break
+            left.remove(scalar)
+        else:
+            if n % factor == 0:
+                quotient[tuple(left)] = n // factor
+                continue
+        rest[m] = n
+    return quotient, rest
+
+
+class IndexForm(Struct, frozen=True):
+    """The elements of an integer vector, or a scalar: `start` plus `steps` times the position in each dimension."""
+
+    shape: tuple[int, ...]
+    start: Polynomial
+    steps: tuple[Polynomial, ...]
+
+    def plus(self, other: IndexForm, times: int = 1) -> IndexForm:
+        """The sum with a multiple of a form of the same shape."""
+        steps = tuple(plus(a, b, times) for a, b in zip(self.steps, other.steps))
+        return IndexForm(self.shape, plus(self.start, other.start, times), steps)
+
+    def times(self, p: Polynomial) -> IndexForm:
+        """The product with a scalar."""
+        return IndexForm(self.shape, product(self.start, p), tuple(product(s, p) for s in self.steps))
+
+    @property
+    def is_splat(self) -> bool:
+        """Whether all elements are equal."""
+        return not any(s for s, n in zip(self.steps, self.shape) if n > 1)
+
+
+_SIGNED_CASTS = ("arith.index_cast", "arith.extsi")
+
+_QUOTIENTS = ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.floordivsi", "arith.ceildivsi")
+
+_IDS = ("gpu.block_id", "gpu.grid_dim", "memref.dim", "arith.extui", "arith.index_castui")
+
+
+class IndexForms:
+    """The forms of a kernel's integers.
+
+    Integers of less than 64 bits count as if they did not overflow: the index of an element in memory is no index
+    after an overflow.
+    """
+
+    def __init__(self) -> None:
+        self.scalars: list[ir.Value] = []
+        self._numbers: dict[object, int] = {}
+        self._forms: dict[ir.Value, IndexForm | None] = {}
+
+    def of(self, value: ir.Value) -> IndexForm | None:
+        """The form of an integer or of a vector of integers; None if it has none."""
+        if value not in self._forms:
+            self._forms[value] = self._vector(value) if is_vector(value) else self._scalar(value)
+        return self._forms[value]
+
+    def scalar(self, value: ir.Value | int) -> Polynomial:
+        """The polynomial that a scalar is."""
+        if isinstance(value, int):
+            return constant(value)
+        found = self.of(value)
+        assert found is not None
+        return found.start
+
+    def _scalar(self, value: ir.Value) -> IndexForm:
+        known = constant_of(value)
+        if known is not None:
+            return IndexForm((), constant(known), ())
+        op = defining_op(value)
+        if op is None:
+            carried = self._carried(value)
+            if carried is not None:
+                return carried
+        elif op.name in _SIGNED_CASTS:
+            return IndexForm((), self.scalar(op.operands[0]), ())
+        elif op.name in _ARITHMETIC:
+            found = _ARITHMETIC[op.name](*(IndexForm((), self.scalar(v), ()) for v in op.operands))
+            if found is not None:
+                return found
+        return self._atom(value)
+
+    def _atom(self, value: ir.Value) -> IndexForm:
+        key = self._key(value)
+        number = self._numbers.setdefault(key, len(self.scalars))
+        if number == len(self.scalars):
+            self.scalars.append(value)
+        return IndexForm((), single(number), ())
+
+    def _key(self, value: ir.Value) -> object:
+        """Equal for scalars that equal ops compute of equal scalars."""
+        op = defining_op(value)
+        if op is None or (not op.name.startswith("arith.") and op.name not in _IDS):
+            return value
+        operands = [v if isinstance(v.type, ir.MemRefType) else tuple(self.scalar(v).items()) for v in op.operands]
+        return (op.name, *map(str, attributes_of(op).items()), str(value.type), *operands)
+
+    def _vector(self, value: ir.Value) -> IndexForm | None:
+        op, shape = defining_op(value), shape_of(value)
+        if op is None:
+            return self._carried(value)
+        still = (ZERO,) * len(shape)
+        if op.name == "arith.constant":
+            number = splat_of(value)
+            return IndexForm(shape, constant(ir.IntegerAttr(number).value), still) if number is not None else None
+        if op.name == "vector.step":
+            return IndexForm(shape, ZERO, (constant(1),))
+        if op.name == "vector.broadcast" and not is_vector(op.operands[0]):
+            return IndexForm(shape, self.scalar(op.operands[0]), still)
+        if op.name in _SIGNED_CASTS:
+            return self.of(op.operands[0])
+        if op.name in _ARITHMETIC:
+            a, b = (self.of(v) for v in op.operands)
+            return _ARITHMETIC[op.name](a, b) if a is not None and b is not None else None
+        source = self.of(op.operands[0]) if is_moved(op) else None
+        return None if source is None else moved(op, source)
+
+    def _carried(self, value: ir.Value) -> IndexForm | None:
+        """The form of what a loop carries, if each iteration adds the same number to all elements."""
+        argument = ir.BlockArgument(value)
+        loop = argument.owner.owner.operation if argument.owner.owner is not None else None
+        if loop is None or loop.name != "scf.for" or not argument.arg_number:
+            return None
+        block, (first, _, step) = argument.owner, list(loop.operands)[:3]
+        before = self.of(loop.operands[2 + argument.arg_number])
+        stride = constant_of(step)
+        if before is None or stride is None:
+            return None
+        # In the body, the value at the begin of an iteration is a scalar of its own.
+        known = dict(self._forms)
+        own = self._atom(value).start
+        self._forms[value] = IndexForm(before.shape, own, (ZERO,) * len(before.shape))
+        after = self.of(yielded(block)[argument.arg_number - 1])
+        self._forms = known
+        if after is None or not after.is_splat:
+            return None
+        by = plus(after.start, own, -1)
+        if any(n % stride for n in by.values()) or any(self._inside(s, block) for m in by for s in m):
+            return None
+        passed = plus(self.scalar(block.arguments[0]), self.scalar(first), -1)
+        moves = product(passed, {m: n // stride for m, n in by.items()})
+        return before.plus(IndexForm(before.shape, moves, (ZERO,) * len(before.shape)))
+
+    def _inside(self, number: int, block: ir.Block) -> bool:
+        """Whether a scalar is defined in the body of a loop."""
+        at: ir.Block | None = block_of(self.scalars[number])
+        while at is not None and at != block:
+            parent = at.owner.operation if at.owner is not None else None
+            at = parent.block if parent is not None and parent.name != "gpu.func" else None
+        return at is not None
+
+    def build(self, p: Polynomial) -> Index:
+        """Build the index that a polynomial is."""
+        terms: list[Index] = []
+        for m, n in p.items():
+            term: Index = n
+            for scalar in m:
+                value = self.scalars[scalar]
+                if not isinstance(value.type, ir.IndexType):
+                    value = create("arith.index_cast", [index_type()], [value]).results[0]
+                term = multiply(term, value)
+            terms.append(term)
+        return add(*terms) if terms else 0
+
+    def divisor(self, p: Polynomial) -> int:
+        """The largest power of two that is known to divide a polynomial; 0 if it is 0."""
+        return math.gcd(*(math.prod((n, *(divisor(self.scalars[s]) for s in m))) for m, n in p.items()))
+
+    def is_natural(self, p: Polynomial) -> bool:
+        """Whether a polynomial is not negative, if the sizes by which positions are divided are not."""
+        return all(n > 0 and all(self._natural(self.scalars[s]) for s in m) for m, n in p.items())
+
+    def _natural(self, value: ir.Value) -> bool:
+        op = defining_op(value)
+        if op is None:
+            argument = ir.BlockArgument(value)
+            loop = argument.owner.owner.operation
+            first = constant_of(loop.operands[0]) if loop.name == "scf.for" and not argument.arg_number else None
+            return first is not None and first >= 0
+        if op.name in _QUOTIENTS:
+            return self.is_natural(self.scalar(op.operands[0]))
+        return op.name in _IDS
+
+    def of_arguments(self, p: Polynomial) -> bool:
+        """Whether a polynomial depends only on numbers and extents that a call of the kernel knows."""
+        return all(_is_argument(self.scalars[s]) for m in p for s in m)
+
+
+def _is_argument(value: ir.Value) -> bool:
+    op = defining_op(value)
+    if op is None:
+        return bool(ir.BlockArgument(value).owner.owner.operation.name == "gpu.func")
+    return op.name == "memref.dim" and _is_argument(op.operands[0])
+
+
+def _sum(a: IndexForm, b: IndexForm) -> IndexForm:
+    return a.plus(b)
+
+
+def _difference(a: IndexForm, b: IndexForm) -> IndexForm:
+    return a.plus(b, -1)
+
+
+def _product(a: IndexForm, b: IndexForm) -> IndexForm | None:
+    return a.times(b.start) if b.is_splat else b.times(a.start) if a.is_splat else None
+
+
+_ARITHMETIC: dict[str, Callable[[IndexForm, IndexForm], IndexForm | None]] = {
+    "arith.addi": _sum, "arith.subi": _difference, "arith.muli": _product
+}  # fmt: skip
+
+
+# Ops that move elements.
+
+
+def is_moved(op: ir.Operation) -> bool:
+    """Whether `moved` knows the op."""
+    return op.name in VIEWS or op.name == "vector.shape_cast" or isinstance(op.opview, (BroadcastOp, TransposeOp))
+
+
+def moved(op: ir.Operation, found: IndexForm) -> IndexForm | None:
+    """The form of the result of an op that moves elements, from that of its operand."""
+    shape, view = shape_of(op.results[0]), op.opview
+    if isinstance(view, BroadcastOp):
+        if view.broadcast_size is not None:
+            return None
+        return IndexForm(shape, found.start, tuple(ZERO if d in view.dims else s for d, s in enumerate(found.steps)))
+    if isinstance(view, TransposeOp):
+        return IndexForm(shape, found.start, tuple(found.steps[d] for d in view.permutation))
+    if op.name == "vector.shape_cast":
+        return _reshaped(found, shape)
+    seen = view_of(op)
+    if seen is None or any(seen.first):
+        return None
+    along = dict(zip(seen.dims, found.steps))
+    return IndexForm(shape, found.start, tuple(along.get(d, ZERO) for d in range(len(shape))))
+
+
+def _reshaped(found: IndexForm, shape: tuple[int, ...]) -> IndexForm | None:
+    steps: list[Polynomial] = []
+    for left, right in groups(found.shape, shape) or ():
+        long = [d for d in left if found.shape[d] > 1]
+        if len(long) > 1:
+            return None
+        step = found.steps[long[0]] if long else ZERO
+        steps += [product(step, constant(math.prod(shape[d + 1 : right.stop]))) for d in right]
+    return IndexForm(shape, found.start, tuple(steps))
+
+
+# Masks: what the elements that they select have in common.
+
+_ORDERS = {"slt": (1, 0), "sle": (1, 1), "sgt": (-1, 0), "sge": (-1, 1)}
+"""Of a comparison of `a` and `b`: the sign of `b - a`, and what is to be added to it for a number above 0."""
+
+
+def conditions(forms: IndexForms, mask: ir.Value) -> Iterator[IndexForm | None]:
+    """The forms that are above 0 where a mask is set, and only there; None for a condition that has no form."""
+    op = defining_op(mask)
+    if op is None:
+        yield None
+    elif op.name == "arith.andi":
+        for value in op.operands:
+            yield from conditions(forms, value)
+    elif op.name == "arith.constant":
+        number = splat_of(mask)
+        if number is None or not ir.BoolAttr(number).value:
+            yield None
+    elif op.name == "arith.cmpi":
+        yield _compared(forms, op)
+    elif op.name == "vector.create_mask":
+        shape = shape_of(mask)
+        for d, bound in enumerate(op.operands):
+            steps = tuple(constant(-1 if d == i else 0) for i in range(len(shape)))
+            yield IndexForm(shape, forms.scalar(bound), steps)
+    elif is_moved(op) and is_vector(op.operands[0]):
+        for form in conditions(forms, op.operands[0]):
+            yield None if form is None else moved(op, form)
+    else:
+        yield None
+
+
+_PREDICATES: Sequence[str] = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+
+
+def _compared(forms: IndexForms, op: ir.Operation) -> IndexForm | None:
+    order = _ORDERS.get(_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value])
+    a, b = (forms.of(v) if is_vector(v) else None for v in op.operands)
+    if order is None or a is None or b is None:
+        return None
+    sign, more = order
+    found = b.plus(a, -1) if sign > 0 else a.plus(b, -1)
+    return IndexForm(found.shape, plus(found.start, constant(more)), found.steps)

@@ -1,0 +1,65 @@
+"""How many subgroups the tiles of a kernel without maps are divided among."""
+
+from __future__ import annotations
+
+import math
+
+from mlir import ir
+
+from xegpu_py.dialects import xetile
+from xegpu_py.dialects.xetile import TileMmaOp
+from xegpu_py.ir.control_flow import UnionFind
+from xegpu_py.ir.module import walk
+from xegpu_py.passes.facts.tile_maps import is_elementwise, is_splat, value_classes
+from xegpu_py.passes.facts.value_facts import bits_of, element_of, is_vector, shape_of
+
+_SUBGROUP_OPS = ("gpu.subgroup_id", "gpu.thread_id", "gpu.lane_id", "xegpu.", "func.call", "llvm.")
+"""The beginnings of names of ops that say what one subgroup does."""
+
+_DIVIDED = (
+    "vector.step", "vector.create_mask", "vector.broadcast", "vector.shape_cast", "vector.transpose",
+    "vector.multi_reduction", "vector.extract", "arith.constant",
+)  # fmt: skip
+
+_LARGEST_PRODUCTS, _LARGEST = 8 << 10, 2 << 10
+"""The bytes of all products, and of another vector, for which one subgroup has registers enough: half of 256, an
+eighth."""
+
+_MOST = 32
+
+
+def can_be_divided(func: ir.Operation) -> bool:
+    """Whether a kernel has no maps, and no ops that say what one subgroup does."""
+    ops = walk(func)
+    if not any(op.name.startswith("xetile.") for op in ops) or xetile.subgroups_of(func) is not None:
+        return False
+    return not any(op.name.startswith(_SUBGROUP_OPS) for op in ops)
+
+
+def suitable_subgroups(func: ir.Operation) -> int:
+    """The number of subgroups, a power of two, among which the tiles of a kernel without maps should be divided.
+
+    It is 1 if parts of them would be whole in each subgroup, or if subgroups could follow different control flow.
+    """
+    ops = walk(func)
+    classes: UnionFind[ir.Value] = value_classes(ops)
+    products: dict[ir.Value, int] = {}
+    largest = 0
+    for op in ops:
+        if op.name == "scf.while":
+            return 1
+        for value in op.results:
+            if not is_vector(value):
+                continue
+            known = op.name.startswith("xetile.") or op.name in _DIVIDED or is_elementwise(op) or is_splat(op)
+            if len(shape_of(value)) > 2 or not (known or op.name.startswith("scf.")):
+                return 1
+            element = element_of(value)
+            if isinstance(element, ir.IndexType) or bits_of(element) == 1:
+                continue
+            size = math.prod(shape_of(value)) * bits_of(element) // 8
+            if isinstance(op.opview, TileMmaOp):
+                products[classes.find(value)] = size
+            largest = max(largest, size)
+    wanted = sum(products.values()) / _LARGEST_PRODUCTS if products else largest / _LARGEST
+    return min(1 << max(math.ceil(math.log2(max(wanted, 1))), 0), _MOST)

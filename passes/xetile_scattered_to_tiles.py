@@ -1,0 +1,272 @@
+"""`xetile-scattered-to-tiles`: loads and stores of scattered elements that form a block of a matrix become tiles."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import arith
+from msgspec import Struct, field
+
+from xegpu_py.dialects.xetile import InitTileOp, LoadOp, LoadTileOp, StoreOp, StoreTileOp, Tile, TileAttr
+from xegpu_py.ir.control_flow import STRUCTURED
+from xegpu_py.ir.module import walk
+from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.facts.index_polynomials import (
+    ZERO,
+    IndexForms,
+    Polynomial,
+    conditions,
+    constant,
+    constant_part,
+    divided,
+    plus,
+    single,
+)
+from xegpu_py.passes.facts.target_messages import hints_of
+from xegpu_py.passes.facts.value_facts import bits_of, defining_op, is_used, sees, shape_of, target_for, tile_kernels
+from xegpu_py.passes.rewriting.builders import (
+    Index,
+    index,
+    known,
+    multiply,
+    reinterpret_cast,
+    replace_op,
+    shape_cast,
+)
+from xegpu_py.target import Block2DLimits
+
+
+@register_pass("xetile-scattered-to-tiles")
+@dataclass
+class XeTileScatteredToTiles(Pass):
+    """Replace loads and stores of scattered elements that form a block of a matrix by those of tiles.
+
+    The indices of the elements must be linear in their position, with a factor of 1 along one dimension. The
+    comparisons of positions with bounds, of which the mask must consist, become the extents of the matrix. Elements
+    that 2D block messages cannot address for certain, because of their alignment, stay scattered, as do tiles with a
+    map, atomic ops, and shared local memory. An index counts as one that does not overflow.
+
+        %i = arith.addi %first, %step : vector<256xindex>
+        %m = arith.cmpi slt, %i, %bound : vector<256xindex>
+        %t = xetile.init_tile %A, %i : memref<?xf32>, vector<256xindex>
+          -> !xetile.tile<256xf32, #xetile.tile_attr<scattered = true>>
+        %v = xetile.load %t, %m : !xetile.tile<256xf32, #xetile.tile_attr<scattered = true>>, vector<256xi1>
+          -> vector<256xf32>
+
+    becomes, where `%first` is splat of `%x`, and `%bound` of `%n`,
+
+        %M = memref.reinterpret_cast %A to offset: [0], sizes: [1, %n], strides: [%pitch, 1]
+        %t = xetile.init_tile %M[0, %x] : ... -> !xetile.tile<1x256xf32>
+        %w = xetile.load_tile %t : !xetile.tile<1x256xf32> -> vector<1x256xf32>
+        %v = vector.shape_cast %w : vector<1x256xf32> to vector<256xf32>
+    """
+
+    target: str = ""
+
+    def run(self, op: ir.Operation) -> None:
+        for func in tile_kernels(op):
+            limits = target_for(func, self.target).block2d
+            if limits is not None:
+                _Blocks(func, limits).run()
+
+
+class _Bounds(Struct):
+    """What a mask says of the positions in one dimension.
+
+    Attributes:
+        above: numbers that the positions are below.
+        below: numbers whose sum with the positions is not negative.
+    """
+
+    above: list[Polynomial] = field(default_factory=list)
+    below: list[Polynomial] = field(default_factory=list)
+
+
+class _Block(Struct):
+    """A block of a matrix in a buffer. Along a row, the elements are consecutive.
+
+    Attributes:
+        shape: its rows and columns.
+        lead: the index of the matrix's first element.
+        pitch: elements from one row of the matrix to the next; none for a matrix of one row.
+        row, column: where the block begins.
+        rows, columns: the matrix's extents; of several the least.
+        turned: whether rows of memory are the second dimension of the vector.
+    """
+
+    shape: tuple[int, int]
+    lead: Polynomial
+    pitch: Polynomial
+    row: Polynomial
+    column: Polynomial
+    rows: list[Polynomial]
+    columns: list[Polynomial]
+    turned: bool
+
+
+class _Blocks:
+    """Replaces the scattered accesses of one kernel."""
+
+    def __init__(self, func: ir.Operation, limits: Block2DLimits) -> None:
+        self._func, self._limits = func, limits
+        self._forms = IndexForms()
+
+    def run(self) -> None:
+        found = []
+        for op in walk(self._func):
+            view: Any = op.opview
+            if isinstance(view, (LoadOp, StoreOp)):
+                made = defining_op(view.tile)
+                if made is not None and isinstance(made.opview, InitTileOp):
+                    block = self._block(made.opview, view.mask)
+                    if block is not None:
+                        found.append((op, made, block))
+        for op, made, block in found:
+            with ir.InsertionPoint(op), op.location:
+                self._replace(op, made.opview, block)
+        for tile in {made.results[0] for _, made, _ in found}:
+            if not is_used(tile):
+                tile.owner.erase()
+
+    # Which block of which matrix an access is of.
+
+    def _block(self, init: Any, mask: ir.Value | None) -> _Block | None:
+        tile = Tile.of(init.tile)
+        if tile.attr != TileAttr(scattered=True) or tile.bits < 8 or not isinstance(init.source.type, ir.MemRefType):
+            return None
+        form = self._forms.of(init.indices)
+        if form is None:
+            return None
+        bounds = self._bounds(mask, form.shape)
+        if bounds is None:
+            return None
+        shape, steps = form.shape, [constant_part(s) for s in form.steps]
+        if len(shape) == 1:
+            return self._of_rows((1, *shape), ZERO, form.start, bounds, tile) if steps == [1] else None
+        if steps[1] == 1 and shape[1] > 1:
+            return self._of_rows(shape, form.steps[0], form.start, bounds, tile)
+        if steps[0] == 1 and shape[0] > 1:
+            found = self._of_rows(shape[::-1], form.steps[1], form.start, bounds[::-1], tile)
+            if found is not None:
+                found.turned = True
+            return found
+        return None
+
+    def _bounds(self, mask: ir.Value | None, shape: Sequence[int]) -> list[_Bounds] | None:
+        """What a mask says of rows and columns; None if it says something else."""
+        found = [_Bounds(), _Bounds()]
+        for form in conditions(self._forms, mask) if mask is not None else ():
+            if form is None:
+                return None
+            steps = [constant_part(s) for s in form.steps]
+            moving = [d for d, s in enumerate(steps) if s != 0]
+            if len(moving) != 1:
+                return None
+            dim = moving[0]
+            bounds = found[dim + 2 - len(shape)]
+            if steps[dim] == -1:
+                bounds.above.append(form.start)
+            elif steps[dim] == 1:
+                bounds.below.append(plus(form.start, constant(-1)))
+            else:
+                return None
+        return found
+
+    def _of_rows(
+        self, shape: Sequence[int], step: Polynomial, start: Polynomial, bounds: Sequence[_Bounds], tile: Tile
+    ) -> _Block | None:
+        """The block whose columns are consecutive, and whose rows are a step apart."""
+        if shape[0] > 1:
+            return self._split(shape, step, start, bounds, tile) if len(step) == 1 else None
+        pitches = [ZERO, *(single(s) for m in start for s in m)]
+        return next((b for p in pitches if (b := self._split(shape, p, start, bounds, tile)) is not None), None)
+
+    def _split(
+        self, shape: Sequence[int], pitch: Polynomial, start: Polynomial, bounds: Sequence[_Bounds], tile: Tile
+    ) -> _Block | None:
+        """The block for a pitch: the terms of the first index become a row, a column, and the begin of a matrix."""
+        forms, (rows, columns), size = self._forms, bounds, tile.bits // 8
+        column = ZERO
+        if columns.above:
+            bound, whole = columns.above[0], not pitch and forms.of_arguments(plus(columns.above[0], start))
+            # What is added to positions is subtracted from their bounds.
+            column = start if whole else {m: n for m, n in start.items() if bound.get(m, 0) == -n}
+        rest = plus(start, column, -1)
+        row, lead = divided(rest, pitch) if pitch else (ZERO, rest)
+        widths = [plus(n, column) for n in columns.above] or [constant(shape[1])]
+        heights = [plus(n, row) for n in rows.above] or [plus(row, constant(shape[0]))]
+        given = [*widths, *(heights if rows.above else []), pitch]
+        unlike = any(n != column for n in columns.below) or any(n != row for n in rows.below)
+        if (
+            unlike
+            or not all(map(forms.of_arguments, given))
+            or not self._is_addressed(widths, pitch, lead, column, size)
+        ):
+            return None
+        # Before the first row and column a matrix has no elements, but the buffer may have some.
+        natural = columns.below or forms.is_natural(column) or not (row or lead)
+        if not natural or not (rows.below or forms.is_natural(row) or not lead):
+            return None
+        return _Block((shape[0], shape[1]), lead, pitch, row, column, heights, widths, False)
+
+    def _is_addressed(
+        self, widths: Sequence[Polynomial], pitch: Polynomial, lead: Polynomial, column: Polynomial, size: int
+    ) -> bool:
+        """Whether messages can address the block, as far as it is known before the kernel is called."""
+        limits, numbers = self._limits, [constant_part(n) for n in widths]
+        width = None if None in numbers else min(n for n in numbers if n is not None)
+        stride = constant_part(pitch) if pitch else None
+        in_bytes = [None if n is None else n * size for n in (width, stride)]
+        return (
+            limits.surface_problem(in_bytes[0], None, in_bytes[1], self._forms.divisor(lead) * size) is None
+            and self._forms.divisor(column) * size % limits.column_granule == 0
+        )
+
+    # The access of a tile.
+
+    def _replace(self, op: ir.Operation, init: Any, block: _Block) -> None:
+        view: Any = op.opview
+        old = Tile.of(init.tile)
+        source = self._matrix(op, init.source, block)
+        place = [known(self._forms.build(p)) for p in (block.row, block.column)]
+        turned = block.turned and block.shape[0] > 1
+        shape = block.shape[::-1] if turned else block.shape
+        kind = Tile(shape, old.element, TileAttr(order=(0, 1) if turned else (1, 0)))
+        tile = InitTileOp(source, place[::-1] if turned else place, tile=kind.to_ir()).tile
+        if isinstance(view, StoreOp):
+            StoreTileOp(shape_cast(view.value, shape), tile, **hints_of(view))
+            op.erase()
+            return
+        value = LoadTileOp(tile, padding=view.padding, **hints_of(view)).value
+        replace_op(op, shape_cast(value, shape_of(view.value)))
+
+    def _matrix(self, op: ir.Operation, source: ir.Value, block: _Block) -> ir.Value:
+        """The matrix, made outside of the loops in which it is the same."""
+        forms = self._forms
+        used = [block.lead, block.pitch, *block.rows, *block.columns]
+        scalars = [source, *(forms.scalars[s] for p in used for m in p for s in m)]
+        while (parent := op.parent.operation).name in STRUCTURED and all(sees(parent, v) for v in scalars):
+            op = parent
+        with ir.InsertionPoint(op):
+            rows, columns = (self._least(extents) for extents in (block.rows, block.columns))
+            granule = 512 // bits_of(ir.MemRefType(source.type).element_type)
+            pitch = known(forms.build(block.pitch)) if block.pitch else _rounded_up(columns, granule)
+            sizes, strides = [rows, columns], [pitch, 1]
+            if block.turned and block.shape[0] > 1:
+                sizes, strides = sizes[::-1], strides[::-1]
+            return reinterpret_cast(source, forms.build(block.lead), sizes, strides)
+
+    def _least(self, extents: Sequence[Polynomial]) -> Index:
+        found = [self._forms.build(p) for p in extents]
+        return functools.reduce(lambda a, b: arith.minsi(index(a), index(b)), found)
+
+
+def _rounded_up(number: Index, granule: int) -> Index:
+    if isinstance(number, int):
+        return -(-number // granule) * granule
+    more = arith.addi(number, index(granule - 1))
+    return multiply(arith.divui(more, index(granule)), granule)

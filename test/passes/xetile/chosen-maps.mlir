@@ -1,0 +1,60 @@
+// RUN: xegpu-opt %s --xetile-infer-layout --split-input-file --verify-diagnostics | FileCheck %s
+
+// The maps of a kernel that states only how many subgroups it has. Products are divided first.
+
+// CHECK-LABEL: gpu.func @product
+gpu.module @product {
+  gpu.func @product(%A: memref<128x32xbf16>, %B: memref<32x128xbf16>, %C: memref<128x128xf32>) kernel attributes {xetile.subgroups = 8 : i64} {
+    // CHECK: init_tile {{.*}} -> !xetile.tile<128x32xbf16, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [32, 32]>>>
+    %ta = xetile.init_tile %A[0, 0] : memref<128x32xbf16> -> !xetile.tile<128x32xbf16>
+    // CHECK: init_tile {{.*}} -> !xetile.tile<32x128xbf16, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [32, 64]>>>
+    %tb = xetile.init_tile %B[0, 0] : memref<32x128xbf16> -> !xetile.tile<32x128xbf16>
+    %a = xetile.load_tile %ta : !xetile.tile<128x32xbf16> -> vector<128x32xbf16>
+    %b = xetile.load_tile %tb : !xetile.tile<32x128xbf16> -> vector<32x128xbf16>
+    %d = xetile.tile_mma %a, %b : vector<128x32xbf16>, vector<32x128xbf16> -> vector<128x128xf32>
+    %tc = xetile.init_tile %C[0, 0] : memref<128x128xf32> -> !xetile.tile<128x128xf32>
+    xetile.store_tile %d, %tc : vector<128x128xf32>, !xetile.tile<128x128xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// A product whose rows are reduced is divided into rows. What one subgroup may read after another has written it waits.
+
+// CHECK-LABEL: gpu.func @rows
+gpu.module @rows {
+  gpu.func @rows(%A: memref<64x32xbf16>, %B: memref<32x64xbf16>, %C: memref<64x64xf32>) kernel attributes {xetile.subgroups = 8 : i64} {
+    %ta = xetile.init_tile %A[0, 0] : memref<64x32xbf16> -> !xetile.tile<64x32xbf16>
+    %tb = xetile.init_tile %B[0, 0] : memref<32x64xbf16> -> !xetile.tile<32x64xbf16>
+    %a = xetile.load_tile %ta : !xetile.tile<64x32xbf16> -> vector<64x32xbf16>
+    %b = xetile.load_tile %tb : !xetile.tile<32x64xbf16> -> vector<32x64xbf16>
+    // CHECK: tile_mma {{.*}}wg_map_c = #xetile.wg_map<sg_layout = [8, 1], sg_data = [8, 64]>
+    %d = xetile.tile_mma %a, %b : vector<64x32xbf16>, vector<32x64xbf16> -> vector<64x64xf32>
+    %r = xetile.reduction <add>, %d [1] : vector<64x64xf32> -> vector<64x1xf32>
+    %w = xetile.broadcast %r [1] : vector<64x1xf32> -> vector<64x64xf32>
+    %tc = xetile.init_tile %C[0, 0] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    // CHECK: store_tile
+    // CHECK-NEXT: update_tile_offset
+    // CHECK-NEXT: gpu.barrier
+    // CHECK-NEXT: load_tile
+    xetile.store_tile %w, %tc : vector<64x64xf32>, !xetile.tile<64x64xf32>
+    %td = xetile.update_tile_offset %tc, [0, 16] : !xetile.tile<64x64xf32>
+    %e = xetile.load_tile %td : !xetile.tile<64x64xf32> -> vector<64x64xf32>
+    // CHECK: gpu.barrier
+    // CHECK-NEXT: store_tile
+    xetile.store_tile %e, %tc : vector<64x64xf32>, !xetile.tile<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @wrong {
+  // expected-error @below {{'gpu.func' op has xetile.subgroups = "eight", which is no positive integer}}
+  gpu.func @wrong(%A: memref<64x32xbf16>) kernel attributes {xetile.subgroups = "eight"} {
+    %ta = xetile.init_tile %A[0, 0] : memref<64x32xbf16> -> !xetile.tile<64x32xbf16>
+    xetile.prefetch_tile %ta : !xetile.tile<64x32xbf16>
+    gpu.return
+  }
+}

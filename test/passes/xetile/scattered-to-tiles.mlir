@@ -1,0 +1,99 @@
+// RUN: xegpu-opt %s --xetile-scattered-to-tiles --xegpu-dce --split-input-file | FileCheck %s
+
+// A line of one buffer, bounded by a mask, becomes a tile of a matrix of one row.
+
+!line = !xetile.tile<256xf32, #xetile.tile_attr<scattered = true>>
+
+// CHECK-LABEL: gpu.func @line
+gpu.module @line {
+  gpu.func @line(%A: memref<?xf32>, %B: memref<?xf32>, %n: index) kernel {
+    %c256 = arith.constant 256 : index
+    %id = gpu.block_id x
+    %first = arith.muli %id, %c256 : index
+    %s = vector.step : vector<256xindex>
+    %f = vector.broadcast %first : index to vector<256xindex>
+    %i = arith.addi %f, %s : vector<256xindex>
+    %b = vector.broadcast %n : index to vector<256xindex>
+    %m = arith.cmpi slt, %i, %b : vector<256xindex>
+    // CHECK: %[[M:.*]] = memref.reinterpret_cast %{{.*}} to offset: [0], sizes: [1, %{{.*}}], strides: [%{{.*}}, 1]
+    // CHECK: %[[T:.*]] = xetile.init_tile %[[M]][0, %{{.*}}] : {{.*}} -> !xetile.tile<1x256xf32>
+    // CHECK: xetile.load_tile %[[T]] {padding = 1.000000e+00 : f32} : !xetile.tile<1x256xf32> -> vector<1x256xf32>
+    %a = xetile.init_tile %A, %i : memref<?xf32>, vector<256xindex> -> !line
+    %x = xetile.load %a, %m {padding = 1.0 : f32} : !line, vector<256xi1> -> vector<256xf32>
+    // One more mask, on what was loaded: these elements stay scattered.
+    // CHECK: xetile.store {{.*}} : vector<256xf32>, !xetile.tile<256xf32, #xetile.tile_attr<scattered = true>>, vector<256xi1>
+    %p = arith.cmpf ogt, %x, %x : vector<256xf32>
+    %both = arith.andi %m, %p : vector<256xi1>
+    %t = xetile.init_tile %B, %i : memref<?xf32>, vector<256xindex> -> !line
+    xetile.store %x, %t, %both : vector<256xf32>, !line, vector<256xi1>
+    gpu.return
+  }
+}
+
+// -----
+
+// Indices that a loop carries: the column is a multiple of the counter, and the loop carries no vector.
+
+!block = !xetile.tile<32x16xf32, #xetile.tile_attr<scattered = true>>
+
+// CHECK-LABEL: gpu.func @carried
+gpu.module @carried {
+  gpu.func @carried(%A: memref<?x?xf32>, %B: memref<?x?xf32>, %k: index, %pitch: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    %r = vector.step : vector<32xindex>
+    %p = vector.broadcast %pitch : index to vector<32xindex>
+    %rp = arith.muli %r, %p : vector<32xindex>
+    %rows = vector.shape_cast %rp : vector<32xindex> to vector<32x1xindex>
+    %down = vector.broadcast %rows : vector<32x1xindex> to vector<32x16xindex>
+    %c = vector.step : vector<16xindex>
+    %along = vector.broadcast %c : vector<16xindex> to vector<32x16xindex>
+    %i = arith.addi %down, %along : vector<32x16xindex>
+    %step = arith.constant dense<16> : vector<32x16xindex>
+    // CHECK: %[[M:.*]] = memref.reinterpret_cast %{{.*}} to offset: [0], sizes: [32, %{{.*}}], strides: [%{{.*}}, 1]
+    // CHECK: scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %{{.*}} {
+    %e = scf.for %n = %c0 to %k step %c16 iter_args(%at = %i) -> (vector<32x16xindex>) {
+      %left = arith.subi %k, %n : index
+      %m = vector.create_mask %c16, %left : vector<32x16xi1>
+      %ta = xetile.init_tile %A, %at : memref<?x?xf32>, vector<32x16xindex> -> !block
+      // CHECK: xetile.init_tile %[[M]][0, %[[K]]] : {{.*}} -> !xetile.tile<32x16xf32>
+      %b = vector.broadcast %left : index to vector<32x16xindex>
+      %inside = arith.cmpi slt, %along, %b : vector<32x16xindex>
+      %x = xetile.load %ta, %inside : !block, vector<32x16xi1> -> vector<32x16xf32>
+      %tb = xetile.init_tile %B[0, 0] : memref<?x?xf32> -> !xetile.tile<32x16xf32>
+      xetile.store_tile %x, %tb : vector<32x16xf32>, !xetile.tile<32x16xf32>
+      %next = arith.addi %at, %step : vector<32x16xindex>
+      scf.yield %next : vector<32x16xindex>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A block may begin left of its row, where the buffer has the elements of the row above: nothing bounds it there.
+// A column of which 2D messages do not know that it is a multiple of 4 bytes.
+
+!row = !xetile.tile<64xf16, #xetile.tile_attr<scattered = true>>
+
+// CHECK-LABEL: gpu.func @stays
+gpu.module @stays {
+  gpu.func @stays(%A: memref<?x?xf16>, %B: memref<?xf16>, %n: index, %pitch: index, %shift: index) kernel {
+    %y = gpu.block_id y
+    %s = vector.step : vector<64xindex>
+    %b = vector.broadcast %n : index to vector<64xindex>
+    %by = vector.broadcast %shift : index to vector<64xindex>
+    %j = arith.addi %s, %by : vector<64xindex>
+    %m = arith.cmpi slt, %j, %b : vector<64xindex>
+    %row = arith.muli %y, %pitch : index
+    %f = vector.broadcast %row : index to vector<64xindex>
+    %i = arith.addi %f, %j : vector<64xindex>
+    %a = xetile.init_tile %A, %i : memref<?x?xf16>, vector<64xindex> -> !row
+    // CHECK: xetile.load {{.*}} -> vector<64xf16>
+    %x = xetile.load %a, %m : !row, vector<64xi1> -> vector<64xf16>
+    %t = xetile.init_tile %B, %j : memref<?xf16>, vector<64xindex> -> !row
+    // CHECK: xetile.store {{.*}} : vector<64xf16>
+    xetile.store %x, %t, %m : vector<64xf16>, !row, vector<64xi1>
+    gpu.return
+  }
+}

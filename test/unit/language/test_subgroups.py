@@ -1,0 +1,207 @@
+"""Kernels without maps: their tiles are divided among subgroups, and pointers become tiles where they form blocks."""
+
+import warnings
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py.language import Constexpr
+
+COUNTS = (None, 1, 2, 4, 8)
+
+
+def launch(kernel, grid, *arguments, count=None, **named):
+    """Launch a kernel with both engines and the check of races, as `num_warps` subgroups."""
+    hints = {} if count is None else {"num_warps": count}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel.with_options(engine="both", check="races", cache="off")[grid](*arguments, **named, **hints)
+
+
+def messages(kernel, *arguments, **named):
+    """The names of the messages of a kernel's program."""
+    return {w for line in kernel.compile(*arguments, **named).asm.splitlines() for w in line.split() if w[:4] == "lsc_"}
+
+
+@xegpu_py.jit
+def add(X, Y, Z, n, BLOCK: Constexpr):
+    i = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
+    mask = i < n
+    xl.store(Z + i, xl.load(X + i, mask=mask) + xl.load(Y + i, mask=mask), mask=mask)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_addition(count):
+    x = np.arange(1000, dtype=np.int32)
+    z = np.full(1024, -1, np.int32)
+    launch(add, 4, x, x[::-1].copy(), z[:1000], 1000, BLOCK=256, count=count)
+    np.testing.assert_array_equal(z, [999] * 1000 + [-1] * 24)
+    if count is None:
+        assert messages(add, x, x, x, 1000, BLOCK=256) == {"lsc_load_block2d.ugm", "lsc_store_block2d.ugm"}
+
+
+@xegpu_py.jit
+def gemm(A, B, C, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: Constexpr, BN: Constexpr, BK: Constexpr):
+    rows, columns = xl.program_id(0) * BM + xl.arange(0, BM), xl.program_id(1) * BN + xl.arange(0, BN)
+    k = xl.arange(0, BK)
+    a = A + rows[:, None] * sam + k[None, :] * sak
+    b = B + k[:, None] * sbk + columns[None, :] * sbn
+    acc = xl.zeros((BM, BN), dtype=xl.int32)
+    for i in range(xl.cdiv(K, BK)):
+        inside = k < K - i * BK
+        left = xl.load(a, mask=(rows[:, None] < M) & inside[None, :], other=0)
+        right = xl.load(b, mask=inside[:, None] & (columns[None, :] < N), other=0)
+        acc += xl.dot(left, right)
+        a += BK * sak
+        b += BK * sbk
+    mask = (rows[:, None] < M) & (columns[None, :] < N)
+    xl.store(C + rows[:, None] * scm + columns[None, :] * scn, acc, mask=mask)
+
+
+@pytest.mark.parametrize("count", [None, 1, 4])
+@pytest.mark.parametrize(
+    "m, n, k, transposed", [(64, 64, 64, False), (52, 60, 72, False), (64, 64, 64, True), (33, 17, 21, False)]
+)
+def test_product(m, n, k, transposed, count):
+    rng = np.random.default_rng(1)
+    a = rng.integers(-128, 128, (m, k), np.int8)
+    b = rng.integers(-128, 128, (k, n), np.int8)
+    stored = np.ascontiguousarray(b.T) if transposed else b
+    steps = (1, k) if transposed else (n, 1)
+    c = np.zeros((m, n), np.int32)
+    arguments = (a, stored, c, m, n, k, k, 1, *steps, n, 1)
+    launch(gemm, (2, 2), *arguments, BM=32, BN=32, BK=32, count=count)
+    np.testing.assert_array_equal(c, a.astype(np.int32) @ b)
+    if m == 64 and count is None:
+        assert messages(gemm, *arguments, BM=32, BN=32, BK=32) == {"lsc_load_block2d.ugm", "lsc_store_block2d.ugm"}
+
+
+@xegpu_py.jit
+def shifted(X, Y, n, stride, ROWS: Constexpr, SIZE: Constexpr, SHIFT: Constexpr):
+    """Each row, shifted: the elements left of a row are those of the row before it."""
+    for row in range(ROWS):
+        j = xl.arange(0, SIZE)
+        value = xl.load(X + (row + 1) * stride + j + SHIFT, mask=j + SHIFT < n, other=7)
+        xl.store(Y + row * stride + j, value, mask=j < n)
+
+
+@pytest.mark.parametrize("shift", [-3, 0, 1, 16])
+def test_masks_bound_one_side(shift):
+    x = np.arange(3 * 64, dtype=np.float32)
+    y = np.zeros(3 * 64, np.float32)
+    launch(shifted, 1, x, y, 60, 64, ROWS=2, SIZE=64, SHIFT=shift, count=2)
+    wanted = np.zeros((3, 64), np.float32)
+    j = np.arange(60)
+    for row in range(2):
+        wanted[row, :60] = np.where(j + shift < 60, np.take(x, (row + 1) * 64 + j + shift, mode="clip"), 7)
+    np.testing.assert_array_equal(y.reshape(3, 64), wanted)
+
+
+@xegpu_py.jit
+def softmax(X, Y, stride, columns, SIZE: Constexpr):
+    row = xl.program_id(0)
+    j = xl.arange(0, SIZE)
+    x = xl.load(X + row * stride + j, mask=j < columns, other=-float("inf"))
+    e = xl.exp(x - xl.max(x, axis=0))
+    xl.store(Y + row * stride + j, e / xl.sum(e, axis=0), mask=j < columns)
+
+
+@pytest.mark.parametrize("columns, stride", [(500, 512), (256, 256), (99, 101)])
+@pytest.mark.parametrize("count", [None, 4])
+def test_rows(columns, stride, count):
+    x = np.random.default_rng(0).standard_normal((3, stride)).astype(np.float32)
+    y = np.zeros_like(x)
+    launch(softmax, 3, x, y, stride, columns, SIZE=512, count=count)
+    e = np.exp(x[:, :columns] - x[:, :columns].max(1, keepdims=True))
+    np.testing.assert_allclose(y[:, :columns], e / e.sum(1, keepdims=True), rtol=1e-5)
+    assert (y[:, columns:] == 0).all()
+
+
+@xegpu_py.jit
+def moved(X, n, SIZE: Constexpr):
+    """Writes what other subgroups read, and reads what others have written."""
+    i = xl.arange(0, SIZE)
+    for k in range(3):
+        value = xl.load(X + i, mask=i < n)
+        xl.store(X + i + 1, value + k, mask=i + 1 < n)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_subgroups_wait_for_each_other(count):
+    x = np.arange(256, dtype=np.int32)
+    wanted = x.copy()
+    for k in range(3):
+        wanted[1:] = wanted[:-1] + k
+    launch(moved, 1, x, 256, SIZE=256, count=count)
+    np.testing.assert_array_equal(x, wanted)
+
+
+@xegpu_py.jit
+def columns(X, Y, Z, ROWS: Constexpr, COLUMNS: Constexpr):
+    x = X.tile((ROWS, COLUMNS), at=(0, 0)).load()
+    Y.tile((1, COLUMNS), at=(0, 0)).store(x.sum(axis=0).reshape((1, COLUMNS)))
+    Z.tile((COLUMNS, ROWS), at=(0, 0)).store(x.T)
+
+
+@pytest.mark.parametrize("count", [3, 8, 32])
+def test_transposes_and_reductions(count):
+    x = np.random.default_rng(2).integers(-99, 99, (48, 64)).astype(np.int32)
+    y, z = np.zeros((1, 64), np.int32), np.zeros((64, 48), np.int32)
+    launch(columns, 1, x, y, z, ROWS=48, COLUMNS=64, count=count)
+    np.testing.assert_array_equal(y[0], x.sum(0))
+    np.testing.assert_array_equal(z, x.T)
+
+
+def test_maps_and_subgroups_of_the_user_win():
+    @xegpu_py.jit
+    def mapped(X, Y):
+        x = X.tile((32, 64), at=(0, 0), map=xl.WgMap((2, 1), (16, 64))).load()
+        Y.tile((32, 64), at=(0, 0)).store(x)
+
+    @xegpu_py.jit
+    def numbered(X):
+        X[0, xl.subgroup_id()] = 1.0
+
+    x, y = np.ones((32, 64), np.float32), np.zeros((32, 64), np.float32)
+    assert mapped.compile(x, y).subgroups == 2
+    mapped[1](x, y, num_warps=8)
+    assert (y == 1).all()
+    assert numbered.compile(y).subgroups is None
+    y[:] = 0
+    numbered(y, grid=1, block=4)
+    assert y.sum() == 4
+
+
+def test_registers():
+    @xegpu_py.jit
+    def wide(X, Y, SIZE: Constexpr):
+        i = xl.arange(0, SIZE)
+        xl.store(Y + i, xl.load(X + i) + xl.load(Y + i))
+
+    x = np.ones(8192, np.float32)
+    with pytest.warns(UserWarning, match="'wide' does not fit: .* more subgroups than 2, by num_warps") as found:
+        wide[1](x, x.copy(), SIZE=8192, num_warps=2)
+    assert found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wide[1](x, x.copy(), SIZE=8192)
+    with pytest.raises(ValueError, match="'subgroups' must be at most"):
+        wide[1](x, x, SIZE=64, num_warps=1000)
+
+
+def test_half_precision_columns_keep_their_alignment():
+    """A block of a 2D message begins at a multiple of 4 bytes; others are gathered."""
+
+    @xegpu_py.jit
+    def copy(X, Y, first, n, SIZE: Constexpr):
+        i = xl.arange(0, SIZE)
+        xl.store(Y + i, xl.load(X + i + first, mask=i + first < n, other=0))
+
+    x = np.arange(128).astype(ml_dtypes.bfloat16)
+    for first in (0, 1, 2, 3):
+        y = np.zeros(64, ml_dtypes.bfloat16)
+        launch(copy, 1, x, y, first, 128, SIZE=64)
+        np.testing.assert_array_equal(y, x[first : first + 64])
