@@ -1,4 +1,5 @@
-"""The cost of checks in native code: kernels with --check=uninit and --check=races against the same without checks.
+"""The cost of checks in native code: kernels with --check=uninit and --check=races against the same without checks. The
+same of counting what a kernel does, as --profile does.
 
 Times are medians of the processor time of one thread. Memory is the increase of the process's peak while a kernel runs.
 """
@@ -20,10 +21,14 @@ from row_kernels import KERNELS, cases
 from support.gemm_kernel import GemmKernel
 
 import xegpu_py
+from xegpu_py.profile.launches import launched
 from xegpu_py.runtime.launch import Launcher
 
 CHECKS = {"uninit": 5, "races": 5}
 """The checks, and the greatest allowed ratio of times for each."""
+
+COUNTING = 10
+"""The greatest allowed ratio for counting."""
 
 ADD = """
 gpu.module @m {
@@ -100,15 +105,26 @@ def measured(kernel: xegpu_py.CompiledKernel, work: Work, times: int) -> tuple[f
     return statistics.median(taken), more
 
 
+def counting(kernel: xegpu_py.CompiledKernel, work: Work, times: int) -> float:
+    """The median time in which a launch is counted, in seconds."""
+    _, _, arguments, launch = work
+    taken = []
+    for _ in range(times):
+        start = time.process_time()
+        launched(kernel, arguments, **launch, trace_limit=1 << 20)
+        taken.append(time.process_time() - start)
+    return statistics.median(taken)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=1024, help="of the GEMM")
     parser.add_argument("--times", type=int, default=5, help="launches, of which the median counts")
     args = parser.parse_args()
-    Launcher._run_interpreted = refuse
-    worst = 0.0
+    worst, interpreted = 0.0, Launcher._run_interpreted
     for work in works(args.size):
         name, make, arguments, _ = work
+        Launcher._run_interpreted = refuse
         plain, more = measured(make(engine="jit", threads=1), work, args.times)
         given = sum(array.nbytes for array in arguments)
         print(f"{name:16} {plain * 1e3:7.2f} ms, {more / 1e6:6.2f} MB beside {given / 1e6:6.2f} MB of arrays")
@@ -116,6 +132,10 @@ def main() -> None:
             taken, more = measured(make(engine="jit", threads=1, check=check), work, args.times)
             worst = max(worst, taken / plain / most)
             print(f"  {check:14} {taken * 1e3:7.2f} ms, {more / 1e6:6.2f} MB, {taken / plain:5.2f} times as long")
+        Launcher._run_interpreted = interpreted
+        taken = counting(make(engine="jit", threads=1), work, args.times)
+        worst = max(worst, taken / plain / COUNTING)
+        print(f"  {'counting':14} {taken * 1e3:7.2f} ms, {taken / plain:5.2f} times as long")
     print(f"the worst share of what a check may take: ratio {worst:.2f}")
 
 

@@ -50,6 +50,9 @@ class Recorder(Protocol):
     def runs(self, index: int, batch: Batch, rows: Rows, active: Array | None) -> None:
         """Instruction `index` runs next for the threads `rows`, with the enabled lanes `active`; None for all lanes."""
 
+    def passes(self, run: range, batch: Batch, rows: Rows, active: Array | None) -> None:
+        """The same for consecutive instructions that are skipped, none of them a message or guarded."""
+
 
 class Observer(Protocol):
     """Is called after each instruction."""
@@ -71,7 +74,8 @@ class Interpreter(Struct, dict=True):
         model: the rounding model of dpas.
         observer: an object that is called after each instruction, or None.
         recorder: an object that is called before each instruction, or None.
-        skipped: the indices of instructions, none of them of control flow, that have no effect.
+        skipped: the indices of instructions, none of them of control flow, that have no effect, and of which the
+            observer is not told.
         order: chooses which threads run next; without it those that are farthest behind do. With it, threads run
             alone or a few together, and others may run after each message and at each barrier.
     """
@@ -114,6 +118,17 @@ class Interpreter(Struct, dict=True):
     @cached_property
     def _steps(self) -> list[Step | None]:
         return [self._prepare(at)[0] for at in range(len(self.program.instructions))]
+
+    @cached_property
+    def _skips(self) -> list[int]:
+        """The end of the run of instructions that `Recorder.passes` takes, for each in such a run; 0 for others."""
+        ends = [0] * (len(self.program.instructions) + 1)
+        for at in sorted(self.skipped, reverse=True):
+            inst = self.program.instructions[at]
+            spec = INSTRUCTIONS[inst.name]
+            if not spec.is_message and (inst.guard is None or spec.selects):
+                ends[at] = ends[at + 1] or at + 1
+        return ends
 
     def _step(self, inst: Instruction) -> Step:
         if inst.name in memory.STEPS:
@@ -183,11 +198,16 @@ class Interpreter(Struct, dict=True):
             if not here.all():
                 active = np.ones((len(rows), LANES), bool)
                 active[:, self._divergent] = here
-        steps, observer, recorder = self._steps, self.observer, self.recorder
+        steps, observer, recorder, skips = self._steps, self.observer, self.recorder, self._skips
         while at != stop:
             place = at % self._frame
             step = steps[place]
             if recorder:
+                if skips[place]:
+                    run = range(place, place + min(skips[place] - place, stop - at))
+                    recorder.passes(run, batch, whole, active)
+                    at += len(run)
+                    continue
                 recorder.runs(place, batch, whole, active)
             try:
                 if step is None:

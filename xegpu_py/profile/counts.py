@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
@@ -24,6 +25,9 @@ LINE = 64
 BANKS, BANK_BYTES = 16, 4
 """Banks of the shared local memory, and the bytes of each. Source: Intel's oneAPI GPU Optimization Guide 2025.2."""
 
+HELD = 1 << 18
+"""The number of lanes, and of rows of blocks, after which executions of messages are counted."""
+
 STEPS = 1 << 13
 """The number of instructions of the first workgroup that are listed."""
 
@@ -33,7 +37,7 @@ KINDS = ("load", "store", "atomic", "prefetch")
 # Messages as segments: the bytes of memory that each of their lanes, or each row of a block, touches.
 
 
-class Segments(Struct):
+class Segments(Struct, dict=True):
     """What a message touches in each of several executions.
 
     Attributes:
@@ -49,6 +53,22 @@ class Segments(Struct):
     valid: Array
     beyond: int = 0
 
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all segments exist."""
+        return bool(self.valid.all())
+
+    @cached_property
+    def sizes(self) -> Array:
+        """int64[messages, segments], the bytes of each; 0 if it does not exist."""
+        sizes: Array = self.ends - self.starts
+        return sizes if self.whole else sizes * self.valid
+
+    def existing(self, values: Array) -> Array:
+        """The values of the segments that exist, of [messages, segments]."""
+        found: Array = values.ravel() if self.whole else values[self.valid]
+        return found
+
 
 class MessageReader:
     """Reads the segments of a message from the registers of the threads that execute it next.
@@ -58,6 +78,7 @@ class MessageReader:
         form: "block2d", "block" (one contiguous piece of memory) or "gather" (an address for each lane).
         slm: whether it accesses the shared local memory.
         width: the bytes of an element.
+        each: segments of each lane.
     """
 
     def __init__(self, inst: Instruction, layout: Layout) -> None:
@@ -69,63 +90,77 @@ class MessageReader:
         if "block" in inst.values:
             self.form = "block2d"
             block: BlockShape = inst["block"]
-            self._block, self.width = block, block.size // 8
+            self._block, self.width, self.each = block, block.size // 8, block.height
             names = ("base", "width", "height", "pitch", "x", "y")
             self._scalars = [(name, reader(inst[name], 1, layout)) for name in names]
             return
         shape: DataShape = inst["data"]
+        self.each = 1
         self.form = "block" if shape.transpose else "gather"
         self.width, self._bytes = shape.memory_bytes, shape.memory_bytes * shape.vector
         self._addresses = lane_addresses(inst, layout)
 
-    def acting(self, batch: Batch, rows: Rows, active: Array | None, lanes: int) -> Array:
-        """The lanes in which it acts, bool[threads, lanes]."""
-        mask = self._mask(batch, rows, active)
-        shape = (count_of(batch, rows), lanes)
-        return np.ones(shape, bool) if mask is None else np.broadcast_to(mask[:, :lanes], shape)
+    def taken(self, batch: Batch, rows: Rows, active: Array | None) -> tuple[Array, ...]:
+        """What an execution reads of the registers: the lanes that act, bool[threads, lanes], and its operands."""
+        reads = [read for _, read in self._scalars] if self.form == "block2d" else [self._addresses]
+        operands, count = [np.array(read(batch, rows)) for read in reads], count_of(batch, rows)
+        mask, lanes = self._mask(batch, rows, active), operands[0].shape[1]
+        acting = np.ones((count, lanes), bool)
+        if mask is not None:
+            acting &= mask[:, :lanes]
+        return acting, *(np.repeat(operand, count, 0) if len(operand) != count else operand for operand in operands)
 
-    def read(self, batch: Batch, rows: Rows, active: Array | None, threads: Array) -> Segments:
-        """The segments of an execution by threads of a batch.
+    def segments(self, threads: Array, taken: Sequence[Array]) -> Segments:
+        """The segments of executions.
 
         Args:
-            threads: the numbers of these threads in the launch.
+            threads: int64[messages], the numbers of their threads in the launch.
+            taken: what `taken` gave for them.
         """
-        if self.form == "block2d":
-            return self._rows_of_blocks(batch, rows, active, threads)
-        starts = self._addresses(batch, rows).astype(np.int64)
-        return Segments(threads, starts, starts + self._bytes, self.acting(batch, rows, active, starts.shape[1]))
-
-    def _rows_of_blocks(self, batch: Batch, rows: Rows, active: Array | None, threads: Array) -> Segments:
-        count, block, size = len(threads), self._block, self.width
-        found: dict[str, Array] = {}
-        for name, read in self._scalars:
-            raw = np.ascontiguousarray(read(batch, rows))
-            found[name] = np.broadcast_to(raw.view(f"u{raw.dtype.itemsize}"), (count, 1))
-        width, height, pitch = (found[n].astype(np.int64) + 1 for n in ("width", "height", "pitch"))
-        x, y = (np.ascontiguousarray(found[n]).view(np.int32).astype(np.int64) for n in ("x", "y"))
+        acts, *operands = taken
+        operands = [operand.view(f"u{operand.dtype.itemsize}").astype(np.int64) for operand in operands]
+        if self.form != "block2d":
+            (starts,) = operands
+            return Segments(threads, starts, starts + self._bytes, acts)
+        block, size = self._block, self.width
+        base, width, height, pitch = (operand + add for operand, add in zip(operands, (0, 1, 1, 1)))
+        x, y = (operand.astype(np.int32).astype(np.int64) for operand in operands[4:])
         row = y + np.arange(block.height)
         across = block.count * block.width
         left = np.clip(x * size, 0, width)
         # A row whose last element is not wholly inside loses that element.
         right = np.clip((x + across) * size, 0, width // size * size)
-        inside = (row >= 0) & (row < height) & (right > left)
-        start = found["base"].astype(np.int64) + row * pitch
-        acts = self.acting(batch, rows, active, 1)
-        valid = inside & acts
-        starts, ends = start + left, start + right
+        inside = (y >= 0) & (y + block.height <= height) & (right > left) & acts
+        if inside.all():
+            valid = np.ones(row.shape, bool)
+        else:
+            valid = (row >= 0) & (row < height) & (right > left) & acts
+        starts = np.asarray(row * pitch + (base + left))
+        ends = starts + (right - left)
         asked = int(acts.sum()) * block.height * across * size
-        return Segments(threads, starts, ends, valid, asked - int((ends - starts)[valid].sum()))
+        found = Segments(threads, starts, ends, valid)
+        found.beyond = asked - int(found.sizes.sum())
+        return found
 
 
 def lines_of(segments: Segments, size: int = LINE) -> tuple[Array, Array]:
     """The distinct lines that each message touches: their numbers int64[messages, n], and which of these exist.
 
     Args:
-        size: bytes of a line.
+        size: bytes of a line, a power of two.
     """
-    first, last = segments.starts // size, (segments.ends - 1) // size
-    most = int((last - first)[segments.valid].max(initial=0)) + 1
+    shift = size.bit_length() - 1
+    first, last = segments.starts >> shift, (segments.ends - 1) >> shift
+    most = int(segments.existing(last - first).max(initial=0)) + 1
     steps = np.arange(most)
+    if segments.whole and (first[:, 1:] >= last[:, :-1]).all():
+        # They are in order, if those that do not exist repeat the last line.
+        ordered = first
+        if most > 1:
+            ordered = np.minimum(first[:, :, None] + steps, last[:, :, None]).reshape(len(first), -1)
+        exists = np.ones(ordered.shape, bool)
+        exists[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        return ordered, exists
     lines = (first[:, :, None] + steps).reshape(len(first), -1)
     there = (segments.valid[:, :, None] & (first[:, :, None] + steps <= last[:, :, None])).reshape(lines.shape)
     return _distinct(lines, there)
@@ -145,6 +180,9 @@ def slm_cycles(segments: Segments) -> tuple[int, int]:
     A bank serves one dword a cycle; lanes that access one dword share it.
     """
     words, exists = lines_of(segments, BANK_BYTES)
+    if exists.all() and (np.diff(words, axis=1) == 1).all():
+        each = -(-words.shape[1] // BANKS)
+        return each * len(words), 0
     loads = ((words % BANKS)[:, :, None] == np.arange(BANKS)) & exists[:, :, None]
     worst = loads.sum(axis=1).max(axis=1, initial=0)
     ideal = -(-exists.sum(axis=1) // BANKS)
@@ -245,10 +283,11 @@ class Counts:
 
     Attributes:
         program: the kernel.
+        layout: where its variables lie.
         tables: the counts of each instruction, by the names in `SUMMED`.
         traffic: what messages moved, by buffer and kind.
         skipped: the instructions that are counted, but have no effect.
-        steps: the first instructions of the first workgroup, in order, each with its threads that executed it.
+        steps: the first instructions of the first workgroup, in order, with its threads that executed them.
     """
 
     def __init__(
@@ -269,26 +308,31 @@ class Counts:
             trace_limit: the number of lines after which the trace ends.
             sample: whether the workgroups are a sample, of which distinct bytes are not counted.
         """
-        self.program, self.buffers = program, list[Buffer]()
-        self._layout, self._group_size, self._groups, self._sample = layout, group_size, groups, sample
+        self.program, self.buffers, self.layout = program, list[Buffer](), layout
+        self._group_size, self._groups, self._sample = group_size, groups, sample
         self._batch: Batch | None = None
         self._done = 0
         self._threads = self._clock = self._arrived = np.zeros(0, np.int64)
         self._trace_limit, self._traced = trace_limit, 0
         self._pieces: list[tuple[Array, Array, int]] = []
+        # Executions of messages that are not counted yet: by instruction, when, by which threads, and what they read.
+        self._pending: dict[int, list[tuple[int, Array, tuple[Array, ...]]]] = {}
+        self._executed, self._held = 0, 0
         self._old: list[tuple[Array, Array]] = []
         self.skipped: Collection[int] = ()
-        self.steps: list[tuple[int, list[int]]] = []
+        self.steps: list[tuple[range, list[int]]] = []
+        self._listed = 0
         self.traffic: dict[tuple[str, str], Traffic] = {}
-        # What messages of each kind have touched of each buffer: whole lines, and bytes; see `KINDS` for the bits.
-        self._lines: dict[str, Array] = {}
-        self._touched: dict[str, Array] = {}
+        # What messages of each kind have touched of each buffer: whole lines, and bytes.
+        self._lines: dict[tuple[str, str], Array] = {}
+        self._touched: dict[tuple[str, str], Array] = {}
         self._atomics: dict[str, Array] = {}
         self._readers: dict[int, MessageReader] = {}
         self._masks: dict[int, Mask] = {}
         self.tables = {name: np.zeros(len(program.instructions), np.int64) for name in SUMMED}
         specs = [INSTRUCTIONS[i.name] for i in program.instructions]
         self._guarded = [i.guard is not None and not s.selects for i, s in zip(program.instructions, specs)]
+        self._lanes = np.array([i.exec_size if s.exec_sizes else 1 for i, s in zip(program.instructions, specs)])
 
     # Recording.
 
@@ -308,27 +352,53 @@ class Counts:
                 tables["waited"][index] += self._meet(batch, rows, index)
         else:
             self._clock[rows] += 1
-        if not self._done and len(self.steps) < STEPS and not self._sample:
-            own = np.arange(batch.threads)[rows]
-            own = own[own < self._group_size]
-            if len(own):
-                self.steps.append((index, own.tolist()))
+        self._list(range(index, index + 1), batch, rows)
         count = count_of(batch, rows)
         tables["executions"][index] += count
-        lanes = inst.exec_size if spec.exec_sizes else 1
+        lanes = int(self._lanes[index])
         tables["possible"][index] += count * lanes
-        if active is None and not self._guarded[index]:
-            acting = count * lanes
-        else:
-            mask = self._mask(index)(batch, rows, active) if count else None
-            acting = count * lanes if mask is None else int(np.broadcast_to(mask, (count, lanes)).sum())
+        acting = count * lanes
+        if active is not None or self._guarded[index]:
+            acting = self._acting(index, batch, rows, active)
         tables["lanes"][index] += acting
         if spec.is_message and acting:
-            found = self._reader(index)
-            segments = found.read(batch, rows, active, self._threads[rows])
-            self.message(index, segments)
+            found, threads = self._reader(index), self._threads[rows]
+            taken = found.taken(batch, rows, active)
+            self._pending.setdefault(index, []).append((self._executed, threads, taken))
+            self._executed += 1
+            self._held += taken[0].size * found.each
             if found.kind in ("store", "atomic") and not found.slm and index not in self.skipped:
-                self._save(batch, segments)
+                self._save(batch, found.segments(threads, taken))
+            if self._held > HELD:
+                self.count()
+
+    def passes(self, run: range, batch: Batch, rows: Rows, active: Array | None) -> None:
+        """Count instructions that are skipped; see `engines.interpreter.Recorder`."""
+        if batch is not self._batch:
+            self._begin(batch)
+        self._clock[rows] += len(run)
+        self._list(run, batch, rows)
+        count, own = count_of(batch, rows), slice(run.start, run.stop)
+        possible = count * self._lanes[own]
+        self.tables["executions"][own] += count
+        self.tables["possible"][own] += possible
+        if active is not None:
+            possible = np.array([self._acting(index, batch, rows, active) for index in run])
+        self.tables["lanes"][own] += possible
+
+    def _acting(self, index: int, batch: Batch, rows: Rows, active: Array | None) -> int:
+        """The lanes in which an instruction acts, summed over threads."""
+        count, lanes = count_of(batch, rows), int(self._lanes[index])
+        mask = self._mask(index)(batch, rows, active) if count else None
+        return count * lanes if mask is None else int(np.broadcast_to(mask, (count, lanes)).sum())
+
+    def _list(self, run: range, batch: Batch, rows: Rows) -> None:
+        """List what the first workgroup executes."""
+        if not self._done and self._listed < STEPS and not self._sample:
+            own = range(self._group_size) if isinstance(rows, slice) else rows[rows < self._group_size]
+            if len(own):
+                self.steps.append((run[: STEPS - self._listed], list(map(int, own))))
+                self._listed += len(run)
 
     def _begin(self, batch: Batch) -> None:
         if self._batch is not None:
@@ -357,21 +427,38 @@ class Counts:
     def _mask(self, index: int) -> Mask:
         found = self._masks.get(index)
         if found is None:
-            found = self._masks[index] = masker(self.program.instructions[index], self._layout)
+            found = self._masks[index] = masker(self.program.instructions[index], self.layout)
         return found
 
     def _reader(self, index: int) -> MessageReader:
         found = self._readers.get(index)
         if found is None:
-            found = self._readers[index] = MessageReader(self.program.instructions[index], self._layout)
+            found = self._readers[index] = MessageReader(self.program.instructions[index], self.layout)
         return found
 
-    def message(self, index: int, segments: Segments) -> None:
-        """Count executions of a message."""
+    def count(self) -> None:
+        """Count the executions of messages that were not counted yet, those of each message at once."""
+        pieces: list[tuple[int, Array, Array, int]] = []
+        for index, executions in self._pending.items():
+            orders, threads, taken = zip(*executions)
+            parts = [np.concatenate(part) for part in zip(*taken)]
+            segments = self._reader(index).segments(np.concatenate(threads), parts)
+            which, lines = self._message(index, segments)
+            if self._traced < self._trace_limit:
+                owners = segments.threads.astype(np.int32)[which]
+                ends = np.searchsorted(which, np.cumsum([len(t) for t in threads])[:-1])
+                split = zip(orders, np.split(lines, ends), np.split(owners, ends))
+                pieces += [(order, own, by, index) for order, own, by in split]
+            self._traced += len(lines)
+        self._pending, self._held = {}, 0
+        self._pieces += [piece[1:] for piece in sorted(pieces, key=lambda piece: piece[0])]
+
+    def _message(self, index: int, segments: Segments) -> tuple[Array, Array]:
+        """Count executions of a message; which of them touched lines of global memory, in order, and these lines."""
         found, tables = self._reader(index), self.tables
-        acts = segments.valid.any(axis=1)
-        sizes = (segments.ends - segments.starts) * segments.valid
-        messages, asked = int(acts.sum()), int(sizes.sum())
+        messages = len(segments.valid) if segments.whole else int(segments.valid.any(axis=1).sum())
+        sizes = segments.sizes
+        asked = int(sizes.sum())
         tables["messages"][index] += messages
         tables["bytes"][index] += asked
         tables["beyond"][index] += segments.beyond
@@ -385,34 +472,30 @@ class Counts:
             entry = self._entry("slm", found.kind)
             entry.messages += messages
             entry.bytes += asked
-            return
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
         lines, exists = lines_of(segments)
-        each = exists.sum(axis=1)
-        touched = int(each.sum())
+        touched = int(np.count_nonzero(exists))
         tables["lines"][index] += touched
         if found.kind in ("store", "atomic"):
             tables["halves"][index] += int(lines_of(segments, LINE // 2)[1].sum())
-        if not touched:
-            return
-        which = np.broadcast_to(np.arange(len(lines))[:, None], lines.shape)[exists]
-        numbers = lines[exists]
-        if self._traced < self._trace_limit:
-            self._pieces.append((numbers, segments.threads[which].astype(np.int32), index))
-        self._traced += touched
-        if self._sample and found.kind != "atomic":
-            return
-        owner = self._owners(segments.starts)
-        owners = owner[segments.valid]
-        if owners.min() == owners.max():
-            entry = self._entry(self.buffers[owners[0]].name, found.kind)
+        if touched == lines.size:
+            which, numbers = np.repeat(np.arange(len(lines)), lines.shape[1]), lines.ravel()
+        else:
+            which, numbers = np.broadcast_to(np.arange(len(lines))[:, None], lines.shape)[exists], lines[exists]
+        if not touched or (self._sample and found.kind != "atomic"):
+            return which, numbers
+        first, last = self._owners(numbers[[numbers.argmin(), numbers.argmax()]] * LINE + LINE - 1)
+        if first == last:
+            entry = self._entry(self.buffers[first].name, found.kind)
             entry.messages += messages
             entry.bytes += asked
             entry.lines += touched
-            valid = segments.valid
-            self._touch(self.buffers[owners[0]], found.kind, segments.starts[valid], segments.ends[valid])
-            return
+            starts, ends = segments.existing(segments.starts), segments.existing(segments.ends)
+            self._touch(self.buffers[first], found.kind, starts, ends)
+            return which, numbers
+        owner = self._owners(segments.starts)
         # The lanes of a gather may access several buffers.
-        for number in np.unique(owners):
+        for number in np.unique(owner[segments.valid]):
             own = segments.valid & (owner == number)
             buffer = self.buffers[number]
             entry = self._entry(buffer.name, found.kind)
@@ -421,6 +504,7 @@ class Counts:
             inside = (numbers >= buffer.address // LINE) & (numbers <= (buffer.address + buffer.bytes - 1) // LINE)
             entry.lines += int(inside.sum())
             self._touch(buffer, found.kind, segments.starts[own], segments.ends[own])
+        return which, numbers
 
     def _owners(self, addresses: Array) -> Array:
         starts = np.array([b.address for b in self.buffers], np.int64)
@@ -441,25 +525,26 @@ class Counts:
             np.add.at(changed, (starts - buffer.address) // 4, 1)
         if self._sample:
             return
-        bit, places, sizes = 1 << KINDS.index(kind), starts - buffer.address, ends - starts
+        places, sizes = starts - buffer.address, ends - starts
         alike = sizes.min() == sizes.max()
-        if alike and sizes[0] == LINE and not (places % LINE).any():
-            self._marks(self._lines, buffer)[places // LINE] |= bit
-            return
-        marks = self._marks(self._touched, buffer, LINE).reshape(-1)
-        for size in [sizes[0]] if alike else np.unique(sizes):
-            first = np.unique(places if alike else places[sizes == size])
-            if len(first) > 1 and (np.diff(first) == size).all():
-                marks[first[0] : first[-1] + size] |= bit
+        for size in [int(sizes[0])] if alike else np.unique(sizes).tolist():
+            first = places if alike else places[sizes == size]
+            whole, part = divmod(size, LINE)
+            if not part and not (first % LINE).any():
+                self._marks(self._lines, buffer, kind)[first[:, None] // LINE + np.arange(whole)] = True
+                continue
+            marks = self._marks(self._touched, buffer, kind, LINE).reshape(-1)
+            if not whole and LINE % part == 0 and not (first % part).any():
+                marks.reshape(-1, part)[first // part] = True
             else:
-                marks[first[:, None] + np.arange(size)] |= bit
+                marks[first[:, None] + np.arange(size)] = True
 
     @staticmethod
-    def _marks(kept: dict[str, Array], buffer: Buffer, *each: int) -> Array:
-        """The marks of a buffer, uint8[lines, *each]."""
-        found = kept.get(buffer.name)
+    def _marks(kept: dict[tuple[str, str], Array], buffer: Buffer, kind: str, *each: int) -> Array:
+        """The marks of a buffer and a kind of message, bool[lines, *each]."""
+        found = kept.get((buffer.name, kind))
         if found is None:
-            found = kept[buffer.name] = np.zeros((-(-buffer.bytes // LINE), *each), np.uint8)
+            found = kept[buffer.name, kind] = np.zeros((-(-buffer.bytes // LINE), *each), bool)
         return found
 
     def _save(self, batch: Batch, segments: Segments) -> None:
@@ -481,7 +566,7 @@ class Counts:
     def rows(self) -> list[Row]:
         """The counts of each instruction that is not a label."""
         found = []
-        live = live_bytes(self.program, self._layout.target)
+        live = live_bytes(self.program, self.layout.target)
         for index, inst in enumerate(self.program.instructions):
             spec = INSTRUCTIONS[inst.name]
             if spec.is_label:
@@ -496,11 +581,8 @@ class Counts:
 
     def moved(self) -> list[Traffic]:
         """The traffic of each buffer and kind of message."""
-        for (name, kind), entry in self.traffic.items():
-            bit = 1 << KINDS.index(kind)
-            whole, marks = (
-                None if t is None else t & bit != 0 for t in (self._lines.get(name), self._touched.get(name))
-            )
+        for key, entry in self.traffic.items():
+            whole, marks = self._lines.get(key), self._touched.get(key)
             entry.unique = 0 if whole is None else LINE * int(np.count_nonzero(whole))
             if marks is not None:
                 entry.unique += int(np.count_nonzero(marks if whole is None else marks[~whole]))
@@ -510,7 +592,7 @@ class Counts:
         """The lines that were touched; see `Trace`."""
         lines = np.concatenate([np.zeros(0, np.int64), *(p[0] for p in self._pieces)])
         threads = np.concatenate([np.zeros(0, np.int32), *(p[1] for p in self._pieces)])
-        numbers = np.concatenate([np.zeros(0, np.int32), *(np.full(len(p[0]), p[2], np.int32) for p in self._pieces)])
+        numbers = np.repeat([p[2] for p in self._pieces], [len(p[0]) for p in self._pieces]).astype(np.int32)
         return Trace(lines, threads, numbers, self._traced <= len(lines))
 
     @property

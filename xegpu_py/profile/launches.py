@@ -6,21 +6,34 @@ import contextlib
 import ctypes
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from xegpu_py.engines.operands import Layout
 from xegpu_py.numerics.formats import Array
 from xegpu_py.profile.counts import Counts
 from xegpu_py.runtime.device_memory import Buffer, HostMemory
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Grid
 from xegpu_py.target import Target
-from xegpu_py.visa.dataflow import Root, effects
+from xegpu_py.visa.allocate import HEADER_BYTES, Allocation
+from xegpu_py.visa.dataflow import Root, accesses, effects
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Dim, Program, extent, variables
+from xegpu_py.visa.program import (
+    STATE,
+    AddressOf,
+    Dim,
+    Indirect,
+    Instruction,
+    Program,
+    Variable,
+    analysis,
+    extent,
+    variables,
+)
 
 
 class SharedMemory(HostMemory):
@@ -89,8 +102,14 @@ _PLACES = ("address", "base", "width", "height", "pitch", "x", "y")
 """The operands of messages that say which memory they access."""
 
 
+def _placing(inst: Instruction) -> set[Variable]:
+    """The variables that say which memory a message accesses."""
+    return {var.root[0] for var in variables(inst.values.get(name) for name in _PLACES)}
+
+
+@analysis
 def without_effect(program: Program, target: Target) -> frozenset[int]:
-    """The instructions on whose results neither control flow nor the addresses of messages depend."""
+    """The instructions on whose results neither control flow, nor the lanes that act, nor addresses depend."""
     found = [effects(inst, target) for inst in program.instructions]
     needed: set[Root | None] = set()
     kept: set[int] = set()
@@ -100,7 +119,8 @@ def without_effect(program: Program, target: Target) -> frozenset[int]:
             needed.update(found[at].read)
             kept.add(at)
         elif spec.is_message:
-            needed.update(var.root[0] for var in variables(inst.values.get(name) for name in _PLACES))
+            needed.update(_placing(inst))
+        if inst.guard is not None and not spec.selects:
             needed.update(found[at].tests)
     changed = True
     while changed:
@@ -118,6 +138,24 @@ def without_effect(program: Program, target: Target) -> frozenset[int]:
                 needed.update(found[at].read)
                 changed = True
     return frozenset(range(len(program.instructions))) - kept
+
+
+def _compact(program: Program, layout: Layout, skipped: Collection[int]) -> Allocation:
+    """Registers for those variables alone that are accessed if instructions are skipped: caches hold more threads."""
+    before, size = layout.allocation, layout.target.grf_bytes
+    used = {item.var.root[0] for item in program.inputs} | {var.root[0] for var in STATE.values()}
+    for at, inst in enumerate(program.instructions):
+        if any(isinstance(value, (Indirect, AddressOf)) for value in inst.values.values()):
+            return before
+        if at not in skipped:
+            used.update(access.var for access in accesses(inst, layout.target))
+        elif INSTRUCTIONS[inst.name].is_message:
+            used.update(_placing(inst))
+    offsets, end = {}, HEADER_BYTES
+    for var in sorted(used & before.offsets.keys(), key=before.offset):
+        offsets[var] = -(-end // size) * size
+        end = offsets[var] + var.bytes
+    return structs.replace(before, offsets=offsets, bytes=-(-end // size) * size)
 
 
 @contextlib.contextmanager
@@ -138,9 +176,12 @@ def counting(
     launcher.recorder, launcher.groups, launcher.new_memory = counts, groups, SharedMemory
     if not own.program.prints:
         launcher.skipped = counts.skipped = without_effect(own.program, launcher.target)
+        launcher.allocation = _compact(own.program, launcher.layout, launcher.skipped)
+        launcher.layout = counts.layout = structs.replace(launcher.layout, allocation=launcher.allocation)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             yield Launched(own, grid, threads, chosen, counts)
+        counts.count()
     finally:
         counts.restore()
 

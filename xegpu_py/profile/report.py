@@ -341,7 +341,7 @@ def _timeline(done: Launched, cycles: Sequence[float]) -> Any:
                 bars[name].append(value)
 
     arrived: dict[int, float] = {}
-    for index, threads in done.counts.steps:
+    for index, threads in ((index, threads) for run, threads in done.counts.steps for index in run):
         inst = done.kernel.program.instructions[index]
         spec = INSTRUCTIONS[inst.name]
         if spec.barrier in ("wait", "both"):

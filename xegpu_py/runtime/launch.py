@@ -166,7 +166,7 @@ class Launcher:
         observer: called for each executed instruction; the interpreter only.
         recorder: called before each instruction; the interpreter only.
         groups: the numbers of the workgroups that run, x varying fastest; None for all. The interpreter only.
-        skipped: the indices of instructions that have no effect; the interpreter only.
+        skipped: the indices of instructions that have no effect and are not counted; the interpreter only.
         new_memory: makes the global memory of a launch; None for the kind that the engine can access.
     """
 
@@ -292,7 +292,7 @@ class Launcher:
             races = Races(self.program, group_size, count, len(memory.data), _namer(size, group_size))
         with Progress(self.program.name, count, self.options.progress) as progress:
             for start in range(0, count, at_once):
-                chosen = [place_in(size.grid, n) for n in groups[start : start + at_once]]
+                chosen = np.asarray(groups[start : start + at_once], np.int64)
                 batch = self._batch(chosen, group_size, size, arguments, memory)
                 if races:
                     races.begin(start, len(chosen), batch.barriers.phases.shape[1], self.program.slm_bytes)
@@ -363,7 +363,7 @@ class Launcher:
         return Statistics(launch.groups * group_size, executed, done.traffic, self.allocation)
 
     def _batch(
-        self, groups: Sequence[Dim], group_size: int, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory
+        self, groups: Array, group_size: int, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory
     ) -> Batch:
 
         program = self.program
@@ -382,8 +382,13 @@ class Launcher:
         header = np.zeros((batch.threads, HEADER_BYTES), np.uint8)
         words = header.view(np.uint32)
         words[:, 2] = batch.numbers
-        for i, name in enumerate(("%group_id_x", "%group_id_y", "%group_id_z")):
-            words[:, BUILTIN_OFFSETS[name] // 4] = np.array([g[i] for g in groups])[batch.groups]
+        x, y, _ = size.grid
+        for name, each in (
+            ("%group_id_x", groups % x),
+            ("%group_id_y", groups // x % y),
+            ("%group_id_z", groups // (x * y)),
+        ):
+            words[:, BUILTIN_OFFSETS[name] // 4] = each[batch.groups]
         batch.regs[:, :HEADER_BYTES] = header
         self._fill(batch.regs, size, arguments)
         for item in program.inputs:

@@ -10,15 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
+from msgspec import structs
 
 import xegpu_py
 from xegpu_py import Constexpr
 from xegpu_py import language as xl
+from xegpu_py.profile import counts, launches
 from xegpu_py.profile.caches import FIRST, reuse_distances
 from xegpu_py.profile.launches import launched
 from xegpu_py.profile.profiles import Profile, profile
 from xegpu_py.profile.report import MissingExtra
 from xegpu_py.runtime.host_arrays import parse_argument
+from xegpu_py.runtime.kernel import Kernel
 
 GATHER = """
 gpu.module @kernels {{
@@ -186,6 +189,54 @@ def test_engines_count_alike(name: str) -> None:
     for engine in ("jit", "interpreter"):
         executed = xegpu_py.compile(text, engine=engine)(*given, grid=grid, block=block).executed
         assert [row.executions for row in found.rows] == [int(executed[row.index]) for row in found.rows]
+
+
+GUARDED = """\
+.version 3.8
+.kernel "guarded"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl Unused v_type=G type=d num_elts=64 align=GRF
+.decl X v_type=G type=d num_elts=16 align=GRF
+.decl Y v_type=G type=d num_elts=16 align=GRF
+.decl P v_type=P num_elts=16
+.input In offset=64 size=8
+.input Out offset=72 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    mov (M1, 16) Unused(0,0)<1> 0x1:d
+    mov (M1, 16) Y(0,0)<1> 0x0:d
+    lsc_load.ugm (M1_NM, 1) X:d32x16t flat[In]:a64
+    cmp.gt (M1, 16) P X(0,0)<1;1,0> 0x4:d
+    (P) add (M1, 16) Y(0,0)<1> X(0,0)<1;1,0> 0x1:d
+    lsc_store.ugm (M1_NM, 1) flat[Out]:a64 Y:d32x16t
+    ret (M1, 1)
+"""
+
+
+def test_lanes_that_data_select() -> None:
+    """A guard is computed although the instruction itself has no effect on what is counted."""
+    kernel, out = Kernel.from_assembly(GUARDED), np.zeros(16, np.int32)
+    found = kernel.profile(np.arange(16, dtype=np.int32), out)
+    (add,) = [row for row in found.rows if row.name == "add"]
+    assert (add.executions, add.lanes, add.possible) == (1, 11, 16)
+    assert (out == np.where(np.arange(16) > 4, np.arange(16) + 1, 0)).all()
+
+
+@pytest.mark.parametrize("held", [1, counts.HELD])
+def test_what_is_skipped_is_counted(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counts and the order of accesses are those of a run of all instructions, however many are counted at once."""
+    kernel = xegpu_py.compile(Path(__file__).parents[3] / "examples" / "gemm_bf16.mlir")
+    arrays = *(np.zeros((512, 512), bfloat16) for _ in range(2)), np.zeros((512, 512), np.float32)
+    monkeypatch.setattr(counts, "HELD", held)
+    found = []
+    for skipped in (None, frozenset()):
+        if skipped is not None:
+            monkeypatch.setattr(launches, "without_effect", lambda *_: frozenset())
+        done = launched(kernel, arrays, (2, 2)).counts
+        assert bool(done.skipped) == (skipped is None)
+        found.append((done.rows(), done.moved(), [column.tolist() for column in structs.astuple(done.trace())[:3]]))
+    assert found[0] == found[1]
 
 
 UNEVEN = """
