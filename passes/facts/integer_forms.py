@@ -18,6 +18,7 @@ from xegpu_py.ir.builtin import enumerator, integer_elements
 from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, sources, yielded
 from xegpu_py.ir.element_movement import VIEWS, groups, view_of
 from xegpu_py.ir.module import walk
+from xegpu_py.numerics import integers
 from xegpu_py.passes.facts.value_facts import constant_of, defining_op, shape_of
 from xegpu_py.passes.rewriting.builders import index
 from xegpu_py.target import Block2DLimits
@@ -197,17 +198,9 @@ class Uniformity:
 
 # Compile-time evaluation of each lane's numbers: those that follow from `gpu.lane_id` and constants.
 
-_DIVISIONS = {
-    "arith.divui": np.floor_divide, "arith.remui": np.remainder, "arith.divsi": np.floor_divide,
-    "arith.remsi": np.remainder,
-}  # fmt: skip
+_SHIFTS: dict[str, integers.Integers] = {"shli": np.left_shift, "shrui": np.right_shift, "shrsi": np.right_shift}
 
-_SHIFTS = {"arith.shli": np.left_shift, "arith.shrui": np.right_shift, "arith.shrsi": np.right_shift}
-
-_BINARY: dict[str, Callable[..., npt.NDArray[Any]]] = {
-    "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply, "arith.andi": np.bitwise_and,
-    "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor, **_DIVISIONS, **_SHIFTS,
-}  # fmt: skip
+_BINARY = {f"arith.{name}": function for name, function in (integers.SIGNED | integers.UNSIGNED | _SHIFTS).items()}
 """Functions of known numbers, which have no sign, so that signed and unsigned arithmetic agree."""
 
 _LIMIT = 1 << 31
@@ -252,7 +245,7 @@ class Known:
         given = [found for v in op.operands if (found := self.of(v)) is not None]
         if len(given) < len(op.operands):
             return None
-        if (op.name in _DIVISIONS and not given[1].all()) or (op.name in _SHIFTS and (given[1] >= 31).any()):
+        if op.name.removeprefix("arith.") in _SHIFTS and (given[1] >= 31).any():
             return None
         return given[0] if op.name in INTEGER_CASTS else _BINARY[op.name](*given)
 

@@ -17,6 +17,7 @@ from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import CombiningKind, Decoded, bit_width, enumerator, integer_elements, is_integer
 from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.element_movement import MOVES
+from xegpu_py.numerics import integers
 from xegpu_py.passes.facts.value_facts import shape_and_element, work_items
 from xegpu_py.target import GRID_LIMIT, Target
 
@@ -134,11 +135,6 @@ def _quotient(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bound
     return transfer
 
 
-def truncated(a: int, b: int) -> int:
-    """A quotient rounded toward zero."""
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
 def _natural(op: Callable[[Bounds, Bounds], Bounds | None]) -> Callable[[Bounds, Bounds], Bounds | None]:
     """The transfer function of an unsigned operation, which equals the signed one on non-negative numbers."""
     return lambda a, b: op(a, b) if a[0] >= 0 and b[0] >= 0 else None
@@ -196,11 +192,11 @@ _BINARY: dict[str, Callable[[Bounds, Bounds], Bounds | None]] = {
     "shl": _shift_left,
     "shrs": _shift_right,
     "shru": lambda a, b: _shift_right(a, b) if a[0] >= 0 else None,
-    "divs": _quotient(truncated),
-    "divu": _natural(_quotient(truncated)),
-    "floordivs": _quotient(lambda x, y: x // y),
-    "ceildivs": _quotient(lambda x, y: -(-x // y)),
-    "ceildivu": _natural(_quotient(lambda x, y: -(-x // y))),
+    "divs": _quotient(integers.truncdiv),
+    "divu": _natural(_quotient(integers.truncdiv)),
+    "floordivs": _quotient(integers.floordiv),
+    "ceildivs": _quotient(integers.ceildiv),
+    "ceildivu": _natural(_quotient(integers.ceildiv)),
     "rems": _remainder,
     "remu": _unsigned_remainder,
 }

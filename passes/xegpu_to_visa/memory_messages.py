@@ -672,7 +672,7 @@ def _combiner(emit: Emitter, kind: str, name: str) -> Combine:
 def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Combine:
     """A function that combines elements of 8 bits: integers in 32 bits, floats in hf with a second rounding.
 
-    The two roundings equal a single one (see `xegpu_legalize.numbers`).
+    The two roundings equal a single one (see `xegpu-expand-arith`).
     """
     if kind == "assign":
         return _combiner(emit, kind, name)

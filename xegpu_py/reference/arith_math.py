@@ -11,7 +11,7 @@ from mlir import ir
 
 from xegpu_py import numerics
 from xegpu_py.ir.builtin import rounding_problem
-from xegpu_py.numerics import div, expansions, maximum_number, minimum_number
+from xegpu_py.numerics import div, expansions, integers, maximum_number, minimum_number
 from xegpu_py.numerics.formats import E8M0, Array, bits_of
 from xegpu_py.reference.machine import Node, decoded, evaluates
 from xegpu_py.reference.storage import Element, Unknown, element_of, from_integers, to_float, to_integers
@@ -68,86 +68,19 @@ def poison(node: Node) -> Array:
     return np.zeros(node.shape, node.element.dtype)
 
 
-Integers = Callable[[Any, Any], Any]
+def _integers(name: str, function: integers.Integers, signed: bool) -> None:
+    """Evaluate an op of arith, and that of index, by a function of whose result the lowest bits are kept."""
+
+    @evaluates(f"arith.{name}", f"index.{name.removesuffix('i')}")
+    def rule(node: Node, a: Array, b: Array) -> Array:
+        kind = node.operand_kind(0).element
+        read = kind.signed if signed else kind.unsigned
+        return node.element.wrap(np.asarray(function(read(a), read(b))))
 
 
-def _integers(*names: str, signed: bool = True) -> Callable[[Integers], Integers]:
-    """Register a function of two Python integers, of whose result the lowest bits are kept."""
-
-    def register(function: Integers) -> Integers:
-        def rule(node: Node, a: Array, b: Array) -> Array:
-            kind = node.operand_kind(0).element
-            read = kind.signed if signed else kind.unsigned
-            return node.element.wrap(function(read(a), read(b)))
-
-        evaluates(*names)(rule)
-        return function
-
-    return register
-
-
-_integers("arith.addi", "index.add")(operator.add)
-
-_integers("arith.subi", "index.sub")(operator.sub)
-
-_integers("arith.muli", "index.mul")(operator.mul)
-
-_integers("arith.andi", "index.and")(operator.and_)
-
-_integers("arith.ori", "index.or")(operator.or_)
-
-_integers("arith.xori", "index.xor")(operator.xor)
-
-_integers("arith.maxsi", "index.maxs")(np.maximum)
-
-_integers("arith.minsi", "index.mins")(np.minimum)
-
-_integers("arith.maxui", "index.maxu", signed=False)(np.maximum)
-
-_integers("arith.minui", "index.minu", signed=False)(np.minimum)
-
-
-def _quotient(a: Array, b: Array) -> Array:
-    """The quotient, rounded toward minus infinity."""
-    return np.asarray(np.floor_divide(a, np.where(b == 0, b.dtype.type(1), b)) * (b != 0))
-
-
-def _rest(a: Array, b: Array) -> Array:
-    return np.asarray(a - _quotient(a, b) * b)
-
-
-_integers("arith.divui", "index.divu", signed=False)(_quotient)
-
-
-@_integers("arith.remui", "index.remu", signed=False)
-def remui(a: Array, b: Array) -> Array:
-    """The remainder of an unsigned division."""
-    return np.where(b == 0, b, _rest(a, b))
-
-
-def _raised(a: Array, b: Array) -> Array:
-    """The quotient, rounded toward plus infinity."""
-    return np.asarray(_quotient(a, b) + ((b != 0) & (_rest(a, b) != 0)))
-
-
-_integers("arith.ceildivui", "index.ceildivu", signed=False)(_raised)
-
-_integers("arith.ceildivsi", "index.ceildivs")(_raised)
-
-_integers("arith.floordivsi", "index.floordivs")(_quotient)
-
-
-@_integers("arith.divsi", "index.divs")
-def divsi(a: Array, b: Array) -> Array:
-    """The signed quotient, rounded toward zero."""
-    below = ((a < 0) != (b < 0)) & (b != 0)
-    return np.asarray(_quotient(a, b) + (below & (_rest(a, b) != 0)))
-
-
-@_integers("arith.remsi", "index.rems")
-def remsi(a: Array, b: Array) -> Array:
-    """The remainder of division toward zero; it has the sign of the dividend."""
-    return np.where(b == 0, b, a - divsi(a, b) * b)
+for _table in (integers.SIGNED, integers.UNSIGNED):
+    for _name, _function in _table.items():
+        _integers(_name, _function, _table is integers.SIGNED)
 
 
 def _shift(a: Array, b: Array, element: Element) -> tuple[Array, Array]:

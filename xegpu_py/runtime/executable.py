@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -12,6 +12,7 @@ from mlir import ir as mlir
 from msgspec import Struct, structs
 
 from xegpu_py.ir.diagnostics import Diagnostic, Position, Source
+from xegpu_py.numerics import integers
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.formats import ARRAYS, STORAGE, dtype_named, element_bits
 from xegpu_py.runtime.host_arrays import packed_shape
@@ -399,23 +400,11 @@ def _is_number(argument: Any) -> bool:
 Expression: TypeAlias = "int | tuple[Any, ...]"
 """A number; ("argument", i); ("extent", i, d), of an array; or an op's name and its operands."""
 
-OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "addi": lambda a, b: a + b,
-    "subi": lambda a, b: a - b,
-    "muli": lambda a, b: a * b,
-    "divsi": lambda a, b: a // b,
-    "divui": lambda a, b: a // b,
-    "remui": lambda a, b: a % b,
-    "ceildivsi": lambda a, b: -(-a // b),
-    "ceildivui": lambda a, b: -(-a // b),
-    "floordivsi": lambda a, b: a // b,
-    "maxsi": max,
-    "maxui": max,
-    "minsi": min,
-    "minui": min,
+OPERATIONS: dict[str, integers.Integers] = {
+    **integers.SIGNED,
+    **integers.UNSIGNED,
     "shli": lambda a, b: a << b if b < 64 else 0,
     "shrui": lambda a, b: a >> b,
-    "andi": lambda a, b: a & b,
 }
 """Ops of arith on extents, which are not negative and do not wrap around."""
 
@@ -480,7 +469,7 @@ def evaluated(expression: Expression | None, arguments: Sequence[Any]) -> int | 
     if None in numbers or min(n for n in numbers if n is not None) < 0:
         return None
     a, b = (n for n in numbers if n is not None)
-    return None if not b and ("div" in kind or "rem" in kind) else OPERATIONS[kind](a, b)
+    return int(OPERATIONS[kind](a, b))
 
 
 def unaligned_surfaces(surfaces: Sequence[Surface], arguments: Sequence[Any], target: str) -> tuple[int, ...]:
