@@ -205,7 +205,11 @@ class RandomKernel:
 
     def properties(self, shape: Shape, likely: float = 0.5) -> str:
         """The properties of an op on a vector: perhaps a layout."""
-        return f" <{{layout = {self.layout(shape)}}}>" if self.r.random() < likely else ""
+        return f" <{{layout = {self.layout(shape)}}}>" if self.r.random() < likely and self.divides(shape) else ""
+
+    def divides(self, shape: Shape) -> bool:
+        """Whether `layout` divides a shape equally."""
+        return self.level != "subgroup" or shape[-1] % LANES == 0
 
     # Memory.
 
@@ -272,7 +276,7 @@ class RandomKernel:
     def store(self, value: Value) -> None:
         """Store a vector as a block, or element by element."""
         if (
-            len(value.shape) in (1, 2, 3)
+            len(value.shape) in ((1, 2) if self.released else (1, 2, 3))
             and value.shape[-1] >= 16
             and value.shape[-1] * bit_width(value.element) >= 512
         ):
@@ -298,7 +302,7 @@ class RandomKernel:
         count = math.prod(shape)
         line = self.emit(f"vector.step : vector<{count}xindex>")
         at = np.arange(count)
-        if self.r.random() < 0.4:
+        if self.r.random() < 0.4 and not (self.released and self.level == "workgroup"):
             most = self.emit(f"arith.constant dense<{count - 1}> : vector<{count}xindex>")
             line, at = self.emit(f"arith.subi {most}, {line} : vector<{count}xindex>"), count - 1 - at
         if len(shape) > 1:
@@ -479,7 +483,7 @@ class RandomKernel:
                 self.splat(f"{text}{value.element} from {value.type}", value.element, left)
             return
         sizes = [self.r.choice([n, max(n // 2, 1)]) for n in value.shape]
-        at = [self.r.choice([0, n - size]) for n, size in zip(value.shape, sizes)]
+        at = [self.r.choice([0, n - size, (n - size) // 2]) for n, size in zip(value.shape, sizes)]
         ones = [1] * len(sizes)
         array = value.array[tuple(slice(a, a + n) for a, n in zip(at, sizes))]
         kind = vector_text(sizes, value.element)
@@ -488,7 +492,7 @@ class RandomKernel:
             f"vector.extract_strided_slice {value.name} {pair} : {value.type} to {kind}", value.element, array
         )
         if self.r.random() < 0.3:
-            there = [self.r.choice([0, n - size]) for n, size in zip(value.shape, sizes)]
+            there = [self.r.choice([0, n - size, (n - size) // 2]) for n, size in zip(value.shape, sizes)]
             array = value.array.copy()
             array[tuple(slice(a, a + n) for a, n in zip(there, sizes))] = made.array
             pair = f"{{offsets = {there}, strides = {ones}}}"
@@ -560,7 +564,7 @@ class RandomKernel:
     def convert(self) -> None:
         """The same vector in another layout."""
         value = self.pick()
-        if value is not None and len(value.shape) <= 3:
+        if value is not None and len(value.shape) <= 3 and self.divides(value.shape):
             pair = f"input_layout = {self.layout(value.shape)}, target_layout = {self.layout(value.shape)}"
             self.keep(f"xegpu.convert_layout {value.name} <{{{pair}}}> : {value.type}", value.element, value.array)
 
