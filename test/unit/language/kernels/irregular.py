@@ -1,4 +1,4 @@
-"""Gathers, scatters, scans, sorts, sparse and dense linear algebra, convolutions."""
+"""Gathers, scatters, scans, sorts, transforms, sparse and dense linear algebra, convolutions."""
 
 import numpy as np
 
@@ -385,6 +385,33 @@ def linear_recurrence(rng):
         h = h * a + x[t]
         out[t] = h[0]
     return Run(selective_scan, [x, a, np.zeros_like(x)], {2: out}, 2, {"T": 9, "N": 32})
+
+
+def fft(RE, IM, COS, SIN, N: Constexpr, STEPS: Constexpr):
+    """The discrete Fourier transform of each row by Stockham's algorithm, which leaves the results in order."""
+    row, i = xl.program_id(0) * N, xl.arange(0, N)
+    re, im = xl.load(RE + row + i), xl.load(IM + row + i)
+    for step in xl.static_range(STEPS):
+        ar, br = xl.split(xl.trans(re.reshape(2, N // 2)))
+        ai, bi = xl.split(xl.trans(im.reshape(2, N // 2)))
+        # Neighbours have the same factor: after each step twice as many.
+        turn = xl.arange(0, N // 2) >> step << step
+        c, s = xl.load(COS + turn), xl.load(SIN + turn)
+        dr, di = ar - br, ai - bi
+        pairs = (N // 2 >> step, 1 << step)
+        re = xl.join((ar + br).reshape(*pairs), (dr * c + di * s).reshape(*pairs)).permute(0, 2, 1).reshape(N)
+        im = xl.join((ai + bi).reshape(*pairs), (di * c - dr * s).reshape(*pairs)).permute(0, 2, 1).reshape(N)
+    xl.store(RE + row + i, re)
+    xl.store(IM + row + i, im)
+
+
+@run
+def fourier_transform_of_rows(rng):
+    re, im = normal(rng, 2, 3, 64)
+    angles = 2 * np.pi * np.arange(32) / 64
+    done = np.fft.fft(re + 1j * im)
+    arguments = [re, im, np.cos(angles).astype(F32), np.sin(angles).astype(F32)]
+    return Run(fft, arguments, {0: done.real, 1: done.imag}, 3, {"N": 64, "STEPS": 6}, 1e-5)
 
 
 def collatz(N, STEPS):
