@@ -284,7 +284,7 @@ def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace
 
 
 def _check_sizes(parser: driver.Parser, args: argparse.Namespace, is_opencl: bool) -> None:
-    """Refuse options that are of the other kind of kernels; sets the default of the grid."""
+    """Refuse options that are of the other kind of kernels."""
     own = {"--global": args.items, "--local": args.local, "--build-options": args.build_options}
     others = {
         "--grid": args.grid,
@@ -300,7 +300,6 @@ def _check_sizes(parser: driver.Parser, args: argparse.Namespace, is_opencl: boo
             parser.error(f"{name} is for {kinds[not is_opencl]}{hint}")
     if is_opencl and not args.items:
         parser.error("an OpenCL kernel needs --global, the number of its work items")
-    args.grid = args.grid or (1,)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -324,6 +323,7 @@ def run(argv: Sequence[str]) -> int:
         parser.error("--via=upstream is for MLIR; vISA assembly is already lowered")
     if args.entry is not None:
         return _run_program(parser, source, args)
+    args.grid = args.grid or (1,)
     if args.engine == REFERENCE and _ASSEMBLY.match(source.text):
         parser.error("--engine=reference evaluates MLIR; vISA assembly is run by --engine=interpreter")
     arguments = [_argument(parser, word) for word in args.args]
