@@ -13,7 +13,7 @@ from xegpu_py.engines.faults import AccessFault, RaceFault, RuntimeFault
 from xegpu_py.engines.golden import memory
 from xegpu_py.engines.golden.alu import Step, register_step
 from xegpu_py.engines.golden.control import CONTROL, STAY, Next
-from xegpu_py.engines.operands import ENDED, Batch, Layout, Rows, data_places, masker, new_batch
+from xegpu_py.engines.operands import ENDED, Batch, DelayedStores, Layout, Rows, data_places, masker, new_batch
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.target import Target
@@ -78,6 +78,7 @@ class Interpreter(Struct, dict=True):
             observer is not told.
         order: chooses which threads run next; without it those that are farthest behind do. With it, threads run
             alone or a few together, and others may run after each message and at each barrier.
+        delays: whether stores are delayed, with an `order`; see `DelayedStores`.
     """
 
     program: Program
@@ -87,6 +88,7 @@ class Interpreter(Struct, dict=True):
     recorder: Recorder | None = None
     skipped: Collection[int] = ()
     order: np.random.Generator | None = None
+    delays: bool = False
 
     def __post_init__(self) -> None:
         self._prepared: dict[int, tuple[Step | None, Next | None]] = {}
@@ -146,12 +148,15 @@ class Interpreter(Struct, dict=True):
             RuntimeFault: if an access is refused, or in a deadlock.
         """
         runs, patience, favours = 0, _PATIENCE, 0
+        batch.delayed = DelayedStores() if self.delays else None
         with np.errstate(all="ignore"):
             while True:
                 runnable = (batch.pc < ENDED) & ~batch.waiting
                 if not runnable.any():
                     if (batch.pc < ENDED).any():
                         raise self.deadlock(batch, name_thread)
+                    if batch.delayed:
+                        batch.delayed.end()
                     return
                 if self.order is not None:
                     self._run_some(batch, runnable, self.order, name_thread)
@@ -179,7 +184,10 @@ class Interpreter(Struct, dict=True):
         at = int(order.choice(batch.pc[runnable]))
         here = np.flatnonzero(runnable & (batch.pc == at))
         some = np.zeros(batch.threads, bool)
-        some[order.choice(here, order.integers(1, len(here) + 1), replace=False)] = True
+        chosen = order.choice(here, 1 if batch.delayed else order.integers(1, len(here) + 1), replace=False)
+        some[chosen] = True
+        if batch.delayed:
+            batch.delayed.thread = int(chosen[0])
         self._run_group(batch, some, at, name_thread, int(self._pauses[np.searchsorted(self._pauses, at, "right")]))
 
     def _run_group(

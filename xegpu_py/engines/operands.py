@@ -311,6 +311,55 @@ class Barriers(Struct):
         return free
 
 
+class DelayedStores(Struct):
+    """Stores that other threads do not see yet, while threads run one at a time.
+
+    A thread sees its own stores at once. They become visible to others at its next fence of their memory, or, where an
+    atomic of its own changes the same bytes, with that; the rest at the end.
+
+    Attributes:
+        thread: the thread that runs.
+        pending: for each thread its stores in order: whether they are to shared local memory, that memory, the places
+            of bytes in it, and these bytes.
+    """
+
+    thread: int = 0
+    pending: dict[int, list[tuple[bool, Array, Array, Array]]] = field(default_factory=dict)
+
+    def add(self, slm: bool, memory: Array, places: Array, values: Array) -> None:
+        """Delay a store of the running thread: bytes uint8[n] at places int64[n] of a memory."""
+        self.pending.setdefault(self.thread, []).append((slm, memory, places, values))
+
+    def read(self, slm: bool, memory: Array, places: Array) -> Array:
+        """The bytes at places of a memory that the running thread sees, uint8 of the places' shape."""
+        before = []
+        for _, _, own, values in (e for e in self.pending.get(self.thread, ()) if e[0] == slm):
+            before.append((own, memory[own]))
+            memory[own] = values
+        found: Array = memory[places]
+        for own, values in reversed(before):
+            memory[own] = values
+        return found
+
+    def release(self, slm: bool, places: Array | None = None) -> None:
+        """Make the running thread's stores to a memory visible: all of them, or those to some places."""
+        kept = []
+        for own_slm, memory, own, values in self.pending.pop(self.thread, []):
+            chosen = np.full(len(own), own_slm == slm) if places is None or own_slm != slm else np.isin(own, places)
+            memory[own[chosen]] = values[chosen]
+            if not chosen.all():
+                kept.append((own_slm, memory, own[~chosen], values[~chosen]))
+        if kept:
+            self.pending[self.thread] = kept
+
+    def end(self) -> None:
+        """Make all stores visible."""
+        for stores in self.pending.values():
+            for _, memory, places, values in stores:
+                memory[places] = values
+        self.pending.clear()
+
+
 class Batch(Struct):
     """Hardware threads that run together, of whole workgroups.
 
@@ -331,6 +380,7 @@ class Batch(Struct):
         frames: for each thread the registers and predicates of the callers of its functions.
         written: bool[threads, bytes], the bytes of registers that have been written; None if this is not recorded.
         races: the race detector; None if races are not looked for.
+        delayed: stores that are delayed; None if each store is visible at once.
         traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
     """
 
@@ -350,6 +400,7 @@ class Batch(Struct):
     frames: list[list[tuple[Array, Array]]] = field(default_factory=list)
     written: Array | None = None
     races: Races | None = None
+    delayed: DelayedStores | None = None
     traffic: Counter[tuple[str, str]] = field(default_factory=Counter)
     views: dict[str, Array] = field(default_factory=dict)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 import xegpu_py
 from xegpu_py import DiagnosticError
+from xegpu_py.engines.operands import DelayedStores
+from xegpu_py.runtime.kernel import Kernel
 
 RUN = Path(__file__).parents[2] / "run"
 
@@ -39,7 +42,7 @@ def test_the_last_of_several_exchanges_wins() -> None:
     assert "the results of kernel 'last' depend on the order of threads" in found.message
     assert "first byte 0: 0x07 or " in found.message
     assert found.notes[0].message.startswith("in the order of threads of seed ")
-    seed = int(found.notes[0].message.split()[-1])
+    seed = int(re.findall(r"\d+", found.notes[0].message)[0])
     # The same seeds give the same orders.
     fewer = xegpu_py.compile(LAST, check="races", schedules=seed)
     with pytest.raises(DiagnosticError, match=f"seed {seed}|depend on the order"):
@@ -63,6 +66,92 @@ def test_ordered_kernels_are_not_reported() -> None:
     bins = np.zeros(256, np.int32)
     counts(np.full(100, 7, np.int8), bins, grid=3)
     assert bins[7] == 100
+
+
+LOOKS = """\
+    lsc_atomic_iadd.ugm (M1_NM, 1) F:d32 flat[Flag]:a64 None %null
+"""
+MESSAGE = f"""\
+.version 3.8
+.kernel "message"
+.decl Data v_type=G type=uq num_elts=1 align=qword
+.decl Flag v_type=G type=uq num_elts=1 align=qword
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl Id v_type=G type=ud num_elts=3 align=dword
+.decl Seven v_type=G type=ud num_elts=16 align=GRF
+.decl One v_type=G type=ud num_elts=16 align=GRF
+.decl None v_type=G type=ud num_elts=16 align=GRF
+.decl Y v_type=G type=ud num_elts=16 align=GRF
+.decl F v_type=G type=ud num_elts=16 align=GRF
+.decl P v_type=P num_elts=1
+.decl First v_type=P num_elts=1
+.input Data offset=64 size=8
+.input Flag offset=72 size=8
+.input Out offset=80 size=8
+.implicit_LOCAL_ID Id offset=96 size=12
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    mov (M1_NM, 16) Seven(0,0)<1> 0x7:ud
+    mov (M1_NM, 16) Y(0,0)<1> 0x7:ud
+    mov (M1_NM, 16) One(0,0)<1> 0x1:ud
+    mov (M1_NM, 16) None(0,0)<1> 0x0:ud
+    cmp.eq (M1_NM, 1) First Id(0,0)<0;1,0> 0x0:ud
+    cmp.eq (M1_NM, 1) P %group_id_x(0,0)<0;1,0> 0x0:ud
+    (!P) jmp (M1, 1) Reader
+    (!First) lsc_store.ugm (M1_NM, 1) flat[Data]:a64 Seven:d32
+    OWN
+    barrier
+    (!First) jmp (M1, 1) Wait
+    lsc_fence.ugm.none.gpu
+Wait:
+    barrier
+    (!First) lsc_atomic_iadd.ugm (M1_NM, 1) %null:d32 flat[Flag]:a64 One %null
+    ret (M1, 1)
+Reader:
+{LOOKS * 12}    cmp.eq (M1_NM, 1) P F(0,0)<0;1,0> 0x1:ud
+    (P) lsc_load.ugm (M1_NM, 1) Y:d32 flat[Data]:a64
+    (First) lsc_store.ugm (M1_NM, 1) flat[Out]:a64 Y:d32
+    ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_a_store_that_only_another_thread_fences(fenced: bool) -> None:
+    """A workgroup passes a number by an atomic. The thread that stored it must fence: that of another is not enough."""
+    text = MESSAGE.replace("OWN", "lsc_fence.ugm.none.gpu" if fenced else "")
+    kernel = Kernel.from_assembly(text, check="races", schedules=12)
+    data, flag, out = (np.zeros(1, np.uint32) for _ in range(3))
+    if fenced:
+        kernel(data, flag, out, grid=2, block=2)
+        assert out[0] == 7
+        return
+    with pytest.raises(DiagnosticError, match=r"depend on the order of threads: 1 bytes of 'Out' differ") as error:
+        kernel(data, flag, out, grid=2, block=2)
+    assert re.fullmatch(r"in the order of threads of seed \d+, with delayed stores", notes_of(error.value)[0])
+
+
+def notes_of(error: DiagnosticError) -> list[str]:
+    return [note.message for note in error.diagnostics[0].notes]
+
+
+def test_what_a_thread_sees_of_its_own_stores() -> None:
+    """Its stores are in program order, whether others see them or not."""
+    stores, memory = DelayedStores(), np.zeros(16, np.uint8)
+    bytes_of = np.arange(8)
+    stores.add(False, memory, bytes_of[:4], np.array([1, 2, 3, 4], np.uint8))
+    stores.add(False, memory, bytes_of[2:6], np.array([5, 6, 7, 8], np.uint8))
+    stores.add(True, memory, bytes_of[:1], np.array([9], np.uint8))
+    assert stores.read(False, memory, bytes_of).tolist() == [1, 2, 5, 6, 7, 8, 0, 0] and not memory.any()
+    stores.thread = 1
+    assert not stores.read(False, memory, bytes_of).any()
+    stores.thread = 0
+    stores.release(False, bytes_of[3:5])
+    assert memory.tolist()[:8] == [0, 0, 0, 6, 7, 0, 0, 0]
+    assert stores.read(False, memory, bytes_of).tolist() == [1, 2, 5, 6, 7, 8, 0, 0]
+    stores.release(False)
+    assert memory.tolist()[:8] == [1, 2, 5, 6, 7, 8, 0, 0]
+    stores.end()
+    assert memory[0] == 9
 
 
 def test_schedules_need_the_check() -> None:

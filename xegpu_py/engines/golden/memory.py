@@ -138,7 +138,8 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
         memory, offsets = _locate(inst, batch, rows, read_addresses(batch, rows), lanes, len(columns), "reads")
-        found = memory[offsets[:, None] + columns]
+        at = offsets[:, None] + columns
+        found = batch.delayed.read(inst["sfid"] == "slm", memory, at) if batch.delayed else memory[at]
         result = np.array(read(batch, rows))
         result[lanes[0][:, None], into[lanes[1]]] = found
         if widened:
@@ -159,7 +160,11 @@ def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
         lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
         values = read(batch, rows)[lanes[0][:, None], out_of[lanes[1]]]
         memory, offsets = _locate(inst, batch, rows, read_addresses(batch, rows), lanes, len(columns), "writes", values)
-        memory[offsets[:, None] + columns] = values
+        at = offsets[:, None] + columns
+        if batch.delayed:
+            batch.delayed.add(inst["sfid"] == "slm", memory, at.ravel(), values.ravel())
+        else:
+            memory[at] = values
 
     return step
 
@@ -286,6 +291,12 @@ def _block_order(block: BlockShape, grf_bytes: int) -> tuple[Array, int]:
     return order.ravel(), order.size * block.size // 8
 
 
+def _bytes_at(places: Array, size: int) -> Array:
+    """The places of the bytes of elements, int64[..., size]."""
+    found: Array = places[..., None] + np.arange(size)
+    return found
+
+
 @STEPS.of("lsc_load_block2d")
 def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Load blocks of a surface."""
@@ -302,7 +313,11 @@ def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
         surfaces.note(batch, np.arange(batch.threads)[rows][thread], places, inside)
         # The element after the last one is zero, and padding selects it.
         values = np.zeros((len(thread), places.shape[1] + 1), dtype)
-        values[:, :-1] = batch.memory.data.view(dtype)[places >> (dtype.itemsize.bit_length() - 1)]
+        if batch.delayed:
+            seen = batch.delayed.read(False, batch.memory.data, _bytes_at(places, dtype.itemsize))
+            values[:, :-1] = seen.reshape(len(thread), -1).view(dtype)
+        else:
+            values[:, :-1] = batch.memory.data.view(dtype)[places >> (dtype.itemsize.bit_length() - 1)]
         if not inside.all():
             values[:, :-1][~inside] = 0
         chosen = rows if len(thread) == count_of(batch, rows) else np.arange(batch.threads)[rows][thread]
@@ -327,7 +342,11 @@ def lsc_store_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
         places, inside = surfaces.places(batch, rows, thread, "writes")
         values = np.ascontiguousarray(read(batch, rows)[thread]).view(dtype)[:, held][inside]
         surfaces.note(batch, np.arange(batch.threads)[rows][thread], places, inside, values)
-        batch.memory.data.view(dtype)[places[inside] >> (dtype.itemsize.bit_length() - 1)] = values
+        if batch.delayed:
+            at = _bytes_at(places[inside], dtype.itemsize)
+            batch.delayed.add(False, batch.memory.data, at.ravel(), values.view(np.uint8))
+        else:
+            batch.memory.data.view(dtype)[places[inside] >> (dtype.itemsize.bit_length() - 1)] = values
 
     return step
 
@@ -402,6 +421,8 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
             i = int(np.argmax(misplaced))
             reason = f"atomically accesses {shape.memory_bytes} bytes at an address that is not a multiple of that"
             raise AccessFault(int(thread[i]) * inst.exec_size + int(lane[i]), reason)
+        if batch.delayed:
+            batch.delayed.release(inst["sfid"] == "slm", (offsets[:, None] + width).ravel())
         old = np.zeros(len(offsets), dtype)
         for chosen in _distinct(offsets):
             at = offsets[chosen][:, None] + width
@@ -444,12 +465,14 @@ def _distinct(offsets: Array) -> list[Array]:
 
 @STEPS.of("lsc_fence")
 def lsc_fence(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Report the fence to the race detector; each access is complete before the next instruction."""
+    """Report the fence to the race detector; other accesses than delayed stores are complete before."""
     slm, wide = inst["sfid"] == "slm", inst["scope"] not in ("group", "local")
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         if batch.races:
             batch.races.fence(np.arange(batch.threads)[rows], slm, wide)
+        if batch.delayed:
+            batch.delayed.release(slm)
 
     return step
 
