@@ -23,7 +23,8 @@ from pygments.token import Whitespace
 from xegpu_py.drawing import MlirLexer, VisaLexer
 from xegpu_py.ir.diagnostics import SEPARATOR, Diagnostic, DiagnosticError, Lines, Source, mismatches, watch_steps
 from xegpu_py.ir.module import decode
-from xegpu_py.numerics.dpas import MODELS
+from xegpu_py.numerics.dpas import MODELS, Model
+from xegpu_py.numerics.systolic import read_model
 from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.target import DEFAULT, TARGETS
 
@@ -60,6 +61,13 @@ def dimensions(text: str) -> tuple[int, ...]:
     if not 1 <= len(values) <= 3 or min(values) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not one to three positive numbers, such as 4,4,1")
     return values
+
+
+def _model(text: str) -> Model:
+    try:
+        return text if text in MODELS else read_model(text)
+    except ValueError as e:
+        raise argparse.ArgumentTypeError(str(e)) from None
 
 
 class Parser(argparse.ArgumentParser):
@@ -105,7 +113,8 @@ class Parser(argparse.ArgumentParser):
         add("--grid", metavar="X,Y,Z", type=dimensions, help="number of workgroups (default 1)")
         add("--block", metavar="X,Y,Z", type=dimensions, help="work items in a workgroup (default: the kernel's, or 1)")
         add("--target", choices=TARGETS, default=DEFAULT, help=f"GPU to lower for (default {DEFAULT})")
-        add("--model", choices=MODELS, default="fma", help="rounding model of dpas (default fma)")
+        models = f"{', '.join(MODELS)} (default fma), or the file of xegpu_py.hardware_check"
+        add("--model", metavar="MODEL", type=_model, default="fma", help=f"rounding model of dpas: {models}")
         add("--registers", type=int, metavar="N", help="registers of a thread: 128 (default) or 256")
 
     def add_text_arguments(self) -> None:

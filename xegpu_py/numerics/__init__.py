@@ -22,8 +22,10 @@ from xegpu_py.numerics.elementary import (
     tanh,
 )
 from xegpu_py.numerics.rounding import convert, fcvt, fma, srnd
+from xegpu_py.numerics.systolic import Systolic
 
 __all__ = [
+    "Systolic",
     "bdpas",
     "convert",
     "cos",

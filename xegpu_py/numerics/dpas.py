@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,21 +16,26 @@ from xegpu_py.numerics.formats import (
     Array,
     F,
     Format,
+    bits_of,
     canonical,
     flush,
     pack_bytes,
     unpack_bytes,
 )
 from xegpu_py.numerics.rounding import ExactSum, fma_f32, round_float, two_sum
+from xegpu_py.numerics.systolic import Systolic
 
 # DPAS: the systolic matrix multiply-add on the bytes of registers (DPAS.md).
 #
 # D = C + A x B with A of RC rows and K columns in src2, B of K rows and `exec_size` columns in src1. K is the systolic
 # depth times the operations per channel.
 
-Model = Literal["fma", "stage", "exact"]
+NamedModel = Literal["fma", "stage", "exact"]
 
-MODELS: tuple[Model, ...] = ("fma", "stage", "exact")
+Model: TypeAlias = NamedModel | Systolic
+"""How sums are rounded: by a name, or as was measured."""
+
+MODELS: tuple[NamedModel, ...] = ("fma", "stage", "exact")
 
 SYSTOLIC_DEPTHS = (1, 2, 4, 8)
 
@@ -130,13 +135,18 @@ def dpas(
     b = numbers(unpack_b(operand(src1, size1, "src1"), K, exec_size, W), PRECISIONS[W])
     a = numbers(unpack_a(operand(src2, size2, "src2"), RC, K, A), PRECISIONS[A])
     c = accumulator(acc, RC, exec_size, TYPES[src0_type])
-    if not flushes:
-        return result_bytes(multiply_stages(a, b, c, SD, TYPES[dst_type], model))
+    zeros = {*((*FLUSHED, "bf sums") if flushes else ()), *(model.flushed if isinstance(model, Systolic) else ())}
     # Decoded factors are f, whose exponents bf and tf32 have.
-    a, b = (flush(x, F) if name in FLUSHED else x for x, name in ((a, A), (b, W)))
-    c = flush(c, BF) if src0_type == "bf" else c
+    a, b = (_flushed_factors(x, name) if name in zeros else x for x, name in ((a, A), (b, W)))
+    c = flush(c, TYPES[src0_type]) if f"{src0_type} sums" in zeros else c
     found = multiply_stages(a, b, c, SD, TYPES[dst_type], model)
-    return result_bytes(flush(found, BF) if dst_type == "bf" else found)
+    return result_bytes(flush(found, BF) if dst_type == "bf" and "bf sums" in zeros else found)
+
+
+def _flushed_factors(factors: Array, name: str) -> Array:
+    if name == "hf":
+        return np.where(np.abs(factors) < np.float32(2.0**-14), np.copysign(np.float32(0), factors), factors)
+    return flush(factors, F)
 
 
 def multiply(
@@ -192,7 +202,7 @@ def multiply_steps(
     return np.ascontiguousarray(total.astype(dst.dtype, copy=False))
 
 
-def _check(W: str, A: str, SD: int, RC: int, exec_size: int, dst_type: str, src0_type: str, model: str) -> None:
+def _check(W: str, A: str, SD: int, RC: int, exec_size: int, dst_type: str, src0_type: str, model: Model) -> None:
     for name, precision in (("W", W), ("A", A)):
         if precision not in PRECISIONS:
             raise ValueError(f"'{name}' must be one of {', '.join(PRECISIONS)}, but got {precision!r}")
@@ -206,7 +216,7 @@ def _check(W: str, A: str, SD: int, RC: int, exec_size: int, dst_type: str, src0
     check_kinds(types_problem(W, A, dst_type, src0_type), model)
 
 
-def check_kinds(problem: str | None, model: str) -> None:
+def check_kinds(problem: str | None, model: Model) -> None:
     """Check the precisions, the types and the model.
 
     Raises:
@@ -214,7 +224,7 @@ def check_kinds(problem: str | None, model: str) -> None:
     """
     if problem:
         raise ValueError(problem)
-    if model not in MODELS:
+    if model not in MODELS and not isinstance(model, Systolic):
         raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {model!r}")
 
 
@@ -296,13 +306,18 @@ def multiply_stages(a: Array, b: Array, c: Array, SD: int, dst: Format, model: M
     with np.errstate(invalid="ignore"):
         total = np.broadcast_to(c.astype(wide.dtype), shape)
     depth = a.shape[-1] // SD
-    if model == "fma":
+    if isinstance(model, Systolic) and wide is F:
+        total = model.multiply(a, b, total, SD)
+    elif model == "fma" or isinstance(model, Systolic):
         total = _fused(a, b, total) if wide is F else _stages(a, b, total, 1)
     else:
         total = _stages(a, b, total, depth if model == "stage" else a.shape[-1])
     if dst is not wide:
         return round_float(total, dst)
-    return canonical(np.array(total), wide)
+    found = canonical(np.array(total), wide)
+    if isinstance(model, Systolic) and wide is F:
+        bits_of(found)[np.isnan(found)] = model.nan
+    return found
 
 
 def _fused(a: Array, b: Array, total: Array) -> Array:

@@ -14,6 +14,7 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module, argument_names, kernels, walk
 from xegpu_py.ir.passes import Step, run_upstream
 from xegpu_py.numerics.dpas import MODELS, Model
+from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.reference import arith_math, gpu_control, memref, vector, xegpu_xetile  # noqa: F401  (define the rules)
 from xegpu_py.reference.machine import Function, Launch, Workgroup
 from xegpu_py.reference.storage import BASE, Memory, MemRef, attach, element_of, kind_of
@@ -61,8 +62,10 @@ def run(
         TypeError, ValueError: if there is no such kernel, or an argument does not match its parameter.
         DiagnosticError: at an op that is not supported, accesses memory out of bounds, or waits forever.
     """
-    if model not in MODELS:
+    if model not in MODELS and not isinstance(model, Systolic):
         raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {model!r}")
+    if isinstance(model, Systolic) and model.flushed:
+        raise ValueError("the reference evaluator keeps subnormal numbers, but the model of dpas takes some for zeros")
     # An op of a copy does not keep the copy.
     func, _whole = _without_affine(kernel_of(module, kernel))
     memory = Memory("global memory", BASE)

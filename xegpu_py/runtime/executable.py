@@ -15,6 +15,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, Position, Source
 from xegpu_py.numerics import integers
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.formats import ARRAYS, STORAGE, dtype_named, element_bits
+from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.runtime.host_arrays import packed_shape
 from xegpu_py.target import DEFAULT, GRID_LIMIT, Block2DLimits
 from xegpu_py.target import target as target_of
@@ -53,7 +54,8 @@ class Options(Struct, frozen=True):
         large: whether arrays, index arguments and grids may be larger than `SMALL`. By default they may not, and a
             call with a larger one compiles the kernel again.
         strided: the numbers of the memref arguments whose innermost stride is not assumed to be 1 if it is dynamic.
-        model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md).
+        model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md), or a `numerics.Systolic`, such as
+            `numerics.systolic.read_model` gives.
         dpas_denormals: whether dpas on pvc, pvcxt and dg2 keeps subnormal numbers of bf and tf32, "keep", or takes them
             for zeros, "flush" (docs/numerics.md). Kernels for other targets choose it in `%cr0`.
         check: the checks, of `CHECKS`.
@@ -92,7 +94,7 @@ class Options(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         gpu = target_of(self.target)
-        if self.model not in MODELS:
+        if self.model not in MODELS and not isinstance(self.model, Systolic):
             raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {self.model!r}")
         if self.dpas_denormals not in DENORMALS:
             known = ", ".join(DENORMALS)

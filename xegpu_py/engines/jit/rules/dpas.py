@@ -31,6 +31,7 @@ from xegpu_py.engines.jit.panels import steps_of
 from xegpu_py.numerics.block_scaled import BLOCK, COLUMNS, ROWS, SCALE_GROUP, scaled_depth
 from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
+from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import accesses
 from xegpu_py.visa.program import Instruction, Program, Variable, analysis
@@ -97,7 +98,9 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
     is_float, host = PRECISIONS[inst["W"]].is_float, emitter.host
     bytes_ = {inst["W"], inst["A"]} <= {"u8", "s8"}
     dot = 1 if is_float else 4 if bytes_ and host.dots_bytes else 2 if host.dots_words else 1
-    terms = {"fma": 1, "stage": depth // inst["SD"], "exact": depth}[emitter.model]
+    terms = 1
+    if is_float and not isinstance(emitter.model, Systolic):
+        terms = {"fma": 1, "stage": depth // inst["SD"], "exact": depth}[emitter.model]
     return Shape(
         inst["W"],
         inst["A"],
@@ -108,7 +111,7 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
         inst["dst"].var.type,
         acc.type if acc else "",
         dot,
-        terms if is_float else 1,
+        terms,
         bytes_ and host.multiplies_tiles,
         terms == 1 and emitter.any_nan(inst["dst"]),
         bool(inst.flushed),
@@ -123,9 +126,9 @@ def dpas(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
     """Write consecutive instructions, together if none reads the result of another one except as its accumulator."""
-    if any(_flushes_sums(inst) for _, inst in run):
+    if any(_by_golden(emitter, inst) for _, inst in run):
         for at, inst in run:
-            if _flushes_sums(inst):
+            if _by_golden(emitter, inst):
                 emitter.golden(at)
             else:
                 emit_run(emitter, [(at, inst)])
@@ -148,9 +151,11 @@ def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
         _emit_part(emitter, part)
 
 
-def _flushes_sums(inst: Instruction) -> bool:
-    """Whether subnormal numbers of the accumulator or result are zeros, as of few kernels."""
-    return any(inst[name].var and inst.flushes(inst[name].var.type) for name in ("dst", "src0"))
+def _by_golden(emitter: Emitter, inst: Instruction) -> bool:
+    """Whether the golden function executes an instruction: of a measured model, or with subnormal accumulators or
+    results that are zeros."""
+    measured = isinstance(emitter.model, Systolic) and PRECISIONS[inst["W"]].is_float
+    return measured or any(inst[name].var and inst.flushes(inst[name].var.type) for name in ("dst", "src0"))
 
 
 def _emit_masked(emitter: Emitter, at: int, inst: Instruction) -> None:
