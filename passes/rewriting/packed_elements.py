@@ -78,10 +78,14 @@ class Emulation(Conversion):
         within_bytes: the descriptors whose blocks may begin within a byte.
     """
 
+    # The elements of a packed vector that were packed, one per byte. Packing is dead code if all uses take these.
+    _numbers: dict[ir.Value, ir.Value]
+
     rules = rule
 
     def __init__(self, func: ir.Operation) -> None:
         super().__init__()
+        self._numbers = {}
         descs = {v for op in walk(func) for v in (*op.operands, *op.results) if desc_bits(v.type)}
         self.within_bytes = {d for d in descs if column_divisor(d) % (8 // desc_bits(d.type))}
         self.shifted = bool(self.within_bytes)
@@ -166,7 +170,8 @@ class Emulation(Conversion):
         if op is not None and op.name == "arith.constant":
             return self._bytes_constant(op, signed)
         held = self.one(value)
-        return extended(self.spread(held, bits) if self.is_packed(kind) else held, bits, signed)
+        numbers = self._numbers.get(held) or (self.spread(held, bits) if self.is_packed(kind) else held)
+        return extended(numbers, bits, signed)
 
     @staticmethod
     def spread(held: ir.Value, bits: int) -> ir.Value:
@@ -200,7 +205,7 @@ class Emulation(Conversion):
         self.erase(op)
 
     def pack(self, value: ir.Value, bits: int) -> ir.Value:
-        """Pack numbers, which are given one per byte, into the bytes that they fill."""
+        """Pack numbers, which are given one per byte with arbitrary upper bits, into the bytes that they fill."""
         parts = [value]
         while len(parts) < 8 // bits:
             split = [deinterleaved(p) for p in parts]
@@ -209,6 +214,7 @@ class Emulation(Conversion):
         for j, part in enumerate(parts[1:], 1):
             low = part if j == len(parts) - 1 else masked(part, bits)
             total = build.binary("ori", total, shifted(low, "shli", bits * j))
+        self._numbers[total] = value
         return total
 
     # The driver.

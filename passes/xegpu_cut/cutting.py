@@ -398,6 +398,16 @@ def bitcast(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
     return make("vector.bitcast", _type(op, box), part)
 
 
+@view("vector.interleave")
+def interleave(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
+    """Interleave the elements of both operands that the box has, if it has as many of each."""
+    *outer, (first, count) = box
+    if first % 2 or count % 2:
+        return _again(low, op, box)
+    parts = [low.part(v, (*outer, (first // 2, count // 2))) for v in op.operands]
+    return make("vector.interleave", _type(op, box), *parts)
+
+
 @view("vector.create_mask")
 def create_mask(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
     """A mask whose bounds are reduced by the box's first position."""

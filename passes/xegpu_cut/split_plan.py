@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -57,8 +58,11 @@ MADE = ("arith.constant", "vector.broadcast", "vector.step", "vector.create_mask
 
 REDUCTIONS = ("vector.reduction", "vector.multi_reduction")
 
-BY_PARTS = (*VIEWS, "vector.shape_cast", "vector.step", "vector.create_mask", "arith.constant", "vector.bitcast")
-"""Ops for which a part of the result is the same op on a part of the operand."""
+BY_PARTS = (
+    *VIEWS, "vector.shape_cast", "vector.step", "vector.create_mask", "arith.constant", "vector.bitcast",
+    "vector.interleave",
+)  # fmt: skip
+"""Ops for which a part of the result is the same op on a part of each operand."""
 
 CHAIN_GRFS = 2
 """Registers of a piece of a vector whose shape no message or dpas determines."""
@@ -324,6 +328,9 @@ def _through_view(plan: Plan, op: ir.Operation) -> None:
     if op.name == "vector.shape_cast" and splits and any(splits):
         for d, positions in enumerate(reshape_splits(splits, to, shape)):
             plan.split(source, d, positions)
+    elif op.name == "vector.interleave" and splits:
+        for value, (d, positions) in itertools.product(op.operands, enumerate(splits)):
+            plan.split(value, d, {p // 2 for p in positions} if d == len(shape) - 1 else positions)
     elif op.name == "vector.bitcast" and splits:
         for d, positions in enumerate(splits):
             last = d == len(shape) - 1

@@ -30,3 +30,20 @@ gpu.func @transposed(%m: memref<9x7xf32>, %out: memref<64x64xf32>) kernel {
   gpu.return
 }
 }
+
+// Each piece of interleaved vectors needs a piece of both.
+
+// CHECK-LABEL: gpu.func @interleaved
+// CHECK-COUNT-4: vector.interleave %{{.*}}, %{{.*}} : vector<8x8xf32> -> vector<8x16xf32>
+// CHECK-NOT: vector.interleave
+gpu.module @m {
+  gpu.func @interleaved(%a: memref<16x16xf32>, %b: memref<16x32xf32>) kernel {
+    %d = xegpu.create_nd_tdesc %a[0, 0] {mode = vc} : memref<16x16xf32> -> !xegpu.tensor_desc<16x16xf32>
+    %v = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<16x16xf32> -> vector<16x16xf32>
+    %w = arith.negf %v : vector<16x16xf32>
+    %r = vector.interleave %v, %w : vector<16x16xf32> -> vector<16x32xf32>
+    %e = xegpu.create_nd_tdesc %b[0, 0] {mode = vc} : memref<16x32xf32> -> !xegpu.tensor_desc<16x32xf32>
+    xegpu.store_nd %r, %e {mode = vc} : vector<16x32xf32>, !xegpu.tensor_desc<16x32xf32>
+    gpu.return
+  }
+}

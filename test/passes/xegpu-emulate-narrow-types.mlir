@@ -126,3 +126,23 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Elements that are packed, and unpacked again, stay one per byte.
+
+// CHECK-LABEL: gpu.func @unpacked_again
+gpu.module @m {
+  gpu.func @unpacked_again(%a: memref<8x16xi4>, %b: memref<16x8xi8>) kernel {
+    // CHECK: vector.transpose %{{.*}}, [1, 0] : vector<8x16xi8> to vector<16x8xi8>
+    // CHECK-NOT: vector.deinterleave
+    // CHECK: gpu.return
+    %d = xegpu.create_nd_tdesc %a[0, 0] {mode = vc} : memref<8x16xi4> -> !xegpu.tensor_desc<8x16xi4>
+    %v = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xi4> -> vector<8x16xi4>
+    %t = vector.transpose %v, [1, 0] : vector<8x16xi4> to vector<16x8xi4>
+    %w = arith.extsi %t : vector<16x8xi4> to vector<16x8xi8>
+    %e = xegpu.create_nd_tdesc %b[0, 0] {mode = vc} : memref<16x8xi8> -> !xegpu.tensor_desc<16x8xi8>
+    xegpu.store_nd %w, %e {mode = vc} : vector<16x8xi8>, !xegpu.tensor_desc<16x8xi8>
+    gpu.return
+  }
+}
