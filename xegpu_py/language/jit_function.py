@@ -51,6 +51,7 @@ from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import Statistics
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
+from xegpu_py.tuning.large import Launched, launch_on
 from xegpu_py.visa.finalizer import GPUS, available, finalize
 from xegpu_py.visa.program import extent
 
@@ -224,7 +225,7 @@ class TileKernel:
         return found
 
     @functools.cached_property
-    def _undivided(self) -> TileKernel:
+    def undivided(self) -> TileKernel:
         """The kernel for calls that say how many subgroups execute it, without maps each the whole of it."""
         return TileKernel(self.function, self.arguments, {"subgroups": None, **self.options})
 
@@ -248,10 +249,9 @@ class TileKernel:
             profiled: whether to return the profile of the launch; see `CompiledKernel.profile`.
         """
         kinds = _passed(self.arguments)
-        if len(arguments) == len(kinds):
-            arguments = tuple(kind.argument(given) for kind, given in zip(kinds.values(), arguments))
+        arguments = tuple(self.converted(arguments))
         if block is not None and "subgroups" not in self.options:
-            again = self._undivided
+            again = self.undivided
             return again(*arguments, grid=grid, block=block, counted=counted, profiled=profiled)
         if profiled:
             return self.compiled.profile(*arguments, grid=grid, block=block)
@@ -271,6 +271,13 @@ class TileKernel:
         model = self.options.get("model", "fma")
         launch = {"grid": grid, "block": block, "model": model, "target": self._target, "names": [*kinds]}
         return eager.run(self.function, types, arguments, given, **launch)
+
+    def converted(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """The arguments of a call as the compiled kernel takes them."""
+        kinds = _passed(self.arguments).values()
+        if len(arguments) != len(kinds):
+            return arguments
+        return [kind.argument(given) for kind, given in zip(kinds, arguments)]
 
     def __str__(self) -> str:
         return str(self.module)
@@ -394,6 +401,23 @@ class OnGrid(functools.partial[Any]):
         """Run the kernel on the grid, and count what it does; see `CompiledKernel.profile`."""
         found: Profile = self.func.profile(*arguments, **{**self.keywords, **keywords})  # type: ignore[attr-defined]
         return found
+
+    def on(self, scheduler: Any = None, **options: Any) -> Callable[..., Launched]:
+        """The kernel with its grid in chunks of workgroups, on the workers of a Dask cluster.
+
+            gemm[grid].on(client)(a, b, c)
+
+        Args:
+            scheduler: a Dask client, or the address of a scheduler; by default a cluster of this machine's processors.
+            options: `chunk`, `workers`, `limit` and `memory` of `xegpu_py.tuning.large.launch_on`.
+        """
+
+        def launch(*arguments: Any, **keywords: Any) -> Launched:
+            kernel: Any = self.func
+            given = kernel.completed(*arguments, **keywords)
+            return launch_on(scheduler, kernel, given, self.keywords["grid"], self.keywords.get("block"), **options)
+
+        return launch
 
 
 class Kernel:

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from xegpu_py.engines.operands import Layout
 from xegpu_py.numerics.formats import Array
-from xegpu_py.profile.counts import Counts
+from xegpu_py.profile.counts import KINDS, Counts
 from xegpu_py.runtime.device_memory import Buffer, HostMemory
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Grid
@@ -108,8 +108,12 @@ def _placing(inst: Instruction) -> set[Variable]:
 
 
 @analysis
-def without_effect(program: Program, target: Target) -> frozenset[int]:
-    """The instructions on whose results neither control flow, nor the lanes that act, nor addresses depend."""
+def without_effect(program: Program, target: Target, counted: Collection[str] = KINDS) -> frozenset[int]:
+    """The instructions on whose results neither control flow, nor the lanes that act, nor addresses depend.
+
+    Args:
+        counted: the categories of the messages whose addresses these are.
+    """
     found = [effects(inst, target) for inst in program.instructions]
     needed: set[Root | None] = set()
     kept: set[int] = set()
@@ -118,9 +122,9 @@ def without_effect(program: Program, target: Target) -> frozenset[int]:
         if spec.decides or spec.category == "sync":
             needed.update(found[at].read)
             kept.add(at)
-        elif spec.is_message:
+        elif spec.is_message and spec.category in counted:
             needed.update(_placing(inst))
-        if inst.guard is not None and not spec.selects:
+        if inst.guard is not None and not spec.selects and not (spec.is_message and spec.category not in counted):
             needed.update(found[at].tests)
     changed = True
     while changed:

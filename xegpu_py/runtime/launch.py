@@ -165,7 +165,8 @@ class Launcher:
         layout: where the variables lie.
         observer: called for each executed instruction; the interpreter only.
         recorder: called before each instruction; the interpreter only.
-        groups: the numbers of the workgroups that run, x varying fastest; None for all. The interpreter only.
+        groups: the numbers of the workgroups that run, x varying fastest; None for all. Only the interpreter runs
+            others than a range of adjacent ones.
         skipped: the indices of instructions that have no effect and are not counted; the interpreter only.
         new_memory: makes the global memory of a launch; None for the kind that the engine can access.
     """
@@ -204,7 +205,8 @@ class Launcher:
             EngineMismatch: if both engines run, and their results differ.
             ValueError: if there is an observer, and the engine does not support it.
         """
-        special = self.observer is not None or self.recorder is not None or self.groups is not None
+        some = self.groups is not None and not (isinstance(self.groups, range) and self.groups.step == 1)
+        special = self.observer is not None or self.recorder is not None or some
         if special and self.engine != "interpreter":
             raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
         if self.options.schedules:
@@ -360,6 +362,7 @@ class Launcher:
             _namer(size, group_size),
             written,
             shadow,
+            chosen=self.groups if isinstance(self.groups, range) else None,
         )
         with Progress(program.name, launch.groups, self.options.progress) as progress:
             done = self.jit.run(launch, self.options.threads, progress)

@@ -86,19 +86,6 @@ def troubled(kind):
     return launch
 
 
-@pytest.fixture(scope="module")
-def client():
-    pytest.importorskip("optuna", reason="the extra 'tune' is not installed")
-    distributed = pytest.importorskip("distributed", reason="the extra 'tune' is not installed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=0
-        ) as cluster,
-        distributed.Client(cluster) as found,
-    ):
-        yield found
-
-
 def test_a_search_finds_the_best_and_its_journal_goes_on(client, tmp_path):
     x, y = np.ones((64, 32), np.float32), np.zeros((64, 32), np.float32)
     space = Space({"FACTOR": [2, 3], "ROWS": [8, 16, 24, 32]}, ["64 % ROWS == 0"])

@@ -361,7 +361,7 @@ def _exchange(old: Array, expected: Array, new: Array) -> Array:
     return np.where(old == expected, new, old)
 
 
-def _atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[..., Array]]:
+def atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[..., Array]]:
     """The type of an atomic operation, and the function of the old value and the operands."""
     unsigned, signed = np.dtype(f"u{bits // 8}"), np.dtype(f"i{bits // 8}")
     fmt = IEEE[bits]
@@ -395,7 +395,7 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
     mask, read_addresses, data = masker(inst, layout), lane_addresses(inst, layout), _Data(inst, layout)
     shape, places = data.shape, data.places[:, 0]
     operation = INSTRUCTIONS[inst.name].atomic
-    dtype, function = _atomic_function(operation, shape.memory_bytes * 8)
+    dtype, function = atomic_function(operation, shape.memory_bytes * 8)
     columns = places[:, None] + np.arange(shape.memory_bytes)
     operands = [raw_reader(inst[n], data.bytes, layout) for n in ("src0", "src1") if inst[n].var is not None]
     wants_old = inst["dst"].var is not None

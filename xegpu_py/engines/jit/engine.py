@@ -86,6 +86,7 @@ class Launch(Struct):
             unwritten registers are looked for.
         shadow: the history of accesses of global memory; used only if races are looked for.
         across, down: the numbers of adjacent workgroups in x and in y that run together as one workgroup.
+        chosen: the numbers of the workgroups that run; None for all.
     """
 
     grid: tuple[int, int, int]
@@ -99,12 +100,18 @@ class Launch(Struct):
     shadow: Shadow | None = None
     across: int = 1
     down: int = 1
+    chosen: range | None = None
+
+    @property
+    def first(self) -> int:
+        """The number of the first workgroup that runs."""
+        return self.chosen.start if self.chosen else 0
 
     @property
     def groups(self) -> int:
-        """The number of workgroups; workgroups that run together count as one."""
+        """The number of workgroups that run; workgroups that run together count as one."""
         x, y, z = self.grid
-        return x * y * z // (self.across * self.down)
+        return x * y * z // (self.across * self.down) if self.chosen is None else len(self.chosen)
 
     @property
     def threads(self) -> int:
@@ -260,7 +267,7 @@ class Jit:
 
         Their number is limited by the size of a second-level cache, and by the number of workers, which share the work.
         """
-        while self.panel_bytes and self.independent and launch.group_size < _ENOUGH:
+        while self.panel_bytes and self.independent and launch.group_size < _ENOUGH and launch.chosen is None:
             wider, higher = replace(launch, across=2 * launch.across), replace(launch, down=2 * launch.down)
             for more in (wider, higher) if launch.across <= launch.down else (higher, wider):
                 fits = more.threads <= _TOGETHER and more.threads * self.frame.bytes <= _TOGETHER_BYTES
@@ -327,6 +334,7 @@ class _Team(Struct, dict=True):
             start = self.jit.frame.written
             template[start : start + len(self.launch.written)] = self.launch.written
         template[self.jit.frame.status :].view(np.int32)[0] = Status.YIELDED
+        self.next[0] = self.launch.first
         self.chunk = max(1, self.launch.groups // (16 * self.size))
         self.workers = [self.new_worker(0)]
 
@@ -465,7 +473,8 @@ class _Worker:
             launch.shadow.use(self.context)
         context.buffers, context.table = len(team.table), team.table.ctypes.data
         context.next, context.stop = team.board.shared_at, team.board.shared_at + _LINE
-        context.groups, context.chunk, context.threads = launch.groups, team.chunk, launch.threads
+        context.groups = launch.first + launch.groups
+        context.chunk, context.threads = team.chunk, launch.threads
         context.group_threads, context.across = launch.group_size, launch.across
         context.template = team.board.template_at
         context.grid_x, context.grid_y, _ = launch.grid
@@ -555,7 +564,7 @@ class _Worker:
             if context.first < context.last:
                 yield
                 continue
-            if not waiting and self.team.next[0] >= self.launch.groups:
+            if not waiting and self.team.next[0] >= context.groups:
                 return
             yield
             for slot in list(waiting):

@@ -1,0 +1,555 @@
+"""Large launches: the workgroups of one launch in chunks, on the workers of a Dask cluster.
+
+Each chunk runs on private copies of the arrays. What it has written is found by the interpreter, which executes only
+what the addresses of stores depend on. The arrays change when all chunks have ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import math
+import mmap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct, field, structs
+
+from xegpu_py.engines.faults import aligned
+from xegpu_py.engines.golden.memory import atomic_function
+from xegpu_py.engines.operands import Batch, Layout, Rows, count_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines, error_at
+from xegpu_py.numerics.formats import Array
+from xegpu_py.profile.counts import MessageReader
+from xegpu_py.profile.launches import SharedMemory, without_effect
+from xegpu_py.programs.load import compile
+from xegpu_py.runtime.host_arrays import memory_between, overlapping, span_of
+from xegpu_py.runtime.kernel import CompiledKernel
+from xegpu_py.runtime.launch import Statistics
+from xegpu_py.tuning.cluster import LIMIT, Cluster, Limits, needing
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Dim, Program, extent
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CHUNKS = 4
+"""Chunks for each worker: enough to balance them, few enough that their start does not count."""
+
+_RULES = {
+    **dict.fromkeys(("iadd", "isub", "iinc", "idec"), "iadd"),
+    **{name: name for name in ("smin", "smax", "umin", "umax", "and", "or", "xor", "fmin", "fmax")},
+}
+"""Atomic operations whose results do not depend on their order, and the operation that combines those of chunks."""
+
+
+class AddressLog:
+    """A recorder of the interpreter (`engines.interpreter.Recorder`): where stores and atomics write global memory.
+
+    Attributes:
+        found: the addresses in the host's memory of the first bytes, and the sizes, for each operation; "" for stores.
+        skipped: the indices of instructions that have no effect.
+    """
+
+    def __init__(self, program: Program, layout: Layout) -> None:
+        self.found: dict[str, list[tuple[Array, Array]]] = {}
+        writes = ("store", "atomic")
+        self.skipped = frozenset[int]() if program.prints else without_effect(program, layout.target, writes)
+        self._readers = {
+            index: (MessageReader(inst, layout), INSTRUCTIONS[inst.name].atomic)
+            for index, inst in enumerate(program.instructions)
+            if INSTRUCTIONS[inst.name].category in writes and inst.values.get("sfid") != "slm"
+        }
+
+    def runs(self, index: int, batch: Batch, rows: Rows, active: Array | None) -> None:
+        """Note what an instruction writes that threads execute next."""
+        if index not in self._readers:
+            return
+        reader, operation = self._readers[index]
+        segments = reader.segments(np.zeros(count_of(batch, rows), np.int64), reader.taken(batch, rows, active))
+        starts, ends = segments.starts[segments.valid], segments.ends[segments.valid]
+        ranges = np.array(batch.memory.ranges(), np.int64).reshape(-1, 3)
+        owner = np.searchsorted(ranges[:, 0], starts, "right") - 1
+        self.found.setdefault(operation, []).append((starts + ranges[owner, 2], ends - starts))
+
+    def passes(self, run: range, batch: Batch, rows: Rows, active: Array | None) -> None:
+        """Instructions that are skipped write nothing."""
+
+    def bytes_in(self, first: int, end: int) -> dict[str, tuple[Array, Array]]:
+        """What is written between two addresses: distinct sorted offsets from the first, and sizes, by operation."""
+        found = {}
+        for operation, pieces in self.found.items():
+            starts, sizes = (np.concatenate(parts) for parts in zip(*pieces))
+            inside = (starts >= first) & (starts < end)
+            if inside.any():
+                pairs = np.unique(np.stack([starts[inside] - first, sizes[inside]]), axis=1)
+                found[operation] = (pairs[0], pairs[1])
+        return found
+
+
+def _places(starts: Array, sizes: Array) -> Array:
+    """The offsets of all bytes of ranges, in their order: int64[bytes]."""
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    found: Array = np.repeat(starts - ends + sizes, sizes) + np.arange(total)
+    return found
+
+
+def _ranges(places: Array) -> tuple[Array, Array]:
+    """The ranges of adjacent offsets among distinct sorted ones: their starts, and their sizes."""
+    first = np.flatnonzero(np.diff(places, prepend=-2) != 1)
+    return places[first], np.diff(first, append=len(places))
+
+
+# What travels.
+
+
+class Mapped(Struct, frozen=True):
+    """An array in a file, which workers map instead of receiving it."""
+
+    path: str
+    dtype: Any
+    shape: tuple[int, ...]
+    offset: int
+
+    def private(self) -> Array:
+        """The array; what is written to it does not reach the file.
+
+        Raises:
+            ValueError: if this machine has no such file.
+        """
+        try:
+            found: Array = np.memmap(self.path, self.dtype, "c", self.offset, self.shape)
+        except OSError as e:
+            raise ValueError(f"the worker cannot map '{self.path}': {e.strerror}") from None
+        return found
+
+
+class ModuleCall(Struct, dict=True):
+    """A kernel of a module, with its options."""
+
+    text: str
+    kernel: str
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, kernel: CompiledKernel) -> ModuleCall:
+        """A compiled kernel as its module and options.
+
+        Raises:
+            ValueError: if it has no module.
+        """
+        if not kernel.levels:
+            raise ValueError(f"kernel '{kernel.name}' has no module, which the workers could compile")
+        options = structs.asdict(kernel.options)
+        del options["strided"]
+        return cls(kernel.ir(kernel.levels[0]), kernel.name, options)
+
+    @functools.cached_property
+    def _compiled(self) -> CompiledKernel:
+        found: CompiledKernel = compile(self.text, self.kernel, **self.options)
+        return found
+
+    def bound(self, arguments: Sequence[Any], grid: Any, block: Any) -> Bound:
+        """See `Bound`."""
+        return Bound(self._compiled, list(arguments), extent(grid, "grid"), list(arguments))
+
+
+class FunctionCall(Struct):
+    """A kernel of the tile language, with the names of the arguments that a call gives."""
+
+    kernel: Any
+    names: tuple[str, ...]
+
+    def bound(self, arguments: Sequence[Any], grid: Any, block: Any) -> Bound:
+        """See `Bound`."""
+        version, passed, values = self.kernel.bind(**dict(zip(self.names, arguments)))
+        if block is not None and "subgroups" not in version.options:
+            version = version.undivided
+        size = grid(values) if callable(grid) else grid
+        return Bound(version.compiled, version.converted(passed), extent(size, "grid"), passed)
+
+
+class Bound(Struct):
+    """A launch: its kernel, the arguments that are passed to it, its workgroups, and the user's arrays among them."""
+
+    kernel: CompiledKernel
+    passed: list[Any]
+    grid: Dim
+    given: list[Any]
+
+
+class Written(Struct):
+    """What a chunk has written to an argument.
+
+    Attributes:
+        argument: its number among those that are passed.
+        operation: the one of `_RULES` by which chunks are combined; "" for stores.
+        starts, sizes: int64[n], ranges of offsets from its first byte, disjoint; of atomics one for each element.
+        values: uint8[bytes], what is there; of atomics unsigned[n] the elements, of "iadd" and "xor" what changed.
+    """
+
+    argument: int
+    operation: str
+    starts: Array
+    sizes: Array
+    values: Array
+
+
+class Done(Struct):
+    """What became of a chunk: what it counted, printed and wrote; or the errors of its launch."""
+
+    statistics: Statistics | None = None
+    printed: str = ""
+    written: list[Written] = field(default_factory=list)
+    errors: tuple[Sequence[Diagnostic], Sequence[Lines]] | None = None
+
+
+class Chunks(Struct):
+    """The problem that workers solve: run some workgroups of a launch."""
+
+    call: ModuleCall | FunctionCall
+    arguments: tuple[Any, ...]
+    grid: Any
+    block: Any
+
+    def run(self, groups: range) -> Done:
+        """Run the workgroups of these numbers."""
+        before, logged, bound = (self.call.bound(_private(self.arguments, {}), self.grid, self.block) for _ in range(3))
+        kernel = bound.kernel.version_for(bound.passed, bound.grid)
+        block = kernel.block if self.block is None else self.block
+        out = io.StringIO()
+        try:
+            log = _log_of(kernel, logged, block, groups)
+            kernel.launcher.groups = groups
+            with contextlib.redirect_stdout(out):
+                done = kernel(*bound.passed, grid=bound.grid, block=block)
+        except DiagnosticError as e:
+            return Done(errors=(e.diagnostics, e.sources))
+        finally:
+            kernel.launcher.groups = None
+        written: list[Written] = []
+        for i, spans in enumerate(zip(*(map(_bytes_of, b.given) for b in (before, logged, bound)))):
+            if len(spans[0]):
+                written += _written(i, log, *spans)
+        return Done(done, out.getvalue(), written)
+
+
+def _private(value: Any, known: dict[int, Any]) -> Any:
+    """Copies of arguments that kernels access in place; an array that is passed twice is one copy."""
+    if isinstance(value, tuple):
+        return tuple(_private(one, known) for one in value)
+    if isinstance(value, Mapped):
+        return known.setdefault(id(value), value.private())
+    if not isinstance(value, np.ndarray):
+        return value
+    if id(value) not in known:
+        memory = aligned(len(_bytes_of(value)))
+        memory[:] = _bytes_of(value)
+        known[id(value)] = np.ndarray(value.shape, value.dtype, memory, 0, value.strides)
+    return known[id(value)]
+
+
+def _bytes_of(value: Any) -> Array:
+    """The bytes from the first to the last element of an array, uint8, in place; none of another argument."""
+    return memory_between(*span_of(value)) if isinstance(value, np.ndarray) else np.zeros(0, np.uint8)
+
+
+def _log_of(kernel: CompiledKernel, bound: Bound, block: Any, groups: range) -> AddressLog:
+    """The log of some workgroups, which run on arrays of their own; what they print is dropped."""
+    own = kernel.on_interpreter()
+    launcher = own.launcher
+    log = AddressLog(own.program, launcher.layout)
+    launcher.recorder, launcher.groups, launcher.new_memory, launcher.skipped = log, groups, SharedMemory, log.skipped
+    with contextlib.redirect_stdout(io.StringIO()):
+        own(*bound.passed, grid=bound.grid, block=block)
+    return log
+
+
+def _written(argument: int, log: AddressLog, before: Array, logged: Array, after: Array) -> list[Written]:
+    """What the log, and the differences of an array's bytes, say that a chunk has written to an argument.
+
+    Raises:
+        ValueError: if atomics cannot be combined with what else is written.
+    """
+    first = int(logged.ctypes.data)
+    ranges = log.bytes_in(first, first + len(logged))
+    stored = np.unique(_places(*ranges.pop(""))) if "" in ranges else np.zeros(0, np.int64)
+    found, seen = [], np.zeros(len(before) if ranges else 0, bool)
+    seen[stored if ranges else []] = True
+    by_rule: dict[tuple[str, int], list[Array]] = {}
+    for operation, (starts, sizes) in ranges.items():
+        by_rule.setdefault((_RULES[operation], int(sizes[0])), []).append(starts)
+    for (rule, size), pieces in by_rule.items():
+        starts = np.unique(np.concatenate(pieces))
+        places = starts[:, None] + np.arange(size)
+        if seen[places].any():
+            raise ValueError(f"atomic {rule} and other operations write one element of argument {argument}")
+        seen[places] = True
+        old, new = (x[places].view(f"u{size}")[:, 0] for x in (before, after))
+        values = {"iadd": new - old, "xor": new ^ old}.get(rule, new)
+        found.append(Written(argument, rule, starts, np.full(len(starts), size), values))
+    # Arrays that are not used in place are not in the log: of these the bytes that changed are known.
+    changed = np.flatnonzero(before != after)
+    if len(changed):
+        stored = np.union1d(stored, changed[~seen[changed]] if ranges else changed)
+    return [*found, Written(argument, "", *_ranges(stored), after[stored])] if len(stored) else found
+
+
+# The client's side.
+
+
+class _Merged(Struct):
+    """What the chunks have written to an argument.
+
+    Attributes:
+        title: the argument in messages.
+        target: the user's bytes.
+        values: the bytes that were written.
+        owners: int32[bytes], for each byte the number of a chunk that has stored it, from 1 on.
+        atomics: the bytes of elements that atomics have changed, by their operation and size.
+    """
+
+    title: str
+    target: Array
+    values: Array
+    owners: Array
+    atomics: dict[tuple[str, int], Array] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, title: str, array: Array) -> _Merged:
+        """Nothing that is written to an array."""
+        target = _bytes_of(array)
+        return cls(title, target, np.zeros(len(target), np.uint8), np.zeros(len(target), np.int32))
+
+    def add(self, chunk: int, found: Written) -> tuple[int, int] | None:
+        """Add what a chunk has written.
+
+        Returns:
+            If another chunk has written something else: the offset of the first such byte, and the number of the other
+            chunk, -1 if it has atomically changed what this one stores, or the other way round.
+        """
+        places, values = found.starts, found.values
+        if not found.operation:
+            places = _places(found.starts, found.sizes)
+            for known in self.atomics.values():
+                if known[places].any():
+                    return int(places[known[places]][0]), -1
+            wrong = (self.owners[places] != 0) & (self.values[places] != values)
+            if wrong.any():
+                at = int(places[wrong][0])
+                return at, int(self.owners[at]) - 1
+            self.values[places], self.owners[places] = values, chunk + 1
+            return None
+        key = (found.operation, values.itemsize)
+        each = places[:, None] + np.arange(values.itemsize)
+        stored = self.owners[each].any(axis=1)
+        for other, known in self.atomics.items():
+            stored |= known[each].any(axis=1) & (other != key)
+        if stored.any():
+            return int(places[stored][0]), -1
+        known = self.atomics.setdefault(key, np.zeros(len(self.target), bool))
+        old = self.values[each].view(values.dtype)[:, 0]
+        new = np.where(known[places], combined(found.operation, old, values), values)
+        known[each], self.values[each] = True, new[:, None].view(np.uint8)
+        return None
+
+    def apply(self) -> None:
+        """Write the user's array."""
+        for (operation, size), known in self.atomics.items():
+            places = np.flatnonzero(known).reshape(-1, size)
+            old, new = (x[places].view(f"u{size}")[:, 0] for x in (self.target, self.values))
+            self.target[places] = combined(operation, old, new)[:, None].view(np.uint8)
+        stored = np.flatnonzero(self.owners)
+        self.target[stored] = self.values[stored]
+
+
+def combined(operation: str, old: Array, new: Array) -> Array:
+    """The elements after the atomic operations of two chunks, unsigned[n]."""
+    dtype, function = atomic_function(operation, 8 * old.itemsize)
+    return np.asarray(function(old.view(dtype), new.view(dtype)), dtype).view(old.dtype)
+
+
+def refuse(program: Program) -> None:
+    """Check that workgroups do not depend on each other by atomics.
+
+    Raises:
+        DiagnosticError: if they do, at the atomic.
+    """
+    for inst in program.instructions:
+        operation = INSTRUCTIONS[inst.name].atomic
+        if not operation or inst.values.get("sfid") == "slm":
+            continue
+        why = ""
+        if operation not in _RULES:
+            why = f"atomic {operation} gives results that depend on the order of workgroups"
+        elif inst["dst"].var is not None:
+            why = f"the kernel uses the value that atomic {operation} returns, which depends on the order of workgroups"
+        if why:
+            raise error_at(inst.where or program.where, f"kernel '{program.name}' cannot be divided: {why}")
+
+
+class Launched(Struct, frozen=True):
+    """A large launch that ended.
+
+    Attributes:
+        statistics: the sums of those of its chunks.
+        arrays: the contents of arguments that were Dask arrays, by their numbers or names, as Dask arrays.
+        chunks: how many chunks ran.
+    """
+
+    statistics: Statistics
+    arrays: dict[Any, Any]
+    chunks: int
+
+
+class LargeLaunch(Struct):
+    """A launch that is divided.
+
+    Attributes:
+        problem: what workers run.
+        kernel: the version of the kernel that runs.
+        given: the user's arrays among the arguments that are passed.
+        groups: the number of workgroups.
+    """
+
+    problem: Chunks
+    kernel: CompiledKernel
+    given: list[Any]
+    groups: int
+
+    @classmethod
+    def of(cls, kernel: Any, arguments: Sequence[Any], names: Sequence[str], grid: Any, block: Any) -> LargeLaunch:
+        """Prepare a launch; see `launch_on`."""
+        call = ModuleCall.of(kernel) if isinstance(kernel, CompiledKernel) else FunctionCall(kernel, tuple(names))
+        bound = call.bound(arguments, grid, block)
+        version = bound.kernel.version_for(bound.passed, bound.grid)
+        refuse(version.program)
+        spans = [span_of(a) for a in {id(a): a for a in bound.given if isinstance(a, np.ndarray)}.values()]
+        if any(len(group) > 1 for group in overlapping([s for s in spans if s[0] < s[1]])):
+            raise ValueError(f"arrays of kernel '{version.name}' share memory, which chunks of workgroups do not see")
+        problem = Chunks(call, tuple(_travelling(a) for a in arguments), grid, block)
+        return cls(problem, version, bound.given, math.prod(bound.grid))
+
+    def chunks(self, size: int) -> list[range]:
+        """The numbers of the workgroups of each chunk."""
+        return [range(first, min(first + size, self.groups)) for first in range(0, self.groups, size)]
+
+    def merge(self, chunks: Sequence[range], results: Iterable[tuple[int, Done]]) -> Statistics:
+        """Write the user's arrays, and print, when all chunks have ended. Gives the sum of their statistics.
+
+        Args:
+            results: what became of each chunk, with its number, in any order.
+
+        Raises:
+            DiagnosticError: if one failed, or two write different values to one byte; arrays have not changed then.
+            ValueError: if the kernel writes to a read-only array.
+        """
+        kernel, merged, done = self.kernel, dict[int, _Merged](), dict[int, Done]()
+        for number, found in results:
+            if found.errors:
+                raise DiagnosticError(*found.errors)
+            done[number] = found
+            for one in found.written:
+                if one.argument not in merged:
+                    merged[one.argument] = _Merged.of(kernel.memory_name(one.argument), self.given[one.argument])
+                own = merged[one.argument]
+                race = own.add(number, one)
+                if race:
+                    other = "others" if race[1] < 0 else _named(chunks[race[1]])
+                    text = f"{_named(chunks[number])} and {other} write different values to byte {race[0]} of"
+                    raise error_at(kernel.program.where, f"a race of kernel '{kernel.name}': {text} '{own.title}'")
+        for number, own in merged.items():
+            if not self.given[number].flags.writeable:
+                raise ValueError(f"'{own.title}' is read-only, but kernel '{kernel.name}' writes to it")
+        for own in merged.values():
+            own.apply()
+        print("".join(done[n].printed for n in sorted(done)), end="")
+        return _sum([d.statistics for d in done.values() if d.statistics])
+
+
+def launch_on(
+    scheduler: Client | str | None,
+    kernel: Any,
+    arguments: Sequence[Any] | Mapping[str, Any],
+    grid: Any = 1,
+    block: Any = None,
+    *,
+    chunk: int | None = None,
+    workers: int | None = None,
+    limit: float = LIMIT,
+    memory: int | None = None,
+) -> Launched:
+    """Launch a kernel whose workgroups run on the workers of a Dask cluster, in chunks.
+
+    The arrays change, when all chunks have ended, to the bytes that one machine computes. Arrays of `numpy.memmap` are
+    mapped by the workers, which see the same file; other arrays travel once to each worker. Dask arrays are computed
+    first, and their new contents are in the result.
+
+    Args:
+        scheduler: a Dask client, or the address of a scheduler; None for a cluster of this machine's processors.
+        kernel: a kernel of the tile language, or one that was compiled from a module.
+        arguments: as in a call; of a kernel of the tile language by name.
+        grid, block: as in a call.
+        chunk: the number of workgroups of a chunk; by default each worker gets `CHUNKS` chunks.
+        workers, limit, memory: see `tune`.
+
+    Raises:
+        TypeError, ValueError, DiagnosticError: as in a call. DiagnosticError too if workgroups depend on each other by
+            atomics, or two chunks write different values to one element.
+        RuntimeError: if a chunk exceeds a limit, or its process ends.
+    """
+    if chunk is not None and chunk < 1:
+        raise ValueError(f"'chunk' must be positive, but got {chunk}")
+    named = dict(arguments if isinstance(arguments, Mapping) else enumerate(arguments))
+    given = [_computed(a) for a in named.values()]
+    launch = LargeLaunch.of(kernel, given, [*map(str, named)], grid, block)
+
+    def results() -> Iterator[tuple[int, Done]]:
+        for number, report in cluster.map(launch.problem, chunks, Limits(limit, memory)):
+            if report.state != "done":
+                raise RuntimeError(f"{_named(chunks[number])} of kernel '{launch.kernel.name}': {report.result}")
+            yield number, report.result
+
+    with Cluster(scheduler, workers) as cluster:
+        chunks = launch.chunks(chunk or max(1, -(-launch.groups // (CHUNKS * max(cluster.capacity, 1)))))
+        statistics = launch.merge(chunks, results())
+    arrays = {n: _as_dask(a, new) for (n, a), new in zip(named.items(), given) if _is_dask(a)}
+    return Launched(statistics, arrays, len(chunks))
+
+
+def _named(chunk: range) -> str:
+    return f"workgroups {chunk.start} to {chunk.stop - 1}"
+
+
+def _sum(found: Sequence[Statistics]) -> Statistics:
+    total = found[0]
+    for one in found[1:]:
+        executed, traffic = total.executed + one.executed, total.traffic + one.traffic
+        total = Statistics(total.threads + one.threads, executed, traffic, total.allocation)
+    return total
+
+
+def _is_dask(value: Any) -> bool:
+    return hasattr(value, "dask") and hasattr(value, "chunks")
+
+
+def _computed(value: Any) -> Any:
+    return np.array(value) if _is_dask(value) else value
+
+
+def _as_dask(before: Any, value: Array) -> Any:
+    with needing("a Dask array"):
+        import dask.array
+    return dask.array.from_array(value, chunks=before.chunks)
+
+
+def _travelling(value: Any) -> Any:
+    """An argument as it travels: a whole array in a file as its place."""
+    if isinstance(value, np.memmap) and isinstance(value.base, mmap.mmap) and value.flags.c_contiguous:
+        value.flush()
+        return Mapped(str(Path(str(value.filename)).resolve()), value.dtype, value.shape, value.offset)
+    return np.asarray(value) if isinstance(value, np.memmap) else value
