@@ -232,7 +232,7 @@ class _Blocks:
         view: Any = op.opview
         old = Tile.of(init.tile)
         source = self._matrix(op, init.source, block)
-        place = [known(self._forms.build(p)) for p in (block.row, block.column)]
+        place = [known(self._forms.build(p, op)) for p in (block.row, block.column)]
         turned = block.turned and block.shape[0] > 1
         shape = block.shape[::-1] if turned else block.shape
         kind = Tile(shape, old.element, TileAttr(order=(0, 1) if turned else (1, 0)))
@@ -247,21 +247,22 @@ class _Blocks:
     def _matrix(self, op: ir.Operation, source: ir.Value, block: _Block) -> ir.Value:
         """The matrix, made outside of the loops in which it is the same."""
         forms = self._forms
-        used = [block.lead, block.pitch, *block.rows, *block.columns]
-        scalars = [source, *(forms.scalars[s] for p in used for m in p for s in m)]
-        while (parent := op.parent.operation).name in STRUCTURED and all(sees(parent, v) for v in scalars):
+        used = {s for p in (block.lead, block.pitch, *block.rows, *block.columns) for m in p for s in m}
+        while (parent := op.parent.operation).name in STRUCTURED and sees(parent, source):
+            if any(forms.at(s, parent) is None for s in used):
+                break
             op = parent
         with ir.InsertionPoint(op):
-            rows, columns = (self._least(extents) for extents in (block.rows, block.columns))
+            rows, columns = (self._least(extents, op) for extents in (block.rows, block.columns))
             granule = 512 // bits_of(ir.MemRefType(source.type).element_type)
-            pitch = known(forms.build(block.pitch)) if block.pitch else _rounded_up(columns, granule)
+            pitch = known(forms.build(block.pitch, op)) if block.pitch else _rounded_up(columns, granule)
             sizes, strides = [rows, columns], [pitch, 1]
             if block.turned and block.shape[0] > 1:
                 sizes, strides = sizes[::-1], strides[::-1]
-            return reinterpret_cast(source, forms.build(block.lead), sizes, strides)
+            return reinterpret_cast(source, forms.build(block.lead, op), sizes, strides)
 
-    def _least(self, extents: Sequence[Polynomial]) -> Index:
-        found = [self._forms.build(p) for p in extents]
+    def _least(self, extents: Sequence[Polynomial], op: ir.Operation) -> Index:
+        found = [self._forms.build(p, op) for p in extents]
         return functools.reduce(lambda a, b: arith.minsi(index(a), index(b)), found)
 
 

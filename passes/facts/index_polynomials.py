@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
 from mlir import ir
 from msgspec import Struct
 
 from xegpu_py.dialects.xetile import BroadcastOp, TransposeOp
-from xegpu_py.ir.control_flow import yielded
+from xegpu_py.ir.builtin import integer_elements
+from xegpu_py.ir.control_flow import dominates, yielded
 from xegpu_py.ir.element_movement import VIEWS, groups, view_of
 from xegpu_py.passes.facts.integer_forms import divisor
 from xegpu_py.passes.facts.value_facts import (
@@ -18,6 +20,7 @@ from xegpu_py.passes.facts.value_facts import (
     constant_of,
     defining_op,
     is_vector,
+    sees,
     shape_of,
     splat_of,
 )
@@ -103,6 +106,20 @@ class IndexForm(Struct, frozen=True):
         """Whether all elements are equal."""
         return not any(s for s, n in zip(self.steps, self.shape) if n > 1)
 
+    def step_of(self, dims: Sequence[int]) -> Polynomial | None:
+        """The distance of neighbours if some dimensions are collapsed into one; None if it is not the same for all."""
+        found: Polynomial | None = None
+        size = 1
+        for d in reversed(dims):
+            if self.shape[d] == 1:
+                continue
+            if found is None:
+                found = self.steps[d]
+            elif self.steps[d] != product(found, constant(size)):
+                return None
+            size *= self.shape[d]
+        return ZERO if found is None else found
+
 
 _SIGNED_CASTS = ("arith.index_cast", "arith.extsi")
 
@@ -116,10 +133,13 @@ class IndexForms:
 
     Integers of less than 64 bits count as if they did not overflow: the index of an element in memory is no index
     after an overflow.
+
+    Attributes:
+        scalars: by its number the values that a scalar is, in the order in which they were met.
     """
 
     def __init__(self) -> None:
-        self.scalars: list[ir.Value] = []
+        self.scalars: list[dict[ir.Value, None]] = []
         self._numbers: dict[object, int] = {}
         self._forms: dict[ir.Value, IndexForm | None] = {}
 
@@ -158,8 +178,20 @@ class IndexForms:
         key = self._key(value)
         number = self._numbers.setdefault(key, len(self.scalars))
         if number == len(self.scalars):
-            self.scalars.append(value)
+            self.scalars.append({})
+        self.scalars[number][value] = None
         return IndexForm((), single(number), ())
+
+    def at(self, scalar: int, op: ir.Operation) -> ir.Value | None:
+        """The value of a scalar that ops at the place of an op can use; None if there is none."""
+        for value in self.scalars[scalar]:
+            maker = defining_op(value)
+            if sees(op, value) if maker is None else dominates(maker, op):
+                return value
+        return None
+
+    def _first(self, scalar: int) -> ir.Value:
+        return next(iter(self.scalars[scalar]))
 
     def _key(self, value: ir.Value) -> object:
         """Equal for scalars that equal ops compute of equal scalars."""
@@ -175,8 +207,7 @@ class IndexForms:
             return self._carried(value)
         still = (ZERO,) * len(shape)
         if op.name == "arith.constant":
-            number = splat_of(value)
-            return IndexForm(shape, constant(ir.IntegerAttr(number).value), still) if number is not None else None
+            return _of_numbers(op.attributes["value"], shape)
         if op.name == "vector.step":
             return IndexForm(shape, ZERO, (constant(1),))
         if op.name == "vector.broadcast" and not is_vector(op.operands[0]):
@@ -217,19 +248,25 @@ class IndexForms:
 
     def _inside(self, number: int, block: ir.Block) -> bool:
         """Whether a scalar is defined in the body of a loop."""
-        at: ir.Block | None = block_of(self.scalars[number])
+        at: ir.Block | None = block_of(self._first(number))
         while at is not None and at != block:
             parent = at.owner.operation if at.owner is not None else None
             at = parent.block if parent is not None and parent.name != "gpu.func" else None
         return at is not None
 
-    def build(self, p: Polynomial) -> Index:
-        """Build the index that a polynomial is."""
+    def build(self, p: Polynomial, op: ir.Operation, made: Mapping[ir.Value, ir.Value] | None = None) -> Index:
+        """Build the index that a polynomial is, for an op of the block in which ops are inserted.
+
+        Args:
+            made: the values that have replaced others.
+        """
         terms: list[Index] = []
         for m, n in p.items():
             term: Index = n
             for scalar in m:
-                value = self.scalars[scalar]
+                value = self.at(scalar, op)
+                assert value is not None
+                value = made.get(value, value) if made else value
                 if not isinstance(value.type, ir.IndexType):
                     value = create("arith.index_cast", [index_type()], [value]).results[0]
                 term = multiply(term, value)
@@ -238,11 +275,11 @@ class IndexForms:
 
     def divisor(self, p: Polynomial) -> int:
         """The largest power of two that is known to divide a polynomial; 0 if it is 0."""
-        return math.gcd(*(math.prod((n, *(divisor(self.scalars[s]) for s in m))) for m, n in p.items()))
+        return math.gcd(*(math.prod((n, *(divisor(self._first(s)) for s in m))) for m, n in p.items()))
 
     def is_natural(self, p: Polynomial) -> bool:
         """Whether a polynomial is not negative, if the sizes by which positions are divided are not."""
-        return all(n > 0 and all(self._natural(self.scalars[s]) for s in m) for m, n in p.items())
+        return all(n > 0 and all(self._natural(self._first(s)) for s in m) for m, n in p.items())
 
     def _natural(self, value: ir.Value) -> bool:
         op = defining_op(value)
@@ -257,7 +294,7 @@ class IndexForms:
 
     def of_arguments(self, p: Polynomial) -> bool:
         """Whether a polynomial depends only on numbers and extents that a call of the kernel knows."""
-        return all(_is_argument(self.scalars[s]) for m in p for s in m)
+        return all(_is_argument(self._first(s)) for m in p for s in m)
 
 
 def _is_argument(value: ir.Value) -> bool:
@@ -284,6 +321,21 @@ _ARITHMETIC: dict[str, Callable[[IndexForm, IndexForm], IndexForm | None]] = {
 }  # fmt: skip
 
 
+def _of_numbers(attr: ir.Attribute, shape: tuple[int, ...]) -> IndexForm | None:
+    """The form of a vector of constants; None if these have none."""
+    if isinstance(attr, ir.DenseElementsAttr) and attr.is_splat:
+        number = int(ir.IntegerAttr(attr.get_splat_value()).value)
+        return IndexForm(shape, constant(number), (ZERO,) * len(shape))
+    if not isinstance(attr, ir.DenseIntElementsAttr):
+        return None
+    numbers = np.array(integer_elements(attr), dtype=object).reshape(shape)
+    first = numbers[(0,) * len(shape)]
+    units = [tuple(int(i == d) for i in range(len(shape))) for d in range(len(shape))]
+    steps = [int(numbers[u] - first) if n > 1 else 0 for u, n in zip(units, shape)]
+    expected = first + sum(s * i for s, i in zip(steps, np.indices(shape).astype(object)))
+    return IndexForm(shape, constant(int(first)), tuple(map(constant, steps))) if (numbers == expected).all() else None
+
+
 # Ops that move elements.
 
 
@@ -304,19 +356,20 @@ def moved(op: ir.Operation, found: IndexForm) -> IndexForm | None:
     if op.name == "vector.shape_cast":
         return _reshaped(found, shape)
     seen = view_of(op)
-    if seen is None or any(seen.first):
+    if seen is None:
         return None
-    along = dict(zip(seen.dims, found.steps))
-    return IndexForm(shape, found.start, tuple(along.get(d, ZERO) for d in range(len(shape))))
+    start, along = found.start, dict(zip(seen.dims, found.steps))
+    for step, first in zip(found.steps, seen.first):
+        start = plus(start, step, first)
+    return IndexForm(shape, start, tuple(along.get(d, ZERO) for d in range(len(shape))))
 
 
 def _reshaped(found: IndexForm, shape: tuple[int, ...]) -> IndexForm | None:
     steps: list[Polynomial] = []
     for left, right in groups(found.shape, shape) or ():
-        long = [d for d in left if found.shape[d] > 1]
-        if len(long) > 1:
+        step = found.step_of(left)
+        if step is None:
             return None
-        step = found.steps[long[0]] if long else ZERO
         steps += [product(step, constant(math.prod(shape[d + 1 : right.stop]))) for d in right]
     return IndexForm(shape, found.start, tuple(steps))
 

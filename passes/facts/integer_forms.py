@@ -1,26 +1,22 @@
-"""Integers: divisors, uniformity, affine forms."""
+"""Integers: divisors, uniformity, and the numbers of lanes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
-from mlir.dialects import arith
 
 from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc, UpdateNdOffsetOp
 from xegpu_py.dialects.xegpu.fragments import Order, mapped
 from xegpu_py.ir.builtin import enumerator, integer_elements
 from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, sources, yielded
-from xegpu_py.ir.element_movement import VIEWS, groups, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.numerics import integers
-from xegpu_py.passes.facts.value_facts import constant_of, defining_op, shape_of
-from xegpu_py.passes.rewriting.builders import index
+from xegpu_py.passes.facts.value_facts import constant_of, shape_of
 from xegpu_py.target import Block2DLimits
 
 # Divisibility of indices by powers of two, and alignment of blocks.
@@ -273,141 +269,3 @@ def positions(op: ir.Operation, known: Known) -> list[Order] | None:
             return None
         found.append(at)
     return found
-
-
-# Vectors of offsets that are affine: a number and a multiple of each index, as those of blocks are.
-
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Affine:
-    """The offsets of a vector of some shape: `start`, the values times their factors, and `steps` times the indices."""
-
-    shape: Shape
-    steps: tuple[int, ...]
-    start: int = 0
-    values: tuple[tuple[ir.Value, int], ...] = ()
-
-    def plus(self, other: Affine, sign: int = 1) -> Affine:
-        """The sum with, or the difference to, offsets of the same shape."""
-        steps = tuple(a + sign * b for a, b in zip(self.steps, other.steps))
-        values = self.values + tuple((v, sign * n) for v, n in other.values)
-        return Affine(self.shape, steps, self.start + sign * other.start, values)
-
-    def times(self, factor: int) -> Affine:
-        """All offsets times a number."""
-        values = tuple((v, n * factor) for v, n in self.values)
-        return replace(self, steps=tuple(s * factor for s in self.steps), start=self.start * factor, values=values)
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether all offsets are one known number."""
-        return not self.values and not any(s for s, n in zip(self.steps, self.shape) if n > 1)
-
-    def step_of(self, dims: Sequence[int]) -> int | None:
-        """The distance of neighbours if some dimensions are collapsed into one; None if it is not constant."""
-        found: int | None = None
-        size = 1
-        for dim in reversed(dims):
-            if self.shape[dim] == 1:
-                continue
-            if found is None:
-                found = self.steps[dim]
-            elif self.steps[dim] != found * size:
-                return None
-            size *= self.shape[dim]
-        return 0 if found is None else found
-
-    def divisor(self) -> int:
-        """The largest power of two that is known to divide the first offset; 0 if it is 0."""
-        return math.gcd(self.start, *(divisor(v) * n for v, n in self.values))
-
-    def renamed(self, made: Mapping[ir.Value, ir.Value]) -> Affine:
-        """The same offsets with some values replaced by others."""
-        return replace(self, values=tuple((made.get(v, v), n) for v, n in self.values))
-
-    def first(self) -> ir.Value:
-        """Build the first offset."""
-        total = index(self.start)
-        for value, factor in self.values:
-            total = arith.addi(total, value if factor == 1 else arith.muli(value, index(factor)))
-        return total
-
-
-def affine(value: ir.Value) -> Affine | None:
-    """The offsets that a vector holds, if they are affine."""
-    shape = shape_of(value)
-    op = defining_op(value)
-    rule = None if op is None else _RULES.get(op.name)
-    return rule(op, shape) if op is not None and rule else None
-
-
-def _constant(op: ir.Operation, shape: Shape) -> Affine | None:
-    attr = op.attributes["value"]
-    if not isinstance(attr, ir.DenseElementsAttr):
-        return None
-    if attr.is_splat:
-        return Affine(shape, (0,) * len(shape), int(ir.IntegerAttr(attr.get_splat_value()).value))
-    numbers = np.array(integer_elements(ir.DenseIntElementsAttr(attr)), dtype=object).reshape(shape)
-    first = numbers[(0,) * len(shape)]
-    units = [tuple(int(i == d) for i in range(len(shape))) for d in range(len(shape))]
-    steps = tuple(int(numbers[u] - first) if n > 1 else 0 for u, n in zip(units, shape))
-    expected = first + sum(s * i for s, i in zip(steps, np.indices(shape).astype(object)))
-    return Affine(shape, steps, int(first)) if (numbers == expected).all() else None
-
-
-def _step(op: ir.Operation, shape: Shape) -> Affine | None:
-    return Affine(shape, (1,))
-
-
-def _view(op: ir.Operation, shape: Shape) -> Affine | None:
-    view, source = view_of(op), op.operands[0]
-    if not isinstance(source.type, ir.VectorType):
-        known = constant_of(source)
-        still = (0,) * len(shape)
-        return Affine(shape, still, known) if known is not None else Affine(shape, still, 0, ((source, 1),))
-    found = affine(source)
-    if found is None or view is None:
-        return None
-    start = found.start + sum(s * at for s, at in zip(found.steps, view.first))
-    along = dict(zip(view.dims, found.steps))
-    return Affine(shape, tuple(along.get(d, 0) for d in range(len(shape))), start, found.values)
-
-
-def _cast(op: ir.Operation, shape: Shape) -> Affine | None:
-    found = affine(op.operands[0])
-    if found is None:
-        return None
-    steps: list[int] = []
-    for left, right in groups(found.shape, shape) or ():
-        step = found.step_of(left)
-        if step is None:
-            return None
-        steps += [step * math.prod(shape[d + 1 : right.stop]) for d in right]
-    return Affine(shape, tuple(steps), found.start, found.values)
-
-
-def _sum(op: ir.Operation, shape: Shape) -> Affine | None:
-    a, b = (affine(v) for v in op.operands)
-    return a.plus(b, -1 if op.name == "arith.subi" else 1) if a and b else None
-
-
-def _product(op: ir.Operation, shape: Shape) -> Affine | None:
-    a, b = (affine(v) for v in op.operands)
-    if a is None or b is None:
-        return None
-    if b.is_constant:
-        return a.times(b.start)
-    return b.times(a.start) if a.is_constant else None
-
-
-_RULES: dict[str, Callable[[ir.Operation, Shape], Affine | None]] = {
-    "arith.constant": _constant,
-    "vector.step": _step,
-    **dict.fromkeys(VIEWS, _view),
-    "vector.shape_cast": _cast,
-    "arith.addi": _sum,
-    "arith.subi": _sum,
-    "arith.muli": _product,
-}

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from xegpu_py.dialects import iree_vector_ext
 from xegpu_py.ir import module
-from xegpu_py.ir.control_flow import ancestor_in, forwarded, masked_op, terminator
+from xegpu_py.ir.control_flow import dominates, forwarded, masked_op, terminator
 from xegpu_py.ir.element_movement import WHOLE, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
@@ -292,12 +292,6 @@ class _Flow:
                     earlier.append(made)
             self.layouts[made] = wanted
         op.operands[index] = made
-
-
-def dominates(op: ir.Operation, other: ir.Operation) -> bool:
-    """Whether an op is before another op, or before an ancestor of it, in the same block."""
-    at = ancestor_in(other, op.block)
-    return at is not None and bool(op.is_before_in_block(at))
 
 
 def analyze(func: ir.Operation) -> Layouts:

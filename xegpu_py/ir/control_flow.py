@@ -127,6 +127,12 @@ def ancestor_in(op: ir.Operation, block: ir.Block) -> ir.Operation | None:
     return None
 
 
+def dominates(op: ir.Operation, other: ir.Operation) -> bool:
+    """Whether an op is before another op, or before an ancestor of it, in the same block."""
+    at = ancestor_in(other, op.block)
+    return at is not None and bool(op.is_before_in_block(at))
+
+
 # Classes of values.
 
 T = TypeVar("T", bound=Hashable)

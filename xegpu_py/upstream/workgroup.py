@@ -24,7 +24,7 @@ from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.operation import Operation
-from xegpu_py.passes.facts.integer_forms import Affine, affine
+from xegpu_py.passes.facts.index_polynomials import IndexForm, IndexForms, constant_part
 from xegpu_py.passes.facts.value_facts import shape_of
 from xegpu_py.passes.rewriting.builders import Index, add, broadcast, compare, constant, index
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules
@@ -86,8 +86,9 @@ class WorkgroupImport(VectorImport):
         super().__init__(func)
         self.subgroups = 1
         self.has_products = self.loads_need_maps = False
-        self.forms: list[tuple[ir.Operation, Affine]] = []
-        """The offsets of gathers and scatters, where they are affine."""
+        self.index_forms = IndexForms()
+        self.forms: list[tuple[ir.Operation, IndexForm]] = []
+        """The forms of the offsets of gathers and scatters."""
         self.piles: dict[ir.Value, Any] = {}
         """The ops that make descriptors of more than two dimensions."""
         self.stored: dict[str, WgMap] = {}
@@ -127,7 +128,7 @@ class WorkgroupImport(VectorImport):
                     self.stored[str(op.opview.tdesc.type)] = found
             if op.name in (PREFIX + "load", PREFIX + "store") and op.opview.offsets is not None:
                 offsets = op.opview.offsets
-                form = affine(offsets) if element_of(offsets) == "index" else None
+                form = self.index_forms.of(offsets) if element_of(offsets) == "index" else None
                 if form is not None:
                     self.forms.append((op, form))
         for value, shape in self.shapes.items():
@@ -389,7 +390,7 @@ class WorkgroupImport(VectorImport):
             return self.chunks(view, value), masked and self.chunk_mask(view, value, masked), False
         found = next((form for op, form in self.forms if op == view.operation), None)
         if masked is None and found is not None:
-            tile = self.block(view, value, found.renamed(self.made), wg_map)
+            tile = self.block(view, value, found, wg_map)
             if tile is not None:
                 return tile, None, True
         return self.scattered_tile(view.source, value, offsets, wg_map), masked, False
@@ -419,24 +420,26 @@ class WorkgroupImport(VectorImport):
         kind = vector_type((rows, columns), "i1")
         return xetile.BroadcastOp(cast(mask, (rows, 1)), (1,), result=kind).result
 
-    def block(self, view: Any, value: ir.Value, found: Affine, wg_map: WgMap | None) -> ir.Value | None:
-        """The tile of a matrix whose elements have affine offsets; None if the offsets are not those of a matrix."""
+    def block(self, view: Any, value: ir.Value, found: IndexForm, wg_map: WgMap | None) -> ir.Value | None:
+        """The tile of a matrix whose elements have offsets of a form; None if the offsets are not those of a matrix."""
         shape, split = self.shapes[value], self.splits[value]
         rows, columns = matrix(shape, split)
-        down, along = found.step_of(range(split)), found.step_of(range(split, len(shape)))
+        steps = found.step_of(range(split)), found.step_of(range(split, len(shape)))
+        down, along = (None if step is None else constant_part(step) for step in steps)
         size = bit_width(element_of(value)) // 8
         if down is None or along is None or (columns > 1 and along != 1) or columns == 1:
             return None
         if rows > 1 and (down < columns or down * size % 16):
             return None
-        if size == 0 or columns * size < 64 or found.divisor() * size % 64:
+        if size == 0 or columns * size < 64 or self.index_forms.divisor(found.start) * size % 64:
             return None
         address = address_of(view.source)
         if address is None:
             return None
         pitch = down if rows > 1 else columns
         i64 = ir.IntegerType.get_signless(64)
-        moved = arith.addi(address, arith.index_cast(i64, arith.muli(found.first(), index(size))))
+        first = index(self.index_forms.build(found.start, view.operation, self.made))
+        moved = arith.addi(address, arith.index_cast(i64, arith.muli(first, index(size))))
         kind = Tile((rows, columns), element_of(value), TileAttr(wg_map=wg_map))
         return xetile.InitTileOp(moved, [0, 0], [rows, columns], [pitch, 1], tile=kind.to_ir(), in_bounds=True).tile
 

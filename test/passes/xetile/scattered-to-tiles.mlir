@@ -97,3 +97,45 @@ gpu.module @stays {
     gpu.return
   }
 }
+
+// -----
+
+// Equal scalars of two blocks are used where they are defined.
+
+!line = !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>
+
+// CHECK-LABEL: gpu.func @in_a_loop_and_after
+gpu.module @in_a_loop_and_after {
+  gpu.func @in_a_loop_and_after(%A: memref<?xf32>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %s = vector.step : vector<64xindex>
+    // CHECK: scf.for
+    scf.for %k = %c0 to %n step %c1 {
+      // CHECK: %[[INSIDE:.*]] = gpu.block_id x
+      // CHECK: %[[AT:.*]] = arith.muli %[[INSIDE]], %{{.*}}
+      // CHECK: memref.reinterpret_cast %{{.*}} to offset: [%[[AT]]]
+      %id = gpu.block_id x
+      %first = arith.muli %id, %c64 : index
+      %f = vector.broadcast %first : index to vector<64xindex>
+      %i = arith.addi %f, %s : vector<64xindex>
+      %t = xetile.init_tile %A, %i : memref<?xf32>, vector<64xindex> -> !line
+      %x = xetile.load %t : !line -> vector<64xf32>
+      %y = arith.addf %x, %x : vector<64xf32>
+      xetile.store %y, %t : vector<64xf32>, !line
+    }
+    // CHECK: %[[AFTER:.*]] = gpu.block_id x
+    // CHECK: %[[AT:.*]] = arith.muli %[[AFTER]], %{{.*}}
+    // CHECK: memref.reinterpret_cast %{{.*}} to offset: [%[[AT]]]
+    %id = gpu.block_id x
+    %first = arith.muli %id, %c64 : index
+    %f = vector.broadcast %first : index to vector<64xindex>
+    %i = arith.addi %f, %s : vector<64xindex>
+    %t = xetile.init_tile %A, %i : memref<?xf32>, vector<64xindex> -> !line
+    %x = xetile.load %t : !line -> vector<64xf32>
+    %y = arith.mulf %x, %x : vector<64xf32>
+    xetile.store %y, %t : vector<64xf32>, !line
+    gpu.return
+  }
+}
