@@ -187,13 +187,15 @@ class _Order:
         self._func = func
         ops = walk(func)
         self._classes = value_classes(ops)
-        self._buffers: dict[ir.Value, set[ir.Value]] = {}
+        self._buffers: dict[ir.Value, set[ir.Value | None]] = {}
         for op in ops:
             if isinstance(op.opview, InitTileOp):
                 tile = self._classes.find(op.opview.tile)
-                self._buffers.setdefault(tile, set()).add(buffer_of(op.opview.source))
-        self._read: dict[ir.Value, set[_Place]] = {}
-        self._written: dict[ir.Value, set[_Place]] = {}
+                self._buffers.setdefault(tile, set()).add(_own_buffer(op.opview.source))
+        # What is at an address, or in a buffer that control flow chooses, may be in any other.
+        self._alike = any(None in buffers for buffers in self._buffers.values())
+        self._read: dict[ir.Value | None, set[_Place]] = {}
+        self._written: dict[ir.Value | None, set[_Place]] = {}
 
     def run(self) -> None:
         if any(writes for op in walk(self._func) if (writes := _writes(op))):
@@ -227,6 +229,8 @@ class _Order:
     def _access(self, op: ir.Operation) -> None:
         writes = _writes(op)
         buffers, place = self._accessed(op)
+        if self._alike and buffers:
+            buffers, place = {None}, None
         for buffer in buffers:
             earlier = [self._written.get(buffer, ()), self._read.get(buffer, ()) if writes else ()]
             if any(known is None or known != place for places in earlier for known in places):
@@ -236,7 +240,7 @@ class _Order:
         for buffer in buffers:
             (self._written if writes else self._read).setdefault(buffer, set()).add(place)
 
-    def _accessed(self, op: ir.Operation) -> tuple[set[ir.Value], _Place]:
+    def _accessed(self, op: ir.Operation) -> tuple[set[ir.Value | None], _Place]:
         """The buffers that an op may access, and where."""
         view: Any = op.opview
         if isinstance(view, (TileLoad, TileStore)) and not isinstance(view, AtomicRmwOp):
@@ -246,8 +250,16 @@ class _Order:
                 place = (view.tile.type, *made.operands, *map(str, attributes_of(made).items()))
             return self._buffers.get(self._classes.find(view.tile), set()), place
         if op.name in ("memref.load", "memref.store"):
-            return {buffer_of(op.operands[int(op.name == "memref.store")])}, None
+            return {_own_buffer(op.operands[int(op.name == "memref.store")])}, None
         return set(), None
+
+
+def _own_buffer(source: ir.Value) -> ir.Value | None:
+    """The argument or allocation that a memref is a view of; None if it is not known to be one."""
+    found = buffer_of(source)
+    made = defining_op(found)
+    known = made.name == "memref.alloc" if made is not None else found.owner.owner.operation.name == "gpu.func"
+    return found if known and isinstance(found.type, ir.MemRefType) else None
 
 
 def _writes(op: ir.Operation) -> bool:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from xegpu_py.language import Config, Constexpr, autotune, cdiv, function, heuristics, jit, next_power_of_2, testing
     from xegpu_py.programs.load import Program, compile, load_program
     from xegpu_py.runtime.device_memory import zeros_aligned
+    from xegpu_py.runtime.host_arrays import PointerTable
     from xegpu_py.runtime.kernel import CompiledKernel, Kernel
     from xegpu_py.tuning.search import tune
     from xegpu_py.tuning.space import Space
@@ -38,6 +39,7 @@ __all__ = [
     "Kernel",
     "Module",
     "Pass",
+    "PointerTable",
     "Program",
     "Space",
     "autotune",
@@ -78,6 +80,7 @@ _MODULES = {
     "tune": "tuning.search",
     "Program": "programs",
     "load_program": "programs",
+    "PointerTable": "runtime.host_arrays",
     "zeros_aligned": "runtime.device_memory",
 }
 

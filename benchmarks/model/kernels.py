@@ -138,9 +138,9 @@ def layer_norm(X, Y, N: Constexpr, ACROSS: Constexpr, DOWN: Constexpr):
     shared = WgMap(sg_layout=(DOWN, ACROSS), sg_data=(1, N // ACROSS))
     m = xl.program_id(0) * DOWN
     x = X.tile((DOWN, N), at=(m, 0), map=shared).load().to(xl.float32)
-    mean = x.sum(axis=1) * (1.0 / N)
+    mean = x.sum(axis=1, keep_dims=True) * (1.0 / N)
     x = x - mean
-    variance = (x * x).sum(axis=1) * (1.0 / N)
+    variance = (x * x).sum(axis=1, keep_dims=True) * (1.0 / N)
     y = x * xl.rsqrt(variance + 1e-5)
     Y.tile((DOWN, N), at=(m, 0), map=shared).store(y.to(Y.dtype))
 
@@ -151,8 +151,8 @@ def softmax(X, Y, N: Constexpr, ACROSS: Constexpr):
     shared = WgMap(sg_layout=(1, ACROSS), sg_data=(1, N // ACROSS))
     m = xl.program_id(0)
     x = X.tile((1, N), at=(m, 0), map=shared).load().to(xl.float32)
-    e = xl.exp(x - x.max(axis=1))
-    Y.tile((1, N), at=(m, 0), map=shared).store((e / e.sum(axis=1)).to(Y.dtype))
+    e = xl.exp(x - x.max(axis=1, keep_dims=True))
+    Y.tile((1, N), at=(m, 0), map=shared).store((e / e.sum(axis=1, keep_dims=True)).to(Y.dtype))
 
 
 @xegpu_py.jit
@@ -180,8 +180,8 @@ def column_sums(X, D, Y, ROWS: Constexpr, TURNS: Constexpr, SUBGROUPS: Constexpr
         d = D.tile(size, at=at, map=shared).load()
         gamma += X.tile(size, at=at, map=shared).load() * d
         beta += d
-    Y.tile((1, 32), at=(xl.program_id(0) * 2, 0)).store(gamma.sum(axis=0))
-    Y.tile((1, 32), at=(xl.program_id(0) * 2 + 1, 0)).store(beta.sum(axis=0))
+    Y.tile((1, 32), at=(xl.program_id(0) * 2, 0)).store(gamma.sum(axis=0, keep_dims=True))
+    Y.tile((1, 32), at=(xl.program_id(0) * 2 + 1, 0)).store(beta.sum(axis=0, keep_dims=True))
 
 
 @xegpu_py.jit
@@ -201,7 +201,7 @@ def rms_norm(X, Y, N: Constexpr, SUBGROUPS: Constexpr):
     """A workgroup for a row."""
     shared = WgMap(sg_layout=(1, SUBGROUPS), sg_data=(1, N // SUBGROUPS))
     x = X.tile((1, N), at=(0, 0), map=shared).load().to(xl.float32)
-    scale = xl.rsqrt((x * x).sum(axis=1) * (1.0 / N) + 1e-5)
+    scale = xl.rsqrt((x * x).sum(axis=1, keep_dims=True) * (1.0 / N) + 1e-5)
     Y.tile((1, N), at=(0, 0), map=shared).store((x * scale).to(xl.int8))
 
 

@@ -89,13 +89,13 @@ def rows(X, gamma, beta, norm, soft, sums):
     """Layer norm, softmax, and sums of eight; elements beyond the last row are padding."""
     m = language.block_id("x") * 32
     x = X.tile((32, 32), at=(m, 0), map=ROWS).load(padding=1)
-    off = x - x.sum(1) / 32
-    scaled = off * language.rsqrt((off * off).sum(1) / 32 + 1e-5)
+    off = x - x.sum(1, keep_dims=True) / 32
+    scaled = off * language.rsqrt((off * off).sum(1, keep_dims=True) / 32 + 1e-5)
     norm.tile((32, 32), at=(m, 0)).store(
         scaled * gamma.tile((1, 32), at=(0, 0)).load() + beta.tile((1, 32), at=(0, 0)).load()
     )
-    powers = language.exp(x - x.max(1))
-    soft.tile((32, 32), at=(m, 0)).store(powers / powers.sum(1))
+    powers = language.exp(x - x.max(1, keep_dims=True))
+    soft.tile((32, 32), at=(m, 0)).store(powers / powers.sum(1, keep_dims=True))
     sums.tile((32, 4), at=(m, 0)).store(x.sum(1, group=8))
 
 
@@ -108,9 +108,9 @@ def attention(Q, K, V, result):
     out = language.zeros((32, 32), map=ROWS)
     for _ in language.range_(0, K.shape[0], 32):
         scores = (q @ keys.load().T) / 8
-        new = language.maximum(top, scores.max(1))
+        new = language.maximum(top, scores.max(1, keep_dims=True))
         powers, kept = language.exp(scores - new), language.exp(top - new)
-        total.assign(total * kept + powers.sum(1))
+        total.assign(total * kept + powers.sum(1, keep_dims=True))
         out.assign(out * kept + powers.to(BF16) @ values.load())
         top.assign(new)
         keys.advance(rows=32)

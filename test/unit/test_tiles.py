@@ -141,10 +141,10 @@ def test_operators():
     @language.tile_kernel((F32, (16, 32)), (F32, (16, 32)), (F32, (32, 16)))
     def kernel(X, Y, Z):
         x = X.tile((16, 32), at=(0, 0)).load()
-        top = x.max(1)
+        top = x.max(1, keep_dims=True)
         powers = language.exp(x - top)
-        Y.tile((16, 32), at=(0, 0)).store(1 - powers / powers.sum(axis=1) * 2)
-        Z.tile((32, 16), at=(0, 0)).store((-x).T + x.sum(0).T * x.sum(1).T)
+        Y.tile((16, 32), at=(0, 0)).store(1 - powers / powers.sum(axis=1, keep_dims=True) * 2)
+        Z.tile((32, 16), at=(0, 0)).store((-x).T + x.sum(0, keep_dims=True).T * x.sum(1, keep_dims=True).T)
 
     x, y, z = RNG.standard_normal((16, 32)).astype(F32), np.zeros((16, 32), F32), np.zeros((32, 16), F32)
     kernel(x, y, z)

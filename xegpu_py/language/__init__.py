@@ -21,7 +21,7 @@ from types import ModuleType as _ModuleType
 from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.language import functions as _math
 from xegpu_py.language import tile_values as _methods
-from xegpu_py.language.arrays import Array, Pointers, Scattered, Tile, shared
+from xegpu_py.language.arrays import Array, Pointers, Scattered, Tile, pointer_type, shared
 from xegpu_py.language.effects import (
     NamedBarrier,
     TensorDescriptor,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from mlir import ir as mlir
 from mlir.dialects import arith, memref, scf, vector
+from msgspec import Struct
 
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xetile import WgMap
@@ -78,8 +79,7 @@ class Array:
         known, _ = self._type.get_strides_and_offset()
         unknown = mlir.ShapedType.get_dynamic_stride_or_offset()
         if isinstance(self._type.layout, mlir.StridedLayoutAttr) and unknown in known:
-            # At the start of the kernel, which dominates every use.
-            with mlir.InsertionPoint.at_block_begin(self.ir.owner):
+            with _beginning(self.ir):
                 steps = _runtime_strides(self.ir)
             self._strides = tuple(
                 Value(s, element_types.index) if n == unknown else int(n) for n, s in zip(known, steps)
@@ -95,8 +95,7 @@ class Array:
 
     def _extent(self, dim: int) -> Value | int:
         if dim not in self._extents:
-            # At the start of the kernel, which dominates every use.
-            with mlir.InsertionPoint.at_block_begin(self.ir.owner):
+            with _beginning(self.ir):
                 place = arith.constant(mlir.IndexType.get(), dim)
                 self._extents[dim] = Value(memref.dim(self.ir, place), element_types.index)
         return self._extents[dim]
@@ -209,10 +208,7 @@ class Array:
 
     def at(self, indices: Value, map: WgMap | None = None) -> Scattered:
         """The elements at these indices, which count from the array's first element."""
-        attr = xetile.TileAttr(wg_map=map, memory_space=self._space, scattered=True)
-        kind = xetile.Tile(matrix_shape(indices.shape), self.dtype.memory.mlir, attr)
-        made = xetile.init_tile(self.ir, [], indices=indices.to(element_types.index).ir, tile=kind.to_ir())
-        return Scattered(made, self.dtype, indices.shape)
+        return _elements(self, indices, xetile.TileAttr(wg_map=map, memory_space=self._space, scattered=True))
 
     def __add__(self, indices: Value | int) -> Pointers:
         return Pointers(self, indices)
@@ -244,6 +240,14 @@ class Array:
         return f"<array of {self.dtype}[{shown}]>"
 
 
+def _beginning(array: mlir.Value) -> mlir.InsertionPoint:
+    """Where an array begins to exist, which dominates every use: the start of the kernel, or after a choice of one."""
+    owner = array.owner
+    return (
+        mlir.InsertionPoint.at_block_begin(owner) if isinstance(owner, mlir.Block) else mlir.InsertionPoint.after(owner)
+    )
+
+
 def _known_or_index(n: Value) -> int | Value:
     """An extent or stride: an integer if it is a constant, else a value of type index."""
     owner = n.ir.owner
@@ -270,6 +274,63 @@ def shared(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
     return Array(memref.alloc(kind, [], []), dtype)
 
 
+def _elements(memory: Array | Memory, indices: Value, attr: xetile.TileAttr) -> Scattered:
+    kind = xetile.Tile(matrix_shape(indices.shape), memory.dtype.memory.mlir, attr)
+    made = xetile.init_tile(memory.ir, [], indices=indices.to(element_types.index).ir, tile=kind.to_ir())
+    return Scattered(made, memory.dtype, indices.shape)
+
+
+class PointerType(Struct, frozen=True):
+    """The type of pointers to elements of a type; `Value.to` makes pointers of it of the numbers in a table.
+
+    Attributes:
+        element_ty: the type of the elements.
+    """
+
+    element_ty: DType
+
+    def of_number(self, address: Value) -> Pointers:
+        """The pointer to the first element at an address.
+
+        Raises:
+            TypeError: if it is no single integer of 64 bits.
+        """
+        if address.shape or not address.dtype.is_integer or address.dtype.bits != 64:
+            raise TypeError(f"a pointer is one integer of 64 bits, not {address.describe()}")
+        return Pointers(Memory(address.to(element_types.int64).ir, self.element_ty), 0)
+
+
+def pointer_type(element_ty: Any, address_space: int = 1) -> PointerType:
+    """The type of pointers to elements of a type, by Triton's name.
+
+    Raises:
+        ValueError: for another address space than that of global memory, 1.
+    """
+    if address_space != 1:
+        raise ValueError(f"pointers are to global memory, address space 1, not {address_space}")
+    return PointerType(dtype_of(element_ty))
+
+
+class Memory:
+    """Memory that begins at an address, such as a number of a `PointerTable`.
+
+    Attributes:
+        ir: the address, of type i64.
+        dtype: the type of the elements.
+    """
+
+    def __init__(self, address: mlir.Value, dtype: DType) -> None:
+        BUILDING.check(address.context)
+        self.ir, self.dtype = address, dtype
+
+    def at(self, indices: Value, map: WgMap | None = None) -> Scattered:
+        """The elements at these indices."""
+        return _elements(self, indices, xetile.TileAttr(wg_map=map, scattered=True))
+
+    def __repr__(self) -> str:
+        return f"<memory of {self.dtype}>"
+
+
 class Pointers:
     """Triton's pointers to elements of an array: `array + indices`.
 
@@ -281,7 +342,7 @@ class Pointers:
         TypeError: if the indices are not integers.
     """
 
-    def __init__(self, array: Array, indices: Value | Product | int) -> None:
+    def __init__(self, array: Array | Memory, indices: Value | Product | int) -> None:
         places = value_of(indices, element_types.index)
         if not places.dtype.is_integer:
             raise TypeError(f"pointers are counted in integers, not in {places.describe()}")

@@ -309,6 +309,8 @@ class Compiler(Expressions):
             return a
         a, b = self._joined(a, b, blocks)
         one, other = Tree(a), Tree(b)
+        if not one.agrees(other):
+            one, other = Tree(a, arrays=True), Tree(b, arrays=True)
         if not one.has_types_of(other) or not one.agrees(other) or not one.values:
             if name == RESULT:
                 raise TypeError(f"the function returns {described(a)} in one case and {described(b)} in another")

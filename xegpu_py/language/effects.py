@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-import numpy as np
 from mlir import ir as mlir
 from mlir.dialects import cf, gpu
 
@@ -20,7 +19,7 @@ from xegpu_py.ir.module import current, parse_source
 from xegpu_py.language import element_types
 from xegpu_py.language.arrays import ATOMICS, Array, Block, Pointers, Scattered, assignable
 from xegpu_py.language.element_types import DType, dtype_of
-from xegpu_py.language.shaped_values import BUILDING, Handle, matrix_shape
+from xegpu_py.language.shaped_values import BUILDING, Handle, common_shape, matrix_shape
 from xegpu_py.language.tile_values import Product, Value, constant, value_of
 
 # Triton's `load` and `store`, of tiles and of pointers under masks.
@@ -618,7 +617,7 @@ def inline_visa(text: str, *operands: Any, dtype: Any = None) -> Value:
     if first is None:
         raise TypeError("inline_visa needs an operand that is a value")
     given = [value_of(v, first.dtype) for v in operands]
-    shape = np.broadcast_shapes(*(v.shape for v in given))
+    shape = common_shape(*(v.shape for v in given))
     wide = [v.broadcast(shape or (1,)) for v in given]
     to = first.dtype if dtype is None else dtype_of(dtype)
     attributes = {TEXT: mlir.StringAttr.get(text)}

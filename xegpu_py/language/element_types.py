@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 from mlir import ir
 
-from xegpu_py.runtime.host_arrays import check_numbers, from_dlpack, is_masked
+from xegpu_py.runtime.host_arrays import PointerTable, check_numbers, from_dlpack, is_masked
 from xegpu_py.target import Block2DLimits
 
 # Element types of the tile language, and the rules by which they combine.
@@ -555,7 +555,7 @@ def as_argument(given: Any) -> Any:
     """
     if isinstance(given, (np.generic, int, float, str, tuple, type, type(None))):
         return given
-    if is_masked(given):
+    if is_masked(given) or isinstance(given, PointerTable):
         # `argument_type` refuses it by its name; asarray would drop the mask.
         return given
     if hasattr(given, "__array_interface__"):

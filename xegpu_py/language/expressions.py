@@ -366,7 +366,7 @@ class Expressions(ABC):
         try:
             return BINARY[type(node.op)](a, b)
         except TypeError as e:
-            if "unsupported operand" in str(e) or "not support ufuncs" in str(e):
+            if any(known in str(e) for known in ("unsupported operand", "not support ufuncs", "can only concatenate")):
                 raise TypeError(f"cannot combine {described(a)} and {described(b)}") from None
             raise
 

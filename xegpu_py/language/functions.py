@@ -15,7 +15,15 @@ from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.language import element_types
 from xegpu_py.language.effects import device_assert
 from xegpu_py.language.element_types import dtype_of
-from xegpu_py.language.shaped_values import BUILDING, alternating, axis_of, concatenate, static_extent, static_shape
+from xegpu_py.language.shaped_values import (
+    BUILDING,
+    alternating,
+    axis_of,
+    common_shape,
+    concatenate,
+    static_extent,
+    static_shape,
+)
 from xegpu_py.language.tile_values import Product, Value, both, constant, value_of
 
 # Elementwise mathematical functions of the tile language: those of Triton's `tl.math`, and a few more.
@@ -313,7 +321,7 @@ def where(condition: Any, x: Any, y: Any) -> Value:
     else:
         dtype = element_types.promote(element_types.of_scalar(x), element_types.of_scalar(y))
         one, other = constant(dtype, x), constant(dtype, y)
-    shape = tuple(np.broadcast_shapes(chosen.shape, one.shape))
+    shape = common_shape(chosen.shape, one.shape)
     made = arith.select(chosen.broadcast(shape).ir, one.broadcast(shape).ir, other.broadcast(shape).ir)
     return one._made(made, shape=shape)
 
@@ -469,7 +477,7 @@ def broadcast(a: Any, b: Any) -> tuple[Value, Value]:
         ValueError: if the shapes do not fit.
     """
     one, other = value_of(a), value_of(b)
-    shape = np.broadcast_shapes(one.shape, other.shape)
+    shape = common_shape(one.shape, other.shape)
     return one.broadcast(shape), other.broadcast(shape)
 
 

@@ -47,6 +47,7 @@ from xegpu_py.language.tile_values import Value
 from xegpu_py.profile.profiles import Profile
 from xegpu_py.programs.load import ModuleSource, compile
 from xegpu_py.runtime.executable import OPTIONS, refuse_checks
+from xegpu_py.runtime.host_arrays import PointerTable
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import Statistics
 from xegpu_py.target import DEFAULT
@@ -266,6 +267,9 @@ class TileKernel:
         if runs is not None:
             return runs(*arguments, grid=grid, block=block)
         refuse_checks(EAGER, self.options.get("check", ()))
+        tables = [name for name, given in zip(kinds, arguments) if isinstance(given, PointerTable)]
+        if tables:
+            raise ValueError(f"argument '{tables[0]}' of kernel '{self.name}' has addresses, which '{EAGER}' does not")
         given = functools.partial(_given, self.arguments)
         types = [kind.mlir for kind in kinds.values()]
         model = self.options.get("model", "fma")
@@ -394,6 +398,21 @@ def hinted_options(hints: Mapping[str, int]) -> dict[str, Any]:
     return found | ({"subgroups": hints["num_warps"]} if "num_warps" in hints else {})
 
 
+class Named(dict[str, Any]):
+    """The arguments of a kernel by name, for the user's functions of them.
+
+    Raises:
+        KeyError: that says which arguments there are, for another name.
+    """
+
+    def __init__(self, kernel: str, arguments: Mapping[str, Any]) -> None:
+        super().__init__(arguments)
+        self._kernel = kernel
+
+    def __missing__(self, name: str) -> Any:
+        raise KeyError(f"the call of kernel '{self._kernel}' gives {', '.join(self)}, but not {name!r}")
+
+
 class OnGrid(functools.partial[Any]):
     """A kernel with its grid: `kernel[grid]`."""
 
@@ -469,6 +488,9 @@ class Kernel:
         self.__signature__ = self._signature
         names = list(self._signature.parameters)
         self._options.pop("do_not_specialize", None)
+        for one in unspecialized:
+            if one not in (names if isinstance(one, str) else range(len(names))):
+                raise TypeError(f"do_not_specialize names {one!r}, but kernel '{self.__name__}' has no such parameter")
         self._unspecialized = frozenset(n if isinstance(n, str) else names[n] for n in unspecialized)
 
     @property
@@ -566,21 +588,22 @@ class Kernel:
         profiled = keywords.pop(_PROFILED, False)
         own = self._signature.parameters
         hints = {name: keywords.pop(name) for name in LAUNCH_HINTS if name in keywords and name not in own}
-        if hints:
+        try:
             check_hints(hints)
             more = {name: n for name, n in hinted_options(hints).items() if name not in self._options}
-            if more:
-                variant = self._variant(tuple(more.items()))
-                return variant(*arguments, grid=grid, block=block, **keywords, **{_PROFILED: profiled})
-        try:
-            version, passed, values = self.bind(*arguments, **keywords)
+            variant = self._variant(tuple(more.items())) if more else self
+            version, passed, values = variant.bind(*arguments, **keywords)
         except Reversed:
+            try:
+                self._refuse_overlaps((*arguments, *keywords.values()))
+            except ValueError as e:
+                raise e.with_traceback(None) from None
             with self._copied(arguments, keywords) as (copies, named):
-                return self(*copies, grid=grid, block=block, **named, **{_PROFILED: profiled})
+                return variant(*copies, grid=grid, block=block, **named, **{_PROFILED: profiled})
         except (TypeError, ValueError, OverflowError) as e:
             # The caller's line is the place of the mistake.
             raise e.with_traceback(None) from None
-        size = grid(values) if callable(grid) else grid
+        size = grid(Named(self.__name__, values)) if callable(grid) else grid
         try:
             for given, what in ((1 if _is_empty(size) else size, "grid"), (1 if block is None else block, "block")):
                 extent(given, what)
@@ -609,6 +632,16 @@ class Kernel:
             with self._copied(arguments, keywords, back=False) as (copies, named):
                 return self.compile(*copies, **named)
 
+    def _refuse_overlaps(self, arguments: Sequence[Any]) -> list[Any]:
+        """The arguments, arrays as numpy's; none with a negative stride shares memory with another."""
+        given = [as_argument(value) for value in arguments]
+        arrays = [value for value in given if isinstance(value, np.ndarray)]
+        for i, value in enumerate(arrays):
+            others = (*arrays[:i], *arrays[i + 1 :])
+            if is_reversed(value) and any(np.may_share_memory(value, other) for other in others):
+                raise ValueError(f"kernel '{self.__name__}': an array with a negative stride overlaps another argument")
+        return given
+
     @contextmanager
     def _copied(
         self, arguments: Sequence[Any], keywords: Mapping[str, Any], back: bool = True
@@ -621,14 +654,11 @@ class Kernel:
         Raises:
             ValueError: if another argument shares memory with such an array.
         """
-        given = [as_argument(value) for value in (*arguments, *keywords.values())]
+        given = self._refuse_overlaps((*arguments, *keywords.values()))
         copies = [np.ascontiguousarray(value) if is_reversed(value) else value for value in given]
-        for i, (value, copy) in enumerate(zip(given, copies)):
+        for value, copy in zip(given, copies):
             if copy is value:
                 continue
-            others = (x for x in (*given[:i], *given[i + 1 :]) if isinstance(x, np.ndarray))
-            if any(np.may_share_memory(value, other) for other in others):
-                raise ValueError(f"kernel '{self.__name__}': an array with a negative stride overlaps another argument")
             copy.flags.writeable = value.flags.writeable
         yield copies[: len(arguments)], dict(zip(keywords, copies[len(arguments) :]))
         for value, copy in zip(given, copies):

@@ -13,7 +13,7 @@ from mlir.dialects import arith, vector
 from xegpu_py.ir.builtin import called
 from xegpu_py.language import element_types
 from xegpu_py.language.element_types import DType, dtype_of
-from xegpu_py.language.shaped_values import BUILDING, Deferred, Shapes
+from xegpu_py.language.shaped_values import BUILDING, Deferred, Shapes, common_shape
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -55,7 +55,7 @@ class Operators(Shapes):
         """Both operands, converted to the type in which they are combined and broadcast to one shape."""
         if isinstance(other, type(self)):
             dtype = dtype or element_types.promote(self.dtype, other.dtype)
-            shape = tuple(np.broadcast_shapes(self.shape, other.shape))
+            shape = common_shape(self.shape, other.shape)
             return self.to(dtype).broadcast(shape), other.to(dtype).broadcast(shape)
         if isinstance(other, Deferred):
             return self._both(other.value, dtype)
@@ -312,7 +312,7 @@ class Conversions(Operators):
         Integers keep their low bits. True is 1. A number is true unless it is zero.
 
         Args:
-            dtype: the type.
+            dtype: the type, or a `pointer_type` of which an address becomes a pointer.
             rounding: of floating-point numbers to a type that does not hold them: "nearest" (even; FCVT where there is
                 one), "zero", "up", "down", or "stochastic", which is SRND: float32 to float16, float16 to float8_e5m2,
                 and float32 to float8_e5m2 in these two steps. Of numbers that become integers: all but "stochastic",
@@ -328,6 +328,10 @@ class Conversions(Operators):
             ValueError: if these types do not support the rounding.
             TypeError: if stochastic rounding is given no random bits, or another rounding is given some.
         """
+        if hasattr(dtype, "of_number"):
+            # A type of pointers, which a higher layer defines.
+            made: Self = dtype.of_number(self)
+            return made
         target = dtype_of(dtype)
         if bitcast:
             return self.bitcast(target)

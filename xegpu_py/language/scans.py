@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from xegpu_py.language import element_types
 from xegpu_py.language.element_types import DType
 from xegpu_py.language.functions import arange, cos, log, maximum, minimum, sin, sqrt, umulhi, where
-from xegpu_py.language.shaped_values import BUILDING, axis_of, concatenate
+from xegpu_py.language.shaped_values import BUILDING, axis_of, common_shape, concatenate
 from xegpu_py.language.tile_values import Value, axes_of, constant, reduced_shape, value_of
 
 # Scans, sorts and reductions by functions.
@@ -56,7 +54,7 @@ def _rows(values: Values, places: Sequence[int]) -> Values:
 
 
 @takes_functions
-def reduce(value: Any, axis: Any, combine_fn: Combine, keep_dims: bool | None = None) -> Any:
+def reduce(value: Any, axis: Any, combine_fn: Combine, keep_dims: bool = False) -> Any:
     """Combine the elements along dimensions by a function, in their order: ((a b) (c d)) ((e f) g).
 
     Args:
@@ -64,13 +62,13 @@ def reduce(value: Any, axis: Any, combine_fn: Combine, keep_dims: bool | None = 
         axis: a dimension, several, or None for all.
         combine_fn: an associative function of two values, parts of `value`; for a tuple of n values it takes 2n and
             returns n. Its results are converted to the types of its operands.
-        keep_dims: whether dimensions stay, with extent 1; by default unless all are reduced.
+        keep_dims: whether dimensions stay, with extent 1.
 
     Raises:
         TypeError: if the function returns another number of values.
     """
     given, single = _tuple_of(value)
-    shape = np.broadcast_shapes(*(v.shape for v in given))
+    shape = common_shape(*(v.shape for v in given))
     given = tuple(v.broadcast(shape) for v in given)
     dims = sorted(axes_of(axis, len(shape)))
     left = given
@@ -112,7 +110,7 @@ def associative_scan(value: Any, axis: int, combine_fn: Combine, reverse: bool =
         TypeError: if the function gives another number of values.
     """
     given, single = _tuple_of(value)
-    shape = np.broadcast_shapes(*(v.shape for v in given))
+    shape = common_shape(*(v.shape for v in given))
     dim = axis_of(axis, len(shape))
     rows = tuple(v.broadcast(shape).with_first(dim) for v in given)
     backward = list(range(shape[dim]))[::-1]
@@ -400,7 +398,7 @@ def map_elementwise(function: Combine, *values: Any, pack: int = 1) -> Any:
     if pack != 1:
         raise ValueError("map_elementwise calls its function for all elements at once: pack must be 1")
     given = [value_of(v) for v in values]
-    shape = np.broadcast_shapes(*(v.shape for v in given))
+    shape = common_shape(*(v.shape for v in given))
     with BUILDING.elementwise("map_elementwise"):
         return function(*(v.broadcast(shape) for v in given))
 

@@ -16,7 +16,7 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py.language import element_types, functions
-from xegpu_py.language.arrays import Array, Block, Pointers, assignable
+from xegpu_py.language.arrays import Array, Block, Memory, Pointers, assignable
 from xegpu_py.language.element_types import DType, identity
 from xegpu_py.language.function_source import Code
 from xegpu_py.language.functions import where
@@ -219,7 +219,7 @@ def dynamic(found: Any) -> bool:
     """Whether an object is known only at run time."""
     if isinstance(found, (tuple, list)):
         return any(map(dynamic, found))
-    return isinstance(found, (Value, Product, Handle, Array, Pointers, Block))
+    return isinstance(found, (Value, Product, Handle, Array, Memory, Pointers, Block))
 
 
 def described(found: Any) -> str:
@@ -235,10 +235,18 @@ def described(found: Any) -> str:
     return repr(found)
 
 
-class Tree:
-    """The SSA values of an object, and how to rebuild the object from others."""
+def _pointers(indices: Value, array: Array | Memory) -> Pointers:
+    return Pointers(array, indices)
 
-    def __init__(self, found: Any) -> None:
+
+class Tree:
+    """The SSA values of an object, and how to rebuild the object from others.
+
+    With `arrays` those of arrays are among them, so that control flow can choose one of several.
+    """
+
+    def __init__(self, found: Any, arrays: bool = False) -> None:
+        self._arrays = arrays
         self.values: list[mlir.Value] = []
         self._shapes: list[tuple[int, ...]] = []
         self._fixed: list[Any] = []
@@ -252,10 +260,18 @@ class Tree:
             self._shapes.append(found.shape)
             return lambda new: found.with_ir(next(new))
         if isinstance(found, Pointers):
-            self.values.append(found.indices.ir)
-            self._shapes.append(found.indices.shape)
-            self._fixed.append(found.array)
-            return lambda new: Pointers(found.array, found.indices.with_ir(next(new)))
+            indices, array = self._take(found.indices), self._take(found.array)
+            return lambda new: _pointers(indices(new), array(new))
+        if isinstance(found, Array) and self._arrays:
+            self.values.append(found.ir)
+            self._shapes.append(())
+            self._fixed.append(found.dtype)
+            return lambda new: Array(next(new), found.dtype)
+        if isinstance(found, Memory):
+            self.values.append(found.ir)
+            self._shapes.append(())
+            self._fixed.append(found.dtype)
+            return lambda new: Memory(next(new), found.dtype)
         if isinstance(found, Block) and found.assignable:
             self.values += [handle.ir for handle in found.handles]
             self._shapes += [()] * len(found.handles)

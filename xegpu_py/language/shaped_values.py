@@ -190,6 +190,21 @@ class Handle(Held):
         self._ir = value
 
 
+def common_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape to which these shapes broadcast by numpy's rules.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    try:
+        return tuple(np.broadcast_shapes(*map(tuple, shapes)))
+    except ValueError as e:
+        small, *_, large = sorted(map(tuple, shapes), key=len)
+        reduced = any(small == large[:d] + large[d + 1 :] for d in range(len(large)))
+        hint = "; a reduction leaves its axis out, unless it has keep_dims=True" if reduced else ""
+        raise ValueError(f"{str(e).rstrip('.')}{hint}") from None
+
+
 def static_extent(n: Any, what: str = "an extent") -> int:
     """A number of elements that is known at compile time.
 
@@ -400,7 +415,7 @@ class Shapes(Elements):
         wanted = tuple(static_extent(n) for n in given)
         if self.shape == wanted:
             return self._made(self.ir)
-        if np.broadcast_shapes(self.shape, wanted) != wanted:
+        if common_shape(self.shape, wanted) != wanted:
             raise ValueError(f"cannot broadcast shape {self.shape} to {wanted}")
         if self.size == 1:
             return self._made(vector.broadcast(self._type(wanted), self.reshape(()).ir), shape=wanted)

@@ -78,11 +78,11 @@ def as_index(number: int | Value) -> int | mlir.Value:
 class Reductions(Conversions):
     """The methods of `Value` that combine elements.
 
-    All take `axis`: a dimension, several, or None for all. A dimension that is reduced keeps extent 1, so that the
-    result broadcasts; with `keep_dims=False`, and by default where all are reduced, it is left out.
+    All take `axis`: a dimension, several, or None for all. A dimension that is reduced is left out; with
+    `keep_dims=True` it keeps extent 1, so that the result broadcasts.
     """
 
-    def reduce(self, kind: Any, axis: Axes = None, group: int | None = None, *, keep_dims: bool | None = None) -> Self:
+    def reduce(self, kind: Any, axis: Axes = None, group: int | None = None, *, keep_dims: bool = False) -> Self:
         """Combine the elements along dimensions, or each `group` of consecutive elements.
 
         Args:
@@ -133,15 +133,11 @@ class Reductions(Conversions):
         """The value in the type in which sums are taken."""
         return self.to(element_types.summed(self.dtype) if dtype is None else dtype)
 
-    def sum(
-        self, axis: Axes = None, group: int | None = None, *, keep_dims: bool | None = None, dtype: Any = None
-    ) -> Self:
+    def sum(self, axis: Axes = None, group: int | None = None, *, keep_dims: bool = False, dtype: Any = None) -> Self:
         """The sum, in `dtype`; by default in int32 or uint32 of narrower integers and bools, as in Triton."""
         return self._summed(dtype).reduce("add", axis, group, keep_dims=keep_dims)
 
-    def prod(
-        self, axis: Axes = None, group: int | None = None, *, keep_dims: bool | None = None, dtype: Any = None
-    ) -> Self:
+    def prod(self, axis: Axes = None, group: int | None = None, *, keep_dims: bool = False, dtype: Any = None) -> Self:
         """The product; types as for `sum`."""
         return self._summed(dtype).reduce("mul", axis, group, keep_dims=keep_dims)
 
@@ -150,7 +146,7 @@ class Reductions(Conversions):
         axis: Axes = None,
         group: int | None = None,
         *,
-        keep_dims: bool | None = None,
+        keep_dims: bool = False,
         return_indices: bool = False,
         return_indices_tie_break_left: bool = True,
     ) -> Any:
@@ -163,7 +159,7 @@ class Reductions(Conversions):
         axis: Axes = None,
         group: int | None = None,
         *,
-        keep_dims: bool | None = None,
+        keep_dims: bool = False,
         return_indices: bool = False,
         return_indices_tie_break_left: bool = True,
     ) -> Any:
@@ -171,7 +167,7 @@ class Reductions(Conversions):
         found = self.reduce(self._kind("minimumf", "minsi", "minui"), axis, group, keep_dims=keep_dims)
         return (found, self._place_of("min", axis, keep_dims)) if return_indices else found
 
-    def argmax(self, axis: int | None = None, tie_break_left: bool = True, *, keep_dims: bool | None = None) -> Self:
+    def argmax(self, axis: int | None = None, tie_break_left: bool = True, *, keep_dims: bool = False) -> Self:
         """The index of the greatest element along a dimension, int32; of several the first. NaN counts as greatest.
 
         Args:
@@ -181,11 +177,11 @@ class Reductions(Conversions):
         """
         return self._place_of("max", axis, keep_dims)
 
-    def argmin(self, axis: int | None = None, tie_break_left: bool = True, *, keep_dims: bool | None = None) -> Self:
+    def argmin(self, axis: int | None = None, tie_break_left: bool = True, *, keep_dims: bool = False) -> Self:
         """The index of the least element along a dimension, as `argmax`. NaN counts as least."""
         return self._place_of("min", axis, keep_dims)
 
-    def _place_of(self, which: str, axis: Axes, keep_dims: bool | None) -> Self:
+    def _place_of(self, which: str, axis: Axes, keep_dims: bool) -> Self:
         if axis is None:
             place = self.ravel()._place_of(which, 0, False)
             return place.reshape((1,) * self.ndim) if keep_dims else place
@@ -193,22 +189,22 @@ class Reductions(Conversions):
             raise TypeError(f"arg{which} takes one axis, not {axis!r}")
         dim = axis_of(axis, self.ndim)
         wide = self.to(element_types.int32) if self.dtype.kind == "bool" else self
-        hit = wide == getattr(wide, which)(dim)
+        hit = wide == getattr(wide, which)(dim, keep_dims=True)
         if wide.dtype.is_float:
             hit = hit | (wide != wide)
         places = self._places(dim)
-        first = hit._selected(places, places._number(self.shape[dim])).min(dim)
+        first = hit._selected(places, places._number(self.shape[dim])).min(dim, keep_dims=True)
         return reduced_shape(first, self.shape, axis, keep_dims)
 
-    def any(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Self:
+    def any(self, axis: Axes = None, *, keep_dims: bool = False) -> Self:
         """Whether any element is true."""
         return self.to(element_types.bool_)._bitwise("or", axis, keep_dims)
 
-    def all(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Self:
+    def all(self, axis: Axes = None, *, keep_dims: bool = False) -> Self:
         """Whether all elements are true."""
         return self.to(element_types.bool_)._bitwise("and", axis, keep_dims)
 
-    def xor_sum(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Self:
+    def xor_sum(self, axis: Axes = None, *, keep_dims: bool = False) -> Self:
         """All elements combined by exclusive or.
 
         Raises:
@@ -216,7 +212,7 @@ class Reductions(Conversions):
         """
         return self._bitwise("xor", axis, keep_dims)
 
-    def reduce_or(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Self:
+    def reduce_or(self, axis: Axes = None, *, keep_dims: bool = False) -> Self:
         """All elements combined by or.
 
         Raises:
@@ -224,14 +220,14 @@ class Reductions(Conversions):
         """
         return self._bitwise("or", axis, keep_dims)
 
-    def _bitwise(self, kind: str, axis: Axes, keep_dims: bool | None) -> Self:
+    def _bitwise(self, kind: str, axis: Axes, keep_dims: bool) -> Self:
         if self.dtype.is_float:
             raise TypeError(f"a reduction by '{kind}' needs integers or truth values, not {self.dtype}")
         if self.dtype.kind == "bool":
             return self.to(element_types.int32).reduce(kind, axis, keep_dims=keep_dims).differs(0)
         return self.reduce(kind, axis, keep_dims=keep_dims)
 
-    def mean(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Self:
+    def mean(self, axis: Axes = None, *, keep_dims: bool = False) -> Self:
         """The sum divided by the number of elements."""
         count = math.prod(self.shape[dim] for dim in axes_of(axis, self.ndim))
         return self.sum(axis, keep_dims=keep_dims) / count
@@ -458,11 +454,10 @@ def axes_of(axis: Axes, rank: int) -> list[int]:
     return found
 
 
-def reduced_shape(found: S, shape: Sequence[int], axis: Axes, keep_dims: bool | None) -> S:
+def reduced_shape(found: S, shape: Sequence[int], axis: Axes, keep_dims: bool) -> S:
     """The result of a reduction with or without the dimensions that it has reduced."""
-    keep = axis is not None if keep_dims is None else keep_dims
     dims = axes_of(axis, len(shape))
-    return found.reshape(tuple(1 if d in dims else n for d, n in enumerate(shape) if keep or d not in dims))
+    return found.reshape(tuple(1 if d in dims else n for d, n in enumerate(shape) if keep_dims or d not in dims))
 
 
 # Methods of values as functions: `xl.sum(x, axis)` is `x.sum(axis)`.

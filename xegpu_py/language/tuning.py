@@ -16,7 +16,7 @@ import numpy as np
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.language.function_source import code_of
-from xegpu_py.language.jit_function import LAUNCH_HINTS, Kernel, check_hints, hinted_options
+from xegpu_py.language.jit_function import LAUNCH_HINTS, Kernel, Named, check_hints, hinted_options
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.tuning import trials
 from xegpu_py.tuning.search import tune
@@ -36,6 +36,7 @@ class Config:
         pre_hook: called with the arguments by name before each run with this candidate.
 
     Raises:
+        TypeError: if `values` or `options` is no dictionary.
         ValueError: if one of Triton's numbers is not a positive integer.
     """
 
@@ -48,6 +49,9 @@ class Config:
     pre_hook: Callable[[dict[str, Any]], Any] | None = None
 
     def __post_init__(self) -> None:
+        for given in (self.values, self.options):
+            if not isinstance(given, Mapping):
+                raise TypeError(f"Config takes dictionaries of arguments and of options by name, but got {given!r}")
         check_hints(self.hints)
 
     @property
@@ -99,10 +103,13 @@ def do_bench(
         return_mode: what to give otherwise: "min", "max", "mean", "median", or "all", the list of the times.
 
     Raises:
+        TypeError: if it is no function.
         ValueError: for another mode.
     """
     if return_mode not in _SUMMARIES:
         raise ValueError(f"'return_mode' must be one of {', '.join(_SUMMARIES)}, but got {return_mode!r}")
+    if not callable(fn):
+        raise TypeError(f"'fn' must be a function, but got {fn!r}")
     # The first call compiles the kernel.
     fn()
     found: list[float] = []
@@ -198,7 +205,7 @@ class Heuristics(Tunable):
         found: dict[str, Any] = self._kernel.bound(*arguments, **keywords)
         for name, rule in self._rules.items():
             if name not in keywords:
-                found[name] = rule(found)
+                found[name] = rule(Named(self.__name__, found))
         return found
 
     def completed(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
@@ -335,6 +342,8 @@ class Autotuner(Tunable):
             ValueError: if there is no candidate.
         """
         super().__init__(kernel)
+        if isinstance(key, str):
+            raise TypeError(f"'key' must be a list of names, but got {key!r}")
         self._space = configs if isinstance(configs, Space) else None
         self.configs: tuple[Config, ...] = () if isinstance(configs, Space) else tuple(configs)
         if not self.configs and self._space is None:
@@ -363,6 +372,9 @@ class Autotuner(Tunable):
 
     def __call__(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> Any:
         given: dict[str, Any] = self._kernel.bound(*arguments, **keywords)
+        twice = sorted(name for config in self.configs for name in config.values if name in given)
+        if twice:
+            raise TypeError(f"autotune of kernel '{self.__name__}' chooses '{twice[0]}', which the call gives too")
         config = self._chosen(given, grid, block)
         made = self._candidates((), grid, block)
         return made.run(made.variant(config), config, {**given, **made.values(config)})

@@ -115,7 +115,7 @@ class Options(Struct, frozen=True):
         if self.engine is not None and self.engine not in ENGINES:
             raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, but got {self.engine!r}")
         if self.subgroups is not None and not 0 <= self.subgroups <= gpu.threads:
-            raise ValueError(f"'subgroups' must be at most {gpu.threads}, but got {self.subgroups}")
+            raise ValueError(f"'subgroups', or num_warps, must be at most {gpu.threads}, but got {self.subgroups}")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"'threads' must be positive, but got {self.threads}")
         if self.registers is not None and self.registers not in gpu.grf_counts:

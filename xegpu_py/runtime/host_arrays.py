@@ -8,7 +8,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +186,25 @@ class _Given(Struct):
     end: int
 
 
+class PointerTable(np.ndarray[Any, np.dtype[np.int64]]):
+    """An argument of a kernel: the addresses, on the device, of arrays that a launch moves there, as int64.
+
+    Attributes:
+        arrays: the arrays; a part of a table has none.
+    """
+
+    arrays: tuple[np.ndarray[Any, Any], ...]
+
+    def __new__(cls, arrays: Iterable[Any]) -> PointerTable:
+        held = tuple(np.asarray(a) if hasattr(a, "__array_interface__") else from_dlpack(a) for a in arrays)
+        made = np.zeros(len(held), np.int64).view(cls)
+        made.arrays = held
+        return made
+
+    def __array_finalize__(self, made_from: Any) -> None:
+        self.arrays = ()
+
+
 class Staged:
     """The array arguments of a launch, copied to device memory and back, as if the kernel worked on them in place.
 
@@ -200,6 +219,15 @@ class Staged:
         self._packed: list[tuple[_Given, Buffer]] = []
         self._groups: list[tuple[list[_Given], int, Buffer]] = []
         self._in_place: list[tuple[list[_Given], int, Buffer]] = []
+        self._tables: list[tuple[str, list[str], Buffer]] = []
+
+    def add_table(self, name: str, table: PointerTable, title: str, memory: str) -> None:
+        """Add a table of pointers and the arrays to which they point; errors as of `add`."""
+        buffer = self._memory.allocate(memory, table.nbytes)
+        names = [f"{name}[{i}]" for i in range(len(table))]
+        self._tables.append((name, names, buffer))
+        for i, (one, array) in enumerate(zip(names, table.arrays)):
+            self.add(one, array, f"array {i} of {title}", f"{memory}[{i}]")
 
     def add(self, name: str, array: np.ndarray[Any, Any], title: str, memory: str, packed: bool = False) -> None:
         """Add the array of an input.
@@ -251,16 +279,20 @@ class Staged:
             buffer = self._memory.allocate(names, end - start)
             copy_sparse(self._memory.bytes_of(buffer), memory_between(start, end))
             self._groups.append((members, start, buffer))
-        return found | {
+        found |= {
             m.name: np.uint64(buffer.address + m.start - start).tobytes()
             for members, start, buffer in [*self._groups, *self._in_place]
             for m in members
         }
+        for name, parts, buffer in self._tables:
+            self._memory.bytes_of(buffer)[:] = np.frombuffer(b"".join(map(found.pop, parts)), np.uint8)
+            found[name] = np.uint64(buffer.address).tobytes()
+        return found
 
     @property
     def in_place(self) -> bool:
         """Whether the kernel accesses all arrays where they are."""
-        return not self._packed and not self._groups
+        return not self._packed and not self._groups and not self._tables
 
     def write_back(self, kernel: str) -> None:
         """Copy the arrays that the kernel changed back.

@@ -33,7 +33,7 @@ from xegpu_py.runtime.executable import (
     unlike_products,
     value_of,
 )
-from xegpu_py.runtime.host_arrays import PackedArrays, Staged
+from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, Staged
 from xegpu_py.runtime.launch import EngineMismatch, Grid, Launcher, Statistics, memory_for
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
@@ -391,7 +391,9 @@ class Kernel:
             name = item.var.name
             argument, number = given[name]
             title = self._title(number)
-            if is_pointer(item) and isinstance(argument, np.ndarray) and argument.ndim:
+            if is_pointer(item) and isinstance(argument, PointerTable) and argument.arrays:
+                staged.add_table(name, argument, title, self.memory_name(number))
+            elif is_pointer(item) and isinstance(argument, np.ndarray) and argument.ndim:
                 # Assembly has no strides: it accesses the elements of strided arrays as contiguous.
                 staged.add(name, argument, title, self.memory_name(number), self.executable.is_assembly)
             else:

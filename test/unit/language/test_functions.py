@@ -45,31 +45,31 @@ CASES = {
         lambda v: (v[:, :1, :] * v[:, :, :1], v[:1] + v, np.expand_dims(v, (0, 2)), v[:, 0], v.ravel()),
     ),
     "sums": (
-        lambda v: (v.sum(1), v.sum(0, keep_dims=False), v.sum((0, 2)), v.sum(), xl.sum(v, -1, keep_dims=False)),
+        lambda v: (v.sum(1, keep_dims=True), v.sum(0), v.sum((0, 2)), v.sum(), xl.sum(v, -1, keep_dims=False)),
         Y,
         lambda v: tuple(
-            np.asarray(s, I32) for s in (v.sum(1, keepdims=1), v.sum(0), v.sum((0, 2), keepdims=1), v.sum(), v.sum(-1))
+            np.asarray(s, I32) for s in (v.sum(1, keepdims=1), v.sum(0), v.sum((0, 2)), v.sum(), v.sum(-1))
         ),
     ),
     "narrow sums": (
         lambda v: (v.to(xl.int8).sum(1), v.to(xl.uint8).sum(1), (v > 0).sum(), v.to(xl.int8).sum(1, dtype=xl.int64)),
         X,
         lambda v: (
-            v.sum(1, keepdims=1, dtype=I32),
-            v.astype(U8).sum(1, keepdims=1, dtype=U32),
+            v.sum(1, dtype=I32),
+            v.astype(U8).sum(1, dtype=U32),
             np.asarray((v > 0).sum(), I32),
-            v.sum(1, keepdims=1, dtype=I64),
+            v.sum(1, dtype=I64),
         ),
     ),
     "other reductions": (
         lambda v: (xl.prod(v, 0), v.max(1), xl.min(v), xl.xor_sum(v, 0), xl.reduce_or(v, 1), xl.any(v > 99), xl.all(v)),
         X,
         lambda v: (
-            np.multiply.reduce(v, 0, keepdims=1, dtype=I32),
-            v.max(1, keepdims=1),
+            np.multiply.reduce(v, 0, dtype=I32),
+            v.max(1),
             v.min(),
-            np.bitwise_xor.reduce(v, 0, keepdims=1),
-            np.bitwise_or.reduce(v, 1, keepdims=1),
+            np.bitwise_xor.reduce(v, 0),
+            np.bitwise_or.reduce(v, 1),
             (v > 99).any(),
             v.all(),
         ),
@@ -79,7 +79,7 @@ CASES = {
         X // 30,
         lambda v: tuple(
             np.asarray(p, I32)
-            for p in (v.argmax(1), v.argmin(0, keepdims=1), v.argmax(), v.argmax(1, keepdims=1))
+            for p in (v.argmax(1), v.argmin(0), v.argmax(), v.argmax(1))
         ),
     ),
     "scans": (
@@ -304,7 +304,7 @@ def test_functions_of_the_kernel_are_called():
             return found
 
         Y.tile((8, 16), at=(0, 0)).store(xl.associative_scan(x, 1, greater))
-        total = xl.reduce(xl.map_elementwise(lambda v: v + bias, x), 1, lambda a, b: xl.maximum(a, b))
+        total = xl.reduce(xl.map_elementwise(lambda v: v + bias, x), 1, lambda a, b: xl.maximum(a, b), keep_dims=True)
         Z.tile((8, 1), at=(0, 0)).store(total)
 
     y, z = np.zeros_like(X), np.zeros((8, 1), I32)

@@ -178,3 +178,49 @@ def test_atomic_updates_of_tiles_of_three_dimensions(engine):
         np.testing.assert_array_equal(x, np.concatenate([given[:b], np.where(most == 4, 9, most), given[b + 3 :]]))
         np.testing.assert_array_equal(old, np.concatenate([given[b : b + 3], np.zeros_like(v)[inside:]]))
         np.testing.assert_array_equal(seen, np.concatenate([most, np.zeros_like(v)[inside:]]))
+
+
+@xegpu_py.jit
+def chosen(A, B, OUT, flag, OUTER: Constexpr):
+    i = xl.arange(0, 64)
+    if flag > 0:
+        p = A if OUTER else A + i
+        OUT[64] = 1.0
+    else:
+        p = B if OUTER else B + i
+        OUT[64] = 2.0
+    if OUTER:
+        xl.store(OUT + i, p.tile((64,), at=(0,)).load() + xl.load(p + i, mask=i < p.shape[0]))
+    else:
+        xl.store(OUT + i, xl.load(p) * 2)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("outer", [False, True])
+def test_branches_choose_arrays(outer, engine):
+    a, b = np.arange(64, dtype=F32), np.arange(100, dtype=F32) * 3
+    for flag, found in ((1, a), (-1, b)):
+        out = np.zeros(65, F32)
+        chosen.with_options(engine=engine)(a, b, out, flag, OUTER=outer)
+        np.testing.assert_array_equal(out, [*(found[:64] * 2), 1 if flag > 0 else 2])
+
+
+@xegpu_py.jit
+def through_table(TABLE, X, n):
+    for j in range(n):
+        i = xl.arange(0, 256)
+        p = xl.load(TABLE + j).to(xl.pointer_type(xl.float32))
+        xl.store(p + i + 1, xl.load(p + i) + xl.load(X + i))
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_tables_of_pointers(count):
+    """Subgroups wait for each other, since any array may be at an address."""
+    x, (a, b) = np.arange(256, dtype=F32), (np.zeros((257, 1), F32) for _ in range(2))
+    table = xegpu_py.PointerTable([a, b, a])
+    kernel = through_table.with_options(engine="both", check="races")
+    kernel[1](table, x, 3, num_warps=count)
+    np.testing.assert_array_equal(b[:, 0], [0, *x])
+    np.testing.assert_array_equal(a[:, 0], [0, 0, *(x[:-1] + x[1:])])
+    with pytest.raises(ValueError, match="argument 'TABLE' of kernel 'through_table' has addresses, which 'eager'"):
+        through_table.with_options(engine="eager")(table, x, 3)

@@ -2,6 +2,7 @@
 
 import linecache
 import math  # noqa: F401, a name in the kernels below
+import traceback
 
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ BODIES = [
     ("x = xl.expp(x) #!", 5, "has no attribute 'expp'"),
     ("x = x.foo() #!", 5, "has no attribute 'foo'"),
     ("j = xl.arange(0, n) #!", 5, "a bound of arange is an integer that is known at compile time, not int32"),
+    ("x = x.reshape(8, 8)[:, :4]; x = x - x.max(1) #!", 33, "leaves its axis out, unless it has keep_dims=True"),
     ("x = x + xl.load(X + xl.arange(0, 32)) #!", 5, "shape mismatch: objects cannot be broadcast"),
     ("xl.store(Y + xl.arange(0, 32), x) #!", 1, "shape mismatch: objects cannot be broadcast"),
     ("x = x[1.0] #!", 5, "values are indexed by constants, slices, None"),
@@ -162,6 +164,39 @@ class Holder:
 @xegpu_py.jit
 def launching(X):
     scaled[1](X, X, 1.0, 64)
+
+
+MISUSES = [
+    (lambda: scaled["a"](LINE, LINE, 1.0, N=64), "'grid' must be one to three positive integers, but got 'a'"),
+    (lambda: scaled[lambda given: given["Q"]](LINE, LINE, 1.0, N=64), "'scaled' gives .*N, but not 'Q'"),
+    (lambda: scaled[1](LINE, LINE, N=64), r"scaled\(\): missing a required argument"),
+    (lambda: scaled[1](LINE, LINE, 1.0, N=64, M=3), "unexpected keyword argument 'M'"),
+    (lambda: scaled[1](LINE, [1, 2], 1.0, N=64), "argument 'Y' of kernel 'scaled' must be an array or a number"),
+    (lambda: scaled[1](LINE, LINE[::-1], 1.0, N=64), "an array with a negative stride overlaps another argument"),
+    (lambda: scaled[1](LINE, LINE, 1.0, N=64, num_warps=0), "'num_warps' must be a positive integer, but got 0"),
+    (lambda: scaled[1](LINE, LINE, 1.0, N=64, num_warps=99), "num_warps, must be at most 64, but got 99"),
+    (lambda: launching[1](LINE), "kernel 'scaled' cannot be launched in a kernel"),
+    (lambda: Holder().method[1](LINE), "'jit' makes no methods: a kernel gets no object"),
+    (lambda: xegpu_py.jit(do_not_specialize=["q"])(far), "do_not_specialize names 'q', but kernel 'far'"),
+    (lambda: TUNED[1](LINE, LINE, 1.0, N=32), "autotune of kernel 'scaled' chooses 'N', which the call gives too"),
+    (lambda: xegpu_py.autotune([xegpu_py.Config({"N": 64})], key="n")(scaled), "'key' must be a list of names"),
+    (lambda: xegpu_py.Config("N"), "Config takes dictionaries of arguments and of options by name, but got 'N'"),
+    (lambda: xl.testing.do_bench(3), "'fn' must be a function, but got 3"),
+]
+"""Calls that are wrong, and what is said."""
+
+TUNED = xegpu_py.autotune([xegpu_py.Config({"N": 64})])(scaled)
+
+
+@pytest.mark.parametrize("call, message", MISUSES, ids=[message for _, message in MISUSES])
+def test_misuse(call, message):
+    """One sentence, without the frames of what calls of kernels do inside."""
+    with pytest.raises(
+        (TypeError, ValueError, KeyError, OverflowError, xegpu_py.DiagnosticError), match=message
+    ) as caught:
+        call()
+    inner = [frame for frame in traceback.extract_tb(caught.value.__traceback__) if "language/jit" in frame.filename]
+    assert len([frame for frame in inner if frame.name not in ("__missing__", "__init__")]) <= 1
 
 
 def far(X, Y):

@@ -25,7 +25,7 @@ def scaled_sums(X, Y, TURNS: Constexpr):
     total = xl.zeros((32, 32), map=MAP)
     for n in range(TURNS):
         total += X.tile((32, 32), at=(xl.program_id(0) * 32, n * 32), map=MAP).load()
-    Y.tile((32, 1), at=(xl.program_id(0) * 32, 0)).store(total.sum(axis=1))
+    Y.tile((32, 1), at=(xl.program_id(0) * 32, 0)).store(total.sum(axis=1, keep_dims=True))
 
 
 @pytest.fixture(scope="module")

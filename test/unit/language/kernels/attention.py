@@ -22,9 +22,9 @@ def forward(
         scores = (q @ K.tile((BN, D), at=(start, 0)).load().T) * scale
         visible = (columns < n) & (rows >= columns) if CAUSAL else columns < n
         scores = xl.where(visible, scores, -1e30)
-        new = xl.maximum(top, scores.max(axis=1))
+        new = xl.maximum(top, scores.max(axis=1, keep_dims=True))
         powers, kept = xl.exp(scores - new), xl.exp(top - new)
-        total = total * kept + powers.sum(axis=1)
+        total = total * kept + powers.sum(axis=1, keep_dims=True)
         out = out * kept + powers.to(xl.bfloat16) @ V.tile((BN, D), at=(start, 0)).load()
         top = new
     OUT.tile((BM, D), at=(m, 0)).store(out / total)
@@ -186,9 +186,9 @@ def decode(Q, K, V, OUT, LENGTHS, scale, D: Constexpr, HEADS: Constexpr, BN: Con
     for start in range(0, length, BN):
         scores = (q @ K.tile((BN, D), at=(z, start, 0)).load().T) * scale
         scores = xl.where(start + xl.arange(0, BN)[None, :] < length, scores, -1e30)
-        new = xl.maximum(top, scores.max(axis=1))
+        new = xl.maximum(top, scores.max(axis=1, keep_dims=True))
         powers, kept = xl.exp(scores - new), xl.exp(top - new)
-        total = total * kept + powers.sum(axis=1)
+        total = total * kept + powers.sum(axis=1, keep_dims=True)
         out = out * kept + powers.to(xl.bfloat16) @ V.tile((BN, D), at=(z, start, 0)).load()
         top = new
     OUT.tile((HEADS, D), at=(z, 0, 0)).store(out / total)

@@ -53,7 +53,7 @@ def histogram_in_registers(X, COUNTS, n, BINS: Constexpr, BLOCK: Constexpr):
     i = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
     x = xl.load(X + i, mask=i < n, other=-1)
     bins = xl.arange(0, BINS)
-    counts = (x[:, None] == bins[None, :]).sum(axis=0)
+    counts = (x[:, None] == bins[None, :]).sum(axis=0, keep_dims=True)
     xl.atomic_add(COUNTS + bins, counts.reshape(BINS))
 
 
@@ -72,7 +72,7 @@ def scan(X, OUT, n, BLOCK: Constexpr):
     for start in range(0, n, BLOCK):
         at = start + i
         x = xl.load(X + at, mask=at < n, other=0)
-        sums = xl.where(before, x[None, :], 0).sum(axis=1) + carried
+        sums = xl.where(before, x[None, :], 0).sum(axis=1, keep_dims=True) + carried
         xl.store(OUT + at, sums.reshape(BLOCK), mask=at < n)
         carried = sums[BLOCK - 1 : BLOCK, :]
 
@@ -90,7 +90,7 @@ def scan_in_passes(X, SUMS, FLAGS, OUT, n, BLOCK: Constexpr):
     keep = (xl.load(X + at, mask=at < n, other=0) > 0) & (at < n)
     earlier = xl.arange(0, 64)
     base = xl.where(earlier < block, xl.load(SUMS + earlier), 0).sum()
-    place = xl.where(i[None, :] < i[:, None], keep.to(xl.int32)[None, :], 0).sum(axis=1).reshape(BLOCK) + base
+    place = xl.where(i[None, :] < i[:, None], keep.to(xl.int32)[None, :], 0).sum(axis=1) + base
     xl.store(OUT + place, xl.load(X + at, mask=at < n), mask=keep)
     xl.store(FLAGS + at, keep.to(xl.int8), mask=at < n)
 
@@ -114,7 +114,7 @@ def rank_sort(X, OUT, ORDER, n, BLOCK: Constexpr):
     x = xl.load(X + i, mask=i < n, other=float("inf"))
     a, b = x[:, None], x[None, :]
     first = (b < a) | ((b == a) & (i[None, :] < i[:, None]))
-    rank = first.sum(axis=1).reshape(BLOCK)
+    rank = first.sum(axis=1)
     xl.store(OUT + rank, x, mask=i < n)
     xl.store(ORDER + rank, i, mask=i < n)
 
@@ -154,7 +154,7 @@ def router(X, WEIGHTS, EXPERTS, K: Constexpr, BM: Constexpr, N: Constexpr):
     places = xl.arange(0, N)[None, :]
     best = xl.topk((scores.to(xl.int64) << 8) | (N - 1 - places), K)
     weights = xl.exp((best >> 8).to(xl.float32))
-    WEIGHTS.tile((BM, K), at=(m, 0)).store(weights / weights.sum(axis=1))
+    WEIGHTS.tile((BM, K), at=(m, 0)).store(weights / weights.sum(axis=1, keep_dims=True))
     EXPERTS.tile((BM, K), at=(m, 0)).store(N - 1 - (best & 255))
 
 
@@ -227,7 +227,7 @@ def cholesky(A, L, N: Constexpr):
     rows, columns = xl.arange(0, N)[:, None], xl.arange(0, N)[None, :]
     low = xl.zeros((N, N))
     for k in range(N):
-        column = xl.where(columns == k, a, 0.0).sum(axis=1)
+        column = xl.where(columns == k, a, 0.0).sum(axis=1, keep_dims=True)
         pivot = xl.where(rows == k, column, 0.0).sum()
         column = xl.where(rows >= k, column / xl.sqrt(pivot), 0.0)
         low = xl.where(columns == k, column, low)
@@ -249,8 +249,8 @@ def triangular_solve(L, B, X, N: Constexpr):
     rows, columns = xl.arange(0, N)[:, None], xl.arange(0, N)[None, :]
     for k in range(N):
         diagonal = xl.where((rows == k) & (columns == k), low, 0.0).sum()
-        row = xl.where(rows == k, b, 0.0).sum(axis=0) / diagonal
-        column = xl.where((columns == k) & (rows > k), low, 0.0).sum(axis=1)
+        row = xl.where(rows == k, b, 0.0).sum(axis=0, keep_dims=True) / diagonal
+        column = xl.where((columns == k) & (rows > k), low, 0.0).sum(axis=1, keep_dims=True)
         b = xl.where(rows == k, row, b - column * row)
     X.tile((N, N), at=(0, 0)).store(b)
 

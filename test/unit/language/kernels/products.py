@@ -310,7 +310,7 @@ def matvec(A, X, Y, BM: Constexpr, BK: Constexpr):
     m = xl.program_id(0) * BM
     total = xl.zeros((BM, 1))
     for k in range(0, A.shape[1], BK):
-        total += (A.tile((BM, BK), at=(m, k)).load() * X.tile((1, BK), at=(0, k)).load()).sum(axis=1)
+        total += (A.tile((BM, BK), at=(m, k)).load() * X.tile((1, BK), at=(0, k)).load()).sum(axis=1, keep_dims=True)
     Y.tile((BM, 1), at=(m, 0)).store(total)
 
 

@@ -28,8 +28,8 @@ def online_softmax(X, Y, BLOCK: Constexpr):
     top, total = xl.full((8, 1), -1e30), xl.zeros((8, 1))
     for start in range(0, n, BLOCK):
         x = X.tile((8, BLOCK), at=(m, start)).load(padding=-1e30)
-        new = xl.maximum(top, x.max(axis=1))
-        total = total * xl.exp(top - new) + xl.exp(x - new).sum(axis=1)
+        new = xl.maximum(top, x.max(axis=1, keep_dims=True))
+        total = total * xl.exp(top - new) + xl.exp(x - new).sum(axis=1, keep_dims=True)
         top = new
     for start in range(0, n, BLOCK):
         x = X.tile((8, BLOCK), at=(m, start)).load()
@@ -45,7 +45,7 @@ def softmax_online(rng):
 def softmax_backward(Y, DY, DX):
     m = xl.program_id(0) * 8
     y, dy = (array.tile((8, 32), at=(m, 0)).load() for array in (Y, DY))
-    DX.tile((8, 32), at=(m, 0)).store(y * (dy - (y * dy).sum(axis=1)))
+    DX.tile((8, 32), at=(m, 0)).store(y * (dy - (y * dy).sum(axis=1, keep_dims=True)))
 
 
 @run
@@ -106,7 +106,7 @@ def gradient_of_layer_norm(rng):
 def rms_norm(X, Y, W, eps, BLOCK: Constexpr):
     m = xl.program_id(0) * 4
     x = X.tile((4, BLOCK), at=(m, 0)).load().to(xl.float32)
-    scale = xl.rsqrt((x * x).sum(axis=1) / X.shape[1] + eps)
+    scale = xl.rsqrt((x * x).sum(axis=1, keep_dims=True) / X.shape[1] + eps)
     w = W.tile((1, BLOCK), at=(0, 0)).load().to(xl.float32)
     Y.tile((4, BLOCK), at=(m, 0)).store((x * scale * w).to(Y.dtype))
 
@@ -125,10 +125,10 @@ def rms_norm_backward(X, DY, W, DX, DW, eps, BLOCK: Constexpr):
     total = xl.zeros((1, BLOCK))
     for m in range(0, X.shape[0], 4):
         x, dy = X.tile((4, BLOCK), at=(m, 0)).load(), DY.tile((4, BLOCK), at=(m, 0)).load()
-        r = xl.rsqrt((x * x).sum(axis=1) / n + eps)
+        r = xl.rsqrt((x * x).sum(axis=1, keep_dims=True) / n + eps)
         g = dy * w
-        DX.tile((4, BLOCK), at=(m, 0)).store(r * g - x * (r * r * r / n) * (g * x).sum(axis=1))
-        total += (dy * x * r).sum(axis=0)
+        DX.tile((4, BLOCK), at=(m, 0)).store(r * g - x * (r * r * r / n) * (g * x).sum(axis=1, keep_dims=True))
+        total += (dy * x * r).sum(axis=0, keep_dims=True)
     DW.tile((1, BLOCK), at=(0, 0)).store(total)
 
 
@@ -209,7 +209,7 @@ def column_sums(X, SUMS, ROWS: Constexpr):
     """Each workgroup adds its rows to the sums of all."""
     m = xl.program_id(0) * ROWS
     for n in range(0, X.shape[1], 32):
-        part = X.tile((ROWS, 32), at=(m, n)).load().to(xl.int32).sum(axis=0)
+        part = X.tile((ROWS, 32), at=(m, n)).load().to(xl.int32).sum(axis=0, keep_dims=True)
         SUMS.tile((1, 32), at=(0, n)).add(part)
 
 
