@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 _INTEGERS = tuple(f"{sign}{bits}" for bits in (2, 4, 8) for sign in "us")
 
 
-_LATER = frozenset(["bdpas", "tanh", "sigm"])
+_NOWHERE = frozenset(["lrp"])
+"""Instructions of vISA that none of these GPUs has: Intel's finalizers make code of them that they cannot decode."""
+
+_LATER = _NOWHERE | {"bdpas", "tanh", "sigm", "lfsr"}
 """Instructions that came with Xe3P. Source: IGC 2.40."""
 
 
@@ -192,7 +195,7 @@ TARGETS = {
             grf_bytes=32,
             dpas_exec_sizes=(8,),
             dpas_precisions=(*_INTEGERS, "bf", "hf"),
-            absent=_LATER | {"srnd", "fcvt", "divm", "sqrtm", "nbarrier.signal", "nbarrier.wait"},
+            absent=_LATER | {"srnd", "fcvt", "divm", "sqrtm", "invm", "rsqtm", "nbarrier.signal", "nbarrier.wait"},
             dpas_half_accumulators=False,
             tf32_conversion=False,
             long_rotation=False,
@@ -206,6 +209,7 @@ TARGETS = {
         Target(
             "cri",
             "Xe3P (Crescent Island)",
+            absent=_NOWHERE,
             dpas_precisions=(*_INTEGERS, "bf", "hf", "tf32", "bf8", "hf8", "e2m1"),
             block2d=Block2DLimits(base_alignment=4, pitch_granule=4, least_bytes=4),
             slm_bytes=384 << 10,

@@ -216,7 +216,8 @@ class _Forward:
         return [inst for inst in kept if inst]
 
     def _is_plain(self, inst: Instruction) -> bool:
-        return INSTRUCTIONS[inst.name].category in ("alu", "math") and self.flow.certain(inst)
+        plain = INSTRUCTIONS[inst.name].category in ("alu", "math") and len(effects(inst, self.target).written) == 1
+        return plain and self.flow.certain(inst)
 
     def _moved(
         self,

@@ -458,6 +458,8 @@ def _instruction(low: Lowering, words: list[str], held: dict[str, Reg], count: i
         low.fail(f"has no instruction '{words[0]}'", "arithmetic instructions of vISA are taken, with .sat or without")
     operands = [_OPERAND.fullmatch(w) for w in words[1:]]
     wanted = [slot for slot in spec.slots if slot.name == "dst" or slot.name.startswith("src")]
+    if len(wanted) < len(spec.slots) or spec.second:
+        low.fail(f"cannot take '{words[0]}': it has two results")
     if len(operands) != len(wanted) or None in operands:
         low.fail(
             f"cannot take '{' '.join(words)}'", f"'{name}' has {len(wanted)} operands, such as $0:ud, %t:f and 3:d"

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -151,6 +151,9 @@ def _effects(inst: Instruction, target: Target) -> Effects:
             if isinstance(value, Address) and (base := address_base(inst)):
                 start = first_byte(base, grf) + base.var.root[1]
                 reads.append(Access(base.var.root[0], False, start, start + base.var.format.bytes, True))
+    if spec.second:
+        (low,), behind = writes, spec.second(inst, target).row - inst["dst"].row
+        writes.append(structs.replace(low, start=low.start + behind * grf, end=low.end + behind * grf))
     lanes = None
     if sets and inst.guard is None:
         lanes = (inst.first_lane, inst.first_lane + inst.exec_size)

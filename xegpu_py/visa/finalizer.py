@@ -96,6 +96,9 @@ _C_TYPES = {
 _DUMPS = {"IGC_ShaderDumpEnable": "1", "IGC_DisableRecompilation": "1", "IGC_VISAOptions": " ".join(OPTIONS)}
 """Variables of IGC's: native code is written, of one compilation only, even if it spills, with the same options."""
 
+_UNDECODED = "<<error formatting instruction"
+"""What is listed for an instruction that Intel's own decoder does not know."""
+
 _INLINED = "/// Inlined ASM\n{\n"
 """What precedes the inline assembly in the text that IGC makes of it."""
 
@@ -254,6 +257,8 @@ def finalize(
                 line = statements.index(violating[1]) + 1 if violating[1] in statements else None
             raise FinalizerError(_reason(name, output, done.returncode), line)
         listed = _native(native[0].read_text(errors="replace"))
+        if _UNDECODED in listed.text:
+            raise FinalizerError(f"{name} does not accept it: it makes an instruction that the GPU does not have")
         return replace(listed, binary=b"".join(p.read_bytes() for p in path.glob("out/*.bin")))
 
 

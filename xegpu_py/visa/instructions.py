@@ -310,6 +310,52 @@ def _with_carry(name: str, doc: str) -> InstructionSpec:
     return InstructionSpec(name, doc, f"{name} {{exec}} {{dst}} {{carry}} {{src0}} {{src1}}", slots, guard=True)
 
 
+FIELDS = {"b32": 32, "b16v2": 16, "b8v4": 8}
+"""The widths of the fields of lfsr."""
+
+
+def _side_by_side(inst: Instruction, target: Target) -> Problem:
+    sources = [source for source in inst.sources if isinstance(source, Region)]
+    packed = all(source.is_scalar or source.reach(inst.exec_size)[1] for source in sources)
+    if inst["dst"].stride != 1 or not packed:
+        return ("has elements that lie side by side, or one for all lanes", "IGC 2.40")
+    return None
+
+
+def _with_special(name: str, doc: str, sources: int) -> InstructionSpec:
+    """A function whose special results a predicate marks."""
+    names = [f"src{n}" for n in range(sources)]
+    slots = (
+        _dst(("f", "df")),
+        OperandSpec("special", "flag", "write"),
+        *(_src(n, ("f", "df"), _ARITHMETIC) for n in names),
+    )
+    form = f"{name} {{exec}} {{dst}} {{special}} " + " ".join(f"{{{n}}}" for n in names)
+    doc += "; `special` is set where that is a NaN, an infinity or a zero."
+    check = all_of(_one_kind, _double_math)
+    return InstructionSpec(name, doc, form, slots, category="math", guard=True, check=check)
+
+
+def _upper_half(inst: Instruction, target: Target) -> Destination:
+    """Where madw writes the upper halves: the registers behind those of the lower halves."""
+    dst = inst["dst"]
+    return Destination(dst.var, dst.row + -(-4 * inst.exec_size // target.grf_bytes), 0, 1)
+
+
+def _check_madw(inst: Instruction, target: Target) -> Problem:
+    dst = inst["dst"]
+    start = dst.var.root[1] + first_byte(dst, target.grf_bytes)
+    aligned = align_bytes(dst.var.root[0].align, target.grf_bytes) >= target.grf_bytes
+    if dst.stride != 1 or start % target.grf_bytes or not aligned:
+        return ("has a result that begins at a register, of stride 1", "MADW.md: dst must be GRF aligned")
+    end = first_byte(_upper_half(inst, target), target.grf_bytes) + 4 * inst.exec_size
+    if end > dst.var.bytes:
+        return (f"writes upper halves up to byte {end} of '{dst.var.name}', which has {dst.var.bytes}",)
+    if len({*_types(inst)}) > 1:
+        return ("has operands of one type",)
+    return None
+
+
 ARITHMETIC = (
     InstructionSpec(
         "srnd",
@@ -352,9 +398,34 @@ ARITHMETIC = (
     _with_carry("addc", "`src0 + src1`; `carry` is 1 where the sum has more than 32 bits, else 0."),
     _with_carry("subb", "`src0 - src1`; `carry` is 1 where `src1` is the greater, else 0."),
     _alu("mad", "`src0 * src1 + src2`, of floats rounded once.", _ALL, 3, **{**_PRODUCT, "check": _summed_product}),
+    InstructionSpec(
+        "madw",
+        "`src0 * src1 + src2` of 64 bits: the lower halves, and in the registers behind them the upper halves.",
+        "madw {exec} {dst} {src0} {src1} {src2}",
+        (_dst(("ud", "d")), *(_src(f"src{n}", ("ud", "d"), _ARITHMETIC) for n in range(3))),
+        guard=True,
+        check=_check_madw,
+        second=_upper_half,
+        source="MADW.md",
+    ),
+    _alu("avg", "The average of `src0` and `src1`, halves rounded up.", ("ub", "b", "uw", "w", "ud", "d"), 2),
+    _alu("lrp", "`src0 * src1 + src2 * (1 - src0)`.", ("f",), 3),
+    InstructionSpec(
+        "lfsr",
+        "The next state of a Galois shift register with the polynomial `src1`, or of those in fields of 16 or 8 bits.",
+        "lfsr.{fields} {exec} {dst} {src0} {src1}",
+        (_dst(("ud",)), OperandSpec("src0", "src", types=("ud",)), _src("src1", ("ud",))),
+        {"fields": Choice(tuple(FIELDS))},
+        guard=True,
+        check=_side_by_side,
+        source="IGC 2.40",
+    ),
     _math("div", "`src0 / src1`.", 2, _MATH_DOUBLE),
     _math("divm", "`src0 / src1`, correctly rounded.", 2, ("f", "df")),
     _math("sqrtm", "The square root of `src0`, correctly rounded.", 1, ("f", "df")),
+    _with_special("invm", "`src0 / src1`, which a library function refines", 2),
+    _with_special("rsqtm", "`1 / sqrt(src0)`, which a library function refines", 1),
+    _math("pow", "`abs(src0)` to the power of `src1`.", 2),
     _math("tanh", "The hyperbolic tangent of `src0`."),
     _math("sigm", "`1 / (1 + exp(-src0))`, the logistic function."),
     _math("inv", "`1 / src0`.", 1, _MATH_DOUBLE),

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from xegpu_py.numerics.formats import TYPES, Array
 from xegpu_py.target import Target
-from xegpu_py.visa.program import LABEL, Instruction
+from xegpu_py.visa.program import LABEL, Destination, Instruction
 
 OperandKind = Literal["dst", "src", "raw", "vector", "scalar", "address", "flag", "place"]
 
@@ -169,6 +169,7 @@ class InstructionSpec(Struct, frozen=True):
         interval: the integers that the result can be, from those that the sources can be; None if that is not declared.
         selects: whether its predicate chooses between sources, and all lanes are written.
         all_lanes: whether it writes all lanes whatever its mask says.
+        second: a destination that its text does not name, of an instruction on a target; None if it has none.
         jumps: whether it may continue at its label.
         uniform: whether the predicate's first bit decides for all lanes at once.
         ends: whether it ends lanes, or returns them to a caller.
@@ -197,6 +198,7 @@ class InstructionSpec(Struct, frozen=True):
     interval: Callable[..., Span] | None = None
     selects: bool = False
     all_lanes: bool = False
+    second: Callable[[Instruction, Target], Destination] | None = None
     jumps: bool = False
     uniform: bool = False
     ends: bool = False

@@ -13,6 +13,7 @@ from math import ceil, floor, inf
 import numpy as np
 import pytest
 from effort import examples
+from msgspec.structs import replace
 from numerics.exact import truncated, value
 from visa.programs import random_instruction
 
@@ -62,6 +63,10 @@ def by_library(name: str) -> Callable[[Number, str], Number]:
     return function
 
 
+def once(x: Number) -> Number:
+    return rounded(x, "f")
+
+
 FLOAT_FUNCTIONS: dict[str, Callable[..., Number]] = {
     "add": plus,
     "mul": times,
@@ -74,12 +79,15 @@ FLOAT_FUNCTIONS: dict[str, Callable[..., Number]] = {
     "min": lambda a, b: chosen(a, b, True),
     "max": lambda a, b: chosen(a, b, False),
     "frc": lambda a: plus(a, negated(integral(a, floor))),
+    "lrp": lambda a, b, c: plus(times(a, b), once(times(c, once(plus(Fraction(1), negated(a)))))),
+    "invm": over,
     "rndd": lambda a: integral(a, floor),
     "rndu": lambda a: integral(a, ceil),
     "rnde": lambda a: integral(a, round),
     "rndz": lambda a: integral(a, int),
 }
 LIBRARY = {name: by_library(name) for name in ("rsqrt", "exp", "log", "sin", "cos", "tanh", "sigm")}
+LIBRARY["rsqtm"] = LIBRARY["rsqrt"]
 INTEGER_FUNCTIONS: dict[str, Callable[..., int]] = {
     "add": lambda a, b: a + b,
     "mul": lambda a, b: a * b,
@@ -97,6 +105,8 @@ INTEGER_FUNCTIONS: dict[str, Callable[..., int]] = {
     "cbit": int.bit_count,
     "lzd": lambda a: 32 - a.bit_length(),
     "bfrev": lambda a: int(f"{a % 2**32:032b}"[::-1], 2),
+    "avg": lambda a, b: (a + b + 1) // 2,
+    "madw": lambda a, b, c: a * b + c,
     "fbl": lambda a: (a & -a).bit_length() - 1 if a else 2**32 - 1,
 }
 CONDITIONS: dict[str, Callable[[Number, Number], bool]] = {
@@ -227,7 +237,10 @@ def result(inst: Instruction, operands: list[Region | Immediate], patterns: list
     numbers = [number(o, p) for o, p in zip(operands, patterns)]
     fmt = execution_type([*types, name])
     if fmt:
-        if inst.name in LIBRARY:
+        if inst.name == "pow":
+            power = rounded(times(LIBRARY["log"](modified(numbers[0], "abs"), fmt), numbers[1]), fmt)
+            exact = LIBRARY["exp"](power, fmt)
+        elif inst.name in LIBRARY:
             exact = LIBRARY[inst.name](numbers[0], fmt)
         else:
             exact = FLOAT_FUNCTIONS[inst.name](*numbers)
@@ -249,6 +262,10 @@ def result(inst: Instruction, operands: list[Region | Immediate], patterns: list
         x, y = (int(n % 2**32).to_bytes(4, "little") for n in numbers[1:])
         first, second = (np.frombuffer(v, np.int8 if t == "d" else np.uint8) for v, t in zip((x, y), types[1:]))
         return narrowed(numbers[0] + sum(int(a) * int(b) for a, b in zip(first, second)), name, inst.saturate)
+    if inst.name == "lfsr":
+        size = int(inst["fields"][1:].partition("v")[0])
+        fields = [((numbers[0] >> n) % 2**size, (numbers[1] >> n) % 2**size) for n in range(0, 32, size)]
+        return sum((x // 2 ^ (p if x % 2 else 0)) << n for n, (x, p) in zip(range(0, 32, size), fields))
     if inst.name in ("rol", "ror"):
         width = INTEGER_BITS[types[0]]
         digits = f"{numbers[0] % (1 << width):0{width}b}"
@@ -344,6 +361,19 @@ def _expect(inst: Instruction, before: State, after: State, thread: int, machine
         else:
             bits = result(inst, operands, patterns)
         _store(after, thread, dst, lane, bits, machine)
+    if inst.name == "madw":
+        high = replace(dst, row=dst.row + -(-4 * inst.exec_size // machine.target.grf_bytes))
+        for lane in range(inst.exec_size):
+            if acts[lane]:
+                total = INTEGER_FUNCTIONS["madw"](*(number(o, fetch(o, lane, regs, machine)) for o in operands))
+                _store(after, thread, high, lane, total >> 32 & 0xFFFFFFFF, machine)
+    if "special" in inst.values:
+        for lane in range(inst.exec_size):
+            if acts[lane]:
+                at, size = place(dst, lane, machine), size_of(dst.var.type)
+                found = value(int.from_bytes(after.regs[thread, at : at + size].tobytes(), "little"), dst.var.type)
+                special = isnan(found) or isinf(found) or found == 0
+                after.flags[thread, machine.predicates[inst["special"].var], inst.first_lane + lane] = special
     if "carry" in inst.values:
         for lane in range(inst.exec_size):
             if acts[lane]:
@@ -392,7 +422,7 @@ ALU = (
     *("mov", "add", "mul", "mulh", "mad", "div", "inv", "sqrt", "rsqrt", "exp", "log", "sin", "cos", "min", "max"),
     *("rndd", "rndu", "rnde", "rndz", "and", "or", "xor", "not", "shl", "shr", "asr", "cmp", "sel", "setp"),
     *("srnd", "fcvt", "cbit", "lzd", "add3", "addc", "subb", "bfn", "bfrev", "fbl", "rol", "ror", "divm", "sqrtm"),
-    *("tanh", "sigm", "bfe", "bfi", "dp4a", "frc"),
+    *("tanh", "sigm", "bfe", "bfi", "dp4a", "frc", "avg", "lrp", "lfsr", "madw", "pow", "invm", "rsqtm"),
 )
 ROUNDS = {"mov": 300, "mad": 250, **dict.fromkeys(("add", "mul", "sel", "cmp"), 200)}
 
@@ -400,7 +430,7 @@ ROUNDS = {"mov": 300, "mad": 250, **dict.fromkeys(("add", "mul", "sel", "cmp"), 
 @pytest.mark.parametrize("name", ALU)
 def test_random_instructions(name: str) -> None:
     rng = random.Random(name)
-    newest = "cri" if name in TARGETS["pvcxt"].absent else "pvcxt"
+    newest = next(t for t in ("pvcxt", "cri", "any") if name not in TARGETS[t].absent)
     machines = [Machine(TARGETS[t]) for t in (newest, "dg2")]
     for n in range(examples(ROUNDS.get(name, 80))):
         machine = machines[n % 4 == 0 and name not in machines[1].target.absent]

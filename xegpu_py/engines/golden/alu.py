@@ -34,9 +34,9 @@ from xegpu_py.numerics.directed import Direction, convert_directed
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical, flush
 from xegpu_py.numerics.rounding import convert, narrow_integers
-from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.instructions import FIELDS, INSTRUCTIONS
 from xegpu_py.visa.modes import READ_WHOLE
-from xegpu_py.visa.program import Flag, Immediate, Instruction, Region
+from xegpu_py.visa.program import Destination, Flag, Immediate, Instruction, Region
 
 # Arithmetic, logic and math: functions of numbers.
 #
@@ -53,6 +53,7 @@ class AluOp(Struct, frozen=True):
         size: bits of the first source.
         condition: the condition of `cmp`.
         function: the function of `bfn`.
+        field_bits: bits of a field of `lfsr`.
         signs: whether the type of each source is signed.
     """
 
@@ -61,6 +62,7 @@ class AluOp(Struct, frozen=True):
     size: int = 32
     condition: str = ""
     function: int = 0
+    field_bits: int = 32
     signs: tuple[bool, ...] = ()
 
     @property
@@ -93,6 +95,8 @@ ARITHMETIC = Table(
         "log": _rounded(numerics.log),
         "sin": _rounded(numerics.sin),
         "cos": _rounded(numerics.cos),
+        "avg": lambda op, a, b: np.right_shift(a + b + 1, 1),
+        "lrp": lambda op, a, b, c: numerics.fma(a, b, c * (1 - a), op.format),
         "frc": lambda op, a: a - numerics.round_down(a, op.format),
         "rndd": _rounded(numerics.round_down),
         "rndu": _rounded(numerics.round_up),
@@ -187,6 +191,25 @@ def fbl(op: AluOp, a: Array) -> Array:
     """The number of the lowest set bit of 32, from the exponent in f64 of that bit alone."""
     low = (a & -a.astype(np.int64).astype(a.dtype)).astype(np.uint32)
     return np.where(low == 0, 0xFFFFFFFF, np.frexp(low.astype(np.float64))[1] - 1).astype(a.dtype)
+
+
+@ARITHMETIC.of("pow")
+def pow_(op: AluOp, a: Array, b: Array) -> Array:
+    """A power as IGC expands it: logarithm, product and exponential, each rounded."""
+    exponent = canonical(numerics.log(np.abs(a), op.format) * b, TYPES[op.format])
+    return numerics.exp(exponent, op.format)
+
+
+@ARITHMETIC.of("lfsr")
+def lfsr(op: AluOp, a: Array, polynomial: Array) -> Array:
+    """Each field shifted right, and the polynomial added where a one was shifted out."""
+    lowest = np.uint64(sum(1 << n for n in range(0, 32, op.field_bits)))
+    state = a.astype(np.uint64)
+    out = (state & lowest) * np.uint64((1 << op.field_bits) - 1)
+    found: Array = (state >> np.uint64(1) & ~(lowest << np.uint64(op.field_bits - 1))) ^ (
+        out & polynomial.astype(np.uint64)
+    )
+    return found
 
 
 @ARITHMETIC.of("rol")
@@ -389,6 +412,55 @@ def with_carry(inst: Instruction, layout: Layout, model: Model) -> Step:
     return step
 
 
+@STEPS.of("madw")
+def madw(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Multiply and add in 64 bits; the halves are two results."""
+    reads = [reader(source, inst.exec_size, layout) for source in inst.sources]
+    low, high = (writer(to, inst.exec_size, layout) for to in (inst["dst"], _second(inst, layout)))
+    mask, dtype = masker(inst, layout), inst["dst"].format.dtype
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        # A negated product can need more than 64 bits, whose lowest 64 are the result.
+        a, b, c = (
+            apply_modifier(read(batch, rows).astype(object), source.modifier)
+            for read, source in zip(reads, inst.sources)
+        )
+        total, lanes = np.asarray(a * b + c), mask(batch, rows, active)
+        for write, shift in ((low, 0), (high, 32)):
+            write(batch, rows, (total >> shift & 0xFFFFFFFF).astype(np.uint32).view(dtype), lanes)
+
+    return step
+
+
+def _second(inst: Instruction, layout: Layout) -> Destination:
+    second = INSTRUCTIONS[inst.name].second
+    assert second
+    return second(inst, layout.target)
+
+
+@STEPS.of("invm", "rsqtm")
+def with_special(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """A quotient or root; a predicate is set where it is a NaN, an infinity or a zero."""
+    function: Callable[..., Array] = numerics.div if inst.name == "invm" else numerics.rsqrt
+    fmt = inst["dst"].format
+    reads = [reader(source, inst.exec_size, layout) for source in inst.sources]
+    prepare = _float_preparations(inst, [fmt.name] * len(reads), [s.modifier for s in inst.sources], fmt.name)
+    write, write_flag, mask = (
+        writer(inst["dst"], inst.exec_size, layout),
+        flag_writer(inst, layout, "special"),
+        masker(inst, layout),
+    )
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        values = function(*(np.array(p(r(batch, rows))) for p, r in zip(prepare, reads)), fmt.name)
+        values = flush(values, fmt) if inst.flushes(fmt.name) else values
+        lanes = mask(batch, rows, active)
+        write(batch, rows, values, lanes)
+        write_flag(batch, rows, ~np.isfinite(values) | (values == 0), lanes)
+
+    return step
+
+
 @STEPS.of("faddr")
 def faddr(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Refuse: who loads a program replaces its symbols by addresses."""
@@ -460,7 +532,8 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     modifiers = [o.modifier for o in operands]
     fmt, bits = execution_format(inst, types), execution_bits(inst, types)
     signs = tuple(TYPES[t].kind == "s" for t in types)
-    op = AluOp(fmt, bits, TYPES[types[0]].bits, inst.values.get("condition", ""), inst.values.get("function", 0), signs)
+    condition, number = inst.values.get("condition", ""), inst.values.get("function", 0)
+    op = AluOp(fmt, bits, TYPES[types[0]].bits, condition, number, FIELDS.get(inst.values.get("fields", ""), 32), signs)
     prepare = _float_preparations(inst, types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
     rounding = inst.rounding
     if fmt and rounding != "even" and inst.name in ROUNDED:
@@ -540,9 +613,9 @@ def _comparison(inst: Instruction, compute: Callable[[Batch, Rows], Array], mask
     return step_all_bits
 
 
-def flag_writer(inst: Instruction, layout: Layout) -> Write:
-    """Writes bits bool[threads, lanes] to the predicate that is the destination."""
-    index = layout.predicates[inst["dst"].var]
+def flag_writer(inst: Instruction, layout: Layout, name: str = "dst") -> Write:
+    """Writes bits bool[threads, lanes] to the predicate that is the destination, or another operand."""
+    index = layout.predicates[inst[name].var]
     first, count = inst.first_lane, inst.exec_size
 
     def write(batch: Batch, rows: Rows, values: Array, mask: Array | None) -> None:

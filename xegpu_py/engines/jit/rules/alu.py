@@ -27,7 +27,7 @@ from xegpu_py.engines.jit.ir_text import (
 from xegpu_py.engines.jit.operands import Emitter
 from xegpu_py.engines.operands import execution_bits, execution_format, span
 from xegpu_py.numerics.formats import BF8, HF, TF32, TYPES, F
-from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.instructions import FIELDS, INSTRUCTIONS
 from xegpu_py.visa.modes import READ_WHOLE
 from xegpu_py.visa.program import PACKED, Flag, Immediate, Indirect, Instruction, Region
 
@@ -48,6 +48,7 @@ class Alu(Struct):
         size: bits of the first source.
         condition: the condition of `cmp`.
         function: the function of `bfn`.
+        field_bits: bits of a field of `lfsr`.
         signs: whether the type of each source is signed.
         width: the integer type of the computation.
         doubtful: lanes whose result may be wrong, i1; the golden function then executes the instruction. None if all
@@ -62,6 +63,7 @@ class Alu(Struct):
     size: int = 32
     condition: str = ""
     function: int = 0
+    field_bits: int = 32
     signs: tuple[bool, ...] = ()
     width: Width = field(default_factory=lambda: Width(32, True))
     doubtful: Value | None = None
@@ -228,6 +230,22 @@ def rol(op: Alu, a: Value, count: Value) -> Value:
 def ror(op: Alu, a: Value, count: Value) -> Value:
     """The bits rotated right in the width of the first source."""
     return _rotate(op, a, count, "fshr")
+
+
+@ARITHMETIC.of("avg")
+def avg(op: Alu, a: Value, b: Value) -> Value:
+    """The average, halves rounded up."""
+    total = op.code.add(op.code.add(a, b), op.code.const(1, a.type))
+    return op.code.ashr(total, 1) if op.width.signed else op.code.lshr(total, 1)
+
+
+@ARITHMETIC.of("lfsr")
+def lfsr(op: Alu, a: Value, polynomial: Value) -> Value:
+    """Each field shifted right, and the polynomial added where a one was shifted out."""
+    code, lowest = op.code, sum(1 << n for n in range(0, 32, op.field_bits))
+    out = code.mul(code.mask(a, lowest), code.const((1 << op.field_bits) - 1, a.type))
+    moved = code.mask(code.lshr(a, 1), 0xFFFFFFFF ^ lowest << op.field_bits - 1)
+    return code.xor(moved, code.and_(out, polynomial))
 
 
 @ARITHMETIC.of("lzd")
@@ -418,7 +436,7 @@ def with_carry(emitter: Emitter, inst: Instruction, at: int) -> None:
     emitter.write(inst["carry"], code.resize(code.mask(code.lshr(total, 32), 1), 32, False), mask)
 
 
-@RULES.of("tanh", "sigm", "faddr")
+@RULES.of("tanh", "sigm", "pow", "lrp", "madw", "invm", "rsqtm", "faddr")
 def by_golden(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Run the golden function."""
     emitter.golden(at)
@@ -553,6 +571,7 @@ _WIDTHS: dict[str, Callable[[str, str, int], Width]] = {
     "bfe": lambda name, modifier, bits: Width(64, True),
     "bfi": lambda name, modifier, bits: Width(64, False),
     "dp4a": lambda name, modifier, bits: Width(64, True),
+    "lfsr": lambda name, modifier, bits: Width(32, False),
     "bfrev": lambda name, modifier, bits: Width(32, False),
     "shl": lambda name, modifier, bits: Width(bits, False),
     "shr": lambda name, modifier, bits: Width(bits, False),
@@ -569,7 +588,8 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
     fmt, bits = execution_format(inst, types), execution_bits(inst, types)
     condition, function = inst.values.get("condition", ""), inst.values.get("function", 0)
     signs = tuple(f.kind == "s" for f in formats)
-    op = Alu(code, emitter, inst.name, fmt, bits, formats[0].bits, condition, function, signs)
+    width = FIELDS.get(inst.values.get("fields", ""), 32)
+    op = Alu(code, emitter, inst.name, fmt, bits, formats[0].bits, condition, function, width, signs)
     patterns = [emitter.read(o, inst.exec_size) for o in operands]
     if inst.name not in READ_WHOLE:
         patterns = [flushed(code, p, f) if inst.flushes(f.name) else p for p, f in zip(patterns, formats)]
