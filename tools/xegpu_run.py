@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from msgspec import Struct
@@ -26,6 +26,7 @@ from xegpu_py.runtime.kernel import Kernel, choose
 from xegpu_py.runtime.launch import Grid, Statistics, Tracer, statistics_table, summary
 from xegpu_py.target import DEFAULT
 from xegpu_py.tools import driver
+from xegpu_py.upstream import Level
 from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Program, chosen
 
@@ -102,6 +103,8 @@ def argument_parser() -> driver.Parser:
         help="lower the kernels of FILE by upstream's passes in stock mlir-opt, and run the result: kernels of work "
         "items, 16 in each subgroup (the default of --block is then 16)",
     )
+    level = "level of the kernels with --import-upstream, which it implies (default: detected from their ops)"
+    add("--level", choices=get_args(Level), help=level)
     add("--seed", type=int, metavar="N", default=0, help="seed of a program's random numbers (default 0)")
     add("--strict-grf", action="store_true", help="refuse a kernel whose variables do not fit the registers")
     add(
@@ -292,6 +295,7 @@ def _check_sizes(parser: driver.Parser, args: argparse.Namespace, is_opencl: boo
         "--entry": args.entry,
         "--import-upstream": args.import_upstream,
         "--via": args.via,
+        "--level": args.level,
     }
     for name, value in (others if is_opencl else own).items():
         if value:
@@ -318,7 +322,9 @@ def run(argv: Sequence[str]) -> int:
     _check_sizes(parser, args, is_opencl)
     args.target = args.target or (opencl.DEFAULT if is_opencl else DEFAULT)
     source = Source("", args.file) if is_opencl else parser.read(args.file)
-    args.imported = args.via or args.import_upstream
+    if args.via and args.level:
+        parser.error("--level is for kernels that are imported as they are, not --via=upstream")
+    args.imported = args.via or args.level or args.import_upstream
     if args.via and _ASSEMBLY.match(source.text):
         parser.error("--via=upstream is for MLIR; vISA assembly is already lowered")
     if args.entry is not None:

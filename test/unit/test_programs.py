@@ -326,3 +326,48 @@ def test_memrefs_that_may_share_memory_are_not_jammed(a, b, expected):
     }}
     """
     assert str(jam_loops(xegpu_py.parse(text).ir)).count("arith.addf") == expected
+
+
+LANES_OF_SUBGROUPS = """
+module attributes {gpu.container_module} {
+  func.func @main(%m: memref<16x32xf32>) attributes {llvm.emit_c_interface} {
+    %c1 = arith.constant 1 : index
+    %c32 = arith.constant 32 : index
+    gpu.launch_func @k::@f blocks in (%c1, %c1, %c1) threads in (%c32, %c1, %c1) args(%m : memref<16x32xf32>)
+    return
+  }
+  gpu.module @k {
+    gpu.func @f(%C: memref<16x32xf32>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+      %c16 = arith.constant 16 : index
+      %s = gpu.subgroup_id : index
+      %o = arith.muli %s, %c16 : index
+      %v = arith.constant dense<1.0> : vector<8x16xf32>
+      %t = xegpu.create_nd_tdesc %C : memref<16x32xf32> -> !xegpu.tensor_desc<8x16xf32>
+      xegpu.store_nd %v, %t[0, %o] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+      gpu.return
+    }
+  }
+}
+"""
+
+
+def test_launches_of_subgroups_count_lanes_like_their_known_block(capfd):
+    array = np.zeros((16, 32), np.float32)
+    xegpu_py.load_program(LANES_OF_SUBGROUPS, import_upstream=True, engine="interpreter").main(array)
+    assert array[:8].all() and not array[8:].any()
+    assert capfd.readouterr().err == ""
+    with_another = LANES_OF_SUBGROUPS.replace("i32: 32, 1, 1", "i32: 64, 1, 1")
+    xegpu_py.load_program(with_another, import_upstream=True, engine="interpreter").main(array)
+    assert "promises a known_block_size (64, 1, 1), but is launched with (32, 1, 1)" in capfd.readouterr().err
+
+
+def test_subgroups_that_all_do_the_same_are_warned_of(capfd):
+    text = LANES_OF_SUBGROUPS.replace("%s = gpu.subgroup_id : index", "%s = arith.constant 1 : index")
+    array = np.zeros((16, 32), np.float32)
+    xegpu_py.load_program(text, import_upstream=True, engine="interpreter").main(array)
+    said = capfd.readouterr().err
+    assert "kernel 'f' has neither layouts nor ids of subgroups, so that all 2 subgroups of a workgroup do" in said
+    assert "--level=workgroup" in said
+    text = text.replace(" attributes {known_block_size = array<i32: 32, 1, 1>}", "")
+    xegpu_py.load_program(text, level="workgroup", engine="interpreter").main(array)
+    assert "has layouts for 1 subgroups" in capfd.readouterr().err

@@ -37,6 +37,8 @@ LANES = "xegpu.lanes_per_subgroup"
 KEPT = 1 << 28
 """The largest number of bytes of freed memory that are kept."""
 
+_IDS = ("gpu.subgroup_id", "gpu.thread_id", "gpu.global_id")
+
 _free = ctypes.CDLL(None).free
 
 _free.argtypes, _free.restype = [ctypes.c_void_p], None
@@ -189,6 +191,10 @@ class Device:
         if kernel.subgroups:
             self._check_threads(launch, int(kernel.subgroups), lanes, items)
             return (int(kernel.subgroups),)
+        if items > lanes and not any(op.name in _IDS for op in walk(func)):
+            text = f"has neither layouts nor ids of subgroups, so that all {items // lanes} subgroups of a workgroup do"
+            note = Diagnostic("note", "--level=workgroup divides the kernel's vectors among them", launch.where)
+            self._warn_once(launch, f"{text} the same", note)
         if items % lanes:
             raise ValueError(
                 f"its workgroups have {items} work items, which is not a multiple of the subgroup size {lanes}"
@@ -198,12 +204,14 @@ class Device:
 
     def _check_threads(self, launch: Launch, subgroups: int, lanes: int, threads: int) -> None:
         """Warn once of a launch whose threads are neither the subgroups of a kernel's layouts nor their lanes."""
-        if threads in (subgroups, subgroups * lanes) or (launch.module, launch.kernel) in self._misfits:
-            return
-        self._misfits.add((launch.module, launch.kernel))
-        text = f"has layouts for {subgroups} subgroups, but is launched with {threads} threads"
-        message = f"kernel '{launch.kernel}' {text}; it runs with {subgroups} subgroups"
-        self.say(Diagnostic("warning", message, launch.where))
+        if threads not in (subgroups, subgroups * lanes):
+            text = f"has layouts for {subgroups} subgroups, but is launched with {threads} threads"
+            self._warn_once(launch, f"{text}; it runs with {subgroups} subgroups")
+
+    def _warn_once(self, launch: Launch, text: str, *notes: Diagnostic) -> None:
+        if (launch.module, launch.kernel) not in self._misfits:
+            self._misfits.add((launch.module, launch.kernel))
+            self.say(Diagnostic("warning", f"kernel '{launch.kernel}' {text}", launch.where, notes))
 
     def _func(self, launch: Launch) -> ir.Operation:
         return visa.kernel_named(self.kernels[launch.module].operation, launch.kernel)
@@ -213,12 +221,18 @@ class Device:
         func = self._func(launch)
         broken = []
         for name, size in (("known_grid_size", grid), ("known_block_size", block)):
-            known = func.attributes.get(name)
-            if known is None or tuple(ir.DenseI32ArrayAttr(known)) == size:
+            if name not in func.attributes:
+                continue
+            known = tuple(ir.DenseI32ArrayAttr(func.attributes[name]))
+            # The importer divides the block of a kernel of subgroups by the lanes, in which launches count.
+            counts = LANES in func.attributes and name == "known_block_size"
+            lanes = int(ir.IntegerAttr(func.attributes[LANES]).value) if counts else 1
+            promised = (known[0] * lanes, *known[1:])
+            if size in (known, promised):
                 continue
             broken.append(name)
             if self.launches[launch.module, launch.kernel] == 1:
-                text = f"{name} {tuple(ir.DenseI32ArrayAttr(known))}, but is launched with {size}"
+                text = f"{name} {promised}, but is launched with {size}"
                 message = f"kernel '{launch.kernel}' promises a {text}; the promise is ignored"
                 self.say(Diagnostic("warning", message, launch.where))
         return tuple(broken)

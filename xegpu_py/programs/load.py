@@ -31,7 +31,7 @@ from xegpu_py.programs.host_lowering import own_module
 from xegpu_py.runtime.executable import REFERENCE, Executable, Options
 from xegpu_py.runtime.kernel import Kernel, ReferenceKernel
 from xegpu_py.target import target as target_of
-from xegpu_py.upstream import import_upstream, looks_upstream, looks_xevm
+from xegpu_py.upstream import Level, import_upstream, looks_upstream, looks_xevm
 from xegpu_py.visa.allocate import placed
 from xegpu_py.visa.program import Dim, digest_of
 from xegpu_py.visa.verify import verify
@@ -195,17 +195,18 @@ def read(source: Source, imported: Imported, context: Context) -> Module:
     """Read a program.
 
     Args:
-        imported: whether its kernels are in upstream's dialects and are imported; with "upstream", upstream's own
-            passes lower them first.
+        imported: whether its kernels are in upstream's dialects and are imported; also the level of all kernels, or
+            "upstream" if upstream's own passes lower them first.
 
     Raises:
         DiagnosticError: if it cannot be parsed, or is not valid.
     """
-    if imported:
-        via = None if imported is True else imported
-        made: Module = import_upstream(source, via=via)
+    if isinstance(imported, bool):
+        made: Module = import_upstream(source) if imported else parse_source(source, context=context)
         return made
-    return parse_source(source, context=context)
+    if imported == "upstream":
+        return import_upstream(source, via=imported)
+    return import_upstream(source, level=imported)
 
 
 class HostFunction:
@@ -297,6 +298,7 @@ def load_program(
     *,
     import_upstream: bool = False,
     via: Literal["upstream"] | None = None,
+    level: Level | None = None,
     seed: int = 0,
     **options: Any,
 ) -> Program:
@@ -311,6 +313,7 @@ def load_program(
         program: a module, its text, or the path of a file that holds it.
         import_upstream: whether its kernels are in the dialects of upstream MLIR or IMEX.
         via: "upstream" for kernels that upstream's own passes lower first; see `import_upstream`.
+        level: the level of all kernels in upstream's dialects; without it each kernel's is found from its ops.
         seed: the seed of the random numbers with which the program fills arrays.
         options: the options of `xegpu_py.compile`.
 
@@ -323,7 +326,7 @@ def load_program(
         source = Source(program.text(debuginfo=True), name)
     else:
         source = source_of(program)
-    imported = via or import_upstream
+    imported: Imported = via or level or import_upstream
     module = read(source, imported, Context())
     return Program(module, source, imported, seed, options)
 
@@ -353,8 +356,8 @@ class SharedArray:
         return memory[self.start : self.start + size].view(self.dtype).reshape(self.shape)
 
 
-Imported = bool | Literal["upstream"]
-"""Whether kernels are in upstream's dialects; "upstream" if upstream's own passes lower them first."""
+Imported = bool | Literal["upstream"] | Level
+"""Whether kernels are in upstream's dialects, or their level; "upstream" if upstream's own passes lower them first."""
 
 
 @dataclass
@@ -363,7 +366,7 @@ class Job:
 
     Attributes:
         source: the program.
-        imported: whether its kernels are in upstream's dialects; "upstream" if upstream's own passes lower them first.
+        imported: see `read`.
         entry: the host function.
         arguments: arrays and numbers; `run` sets them.
         shared: descriptor of the file with the arrays; None if there are no arrays.

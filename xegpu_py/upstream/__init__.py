@@ -51,4 +51,4 @@ def import_upstream(
     return rebuild(source, level=level, verify=verify, context=context)
 
 
-__all__ = ["export_upstream", "import_upstream", "looks_upstream", "looks_xevm", "lower_by_upstream"]
+__all__ = ["Level", "export_upstream", "import_upstream", "looks_upstream", "looks_xevm", "lower_by_upstream"]
