@@ -31,6 +31,7 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import permutation_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.facts.index_polynomials import IndexForms
 from xegpu_py.passes.facts.surfaces import unaligned_arguments
 from xegpu_py.passes.facts.target_messages import hints_of, pieces, vnni_packed
 from xegpu_py.passes.facts.target_rules import require_registers
@@ -176,12 +177,6 @@ class TileForm(Struct):
         return len(self.roots) > 1
 
     @property
-    def before(self) -> bool:
-        """Whether tiles may begin before the first row or column of their matrix."""
-        offsets = [n for r in self.roots for n in r.opview.offsets[-2:]]
-        return any(is_negative(n) for n in (*offsets, *(n for u in self.updates for n in u.opview.offsets)))
-
-    @property
     def memory_block(self) -> tuple[int, int]:
         """Rows and columns of the block in memory."""
         rows, columns = self.tile.shape
@@ -207,6 +202,7 @@ class Forms:
         ops = walk(func)
         self._classes = value_classes(ops)
         self._tiles: dict[ir.Value, TileForm] = {}
+        self._indices = IndexForms()
         for op in ops:
             self._note(op)
         for form in self._tiles.values():
@@ -223,6 +219,12 @@ class Forms:
         if root not in self._tiles:
             self._tiles[root] = TileForm(Tile.of(value))
         return self._tiles[root]
+
+    def may_begin_before(self, form: TileForm) -> bool:
+        """Whether tiles may begin before the first row or column of their matrix."""
+        offsets = [n for r in form.roots for n in r.opview.offsets[-2:]]
+        offsets += [n for u in form.updates for n in u.opview.offsets]
+        return not all(self._indices.is_natural(self._indices.scalar(n)) for n in offsets)
 
     def _note(self, op: ir.Operation) -> None:
         view: Any = op.opview
@@ -329,7 +331,7 @@ class Lowering(TileConversion):
         left = [arith.subi(build.index(extent), build.index(at)) for extent, at in zip(matrix.extents, place)]
         padding = build.constant(loaded.type, number_of(view.padding))
         found = build.select(vector.create_mask(kind, left), loaded, padding)
-        for dim, at in enumerate(place) if form.before else ():
+        for dim, at in enumerate(place) if self.forms.may_begin_before(form) else ():
             bounds = [build.index(n) for n in form.tile.shape]
             bounds[dim] = arith.subi(build.index(0), build.index(at))
             found = build.select(vector.create_mask(kind, bounds), padding, found)
@@ -659,28 +661,6 @@ def repeated(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 
 
 # The matrices in memory that contain tiles.
-
-_NEVER_NEGATIVE = ("gpu.", "memref.dim")
-
-_KEEP_SIGN = ("arith.addi", "arith.muli", "arith.divui", "arith.remui", "arith.maxsi", "arith.index_cast")
-
-
-def is_negative(number: build.Index) -> bool:
-    """Whether a number may be negative, as far as is known."""
-    if isinstance(number, int):
-        return number < 0
-    owner = number.owner
-    if isinstance(owner, ir.Block):
-        parent = owner.owner.operation
-        if parent.name == "scf.for" and owner.arguments[0] == number and "unsignedCmp" not in parent.attributes:
-            return is_negative(parent.operands[0])
-        return True
-    op = owner.operation
-    if op.name == "arith.constant":
-        return int(ir.IntegerAttr(op.attributes["value"]).value) < 0
-    if op.name in _KEEP_SIGN:
-        return any(is_negative(v) for v in op.operands)
-    return not op.name.startswith(_NEVER_NEGATIVE)
 
 
 class Matrix(Struct):

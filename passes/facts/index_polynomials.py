@@ -286,11 +286,13 @@ class IndexForms:
         if op is None:
             argument = ir.BlockArgument(value)
             loop = argument.owner.owner.operation
-            first = constant_of(loop.operands[0]) if loop.name == "scf.for" and not argument.arg_number else None
-            return first is not None and first >= 0
+            counts = loop.name == "scf.for" and not argument.arg_number and "unsignedCmp" not in loop.attributes
+            return counts and self.is_natural(self.scalar(loop.operands[0]))
         if op.name in _QUOTIENTS:
             return self.is_natural(self.scalar(op.operands[0]))
-        return op.name in _IDS
+        if op.name == "arith.maxsi":
+            return any(self.is_natural(self.scalar(v)) for v in op.operands)
+        return op.name in _IDS or op.name.startswith("gpu.")
 
     def of_arguments(self, p: Polynomial) -> bool:
         """Whether a polynomial depends only on numbers and extents that a call of the kernel knows."""
