@@ -33,6 +33,7 @@ from xegpu_py.passes.facts.value_facts import (
 )
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import constant as number
+from xegpu_py.passes.rewriting.memory_access import Transfer
 from xegpu_py.passes.rewriting.packed_elements import (
     Emulation,
     bits_of,
@@ -549,28 +550,20 @@ def vector_store(e: Emulation, op: ir.Operation) -> None:
     e.erase(op)
 
 
-def _transferred(
-    e: Emulation,
-    op: ir.Operation,
-    memref: ir.Value,
-    indices: Sequence[build.Index],
-    vector: ir.Type,
-    notes: tuple[str, str],
-) -> list[ir.Value] | None:
+def _transferred(e: Emulation, transfer: Transfer, notes: tuple[str, str]) -> list[ir.Value] | None:
     """The indices of the bytes that a transfer moves; None if it is in bounds, like vector.load and vector.store.
 
     Args:
         notes: alternatives to a transfer that is permuted or masked, and to one whose rows end within bytes.
     """
-    rank, each, last = len(indices), e.each(vector), indices[-1]
-    rows = ir.AffineMap.get_minor_identity(rank, len(shape_of(vector)))
-    has_mask = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[-1]
-    if has_mask or ir.AffineMapAttr(op.attributes["permutation_map"]).value != rows:
+    memref, kind, indices = transfer.memref, transfer.vector.type, list(map(build.known, transfer.indices))
+    rank, each, last = len(indices), e.each(kind), indices[-1]
+    if transfer.mask is not None or transfer.dimensions != list(range(rank - len(shape_of(kind)), rank)):
         e.fail(f"of {memref.type} has a mask, or dimensions in another order", notes[0])
-    if all(ir.BoolAttr(b).value for b in ir.ArrayAttr(op.attributes["in_bounds"])):
+    if all(transfer.in_bounds):
         return None
     extent = ir.MemRefType(memref.type).shape[-1]
-    if divisor(last) % each or not e.is_packed(vector) or (extent != _UNKNOWN and extent % each):
+    if divisor(last) % each or not e.is_packed(kind) or (extent != _UNKNOWN and extent % each):
         e.fail("may reach out of bounds, and does not begin and end at bytes", notes[1])
     return [*map(build.index, indices[:-1]), build.index(bytes_before(last, each))]
 
@@ -578,33 +571,29 @@ def _transferred(
 @rule("vector.transfer_read")
 def transfer_read(e: Emulation, op: ir.Operation) -> ir.Value | None:
     """Load the vector if it is in bounds; otherwise transfer bytes, whose padding repeats the element."""
-    memref, *rest = op.operands
-    kind, rank = op.results[0].type, ir.MemRefType(memref.type).rank
-    indices = list(map(build.known, rest[:rank]))
-    notes = "read bytes, or whole rows", "read rows that begin and end at bytes"
-    places = _transferred(e, op, memref, indices, kind, notes)
+    transfer, kind = Transfer(op), op.results[0].type
+    places = _transferred(e, transfer, ("read bytes, or whole rows", "read rows that begin and end at bytes"))
     if places is None:
-        return load_vector(e, op, memref, indices)
-    element, bits = e.one(rest[rank]), bits_of(kind)
+        return load_vector(e, op, transfer.memref, transfer.indices)
+    assert transfer.padding is not None
+    element, bits = e.one(transfer.padding), bits_of(kind)
     padding = masked(element, bits)
     for j in range(1, e.each(kind)):
         padding = build.binary("ori", padding, build.binary("shli", masked(element, bits), bits * j))
-    operands = [e.one(memref), *places, padding]
-    return build.like(op, [e.held_type(kind)], operands).results[0]
+    return build.like(op, [e.held_type(kind)], [e.one(transfer.memref), *places, padding]).results[0]
 
 
 @rule("vector.transfer_write")
 def transfer_write(e: Emulation, op: ir.Operation) -> None:
     """Store the vector if it is in bounds; otherwise transfer bytes."""
-    value, memref, *rest = op.operands
-    indices = list(map(build.known, rest[: ir.MemRefType(memref.type).rank]))
-    aligned = f"rows of a store begin at bytes: let the column be a multiple of {e.each(value.type)}, for example by "
-    notes = "write bytes, or whole rows", f"{aligned}arith.muli"
-    places = _transferred(e, op, memref, indices, value.type, notes)
+    transfer = Transfer(op)
+    each = e.each(transfer.vector.type)
+    aligned = f"rows of a store begin at bytes: let the column be a multiple of {each}, for example by arith.muli"
+    places = _transferred(e, transfer, ("write bytes, or whole rows", aligned))
     if places is None:
-        store_vector(e, memref, indices, value)
+        store_vector(e, transfer.memref, transfer.indices, transfer.vector)
     else:
-        build.like(op, [], [e.packed(value), e.one(memref), *places])
+        build.like(op, [], [e.packed(transfer.vector), e.one(transfer.memref), *places])
     e.erase(op)
 
 
