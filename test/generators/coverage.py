@@ -100,7 +100,9 @@ def rows() -> tuple[str, ...]:
             kind = cls.parameters()[field.name]
             values = values_of(kind, field.name)
             found += [f"{head} {field.name} = {v}" for v in (*values, *(["none"] if field.default is None else []))]
-    found += [f"upstream {level} {op}" for level, ops in upstream.WRITTEN.items() for op in ops]
+    found += [
+        f"upstream {level} {what}" for level, ops in upstream.WRITTEN.items() for what in (*ops, "block of rank 4")
+    ]
     found += [f"arith.constant NaN = {name}" for name in NANS]
     return (*found, *(f"xegpu.create_nd_tdesc source = {name}" for name in SOURCES))
 
@@ -214,12 +216,16 @@ NANS = ("negative", "signaling", "payload")
 
 
 def _upstream_cells(program: Program) -> Iterator[str]:
-    """An op of a level, and each element in its types."""
+    """An op of a level, and each element in its types; blocks of memrefs of four dimensions."""
     for line in program.text.splitlines():
-        op = re.search(r"\b(?:xegpu|vector)\.\w+", line)
-        if op is not None and op[0] in upstream.WRITTEN[program.upstream]:
-            for element in dict.fromkeys(re.findall(r"(?:x|\b)(b?f\d+|i\d+)\b", line[op.end() :])):
-                yield f"upstream {program.upstream} {op[0]} | {element}"
+        op = re.search(r"\b(?:xegpu|vector|scf)\.\w+", line)
+        if op is None:
+            continue
+        found = [op[0]] if op[0] in upstream.WRITTEN[program.upstream] else []
+        if op[0] == "xegpu.create_nd_tdesc" and re.search(r" : memref<(\d+x){4}\w+> -> ", line):
+            found.append("block of rank 4")
+        for element in dict.fromkeys(re.findall(r"(?:x|\b)(b?f\d+(?:E\d\w+)?|i\d+)\b", line[op.end() :])):
+            yield from (f"upstream {program.upstream} {what} | {element}" for what in found)
 
 
 def _cells(module: Any) -> Iterator[str]:
@@ -304,8 +310,13 @@ IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
     (r"arith\.constant NaN", lambda e: e not in FLOATS, "integers have none"),
     (r"arith\.constant NaN = (signaling|payload)", lambda e: e == "f8E4M3FN", "the format has two NaNs"),
     (r"xegpu\.create_nd_tdesc source", lambda e: e in NARROW, "views of such elements are kept simple"),
-    ("upstream ", lambda e: e not in upstream.ELEMENTS, "numpy computes the programs of upstream's dialect in others"),
-    (r"upstream \w+ xegpu\.dpas", lambda e: e not in sum(upstream.PRODUCTS, ()), "no product has it"),
+    (r"upstream \w+ xegpu\.dpas_mx", lambda e: e not in upstream.SCALED, "no product of scaled matrices has it"),
+    (
+        r"upstream (?!\w+ xegpu\.dpas_mx)",
+        lambda e: e not in upstream.ELEMENTS,
+        "numpy computes the programs of upstream's dialect in others",
+    ),
+    (r"upstream \w+ xegpu\.dpas$", lambda e: e not in sum(upstream.PRODUCTS, ()), "no product has it"),
     (r"upstream \w+ xegpu\.atomic_rmw", lambda e: e not in ("i32", "f32"), "updates are of 32 bits"),
     (
         r"xegpu\.(alloc_nbarrier|(?:init|create)_nbarrier|nbarrier_\w+|fence|compile_hint)\b",

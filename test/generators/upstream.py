@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import get_args
 
-from xegpu_py.pass_testing.random_kernels import ELEMENTS, PRODUCTS, WRITTEN, RandomKernel
+from xegpu_py.pass_testing.random_kernels import ELEMENTS, PRODUCTS, SCALED, WRITTEN, RandomKernel
 from xegpu_py.pass_testing.random_lanes import random_kernel
 from xegpu_py.upstream.rebuilding import LANES, Level
 
@@ -20,7 +20,8 @@ def program(r: Random) -> Program:
 def tour(r: Random, element: str, length: int) -> Program:
     """A program of an element's ops."""
     kernel = _kernel(r)
-    kernel.elements = (element,)
+    if element not in SCALED:
+        kernel.elements = (element,)
     return _finished(kernel, length)
 
 
@@ -31,7 +32,9 @@ def _kernel(r: Random) -> RandomKernel:
 def _finished(kernel: RandomKernel, length: int | None = None) -> Program:
     made = kernel.program(length)
     block = LANES if made.level == "lane" else made.subgroups
-    return Program(made.text, made.words, block=(block,), upstream=made.level, expected=made.expected)
+    # Only one GPU multiplies block-scaled matrices.
+    target = "cri" if "xegpu.dpas_mx" in made.text else "pvcxt"
+    return Program(made.text, made.words, block=(block,), target=target, upstream=made.level, expected=made.expected)
 
 
-__all__ = ["ELEMENTS", "PRODUCTS", "WRITTEN", "program", "tour"]
+__all__ = ["ELEMENTS", "PRODUCTS", "SCALED", "WRITTEN", "program", "tour"]

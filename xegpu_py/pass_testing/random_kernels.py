@@ -7,7 +7,7 @@ numpy as its op is written. Floats are integers that no op rounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -24,13 +24,16 @@ from xegpu_py.upstream.rebuilding import LANES, Level
 ELEMENTS = ("i32", "f32", "f16", "i16", "bf16", "i8")
 
 _BOTH = ("xegpu.create_nd_tdesc", "xegpu.load_nd", "xegpu.store_nd", "xegpu.load", "xegpu.store", "xegpu.atomic_rmw",
-         "xegpu.dpas", "xegpu.load_matrix", "xegpu.store_matrix", "vector.shape_cast", "vector.broadcast",
-         "vector.transpose", "vector.extract", "vector.extract_strided_slice")  # fmt: skip
+         "xegpu.dpas", "xegpu.dpas_mx", "xegpu.load_matrix", "xegpu.store_matrix", "scf.if", "vector.shape_cast",
+         "vector.broadcast", "vector.transpose", "vector.extract", "vector.extract_strided_slice")  # fmt: skip
 _WHOLE = (*_BOTH, "xegpu.convert_layout", "vector.multi_reduction", "vector.insert_strided_slice")
-WRITTEN = {"workgroup": _WHOLE, "subgroup": _WHOLE, "lane": _BOTH}
+_SCATTERED = ("xegpu.create_tdesc", "xegpu.update_offset")
+WRITTEN = {"workgroup": _WHOLE, "subgroup": (*_WHOLE, *_SCATTERED), "lane": (*_BOTH, *_SCATTERED)}
 """The ops that programs of a level have, which are rows of the coverage table."""
 
 PRODUCTS = (("f16", "f32"), ("bf16", "f32"), ("i8", "i32"))
+SCALED = ("f8E5M2", "f8E4M3FN")
+"""The elements of products of block-scaled matrices, which are exact as well."""
 
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, Any]
@@ -234,10 +237,11 @@ class RandomKernel:
             ones = [1] * len(shape)
             name = self.emit(f"memref.subview {name}{pad} {list(shape)} {ones} : {kind} to {to}")
             return Source(name, to, "", array[tuple(slice(p, p + n) for p, n in zip(pad, shape))])
-        if way == "outer" and len(shape) < 3:
-            name, kind, array = self.argument((3, *shape), element, fill)
-            at = self.r.randrange(3)
-            return Source(name, kind, "", array[at], (self.index(at),))
+        if way == "outer" and len(shape) < 4:
+            outer = [3, 2][: self.r.randrange(1, 5 - len(shape))]
+            name, kind, array = self.argument((*outer, *shape), element, fill)
+            at = [self.r.randrange(n) for n in outer]
+            return Source(name, kind, "", array[tuple(at)], tuple(map(self.index, at)))
         name, kind, array = self.argument(shape, element, fill)
         strides = [s // array.itemsize for s in array.strides]
         given = f", shape : {list(shape)}, strides : {strides}"
@@ -251,7 +255,7 @@ class RandomKernel:
 
     def descriptor(self, source: Source, shape: Shape, element: str) -> tuple[str, str]:
         """A descriptor of blocks of memory, and its type."""
-        layout = f", {self.layout(shape)}" if self.r.random() < 0.3 else ""
+        layout = f", {self.layout(shape)}" if self.r.random() < 0.3 and self.divides(shape) else ""
         kind = f"!xegpu.tensor_desc<{by(shape)}x{element}{layout}>"
         return self.emit(f"xegpu.create_nd_tdesc {source.name}{source.given} : {source.type} -> {kind}"), kind
 
@@ -587,6 +591,31 @@ class RandomKernel:
         self.do("}")
         self.values.append(Value(result, value.element, array, value.of_lanes))
 
+    def branch(self) -> None:
+        """One of two vectors, by a condition that is known when the kernel runs."""
+        value = self.pick()
+        if value is None:
+            return
+        other = self.pick(lambda v: v.shape == value.shape and v.element == value.element) or value
+        array = wrapped(value.array + other.array, value.element)
+        if array is None:
+            return
+        condition, holds = self.condition()
+        result = self.emit(f"scf.if {condition} -> ({value.type}) {{")
+        self.do(f"  %y = arith.add{'f' if is_float(value.element) else 'i'} {value.name}, {other.name} : {value.type}")
+        self.do(f"  scf.yield %y : {value.type}")
+        self.do("} else {")
+        self.do(f"  scf.yield {other.name} : {value.type}")
+        self.do("}")
+        held = holds.reshape(holds.shape + (1,) * (array.ndim - holds.ndim))
+        self.values.append(Value(result, value.element, np.where(held, array, other.array), value.of_lanes))
+
+    def condition(self) -> tuple[str, Array]:
+        """A truth value of the workgroup."""
+        block, number = self.emit("gpu.block_id x"), self.r.randrange(2)
+        other = self.emit(f"arith.constant {number} : index")
+        return self.emit(f"arith.cmpi eq, {block}, {other} : index"), np.array(number == 0)
+
     def product(self) -> None:
         """A product of two matrices, plus one."""
         pairs = [p for p in PRODUCTS if not set(p).isdisjoint(self.elements)]
@@ -594,30 +623,93 @@ class RandomKernel:
             return
         element, out = self.r.choice(pairs)
         m, n, k = (8, 16, 256 // bit_width(element)) if self.level == "subgroup" else (32, 32, 32)
-        factors = []
-        for shape in ((m, k), (k, n)):
-            name, kind, array = self.argument((shape[0], max(shape[1], 64)), element)
-            source = Source(name, kind, "", array)
-            desc, kind = self.descriptor(source, shape, element)
-            to = vector_text(shape, element)
-            loaded = self.emit(f"xegpu.load_nd {desc}[0, 0]{self.properties(shape, 0.2)} : {kind} -> {to}")
-            factors.append(Value(loaded, element, numbers(array)[: shape[0], : shape[1]]))
-        a, b = factors
+        a, b = (self.factor(shape, element) for shape in ((m, k), (k, n)))
+        self.multiplied("dpas", a, b, out, a.array @ b.array)
+
+    def scaled_product(self) -> None:
+        """A product of two block-scaled matrices, plus one."""
+        m, n, k = (8, 16, 32) if self.level == "subgroup" else (32, 32, self.r.choice([32, 64]))
+        element = self.r.choice(SCALED)
+        a, b = (self.factor(shape, element) for shape in ((m, k), (k, n)))
+        given = {
+            name: self.scales(shape)
+            for name, shape in (("scale_a", (m, k // 32)), ("scale_b", (k // 32, n)))
+            if self.r.random() < 0.8
+        }
+        left = a.array * (given["scale_a"].array.repeat(32, 1) if "scale_a" in given else 1)
+        right = b.array * (given["scale_b"].array.repeat(32, 0) if "scale_b" in given else 1)
+        self.multiplied("dpas_mx", a, b, "f32", left @ right, given)
+
+    def factor(self, shape: Shape, element: str) -> Value:
+        """A matrix that is loaded to be multiplied, which no other op uses."""
+        name, kind, array = self.argument((shape[0], max(shape[1], 64)), element)
+        source = Source(name, kind, "", array)
+        desc, kind = self.descriptor(source, shape, element)
+        to = vector_text(shape, element)
+        loaded = self.emit(f"xegpu.load_nd {desc}[0, 0]{self.properties(shape, 0.2)} : {kind} -> {to}")
+        return Value(loaded, element, numbers(array)[: shape[0], : shape[1]])
+
+    def scales(self, shape: Shape) -> Value:
+        """Scales of 1 and 2: the exponents of bytes that are loaded."""
+        bytes_ = self.factor(shape, "i8")
+        one, bias = (self.emit(f"arith.constant dense<{n}> : {bytes_.type}") for n in (1, 127))
+        low = self.emit(f"arith.andi {bytes_.name}, {one} : {bytes_.type}")
+        exponents = self.emit(f"arith.addi {low}, {bias} : {bytes_.type}")
+        to = vector_text(shape, "f8E8M0FNU")
+        name = self.emit(f"arith.bitcast {exponents} : {bytes_.type} to {to}")
+        return Value(name, "f8E8M0FNU", 2.0 ** (bytes_.array & 1))
+
+    def multiplied(
+        self, op: str, a: Value, b: Value, out: str, array: Array, scales: Mapping[str, Value] | None = None
+    ) -> None:
+        """A product of matrices, and perhaps a value that is added to it, of which no sum is rounded."""
+        (m, k), n = a.shape, b.shape[1]
         acc = self.pick(
             lambda v: (
                 v.shape == (m, n) and v.element == out and np.abs(v.array).min() > 0 and np.abs(v.array).max() < 1 << 20
             )
         )
-        more = f", {acc.name}" if acc else ""
-        types = f"{a.type}, {b.type}{', ' + acc.type if acc else ''} -> {vector_text((m, n), out)}"
-        attrs = ""
+        attrs, more = "", f", {acc.name}" if acc else ""
         if self.level == "workgroup":
             given = [("layout_a", (m, k)), ("layout_b", (k, n))] if self.released else []
             given.append(("layout_cd", (m, n)))
             attrs = f" {{{', '.join(f'{name} = {self.layout(shape)}' for name, shape in given)}}}"
-        found = wrapped(a.array @ b.array + (acc.array if acc else 0), out)
+        types, to = ", ".join(v.type for v in (a, b, *([acc] if acc else ()))), vector_text((m, n), out)
+        if scales is not None:
+            more += "".join(f" {name} = {value.name}" for name, value in scales.items())
+            types = f"({', '.join([types, *(v.type for v in scales.values())])})"
+        found = wrapped(array + (acc.array if acc else 0), out)
         assert found is not None
-        self.keep(f"xegpu.dpas {a.name}, {b.name}{more}{attrs} : {types}", out, found)
+        self.keep(f"xegpu.{op} {a.name}, {b.name}{more}{attrs} : {types} -> {to}", out, found)
+
+    def scattered(self) -> None:
+        """Elements at the offsets of a scattered descriptor, which may be moved, and the same elements stored so."""
+        if self.level == "workgroup":
+            return
+        element, count = self.r.choice(self.elements), self.r.choice([1, 2, 4, 8])
+        count = max(count, 32 // bit_width(element)) if count > 1 else 1
+        moved = self.r.choice([0, 8])
+        at = self.r.choice([np.arange(LANES), np.arange(LANES)[::-1]]) * count
+        index = f"vector<{LANES}xindex>"
+        line, (mask, held) = self.emit(f"arith.constant dense<{at.tolist()}> : {index}"), self.mask((LANES,))
+        each = (at[:, None] + np.arange(count) + moved).reshape(LANES, *([count] if count > 1 else []))
+        desc = f"!xegpu.tensor_desc<{by(each.shape)}x{element}, #xegpu.scatter_tdesc_attr<chunk_size = {count}>>"
+        (name, kind, array), (to, _, left) = (
+            self.argument((LANES * count + moved,), element, fill) for fill in ("small", "zeros")
+        )
+        made = []
+        for memory in (name, to):
+            made.append(self.emit(f"xegpu.create_tdesc {memory}, {line} : {kind}, {index} -> {desc}"))
+            if moved:
+                step = self.emit(f"arith.constant dense<{moved}> : {index}")
+                made[-1] = self.emit(f"xegpu.update_offset {made[-1]}, {step} : {desc}, {index}")
+        # A lane has its own chunk.
+        vector, truth = typed(each.shape[self.level == "lane" :], element), f"vector<{LANES}xi1>"
+        loaded = self.emit(f"xegpu.load {made[0]}, {mask} : {desc}, {truth} -> {vector}")
+        self.do(f"xegpu.store {loaded}, {made[1]}, {mask} : {vector}, {desc}, {truth}")
+        left[each[held]] = array[each[held]]
+        if held.all():
+            self.values.append(Value(loaded, element, numbers(array)[each], self.level == "lane"))
 
     def statement(self) -> None:
         """A random op."""
@@ -627,7 +719,9 @@ class RandomKernel:
             return
         others = [self.arithmetic, self.cast, self.broadcast, self.transpose, self.reduction, self.convert, self.loop]
         others += [self.part, self.choice, self.widened]
-        rare = [self.matrix, self.product, *([] if self.released else [self.update])]
+        rare = [self.matrix, self.product]
+        if not self.released:
+            rare += [self.update, self.branch, self.scattered, self.scaled_product]
         self.r.choice([*loads, *others, *others, *others, *rare])()
 
     def program(self, length: int | None = None) -> RandomProgram:

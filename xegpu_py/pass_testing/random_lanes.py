@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from random import Random
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from xegpu_py.ir.builtin import bit_width, is_float, vector_text
 from xegpu_py.pass_testing.random_kernels import (
     PRODUCTS,
+    SCALED,
     Array,
     RandomKernel,
     Shape,
@@ -264,17 +266,45 @@ class RandomLanes(RandomKernel):
             return
         element, out = self.r.choice(pairs)
         depth, rows = 256 // bit_width(element), self.r.choice([1, 2, 4, 8])
-        arrays, names = [], []
-        for shape, way in (((rows, depth), "plain"), ((depth, LANES), "packed")):
-            name, kind, array = self.argument((shape[0], 64), element)
-            source = Source(name, kind, "", array)
-            desc, kind = self.descriptor(source, shape, element)
-            held = self.fragments(numbers(array)[:, : shape[1]], way)
-            to = vector_text(held.shape[1:], element)
-            how = " <{packed}>" if way == "packed" else ""
-            names.append((self.emit(f"xegpu.load_nd {desc}[0, 0]{how} : {kind} -> {to}"), to))
-            arrays.append(numbers(array)[:, : shape[1]])
-        to = vector_text((rows,), out)
+        a, b = self.factor((rows, depth), element), self.factor((depth, LANES), element, is_packed=True)
+        self.multiplied("dpas", a, b, out, a.array @ b.array)
+
+    def scaled_product(self) -> None:
+        """The product of fragments of block-scaled matrices: a lane has the scale of a row and that of its column."""
+        element = self.r.choice(SCALED)
+        a, b = self.factor((8, 32), element), self.factor((32, LANES), element, is_packed=True)
+        given = {name: self.scales((1,)) for name in ("scale_a", "scale_b") if self.r.random() < 0.8}
+        left = a.array * (given["scale_a"].array[:8] if "scale_a" in given else 1)
+        right = b.array * (given["scale_b"].array[:, 0] if "scale_b" in given else 1)
+        self.multiplied("dpas_mx", a, b, "f32", left @ right, given)
+
+    def scales(self, shape: Shape) -> Value:
+        """Scales of 1 and 2 by the lane's number."""
+        stride = self.r.choice([1, 3, 5])
+        by_bits = self.r.randrange(3)
+        bits = np.arange(LANES) * stride >> by_bits & 1
+        shift, one, bias = (self.emit(f"arith.constant {n} : i8") for n in (by_bits, 1, 127))
+        number = self.emit(f"arith.index_cast {self.lane} : index to i8")
+        number = self.emit(f"arith.muli {number}, {self.emit(f'arith.constant {stride} : i8')} : i8")
+        low = self.emit(f"arith.andi {self.emit(f'arith.shrui {number}, {shift} : i8')}, {one} : i8")
+        exponent = self.emit(f"arith.addi {low}, {bias} : i8")
+        scale = self.emit(f"arith.bitcast {exponent} : i8 to f8E8M0FNU")
+        name = self.emit(f"vector.broadcast {scale} : f8E8M0FNU to vector<1xf8E8M0FNU>")
+        return Value(name, "f8E8M0FNU", 2.0 ** bits.reshape(LANES, 1), True)
+
+    def factor(self, shape: Shape, element: str, is_packed: bool = False) -> Value:
+        """The fragments of a matrix that is loaded to be multiplied, which no other op uses; its array is all of it."""
+        name, kind, array = self.argument((shape[0], 64), element)
+        desc, kind = self.descriptor(Source(name, kind, "", array), shape, element)
+        to = vector_text((math.prod(shape) // LANES,), element)
+        how = " <{packed}>" if is_packed else ""
+        loaded = self.emit(f"xegpu.load_nd {desc}[0, 0]{how} : {kind} -> {to}")
+        return Value(loaded, element, numbers(array)[:, : shape[1]])
+
+    def multiplied(
+        self, op: str, a: Value, b: Value, out: str, array: Array, scales: Mapping[str, Value] | None = None
+    ) -> None:
+        rows = len(array)
         acc = self.pick(
             lambda v: (
                 v.shape == (rows,)
@@ -283,10 +313,18 @@ class RandomLanes(RandomKernel):
                 and np.abs(v.array).max() < 1 << 20
             )
         )
-        array = self.fragments(arrays[0] @ arrays[1], "plain") + (acc.array if acc else 0)
-        (a, a_type), (b, b_type) = names
-        types = f"{a_type}, {b_type}{', ' + to if acc else ''} -> {to}"
-        self.keep(f"xegpu.dpas {a}, {b}{', ' + acc.name if acc else ''} : {types}", out, array)
+        given = {} if scales is None else scales
+        words = [f", {acc.name}" if acc else "", *(f" {name} = {value.name}" for name, value in given.items())]
+        to = vector_text((rows,), out)
+        kinds = [typed((v.array.size // LANES,), v.element) for v in (a, b)]
+        kinds += [to] * bool(acc) + [v.type for v in given.values()]
+        types = ", ".join(kinds) if scales is None else f"({', '.join(kinds)})"
+        found = self.fragments(array, "plain") + (acc.array if acc else 0)
+        self.keep(f"xegpu.{op} {a.name}, {b.name}{''.join(words)} : {types} -> {to}", out, found)
+
+    def condition(self) -> tuple[str, Array]:
+        """A truth value of each lane."""
+        return self.lanes_mask()
 
 
 def random_kernel(r: Random, level: Level, released: bool = False) -> RandomKernel:
