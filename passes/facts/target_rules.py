@@ -165,11 +165,13 @@ class Kernel(Struct):
         target: the GPU.
         slm_bytes: shared local memory that ops before this one have.
         barriers: named barriers that the kernel allocates; None if their number is not known.
+        meets: whether the kernel has a barrier of the whole workgroup, which takes one of them.
     """
 
     target: Target
     slm_bytes: int = 0
     barriers: int | None = 0
+    meets: bool = False
 
 
 Rule = Callable[[Kernel, ir.Operation], Problem]
@@ -196,6 +198,7 @@ def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
     kernel = Kernel(target)
     # For a function that kernels call, the number is not known.
     kernel.barriers = _barriers(ops) if func.name == "gpu.func" else None
+    kernel.meets = any(op.name == "gpu.barrier" for op in ops)
     found = []
     # Equal ops have equal problems. Problems that depend on more than types and attributes are not cached.
     seen: dict[Any, Problem] = {}
@@ -417,8 +420,9 @@ def alloc_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
     if most == 0:
         return (f"target '{kernel.target.name}' does not support named barriers", "use gpu.barrier")
     count = _constant(op.opview.count) if op.opview.nbarrier_num is None else op.opview.nbarrier_num
-    if count is not None and count > most:
-        return (f"allocates {count} named barriers, but target '{kernel.target.name}' supports at most {most}",)
+    if count is not None and count > most - kernel.meets:
+        own = "" if not kernel.meets else ", of which gpu.barrier takes one"
+        return (f"allocates {count} named barriers, but target '{kernel.target.name}' supports at most {most}{own}",)
     return None
 
 

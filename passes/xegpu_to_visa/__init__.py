@@ -116,7 +116,7 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     block = body[0]
     emit = Emitter(target, where=where)
     limits = limits_of(func, target, limits or Limits())
-    low = Lowering(target, emit, Ranges(func, limits), limits)
+    low = Lowering(target, emit, Ranges(func, limits), limits, any(op.name == "gpu.barrier" for op in walk(func)))
     count = len(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
     for i, argument in enumerate(block.arguments):
         try:

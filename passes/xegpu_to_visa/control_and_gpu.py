@@ -572,8 +572,8 @@ def alloc_nbarrier(low: Lowering, op: ir.Operation) -> None:
     count = view.nbarrier_num
     if count is None:
         known = low.numbers(view.count)
-        count = known.value if isinstance(known, Const) else low.target.named_barriers
-    low.barriers = max(low.barriers, count)
+        count = known.value if isinstance(known, Const) else low.target.named_barriers - low.meets
+    low.barriers = max(low.barriers, count + low.meets)
 
 
 def _byte(low: Lowering, value: ir.Value) -> Numbers:
@@ -587,7 +587,11 @@ def init_nbarrier(low: Lowering, op: ir.Operation) -> Value:
     view = op.opview
     creates = op.name == "xegpu.create_nbarrier"
     count = const(view.num_producers, "ub") if creates else _byte(low, view.participant_thread_num)
-    return NamedBarrier(_byte(low, view.nbarrier_id), count)
+    number = _byte(low, view.nbarrier_id)
+    if low.meets:
+        following = const(number.value + 1, "ub") if isinstance(number, Const) else None
+        number = following or low.emit.apply("add", "ub", 1, number, const(1, "ub"))
+    return NamedBarrier(number, count)
 
 
 @rule("xegpu.nbarrier_arrive")

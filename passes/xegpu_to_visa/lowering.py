@@ -85,14 +85,16 @@ class Lowering(Rewriter):
         limits: the limits of its launches.
         values: the registers, constants or handles of each SSA value.
         slm_bytes: bytes of shared local memory allocated so far.
-        barriers: named barriers that the kernel allocates.
+        barriers: named barriers that the kernel allocates, and the one of `meets`.
+        meets: whether all threads of a workgroup meet at a barrier, which on hardware is named barrier 0. The kernel's
+            own ones then begin at 1.
     """
 
     rules = rule
 
-    def __init__(self, target: Target, emit: Emitter, ranges: Ranges, limits: Limits) -> None:
+    def __init__(self, target: Target, emit: Emitter, ranges: Ranges, limits: Limits, meets: bool = False) -> None:
         """Begin a kernel."""
-        self.target, self.emit, self.ranges, self.limits = target, emit, ranges, limits
+        self.target, self.emit, self.ranges, self.limits, self.meets = target, emit, ranges, limits, meets
         self.values: dict[ir.Value, Value] = {}
         self.slm_bytes = self.barriers = 0
         self._implicit: dict[str, Reg] = {}

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from xegpu_py import Kernel
+from xegpu_py.hardware_check import Engine, products
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.numerics.dpas import dpas, pack_a, pack_b, unpack_c
 from xegpu_py.numerics.formats import BF
+from xegpu_py.numerics.systolic import Systolic
+from xegpu_py.runtime.executable import Options
 from xegpu_py.target import target
 from xegpu_py.visa.assembly import read
 from xegpu_py.visa.modes import KEEPS, SYSTOLIC, keep_subnormals, with_modes
@@ -146,3 +149,18 @@ def test_products_of_bf() -> None:
     total = (flushed - normal).astype(BF.dtype).astype(np.float32)
     wanted = np.where(np.abs(total) < normal, 0, total)
     np.testing.assert_array_equal(unpack_c(bf, 8, 16, "bf").astype(np.float32), wanted)
+
+
+@pytest.mark.parametrize("choice", ["keep", "flush"])
+def test_products_on_gpus_without_a_bit(choice: str) -> None:
+    """The native code against the model whose factors of bf are zeros, and bmg, where the program chooses."""
+    gpu = target("pvcxt")
+    for product in products(gpu):
+        if product.what in ("flushed bf", "flushed bf sums", "flushed tf32", "flushed hf"):
+            model = Systolic(flushed=("bf", "bf sums", "tf32") if choice == "flush" else ())
+            found = Engine("pvcxt", engine="both", dpas_denormals=choice).run(product.check(gpu))
+            np.testing.assert_array_equal(found.astype(np.float32), product.result(model).astype(np.float32))
+    with pytest.raises(ValueError, match="kernels for target bmg choose it"):
+        Options.from_keywords(target="bmg", dpas_denormals="flush")
+    with pytest.raises(ValueError, match="must be one of keep, flush"):
+        Options.from_keywords(target="pvc", dpas_denormals="zero")
