@@ -316,9 +316,9 @@ FIELDS = {"b32": 32, "b16v2": 16, "b8v4": 8}
 
 def _side_by_side(inst: Instruction, target: Target) -> Problem:
     sources = [source for source in inst.sources if isinstance(source, Region)]
-    packed = all(source.is_scalar or source.reach(inst.exec_size)[1] for source in sources)
-    if inst["dst"].stride != 1 or not packed:
-        return ("has elements that lie side by side, or one for all lanes", "IGC 2.40")
+    plain = all((s.vstride, s.width, s.hstride) in ((1, 1, 0), (0, 1, 0)) for s in sources)
+    if inst["dst"].stride != 1 or not plain:
+        return ("has a result of stride 1, and sources <1;1,0> or <0;1,0>", "IGC 2.40")
     return None
 
 
