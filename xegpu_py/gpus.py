@@ -20,6 +20,8 @@ class Gpu(Struct, frozen=True):
         clock: the clock in Hz that it holds.
         lanes: lanes of 32-bit floats that a vector engine computes in a cycle; of 16-bit floats twice as many.
         double_lanes: lanes of 64-bit floats.
+        mad_cycles: how many times as long as others a multiplication and addition of floats takes, which reads three
+            registers.
         dpas_cycles: cycles of a matrix engine for a row (repeat count 1) of dpas of systolic depth 8.
         dpas_share: the share of the peak of products that a long run keeps, because the clock falls.
         l1_bytes: bytes of the cache of a core, of which shared local memory is a part.
@@ -39,6 +41,7 @@ class Gpu(Struct, frozen=True):
     clock: float
     lanes: int
     double_lanes: float
+    mad_cycles: float
     dpas_cycles: float
     dpas_share: float
     l1_bytes: int
@@ -65,8 +68,8 @@ def _xe_hpc(name: str, cores: int, clock: float, l2_mib: float, memory_rate: flo
     # Intel, Hot Chips 33; the share of dpas: Argonne's BF16GEMM of 256 of 393 TFLOPS.
     rate = 3e12 * cores / 64
     return Gpu(
-        name, "pvcxt", cores, 8, clock, 16, 32 / 3, 1, 0.65, 512 << 10, 128 << 10, 512, int(l2_mib * (1 << 20)), rate,
-        memory_rate, 1000 / 1638.4, 6e-6,
+        name, "pvcxt", cores, 8, clock, 16, 32 / 3, 1, 1, 0.65, 512 << 10, 128 << 10, 512, int(l2_mib * (1 << 20)),
+        rate, memory_rate, 1000 / 1638.4, 6e-6,
     )  # fmt: skip
 
 
@@ -77,17 +80,18 @@ def _xe2(name: str, cores: int, clock: float, l2_mib: float, memory_rate: float,
     # intel/torch-xpu-ops, hardware_specs.yaml. The L1's rate is of Xe-HPC's, as its matrix engines' is (an assumption).
     rate = 1228e9 * cores / 20 * clock / 2.85e9
     return Gpu(
-        name, "bmg", cores, 8, clock, 16, 1, 2, 1.0, 256 << 10, 128 << 10, 256, int(l2_mib * (1 << 20)), rate,
+        name, "bmg", cores, 8, clock, 16, 1, 1, 2, 1.0, 256 << 10, 128 << 10, 256, int(l2_mib * (1 << 20)), rate,
         memory_rate, memory_share, 2.31e-6,
     )  # fmt: skip
 
 
 def _xe_hpg(name: str, cores: int, clock: float, l2_mib: float, memory_rate: float) -> Gpu:
     # Sources: 192 KB of L1: Intel Architecture Day 2021; 400 of 560 GB/s, 2 TB/s of the L2 and 8 us of a launch:
-    # oneDNN's model of batch normalization. The L1's rate is as that of Xe2, of which a core has as many lanes.
+    # oneDNN's model of batch normalization. The L1's rate is as that of Xe2, of which a core has as many lanes. Twice
+    # the time of a mad of floats: clpeak's longest vectors reach 0.49 of an A770's peak, and one chain 0.66.
     rate = 2e12 * cores / 32
     return Gpu(
-        name, "dg2", cores, 16, clock, 8, 0.5, 2, 0.8, 192 << 10, 64 << 10, 256, int(l2_mib * (1 << 20)), rate,
+        name, "dg2", cores, 16, clock, 8, 0.5, 2, 2, 0.8, 192 << 10, 64 << 10, 256, int(l2_mib * (1 << 20)), rate,
         memory_rate, 400 / 560, 8e-6,
     )  # fmt: skip
 

@@ -30,6 +30,16 @@ class Launch(Struct):
     options: Mapping[str, Any] = {}
 
 
+class ItemLaunch(Struct):
+    """A launch of a kernel of kernels.cl: its name, its macros, its arrays, and its global and local size."""
+
+    kernel: str
+    macros: Mapping[str, int]
+    arrays: Callable[[], list[Any]]
+    items: int
+    local: int
+
+
 class Case(Struct):
     """A published point.
 
@@ -43,7 +53,7 @@ class Case(Struct):
 
     point: str
     gpu: str
-    launches: list[Launch]
+    launches: list[Launch | ItemLaunch]
     work: float = 0
     warm: bool = False
 
@@ -109,6 +119,16 @@ def arithmetic() -> Iterator[Case]:
 # Memory.
 
 
+def bandwidth_of_items(point: str, gpu: str, way: str) -> Case:
+    lanes, turns = 1 << 22, 16
+    kind, _, access = way.partition(" ")
+    stride, step = (turns, 1) if access == "misaligned" else (1, lanes)
+    shapes = [((lanes * turns,), F32)] + [((lanes,), F32)] * (kind == "read")
+    macros = {"TURNS": turns, "STRIDE": stride, "STEP": step}
+    launch = ItemLaunch(f"{kind}_numbers", macros, empty(*shapes), lanes, 64)
+    return Case(point, gpu, [launch], 4.0 * lanes * turns)
+
+
 def bandwidth(point: str, gpu: str, way: str) -> Case:
     lanes, turns = 1 << 22, 16
     kind, _, access = way.partition(" ")
@@ -121,7 +141,7 @@ def bandwidth(point: str, gpu: str, way: str) -> Case:
 
 def memory() -> Iterator[Case]:
     for n, way in enumerate(("read", "write", "read misaligned", "write misaligned")):
-        yield bandwidth(f"P{8 + n:03}", "max1100", way)
+        yield bandwidth_of_items(f"P{8 + n:03}", "max1100", way)
     for point, gpu in (
         ("P050", "a770"), ("P051", "a770"), ("P052", "a770"), ("P058", "a750"), ("P059", "a750"), ("P066", "a750"),
         ("P067", "a750"),
@@ -138,18 +158,14 @@ def embedding() -> Iterator[Case]:
     bags, length, dim, rows = 4096, 100, 64, 1000000
 
     def arrays() -> list[Any]:
-        indices = np.random.default_rng(0).integers(0, rows, bags * length).astype(np.int32)
-        return [np.empty((rows, dim), F16), indices, np.empty((bags, dim), F16)]
-
-    def flat() -> list[Any]:
-        table, indices, out = arrays()
-        return [table.reshape(-1), indices, out.reshape(-1)]
+        indices = np.random.default_rng(0).integers(0, rows, bags * length)
+        starts = np.arange(0, bags * length + 1, length)
+        return [np.empty((rows, dim), F16), indices, starts, np.empty((bags, dim), F16)]
 
     for gpu, scalar, whole in (("max1550", "P404", "P405"), ("b580", "P407", "P408")):
-        named = {"LENGTH": length, "WIDTH": 32, "DIM": dim}
-        yield Case(scalar, gpu, [Launch(kernels.embedding_bag, flat, named, (bags, 2), {"registers": 256})])
-        named = {"LENGTH": length, "DIM": dim}
-        yield Case(whole, gpu, [Launch(kernels.embedding_bag_rows, arrays, named, bags, {"registers": 128})])
+        for point, vector, local in ((scalar, 1, 256), (whole, 8, 1024)):
+            macros = {"WIDTH": dim, "VECTOR": vector}
+            yield Case(point, gpu, [ItemLaunch("embedding_bag", macros, arrays, bags * dim // vector, local)])
 
 
 def histograms() -> Iterator[Case]:

@@ -22,10 +22,11 @@ import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cases import Case, cases, target
+from cases import Case, ItemLaunch, cases, target
 from msgspec import Struct
 from msgspec.structs import replace
 
+from xegpu_py import opencl
 from xegpu_py.gpus import gpu
 from xegpu_py.profile.launches import Launched, launched
 from xegpu_py.profile.time_model import FITTED, Fitted, predicted, sample_of
@@ -86,6 +87,13 @@ def run(case: Case) -> list[Launched]:
     """Run the workgroups of a case's launches that stand for all."""
     done = []
     for launch in case.launches:
+        if isinstance(launch, ItemLaunch):
+            macros = {"TURNS": 1, "STRIDE": 1, "STEP": 1, "WIDTH": 1, "VECTOR": 1, **launch.macros}
+            options = " ".join(f"-D{name}={value}" for name, value in macros.items())
+            program = opencl.compile(Path(__file__).parent / "kernels.cl", target=target(case.gpu), options=options)
+            sized = getattr(program, launch.kernel)[launch.items, launch.local]
+            done.append(sized.counted(launch.arrays(), sample_of(sized.groups), 1 << 22))
+            continue
         kernel = launch.kernel.with_options(target=target(case.gpu), **{"registers": 128, **launch.options})
         arrays = launch.arrays()
         with warnings.catch_warnings():

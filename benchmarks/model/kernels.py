@@ -84,29 +84,6 @@ def copy(X, Y, ROWS: Constexpr, COLUMNS: Constexpr, SUBGROUPS: Constexpr):
 
 
 @xegpu_py.jit
-def embedding_bag(W, INDICES, Y, LENGTH: Constexpr, WIDTH: Constexpr, DIM: Constexpr):
-    """Sums of rows of a table, by gathers of `WIDTH` numbers at a time."""
-    bag = xl.program_id(0)
-    column = xl.program_id(1) * WIDTH + xl.arange(0, WIDTH).reshape(1, WIDTH)
-    total = xl.zeros((1, WIDTH))
-    for n in range(LENGTH):
-        row = INDICES[bag * LENGTH + n].to(xl.index)
-        total += W.at(column + row * DIM).load().to(xl.float32)
-    Y.at(column + bag * DIM).store(total.to(W.dtype))
-
-
-@xegpu_py.jit
-def embedding_bag_rows(W, INDICES, Y, LENGTH: Constexpr, DIM: Constexpr):
-    """Sums of rows of a table, which are loaded whole."""
-    bag = xl.program_id(0)
-    total = xl.zeros((1, DIM))
-    for n in range(LENGTH):
-        row = INDICES[bag * LENGTH + n].to(xl.index)
-        total += W.tile((1, DIM), at=(row, 0)).load().to(xl.float32)
-    Y.tile((1, DIM), at=(bag, 0)).store(total.to(W.dtype))
-
-
-@xegpu_py.jit
 def count_global(E, N, ITEMS: Constexpr):
     """A histogram: one atomic of global memory for each item."""
     item = xl.program_id(0) * ITEMS + xl.arange(0, ITEMS).reshape(1, ITEMS)

@@ -17,7 +17,7 @@ from xegpu_py.ir.diagnostics import Position, Source, error_at
 from xegpu_py.opencl import abi
 from xegpu_py.opencl.compiler import DEFAULT, DEVICES, Compiled, compiled, failed, relocated
 from xegpu_py.opencl.printing import BUFFER_BYTES, FIRST_RECORD, printed
-from xegpu_py.profile.launches import SharedMemory, counting
+from xegpu_py.profile.launches import Launched, SharedMemory, counting
 from xegpu_py.profile.profiles import Profile, profile_of
 from xegpu_py.runtime.device_memory import Buffer, DeviceMemory
 from xegpu_py.runtime.executable import REFERENCE, Executable, Options
@@ -365,12 +365,21 @@ class Launch(Struct, frozen=True):
 
     def profile(self, *arguments: Any) -> Profile:
         """Run the kernel, and count what it does, as `xegpu_py.Kernel.profile`; arguments and errors as of a call."""
-        ready = self.ready(arguments, SharedMemory())
-        own = ready.version.on_interpreter()
-        with counting(own, self.groups, self.block) as found:
-            own.run(structs.replace(ready.prepared, staged=None))
+        found = self.counted(arguments)
         self(*arguments)
         return profile_of(found)
+
+    def counted(
+        self, arguments: Sequence[Any], groups: Sequence[int] | None = None, trace_limit: int = 1 << 20
+    ) -> Launched:
+        """Count what workgroups do, all or those of some numbers; `profile.time_model.predicted` takes the counts of
+        the workgroups that `sample_of` chooses. The arrays do not change.
+        """
+        ready = self.ready(arguments, SharedMemory())
+        own = ready.version.on_interpreter()
+        with counting(own, self.groups, self.block, groups, trace_limit) as found:
+            own.run(structs.replace(ready.prepared, staged=None))
+        return found
 
     def ready(self, arguments: Sequence[Any], memory: DeviceMemory | None = None) -> Ready:
         """Check the arguments, and move them to memory; errors as of a call.

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from xegpu_py import opencl
+from xegpu_py.gpus import gpu
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.opencl.printing import printed
+from xegpu_py.profile.time_model import predicted, sample_of
 
 needs_ocloc = pytest.mark.needs("ocloc")
 
@@ -157,6 +159,17 @@ def test_profiles_name_the_lines_of_the_source(program: opencl.Program) -> None:
     assert {(t.buffer, t.kind): t.unique for t in found.traffic} == {
         ("x", "load"): 1024, ("y", "load"): 1024, ("y", "store"): 1024,
     }  # fmt: skip
+
+
+@needs_ocloc
+def test_a_sample_of_workgroups_predicts_the_time(on_bmg: opencl.Program) -> None:
+    x, y = np.ones(1 << 24, np.float32), np.ones(1 << 24, np.float32)
+    launch = on_bmg.saxpy[1 << 24, 256]
+    found = predicted(launch.counted((x, y, np.float32(2)), sample_of(launch.groups)), "b580")
+    # A line that is loaded and stored counts once.
+    moved = 2 * x.nbytes
+    assert y[0] == 1 and found.seconds > moved / gpu("b580").memory_rate
+    assert found.bytes["memory"] == pytest.approx(moved, rel=0.01)
 
 
 @needs_ocloc

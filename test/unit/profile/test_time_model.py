@@ -51,6 +51,47 @@ def test_a_warm_cache_holds_a_small_copy() -> None:
     assert copying(8192, warm=True).bytes["memory"] > 0
 
 
+@xegpu_py.jit
+def chained(X, CHAINS: Constexpr, TURNS: Constexpr):
+    first = xl.program_id(0) * (16 * CHAINS)
+    xs = [X.tile((1, 16), at=(0, first + 16 * c)).load() for c in xl.static_range(CHAINS)]
+    y = xs[0]
+    for _ in range(TURNS):
+        for _ in xl.static_range(64):
+            for c in xl.static_range(CHAINS):
+                xs[c] = xl.fma(xs[c], y, xs[c])
+    for c in xl.static_range(CHAINS):
+        X.tile((1, 16), at=(0, first + 16 * c)).store(xs[c])
+
+
+@pytest.mark.parametrize(("name", "one", "four"), [("a770", 3, 4), ("b580", 1, 1)])
+def test_products_of_three_registers(name: str, one: int, four: int) -> None:
+    """A mad of 16 lanes: 2 cycles for 8 lanes of an A770, 1.5 if the next one needs its result, and 1 on Xe2."""
+    for chains, cycles in ((1, one), (4, four)):
+        x = np.empty((1, 16 * chains), np.float32)
+        kernel = chained.with_options(target=gpu(name).target).compile(x, CHAINS=chains, TURNS=20)
+        found = predict(kernel, (x,), 1, name)
+        assert found.bounds["float"] * gpu(name).clock == pytest.approx(20 * 64 * chains * cycles, rel=0.02)
+
+
+@xegpu_py.jit(target="bmg")
+def added(X, TURNS: Constexpr):
+    x = X.tile((1, 32), at=(0, 0)).load()
+    for _ in range(TURNS):
+        x = (x ^ 5) + x
+    X.tile((1, 32), at=(0, 0)).store(x)
+
+
+@pytest.mark.parametrize(("dtype", "integers", "floats"), [(np.int16, 2000, 2000), (np.int32, 6000, 0)])
+def test_both_pipes_execute_integers_of_16_bits(dtype: type, integers: int, floats: int) -> None:
+    """Two instructions of 32 lanes in a loop, which has two of its own, of one cycle each: of 16 bits they take a cycle
+    in either pipe, of 32 bits two cycles in one."""
+    x = np.empty((1, 32), dtype)
+    found = predict(added.compile(x, TURNS=1000), (x,), 1, "b580")
+    for pipe, cycles in (("int", integers), ("float", floats)):
+        assert found.bounds[pipe] * gpu("b580").clock == pytest.approx(cycles, rel=0.02)
+
+
 @pytest.mark.parametrize("name", ["b580", "b70", "140v"])
 def test_products_take_the_time_of_their_pipe(name: str) -> None:
     a, b = np.empty((1024, 32), np.float16), np.empty((32, 8192), np.float16)
