@@ -14,6 +14,7 @@ from html import unescape
 from pathlib import Path
 from types import FunctionType, ModuleType
 
+import gallery
 import nbclient
 import nbformat
 from mkdocs.config.defaults import MkDocsConfig
@@ -75,6 +76,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "index.md": _index(),
         **{_page_of(name): _module(name) for name in PUBLIC},
         "generated/tour.md": _notebook(ROOT / "examples" / "tour.ipynb"),
+        "generated/gallery.md": gallery.page(),
         "generated/tools.md": _tools(),
         "generated/passes.md": _passes(),
         "generated/diagnostics.md": _diagnostics(),

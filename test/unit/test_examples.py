@@ -1,5 +1,6 @@
 """The examples run, and the two spellings of the GEMM are one module."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,13 @@ def test_runs(path, capsys):
     if path.name == "build_gemm.py":
         assert xegpu_opt.run([str(EXAMPLES / "gemm.mlir")]) == 0
         assert ran.stdout == capsys.readouterr().out, "the built GEMM is the written one"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("gallery/*.py")), ids=lambda p: p.name)
+def test_the_gallery_agrees_with_numpy(path, capsys):
+    runpy.run_path(str(path))
+    text, _, found = capsys.readouterr().out.strip().rpartition(": ")
+    assert found == "True" if text.startswith("equal") else float(found) < 1e-2
 
 
 def test_every_op_has_a_building_function():
