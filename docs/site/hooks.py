@@ -111,6 +111,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 def _index() -> str:
     text = (ROOT / "README.md").read_text()
     text = text.replace("[CITATION](CITATION.cff) for papers", "CITATION.cff for papers")
+    text = text.replace("(examples/gallery)", "(generated/gallery.md)")
     text = re.sub(r"\n- Browse: `make site` builds .*", "", text)
     return re.sub(r"\]\(docs/", "](", text)
 
