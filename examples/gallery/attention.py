@@ -13,9 +13,9 @@ def attention(Q, K, V, OUT, scale: xl.float32):
     top, total, out = xl.full((16, 1), -1e30), xl.zeros((16, 1)), xl.zeros((16, 64))
     for n in range(0, K.shape[0], 16):
         scores = (q @ K.tile((16, 64), at=(n, 0)).load().T) * scale
-        new = xl.maximum(top, scores.max(axis=1))
+        new = xl.maximum(top, scores.max(axis=1, keep_dims=True))
         powers, kept = xl.exp(scores - new), xl.exp(top - new)
-        total = total * kept + powers.sum(axis=1)
+        total = total * kept + powers.sum(axis=1, keep_dims=True)
         out = out * kept + powers.to(xl.bfloat16) @ V.tile((16, 64), at=(n, 0)).load()
         top = new
     OUT.tile((16, 64), at=(m, 0)).store(out / total)

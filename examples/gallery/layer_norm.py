@@ -10,8 +10,8 @@ import xegpu_py.language as xl
 def layer_norm(X, WEIGHT, BIAS, Y, eps: xl.float32):
     row = xl.program_id(0) * 8
     x = X.tile((8, 128), at=(row, 0)).load()
-    centred = x - x.sum(axis=1) / 128
-    variance = (centred * centred).sum(axis=1) / 128
+    centred = x - x.sum(axis=1, keep_dims=True) / 128
+    variance = (centred * centred).sum(axis=1, keep_dims=True) / 128
     weight, bias = WEIGHT.tile((1, 128), at=(0, 0)).load(), BIAS.tile((1, 128), at=(0, 0)).load()
     Y.tile((8, 128), at=(row, 0)).store(centred / xl.sqrt(variance + eps) * weight + bias)
 

@@ -13,7 +13,7 @@ def scan(X, OUT):
     for n in range(0, X.shape[1], 64):
         x = X.tile((1, 64), at=(row, n)).load()
         OUT.tile((1, 64), at=(row, n)).store(xl.cumsum(x, axis=1) + carried)
-        carried += x.sum(axis=1)
+        carried += x.sum(axis=1, keep_dims=True)
 
 
 x = np.random.default_rng(0).integers(-100, 100, (4, 256)).astype(np.int32)

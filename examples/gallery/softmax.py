@@ -10,8 +10,8 @@ import xegpu_py.language as xl
 def softmax(X, Y):
     row = xl.program_id(0) * 8
     x = X.tile((8, 128), at=(row, 0)).load()
-    powers = xl.exp(x - x.max(axis=1))
-    Y.tile((8, 128), at=(row, 0)).store(powers / powers.sum(axis=1))
+    powers = xl.exp(x - x.max(axis=1, keep_dims=True))
+    Y.tile((8, 128), at=(row, 0)).store(powers / powers.sum(axis=1, keep_dims=True))
 
 
 x = np.random.default_rng(0).standard_normal((32, 128), np.float32)

@@ -9,8 +9,8 @@ For example:
     def softmax(X, Y):
         row = xl.program_id(0) * 8
         x = X.tile((8, 128), at=(row, 0)).load()
-        e = xl.exp(x - x.max(axis=1))
-        Y.tile((8, 128), at=(row, 0)).store(e / e.sum(axis=1))
+        e = xl.exp(x - x.max(axis=1, keep_dims=True))
+        Y.tile((8, 128), at=(row, 0)).store(e / e.sum(axis=1, keep_dims=True))
 
     softmax[x.shape[0] // 8](x, y)
 """
