@@ -23,7 +23,7 @@ from xegpu_py.programs.load import run as run_job
 from xegpu_py.runtime.executable import CHECKS, DENORMALS, ENGINES
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.runtime.kernel import Kernel, choose
-from xegpu_py.runtime.launch import Grid, Statistics, Tracer, statistics_table, summary
+from xegpu_py.runtime.launch import Grid, Statistics, Tracer, statistics_json, statistics_table, summary
 from xegpu_py.target import DEFAULT
 from xegpu_py.tools import driver
 from xegpu_py.upstream import Level
@@ -156,6 +156,7 @@ def argument_parser() -> driver.Parser:
     add("--print", dest="shown", metavar="NAME", action="append", default=[], help="print an argument's array")
     add("--remarks", action="store_true", help="print remarks on ops for which the lowering generates slow code")
     add("--stats", action="store_true", help="print the executed instructions, bytes moved and register pressure")
+    add("--json", action="store_true", help="with --stats: print them as one line of JSON for each launch")
     add(
         "--dpas-denormals",
         choices=DENORMALS,
@@ -281,7 +282,8 @@ def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace
     if _ASSEMBLY.match(source.text):
         parser.error("vISA assembly has no host code for --entry to run")
     with parser.errors_of(source):
-        printed = {"trace": args.trace, "statistics": args.stats, "remarks": args.remarks}
+        statistics = "json" if args.json else args.stats
+        printed = {"trace": args.trace, "statistics": statistics, "remarks": args.remarks}
         results = run_job(Job(source, args.imported, args.entry, options=_options(args), seed=args.seed, **printed))
     return int(results[0]) & 0xFF if results and isinstance(results[0], np.integer) else 0
 
@@ -316,6 +318,8 @@ def run(argv: Sequence[str]) -> int:
         parser.error("--profile counts what a lowered kernel does, without --check and --trace")
     if args.engine == REFERENCE and (args.stats or {"uninit", "races", "bounds"} & set(args.check)):
         parser.error(f"--{'stats' if args.stats else 'check'} needs a lowered kernel; --engine=reference lowers none")
+    if args.json and not args.stats:
+        parser.error("--json is the form of --stats, which is not given")
     if args.schedules and "races" not in args.check:
         parser.error("--schedules runs other orders of threads for --check=races, which is not given")
     is_opencl = opencl.is_path(args.file)
@@ -360,7 +364,7 @@ def run(argv: Sequence[str]) -> int:
     for name in args.shown:
         print(f"{name} =\n{given[name]}")
     if args.stats and kernel and done:
-        print(statistics_table(kernel.program, done))
+        print((statistics_json if args.json else statistics_table)(kernel.program, done))
     for name, path in args.outputs:
         file = io.BytesIO()
         np.save(file, given[name])

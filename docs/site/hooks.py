@@ -26,7 +26,16 @@ from pygments.lexers import PythonLexer
 from traitlets.config import Config
 
 ROOT = Path(__file__).parents[2]
-TOOLS = ("xegpu_opt", "xegpu_run", "xegpu_translate", "xegpu_bisect", "xegpu_fuzz_upstream", "xegpu_viz", "xegpu_lsp")
+TOOLS = (
+    "xegpu_opt",
+    "xegpu_run",
+    "xegpu_test",
+    "xegpu_translate",
+    "xegpu_bisect",
+    "xegpu_fuzz_upstream",
+    "xegpu_viz",
+    "xegpu_lsp",
+)
 PUBLIC = (
     "xegpu_py",
     "xegpu_py.language",

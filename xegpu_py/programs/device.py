@@ -22,7 +22,7 @@ from xegpu_py.programs.host_libraries import ELEMENTS, MemRef
 from xegpu_py.programs.host_lowering import Launch, Parameter, Site
 from xegpu_py.programs.load import Job, ModuleSource, compile
 from xegpu_py.runtime.kernel import Kernel
-from xegpu_py.runtime.launch import Tracer, statistics_table
+from xegpu_py.runtime.launch import Tracer, statistics_json, statistics_table
 from xegpu_py.visa.program import Dim, Program
 
 MANY = 100
@@ -164,7 +164,9 @@ class Device:
         if self.job.trace:
             self._observe(number, version)
         done = version(*arguments, grid=grid, block=size)
-        if self.job.statistics:
+        if self.job.statistics == "json":
+            self.say(statistics_json(program, done, launch=number))
+        elif self.job.statistics:
             self.say(f"launch {number}: {statistics_table(program, done)}")
 
     def _observe(self, number: int, version: Kernel) -> None:

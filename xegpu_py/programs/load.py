@@ -373,7 +373,7 @@ class Job:
         options: the options of `xegpu_py.compile`.
         seed: the seed of random numbers.
         trace: the workgroup and thread whose instructions are printed on standard error in each launch; None for none.
-        statistics: whether to print the statistics of each launch on standard error.
+        statistics: whether to print the statistics of each launch on standard error, as a table or in JSON.
         remarks: whether to print the remarks of the lowering on standard error.
     """
 
@@ -385,7 +385,7 @@ class Job:
     options: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
     trace: tuple[Dim, int] | None = None
-    statistics: bool = False
+    statistics: bool | Literal["json"] = False
     remarks: bool = False
 
 

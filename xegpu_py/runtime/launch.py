@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
@@ -11,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from msgspec import Struct, field
@@ -642,13 +643,37 @@ class Tracer(Struct):
             yield f"{flag.var.name}: {bits}"
 
 
-def statistics_table(program: Program, done: Statistics) -> str:
-    """The table of a launch's statistics: instructions by category, bytes moved, register pressure."""
+def _by_category(program: Program, done: Statistics) -> Counter[str]:
+    """The executed instructions by category."""
     counts: Counter[str] = Counter()
     for inst, times in zip(program.instructions, done.executed):
         spec = INSTRUCTIONS[inst.name]
         if not spec.is_label:
             counts[spec.category] += int(times)
+    return counts
+
+
+def statistics_json(program: Program, done: Statistics, **more: Any) -> str:
+    """A launch's statistics as one line of JSON, with the same numbers as `statistics_table`.
+
+    Args:
+        more: further members of the object.
+    """
+    counts = _by_category(program, done)
+    found = {
+        **more,
+        "kernel": program.name,
+        "threads": done.threads,
+        "instructions": {"all": sum(counts.values()), **dict(sorted(counts.items()))},
+        "bytes": {f"{memory} {category}": moved for (memory, category), moved in sorted(done.traffic.items())},
+        "registers": {"pressure": done.allocation.pressure, "available": done.allocation.registers},
+    }
+    return json.dumps(found)
+
+
+def statistics_table(program: Program, done: Statistics) -> str:
+    """The table of a launch's statistics: instructions by category, bytes moved, register pressure."""
+    counts = _by_category(program, done)
     out = [f"kernel '{program.name}': {done.threads} hardware threads"]
     out.append(f"  instructions    {sum(counts.values()):>14}")
     out += [f"    {name:<13} {count:>14}" for name, count in sorted(counts.items())]

@@ -1,0 +1,101 @@
+"""`xegpu-test` runs directories of programs, and its reports name what failed and where; statistics in JSON."""
+
+import json
+import os
+from xml.etree import ElementTree
+
+import pytest
+
+from xegpu_py.tools import xegpu_run, xegpu_test
+
+MAIN = "func.func @main() {\n  %x = arith.constant 7 : i64\n  call @printI64(%x) : (i64) -> ()\n  return\n}\n"
+
+FILES = {
+    "good.mlir": MAIN + "func.func private @printI64(i64)\n// CHECK: 7\n",
+    "wrong.mlir": MAIN + "func.func private @printI64(i64)\n// CHECK: 8\n",
+    "refused.mlir": "func.func @main() {\n  %x = arith.constant\n  return\n}\n",
+}
+
+KERNEL = """gpu.module @k {
+  gpu.func @f(%a: memref<4xf32>) kernel {
+    %x = arith.constant 1.0 : f32
+    %c0 = arith.constant 0 : index
+    memref.store %x, %a[%c0] : memref<4xf32>
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    """A directory of programs, below the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "suite").mkdir()
+    for name, text in FILES.items():
+        (tmp_path / "suite" / name).write_text(text)
+    return tmp_path
+
+
+def test_reports(suite, capsys):
+    assert xegpu_test.run(["suite", "--report", "all.xml", "--report", "bad.sarif"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["passed", "refused", "wrong"]
+    assert lines[-3] == "| suite | files | passed | wrong | refused |"
+    assert lines[-1] == "| suite | 3 | 1 | 1 | 1 |"
+    (folder,) = ElementTree.parse("all.xml").getroot()
+    assert (folder.get("name"), folder.get("tests"), folder.get("failures")) == ("suite", "3", "2")
+    good, refused, wrong = folder
+    assert [case.get("name") for case in folder] == ["good.mlir", "refused.mlir", "wrong.mlir"]
+    assert len(good) == 0
+    assert refused[0].get("type") == "refused" and "suite/refused.mlir:" in refused[0].text
+    assert wrong[0].get("type") == "wrong" and "the program printed:\n7" in wrong[0].text
+    (log,) = json.loads((suite / "bad.sarif").read_text())["runs"]
+    found = {r["ruleId"]: r["locations"][0]["physicalLocation"] for r in log["results"]}
+    assert found.keys() == {"refused", "wrong"}
+    assert found["refused"]["artifactLocation"]["uri"] == "suite/refused.mlir"
+    assert found["refused"]["region"]["startLine"] in (2, 3)
+    assert found["wrong"]["artifactLocation"]["uri"] == "suite/wrong.mlir"
+    assert found.keys() <= {rule["id"] for rule in log["tool"]["driver"]["rules"]}
+
+
+def test_known_failures(suite, capsys):
+    (suite / "known.txt").write_text("refused.mlir  # no value\n\n*/good.mlir\n")
+    assert xegpu_test.run(["suite/refused.mlir", "--known-failures", "known.txt", "--report", "all.xml"]) == 0
+    assert capsys.readouterr().out.startswith("known")
+    (folder,) = ElementTree.parse("all.xml").getroot()
+    assert (folder.get("failures"), folder.get("skipped")) == ("0", "1")
+    assert folder[0][0].get("message") == "no value"
+    assert xegpu_test.run(["suite/good.mlir", "--known-failures", "known.txt"]) == 1
+    assert "fixed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none"], "cannot open 'none': No such file or directory"),
+        (["suite", "--report", "a.txt"], "'a.txt' ends neither in .xml (JUnit) nor in .sarif"),
+        (["suite", "--known-failures", "none"], "cannot open 'none': No such file"),
+        ([os.curdir + "/empty"], "there is no .mlir file"),
+    ],
+)
+def test_mistakes(suite, words, message, capsys):
+    (suite / "empty").mkdir()
+    with pytest.raises(SystemExit) as e:
+        xegpu_test.run(words)
+    assert e.value.code == 1
+    assert message in capsys.readouterr().err
+
+
+def test_statistics_in_json(tmp_path, capsys):
+    file = tmp_path / "kernel.mlir"
+    file.write_text(KERNEL)
+    assert xegpu_run.run([str(file), "zeros:f32:4", "--stats", "--json", "--grid", "3"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["kernel"], found["threads"]) == ("f", 3)
+    assert found["bytes"] == {"ugm store": 12}
+    assert found["instructions"]["all"] == sum(n for name, n in found["instructions"].items() if name != "all")
+    assert found["registers"]["available"] == 128
+    with pytest.raises(SystemExit):
+        xegpu_run.run([str(file), "zeros:f32:4", "--json"])
+    assert "--json is the form of --stats" in capsys.readouterr().err

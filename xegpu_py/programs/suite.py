@@ -1,0 +1,150 @@
+"""Suites: directories of programs that run, and whose output is compared with their own CHECK lines."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct, structs
+
+Outcome = Literal["passed", "ran", "lowered", "known", "wrong", "failed", "refused", "slow", "fixed"]
+"""What came of a file:
+
+    passed    its function `main` ran, and printed what the CHECK lines demand
+    ran       likewise, without CHECK lines
+    lowered   it has no `main` without arguments, and all its kernels become vISA
+    known     it is listed as a known failure, and fails
+    wrong     it printed something else
+    failed    a launch failed
+    refused   it cannot be read or lowered
+    slow      it did not end in time
+    fixed     it is listed as a known failure, and does not fail
+"""
+
+GOOD: tuple[Outcome, ...] = ("passed", "ran", "lowered", "known")
+
+_PLACE = re.compile(r"^(.*?):(\d+):(\d+): error: (.*)$", re.MULTILINE)
+
+_TOOL = "xegpu_py.tools"
+"""The package of the tools, which run as processes of their own: a program can end its process."""
+
+
+class Result(Struct, frozen=True):
+    """What came of a file.
+
+    Attributes:
+        file: the file.
+        outcome: see `Outcome`.
+        message: why it is not good, or the reason of a known failure; the first line of an error.
+        seconds: the time that it took.
+        file_of_error, line, column: the place that the error names; line 0 if it names none.
+        output: all that was printed on standard error.
+    """
+
+    file: Path
+    outcome: Outcome
+    message: str = ""
+    seconds: float = 0
+    file_of_error: str = ""
+    line: int = 0
+    column: int = 0
+    output: str = ""
+
+
+def known_failures(file: Path) -> dict[str, str]:
+    """The patterns of a list of known failures, and the reason of each.
+
+    Each line is a pattern of paths, as of a shell, and after `#` the reason. Empty lines are skipped.
+
+    Raises:
+        OSError: if the file cannot be read.
+    """
+    rows = (line.partition("#") for line in file.read_text().splitlines())
+    return {pattern.strip(): reason.strip() for pattern, _, reason in rows if pattern.strip()}
+
+
+def run(
+    files: Sequence[Path],
+    options: Sequence[str],
+    *,
+    seconds: float = 300,
+    jobs: int = 1,
+    known: Mapping[str, str] | None = None,
+) -> Iterator[Result]:
+    """Run files, each in a process of its own, and give their results in order.
+
+    Args:
+        options: options of `xegpu-run` for all files; a file whose RUN lines name the chip cri is run for it.
+        seconds: the time limit of a file.
+        jobs: the number of files that run at once.
+        known: see `known_failures`.
+    """
+
+    def one(file: Path) -> Result:
+        start = time.monotonic()
+        try:
+            result = _result(file, list(options), seconds)
+        except subprocess.TimeoutExpired:
+            result = Result(file, "slow", f"more than {seconds:g} s")
+        result = structs.replace(result, seconds=time.monotonic() - start)
+        reason = next((r for pattern, r in (known or {}).items() if fnmatch(str(file), f"*{pattern}")), None)
+        if reason is None:
+            return result
+        if result.outcome in GOOD:
+            return structs.replace(
+                result, outcome="fixed", message="it is listed as a known failure, and does not fail"
+            )
+        return structs.replace(result, outcome="known", message=reason or result.message)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(one, files)
+
+
+def _result(file: Path, options: list[str], seconds: float) -> Result:
+    text = file.read_text()
+    if re.search(r"RUN:.*\bchip=cri\b", text) and not any(o.startswith("--target") for o in options):
+        options = [*options, "--target=cri"]
+    if not re.search(r"func\.func @main\(\)", text):
+        return _lowered(file, options, seconds)
+    done = _call(["xegpu_run", str(file), "-e", "main", *options], seconds)
+    if done.returncode:
+        return _error(file, "refused" if "in launch" not in done.stderr else "failed", done.stderr)
+    prefixes = re.findall(r"--check-prefix[= ](\S+)", text) or ["CHECK"]
+    if not re.search(rf"\b({'|'.join(prefixes)})(-[A-Z-]+\d*)?:", text):
+        return Result(file, "ran")
+    command = [sys.executable, "-m", "filecheck", str(file), f"--check-prefix={prefixes[0]}"]
+    checked = subprocess.run(command, input=done.stdout, capture_output=True, text=True, check=False)
+    if checked.returncode:
+        return _error(file, "wrong", f"{checked.stderr}{checked.stdout}\nthe program printed:\n{done.stdout}")
+    return Result(file, "passed")
+
+
+def _lowered(file: Path, options: list[str], seconds: float) -> Result:
+    """Whether the kernels of a file can be lowered."""
+    target = next((o.partition("=")[2] for o in options if o.startswith("--target=")), "any")
+    reading = [o for o in options if o == "--import-upstream"]
+    passes = f"--xetile-to-visa-pipeline=target={target}"
+    done = _call(["xegpu_opt", str(file), "--split-input-file", *reading, passes, "-o", os.devnull], seconds)
+    return Result(file, "lowered") if done.returncode == 0 else _error(file, "refused", done.stderr)
+
+
+def _call(words: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"{_TOOL}.{words[0]}", *words[1:]]
+    return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+
+
+def _error(file: Path, outcome: Outcome, said: str) -> Result:
+    place = _PLACE.search(said)
+    lines = said.strip().splitlines() or ["no message"]
+    first = next((line for line in lines if re.search(r"\berror\b", line)), lines[-1])[:240]
+    if place is None:
+        return Result(file, outcome, first, output=said)
+    return Result(file, outcome, place[4], 0, place[1], int(place[2]), int(place[3]), said)
