@@ -33,10 +33,12 @@ lint: $(VENV)/.installed
 	$(BIN)/python test/prose.py
 	$(BIN)/mypy --strict -p xegpu_py
 
-# Random programs at every level, for so many seconds on all processors; docs/testing.md says more.
+# Random programs at every level, for so many seconds on all processors, or with SCHEDULER on the workers of a Dask
+# cluster; docs/testing.md says more.
 SECONDS := 600
+SCHEDULER :=
 fuzz: $(VENV)/.installed
-	cd test && PYTHONPATH=unit:. $(CURDIR)/$(BIN)/python -m generators.fuzz --seconds $(SECONDS) --out $(CURDIR)/build/fuzz
+	cd test && PYTHONPATH=unit:. $(CURDIR)/$(BIN)/python -m generators.fuzz --seconds $(SECONDS) --out $(CURDIR)/build/fuzz $(if $(SCHEDULER),--scheduler $(SCHEDULER))
 
 bench: $(VENV)/.bench
 	for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done

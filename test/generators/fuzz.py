@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import json
 import os
 import random
 import re
 import subprocess
 import sys
+import tempfile
 import time
+import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +30,8 @@ from xegpu_py.engines.jit import engine
 from . import coverage
 from .program import Failure, Program, check
 from .strategies import LEVELS, programs
+
+TESTS = Path(__file__).parents[1]
 
 SHRINK_SECONDS = 60
 """The time limit for shrinking a failure."""
@@ -123,10 +129,15 @@ def work(
     return report
 
 
+def _words(level: str, number: int, seconds: float, out: str, reference: bool) -> list[str]:
+    """The command of a task, without Python's name."""
+    words = ["-m", "generators.fuzz", "--task", level, str(number), "--seconds", str(seconds), "--out", out]
+    return words + ([] if reference else ["--no-reference"])
+
+
 def _task(level: str, number: int, seconds: float, out: Path, reference: bool) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", __spec__.name if __spec__ else "generators.fuzz", "--task", level, str(number)]
-    words += ["--seconds", str(seconds), "--out", str(out)] + ([] if reference else ["--no-reference"])
     log = (out / f"{level}-{number}.log").open("wb")
+    words = [sys.executable, *_words(level, number, seconds, str(out), reference)]
     return subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
 
 
@@ -147,12 +158,65 @@ def fuzz(seconds: float, workers: int, levels: list[str], out: Path, reference: 
         time.sleep(0.2)
         for item in [r for r in running if r[0].poll() is not None]:
             running.remove(item)
-            _gather(item, found, out)
+            _gather(item[0].returncode, item[1], item[2], found, out)
     return found
 
 
-def _gather(item: tuple[subprocess.Popen[bytes], str, int], found: dict[str, Report], out: Path) -> None:
-    process, level, number = item
+class Remote:
+    """The problem that workers of a Dask cluster solve: run a task. They have the package, but not this folder."""
+
+    def __init__(self) -> None:
+        memory = io.BytesIO()
+        with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in TESTS.rglob("*.py"):
+                archive.write(file, file.relative_to(TESTS))
+        self.archive = memory.getvalue()
+
+    def run(self, words: list[str]) -> tuple[int, dict[str, str]]:
+        """Run a task with these arguments; its exit status, and the files that it has written, by their names."""
+        with tempfile.TemporaryDirectory() as folder:
+            zipfile.ZipFile(io.BytesIO(self.archive)).extractall(folder)
+            out = Path(folder) / "out"
+            out.mkdir()
+            command = [sys.executable, *words]
+            path = {"PYTHONPATH": os.pathsep.join(["unit", ".", *sys.path]), "XEGPU_PY_CACHE": "off"}
+            log = subprocess.run(
+                command, cwd=folder, env={**os.environ, **path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
+            files = {file.name: file.read_text(errors="replace") for file in out.iterdir()}
+            return log.returncode, {**files, "log": log.stdout.decode(errors="replace")}
+
+
+def fuzz_on(
+    scheduler: str, seconds: float, levels: list[str], out: Path, reference: bool, first: int
+) -> dict[str, Report]:
+    """Run tasks of all levels on the workers of a Dask cluster, and collect their reports."""
+    from xegpu_py.tuning.cluster import Cluster, Limits
+
+    out.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + seconds
+    found, tasks = {level: Report() for level in levels}, list[tuple[str, int]]()
+
+    def words() -> Iterator[list[str]]:
+        while time.monotonic() < end:
+            tasks.append((levels[len(tasks) % len(levels)], first + len(tasks)))
+            yield _words(*tasks[-1], max(min(end - time.monotonic(), 40), 5), "out", reference)
+
+    with Cluster(scheduler) as cluster:
+        for number, report in cluster.map(Remote(), words(), Limits(seconds + 2 * SHRINK_SECONDS)):
+            level, seed = tasks[number]
+            if report.state != "done":
+                found[level].ran["crashed"] += 1
+                found[level].failures[f"{level}: {report.result}"] = f"// seed {seed}: {report.result}\n"
+                continue
+            status, files = report.result
+            for name, text in files.items():
+                (out / (f"{level}-{seed}.log" if name == "log" else name)).write_text(text)
+            _gather(status, level, seed, found, out)
+    return found
+
+
+def _gather(status: int, level: str, number: int, found: dict[str, Report], out: Path) -> None:
     name = f"{level}-{number}"
     result, log, current = out / f"{name}.json", out / f"{name}.log", out / f"{name}.current"
     if result.exists():
@@ -163,7 +227,7 @@ def _gather(item: tuple[subprocess.Popen[bytes], str, int], found: dict[str, Rep
         return
     tail = log.read_text(errors="replace")[-2000:]
     text = current.read_text() if current.exists() else ""
-    cause = f"exit status {process.returncode}"
+    cause = f"exit status {status}"
     found[level].failures[f"{level}: crash, {cause}"] = f"{text}\n// {cause}\n" + "".join(
         f"// {t}\n" for t in tail.splitlines()
     )
@@ -200,6 +264,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--scheduler", help="run on the workers of a Dask cluster instead")
     parser.add_argument("--levels", default=",".join(LEVELS))
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"))
     parser.add_argument("--seed", type=int, default=None, help="by default another one each time")
@@ -216,7 +281,11 @@ def main() -> int:
         return 0
     first = random.randrange(1 << 30) if args.seed is None else args.seed
     start = time.monotonic()
-    found = fuzz(args.seconds, args.workers, args.levels.split(","), args.out, not args.no_reference, first)
+    rest = args.levels.split(","), args.out, not args.no_reference, first
+    if args.scheduler:
+        found = fuzz_on(args.scheduler, args.seconds, *rest)
+    else:
+        found = fuzz(args.seconds, args.workers, *rest)
     return 0 if show(found, args.out, time.monotonic() - start) else 1
 
 

@@ -22,7 +22,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -531,18 +531,20 @@ class Cluster(Struct, dict=True):
         self._start(_Job(token, key, argument, limits, frozenset()))
 
     def _start(self, job: _Job) -> None:
-        if job.key not in self._scattered or self._scattered[job.key].status != "finished":
-            self._scattered[job.key] = self.client.scatter(self._problems[job.key], broadcast=True, hash=False)
-        job.workers = frozenset(self._allowed)
-        name = f"trial-{digest(job.key, repr(job.token))[:12]}-{next(_NUMBERS)}"
-        job.future = self.client.submit(
-            on_worker, self._scattered[job.key], job.key, job.argument, job.limits, self._shares,
-            key=name, pure=False, workers=list(job.workers), allow_other_workers=False,
-        )  # fmt: skip
-        job.future.add_done_callback(lambda _: self._ended.set())
-        self._jobs[job.token] = job
+        """Begin a job; without a future if the scheduler is away, which `finished` sees to."""
+        self._jobs[job.token], job.future = job, None
+        with contextlib.suppress(*_AWAY):
+            if job.key not in self._scattered or self._scattered[job.key].status != "finished":
+                self._scattered[job.key] = self.client.scatter(self._problems[job.key], broadcast=True, hash=False)
+            job.workers = frozenset(self._allowed)
+            name = f"trial-{digest(job.key, repr(job.token))[:12]}-{next(_NUMBERS)}"
+            job.future = self.client.submit(
+                on_worker, self._scattered[job.key], job.key, job.argument, job.limits, self._shares,
+                key=name, pure=False, workers=list(job.workers), allow_other_workers=False,
+            )  # fmt: skip
+            job.future.add_done_callback(lambda _: self._ended.set())
 
-    def map(self, problem: Problem, arguments: Sequence[Any], limits: Limits) -> Iterator[tuple[int, Report]]:
+    def map(self, problem: Problem, arguments: Iterable[Any], limits: Limits) -> Iterator[tuple[int, Report]]:
         """Run a problem for each argument; gives its number and what became of it, as each one ends."""
         key, left, running = self.load(problem), iter(enumerate(arguments)), 0
         while True:
@@ -562,19 +564,17 @@ class Cluster(Struct, dict=True):
         Raises:
             ConnectionError: if the scheduler is away for longer than a minute.
         """
-        from distributed.comm import CommClosedError
-
         try:
-            if self._jobs and not any(j.future.done() for j in self._jobs.values()):
+            if self._jobs and not any(j.future is None or j.future.done() for j in self._jobs.values()):
                 self._ended.wait(timeout)
             self._ended.clear()
-            if self.client.status != "running":
-                raise CommClosedError("the scheduler is away")
+            if self.client.status != "running" or any(j.future is None for j in self._jobs.values()):
+                raise ConnectionError(f"the scheduler at {self.client.scheduler.address} is away")
             if time.monotonic() - self._looked > 1:
                 self._look()
                 if not self._allowed:
                     self._look(wait=True)
-        except (CommClosedError, OSError, RuntimeError) as e:
+        except _AWAY as e:
             if not isinstance(self.scheduler, str) or "no worker for trials" in str(e):
                 raise
             self._again()
@@ -632,13 +632,16 @@ class Cluster(Struct, dict=True):
             try:
                 self._connect()
                 break
-            except (ConnectionError, OSError, RuntimeError):
+            except _AWAY:
                 if time.monotonic() > end:
                     raise
                 time.sleep(1)
-        for job in self._jobs.values():
+        for job in list(self._jobs.values()):
             self._start(job)
 
+
+_AWAY = (OSError, RuntimeError)
+"""What Dask's calls raise if the scheduler is away."""
 
 _NUMBERS = itertools.count()
 
