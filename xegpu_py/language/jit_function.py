@@ -562,9 +562,17 @@ class Kernel:
         return str(self.__qualname__)
 
     def __reduce_by_value__(self) -> Any:
-        # For processes that cannot import its module; see `tuning.cluster.packed`.
+        # For processes that cannot import its module; see `tuning.cluster.packed`. Annotations that are text may name
+        # globals that do not travel, since the code does not use them.
         options = {**self._options, "do_not_specialize": sorted(self._unspecialized)}
-        return functools.partial(Kernel, **options), (self._function,)
+        own = self._function
+        function = FunctionType(own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__)
+        function.__kwdefaults__, function.__qualname__, function.__module__ = (
+            own.__kwdefaults__, own.__qualname__, own.__module__,
+        )  # fmt: skip
+        parameters = self._signature.parameters.values()
+        function.__annotations__ = {p.name: p.annotation for p in parameters if p.annotation is not p.empty}
+        return functools.partial(Kernel, **options), (function,)
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The kernel with a grid: a number, a tuple, or a function that computes one from the arguments by name.
