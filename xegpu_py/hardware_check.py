@@ -25,7 +25,6 @@ from xegpu_py.numerics.systolic import CANDIDATES, Systolic
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import DEFAULT, TARGETS, Target
 from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, finalize
-from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.modes import keep_subnormals
 
 LANES = 16
@@ -273,12 +272,12 @@ def checks(target: Target) -> list[Check]:
     for seed, (op, dst, sources) in enumerate(_ALU):
         name = op.partition(".")[0]
         supported = name not in target.absent and (target.double_math or "df" not in sources)
-        if (supported and (op, dst) != ("fcvt", "ud")) or (target.tf32_conversion and supported):
+        if supported and (target.tf32_conversion or (op, dst) != ("fcvt", "ud")):
             places = " ".join(f"{{{n}}}" for n in range(len(sources)))
             form = f"{op} (M1_NM, {LANES}) {{D}} {places}"
             title = f"{op} {dst}" if {dst} == {*sources} else f"{op} {', '.join(sources)} to {dst}"
             found.append(_arithmetic(target, title, form, dst, sources, seed))
-    found += [_atomic(target, *of, seed) for seed, of in enumerate(_ATOMICS) if of[0] in INSTRUCTIONS]
+    found += [_atomic(target, *of, seed) for seed, of in enumerate(_ATOMICS)]
     found += [_block(target, shape, seed) for seed, shape in enumerate(_BLOCKS) if target.block2d]
     return found
 

@@ -460,6 +460,8 @@ def _instruction(low: Lowering, words: list[str], held: dict[str, Reg], count: i
     wanted = [slot for slot in spec.slots if slot.name == "dst" or slot.name.startswith("src")]
     if len(wanted) < len(spec.slots) or spec.second:
         low.fail(f"cannot take '{words[0]}': it has two results")
+    if spec.attributes:
+        low.fail(f"cannot take '{words[0]}': it has more than operands", f"its text is '{spec.form}'")
     if len(operands) != len(wanted) or None in operands:
         low.fail(
             f"cannot take '{' '.join(words)}'", f"'{name}' has {len(wanted)} operands, such as $0:ud, %t:f and 3:d"
