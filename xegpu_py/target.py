@@ -21,7 +21,7 @@ _INTEGERS = tuple(f"{sign}{bits}" for bits in (2, 4, 8) for sign in "us")
 _NOWHERE = frozenset(["lrp"])
 """Instructions of vISA that none of these GPUs has: Intel's finalizers make code of them that they cannot decode."""
 
-_LATER = _NOWHERE | {"bdpas", "tanh", "sigm", "lfsr"}
+_LATER = _NOWHERE | {"bdpas", "tanh", "sigm", "lfsr", "shfl_idx4"}
 """Instructions that came with Xe3P. Source: IGC 2.40."""
 
 

@@ -469,7 +469,7 @@ def execution_format(inst: Instruction, sources: Sequence[str]) -> str:
         sources: types of the sources.
     """
     dst = inst["dst"]
-    has_numbers = not INSTRUCTIONS[inst.name].compares and not isinstance(dst, Flag)
+    has_numbers = not INSTRUCTIONS[inst.name].compares and not isinstance(dst, (Flag, Raw))
     types = [*sources, dst.format.name] if has_numbers else sources
     floats = [t for t in types if TYPES[t].is_float]
     if not floats:

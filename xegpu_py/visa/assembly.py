@@ -74,7 +74,7 @@ _OTHERS = {
         "no engine has this unit": "raw_send raw_sends urb_write vme_ime vme_sic vme_fbr rtwrite wait yield",
         "it is a message of earlier GPUs": "oword_ld oword_st media_ld media_st gather scatter gather_scaled "
         "scatter_scaled svm_block_ld svm_block_st svm_gather svm_scatter svm_atomic untyped_surface_read dword_atomic",
-        "no document states its rule": "shfl_idx4 dnscl",
+        "no document states its rule": "dnscl",
     }.items()
     for name in names.split()
 }

@@ -322,6 +322,29 @@ def _side_by_side(inst: Instruction, target: Target) -> Problem:
     return None
 
 
+TABLE = 16
+"""Entries of the table of shfl_idx4."""
+
+
+def _check_shuffle(inst: Instruction, target: Target) -> Problem:
+    table, index = inst["src0"], inst["src1"]
+    wanted = (1, 1, 0) if inst.exec_size == TABLE else (0, 16, 1)
+    if (table.vstride, table.width, table.hstride) != wanted or table.col:
+        shown = "<1;1,0>" if inst.exec_size == TABLE else "<0;16,1>"
+        return (f"has a table {shown} that begins at a register", "IGC 2.40")
+    stride = 4 // index.var.format.bytes
+    if (index.vstride, index.width, index.hstride) != (stride, 1, 0) or index.col >= stride:
+        return (
+            f"has indices <{stride};1,0> of {index.var.type}, from one of the first {stride} elements on",
+            "IGC 2.40",
+        )
+    return None
+
+
+def _shuffled(inst: Instruction, target: Target) -> int:
+    return 4 * inst.exec_size
+
+
 def _with_special(name: str, doc: str, sources: int) -> InstructionSpec:
     """A function whose special results a predicate marks."""
     names = [f"src{n}" for n in range(sources)]
@@ -418,6 +441,20 @@ ARITHMETIC = (
         {"fields": Choice(tuple(FIELDS))},
         guard=True,
         check=_side_by_side,
+        source="IGC 2.40",
+    ),
+    InstructionSpec(
+        "shfl_idx4",
+        "Each part of a dword from the table `src0`, by the 4 bits of `src1` for it: halves with ub, bytes with uw.",
+        "shfl_idx4 {exec} {dst} {src0} {src1}",
+        (
+            OperandSpec("dst", "raw", "write", ("ud",), bytes=_shuffled),
+            OperandSpec("src0", "src", types=("ud",)),
+            OperandSpec("src1", "src", types=("ub", "uw")),
+        ),
+        guard=True,
+        exec_sizes=(16, 32),
+        check=_check_shuffle,
         source="IGC 2.40",
     ),
     _math("div", "`src0 / src1`.", 2, _MATH_DOUBLE),

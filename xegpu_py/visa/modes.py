@@ -12,7 +12,7 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import Flow, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import STATE, Destination, Flag, Immediate, Instruction, Program, Region, analysis
+from xegpu_py.visa.program import STATE, Destination, Immediate, Indirect, Instruction, Program, Region, analysis
 
 # Sources: the vISA documentation (4_visa_header: bits 4 to 7 and 10; 2_datatypes: the floating-point modes) and the
 # constants and code of IGC, which also has bit 30 and changes the rounding mode by a xor with a constant.
@@ -37,6 +37,10 @@ _ON_BITS = ("srnd", "fcvt")
 
 READ_WHOLE = ("divm", "sqrtm")
 """Instructions that IGC expands to code that keeps subnormal numbers up to its last step."""
+
+
+_NUMBERS = (Region, Destination, Immediate, Indirect)
+"""The operands that are numbers of a type."""
 
 
 class Unknown(Exception):
@@ -126,7 +130,7 @@ def _flushed(inst: Instruction, modes: _Modes) -> tuple[str, ...]:
     if not modes.flushed or not spec.is_arithmetic or inst.name in _ON_BITS:
         return ()
     dst = inst.values.get("dst")
-    operands = [value for value in (dst, *inst.sources) if value is not None and not isinstance(value, Flag)]
+    operands = [value for value in (dst, *inst.sources) if isinstance(value, _NUMBERS)]
     types = {operand.format.name for operand in operands}
     if inst.name in ("mov", "sel") and (
         (len(types) == 1 and not inst.saturate) or not all(TYPES[name].is_float for name in types)

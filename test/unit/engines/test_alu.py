@@ -43,6 +43,7 @@ from .scalar import (
 )
 
 INTEGER_BITS = {"ub": 8, "b": 8, "uw": 16, "w": 16, "ud": 32, "d": 32, "uq": 64, "q": 64}
+BITS_OF_INDEX = {"ub": 8, "uw": 16}
 THREADS = 3
 FLOATING = ("hf", "bf", "f", "df")
 
@@ -334,6 +335,13 @@ def _expect(inst: Instruction, before: State, after: State, thread: int, machine
     for lane in range(inst.exec_size):
         if not acts[lane]:
             continue
+        if inst.name == "shfl_idx4":
+            index, size = fetch(operands[1], lane, regs, machine), 16 // BITS_OF_INDEX[operands[1].var.type]
+            entries = [fetch(operands[0], index >> 4 * n & 15, regs, machine) for n in range(4 // size)]
+            parts = [e.to_bytes(4, "little")[size * n : size * n + size] for n, e in enumerate(entries)]
+            at = machine.offsets[dst.var] + dst.offset + 4 * lane
+            after.regs[thread, at : at + 4] = np.frombuffer(b"".join(parts), np.uint8)
+            continue
         if isinstance(operands[0], Flag):
             held = [before.flags[thread, machine.predicates[o.var]] for o in operands]
             if inst.name == "mov":
@@ -423,6 +431,7 @@ ALU = (
     *("rndd", "rndu", "rnde", "rndz", "and", "or", "xor", "not", "shl", "shr", "asr", "cmp", "sel", "setp"),
     *("srnd", "fcvt", "cbit", "lzd", "add3", "addc", "subb", "bfn", "bfrev", "fbl", "rol", "ror", "divm", "sqrtm"),
     *("tanh", "sigm", "bfe", "bfi", "dp4a", "frc", "avg", "lrp", "lfsr", "madw", "pow", "invm", "rsqtm"),
+    "shfl_idx4",
 )
 ROUNDS = {"mov": 300, "mad": 250, **dict.fromkeys(("add", "mul", "sel", "cmp"), 200)}
 

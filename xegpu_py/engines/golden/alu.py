@@ -34,7 +34,7 @@ from xegpu_py.numerics.directed import Direction, convert_directed
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical, flush
 from xegpu_py.numerics.rounding import convert, narrow_integers
-from xegpu_py.visa.instructions import FIELDS, INSTRUCTIONS
+from xegpu_py.visa.instructions import FIELDS, INSTRUCTIONS, TABLE
 from xegpu_py.visa.modes import READ_WHOLE
 from xegpu_py.visa.program import Destination, Flag, Immediate, Instruction, Region
 
@@ -428,6 +428,26 @@ def madw(inst: Instruction, layout: Layout, model: Model) -> Step:
         total, lanes = np.asarray(a * b + c), mask(batch, rows, active)
         for write, shift in ((low, 0), (high, 32)):
             write(batch, rows, (total >> shift & 0xFFFFFFFF).astype(np.uint32).view(dtype), lanes)
+
+    return step
+
+
+@STEPS.of("shfl_idx4")
+def shfl_idx4(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Look up the parts of each dword in a table of 16; a part comes from the same part of an entry."""
+    table, indices = (reader(inst[name], count, layout) for name, count in (("src0", TABLE), ("src1", inst.exec_size)))
+    write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
+    parts = 2 * inst["src1"].format.bytes
+    shifts = 4 * np.arange(parts)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        threads = count_of(batch, rows)
+        entries = np.ascontiguousarray(table(batch, rows)).view(f"u{4 // parts}").reshape(-1, TABLE, parts)
+        which = indices(batch, rows).astype(np.int64)[:, :, None] >> shifts & 0xF
+        found = entries[np.arange(threads)[:, None, None], which, np.arange(parts)]
+        lanes = mask(batch, rows, active)
+        data = np.ascontiguousarray(found).view(np.uint8).reshape(threads, -1)
+        write(batch, rows, data, None if lanes is None else np.repeat(lanes, 4, axis=1))
 
     return step
 

@@ -567,7 +567,7 @@ class Emitter(Struct):
         self.require(code.icmp("ne", done, 0), at)
 
 
-_IN_PLACE = ("setp", "addc", "subb", "tanh", "sigm", "pow", "lrp", "madw", "invm", "rsqtm", *TABLES)
+_IN_PLACE = ("setp", "addc", "subb", "tanh", "sigm", "pow", "lrp", "madw", "invm", "rsqtm", "shfl_idx4", *TABLES)
 """Instructions that access the thread's block, some of them only when their golden function executes them."""
 
 _FLOATS = tuple(TYPES[name] for name in FLOATS)

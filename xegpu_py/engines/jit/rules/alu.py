@@ -436,7 +436,7 @@ def with_carry(emitter: Emitter, inst: Instruction, at: int) -> None:
     emitter.write(inst["carry"], code.resize(code.mask(code.lshr(total, 32), 1), 32, False), mask)
 
 
-@RULES.of("tanh", "sigm", "pow", "lrp", "madw", "invm", "rsqtm", "faddr")
+@RULES.of("tanh", "sigm", "pow", "lrp", "madw", "invm", "rsqtm", "shfl_idx4", "faddr")
 def by_golden(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Run the golden function."""
     emitter.golden(at)
