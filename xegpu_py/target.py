@@ -220,6 +220,8 @@ TARGETS = {
             dpas_exec_sizes=(16, 8),
             dpas_depths=(1, 2, 4, 8),
             dpas_precisions=("u1", "s1", *_INTEGERS, "bf", "hf", "tf32", "bf8", "hf8", "e2m1", "df"),
+            # The specification does not have the bit.
+            systolic_denormals=False,
             block2d=Block2DLimits(mixed_place=True),
         ),
     )
