@@ -258,7 +258,7 @@ def test_lines_to_prefetch_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> N
     """The thread that makes a panel lists the lines of B's blocks 8 steps ahead. Only listed lines are prefetched."""
     made: list[panels.Panels] = []
     begin = panels.Panels.begin
-    monkeypatch.setattr(panels.Panels, "begin", lambda self, threads: (made.append(self), begin(self, threads)))
+    monkeypatch.setattr(panels.Panels, "begin", lambda self, *given: (made.append(self), begin(self, *given)))
     kernel = compiled(loop(7), engine="jit")
     given, out = arrays()
     kernel(given, out, block=3)
