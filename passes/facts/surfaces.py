@@ -18,7 +18,8 @@ from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.diagnostics import emit_error, position_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
-from xegpu_py.passes.facts.integer_forms import INTEGER_CASTS, column_divisor, divisor, power_of_two
+from xegpu_py.passes.facts.index_polynomials import IndexForms
+from xegpu_py.passes.facts.integer_forms import INTEGER_CASTS, column_divisor, divisor
 from xegpu_py.passes.facts.value_facts import constant_of, defining_op, is_desc, numbers_of_view, sees
 from xegpu_py.runtime.executable import OPERATIONS, Expression, Product, Surface
 from xegpu_py.target import Block2DLimits, Target
@@ -206,20 +207,10 @@ def _start_divisor(source: ir.Value) -> int | None:
     if op is None or op.name != "memref.reinterpret_cast":
         return None
     ((start,), *_) = numbers_of_view(op)
-    return None if isinstance(start, int) else _multiple_of(start)
-
-
-def _multiple_of(number: ir.Value) -> int | None:
-    known = constant_of(number)
-    if known is not None:
-        return power_of_two(known)
-    op = defining_op(number)
-    if op is None or op.name not in ("arith.muli", "arith.addi"):
-        return None
-    if op.name == "arith.muli":
-        return divisor(number) if any(constant_of(v) is not None for v in op.operands) else None
-    terms = [_multiple_of(v) for v in op.operands]
-    return None if None in terms else math.gcd(*(t for t in terms if t is not None))
+    forms = IndexForms()
+    found = forms.scalar(start)
+    # A sum with a number that is no multiple of a constant is not known.
+    return None if isinstance(start, int) or any(m and abs(n) == 1 for m, n in found.items()) else forms.divisor(found)
 
 
 def unaligned_arguments(func: ir.Operation, name: str = UNALIGNED) -> tuple[int, ...]:
