@@ -75,10 +75,6 @@ class VectorToXeGPU(Pass):
 Order = npt.NDArray[np.int64]
 
 
-def _constants(values: Order) -> ir.Value:
-    return build.dense_integers(values, build.index_type())
-
-
 def _spread(value: ir.Value, count: int) -> ir.Value:
     return build.broadcast(value, build.vector_type((count,), value.type))
 
@@ -218,7 +214,7 @@ def _atomic(accesses: Accesses, op: ir.Operation) -> ir.Value:
     value, target, *indices = op.operands
     memory = _Memref(accesses, target, indices)
     offsets = memory.offsets([np.zeros(1, np.int64)] * memory.rank, 1)
-    one = build.constant(build.vector_type((1,), build.integer_type(1)), True)
+    one = build.all_set(1)
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value)
     old = xegpu.atomic_rmw(kind, _spread(value, 1), memory.lanes(offsets), one, mode="vc")
     return build.extract(old, [0])
@@ -239,10 +235,10 @@ def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, 
             continue
         extent = build.make("memref.dim", build.index_type(), memory.memref, build.index(d))
         left = build.binary("subi", extent, memory.indices[d])
-        inside = build.compare("slt", _constants(places[i]), _spread(left, count))
+        inside = build.compare("slt", build.index_vector(places[i]), _spread(left, count))
         active = inside if active is None else build.binary("andi", active, inside)
     if active is None:
-        active = build.constant(build.vector_type((count,), build.integer_type(1)), True)
+        active = build.all_set(count)
     return memory.offsets(added, count), active, count
 
 

@@ -378,7 +378,7 @@ class Lowering(TileConversion):
             for numbers, at, by, extent in limits:
                 below = lanes_below([n + by for n in numbers], at, extent)
                 mask = below if mask is None else arith.andi(mask, below)
-            yield desc, _all(lanes) if mask is None else mask, lanes
+            yield desc, build.all_set(lanes) if mask is None else mask, lanes
 
     # Vectors.
 
@@ -579,7 +579,7 @@ def _bytes_of(b: ir.Value) -> ir.Value | None:
 def _parts(given: ir.Value | None, shape: Sequence[int] = ()) -> list[tuple[ir.Value, int]]:
     """The elements of a vector for each message of a scattered tile; without a vector, masks of `shape` of ones."""
     if given is None:
-        return [(_all(lanes), lanes) for _, lanes in scattered_lanes(math.prod(shape))]
+        return [(build.all_set(lanes), lanes) for _, lanes in scattered_lanes(math.prod(shape))]
     line = build.flat(given)
     return [(build.extract_slice(line, [at], [lanes]), lanes) for at, lanes in scattered_lanes(*shape_of(line))]
 
@@ -593,10 +593,6 @@ def _joined(pieces: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
             whole = build.insert_slice(piece, whole, [at])
             at += shape_of(piece)[0]
     return build.shape_cast(whole, shape)
-
-
-def _all(lanes: int) -> ir.Value:
-    return build.constant(build.vector_type((lanes,), build.integer_type(1)), True)
 
 
 # Lowers reductions and broadcasts to ops of the vector dialect.

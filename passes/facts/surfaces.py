@@ -209,7 +209,7 @@ def _start_divisor(source: ir.Value) -> int | None:
     ((start,), *_) = numbers_of_view(op)
     forms = IndexForms()
     found = forms.scalar(start)
-    # A sum with a number that is no multiple of a constant is not known.
+    # A sum with a number that is not a multiple of a constant is unknown.
     return None if isinstance(start, int) or any(m and abs(n) == 1 for m, n in found.items()) else forms.divisor(found)
 
 

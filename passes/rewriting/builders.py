@@ -138,6 +138,11 @@ def dense_integers(numbers: npt.NDArray[Any], element: ir.Type) -> ir.Value:
     return make("arith.constant", kind, value=ir.DenseElementsAttr.get(array, type=kind))
 
 
+def all_set(count: int) -> ir.Value:
+    """vector of i1 with all of its bits set."""
+    return constant(vector_type((count,), integer_type(1)), True)
+
+
 # Arithmetic.
 
 

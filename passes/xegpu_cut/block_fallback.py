@@ -297,7 +297,7 @@ class _Access(Struct):
                     found.append(_mask([0 <= place + n < extent for n in numbers]))
                 continue
             found.append(lanes_below(numbers, place, extent))
-        result = found[0] if found else _mask([True] * lanes)
+        result = found[0] if found else build.all_set(lanes)
         for other in found[1:]:
             result = build.binary("andi", result, other)
         return result
