@@ -439,12 +439,13 @@ class Counts:
     def count(self) -> None:
         """Count the executions of messages that were not counted yet, those of each message at once."""
         pieces: list[tuple[int, Array, Array, int]] = []
+        traces = self._traced < self._trace_limit
         for index, executions in self._pending.items():
             orders, threads, taken = zip(*executions)
             parts = [np.concatenate(part) for part in zip(*taken)]
             segments = self._reader(index).segments(np.concatenate(threads), parts)
             which, lines = self._message(index, segments)
-            if self._traced < self._trace_limit:
+            if traces:
                 owners = segments.threads.astype(np.int32)[which]
                 ends = np.searchsorted(which, np.cumsum([len(t) for t in threads])[:-1])
                 split = zip(orders, np.split(lines, ends), np.split(owners, ends))

@@ -321,6 +321,8 @@ def _memory_map(hits: Array, owners: Array) -> Any:
 
 def _timeline(done: Launched, cycles: Sequence[float]) -> Any:
     """When each thread of the first workgroup computes, sends messages, and waits at barriers, by the model."""
+    from bokeh.models import SingleIntervalTicker
+
     kinds = {"compute": "#4477aa", "messages": "#ccbb44", "barrier": "#ee6677"}
     clock = np.zeros(done.group_size)
     bars: dict[str, list[Any]] = {name: [] for name in ("y", "left", "right", "kind", "colour")}
@@ -360,9 +362,12 @@ def _timeline(done: Launched, cycles: Sequence[float]) -> Any:
     for thread, last_bar in current.items():
         close(thread, last_bar)
     made = _figure(x_axis_label="cycles, by the model", y_axis_label="thread of the first workgroup")
+    made.yaxis.ticker = SingleIntervalTicker(interval=max(1, done.group_size // 8), num_minor_ticks=0)
     made.hbar(y="y", left="left", right="right", height=0.8, color="colour", legend_field="kind", source=bars)
     _hover(made, [("thread", "@y"), ("", "@kind"), ("cycles", "@left{0} to @right{0}")])
-    made.legend.background_fill_alpha, made.legend.label_text_color = 0.2, _GREY
+    made.legend.background_fill_alpha, made.legend.label_text_color = 0, _GREY
+    made.legend.orientation = "horizontal"
+    made.add_layout(made.legend[0], "above")
     return made
 
 
@@ -434,7 +439,8 @@ def page(title: str, done: Launched, rows: Sequence[Row], found: Prediction, on:
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)}: profile</title>"
         f"<meta name='viewport' content='width=device-width, initial-scale=1'><link rel='icon' href='data:,'>"
         f"<style>{(_FOLDER / 'report.css').read_text()}</style>{resources}</head><body><header><h1>{escape(title)}</h1>"
-        f"<div>{x} x {y} x {z} workgroups of {done.group_size} threads, {len(program.instructions)} instructions. "
+        f"<div>{x} x {y} x {z} workgroups of {done.group_size} thread{'s' * (done.group_size > 1)}, "
+        f"{len(program.instructions)} instructions. "
         f"{escape(model)}</div><nav role='tablist'>{tabs}<button id='theme'>dark / light</button></nav></header>"
         f"<main>{bodies}</main>{script}<script>{(_FOLDER / 'report.js').read_text()}"
         f"</script></body></html>"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py.gpus import Gpu, gpu
 from xegpu_py.numerics.dpas import ops_per_channel
@@ -314,6 +314,9 @@ def thread_cycles(program: Program, on: Gpu, message_latency: Array, message_cyc
 
 # Prediction.
 
+_CHANGED = 1 << 50
+"""What is added to the number of a line that a message changes."""
+
 
 def sample_of(grid: Dim, most: int = 6) -> list[int]:
     """Workgroups of a grid that stand for all: one in the middle, its neighbours in x, y and z, and some far away."""
@@ -553,10 +556,16 @@ class _Model:
         """Bytes that the memory moves in the whole launch."""
         trace = self.counts.trace()
         owner = trace.threads // self.threads
-        each = {group: np.unique(trace.lines[owner == group]) for group in self.done.groups}
+        # A line that is loaded and changed crosses twice: changed lines count as others, in buffers of their own.
+        kinds = np.array([self._kind(inst) for inst in self.program.instructions])[trace.instructions]
+        written = np.isin(kinds, (KINDS.index("store"), KINDS.index("atomic")))
+        lines = trace.lines + np.where(written, _CHANGED, 0)
+        each = {group: np.unique(lines[owner == group]) for group in self.done.groups}
+        buffers = list(self.counts.buffers)
+        buffers += [structs.replace(b, address=b.address + LINE * _CHANGED) for b in buffers]
         wave = self.resident * self.on.cores
         capacity = self.on.l2_bytes / LINE
-        return LINE * new_lines(each, self.done.grid, self.counts.buffers, wave, capacity, warm)
+        return LINE * new_lines(each, self.done.grid, buffers, wave, capacity, warm)
 
     def _atomics(self) -> float:
         """Seconds of the line that has most atomics."""

@@ -239,6 +239,15 @@ def test_what_is_skipped_is_counted(held: int, monkeypatch: pytest.MonkeyPatch) 
     assert found[0] == found[1]
 
 
+def test_a_trace_that_ends_has_the_first_accesses() -> None:
+    kernel = xegpu_py.compile(Path(__file__).parents[3] / "examples" / "gemm_bf16.mlir")
+    arrays = *(np.zeros((512, 512), bfloat16) for _ in range(2)), np.zeros((512, 512), np.float32)
+    whole, part = (launched(kernel, arrays, 1, trace_limit=limit).counts.trace() for limit in (1 << 20, 100))
+    assert whole.complete and len(part.lines) >= 100
+    assert (part.lines == whole.lines[: len(part.lines)]).all()
+    assert (part.instructions == whole.instructions[: len(part.lines)]).all()
+
+
 UNEVEN = """
 gpu.module @kernels {
   gpu.func @uneven(%out: memref<16xi32>) kernel {
