@@ -104,9 +104,7 @@ class Options(Struct, frozen=True):
             if self.engine == REFERENCE:
                 where = f"the engine '{REFERENCE}' keeps subnormal numbers"
             raise ValueError(f"'dpas_denormals' cannot be 'flush': {where}")
-        for name in self.check:
-            if name not in CHECKS:
-                raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
+        _refuse_unknown_checks(self.check)
         if self.schedules < 0 or (self.schedules and "races" not in self.check):
             raise ValueError(f"'schedules' must be a number of orders for the check races, but got {self.schedules!r}")
         if self.engine == REFERENCE:
@@ -163,14 +161,21 @@ def refuse_checks(engine: str, check: Sequence[str]) -> None:
     """Reject the checks that an evaluator of values cannot make: all but `memory`, which it always makes.
 
     Raises:
-        ValueError: if there is another check.
+        ValueError: if there is another check, or no check of a name.
     """
+    _refuse_unknown_checks(check)
     others = [name for name in check if name != "memory"]
     if others:
         raise ValueError(
             f"engine '{engine}' does not support the check{'s' * (len(others) > 1)} {', '.join(others)}: it has "
-            "neither registers nor concurrent threads; the engines of vISA make these checks"
+            "neither registers and messages nor concurrent threads; the engines of vISA make these checks"
         )
+
+
+def _refuse_unknown_checks(check: Sequence[str]) -> None:
+    for name in check:
+        if name not in CHECKS:
+            raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
 
 
 # The parameters of a lowered kernel: which arguments fit them, and what the lowering may assume about them.

@@ -379,3 +379,5 @@ def test_checks_that_an_evaluator_cannot_make_are_refused(engine):
     assert (y == 2).all()
     with pytest.raises(ValueError, match=f"engine '{engine}' does not support the checks uninit, races"):
         xegpu_py.jit(double, engine=engine, check=["uninit", "races"])(x, y)
+    with pytest.raises(ValueError, match="unknown check 'nothing'; there are memory, uninit"):
+        xegpu_py.jit(double, engine=engine, check=["nothing"])(x, y)
