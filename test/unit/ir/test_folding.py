@@ -1,6 +1,7 @@
 """Constants have the bits of docs/numerics.md, not those of MLIR's folders and of the host's C library."""
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -234,12 +235,15 @@ class Case:
     """An op on vectors, of all tuples of special numbers.
 
     Attributes:
-        text: the op, with `$0` for the first operand, `<0>` for its type, and `<r0>` for the type of the first result.
+        text: the op, with `$0` for the first operand, `<0>` for its type, `<r0>` for the type of the first result, `#`
+            for the elements of a vector, and `##` for twice as many.
+        before: ops before it; `$p` and `$q` are their results.
     """
 
     text: str
     operands: list[str]
     results: list[str]
+    before: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -321,6 +325,20 @@ def cases_of(kind: str) -> Iterator[Case]:
                     case(f"arith.{name}", [kind], other, to) for name in (("extsi", "extui") if wider else ("trunci",))
                 )
     yield Case("arith.select $0, $1, $2 : <0>, <1>", ["i1", kind, kind], [kind])
+    # Ops that move or combine the elements of a vector, of pairs side by side.
+    pairs = (
+        f"$p = vector.interleave $0, $1 : <0> -> vector<##x{kind}>",
+        f"$q = vector.shape_cast $p : vector<##x{kind}> to vector<#x2x{kind}>",
+    )
+    kinds = ("add", "mul", "minui", "maxsi", "and", "or", "xor")
+    if kind in FLOATS:
+        kinds = ("add", "mul", "minimumf", "maximumf", "minnumf", "maxnumf")
+    for name in kinds:
+        text = f"vector.multi_reduction <{name}>, $q, $2 [1] : vector<#x2x{kind}> to <2>"
+        yield Case(text, [kind] * 3, [kind], pairs)
+    yield Case(f"vector.deinterleave $p : vector<##x{kind}> -> <r0>", [kind] * 2, [kind] * 2, pairs[:1])
+    across = f"$t = vector.transpose $q, [1, 0] : vector<#x2x{kind}> to vector<2x#x{kind}>"
+    yield Case(f"vector.extract $t[1] : <0> from vector<2x#x{kind}>", [kind] * 2, [kind], (*pairs, across))
 
 
 def written(bits: np.ndarray, kind: str) -> str:
@@ -343,8 +361,10 @@ def outcomes(cases: list[Case], *, constant: bool, engine: str) -> list[np.ndarr
         return f"{name}[%c0] : {held}, {held.replace('memref', 'vector')}"
 
     for i, case in enumerate(cases):
-        text, given = case.text, case.given
+        text, given = "\n".join((*case.before, "$r = " + case.text)), case.given
         n = len(given[0])
+        text = text.replace("##", str(2 * n)).replace("#", str(n))
+        text = re.sub(r"\$([pqt])", rf"%\g<1>{i}", text)
         for j, (kind, bits) in enumerate(zip(case.operands, given)):
             name, vector = f"%x{i}_{j}", f"vector<{n}x{kind}>"
             text = text.replace(f"${j}", name).replace(f"<{j}>", vector)
@@ -358,7 +378,7 @@ def outcomes(cases: list[Case], *, constant: bool, engine: str) -> list[np.ndarr
         results = [f"%r{i}_{j}" for j in range(len(case.results))]
         for j, kind in enumerate(case.results):
             text = text.replace(f"<r{j}>", f"vector<{n}x{kind}>")
-        lines.append(f"{', '.join(results)} = {text}")
+        lines.append(text.replace("$r", ", ".join(results)))
         for name, kind in zip(results, case.results):
             made.append(np.zeros(n, f"u{max(WIDTHS[kind], 8) // 8}"))
             if kind == "i1":
@@ -385,11 +405,53 @@ def test_constants_and_arguments_give_the_same(kind):
         np.testing.assert_array_equal(a, b, name)
 
 
+INDEX_OPS = ("add", "and", "casts", "castu", "ceildivs", "ceildivu", "cmp", "divs", "divu", "floordivs", "maxs", "maxu",
+             "mins", "minu", "mul", "or", "rems", "remu", "shl", "shrs", "shru", "sub", "xor")  # fmt: skip
+
+
+def ops_of_index(numbers: list[int], value: str) -> tuple[str, int]:
+    """Each op of the dialect `index` on all pairs of numbers, and how many results it writes.
+
+    Args:
+        value: the op that gives number `{n}`, which is the element `%at{i}` of an argument.
+    """
+    lines = [f"%at{i} = arith.constant {i} : index\n%n{i} = {value.format(i=i, n=n)}" for i, n in enumerate(numbers)]
+    count = 0
+    for name, (i, j) in itertools.product(INDEX_OPS, itertools.product(range(len(numbers)), repeat=2)):
+        if name in DIVISIONS and (numbers[j] == 0 or (numbers[i] == -(2**63) and numbers[j] == -1)):
+            continue
+        op = {
+            "casts": f"%h{count} = index.casts %n{i} : index to i32\n%r{count} = index.casts %h{count} : i32 to index",
+            "castu": f"%h{count} = index.castu %n{i} : index to i32\n%r{count} = index.castu %h{count} : i32 to index",
+            "cmp": f"%h{count} = index.cmp {('slt', 'uge')[i % 2]}(%n{i}, %n{j})\n"
+            f"%r{count} = arith.index_castui %h{count} : i1 to index",
+        }.get(name, f"%r{count} = index.{name} %n{i}, %n{j}")
+        place = f"%to{count} = arith.constant {count} : index"
+        lines.append(f"{op}\n{place}\nmemref.store %r{count}, %out[%to{count}] : memref<?xindex>")
+        count += 1
+    body = "\n".join(lines)
+    arguments = "%in: memref<?xindex>, %out: memref<?xindex>"
+    return f"gpu.module @m {{ gpu.func @k({arguments}) kernel {{\n{body}\ngpu.return }} }}", count
+
+
+def test_ops_of_index():
+    """They are on scalars, which wrap at 64 bits."""
+    numbers = [-(2**63), -7, 0, 3, 2**63 - 1]
+    given = np.array(numbers)
+    text, count = ops_of_index(numbers, "memref.load %in[%at{i}] : memref<?xindex>")
+    wanted, found = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    reference.run(xegpu_py.parse(text), "k", [given, wanted])
+    text, _ = ops_of_index(numbers, "index.constant {n}")
+    xegpu_py.compile(text, engine="both", cache="off")(given, found)
+    np.testing.assert_array_equal(found, wanted)
+    assert len(set(found.tolist())) > 20
+
+
 def test_all_ops_on_numbers_are_compared():
     """An op that kernels accept is compared, or is none on numbers."""
-    names = {case.name for kind in WIDTHS for case in cases_of(kind)}
-    accepted = {name for name in lowering.rule if name.startswith(("arith.", "math."))}
-    assert accepted - names == {"arith.constant"}
+    names = {case.name for kind in WIDTHS for case in cases_of(kind)} | {f"index.{name}" for name in INDEX_OPS}
+    accepted = {name for name in lowering.rule if name.startswith(("arith.", "index.", "math."))}
+    assert accepted - names == {"arith.constant", "index.constant", "index.sizeof"}
 
 
 @pytest.mark.parametrize("computed", [False, True])
