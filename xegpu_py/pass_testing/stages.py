@@ -193,8 +193,10 @@ def stages(text: str, passes: str, tool: str, seconds: float = SECONDS) -> Stage
     if done.returncode > 0:
         return Stages(tuple(found), "refuses", step, errors[0] if errors else done.stderr.strip()[:200])
     failed = _ASSERTION.search(done.stderr)
-    text_of = (failed[1] or failed[2]) if failed else signal.Signals(-done.returncode).name
-    return Stages(tuple(found), "aborts", step, text_of)
+    message = (failed[1] or failed[2]) if failed else signal.Signals(-done.returncode).name
+    if done.returncode == -signal.SIGKILL:
+        message = f"it does not end within {seconds:g} seconds"
+    return Stages(tuple(found), "aborts", step, message)
 
 
 def _run(text: str, passes: str, tool: str, seconds: float, *options: str) -> subprocess.CompletedProcess[str]:
@@ -210,8 +212,9 @@ def _run(text: str, passes: str, tool: str, seconds: float, *options: str) -> su
             check=False,
             env=environment,
         )
-    except subprocess.TimeoutExpired:
-        raise ValueError(f"mlir-opt does not end within {seconds:g} seconds") from None
+    except subprocess.TimeoutExpired as e:
+        said = e.stderr.decode(errors="replace") if isinstance(e.stderr, bytes) else e.stderr or ""
+        return subprocess.CompletedProcess(command, -signal.SIGKILL, "", said)
     except OSError as e:
         raise ValueError(f"'{tool}' does not run: {e.strerror}") from None
 

@@ -36,7 +36,7 @@ WORDS = ("small:f32:8x64:seed=3", "zeros:f32:8x64")
 
 TOOL = """#!{python}
 # An mlir-opt with the passes of its pipeline, of which some are wrong.
-import os, sys
+import os, sys, time
 text = sys.stdin.read()
 passes = next(a for a in sys.argv if a.startswith("--pass-pipeline=")).partition("(")[2][:-1].split(",")
 before = "--mlir-print-ir-before-all" in sys.argv
@@ -46,6 +46,8 @@ for name in passes:
     head = f"// -----// IR Dump %s Made ({{name}}) //----- //\\n"
     if before:
         sys.stderr.write(head % "Before")
+    if name == "endless":
+        time.sleep(60)
     if name == "abort" and "mulf" in text:
         sys.stderr.write("mlir-opt: a.cpp:1: Assertion `no mulf' failed.\\n")
         sys.stderr.flush()
@@ -55,6 +57,7 @@ for name in passes:
         made = "".join(line for line in text.splitlines(True) if "xegpu.store" not in line)
     if not before:
         sys.stderr.write(head % "After" + made)
+    sys.stderr.flush()
     text = made
 """
 
@@ -89,6 +92,12 @@ def test_an_abort_names_its_pass_and_is_reduced_to_what_it_needs(made):
     assert ops == ["xegpu.create_nd_tdesc", "xegpu.load_nd", "arith.mulf"]
     assert len(small.arguments) == len(small.words) == 1
     assert "layout" not in small.text
+
+
+def test_a_pass_that_does_not_end_is_named(made):
+    found = stages(ROUND_ROBIN, "builtin.module(right,endless)", made, 4)
+    assert (found.ended, found.step, found.message) == ("aborts", "endless", "it does not end within 4 seconds")
+    assert [stage.step for stage in found.stages] == ["right"]
 
 
 def test_what_the_tool_cannot_read_is_no_mistake_of_a_pass(made):
