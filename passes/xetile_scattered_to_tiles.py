@@ -26,8 +26,18 @@ from xegpu_py.passes.facts.index_polynomials import (
     plus,
     single,
 )
+from xegpu_py.passes.facts.surfaces import DIVIDED, argument_of, unaligned_arguments
 from xegpu_py.passes.facts.target_messages import hints_of
-from xegpu_py.passes.facts.value_facts import bits_of, defining_op, is_used, sees, shape_of, target_for, tile_kernels
+from xegpu_py.passes.facts.value_facts import (
+    bits_of,
+    constant_of,
+    defining_op,
+    is_used,
+    sees,
+    shape_of,
+    target_for,
+    tile_kernels,
+)
 from xegpu_py.passes.rewriting.builders import (
     Index,
     index,
@@ -48,7 +58,9 @@ class XeTileScatteredToTiles(Pass):
     The indices of the elements must be linear in their position, with a factor of 1 along one dimension. The
     comparisons of positions with bounds, of which the mask must consist, become the extents of the matrix. Elements
     that 2D block messages cannot address for certain, because of their alignment, stay scattered, as do tiles with a
-    map, atomic ops, and shared local memory. An index counts as one that does not overflow.
+    map, atomic ops, and shared local memory. An index counts as one that does not overflow. Positions modulo a number
+    that is an argument are consecutive if the number is a multiple of how many there are. This is assumed of arrays
+    that are not in `xegpu.unaligned`, and noted in the kernel's attribute `xetile.divided`; calls check it.
 
         %i = arith.addi %first, %step : vector<256xindex>
         %m = arith.cmpi slt, %i, %bound : vector<256xindex>
@@ -72,6 +84,11 @@ class XeTileScatteredToTiles(Pass):
             limits = target_for(func, self.target).block2d
             if limits is not None:
                 _Blocks(func, limits).run()
+
+
+Divided = tuple[int, int, int, int]
+"""Of the attribute `DIVIDED`: the numbers of an array and of an argument, a dimension if that is an array and else -1,
+and of what its extent or value is assumed to be a positive multiple."""
 
 
 class _Bounds(Struct):
@@ -114,6 +131,8 @@ class _Blocks:
     def __init__(self, func: ir.Operation, limits: Block2DLimits) -> None:
         self._func, self._limits = func, limits
         self._forms = IndexForms()
+        self._unaligned = {*unaligned_arguments(func, "xetile.unaligned"), *unaligned_arguments(func)}
+        self._divided: set[Divided] = set()
 
     def run(self) -> None:
         found = []
@@ -123,7 +142,7 @@ class _Blocks:
                 made = defining_op(view.tile)
                 if made is not None and isinstance(made.opview, InitTileOp):
                     block = self._block(made.opview, view.mask)
-                    if block is not None:
+                    if block is not None and self._assume(made.opview.source, block):
                         found.append((op, made, block))
         for op, made, block in found:
             with ir.InsertionPoint(op), op.location:
@@ -131,6 +150,26 @@ class _Blocks:
         for tile in {made.results[0] for _, made, _ in found}:
             if not is_used(tile):
                 tile.owner.erase()
+
+        if self._divided:
+            self._func.attributes[DIVIDED] = ir.DenseI64ArrayAttr.get([n for one in sorted(self._divided) for n in one])
+
+    def _assume(self, source: ir.Value, block: _Block) -> bool:
+        """Note what a block assumes of the arguments of calls; whether a call can say that it does not hold."""
+        used = [block.lead, block.row, block.column, *block.rows, *block.columns]
+        scalars = {s for p in used for m in p for s in m if s in self._forms.assumed}
+        array = argument_of(source)
+        for scalar in scalars:
+            number, count = self._forms.assumed[scalar]
+            if number is None:
+                continue
+            made = defining_op(number)
+            dim = constant_of(made.operands[1]) if made is not None else -1
+            giver = argument_of(made.operands[0] if made is not None else number)
+            if array is None or array in self._unaligned or giver is None or dim is None:
+                return False
+            self._divided.add((array, giver, dim, count))
+        return True
 
     # Which block of which matrix an access is of.
 

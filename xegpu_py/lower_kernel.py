@@ -12,9 +12,9 @@ from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, walk
 from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
-from xegpu_py.passes.facts.surfaces import products_of, surfaces_of, unaligned_arguments
+from xegpu_py.passes.facts.surfaces import multiples_of, products_of, surfaces_of, unaligned_arguments
 from xegpu_py.passes.facts.workgroup_sizes import can_be_divided, suitable_subgroups
-from xegpu_py.runtime.executable import SMALL, Executable, Options, Surface, parameters_of
+from xegpu_py.runtime.executable import SMALL, Executable, Multiple, Options, Surface, parameters_of
 from xegpu_py.visa.program import chosen
 
 
@@ -28,14 +28,18 @@ def lower(module: Module, name: str, options: Options) -> Executable:
     kernel = visa.kernel_named(module.operation, name)
     products = products_of(kernel)
     surfaces: dict[Surface, None] = {}
+    multiples: tuple[Multiple, ...] = ()
     for level, lowered in levels_of(module, name, options, remarks):
         if level != "visa":
-            surfaces |= dict.fromkeys(surfaces_of(visa.kernel_named(lowered.operation, name)))
+            func = visa.kernel_named(lowered.operation, name)
+            surfaces |= dict.fromkeys(surfaces_of(func))
+            multiples = multiples_of(func)
     return structs.replace(
         executable_of(lowered, visa.kernel_named(lowered.outline, name)),
         subgroups=xetile.subgroups_of_kernel(kernel) or subgroups_for(kernel, options),
         remarks=tuple(remarks),
         surfaces=tuple(surfaces),
+        multiples=multiples,
         products=products,
     )
 

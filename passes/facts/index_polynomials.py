@@ -24,7 +24,7 @@ from xegpu_py.passes.facts.value_facts import (
     shape_of,
     splat_of,
 )
-from xegpu_py.passes.rewriting.builders import Index, add, create, index_type, multiply
+from xegpu_py.passes.rewriting.builders import PREDICATES, Index, add, create, index, index_type, multiply
 
 # Polynomials of scalars. Each product of scalars is a sorted tuple of their numbers in an `IndexForms`.
 
@@ -136,10 +136,13 @@ class IndexForms:
 
     Attributes:
         scalars: by its number the values that a scalar is, in the order in which they were met.
+        assumed: by the number of a scalar that is a remainder, the divisor that is assumed to be a positive multiple,
+            and of what; None for one that is known to be.
     """
 
     def __init__(self) -> None:
         self.scalars: list[dict[ir.Value, None]] = []
+        self.assumed: dict[int, tuple[ir.Value | None, int]] = {}
         self._numbers: dict[object, int] = {}
         self._forms: dict[ir.Value, IndexForm | None] = {}
 
@@ -168,7 +171,7 @@ class IndexForms:
                 return carried
         elif op.name in _SIGNED_CASTS:
             return IndexForm((), self.scalar(op.operands[0]), ())
-        elif op.name in _ARITHMETIC:
+        elif op.name in _ARITHMETIC and _floored(op) is None:
             found = _ARITHMETIC[op.name](*(IndexForm((), self.scalar(v), ()) for v in op.operands))
             if found is not None:
                 return found
@@ -214,11 +217,44 @@ class IndexForms:
             return IndexForm(shape, self.scalar(op.operands[0]), still)
         if op.name in _SIGNED_CASTS:
             return self.of(op.operands[0])
+        if op.name in _REMAINDERS:
+            return self._remainder(op)
         if op.name in _ARITHMETIC:
+            floored = _floored(op)
+            if floored is not None:
+                return self.of(floored)
             a, b = (self.of(v) for v in op.operands)
             return _ARITHMETIC[op.name](a, b) if a is not None and b is not None else None
         source = self.of(op.operands[0]) if is_moved(op) else None
         return None if source is None else moved(op, source)
+
+    def _remainder(self, op: ir.Operation) -> IndexForm | None:
+        """The form of positions modulo a number: the first one's remainder, and those that follow it.
+
+        None follows over the number if that and the first position are multiples of how many there are. For a number
+        that a call gives this is assumed.
+        """
+        positions, by = self.of(op.operands[0]), self.of(_unguarded(op.operands[1]))
+        if positions is None or by is None or not by.is_splat or not is_vector(op.operands[0]):
+            return None
+        moving = [d for d, s in enumerate(positions.steps) if s]
+        if len(moving) != 1 or constant_part(positions.steps[moving[0]]) != 1:
+            return None
+        count, known = positions.shape[moving[0]], constant_part(by.start)
+        if self.divisor(positions.start) % count or not self.is_natural(positions.start):
+            return None
+        if (known is None and not (len(by.start) == 1 and self.of_arguments(by.start))) or (known or count) % count:
+            return None
+        if (known is not None and known < 1) or (known is None and [*by.start.values()] != [1]):
+            return None
+        if any(self.at(s, op) is None for p in (positions.start, by.start) for m in p for s in m):
+            return None
+        with ir.InsertionPoint(op), op.location:
+            operands = [index(self.build(p, op)) for p in (positions.start, by.start)]
+            first = create("arith.remsi", [index_type()], operands).results[0]
+        ((scalar,),) = self._atom(first).start
+        self.assumed[scalar] = (None if known is not None else self._first(next(iter(by.start))[0]), count)
+        return IndexForm(positions.shape, single(scalar), positions.steps)
 
     def _carried(self, value: ir.Value) -> IndexForm | None:
         """The form of what a loop carries, if each iteration adds the same number to all elements."""
@@ -275,7 +311,10 @@ class IndexForms:
 
     def divisor(self, p: Polynomial) -> int:
         """The largest power of two that is known to divide a polynomial; 0 if it is 0."""
-        return math.gcd(*(math.prod((n, *(divisor(self._first(s)) for s in m))) for m, n in p.items()))
+        return math.gcd(*(math.prod((n, *map(self._divisor, m))) for m, n in p.items()))
+
+    def _divisor(self, scalar: int) -> int:
+        return self.assumed[scalar][1] if scalar in self.assumed else divisor(self._first(scalar))
 
     def is_natural(self, p: Polynomial) -> bool:
         """Whether a polynomial is not negative, if the sizes by which positions are divided are not."""
@@ -288,6 +327,9 @@ class IndexForms:
             loop = argument.owner.owner.operation
             counts = loop.name == "scf.for" and not argument.arg_number and "unsignedCmp" not in loop.attributes
             return counts and self.is_natural(self.scalar(loop.operands[0]))
+        inner = _floored(op) or _guarded_quotient(op)
+        if inner is not None:
+            return self._natural(inner)
         if op.name in _QUOTIENTS:
             return self.is_natural(self.scalar(op.operands[0]))
         if op.name == "arith.maxsi":
@@ -297,6 +339,77 @@ class IndexForms:
     def of_arguments(self, p: Polynomial) -> bool:
         """Whether a polynomial depends only on numbers and extents that a call of the kernel knows."""
         return all(_is_argument(self._first(s)) for m in p for s in m)
+
+
+_REMAINDERS = ("arith.remsi", "arith.remui")
+
+
+def _unguarded(number: ir.Value) -> ir.Value:
+    """A divisor, without the 1 that is selected in place of 0 and -1; see `_floored`."""
+    op = defining_op(number)
+    if op is None or op.name != "arith.select":
+        return number
+    test, one, other = op.operands
+    compared = defining_op(test)
+    if compared is None or compared.name != "arith.cmpi" or _number_of(one) != 1 or _predicate(compared) != "ule":
+        return number
+    sum_, limit = compared.operands
+    added = defining_op(sum_)
+    if added is None or added.name != "arith.addi" or added.operands[0] != other:
+        return number
+    return other if _number_of(added.operands[1]) == _number_of(limit) == 1 else number
+
+
+def _floored(op: ir.Operation) -> ir.Value | None:
+    """The remainder of a division that truncates, of one that rounds down; None for other ops.
+
+    The latter is the former, plus the divisor where the two have different signs, as the tile language builds it.
+    """
+    if op.name != "arith.addi":
+        return None
+    first, second = (defining_op(v) for v in op.operands)
+    if first is None or second is None or first.name != "arith.remsi" or second.name != "arith.muli":
+        return None
+    both = _uncast(second.operands[0])
+    if second.operands[1] != first.operands[1] or both is None or both.name != "arith.andi":
+        return None
+    negative = defining_op(both.operands[0])
+    if negative is None or negative.name != "arith.cmpi" or _predicate(negative) != "slt":
+        return None
+    unlike = defining_op(negative.operands[0])
+    if unlike is None or unlike.name != "arith.xori" or _number_of(negative.operands[1]) != 0:
+        return None
+    return op.operands[0] if [*unlike.operands] == [first.results[0], first.operands[1]] else None
+
+
+def _guarded_quotient(op: ir.Operation) -> ir.Value | None:
+    """The quotient of a division by what is not 0 or -1, for which the dividend, negated or 0, is selected instead."""
+    if op.name != "arith.select":
+        return None
+    instead, quotient = (defining_op(v) for v in list(op.operands)[1:])
+    if instead is None or quotient is None or quotient.name not in _QUOTIENTS or instead.name != "arith.andi":
+        return None
+    negated = defining_op(instead.operands[0])
+    if negated is None or negated.name != "arith.subi" or _number_of(negated.operands[0]) != 0:
+        return None
+    return op.operands[2] if negated.operands[1] == quotient.operands[0] else None
+
+
+def _uncast(value: ir.Value) -> ir.Operation | None:
+    op = defining_op(value)
+    while op is not None and op.name in (*_SIGNED_CASTS, "arith.extui"):
+        op = defining_op(op.operands[0])
+    return op
+
+
+def _number_of(value: ir.Value) -> int | None:
+    """The constant integer that all elements of a value are."""
+    known = splat_of(value) if is_vector(value) else None
+    return constant_of(value) if known is None else int(ir.IntegerAttr(known).value)
+
+
+def _predicate(compared: ir.Operation) -> str:
+    return PREDICATES[ir.IntegerAttr(compared.attributes["predicate"]).value]
 
 
 def _is_argument(value: ir.Value) -> bool:
@@ -408,11 +521,8 @@ def conditions(forms: IndexForms, mask: ir.Value) -> Iterator[IndexForm | None]:
         yield None
 
 
-_PREDICATES: Sequence[str] = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-
-
 def _compared(forms: IndexForms, op: ir.Operation) -> IndexForm | None:
-    order = _ORDERS.get(_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value])
+    order = _ORDERS.get(_predicate(op))
     a, b = (forms.of(v) if is_vector(v) else None for v in op.operands)
     if order is None or a is None or b is None:
         return None

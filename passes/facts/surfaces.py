@@ -21,7 +21,7 @@ from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts.index_polynomials import IndexForms
 from xegpu_py.passes.facts.integer_forms import INTEGER_CASTS, column_divisor, divisor
 from xegpu_py.passes.facts.value_facts import constant_of, defining_op, is_desc, numbers_of_view, sees
-from xegpu_py.runtime.executable import OPERATIONS, Expression, Product, Surface
+from xegpu_py.runtime.executable import OPERATIONS, Expression, Multiple, Product, Surface
 from xegpu_py.target import Block2DLimits, Target
 
 # The tensors of block descriptors, and the rules of 2D block messages that they must satisfy.
@@ -32,6 +32,19 @@ _VIEWS = (
     "arith.index_cast", "arith.index_castui", "builtin.unrealized_conversion_cast",
 )  # fmt: skip
 """Ops whose result is a view of their first operand's memory."""
+
+
+DIVIDED = "xetile.divided"
+"""The attribute with the numbers that a kernel assumes to be multiples of others; see xetile-scattered-to-tiles."""
+
+
+def multiples_of(func: ir.Operation) -> tuple[Multiple, ...]:
+    """What a kernel's attribute `DIVIDED` says."""
+    numbers = [*ir.DenseI64ArrayAttr(func.attributes[DIVIDED])] if DIVIDED in func.attributes else []
+    return tuple(
+        Multiple(array, ("argument", giver) if dim < 0 else ("extent", giver, dim), count)
+        for array, giver, dim, count in zip(*[iter(numbers)] * 4)
+    )
 
 
 def buffer_of(value: ir.Value) -> ir.Value:

@@ -433,6 +433,21 @@ class Surface(Struct, frozen=True):
     pitch: Expression | None
 
 
+class Multiple(Struct, frozen=True):
+    """A number that a kernel assumes to be a positive multiple of another.
+
+    Attributes:
+        argument: the number of the array that is accessed as if it were; a version for which the array is unaligned
+            assumes nothing.
+        number: the number.
+        of: of what it is a multiple.
+    """
+
+    argument: int
+    number: Expression
+    of: int
+
+
 class Product(Struct, frozen=True):
     """A product of matrices that are loaded from surfaces.
 
@@ -495,6 +510,12 @@ def unaligned_surfaces(surfaces: Sequence[Surface], arguments: Sequence[Any], ta
     return tuple(sorted(found))
 
 
+def unlike_multiples(multiples: Sequence[Multiple], arguments: Sequence[Any]) -> set[int]:
+    """The numbers of the arrays that a kernel accesses by an assumption that does not hold in a call."""
+    numbers = ((m, evaluated(m.number, arguments)) for m in multiples)
+    return {m.argument for m, n in numbers if n is None or n < 1 or n % m.of}
+
+
 # The executable.
 
 
@@ -511,6 +532,7 @@ class Executable(Struct, frozen=True):
         remarks: the remarks of the lowering about code that is correct but slow.
         source: the text from which it was read, for diagnostics.
         surfaces: the 2D surfaces whose extents or strides are computed from arguments.
+        multiples: the numbers that it assumes to be multiples of others.
         products: the products of matrices, whose inner sizes a call compares.
         unit_strides: the numbers of the arguments whose innermost stride must be 1 although their types allow others.
         places: the position of each argument in the kernel's text.
@@ -526,6 +548,7 @@ class Executable(Struct, frozen=True):
     remarks: tuple[Diagnostic, ...] = ()
     source: Source | None = None
     surfaces: tuple[Surface, ...] = ()
+    multiples: tuple[Multiple, ...] = ()
     products: tuple[Product, ...] = ()
     unit_strides: tuple[int, ...] = ()
     places: tuple[Position, ...] = ()

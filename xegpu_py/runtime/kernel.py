@@ -30,6 +30,7 @@ from xegpu_py.runtime.executable import (
     is_pointer,
     unaligned_arrays,
     unaligned_surfaces,
+    unlike_multiples,
     unlike_products,
     value_of,
 )
@@ -238,6 +239,7 @@ class Kernel:
         arguments = self._packed(arguments, PackedArrays())
         unaligned = {*options.unaligned, *unaligned_arrays(own.parameters, arguments, target)}
         unaligned.update(unaligned_surfaces(own.surfaces, arguments, target))
+        unaligned.update(unlike_multiples(own.multiples, arguments))
         large = options.large is None and beyond(own.parameters, arguments, grid, own.limits) is not None
         strided = self._strided(arguments)
         if unaligned == set(options.unaligned) and not large and not strided:

@@ -139,3 +139,38 @@ gpu.module @in_a_loop_and_after {
     gpu.return
   }
 }
+
+// -----
+
+// Positions modulo an argument are consecutive if that is a multiple of how many there are, which is noted. A divisor
+// that another condition chooses is no argument.
+
+!row = !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>
+
+// CHECK: gpu.func @modulo{{.*}}xetile.divided = array<i64: 0, 2, -1, 64>
+gpu.module @modulo {
+  gpu.func @modulo(%A: memref<?xf32>, %B: memref<?xf32>, %n: index, %c: i1) kernel {
+    %c64 = arith.constant 64 : index
+    %id = gpu.block_id x
+    %first = arith.muli %id, %c64 : index
+    %s = vector.step : vector<64xindex>
+    %f = vector.broadcast %first : index to vector<64xindex>
+    %p = arith.addi %f, %s : vector<64xindex>
+    %m = vector.broadcast %n : index to vector<64xindex>
+    %i = arith.remsi %p, %m : vector<64xindex>
+    // CHECK: arith.remsi {{.*}} : index
+    // CHECK: xetile.load_tile
+    %a = xetile.init_tile %A, %i : memref<?xf32>, vector<64xindex> -> !row
+    %x = xetile.load %a : !row -> vector<64xf32>
+    %one = arith.constant dense<1> : vector<64xindex>
+    %d = arith.select %c, %one, %m : vector<64xindex>
+    %j = arith.remsi %p, %d : vector<64xindex>
+    %b = xetile.init_tile %A, %j : memref<?xf32>, vector<64xindex> -> !row
+    // CHECK: xetile.load %
+    %y = xetile.load %b : !row -> vector<64xf32>
+    %z = arith.addf %x, %y : vector<64xf32>
+    %t = xetile.init_tile %B, %s : memref<?xf32>, vector<64xindex> -> !row
+    xetile.store %z, %t : vector<64xf32>, !row
+    gpu.return
+  }
+}

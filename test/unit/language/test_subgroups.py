@@ -101,6 +101,31 @@ def test_masks_bound_one_side(shift):
 
 
 @xegpu_py.jit
+def rolled(X, Y, M, stride, ROWS: Constexpr, COLUMNS: Constexpr):
+    """The rows of a block modulo their number, as in Triton's products."""
+    rows = (xl.program_id(0) * ROWS + xl.arange(0, ROWS)) % M
+    columns = xl.arange(0, COLUMNS)
+    x = xl.load(X + rows[:, None] * stride + columns[None, :])
+    out = xl.program_id(0) * ROWS + xl.arange(0, ROWS)
+    xl.store(Y + out[:, None] * COLUMNS + columns[None, :], x)
+
+
+@pytest.mark.parametrize("rows", [32, 16, 24, 8, 50])
+def test_positions_modulo_a_number(rows):
+    """A number that is not a multiple of the block gives another version, in which elements are gathered."""
+    x = np.arange(rows * 32, dtype=np.int32).reshape(rows, 32)
+    y = np.zeros((80, 32), np.int32)
+    kernel = rolled.with_options(engine="both", cache="off")
+    kernel[5](x, y, rows, 32, ROWS=16, COLUMNS=32)
+    np.testing.assert_array_equal(y, x[np.arange(80) % rows])
+    compiled = kernel.compile(x, y, rows, 32, ROWS=16, COLUMNS=32)
+    assert len(compiled.executable.multiples) == 1
+    version = compiled.version_for((x, y, rows, 32), 5)
+    assert (version is compiled) == (rows % 16 == 0)
+    assert ("lsc_load.ugm" in version.asm) == (rows % 16 != 0)
+
+
+@xegpu_py.jit
 def softmax(X, Y, stride, columns, SIZE: Constexpr):
     row = xl.program_id(0)
     j = xl.arange(0, SIZE)

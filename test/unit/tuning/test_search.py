@@ -62,7 +62,7 @@ def test_results_are_compared_by_format():
     assert difference([np.arange(3)], [np.array([0, 1, 3])], None)
 
 
-@xegpu_py.jit
+@xegpu_py.jit(subgroups=1)
 def scaled(X, Y, FACTOR: xegpu_py.Constexpr, ROWS: xegpu_py.Constexpr):
     m = language.program_id(0) * ROWS
     Y.tile((ROWS, 32), at=(m, 0)).store(X.tile((ROWS, 32), at=(m, 0)).load() * FACTOR)
@@ -128,7 +128,7 @@ def test_hanging_greedy_crashing_and_wrong_trials_are_named(client):
 
 def test_autotune_searches_spaces_and_on_workers(client):
     x, y = np.ones((64, 32), np.float32), np.zeros((64, 32), np.float32)
-    kernel = xegpu_py.jit(scaled.__kernel_function__)
+    kernel = xegpu_py.jit(scaled.__kernel_function__, subgroups=1)
     space = Space({"ROWS": [8, 16, 24, 32], "registers": [128, 256]}, ["64 % ROWS == 0"])
     configs = [xegpu_py.Config({"ROWS": rows}) for rows in (8, 32, 16)]
     own = {"objective": "instructions", "scheduler": client}
@@ -157,7 +157,7 @@ import xegpu_py
 import xegpu_py.language as xl
 
 
-@xegpu_py.jit
+@xegpu_py.jit(subgroups=1)
 def scale(X, Y, FACTOR: xegpu_py.Constexpr, ROWS: xegpu_py.Constexpr):
     m = xl.program_id(0) * ROWS
     Y.tile((ROWS, 32), at=(m, 0)).store(X.tile((ROWS, 32), at=(m, 0)).load() * FACTOR)
