@@ -8,6 +8,7 @@ from mlir import ir
 
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xetile import TileMmaOp
+from xegpu_py.ir.builtin import is_intrinsic
 from xegpu_py.ir.control_flow import UnionFind
 from xegpu_py.ir.module import walk
 from xegpu_py.passes.facts.tile_maps import is_elementwise, is_splat, value_classes
@@ -33,7 +34,7 @@ def can_be_divided(func: ir.Operation) -> bool:
     ops = walk(func)
     if not any(op.name.startswith("xetile.") for op in ops) or xetile.subgroups_of(func) is not None:
         return False
-    return not any(op.name.startswith(_SUBGROUP_OPS) for op in ops)
+    return not any(op.name.startswith(_SUBGROUP_OPS) and not is_intrinsic(op) for op in ops)
 
 
 def suitable_subgroups(func: ir.Operation) -> int:

@@ -43,6 +43,7 @@ from xegpu_py.language.effects import (
     device_print,
     expect_zero,
     fence,
+    inline_asm_elementwise,
     inline_mlir,
     inline_visa,
     load,

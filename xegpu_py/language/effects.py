@@ -624,3 +624,24 @@ def inline_visa(text: str, *operands: Any, dtype: Any = None) -> Value:
     kind = wide[0]._type(wide[0].shape, to)
     made = wide[0]._made(called(INLINE, kind, *(v.ir for v in wide), attributes=attributes), to)
     return made.reshape(shape)
+
+
+def inline_asm_elementwise(
+    asm: str, constraints: str, args: Sequence[Any], dtype: Any, is_pure: bool = True, pack: int = 1
+) -> Value:
+    """Apply instructions to each element, by Triton's name; the instructions are those of vISA. See `inline_visa`.
+
+    Args:
+        asm: the instructions.
+        constraints: Triton's list, as "=r,r,r": one for the result, which begins with "=", and one for each operand.
+        args: the operands.
+        dtype: the element type of the result.
+        is_pure, pack: Triton's, without effect: the instructions only compute, and each works on single elements.
+
+    Raises:
+        ValueError: if the constraints are not those of one result and these operands.
+    """
+    named = [one.strip() for one in constraints.split(",") if one.strip()]
+    if len(named) != 1 + len(args) or [one[0] == "=" for one in named] != [True, *[False] * len(args)]:
+        raise ValueError(f"'constraints' must be those of a result and {len(args)} operands, but got {constraints!r}")
+    return inline_visa(asm, *args, dtype=dtype)

@@ -134,7 +134,7 @@ def test_instructions_of_visa(workgroup):
     real = SMALL.astype(F32) / 8
 
     def function(v, r):
-        bits = xl.inline_visa("xor $0:ud $1:ud 0xff:ud", v)
+        bits = xl.inline_asm_elementwise("xor $0:ud $1:ud 0xff:ud", "=r, r", [v], xl.uint32, is_pure=True, pack=1)
         high = xl.inline_visa("mulh %h:ud $1:ud $2:ud\nadd $0:ud %h:ud 5:ud", v, 0xDEADBEEF)
         clipped = xl.inline_visa("mul %t:f $1:f 0.5:f\nadd.sat $0:f %t:f -$2:f", r, xl.full((1, 16), 0.25))
         return bits, high, clipped, xl.inline_visa("mov $0:d $1:f", r[0, 0], dtype=xl.int32)
@@ -168,6 +168,11 @@ def test_refused_instructions(name):
     with pytest.raises(DiagnosticError) as caught:
         check(lambda v: xl.inline_visa(text, v), [SMALL], SMALL)
     assert message in str(caught.value)
+
+
+def test_constraints_of_instructions():
+    with pytest.raises(ValueError, match="must be those of a result and 1 operands, but got '=r,=r,r'"):
+        check(lambda v: xl.inline_asm_elementwise("xor $0:ud $1:ud 1:ud", "=r,=r,r", [v], xl.uint32), [SMALL], SMALL)
 
 
 def test_the_reference_knows_no_instructions():

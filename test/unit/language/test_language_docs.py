@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import runpy
 
 import pytest
 from markdown import ROOT
@@ -31,6 +32,13 @@ def test_names_that_are_claimed_exist():
         claimed = triton if here == "same" else re.findall(r"`(\w+)`", here)
         missing += [name for name in claimed if not hasattr(xl, name)]
     assert not missing
+
+
+def test_documented_names_of_triton_are_names_here():
+    generated = runpy.run_path(str(ROOT / "docs/site/triton_names.py"))
+    assert len({*generated["DOCUMENTED"]}) == 94
+    assert not [name for name in generated["DOCUMENTED"] if not hasattr(xl, name)]
+    assert generated["table"]() in PAGE, "run `make docs`"
 
 
 def test_nine_of_ten_names_have_a_counterpart():
