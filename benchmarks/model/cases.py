@@ -129,14 +129,11 @@ def bandwidth_of_items(point: str, gpu: str, way: str) -> Case:
     return Case(point, gpu, [launch], 4.0 * lanes * turns)
 
 
-def bandwidth(point: str, gpu: str, way: str) -> Case:
+def bandwidth(point: str, gpu: str) -> Case:
     lanes, turns = 1 << 22, 16
-    kind, _, access = way.partition(" ")
-    stride, step = (turns, 1) if access == "misaligned" else (1, lanes)
-    named = {"STRIDE": stride, "STEP": step, "TURNS": turns, "SUBGROUPS": 2}
-    shapes = [((lanes * turns,), F32)] + [((lanes,), F32)] * (kind == "read")
-    kernel = kernels.read if kind == "read" else kernels.write
-    return Case(point, gpu, [Launch(kernel, empty(*shapes), named, lanes // 64)], 4.0 * lanes * turns)
+    named = {"TURNS": turns, "SUBGROUPS": 2, "STEP": lanes}
+    arrays = empty(((lanes * turns,), F32), ((lanes,), F32))
+    return Case(point, gpu, [Launch(kernels.read, arrays, named, lanes // 64)], 4.0 * lanes * turns)
 
 
 def memory() -> Iterator[Case]:
@@ -146,7 +143,7 @@ def memory() -> Iterator[Case]:
         ("P050", "a770"), ("P051", "a770"), ("P052", "a770"), ("P058", "a750"), ("P059", "a750"), ("P066", "a750"),
         ("P067", "a750"),
     ):  # fmt: skip
-        yield bandwidth(point, gpu, "read")
+        yield bandwidth(point, gpu)
     for n, mib in enumerate((32, 64, 128, 256)):
         rows = mib << 10 >> 4
         arrays = empty(((rows, 4096), F32), ((rows, 4096), F32))

@@ -51,27 +51,16 @@ def products(A, B, C, TURNS: Constexpr, K: Constexpr):
 
 
 @xegpu_py.jit
-def read(X, Y, STRIDE: Constexpr, STEP: Constexpr, TURNS: Constexpr, SUBGROUPS: Constexpr):
-    """Each lane adds up `TURNS` numbers; lanes are `STRIDE` numbers apart, turns `STEP`."""
+def read(X, Y, STEP: Constexpr, TURNS: Constexpr, SUBGROUPS: Constexpr):
+    """Each lane adds up `TURNS` numbers, which are `STEP` apart."""
     width = SUBGROUPS * 32
     shared = WgMap(sg_layout=(1, SUBGROUPS), sg_data=(1, 32))
     lane = (xl.program_id(0) * width + xl.arange(0, width)).reshape(1, width)
-    found = [X.at(lane * STRIDE + turn * STEP, map=shared).load() for turn in xl.static_range(TURNS)]
+    found = [X.at(lane + turn * STEP, map=shared).load() for turn in xl.static_range(TURNS)]
     total = found[0]
     for turn in xl.static_range(1, TURNS):
         total = total + found[turn]
     Y.at(lane, map=shared).store(total)
-
-
-@xegpu_py.jit
-def write(X, STRIDE: Constexpr, STEP: Constexpr, TURNS: Constexpr, SUBGROUPS: Constexpr):
-    """Each lane writes `TURNS` numbers; lanes are `STRIDE` numbers apart, turns `STEP`."""
-    width = SUBGROUPS * 32
-    shared = WgMap(sg_layout=(1, SUBGROUPS), sg_data=(1, 32))
-    lane = (xl.program_id(0) * width + xl.arange(0, width)).reshape(1, width)
-    zero = xl.zeros((1, width), map=shared)
-    for turn in range(TURNS):
-        X.at(lane * STRIDE + turn * STEP, map=shared).store(zero)
 
 
 @xegpu_py.jit
