@@ -21,12 +21,13 @@ def outputs():
 
 
 def test_tour_shows_what_it_says(outputs):
-    statistics, tiles, blocks, program, lanes, subgroups, mistake = outputs
+    statistics, tiles, blocks, program, lanes, subgroups, search, mistake = outputs
     assert "hardware threads" in statistics[0].data["text/html"]
     assert "xetile" in tiles[0].data["text/html"] and "tile_mma" in tiles[0].data["text/html"]
     assert "xegpu.dpas" in blocks[0].data["text/html"]
     assert "lsc_load_block2d" in program[0].data["text/html"]
     assert lanes[0].data["image/svg+xml"].startswith("<svg") and subgroups[0].data["image/svg+xml"].startswith("<svg")
+    assert search[0].data["text/plain"].count("prefetch=") == 3 and " us" in search[0].data["text/plain"]
     assert "over the end of 'X'" in mistake[0].text and "xl.load(X + i)" in mistake[0].text
 
 

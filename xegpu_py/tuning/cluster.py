@@ -7,6 +7,7 @@ Problems travel to a worker once, as a scattered value, and from there once to i
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import io
 import itertools
@@ -166,8 +167,9 @@ class Identity(Struct, frozen=True):
         return None
 
 
+@functools.lru_cache(1)
 def identity() -> Identity:
-    """This process's identity."""
+    """This process's identity: that of its files when it was first asked."""
     package = sys.modules["xegpu_py"]
     roots = {*package.__path__, *(p for m in ("dialects", "passes") for p in sys.modules[f"xegpu_py.{m}"].__path__)}
     found = hashlib.sha256()

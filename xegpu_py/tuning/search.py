@@ -9,6 +9,7 @@ import os
 import platform
 import random
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -64,7 +65,14 @@ _RECORD, _OWNER = "xegpu_py:trial", "xegpu_py:owner"
 
 
 class Journal:
-    """Optuna's study, in memory or in a file of SQLite, which other searches may use at the same time."""
+    """Optuna's study, in memory or in a file of SQLite, which other searches may use at the same time.
+
+    Attributes:
+        path: the file; None for memory.
+        tried: the number of trials that ended by themselves or by a limit.
+        best: the trial with the least value of the first objective.
+        taken: the configurations of all trials, by their keys; None for trials that run.
+    """
 
     def __init__(self, path: Path | None, name: str, space: Space, objectives: int, sampler: Any) -> None:
         """Open it.
@@ -90,13 +98,19 @@ class Journal:
                 raise ValueError(f"'{path}' is no journal that can be opened: {_first_line(e)}") from None
         self._study = self._opened(storage)
         self._known: dict[int, Trial] = {}
+        self._looked = 0.0
+        self.tried = 0
+        self.best: Trial | None = None
+        self.taken: dict[str, Trial | None] = {}
         # The study in memory that replaces a file counts from 0 again, but trials of the file may still run.
         self._offset, self._last = 0, -1
         self._kept: dict[int, OptunaTrial] = {}
         self._own = f"{platform.node()}:{os.getpid()}"
         self._adopt()
-        # A search that goes on must not propose what it began with.
-        self._sampler.reseed_rng() if self.trials() else None
+        self.look()
+        if self._known:
+            # A search that goes on must not propose what it began with.
+            self._sampler.reseed_rng()
 
     def _opened(self, storage: Any) -> Any:
         return self._optuna.create_study(
@@ -115,22 +129,34 @@ class Journal:
 
     def trials(self) -> list[Trial]:
         """All trials that ended, also those of other searches; of repeated ones the first."""
+        self.look()
+        return [self._known[n] for n in sorted(self._known) if self._known[n].state != REPEATED]
+
+    def look(self) -> None:
+        """Read what other searches have added to the file, and which of their trials run."""
+        self._looked = time.monotonic()
         for found in self._study.get_trials(deepcopy=False):
             record = found.user_attrs.get(_RECORD)
             number = found.number + self._offset
-            if record is not None and found.state.is_finished() and number not in self._known:
-                self._known[number] = _trial_of(number, self._space.read(found.params), record)
-        return [self._known[n] for n in sorted(self._known) if self._known[n].state != REPEATED]
+            if number in self._known:
+                continue
+            if record is not None and found.state.is_finished():
+                self._note(_trial_of(number, self._space.read(found.params), record))
+            elif not found.state.is_finished() and len(found.params) == len(self._space.parameters):
+                self.taken.setdefault(_key(self._space.read(found.params)), None)
 
-    def taken(self) -> dict[str, Trial | None]:
-        """The configurations of all trials, by their keys; None for trials that run."""
-        found: dict[str, Trial | None] = {
-            _key(t.configuration): t for t in self.trials() if t.state not in ("interrupted", "excluded")
-        }
-        for other in self._study.get_trials(deepcopy=False, states=(self._optuna.trial.TrialState.RUNNING,)):
-            if len(other.params) == len(self._space.parameters):
-                found.setdefault(_key(self._space.read(other.params)), None)
-        return found
+    def _note(self, trial: Trial) -> None:
+        """Remember a trial that ended. A journal of thousands of trials is not read again for each."""
+        self._known[trial.number] = trial
+        key = _key(trial.configuration)
+        if trial.state in ("interrupted", "excluded"):
+            if self.taken.get(key, trial) is None:
+                del self.taken[key]
+        elif trial.state != REPEATED:
+            self.tried += 1
+            self.taken[key] = trial
+            if trial.state == "done" and (self.best is None or trial.values[0] < self.best.values[0]):
+                self.best = trial
 
     def ask(self, configuration: Configuration | None = None) -> tuple[int, Configuration]:
         """Begin a trial: of a configuration, or of one that the sampler chooses."""
@@ -143,6 +169,8 @@ class Journal:
         except self._errors as e:
             self._to_memory(e)
             return self.ask(configuration)
+        if self.path is not None and time.monotonic() - self._looked > 1:
+            self.look()
         number = trial.number + self._offset
         self._last = max(self._last, number)
         self._kept[number] = trial
@@ -167,7 +195,7 @@ class Journal:
         except self._errors as e:
             self._to_memory(e)
             self._add(trial, state)
-        self._known[number] = structs.replace(trial, number=number)
+        self._note(structs.replace(trial, number=number))
 
     def _add(self, trial: Trial, state: Any) -> None:
         distributions = {
@@ -333,7 +361,9 @@ def _sampler(kind: str, seed: int, objectives: int) -> Any:
     if kind == "tpe":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            return optuna.samplers.TPESampler(seed=seed, multivariate=objectives == 1, constant_liar=True)
+            # Of 24 candidates, Optuna's default, too few are new in a space of some hundred configurations.
+            settings = {"multivariate": objectives == 1, "constant_liar": True, "n_ei_candidates": 128}
+            return optuna.samplers.TPESampler(seed=seed, **settings)
     if kind == "nsga2":
         return optuna.samplers.NSGAIISampler(seed=seed, population_size=20)
     if kind in ("grid", "random"):
@@ -372,11 +402,11 @@ class _Search(Struct, dict=True):
             if self.problem.reference is None:
                 self._find_reference()
             self.key = self.cluster.load(self.problem)
-            bar.update(len(self._tried()))
+            bar.update(self.journal.tried)
             while True:
-                while (
-                    len(self.running) < self.cluster.capacity and len(self._tried()) + len(self.running) < self.budget
-                ):
+                # What samplers choose without the results of others waits at the workers: none is idle.
+                most = int(self.cluster.capacity * (2 if self.kind in ("grid", "random") else 1.25))
+                while len(self.running) < most and self.journal.tried + len(self.running) < self.budget:
                     if not self._begin(self.key):
                         break
                 if not self.running:
@@ -389,12 +419,9 @@ class _Search(Struct, dict=True):
                     self.journal.tell(number, Trial(number, configuration, "interrupted"))
             raise
 
-    def _tried(self) -> list[Trial]:
-        return [t for t in self.journal.trials() if t.state not in ("excluded", "interrupted")]
-
     def _find_reference(self) -> None:
         """Run trials one by one until one succeeds: its results are those that the others must have."""
-        first = next((t for t in self._tried() if t.state == "done"), None)
+        first = next((t for t in self.journal.trials() if t.state == "done"), None)
         key = self.cluster.load(self.problem)
         if first is not None:
             self.cluster.submit(-1, key, (first.configuration, True), self.limits)
@@ -407,7 +434,7 @@ class _Search(Struct, dict=True):
                 )
             self.problem = structs.replace(self.problem, reference=outcome.outputs)
             return
-        while self.problem.reference is None and len(self._tried()) < self.budget:
+        while self.problem.reference is None and self.journal.tried < self.budget:
             if not self._begin(key, True):
                 return
             while self.running:
@@ -419,7 +446,7 @@ class _Search(Struct, dict=True):
 
     def _begin(self, key: str, wanted: bool = False) -> bool:
         """Begin a trial; False if all configurations are tried."""
-        taken = self.journal.taken()
+        taken = self.journal.taken
         if self.kind == "grid":
             return self._begin_next(key, taken, wanted)
         for _ in range(_FRUITLESS):
@@ -463,6 +490,7 @@ class _Search(Struct, dict=True):
 
     def _submit(self, number: int, configuration: Configuration, key: str, wanted: bool) -> None:
         self.running[number] = configuration
+        self.journal.taken.setdefault(_key(configuration), None)
         self.cluster.submit(number, key, (configuration, wanted), self.limits)
 
     def _end(self, number: int, report: Report) -> None:
@@ -479,9 +507,8 @@ class _Search(Struct, dict=True):
         if self.each:
             self.each(trial)
         self.bar.update(1)
-        best = min((t for t in self._tried() if t.state == "done"), key=lambda t: t.values[0], default=None)
-        if best is not None:
-            self.bar.set_postfix_str(f"best {best.values[0]:.6g}")
+        if self.journal.best is not None:
+            self.bar.set_postfix_str(f"best {self.journal.best.values[0]:.6g}")
 
 
 # What comes out of it.
