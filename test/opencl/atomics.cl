@@ -21,3 +21,5 @@ kernel void atomics_int(global const int *in, global int *out, global int *old) 
     old[2 * i + 1] = atomic_cmpxchg(out + 8 + i, x, i);
     atomic_min((volatile global uint *)out + 7, (uint)x);
 }
+// RUN histogram rand:ui8:512 zeros:ui32:256 global=512 local=128
+// RUN atomics_int small:i32:160 zeros:i32:168 zeros:i32:320 global=160 local=40

@@ -9,3 +9,4 @@ kernel void sum_floats(global const float *in, global atomic_float *sum, global 
     got[i] = atomic_load_explicit(seen + 1, memory_order_acquire, memory_scope_device);
     atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_acq_rel, memory_scope_device);
 }
+// RUN sum_floats arange:f32:96 zeros:f32:2 full:i32:2:100 zeros:i32:96 global=96 local=32

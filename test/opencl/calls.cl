@@ -18,3 +18,6 @@ kernel void parity(global const int *in, global int *out) {
     int i = get_global_id(0);
     out[i] = even(in[i] & 31);
 }
+// RUN factorials arange:i32:150 zeros:i32:150 global=150 local=50
+// RUN subroutine small:i32:96 zeros:i32:96 global=96 local=32
+// RUN parity rand:i32:150 zeros:i32:150 global=150 local=50

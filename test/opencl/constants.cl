@@ -11,3 +11,5 @@ kernel void globals(global int *out) {
     if (i == 0)
         out[0] = *where > 0;
 }
+// RUN table rand:i32:64 zeros:i32:64 global=64 local=32
+// RUN globals zeros:i32:1 global=64 local=32

@@ -31,3 +31,5 @@ kernel void classify(global const int *in, global int *out) {
 out:
     out[i] = r;
 }
+// RUN collatz arange:i32:96 zeros:i32:96 global=96
+// RUN classify arange:i32:96 zeros:i32:96 global=96

@@ -1,5 +1,3 @@
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
 kernel void math_float(global const float *a, global const float *b, global float *out) {
     int i = get_global_id(0);
     float x = a[i], y = b[i];
@@ -25,42 +23,9 @@ kernel void math_float(global const float *a, global const float *b, global floa
     out[18] = mix(x, y, 0.25f);
     out[19] = native_recip(y);
 }
-kernel void math_half(global const half *a, global const half *b, global half *out) {
-    int i = get_global_id(0);
-    half x = a[i], y = b[i];
-    out += 8 * i;
-    out[0] = x + y;
-    out[1] = x * y;
-    out[2] = fma(x, y, x);
-    out[3] = fmax(x, y);
-    out[4] = floor(x);
-    out[5] = x / y;
-    out[6] = sqrt(y);
-    out[7] = (half)(x < y);
-}
-kernel void math_double(global const double *a, global const double *b, global double *out) {
-    int i = get_global_id(0);
-    double x = a[i], y = b[i];
-    out += 8 * i;
-    out[0] = x + y;
-    out[1] = x * y;
-    out[2] = fma(x, y, x);
-    out[3] = fmax(x, y);
-    out[4] = floor(x);
-    out[5] = x / y;
-    out[6] = sqrt(y);
-    out[7] = rint(x);
-}
-kernel void math_exact(global const float *a, global const float *b, global float *out) {
-    int i = get_global_id(0);
-    float x = a[i], y = b[i];
-    out += 4 * i;
-    out[0] = exp(x);
-    out[1] = log(y);
-    out[2] = pow(y, x);
-    out[3] = tanh(x);
-}
 kernel void sines(global const float *a, global float *out) {
     int i = get_global_id(0);
     out[i] = sin(a[i]);
 }
+// RUN math_float rand:f32:96:seed=1 rand:f32:96:seed=2 zeros:f32:1920 global=96 close=1e-3
+// RUN sines randn:f32:64 zeros:f32:64 global=64 ulp=4

@@ -23,7 +23,12 @@ kernel void small_table(global const int *in, global int *out) {
 kernel void large_array(global const int *in, global int *out, int n) {
     int i = get_global_id(0);
     int v[400];
+    for (int k = 0; k < 400; k++)
+        v[k] = k;
     for (int k = 0; k < n; k++)
         v[(k * 37 + in[k & 15]) % 400] = k + i;
     out[i] = v[in[i] & 255];
 }
+// RUN sorted rand:i32:2048 zeros:i32:2048 global=64
+// RUN small_table rand:i32:64 zeros:i32:64 global=64
+// RUN large_array arange:i32:64 zeros:i32:64 i32:300 global=64

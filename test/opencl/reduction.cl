@@ -15,3 +15,4 @@ kernel void reduce_sum(global const int *in, global int *out, local int *scratch
     if (l == n - 1)
         out[get_group_id(0)] = last;
 }
+// RUN reduce_sum rand:i32:256 zeros:i32:4 local:256 global=256 local=64

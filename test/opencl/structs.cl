@@ -8,3 +8,4 @@ kernel void apply(Layer layer, global const Point *in, global Point *out) {
     p.hits += layer.bias + layer.tag[1] * layer.step;
     out[i] = p;
 }
+// RUN apply full:f32:8:1.5 rand:f32:96:seed=1 zeros:f32:96 global=32

@@ -31,3 +31,6 @@ kernel void divergent_shuffle(global const int *in, global int *out) {
         r += intel_sub_group_shuffle(x, l ^ (k & 15));
     out[i] = r;
 }
+// RUN exchange small:i32:96 zeros:i32:960 global=96 local=32
+// RUN blocks rand:ui32:256 zeros:ui32:256 global=64 local=16
+// RUN divergent_shuffle small:ui32:64 zeros:i32:64 global=64

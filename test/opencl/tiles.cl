@@ -25,3 +25,6 @@ kernel void transpose(global const uchar *in, global uchar *out, int width, int 
     int x = get_global_id(0), y = get_global_id(1);
     out[x * height + y] = in[y * width + x];
 }
+// RUN matmul small:f32:32x32:seed=1 small:f32:32x32:seed=2 zeros:f32:32x32 i32:32 global=32,32
+// RUN stencil small:f32:24x40 zeros:f32:24x40 i32:40 i32:24 global=40,24 local=8,8
+// RUN transpose rand:ui8:24x40 zeros:ui8:40x24 i32:40 i32:24 global=40,24 local=8,8

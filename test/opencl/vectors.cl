@@ -17,3 +17,7 @@ kernel void three(global const short *in, global short *out) {
     short3 v = vload3(i, in);
     vstore3(v.zxy * (short)5, i, out);
 }
+// RUN swap_bytes rand:i8:512 zeros:i8:512 global=32
+// RUN matrix_row small:f32:16 small:f32:128 zeros:f32:128 global=32
+// RUN shuffle_vectors rand:i32:256 zeros:i32:256 rand:ui32:256 global=32
+// RUN three rand:i16:96 zeros:i16:96 global=32

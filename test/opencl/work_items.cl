@@ -11,3 +11,4 @@ kernel void ids(global ulong *out) {
     }
     out[0] += 1000 * get_global_offset(0) + 100 * get_work_dim();
 }
+// RUN ids zeros:ui64:3456 global=8,6,4 local=4,3,2

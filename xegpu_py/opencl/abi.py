@@ -21,8 +21,8 @@ GRF_BYTES = 64
 INLINE_BYTES = {"bmg": 32}
 """Bytes of arguments in the first register of arguments, where they are fewer than its size."""
 
-IDS = 1 << 11
-"""Local ids, and work items of a workgroup, are less."""
+_DISPATCH_MASK = "%sr0(0,2)"
+"""The lanes with which a thread begins, as vISA names them."""
 
 
 # `.ze_info`, as the specification of zebin has it. What is not read is left out.
@@ -234,6 +234,13 @@ def prologue(text: str, program: Program, block: Dim, groups: Dim, private: Sequ
         once("mul", "Own_place", "Own_thread", f"{part.bytes:#x}:ud")
         once("add", "Own_place", "Own_place", f"{part.address:#x}:uq")
         once("mov", part.input, "Own_place")
+    if _DISPATCH_MASK in text:
+        # Engines have no such register: the kernel reads a variable.
+        text = text.replace(_DISPATCH_MASK, "Own_mask(0,0)")
+        declared.append(".decl Own_mask v_type=G type=ud num_elts=1 align=dword")
+        declared.append(f".decl Own_busy v_type=P num_elts={lanes}")
+        body.append(f"cmp.lt (M1_NM, {lanes}) Own_busy Own_item(0,0)<1;1,0> {items:#x}:ud")
+        body.append("mov (M1_NM, 1) Own_mask(0,0)<1> Own_busy")
     lines = text.split("\n")
     if items % lanes:
         declared.append(f".decl Own_idle v_type=P num_elts={lanes}")
@@ -243,8 +250,8 @@ def prologue(text: str, program: Program, block: Dim, groups: Dim, private: Sequ
         lines[end] = f"Own_end:\n{lines[end]}"
     entry = program.functions[0]
     start = next(i for i, line in enumerate(lines) if line.strip() == f"{entry}:")
-    # Counted with the kernel's first line.
-    while lines[start + 1].split()[:1] in ([], ["FILE"], ["LOC"]):
+    # Counted with the kernel's first line, and in the modes that the kernel sets in its first instruction.
+    while lines[start + 1].split()[:1] in ([], ["FILE"], ["LOC"]) or "%cr0(0,0)<1>" in lines[start + 1]:
         start += 1
     lines[start] = "\n".join([lines[start], *(f"    {line}" for line in body)])
     first = next(i for i, line in enumerate(lines) if line.startswith((".input", ".kernel_attr")))

@@ -144,7 +144,7 @@ def compiled(source: str | Path, target: str, options: str) -> Compiled:
         if path and not is_spirv:
             (Path(folder) / _INCLUDED).symlink_to(path.resolve().parent)
             given += f" -I{_INCLUDED}"
-        command = [ocloc, "compile", "-q", "-file", file, "-device", DEVICES[target], "-out_dir", "out"]
+        command = [ocloc, "compile", "-file", file, "-device", DEVICES[target], "-out_dir", "out"]
         command += ["-spirv_input"] if is_spirv else []
         try:
             done = subprocess.run(
@@ -180,7 +180,7 @@ def is_path(source: str) -> bool:
 
 def _refusal(printed: str, name: str, file: str, text: str) -> CompileError:
     """The error for what ocloc printed of a program that it does not accept."""
-    printed = printed.partition("\nBuild failed with")[0]
+    printed = re.split(r"^Build failed with", printed, flags=re.MULTILINE)[0]
     found: list[Diagnostic] = []
     for m in _MESSAGE.finditer(printed):
         kind: Severity = "error" if m["kind"] == "error" else "warning" if m["kind"] == "warning" else "note"
@@ -194,6 +194,7 @@ def _refusal(printed: str, name: str, file: str, text: str) -> CompileError:
     if not any(d.severity == "error" for d in found):
         said = " ".join(printed.split()) or "it printed nothing"
         found.append(Diagnostic("error", f"ocloc does not accept the program: {said}", Position(name)))
+    found.sort(key=lambda d: d.severity != "error")
     return CompileError(found, [Source(text, name)])
 
 

@@ -403,24 +403,25 @@ class Launch(Struct, frozen=True):
         if any(a.arg_type == "printf_buffer" for a in passed):
             printer = memory.allocate(PRINT_BUFFER, BUFFER_BYTES)
             memory.bytes_of(printer)[:4].view(np.uint32)[0] = FIRST_RECORD
-        staged, values, slm = Staged(memory), {}, env.slm_size
+        staged, values, local_bytes = Staged(memory), {}, 0
         for number, (parameter, argument) in enumerate(zip(parameters, arguments)):
             title = kernel.title(number)
             own = [a for a in passed if a.arg_index == number]
             if parameter.address_qualifier == "__local" or any(a.addrspace == "local" for a in own):
                 if not isinstance(argument, LocalMemory):
                     raise TypeError(f"{title} must be local memory, local(bytes), but got {type(argument).__name__}")
-                # IGC takes for granted that the first argument follows the kernel's own variables so.
-                alignment = max(a.slm_alignment for a in own) if own else 1
-                slm = -(-slm // alignment) * alignment
-                values[number] = slm.to_bytes(8, "little")
-                slm += argument.bytes
+                # Offsets behind the kernel's own variables. IGC takes it for granted that the first one is 0.
+                alignment = max((a.slm_alignment for a in own), default=1)
+                at = -(-local_bytes // alignment) * alignment
+                values[number] = at.to_bytes(8, "little")
+                local_bytes = at + argument.bytes
             elif parameter.type.endswith("*") or any(a.arg_type == "arg_bypointer" for a in own):
                 array = abi.array_for(argument, parameter, title)
                 staged.add(str(number), array, title, parameter.name, packed=True)
             else:
                 values[number] = abi.value_bytes(argument, parameter, title)
         values |= {int(number): address for number, address in staged.addresses().items()}
+        slm = env.slm_size + local_bytes
         most = target_of(program.options.target).slm_bytes
         if slm > most:
             raise ValueError(f"kernel '{kernel.name}' needs {slm} bytes of local memory, more than {most}")
@@ -437,7 +438,7 @@ class Launch(Struct, frozen=True):
             payload[a.offset : a.offset + a.size] = data[: a.size].ljust(a.size, b"\0")
         inputs = {}
         for item in version.program.inputs:
-            at = kernel.inputs.get(item.var.name)
-            data = b"" if at is None else bytes(payload[at : at + item.size])
+            place = kernel.inputs.get(item.var.name)
+            data = b"" if place is None else bytes(payload[place : place + item.size])
             inputs[item.var.name] = data.ljust(item.size, b"\0")
         return Ready(version, Prepared(Grid(self.groups, self.block), inputs, memory, staged), printer)

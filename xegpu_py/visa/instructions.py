@@ -151,6 +151,9 @@ def _double_math(inst: Instruction, target: Target) -> Problem:
     if not target.double_math:
         return (f"target '{target.name}' does not support {inst.name} of f64",)
     regions = [v for v in inst.values.values() if isinstance(v, (Region, Destination))]
+    if inst.name in ("divm", "sqrtm"):
+        # IGC 2.40 repeats a scalar source.
+        regions = [r for r in regions if isinstance(r, Destination) or not r.is_scalar]
     if any(r.col or not r.reach(inst.exec_size)[1] for r in regions):
         return ("of f64 has operands that begin at a register and lie side by side",)
     return None
@@ -527,7 +530,7 @@ ARITHMETIC = (
         sat=False,
         modifiers=(),
     ),
-    _alu("cbit", "How many bits of `src0` are set.", ("ud",), 1, sat=False, modifiers=()),
+    _alu("cbit", "How many bits of `src0` are set.", ("ud", "uw", "ub"), 1, sat=False, modifiers=()),
     _alu("lzd", "How many zeros are above the highest bit of `src0` that is set.", ("ud",), 1, sat=False, modifiers=()),
     _alu("rol", "The bits of `src0`, rotated left by `src1`.", _ROTATED, 2, sat=False, modifiers=(), check=_rotated),
     _alu("ror", "The bits of `src0`, rotated right by `src1`.", _ROTATED, 2, sat=False, modifiers=(), check=_rotated),

@@ -327,6 +327,8 @@ def _reach_problem(slot: OperandSpec, inst: Instruction, target: Target) -> Prob
         if not value.bases:
             return (f"operand '{slot.name}' is at addresses in '{value.var.name}', which get no variable's place",)
         return _bounds_problem(slot, value.var, 4 * (value.col + value.addresses(inst.exec_size)))
+    if isinstance(value, Destination) and value.stride != 1 and value.var.type == "df" and inst.name != "mov":
+        return (f"operand '{slot.name}' of f64 must be packed", "Intel's finalizer fails on others")
     if isinstance(value, (Region, Destination)):
         return _region_problem(slot, value, 1 if slot.kind == "scalar" else inst.exec_size, target)
     return _extent_problem(slot, value, inst, target)
@@ -350,8 +352,6 @@ def _region_problem(slot: OperandSpec, value: Region | Destination, lanes: int, 
             return _stride_problem(slot, value)
     elif value.stride not in _STRIDES:
         return (f"operand '{slot.name}' has stride {value.stride}; it can be 1, 2 or 4",)
-    elif value.stride != 1 and value.var.type == "df":
-        return (f"operand '{slot.name}' of f64 must be packed", "Intel's finalizer fails on others")
     elif value.stride == 4 and value.var.format.bits == 64 and lanes > 1:
         return (
             f"operand '{slot.name}' of 64 bits has stride 4; it can be 1 or 2",

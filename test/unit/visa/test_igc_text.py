@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
@@ -13,10 +15,9 @@ from xegpu_py.visa.assembly import read, write
 from xegpu_py.visa.program import Immediate, Indirect, Program, Variable
 from xegpu_py.visa.verify import verify
 
-RECORDED = sorted((Path(__file__).parents[2] / "opencl" / "recorded").glob("*.visaasm"))
-"""Texts without their comments; the name begins with ocloc's name of the device."""
+FOLDER = Path(__file__).parents[2] / "opencl"
 
-TARGETS = {"pvc": "pvcxt", "bmg": "bmg", "cri": "cri"}
+COMMENT = re.compile(r" *//.*")
 
 HEAD = """
 .version 4.2
@@ -50,15 +51,33 @@ def words(text: str) -> list[str]:
             held = pending
             found.append(pending)
         found.append(line)
+        if line.startswith("FILE"):
+            # No line of the file yet.
+            held = pending = "LOC 0"
     return found
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
-def test_recorded_texts(path: Path) -> None:
-    text = path.read_text()
-    [found] = read(Source(text, path.name))
+def recorded() -> dict[str, tuple[str, str]]:
+    """The target and the text of a kernel or function of each file."""
+    programs = msgspec.msgpack.decode(lzma.decompress((FOLDER / "recorded").read_bytes()))["programs"]
+    found = {file: (made["target"], min(made["texts"], key=len)) for file, made in programs.items()}
+    # Address variables, calls, and private memory.
+    for file, kernel in (
+        ("subgroups.cl", "exchange"),
+        ("calls.cl", "factorials"),
+        ("private_memory.cl", "small_table"),
+    ):
+        made = programs[file]
+        found[kernel] = made["target"], next(t for t in made["texts"] if f'"{kernel}"' in t)
+    return found
+
+
+@pytest.mark.parametrize(("gpu", "text"), recorded().values(), ids=list(recorded()))
+def test_recorded_texts(gpu: str, text: str) -> None:
+    text = "".join(f"{line}\n" for line in COMMENT.sub("", text).split("\n") if line.strip())
+    [found] = read(Source(text, "k.visaasm"))
     assert words(write([found])) == words(text)
-    issues = [issue.message for issue in verify(found, target(TARGETS[path.stem.partition("-")[0]]))]
+    issues = [issue.message for issue in verify(found, target(gpu))]
     # Calls of functions of other texts are to be linked.
     called = [inst["callee"] for inst in found.instructions if inst.name == "fcall"]
     assert issues == [f"calls '{name}', which the program does not have" for name in called]

@@ -101,7 +101,7 @@ INSTRUCTIONS = [
     ("mov (M1, 16) F(0,0)<1> F(0,0)<1;3,0>", "operand 'src0' has width 3"),
     ("mov (M1, 16) F(0,0)<1> F(0,0)<8;8,3>", "operand 'src0' has horizontal stride 3"),
     ("mov (M1, 16) F(0,0)<3> F(0,0)<1;1,0>", "operand 'dst' has stride 3; it can be 1, 2 or 4"),
-    ("mov (M1, 8) DF(0,0)<2> DF(0,0)<1;1,0>", "operand 'dst' of f64 must be packed"),
+    ("add (M1, 8) DF(0,0)<2> DF(0,0)<1;1,0> DF(1,0)<1;1,0>", "operand 'dst' of f64 must be packed"),
     ("mov (M1, 1) F(0,16)<1> F(0,0)<1;1,0>", "operand 'dst' begins at element 16 of a register, which has 16"),
     ("mov (M1, 16) F(7,1)<1> F(0,0)<1;1,0>", "operand 'dst' reaches to byte 516 of 'F', which has 512"),
     ("mov (M1, 16) F(0,0)<1> F(7,0)<2;1,0>", "operand 'src0' reaches to byte 572 of 'F', which has 512"),
