@@ -21,6 +21,7 @@ ORACLES = {
     "iga64": "Intel's assembler of native code",
     "mlir-opt": "stock MLIR, for --via=upstream",
     "iree-opt": "IREE's passes",
+    "oclgrind-kernel": "an OpenCL simulator with checks, a peer of benchmarks",
     "chromium": "a browser, for tests of the documentation site",
 }
 """Each program, and what it is for."""
