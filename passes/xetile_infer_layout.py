@@ -44,7 +44,8 @@ class XeTileInferLayout(Pass):
     any map is a kernel of subgroups and is not changed, unless its attribute `xetile.subgroups` gives a number of
     subgroups. Then maps are chosen: those of products first, which are divided into parts as square as possible, or
     into rows if these are reduced or multiplied again; then those of tiles, and last those of other vectors. Where a
-    subgroup could access elements of memory before another has written or read them, a barrier is inserted.
+    subgroup could access elements of memory before another has written or read them, a barrier is inserted, and before
+    an atomic update after writes.
 
         %a = xetile.load_tile %ta : !xetile.tile<256x32xbf16> -> vector<256x32xbf16>
         %d = xetile.tile_mma %a, %b {wg_map_c = #xetile.wg_map<sg_layout = [8, 4], sg_data = [32, 64]>} : ...
@@ -226,7 +227,15 @@ class _Order:
             for of in zip(*ends)
         )
 
+    def _wait(self, op: ir.Operation) -> None:
+        with ir.InsertionPoint(op), op.location:
+            gpu.barrier()
+        self._read, self._written = {}, {}
+
     def _access(self, op: ir.Operation) -> None:
+        if isinstance(op.opview, AtomicRmwOp) and self._written:
+            # The update may tell other workgroups that all of it is written.
+            self._wait(op)
         writes = _writes(op)
         buffers, place = self._accessed(op)
         if self._alike and buffers:
@@ -234,9 +243,7 @@ class _Order:
         for buffer in buffers:
             earlier = [self._written.get(buffer, ()), self._read.get(buffer, ()) if writes else ()]
             if any(known is None or known != place for places in earlier for known in places):
-                with ir.InsertionPoint(op), op.location:
-                    gpu.barrier()
-                self._read, self._written = {}, {}
+                self._wait(op)
         for buffer in buffers:
             (self._written if writes else self._read).setdefault(buffer, set()).add(place)
 

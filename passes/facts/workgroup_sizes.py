@@ -8,14 +8,13 @@ from mlir import ir
 
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xetile import TileMmaOp
-from xegpu_py.ir.builtin import is_intrinsic
 from xegpu_py.ir.control_flow import UnionFind
 from xegpu_py.ir.module import walk
 from xegpu_py.passes.facts.tile_maps import is_elementwise, is_splat, value_classes
 from xegpu_py.passes.facts.value_facts import bits_of, element_of, is_vector, shape_of
 
 _SUBGROUP_OPS = ("gpu.subgroup_id", "gpu.thread_id", "gpu.lane_id", "xegpu.", "func.call", "llvm.")
-"""The beginnings of names of ops that say what one subgroup does."""
+"""The beginnings of names of ops that say what one subgroup does, or order its writes alone."""
 
 _DIVIDED = (
     "vector.step", "vector.create_mask", "vector.broadcast", "vector.shape_cast", "vector.transpose",
@@ -23,10 +22,10 @@ _DIVIDED = (
 )  # fmt: skip
 
 _LARGEST_PRODUCTS, _LARGEST = 8 << 10, 2 << 10
-"""The bytes of all products, and of another vector, for which one subgroup has registers enough: half of 256, an
-eighth."""
+"""The most bytes that one subgroup has of all products, half of 256 registers, and of any other vector."""
 
 _MOST = 32
+"""The most subgroups that are chosen: as many as a core of PVC executes with 256 registers each."""
 
 
 def can_be_divided(func: ir.Operation) -> bool:
@@ -34,7 +33,7 @@ def can_be_divided(func: ir.Operation) -> bool:
     ops = walk(func)
     if not any(op.name.startswith("xetile.") for op in ops) or xetile.subgroups_of(func) is not None:
         return False
-    return not any(op.name.startswith(_SUBGROUP_OPS) and not is_intrinsic(op) for op in ops)
+    return not any(op.name.startswith(_SUBGROUP_OPS) and not is_elementwise(op) for op in ops)
 
 
 def suitable_subgroups(func: ir.Operation) -> int:

@@ -50,6 +50,31 @@ gpu.module @rows {
 
 // -----
 
+// What all subgroups have written is there before one of them updates a counter.
+
+!one = !xetile.tile<1xi32, #xetile.tile_attr<scattered = true>>
+
+// CHECK-LABEL: gpu.func @counted
+gpu.module @counted {
+  gpu.func @counted(%A: memref<64x64xf32>, %N: memref<?xi32>) kernel attributes {xetile.subgroups = 4 : i64} {
+    %x = arith.constant dense<1.0> : vector<64x64xf32>
+    %t = xetile.init_tile %A[0, 0] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    %i = arith.constant dense<0> : vector<1xindex>
+    %n = xetile.init_tile %N, %i : memref<?xi32>, vector<1xindex> -> !one
+    %1 = arith.constant dense<1> : vector<1xi32>
+    // CHECK: store_tile
+    // CHECK-NEXT: gpu.barrier
+    // CHECK-NEXT: atomic_rmw
+    // CHECK-NOT: gpu.barrier
+    xetile.store_tile %x, %t : vector<64x64xf32>, !xetile.tile<64x64xf32>
+    %a = xetile.atomic_rmw <addi>, %1, %n : vector<1xi32>, !one -> vector<1xi32>
+    %b = xetile.atomic_rmw <addi>, %1, %n : vector<1xi32>, !one -> vector<1xi32>
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @wrong {
   // expected-error @below {{'gpu.func' op has xetile.subgroups = "eight", which is no positive integer}}
   gpu.func @wrong(%A: memref<64x32xbf16>) kernel attributes {xetile.subgroups = "eight"} {
