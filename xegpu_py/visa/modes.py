@@ -10,7 +10,7 @@ from msgspec import Struct
 from xegpu_py.numerics.dpas import FLUSHED
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
-from xegpu_py.visa.dataflow import Flow, flow_of
+from xegpu_py.visa.dataflow import flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import STATE, Destination, Immediate, Indirect, Instruction, Program, Region, analysis
 
@@ -83,30 +83,27 @@ def with_modes(program: Program, target: Target, systolic_flush: bool = False) -
         return program
     modes_of = partial(_modes, target=target, systolic_flush=systolic_flush)
     flow = flow_of(program)
-    known: list[int | None] = [None] * len(flow.blocks)
-    known[0], todo = 0, [0]
-    found: dict[int, int] = {}
+    known: list[set[int]] = [set() for _ in flow.blocks]
+    known[0], todo = {0}, [0]
+    found: dict[int, set[int]] = {}
     while todo:
         number = todo.pop()
-        control = known[number]
-        assert control is not None
+        controls = known[number]
         for at in flow.blocks[number]:
-            found[at] = control
-            control = _after(program.instructions[at], control, at)
+            found[at] = controls
+            controls = {_after(program.instructions[at], control, at) for control in controls}
         for successor in flow.successors[number]:
-            before = known[successor]
-            if before is None:
-                known[successor] = control
+            if not controls <= known[successor]:
+                known[successor] = known[successor] | controls
                 todo.append(successor)
-            elif before != control and modes_of(before) != modes_of(control):
-                raise Unknown(_place(flow, successor))
-    modes = {control: modes_of(control) for control in {0, *found.values()}}
-    instructions = [_with(inst, modes[found.get(at, 0)]) for at, inst in enumerate(program.instructions)]
+    modes = {control: modes_of(control) for control in {0}.union(*found.values())}
+    instructions = []
+    for at, inst in enumerate(program.instructions):
+        possible = [_with(inst, modes[control]) for control in found.get(at, {0})]
+        if any(other != possible[0] for other in possible):
+            raise Unknown(at)
+        instructions.append(possible[0])
     return program.with_instructions(instructions)
-
-
-def _place(flow: Flow, block: int) -> int:
-    return flow.blocks[block].start
 
 
 def _modes(control: int, target: Target, systolic_flush: bool) -> _Modes:
@@ -116,10 +113,13 @@ def _modes(control: int, target: Target, systolic_flush: bool) -> _Modes:
 
 
 def _with(inst: Instruction, modes: _Modes) -> Instruction:
-    flushed = _flushed(inst, modes)
-    if inst.rounding == modes.rounding and inst.flushed == flushed:
+    """The instruction in some modes, of which only those are noted on which its result can depend."""
+    flushed, dst = _flushed(inst, modes), inst.values.get("dst")
+    floats = INSTRUCTIONS[inst.name].is_arithmetic and isinstance(dst, _NUMBERS) and dst.format.is_float
+    rounding = modes.rounding if floats else "even"
+    if inst.rounding == rounding and inst.flushed == flushed:
         return inst
-    return inst.replaced(rounding=modes.rounding, flushed=flushed)
+    return inst.replaced(rounding=rounding, flushed=flushed)
 
 
 def _flushed(inst: Instruction, modes: _Modes) -> tuple[str, ...]:

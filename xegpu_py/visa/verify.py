@@ -120,7 +120,7 @@ def verify(program: Program, target: Target) -> list[Issue]:
             with_modes(program, target)
         except Unknown as unknown:
             inst = program.instructions[unknown.args[0]]
-            message = "makes the modes in %cr0 depend on the run"
+            message = "has modes in %cr0 that depend on the run"
             rule = "change it by and, or or xor (M1_NM, 1) with a constant, and back within the block"
             issues.append(Issue(inst.where, message, (rule,), inst))
     labels: set[str] = set()

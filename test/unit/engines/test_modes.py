@@ -77,9 +77,18 @@ def test_directions(bits: int, direction: Direction) -> None:
     ],
 )
 def test_modes_that_depend_on_the_run_are_refused(lines: str) -> None:
-    [program] = read(Source(f"{HEAD}    {lines}\n    ret (M1, 1)\n", "k.visaasm"))
+    after = "add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>"
+    [program] = read(Source(f"{HEAD}    {lines}\n    {after}\n    ret (M1, 1)\n", "k.visaasm"))
     [issue] = verify(program, target("pvcxt"))
     assert "depend on the run" in issue.message
+
+
+def test_modes_on_which_nothing_depends() -> None:
+    """Lanes that a payload disables go to the end before the kernel sets its modes."""
+    text = HEAD + "    (P) goto (M1, 16) L\n    or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud\n"
+    text += "    add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>\nL:\n    ret (M1, 1)\n"
+    [program] = read(Source(text, "k.visaasm"))
+    assert verify(program, target("pvcxt")) == []
 
 
 def test_exceptions_and_denormals_do_not_change_rounding() -> None:
