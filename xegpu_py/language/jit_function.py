@@ -413,13 +413,8 @@ class Named(dict[str, Any]):
         raise KeyError(f"the call of kernel '{self._kernel}' gives {', '.join(self)}, but not {name!r}")
 
 
-class OnGrid(functools.partial[Any]):
-    """A kernel with its grid: `kernel[grid]`."""
-
-    def profile(self, *arguments: Any, **keywords: Any) -> Profile:
-        """Run the kernel on the grid, and count what it does; see `CompiledKernel.profile`."""
-        found: Profile = self.func.profile(*arguments, **{**self.keywords, **keywords})  # type: ignore[attr-defined]
-        return found
+class Divisible(functools.partial[Any]):
+    """A kernel, or what chooses its arguments, with its grid."""
 
     def on(self, scheduler: Any = None, **options: Any) -> Callable[..., Launched]:
         """The kernel with its grid in chunks of workgroups, on the workers of a Dask cluster.
@@ -437,6 +432,15 @@ class OnGrid(functools.partial[Any]):
             return launch_on(scheduler, kernel, given, self.keywords["grid"], self.keywords.get("block"), **options)
 
         return launch
+
+
+class OnGrid(Divisible):
+    """A kernel with its grid: `kernel[grid]`."""
+
+    def profile(self, *arguments: Any, **keywords: Any) -> Profile:
+        """Run the kernel on the grid, and count what it does; see `CompiledKernel.profile`."""
+        found: Profile = self.func.profile(*arguments, **{**self.keywords, **keywords})  # type: ignore[attr-defined]
+        return found
 
 
 class Kernel:

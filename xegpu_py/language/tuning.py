@@ -16,7 +16,7 @@ import numpy as np
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.language.function_source import code_of
-from xegpu_py.language.jit_function import LAUNCH_HINTS, Kernel, Named, check_hints, hinted_options
+from xegpu_py.language.jit_function import LAUNCH_HINTS, Divisible, Kernel, Named, check_hints, hinted_options
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.tuning import trials
 from xegpu_py.tuning.search import tune
@@ -179,7 +179,7 @@ class Tunable(ABC):
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The kernel with a grid; see `Kernel`."""
-        return functools.partial(self, grid=grid)
+        return Divisible(self, grid=grid)
 
     @abstractmethod
     def __call__(self, *arguments: Any, grid: Any = 1, **keywords: Any) -> Any:

@@ -164,6 +164,10 @@ def test_on_a_cluster_with_files_and_dask_arrays(client, tmp_path):
     done = xegpu_py.jit(scale)[lambda v: 64 // v["ROWS"]].on(client, chunk=3)(x, y, ROWS=8)
     assert (np.fromfile(tmp_path / "y", np.float32) == 2 * np.asarray(x).ravel()).all()
     assert done.chunks == 3 and done.statistics.threads == 8
+    tuned = xegpu_py.autotune([xegpu_py.Config({"ROWS": n}) for n in (16, 32)], objective="instructions")
+    y[:] = 0
+    tuned(xegpu_py.jit(scale))[lambda v: 64 // v["ROWS"]].on(client, chunk=1)(x, y)
+    assert (np.asarray(y) == 2 * np.asarray(x)).all()
     array = pytest.importorskip("dask.array")
     given = array.zeros((64, 32), dtype=np.float32, chunks=(16, 32))
     found = xegpu_py.jit(scale)[8].on(client)(x, given, ROWS=8).arrays["Y"]
