@@ -233,8 +233,11 @@ class Chunks(Struct):
             kernel.launcher.groups = None
         written: list[Written] = []
         for i, spans in enumerate(zip(*(map(_bytes_of, b.given) for b in (before, logged, bound)))):
-            if len(spans[0]):
-                written += _written(i, log, *spans)
+            try:
+                written += _written(log, i, *spans) if len(spans[0]) else []
+            except ValueError as e:
+                text = f"kernel '{kernel.name}' cannot be divided: {e} of argument {i}"
+                return Done(errors=([Diagnostic("error", text, kernel.program.where)], ()))
         return Done(done, out.getvalue(), written)
 
 
@@ -269,7 +272,7 @@ def _log_of(kernel: CompiledKernel, bound: Bound, block: Any, groups: range) -> 
     return log
 
 
-def _written(argument: int, log: AddressLog, before: Array, logged: Array, after: Array) -> list[Written]:
+def _written(log: AddressLog, argument: int, before: Array, logged: Array, after: Array) -> list[Written]:
     """What the log, and the differences of an array's bytes, say that a chunk has written to an argument.
 
     Raises:
@@ -287,7 +290,7 @@ def _written(argument: int, log: AddressLog, before: Array, logged: Array, after
         starts = np.unique(np.concatenate(pieces))
         places = starts[:, None] + np.arange(size)
         if seen[places].any():
-            raise ValueError(f"atomic {rule} and other operations write one element of argument {argument}")
+            raise ValueError(f"atomic {rule} and other operations write one element")
         seen[places] = True
         old, new = (x[places].view(f"u{size}")[:, 0] for x in (before, after))
         values = {"iadd": new - old, "xor": new ^ old}.get(rule, new)

@@ -119,6 +119,11 @@ def overlapped(X, Y):
     language.store(X, language.load(Y))
 
 
+def both_in_one(X):
+    language.store(X, 5)
+    language.atomic_add(X, 1)
+
+
 def outside(X):
     language.store(X + language.program_id(0) * 1000, 1)
 
@@ -145,6 +150,8 @@ def test_what_cannot_be_divided_is_refused():
     x.flags.writeable = False
     with pytest.raises(ValueError, match="'X' is read-only, but kernel 'mixed' writes to it"):
         made(mixed, (x,), 1)
+    with pytest.raises(xegpu_py.DiagnosticError, match="atomic iadd and other operations write one element of"):
+        made(both_in_one, (y,), 3)
     with pytest.raises(xegpu_py.DiagnosticError, match="over the end of 'X'"):
         made(outside, (y,), 3)
 
