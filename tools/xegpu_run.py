@@ -341,9 +341,14 @@ def run(argv: Sequence[str]) -> int:
         job = _opencl_job(parser, args, arguments) if is_opencl else _job(source, args, arguments)
         kernel, names = job.kernel, job.names
         given = dict(zip(names, arguments))
+        if kernel:
+            # An argument can also be named as in the kernel's text.
+            own = [kernel.memory_name(i) for i in range(len(names))]
+            given |= {name[1:]: value for name, value in zip(own, arguments) if name.startswith("%")}
         for name in [*args.shown, *(name for name, _ in args.outputs)]:
-            if name not in names or (name in given and not isinstance(given[name], np.ndarray)):
-                parser.error(f"'{name}' is not an array among the kernel's arguments {', '.join(names)}")
+            if name not in {*names, *given} or (name in given and not isinstance(given[name], np.ndarray)):
+                listed = ", ".join(dict.fromkeys([*names, *given]))
+                parser.error(f"'{name}' is not an array among the kernel's arguments {listed}")
         if args.trace and kernel:
             launcher, (group, thread) = kernel.launcher, args.trace
             _check_thread(parser, kernel.program, args)

@@ -4,6 +4,7 @@ import json
 import os
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from xegpu_py.tools import xegpu_run, xegpu_test
@@ -99,3 +100,19 @@ def test_statistics_in_json(tmp_path, capsys):
     with pytest.raises(SystemExit):
         xegpu_run.run([str(file), "zeros:f32:4", "--json"])
     assert "--json is the form of --stats" in capsys.readouterr().err
+
+
+def test_arguments_are_called_by_their_number_or_their_name(tmp_path, capsys):
+    file, out = tmp_path / "kernel.mlir", tmp_path / "a.npy"
+    file.write_text(KERNEL)
+    assert xegpu_run.run([str(file), "zeros:f32:4", "--print", "a", "--print", "0", "-o", f"a={out}"]) == 0
+    assert capsys.readouterr().out == "a =\n[1. 0. 0. 0.]\n0 =\n[1. 0. 0. 0.]\n"
+    assert np.load(out).tolist() == [1, 0, 0, 0]
+    for words, message in (
+        (["zeros:f32:4", "--print", "b"], "'b' is not an array among the kernel's arguments 0, a"),
+        (["--print", "a"], "takes 1 argument"),
+        (["zeros:f32:4", "zeros:f32:4", "--print", "a"], "takes 1 argument"),
+    ):
+        with pytest.raises(SystemExit):
+            xegpu_run.run([str(file), *words])
+        assert message in capsys.readouterr().err
