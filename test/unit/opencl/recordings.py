@@ -149,7 +149,7 @@ def arrays_of(arguments: Sequence[Any], program: opencl.Program, case: Case) -> 
     return [a for a, is_pointer in zip(arguments, pointers) if is_pointer and isinstance(a, np.ndarray)]
 
 
-def _vendors() -> None:
+def vendors() -> None:
     """Let pyopencl find Intel's implementation of pip too, before it looks."""
     folder = Path(tempfile.mkdtemp())
     for icd in Path("/etc/OpenCL/vendors").glob("*.icd"):
@@ -177,10 +177,9 @@ class Peer:
             return f"{len(errors)} errors, such as {errors[0][:90]}"
         return ""
 
-    def run(self, source: str, case: Case, pointers: Sequence[bool]) -> list[Array]:
+    def run(self, source: str, case: Case, pointers: Sequence[bool], arguments: Sequence[Any]) -> list[Array]:
         """The arrays of the case after its run; `pointers` says which arguments are memory."""
         cl = self.cl
-        arguments = case.arguments()
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         passed: list[Any] = []
         held: list[tuple[Array, Any]] = []
@@ -200,7 +199,7 @@ class Peer:
         return [array for array, _ in held]
 
 
-def _devices() -> list[Any]:
+def devices() -> list[Any]:
     import pyopencl as cl
 
     found = [device for platform in cl.get_platforms() for device in platform.get_devices()]
@@ -211,7 +210,7 @@ def _answer(number: int, file: str, to: Path) -> None:
     """Run the cases of a file on a device, in a process of its own, which others' compilers may end."""
     import pyopencl as cl
 
-    device = _devices()[number]
+    device = devices()[number]
     peer, source = Peer(cl, device), (FOLDER / file).read_text()
     answers: dict[str, list[bytes]] = {"name": [device.platform.name.encode()]}
     if why := peer.build(source):
@@ -220,7 +219,7 @@ def _answer(number: int, file: str, to: Path) -> None:
     pointers = msgspec.json.decode(os.environ["POINTERS"])
     for case in (c for c in cases() if c.file == file):
         try:
-            answers[case.name] = [a.tobytes() for a in peer.run(source, case, pointers[case.kernel])]
+            answers[case.name] = [a.tobytes() for a in peer.run(source, case, pointers[case.kernel], case.arguments())]
         except cl.Error as e:
             print(f"{case.name}: {peer.name}: {str(e).splitlines()[0][:100]}", file=sys.stderr)
         to.write_bytes(msgspec.msgpack.encode(answers))
@@ -244,7 +243,7 @@ def _answers(number: int, file: str, program: opencl.Program) -> dict[str, list[
 
 def main(wanted: Sequence[str]) -> None:
     """Record the programs and results of some files; of all if none is named."""
-    _vendors()
+    vendors()
     files = sorted({c.file for c in cases()})
     made = read() if wanted else Recording({}, {})
     made.programs = {f: p for f, p in made.programs.items() if f in files}
@@ -253,7 +252,7 @@ def main(wanted: Sequence[str]) -> None:
         if not wanted or file in wanted:
             program = opencl.compile(FOLDER / file, target=list(DEVICES)[number % len(DEVICES)])
             made.programs[file] = msgspec.structs.replace(program.compiled, file=file, source="")
-            answers = [_answers(number, file, program) for number in range(len(_devices()))]
+            answers = [_answers(number, file, program) for number in range(len(devices()))]
             for case in (c for c in cases() if c.file == file):
                 results = {a["name"][0].decode(): a[case.name] for a in answers if case.name in a}
                 memory = arrays_of(case.arguments(), program, case)

@@ -79,7 +79,7 @@ class Circle:
 
 
 @pytest.mark.needs("ocloc")
-@pytest.mark.parametrize("words", commands())
+@pytest.mark.parametrize("words", list(commands()))
 def test_kernels_of_test_run(words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     circle = Circle(Kernel.run)
