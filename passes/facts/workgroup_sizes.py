@@ -1,4 +1,4 @@
-"""How many subgroups the tiles of a kernel without maps are divided among."""
+"""How many subgroups the tiles of a kernel without maps are divided among, and when they may be."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import math
 from mlir import ir
 
 from xegpu_py.dialects import xetile
-from xegpu_py.dialects.xetile import TileMmaOp
+from xegpu_py.dialects.xetile import InitTileOp, TileMmaOp
+from xegpu_py.dialects.xetile.types import TileStore
 from xegpu_py.ir.control_flow import UnionFind
 from xegpu_py.ir.module import walk
+from xegpu_py.passes.facts.surfaces import buffer_of
 from xegpu_py.passes.facts.tile_maps import is_elementwise, is_splat, value_classes
-from xegpu_py.passes.facts.value_facts import bits_of, element_of, is_vector, shape_of
+from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, is_vector, shape_of
 
 _SUBGROUP_OPS = ("gpu.subgroup_id", "gpu.thread_id", "gpu.lane_id", "xegpu.", "func.call", "llvm.")
 """The beginnings of names of ops that say what one subgroup does, or order its writes alone."""
@@ -34,6 +36,27 @@ def can_be_divided(func: ir.Operation) -> bool:
     if not any(op.name.startswith("xetile.") for op in ops) or xetile.subgroups_of(func) is not None:
         return False
     return not any(op.name.startswith(_SUBGROUP_OPS) and not is_elementwise(op) for op in ops)
+
+
+def stored_arguments(func: ir.Operation) -> set[int]:
+    """The numbers of the arguments to which a kernel stores; of all, if it stores to what is not known to be one."""
+    ops, arguments = walk(func), list(func.regions[0].blocks[0].arguments)
+    classes: UnionFind[ir.Value] = value_classes(ops)
+    sources: dict[ir.Value, list[ir.Value]] = {}
+    stored: list[ir.Value] = []
+    for op in ops:
+        if isinstance(op.opview, InitTileOp):
+            sources.setdefault(classes.find(op.opview.tile), []).append(op.opview.source)
+    for op in ops:
+        if isinstance(op.opview, TileStore):
+            stored += sources.get(classes.find(op.opview.tile), [])
+        elif op.name in ("memref.store", "memref.atomic_rmw"):
+            stored.append(op.operands[1])
+    found = [buffer_of(source) for source in stored]
+    own = [b for b in found if not (made := defining_op(b)) or made.name != "memref.alloc"]
+    if any(b not in arguments for b in own):
+        return set(range(len(arguments)))
+    return {arguments.index(b) for b in own}
 
 
 def suitable_subgroups(func: ir.Operation) -> int:

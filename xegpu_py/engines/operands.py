@@ -64,6 +64,7 @@ class Layout(Struct, frozen=True):
         watch: whether reads of unwritten registers are looked for.
         races: whether races are looked for.
         bounds: whether 2D blocks that are not within their surface are errors.
+        local_bits: the bits of addresses of shared local memory that count; see `Program.local_bits`.
     """
 
     target: Target
@@ -72,6 +73,7 @@ class Layout(Struct, frozen=True):
     watch: bool = False
     races: bool = False
     bounds: bool = False
+    local_bits: int = (1 << 32) - 1
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""

@@ -184,7 +184,9 @@ class Launcher:
         self.new_memory: Callable[[], DeviceMemory] | None = None
         self.allocation = placed(program, self.target, options.registers)
         predicates = {p: i for i, p in enumerate(program.predicates)}
-        self.layout = Layout(self.target, self.allocation, predicates, self.watch, self.races, bounds)
+        self.layout = Layout(
+            self.target, self.allocation, predicates, self.watch, self.races, bounds, self.program.local_bits
+        )
         # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
         self._recorded: set[int] = set()
         self._shadow: Shadow | None = None

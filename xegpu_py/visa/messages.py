@@ -54,10 +54,6 @@ def _data_bytes(inst: Instruction, target: Target) -> int:
     return int(shape.vector * shape.row_bytes(inst.exec_size, target.grf_bytes))
 
 
-LOCAL_BITS = (1 << 32) - 1 - (1 << 28)
-"""The bits of addresses of shared local memory that count. IGC sets bit 28 in pointers that must not be null."""
-
-
 def address_base(inst: Instruction) -> Region | None:
     """What a message adds to lanes' offsets: the base of its address, or where the thread's scratch memory begins."""
     address: Address = inst.values.get("address", Address(None))

@@ -235,6 +235,11 @@ class Program:
         return int(self.version.partition(".")[0]) >= MODERN
 
     @property
+    def local_bits(self) -> int:
+        """The bits of addresses of shared local memory that count: IGC sets bit 28 in those that are not null."""
+        return (1 << 32) - 1 - (self.modern << 28)
+
+    @property
     def simd_size(self) -> int:
         """Work items of a hardware thread."""
         return int(self.attributes.get("SimdSize", 16))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
 import math
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -127,11 +129,12 @@ def test_recursion() -> None:
 
 
 def test_recorded_recursion_is_linked() -> None:
-    folder = Path(__file__).parents[2] / "opencl" / "recorded"
-    texts = [folder / f"pvc-{name}.visaasm" for name in ("factorials", "factorial")]
-    [kernel_], [called] = (read(Source(path.read_text(), path.name)) for path in texts)
+    recorded = Path(__file__).parents[2] / "opencl" / "recorded"
+    made = msgspec.msgpack.decode(lzma.decompress(recorded.read_bytes()))["programs"]["calls.cl"]
+    programs = [read(Source(text, "calls.visaasm"))[0] for text in made["texts"]]
+    kernel_, called = (next(p for p in programs if p.name == name) for name in ("factorials", "factorial"))
     program = link(kernel_, [called])
-    assert verify(program, target()) == []
+    assert verify(program, target(made["target"])) == []
     assert "factorial" in program.labels
 
 

@@ -28,7 +28,7 @@ from xegpu_py.engines.operands import (
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import IEEE, Array, Format, canonical
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.messages import ATOMICS, LOCAL_BITS, address_base
+from xegpu_py.visa.messages import ATOMICS, address_base
 from xegpu_py.visa.program import Immediate, Instruction, Region
 from xegpu_py.visa.spec import BlockShape, DataShape
 
@@ -48,7 +48,7 @@ def lane_addresses(inst: Instruction, layout: Layout) -> Read:
     given = address_base(inst)
     base = None if given is None else _scalar(given, layout)
     bits = 64 if kind == "a64" or (given and inst["sfid"] != "slm") else 32
-    kept = LOCAL_BITS if inst["sfid"] == "slm" else (1 << bits) - 1
+    kept = layout.local_bits if inst["sfid"] == "slm" else (1 << bits) - 1
     plus, scale, low = (np.uint64(n % (1 << 64)) for n in (operand.plus, operand.scale, kept))
 
     def addresses(batch: Batch, rows: Rows) -> Array:

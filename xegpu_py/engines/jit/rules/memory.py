@@ -16,7 +16,7 @@ from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
 from xegpu_py.engines.operands import data_places
 from xegpu_py.numerics.formats import IEEE
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.messages import ATOMICS, LOCAL_BITS, address_base
+from xegpu_py.visa.messages import ATOMICS, address_base
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import DataShape
 
@@ -47,7 +47,7 @@ def _addresses(emitter: Emitter, inst: Instruction) -> Value:
             found, code.splat(code.resize(emitter.scalar(given), bits_of(found.element), False), inst.exec_size)
         )
     if inst["sfid"] == "slm":
-        found = code.and_(found, code.const(LOCAL_BITS, found.type))
+        found = code.and_(found, code.const(emitter.program.local_bits, found.type))
     return code.resize(found, 64, False)
 
 
