@@ -324,11 +324,11 @@ def _signed(a: Value, b: Value) -> tuple[Value, Value, Value]:
     """Factors of unsigned bytes as signed bytes, each less by 128, and the correction to add to their product."""
     correction = constant(element_types.int32, 0, (a.shape[0], b.shape[1]))
     if a.dtype == element_types.uint8:
-        correction = correction + b.to(element_types.int32).sum(0) * 128
+        correction = correction + b.to(element_types.int32).sum(0, keep_dims=True) * 128
         a = (a ^ 128).to(element_types.int8)
     if b.dtype == element_types.uint8:
         # The first factor is already signed here.
-        correction = correction + a.to(element_types.int32).sum(1) * 128
+        correction = correction + a.to(element_types.int32).sum(1, keep_dims=True) * 128
         b = (b ^ 128).to(element_types.int8)
     return a, b, correction
 

@@ -317,11 +317,6 @@ STATIC = {
     ),
     "tile": ("f = X.tile(8, at=0)", "f.load()\n        f = X.tile(8, at=i)", "is <tile of .*> before the loop"),
     "after": ("f = 'a'", "f = 'bc'\n    Y[0] = len(f)", "is 'a' before the loop and 'bc' after an iteration"),
-    "branch": (
-        "f = X + 1\n    if n > 2: f = Y + 1",
-        "Y[i] = xl.load(f).sum()",
-        "is <pointers to .* in one branch and <pointers",
-    ),
 }
 """A statement before a loop, the statements in it, and the error: what these kernels carry is no value."""
 
