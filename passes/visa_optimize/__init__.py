@@ -14,7 +14,7 @@ from xegpu_py.passes.visa_optimize.move import forward_results, has_loops, hoist
 from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_values, without_unused_declarations
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import allocate
-from xegpu_py.visa.modes import leading_modes
+from xegpu_py.visa.modes import keeps_subnormals, leading_modes
 from xegpu_py.visa.program import Program
 
 
@@ -96,14 +96,16 @@ def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
     if modes is None:
         # What an instruction gives depends on the modes at its place.
         return program
-    found = _optimized(program.with_instructions(program.instructions[modes:]), target, steps)
+    rest = program.with_instructions(program.instructions[modes:])
+    found = _optimized(rest, target, steps, keeps_subnormals(program.instructions[:modes]))
     return found.with_instructions((*program.instructions[:modes], *found.instructions)) if modes else found
 
 
-def _optimized(program: Program, target: Target, steps: VisaOptimize) -> Program:
+def _optimized(program: Program, target: Target, steps: VisaOptimize, floats: bool) -> Program:
+    """The optimized program, whose floating-point constants are folded too if `floats`."""
     count = steps.grf or target.grf_counts[0]
     budget = count - count // _KEPT_FREE
-    simple = without_unused_declarations(_simplified(program, target, steps))
+    simple = without_unused_declarations(_simplified(program, target, steps, floats))
     new, pressure = simple, None
     if steps.hoist and has_loops(new):
         pressure = _pressure(new, target)
@@ -118,7 +120,7 @@ def _optimized(program: Program, target: Target, steps: VisaOptimize) -> Program
             return found
     if steps.copies:
         fewer = replace(steps, schedule=False, hoist=False, copies=False)
-        return _optimized(program, target, fewer)
+        return _optimized(program, target, fewer, floats)
     return program
 
 
@@ -126,11 +128,12 @@ def _pressure(program: Program, target: Target) -> int:
     return allocate(program, target).pressure
 
 
-def _simplified(program: Program, target: Target, steps: VisaOptimize) -> Program:
+def _simplified(program: Program, target: Target, steps: VisaOptimize, floats: bool) -> Program:
     if steps.copies:
         # Must run before copy propagation, which would replace the reads of the move's destination.
         program = forward_results(program, target)
-    program = rewrite_values(program, target, [name for name, on in vars(steps).items() if on])
+    names = [name for name, on in vars(steps).items() if on]
+    program = rewrite_values(program, target, [*names, *["floats"] * floats])
     if steps.dead:
         program = remove_dead_code(program, target)
     return forward_results(program, target) if steps.copies else program

@@ -381,9 +381,9 @@ def converted(value: Immediate, to: Format) -> int:
 class Constants:
     """Folds instructions."""
 
-    def __init__(self, facts: Facts, target: Target) -> None:
-        """Use these facts."""
-        self._facts, self._target = facts, target
+    def __init__(self, facts: Facts, target: Target, floats: bool) -> None:
+        """Use these facts; fold instructions with floating-point numbers too if `floats`."""
+        self._facts, self._target, self._floats = facts, target, floats
         self._last: tuple[Instruction, tuple[int, ...] | None] | None = None
 
     def rewrite(self, inst: Instruction) -> Instruction | None:
@@ -411,6 +411,9 @@ class Constants:
     def _results(self, inst: Instruction) -> tuple[int, ...] | None:
         spec = INSTRUCTIONS[inst.name]
         if spec.category not in ("alu", "math") or spec.selects:
+            return None
+        numbers = [v for v in inst.values.values() if isinstance(v, (Region, Destination, Immediate))]
+        if not self._floats and any(v.format.is_float for v in numbers):
             return None
         sources: dict[str, tuple[int, ...]] = {}
         for name, value in inst.values.items():

@@ -56,7 +56,10 @@ from xegpu_py.visa.verify import instruction_problem
 
 
 def rewrite_values(program: Program, target: Target, steps: Container[str]) -> Program:
-    """The program after those of the steps "fold", "copies" and "addresses" that are in `steps`."""
+    """The program after those of the steps "fold", "copies" and "addresses" that are in `steps`.
+
+    Floating-point numbers are folded only if "floats" is in `steps`, since the modes of `%cr0` change their results.
+    """
     flow = flow_of(program)
     walk = _Walk(program, target, flow, steps)
     rewritten: dict[int, list[Instruction]] = {}
@@ -83,7 +86,7 @@ class _Walk:
             for access in effects(inst, target).reads:
                 reads[access.var] = reads.get(access.var, 0) + 1
         self.copies = Copies(self.facts, self.places, target)
-        self.constants = Constants(self.facts, target)
+        self.constants = Constants(self.facts, target, "floats" in steps)
         self.addresses = Addresses(self.facts, self.places, target, reads)
         self.target = target
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -67,6 +68,17 @@ def leading_modes(program: Program) -> int | None:
     """The number of instructions that set `%cr0` at the beginning of a program; None if others set it too."""
     setting = [at for at, inst in enumerate(program.instructions) if _writes(inst)]
     return len(setting) if setting == list(range(len(setting))) else None
+
+
+def keeps_subnormals(setting: Sequence[Instruction]) -> bool:
+    """Whether instructions that set `%cr0` keep the subnormal numbers of all formats, and round to even."""
+    control, kept = 0, sum(KEEPS.values())
+    try:
+        for at, inst in enumerate(setting):
+            control = _after(inst, control, at)
+    except Unknown:
+        return False
+    return control & kept == kept and control >> _FIRST & 3 == 0
 
 
 @analysis
