@@ -53,7 +53,7 @@ from xegpu_py.target import Block2DLimits
 @register_pass("xetile-scattered-to-tiles")
 @dataclass
 class XeTileScatteredToTiles(Pass):
-    """Replace loads and stores of scattered elements that form a block of a matrix by those of tiles.
+    """Replace scattered accesses of blocks by tiles.
 
     The indices of the elements must be linear in their position, with a factor of 1 along one dimension. The
     comparisons of positions with bounds, of which the mask must consist, become the extents of the matrix. Elements

@@ -27,7 +27,7 @@ def argument_parser() -> driver.Parser:
         [
             "xegpu-bisect gemm.mlir rand:bf16:64x64 rand:bf16:64x64 zeros:f32:64x64",
             "xegpu-bisect add.mlir small:f32:64 zeros:f32:64 --load-ahead",
-            "xegpu-bisect --upstream --level workgroup --reduce small.mlir gemm.mlir rand:f16:64x64 zeros:f32:64x64",
+            "xegpu-bisect --upstream --reduce small.mlir gemm.mlir rand:f16:64x64",
         ],
         FORMS,
     )

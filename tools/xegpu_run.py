@@ -72,10 +72,10 @@ def argument_parser() -> driver.Parser:
             "xegpu-run gemm.mlir rand:bf16:64x64 rand:bf16:64x64 zeros:f32:64x64 --grid 8,4",
             "xegpu-run add.mlir a.npy b.npy zeros:f32:64x64 -o 2=sum.npy --check=races",
             "xegpu-run program.mlir -e main",
-            "xegpu-run saxpy.cl rand:f32:1024 a.npy f32:2 --kernel saxpy --global 1024 --local 64 --print y",
+            "xegpu-run saxpy.cl rand:f32:1024 a.npy f32:2 --global 1024 --print y",
         ],
         f"{FORMS}\n  local:BYTES                  local memory, for a __local pointer of OpenCL C\n\n"
-        "NAME is an input of vISA assembly, a parameter of OpenCL C, or the number of an argument in MLIR, from 0.",
+        "NAME is an input of vISA assembly, a parameter of OpenCL C, or the number\nof an argument in MLIR, from 0.",
     )
     parser.add_launch_arguments()
     parser.set_defaults(target=None)

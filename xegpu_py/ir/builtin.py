@@ -139,7 +139,9 @@ def number_attribute(kind: ir.Type, number: float) -> ir.Attribute:
     else:
         # As a signed number, a single set bit is -1.
         single = isinstance(element, ir.IntegerType) and element.width == 1
-        scalar = ir.IntegerAttr.get(element, -(int(number) & 1) if single else int(number))
+        # Sums of constants wrap around, as those of numbers of the run do.
+        wrapped = (int(number) + (1 << 63)) % (1 << 64) - (1 << 63)
+        scalar = ir.IntegerAttr.get(element, -(int(number) & 1) if single else wrapped)
     return ir.DenseElementsAttr.get_splat(kind, scalar) if shaped else scalar
 
 

@@ -20,6 +20,7 @@ import pytest
 import xegpu_py
 from xegpu_py import reference
 from xegpu_py.runtime.host_arrays import parse_argument
+from xegpu_py.target import DEFAULT
 from xegpu_py.tools import xegpu_run
 
 RUN = Path(__file__).parents[2] / "run"
@@ -92,7 +93,9 @@ def test_it_leaves_the_bytes_of_the_jit(line):
     launch = {"grid": args.grid or 1, "block": args.block or 1}
     sample = SAMPLES.get(line.file.name)
     reference.run(xegpu_py.parse(line.file), args.kernel, given, groups=sample, **launch)
-    kernel = xegpu_py.compile(line.file, args.kernel, target=args.target, registers=args.registers, cache="off")
+    kernel = xegpu_py.compile(
+        line.file, args.kernel, target=args.target or DEFAULT, registers=args.registers, cache="off"
+    )
     kernel(*expected, **launch)
     for start, a, b in zip(before, given, expected):
         if isinstance(a, np.ndarray):
