@@ -230,3 +230,23 @@ def test_half_precision_columns_keep_their_alignment():
         y = np.zeros(64, ml_dtypes.bfloat16)
         launch(copy, 1, x, y, first, 128, SIZE=64)
         np.testing.assert_array_equal(y, x[first : first + 64])
+
+
+@xegpu_py.jit
+def reversed_sum(X, Y, Z, OUT):
+    i = xl.arange(0, 4096)
+    xl.store(OUT + i, xl.load(X + 4095 - i) + xl.load(Y + i) - xl.load(Z + i))
+
+
+def test_an_array_given_twice_is_read_before_it_is_changed():
+    """Subgroups wait for each other where they access one argument; one subgroup runs what changes one of two alike."""
+    x = np.arange(4096, dtype=np.int32)
+    y, z = x * 3, x * 5
+    wanted = x[::-1] + y - z
+    out = x.copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reversed_sum[1](out, y, z, out)
+    assert (out == wanted).all()
+    divided = reversed_sum[1](x, y, y, np.zeros_like(x))
+    assert divided.threads > 1, "two that are only read do not count"
