@@ -19,6 +19,7 @@ from xegpu_py.passes.facts.value_facts import (
     block_of,
     constant_of,
     defining_op,
+    element_of,
     is_vector,
     sees,
     shape_of,
@@ -131,8 +132,8 @@ _IDS = ("gpu.block_id", "gpu.grid_dim", "memref.dim", "arith.extui", "arith.inde
 class IndexForms:
     """The forms of a kernel's integers.
 
-    Integers of less than 64 bits count as if they did not overflow: the index of an element in memory is no index
-    after an overflow.
+    Integers of 32 bits and more count as if they did not overflow: the index of an element in memory is no index after
+    an overflow. Narrower ones wrap around: what is computed of them, or converted to them, is a scalar of its own.
 
     Attributes:
         scalars: by its number the values that a scalar is, in the order in which they were met.
@@ -165,6 +166,8 @@ class IndexForms:
         if known is not None:
             return IndexForm((), constant(known), ())
         op = defining_op(value)
+        if _wraps(value):
+            return self._atom(value)
         if op is None:
             carried = self._carried(value)
             if carried is not None:
@@ -206,9 +209,11 @@ class IndexForms:
 
     def _vector(self, value: ir.Value) -> IndexForm | None:
         op, shape = defining_op(value), shape_of(value)
+        still = (ZERO,) * len(shape)
+        if _wraps(value) and (op is None or op.name in (*_SIGNED_CASTS, *_REMAINDERS, *_ARITHMETIC)):
+            return None
         if op is None:
             return self._carried(value)
-        still = (ZERO,) * len(shape)
         if op.name == "arith.constant":
             return _of_numbers(op.attributes["value"], shape)
         if op.name == "vector.step":
@@ -342,6 +347,12 @@ class IndexForms:
 
 
 _REMAINDERS = ("arith.remsi", "arith.remui")
+
+
+def _wraps(value: ir.Value) -> bool:
+    """Whether numbers of a value's type may be meant to wrap around."""
+    element = element_of(value)
+    return isinstance(element, ir.IntegerType) and element.width < 32
 
 
 def _unguarded(number: ir.Value) -> ir.Value:

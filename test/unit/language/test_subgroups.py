@@ -250,3 +250,26 @@ def test_an_array_given_twice_is_read_before_it_is_changed():
     assert (out == wanted).all()
     divided = reversed_sum[1](x, y, y, np.zeros_like(x))
     assert divided.threads > 1, "two that are only read do not count"
+
+
+@xegpu_py.jit
+def narrow_index(X, Y, factor: xl.int32, HOW: Constexpr):
+    block, i = xl.program_id(0), xl.arange(0, 64)
+    if HOW == "converted":
+        place = (block * factor).to(xl.int8)
+    elif HOW == "multiplied":
+        place = block.to(xl.int8) * 100
+    else:
+        place = block.to(xl.int8)
+        for _ in range(3):
+            place += 100
+    xl.store(Y + block * 64 + i, xl.load(X + place.to(xl.int32) + 128 + i))
+
+
+@pytest.mark.parametrize("how", ["converted", "multiplied", "carried"])
+def test_narrow_integers_wrap_around(how):
+    blocks = np.arange(4)
+    places = (blocks * 100 if how != "carried" else blocks + 300).astype(np.int8).astype(int) + 128
+    x, y = np.arange(512, dtype=np.int32), np.zeros(256, np.int32)
+    launch(narrow_index, 4, x, y, 100, HOW=how)
+    assert (y.reshape(4, 64) == places[:, None] + np.arange(64)).all()
