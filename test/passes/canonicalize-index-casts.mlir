@@ -26,6 +26,24 @@ func.func @unsigned(%x: vector<4xindex>) -> vector<4xindex> {
 
 // -----
 
+// The extension goes, and the cast behind it meets the first one.
+// CHECK-LABEL: func.func @extended(
+func.func @extended(%x: index) -> (index, index) {
+  // CHECK: %[[LOW:.*]] = arith.index_castui %{{.*}} : index to i8
+  // CHECK: arith.index_cast %[[LOW]] : i8 to index
+  // CHECK: %[[UNSIGNED:.*]] = arith.index_cast %{{.*}} : index to i16
+  // CHECK: arith.index_castui %[[UNSIGNED]] : i16 to index
+  %a = arith.index_cast %x : index to i8
+  %b = arith.extsi %a : i8 to i32
+  %c = arith.index_cast %b : i32 to index
+  %d = arith.index_castui %x : index to i16
+  %e = arith.extui %d : i16 to i64
+  %f = arith.index_castui %e : i64 to index
+  return %c, %f : index, index
+}
+
+// -----
+
 // The loop goes, and its cast meets the one behind it.
 // CHECK-LABEL: func.func @both(
 func.func @both(%x: vector<4xindex>) -> (vector<4xindex>, vector<4xindex>) {

@@ -42,7 +42,8 @@ from xegpu_py.ir.element_movement import WHOLE
 # A cast of an index to a narrower integer and back loses bits, but MLIR's canonicalization replaces the two casts by
 # the index if both are `arith.index_cast`, or both `arith.index_castui` (`IndexCastOfIndexCast` of
 # ArithCanonicalization.td). Both ops truncate alike, so the cast to the integer is written as the op with which no cast
-# back combines.
+# back combines. A cast back of an integer that was extended becomes one of the integer before
+# (`IndexCastOfExtSI` and `IndexCastUIOfExtUI`), and counts as that.
 #
 # An integer that is converted to a float, which is rounded to a narrower format, is rounded twice. MLIR's
 # canonicalization converts it to the narrower format at once (`TruncFSIToFPPattern` and `TruncFUIToFPPattern` of
@@ -87,6 +88,9 @@ _SHIFTS = ("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs"
 
 _CASTS = ("arith.index_cast", "arith.index_castui")
 
+_EXTENSIONS = {"arith.extsi": "arith.index_cast", "arith.extui": "arith.index_castui"}
+"""The ops that extend integers, each with the cast to an index with which it combines."""
+
 _VIEW, _DIM, _LOOP = "memref.subview", "memref.dim", "scf.for"
 
 _MASK, _REDUCTION = "vector.mask", "vector.multi_reduction"
@@ -101,6 +105,7 @@ _WATCHED = frozenset(
         *_CHANGES_NAN,
         *_SHIFTS,
         *_CASTS,
+        *_EXTENSIONS,
         *_FROM_INTEGERS,
         "arith.cmpf",
         "memref.dim",
@@ -152,11 +157,12 @@ def _decide(comparisons: list[ir.Operation]) -> None:
         op.erase()
 
 
-def _keep_truncations(casts: list[ir.Operation]) -> None:
+def _keep_truncations(casts: list[ir.Operation], extensions: list[ir.Operation]) -> None:
     """Write casts of indices to integers of less than 64 bits so that casts back do not cancel them.
 
     Args:
         casts: ops that cast between indices and integers.
+        extensions: ops that extend integers.
     """
     back: dict[ir.Type, set[str]] = {}
     narrowing = []
@@ -167,6 +173,10 @@ def _keep_truncations(casts: list[ir.Operation]) -> None:
             back.setdefault(given, set()).add(op.name)
         elif isinstance(element, ir.IntegerType) and element.width < 64:
             narrowing.append(op)
+    # The last of several extensions first: those that come before it may meet the same cast.
+    for op in reversed(extensions if narrowing else []):
+        if _EXTENSIONS[op.name] in back.get(op.results[0].type, ()):
+            back.setdefault(op.operands[0].type, set()).add(_EXTENSIONS[op.name])
     for op in narrowing:
         made = op.results[0].type
         names = back.get(made)
@@ -322,7 +332,7 @@ def prepare(root: ir.Operation, name: str) -> bool:
 
     cut_misread_slices([op for name in found if is_slice(name) for op in found[name]])
     _decide(of(["arith.cmpf"]))
-    _keep_truncations(of(_CASTS))
+    _keep_truncations(of(_CASTS), of(_EXTENSIONS))
     gathers = _unmask_reductions(of([_MASK]), of([_REDUCTION]))
     canonicalizes, constants = bool(_CANONICALIZES.search(name)), _Constants()
     gathers = gathers if canonicalizes else []
