@@ -10,11 +10,12 @@ from xegpu_py.dialects import visa
 from xegpu_py.ir.module import Bodies
 from xegpu_py.ir.passes import BodyPass, register_pass
 from xegpu_py.passes.facts.value_facts import registers_of
+from xegpu_py.passes.visa_optimize.known_values import Depends
 from xegpu_py.passes.visa_optimize.move import forward_results, has_loops, hoist, schedule_loads
 from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_values, without_unused_declarations
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import allocate
-from xegpu_py.visa.modes import keeps_subnormals, leading_modes
+from xegpu_py.visa.modes import dependence, leading_modes
 from xegpu_py.visa.program import Program
 
 
@@ -97,15 +98,14 @@ def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
         # What an instruction gives depends on the modes at its place.
         return program
     rest = program.with_instructions(program.instructions[modes:])
-    found = _optimized(rest, target, steps, keeps_subnormals(program.instructions[:modes]))
+    found = _optimized(rest, target, steps, dependence(program.instructions[:modes], target))
     return found.with_instructions((*program.instructions[:modes], *found.instructions)) if modes else found
 
 
-def _optimized(program: Program, target: Target, steps: VisaOptimize, floats: bool) -> Program:
-    """The optimized program, whose floating-point constants are folded too if `floats`."""
+def _optimized(program: Program, target: Target, steps: VisaOptimize, depends: Depends) -> Program:
     count = steps.grf or target.grf_counts[0]
     budget = count - count // _KEPT_FREE
-    simple = without_unused_declarations(_simplified(program, target, steps, floats))
+    simple = without_unused_declarations(_simplified(program, target, steps, depends))
     new, pressure = simple, None
     if steps.hoist and has_loops(new):
         pressure = _pressure(new, target)
@@ -120,7 +120,7 @@ def _optimized(program: Program, target: Target, steps: VisaOptimize, floats: bo
             return found
     if steps.copies:
         fewer = replace(steps, schedule=False, hoist=False, copies=False)
-        return _optimized(program, target, fewer, floats)
+        return _optimized(program, target, fewer, depends)
     return program
 
 
@@ -128,12 +128,12 @@ def _pressure(program: Program, target: Target) -> int:
     return allocate(program, target).pressure
 
 
-def _simplified(program: Program, target: Target, steps: VisaOptimize, floats: bool) -> Program:
+def _simplified(program: Program, target: Target, steps: VisaOptimize, depends: Depends) -> Program:
     if steps.copies:
         # Must run before copy propagation, which would replace the reads of the move's destination.
         program = forward_results(program, target)
     names = [name for name, on in vars(steps).items() if on]
-    program = rewrite_values(program, target, [*names, *["floats"] * floats])
+    program = rewrite_values(program, target, names, depends)
     if steps.dead:
         program = remove_dead_code(program, target)
     return forward_results(program, target) if steps.copies else program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Generic, NamedTuple, TypeVar
 
@@ -378,12 +378,21 @@ def converted(value: Immediate, to: Format) -> int:
     return (value.bits - (1 << fmt.bits if negative else 0)) % (1 << to.bits)
 
 
+Depends = Callable[[Instruction], bool]
+"""Whether the results of an instruction depend on modes of `%cr0`."""
+
+
+def never(inst: Instruction) -> bool:
+    """No instruction depends on them."""
+    return False
+
+
 class Constants:
     """Folds instructions."""
 
-    def __init__(self, facts: Facts, target: Target, floats: bool) -> None:
-        """Use these facts; fold instructions with floating-point numbers too if `floats`."""
-        self._facts, self._target, self._floats = facts, target, floats
+    def __init__(self, facts: Facts, target: Target, depends: Depends) -> None:
+        """Use these facts; fold no instructions that depend on modes."""
+        self._facts, self._target, self._depends = facts, target, depends
         self._last: tuple[Instruction, tuple[int, ...] | None] | None = None
 
     def rewrite(self, inst: Instruction) -> Instruction | None:
@@ -410,10 +419,7 @@ class Constants:
 
     def _results(self, inst: Instruction) -> tuple[int, ...] | None:
         spec = INSTRUCTIONS[inst.name]
-        if spec.category not in ("alu", "math") or spec.selects:
-            return None
-        numbers = [v for v in inst.values.values() if isinstance(v, (Region, Destination, Immediate))]
-        if not self._floats and any(v.format.is_float for v in numbers):
+        if spec.category not in ("alu", "math") or spec.selects or self._depends(inst):
             return None
         sources: dict[str, tuple[int, ...]] = {}
         for name, value in inst.values.items():

@@ -11,11 +11,13 @@ from msgspec.structs import replace as replace_struct
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.visa_optimize.known_values import (
     Constants,
+    Depends,
     Facts,
     Places,
     Source,
     bytes_of,
     converted,
+    never,
     start_of,
     tested_bits,
 )
@@ -55,13 +57,14 @@ from xegpu_py.visa.verify import instruction_problem
 # The walk over a program that simplifies instructions by the known facts about their operands.
 
 
-def rewrite_values(program: Program, target: Target, steps: Container[str]) -> Program:
+def rewrite_values(program: Program, target: Target, steps: Container[str], depends: Depends = never) -> Program:
     """The program after those of the steps "fold", "copies" and "addresses" that are in `steps`.
 
-    Floating-point numbers are folded only if "floats" is in `steps`, since the modes of `%cr0` change their results.
+    Args:
+        depends: the instructions that are not folded, since modes that `%cr0` has change their results.
     """
     flow = flow_of(program)
-    walk = _Walk(program, target, flow, steps)
+    walk = _Walk(program, target, flow, steps, depends)
     rewritten: dict[int, list[Instruction]] = {}
     for number in sorted(flow.spans, key=lambda n: flow.spans[n]):
         block = flow.blocks[number]
@@ -77,7 +80,7 @@ def rewrite_values(program: Program, target: Target, steps: Container[str]) -> P
 class _Walk:
     """One walk over a program."""
 
-    def __init__(self, program: Program, target: Target, flow: Flow, steps: Container[str]) -> None:
+    def __init__(self, program: Program, target: Target, flow: Flow, steps: Container[str], depends: Depends) -> None:
         self.flow, self.steps = flow, steps
         self.facts = Facts(program, flow, target)
         self.places = Places(program, target)
@@ -86,7 +89,7 @@ class _Walk:
             for access in effects(inst, target).reads:
                 reads[access.var] = reads.get(access.var, 0) + 1
         self.copies = Copies(self.facts, self.places, target)
-        self.constants = Constants(self.facts, target, "floats" in steps)
+        self.constants = Constants(self.facts, target, depends)
         self.addresses = Addresses(self.facts, self.places, target, reads)
         self.target = target
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
@@ -70,15 +70,18 @@ def leading_modes(program: Program) -> int | None:
     return len(setting) if setting == list(range(len(setting))) else None
 
 
-def keeps_subnormals(setting: Sequence[Instruction]) -> bool:
-    """Whether instructions that set `%cr0` keep the subnormal numbers of all formats, and round to even."""
-    control, kept = 0, sum(KEEPS.values())
+def dependence(setting: Sequence[Instruction], target: Target) -> Callable[[Instruction], bool]:
+    """Whether an instruction gives other results after these, which set `%cr0`, than if subnormal numbers are kept and
+    results are rounded to even. All do if what they set is not known.
+    """
+    control = 0
     try:
         for at, inst in enumerate(setting):
             control = _after(inst, control, at)
     except Unknown:
-        return False
-    return control & kept == kept and control >> _FIRST & 3 == 0
+        return lambda inst: True
+    modes = _modes(control, target, systolic_flush=True)
+    return lambda inst: _with(inst, modes) != inst
 
 
 @analysis
