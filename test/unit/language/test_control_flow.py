@@ -656,3 +656,18 @@ def test_sums_of_lists():
 
 def sum_of_a_line(X):
     X[0] = sum(xl.load(X + xl.arange(0, 16)))
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+@pytest.mark.parametrize("n", [2, 5])
+def test_loops_read_by_pointers_that_a_branch_has_chosen(engine, n):
+    def chosen(X, Y, Z, n):
+        f = X + 1
+        if n > 2:
+            f = Y + 1
+        for i in range(n):
+            Z[i] = xl.load(f + i).sum()
+
+    x, z = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    xegpu_py.jit(chosen, engine=engine)[1](x, x * 10, z, n)
+    assert (z[:n] == (x * 10 if n > 2 else x)[1 : n + 1]).all() and not z[n:].any()
