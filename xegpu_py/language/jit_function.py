@@ -117,7 +117,8 @@ def _built_module(
             build.kernel(function.__name__, *passed) as values,
         ):
             if Compiler(needed).run(function, [], _given(arguments, values)) is not None:
-                raise DiagnosticError([Diagnostic("error", eager.NO_RESULT, where)])
+                returned = (n for n in ast.walk(code.node) if isinstance(n, ast.Return) and n.value)
+                raise DiagnosticError([Diagnostic("error", eager.NO_RESULT, code.position(next(returned, code.node)))])
     except DiagnosticError as e:
         e.sources = [*e.sources, code.source]
         raise

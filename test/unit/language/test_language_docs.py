@@ -1,12 +1,16 @@
 """The tables of docs/tile-language.md are true."""
 
 import inspect
+import linecache
 import re
 import runpy
+from typing import Any
 
+import numpy as np
 import pytest
 from markdown import ROOT
 
+import xegpu_py
 import xegpu_py.language as xl
 
 PAGE = (ROOT / "docs" / "tile-language.md").read_text()
@@ -50,6 +54,29 @@ def test_all_names_have_help():
     functions = [name for name in xl.__all__ if callable(getattr(xl, name)) and not isinstance(getattr(xl, name), type)]
     assert not [name for name in functions if not getattr(xl, name).__doc__]
     assert all(hasattr(xl, name) for name in xl.__all__)
+
+
+MISTAKES = re.findall(r"^\| `(.+?)` \| `(.+?)` \| `(.+?)` \|$", PAGE[PAGE.index("## Mistakes") :], re.MULTILINE)
+
+
+@pytest.mark.parametrize(("mistake", "message", "remedy"), MISTAKES, ids=[mistake for mistake, _, _ in MISTAKES])
+def test_mistakes_and_their_remedies(mistake: str, message: str, remedy: str) -> None:
+    line = np.zeros(64, np.float32)
+    with pytest.raises(xegpu_py.DiagnosticError, match=re.escape(message)) as caught:
+        kernel_of(mistake).compile(line, line, 5, N=64)
+    assert caught.value.diagnostics[0].position.line == 4
+    kernel_of(remedy).compile(line, line, 5, N=64)
+
+
+def kernel_of(statement: str) -> Any:
+    """The kernel that the page's table speaks of, with a statement."""
+    text = f"def kernel(X, Y, n, N):\n    i = xl.arange(0, N)\n    x = xl.load(X + i)\n    {statement}\n"
+    name = f"<{statement}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    found: dict[str, Any] = {"xl": xl, "np": np}
+    exec(compile(text, name, "exec"), found)
+    found["kernel"].__annotations__["N"] = xegpu_py.Constexpr
+    return xegpu_py.jit(found["kernel"])
 
 
 @pytest.mark.parametrize(

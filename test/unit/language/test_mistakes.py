@@ -22,7 +22,8 @@ def three(v):
     return v, v, v
 
 
-# The statements of a kernel, of which the line with the mistake ends in "#!", the column and the message.
+# More than docs/tile-language.md lists: the statements of a kernel, of which the line with the mistake ends in "#!",
+# the column and the message.
 BODIES = [
     ("try: #!\n    x = x + 1\nexcept ValueError:\n    pass", 1, "'try' cannot be compiled"),
     ("with open('f') as f: #!\n    x = x + 1", 1, "'with' cannot be compiled"),
@@ -37,35 +38,24 @@ BODIES = [
     ("x = x + nothing #!", 9, "name 'nothing' is not defined"),
     ("x = xl.expp(x) #!", 5, "has no attribute 'expp'"),
     ("x = x.foo() #!", 5, "has no attribute 'foo'"),
-    ("j = xl.arange(0, n) #!", 5, "a bound of arange is an integer that is known at compile time, not int32"),
-    ("x = x.reshape(8, 8)[:, :4]; x = x - x.max(1) #!", 33, "leaves its axis out, unless it has keep_dims=True"),
     ("x = x + xl.load(X + xl.arange(0, 32)) #!", 5, "shape mismatch: objects cannot be broadcast"),
     ("xl.store(Y + xl.arange(0, 32), x) #!", 1, "shape mismatch: objects cannot be broadcast"),
     ("x = x[1.0] #!", 5, "values are indexed by constants, slices, None"),
-    ("x = x[n:n + 3] #!", 5, "slices of values have constant bounds"),
-    ("x[0] = 3 #!", 1, r"elements of float32\[64\] cannot be assigned in a kernel"),
     ("x = again(x)", None, "a recursion must end at compile time"),
-    ("print(x) #!", 1, r"print\(\) shows nothing while a kernel runs"),
     ("for k in xrange(3): #!\n    x = x + k", 10, "name 'xrange' is not defined"),
     ("xl.static_print(f'{x}')", None, r"the text of float32\[64\], which is known only at run time"),
-    ("k = int(x.sum()) #!", 5, r"int\(\) of float32, which is known only at run time; to\(int32\) converts"),
     ("k = bool(x.sum()) #!", 5, r"bool\(\) of float32, which is known only at run time"),
     ("if x > 0: #!\n    x = x + 1", 1, r"the truth value of bool\[64\] is ambiguous"),
-    ("m = x > 0 and x < 3 #!", 5, r"the truth value of bool\[64\] is ambiguous"),
     ("for v in x: #!\n    pass", 1, r"float32\[64\] cannot be iterated over"),
     ("d = {x: 1} #!", 5, "unhashable type"),
     ("for k in range(0.5): #!\n    pass", 1, "'range' needs integers, not 0.5"),
-    ("x = np.exp(x) #!", 5, r"exp\(\) takes no value that is known only at run time"),
     ("x = math.exp(x) #!", 5, r"exp\(\) takes no value that is known only at run time"),
     ("x = x.to('float23') #!", 5, "no element type matches 'float23'"),
     ("x = x.to(None) #!", 5, "no element type matches None"),
     ("x = x.sum(axis=1) #!", 5, "axis 1 is out of bounds"),
     ("x = x.sum(axis=0.5) #!", 5, "an axis is an integer that is known at compile time, not 0.5"),
-    ("x = x & 3 #!", 5, "'&' needs integers or truth values, not float32"),
     ("x = x << 2 #!", 5, "'<<' needs integers, not float32"),
-    ("x = x.to(xl.int8) + 300 #!", 5, "300 does not fit int8"),
     ("x = x + 'a' #!", 5, r"cannot combine float32\[64\] and 'a'"),
-    ("x = x @ x #!", 5, "'@' multiplies matrices, but the left operand is float32"),
     ("assert x.sum() > 0 #!", 1, "an assertion of a kernel must be known at compile time"),
     ("if n > 1:\n    z = x\nx = z #!", 5, "'z' is assigned in one branch only"),
     (
@@ -78,12 +68,9 @@ BODIES = [
     ("a, b = three(x) #!", 1, r"too many values to unpack \(expected 2, got 3\)"),
     ("x = three(x, x) #!", 5, r"three\(\): too many positional arguments"),
     ("x = min(x) #!", 5, r"min\(\) compares several values"),
-    ("x = xl.load(x) #!", 5, "tiles and pointers are loaded and stored, not <value"),
     ("x.foo = 3 #!", 1, "an attribute cannot be assigned"),
     ("x = N(3) #!", 5, "64 is not callable"),
     ("j = i // 0 #!", 5, "'//' by zero"),
-    ("x = x.reshape((3, 5)) #!", 5, "cannot reshape"),
-    ("return x", None, "a kernel returns no value; it stores its results in arrays"),
 ]
 
 
