@@ -17,6 +17,7 @@ from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.element_movement import MOVES, view_of
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.integer_forms import divisor
+from xegpu_py.passes.facts.surfaces import moves_of
 from xegpu_py.passes.facts.target_messages import hints_of, plain_shape, transformed
 from xegpu_py.passes.facts.value_facts import (
     attributes_of,
@@ -202,19 +203,12 @@ def store_nd(e: Emulation, op: ir.Operation) -> None:
 
 def _place(desc: ir.Value) -> tuple[ir.Value, list[ir.Value | int]] | None:
     """The tensor of a descriptor, and the sums of its offsets; None if these are not known."""
-    op = defining_op(desc)
+    first, moves = moves_of(desc)
+    op = defining_op(first)
     view: Any = op.opview if op is not None else None
-    if isinstance(view, xegpu.CreateNdTdescOp):
-        is_memref = isinstance(view.source.type, ir.MemRefType)
-        return (view.source, list(view.offsets)) if is_memref and not view.shape else None
-    if not isinstance(view, xegpu.UpdateNdOffsetOp):
+    if not isinstance(view, xegpu.CreateNdTdescOp) or view.shape or not isinstance(view.source.type, ir.MemRefType):
         return None
-    found = _place(view.tdesc)
-    if found is None:
-        return None
-    source, offsets = found
-    inner = len(offsets) - len(view.offsets)
-    return source, [*offsets[:inner], *map(build.add, offsets[inner:], view.offsets)]
+    return view.source, [build.add(*terms) for terms in zip(view.offsets, *reversed(moves))]
 
 
 def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:

@@ -16,10 +16,10 @@ from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.block_pieces import is_line
+from xegpu_py.passes.facts.index_polynomials import IndexForms
 from xegpu_py.passes.facts.target_messages import block_load, block_problem, hints_of
 from xegpu_py.passes.facts.value_facts import (
     attributes_of,
-    constant_of,
     defining_op,
     is_used,
     shape_of,
@@ -89,14 +89,14 @@ def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
     places: dict[Any, ir.Operation] = {}
     taken: set[ir.Value] = set()
     joined = False
-    stretches = _stretches(ops)
+    stretches, forms = _stretches(ops), IndexForms()
     for op in [op for op in ops if op.name == "xegpu.create_nd_tdesc"]:
         if op.opview.mode != Mode.VC:
             continue
         desc = TensorDesc.of(op.results[0])
         if is_line(desc) or desc.in_slm or bit_width(desc.element) not in (8, 16, 32):
             continue
-        key, at = _place(op)
+        key, at = _place(op, forms)
         places[key, at] = op
         left = places.get((key, at - desc.shape[-1] * desc.attr.array_length))
         if left is None or left.results[0] in taken or len(desc.shape) != 2:
@@ -111,26 +111,14 @@ def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
     return joined
 
 
-def _place(op: ir.Operation) -> tuple[Any, int]:
+def _place(op: ir.Operation, forms: IndexForms) -> tuple[Any, int]:
     """A key that adjacent blocks share, and the constant part of the block's column."""
     view: Any = op.opview
     *outer, last = view.offsets
-    base, column = _apart(last)
+    column = forms.scalar(last)
+    base = frozenset((scalars, factor) for scalars, factor in column.items() if scalars)
     common = (op.block, view.source, *outer, base, op.results[0].type)
-    return (*common, tuple(view.shape), tuple(view.strides)), column
-
-
-def _apart(offset: ir.Value | int) -> tuple[ir.Value | None, int]:
-    """An offset as a value plus a constant."""
-    if (number := constant_of(offset)) is not None:
-        return None, number
-    op = defining_op(offset)
-    if op is not None and op.name == "arith.addi":
-        for value, other in (tuple(op.operands), tuple(op.operands)[::-1]):
-            base, number = _apart(other) if defining_op(other) is not None else (other, 0)
-            if base is None:
-                return value, number
-    return offset, 0
+    return (*common, tuple(view.shape), tuple(view.strides)), column.get((), 0)
 
 
 def _match(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:

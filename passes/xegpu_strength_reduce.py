@@ -15,10 +15,12 @@ from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.ranges import Limits, Ranges, full, limits_of, within
+from xegpu_py.passes.facts.surfaces import moves_of
 from xegpu_py.passes.facts.value_facts import (
     attributes_of,
     chosen_kernels,
     defining_op,
+    integer_op,
     is_desc,
     is_used,
     sees,
@@ -151,7 +153,7 @@ class _Reduction:
     def _step(self, argument: ir.Value, out: ir.Value) -> build.Index | None:
         """What an iteration adds to a carried index; None if this is not an invariant number."""
         op = defining_op(out)
-        if op is None or op.name not in ("arith.addi", "index.add") or argument not in list(op.operands):
+        if op is None or integer_op(op) != "add" or argument not in list(op.operands):
             return None
         a, b = op.operands
         step = b if a == argument else a
@@ -163,8 +165,8 @@ class _Reduction:
 
     def _descriptor(self, n: int, argument: ir.Value, out: ir.Value) -> _Placed | None:
         """A carried descriptor that an op before the loop creates, and each iteration moves by invariant offsets."""
-        root, steps = _moves(out)
-        source, moves = _moves(self._inits[n])
+        root, steps = moves_of(out)
+        source, moves = moves_of(self._inits[n])
         maker = defining_op(source)
         if root != argument or maker is None or not isinstance(maker.opview, CreateNdTdescOp):
             return None
@@ -242,17 +244,6 @@ class _Reduction:
             maker.source, numbers, maker.shape, maker.strides, tdesc=kind, mode=maker.mode
         )
         return made
-
-
-def _moves(value: ir.Value) -> tuple[ir.Value, list[list[build.Index]]]:
-    """The descriptor that a descriptor is moved from, and the offsets of each move."""
-    found: list[list[build.Index]] = []
-    op = defining_op(value)
-    while op is not None and isinstance(op.opview, UpdateNdOffsetOp):
-        found.append(list(op.opview.offsets))
-        value = op.operands[0]
-        op = defining_op(value)
-    return value, found
 
 
 def _sums(offsets: Sequence[Sequence[build.Index]]) -> list[build.Index]:

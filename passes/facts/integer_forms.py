@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
 
-from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc, UpdateNdOffsetOp
+from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.dialects.xegpu.fragments import Order, mapped
 from xegpu_py.ir.builtin import enumerator, integer_elements
 from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, sources, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.numerics import integers
-from xegpu_py.passes.facts.value_facts import constant_of, shape_of
+from xegpu_py.passes.facts.value_facts import SIGNED_CASTS, UNSIGNED_CASTS, constant_of, integer_op, shape_of
 from xegpu_py.target import Block2DLimits
 
 # Divisibility of indices by powers of two, and alignment of blocks.
@@ -25,9 +26,9 @@ from xegpu_py.target import Block2DLimits
 
 _UNKNOWN = 1
 
-INTEGER_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
+_CASTS = (*SIGNED_CASTS, *UNSIGNED_CASTS)
 
-_MEETS = ("arith.addi", "arith.subi", "arith.minsi", "arith.minui", "arith.maxsi", "arith.maxui")
+_MEETS = ("add", "sub", "mins", "minu", "maxs", "maxu")
 
 
 def power_of_two(number: int) -> int:
@@ -35,13 +36,17 @@ def power_of_two(number: int) -> int:
     return number & -number
 
 
-def divisor(value: ir.Value | int) -> int:
-    """The largest power of two that is known to divide an index; 0 if the index is known to be 0."""
-    return _divisor(value, frozenset())
+def divisor(
+    value: ir.Value | int, given: Mapping[str, int] = MappingProxyType({}), seen: frozenset[ir.Value] = frozenset()
+) -> int:
+    """The largest power of two that is known to divide an index, or the first column of a descriptor's blocks.
 
+    It is 0 if the index is known to be 0. Columns count in elements.
 
-def _divisor(value: ir.Value | int, seen: frozenset[ir.Value]) -> int:
-    """The divisor of an index, or of a descriptor's column. Values in `seen` are cyclic dependences and are ignored."""
+    Args:
+        given: by the names of ops, what their results are assumed to be multiples of.
+        seen: values to ignore, because they depend on themselves.
+    """
     if isinstance(value, int):
         return power_of_two(value)
     if value in seen:
@@ -53,55 +58,49 @@ def _divisor(value: ir.Value | int, seen: frozenset[ir.Value]) -> int:
         # A loop that is being converted has its old arguments beside the new ones.
         return _UNKNOWN
     if passed_on is not None:
-        return math.gcd(*(_divisor(v, seen) for v in passed_on))
-    if isinstance(value.owner, ir.Block):
-        return _of_induction_variable(value, seen)
-    return _of_op(value.owner.operation, seen)
-
-
-def _of_induction_variable(value: ir.BlockArgument, seen: frozenset[ir.Value]) -> int:
-    parent = value.owner.owner
-    if parent is None or parent.operation.name != "scf.for" or value.arg_number:
+        return math.gcd(*(divisor(v, given, seen) for v in passed_on))
+    op = value.owner.owner if isinstance(value.owner, ir.Block) else value.owner.operation
+    if op is None:
         return _UNKNOWN
-    lower, _, step = list(parent.operation.operands)[:3]
-    return math.gcd(_divisor(lower, seen), _divisor(step, seen))
+    if isinstance(value.owner, ir.Block):
+        # The counter of a loop is its lower bound plus a multiple of its step.
+        parts = list(op.operands)[0:3:2] if op.name == "scf.for" and not value.arg_number else []
+        return math.gcd(*(divisor(v, given, seen) for v in parts)) if parts else _UNKNOWN
+    return _of_op(op, given, seen)
 
 
-def _of_op(op: ir.Operation, seen: frozenset[ir.Value]) -> int:
-    name, view = op.name, op.opview
-    if isinstance(view, CreateNdTdescOp):
-        return _divisor(view.offsets[-1], seen)
-    if isinstance(view, UpdateNdOffsetOp):
-        return math.gcd(_divisor(view.tdesc, seen), _divisor(view.offsets[-1], seen))
-    if name in ("arith.constant", "index.constant"):
-        number = op.attributes["value"]
-        return power_of_two(ir.IntegerAttr(number).value) if isinstance(number, ir.IntegerAttr) else _UNKNOWN
-    if name in INTEGER_CASTS:
-        return _divisor(op.operands[0], seen)
-    if name in _MEETS:
-        return math.gcd(*(_divisor(v, seen) for v in op.operands))
-    if name == "arith.select":
-        return math.gcd(*(_divisor(v, seen) for v in list(op.operands)[1:]))
-    if name == "arith.muli":
-        return math.prod(_divisor(v, seen) for v in op.operands)
-    if name == "arith.shli":
-        by = constant_of(op.operands[1])
-        return _UNKNOWN if by is None or not 0 <= by < 64 else _divisor(op.operands[0], seen) << by
-    if name == "arith.andi":
-        mask = constant_of(op.operands[1])
-        return _UNKNOWN if mask is None else power_of_two(mask)
-    return _UNKNOWN
+def _of_op(op: ir.Operation, given: Mapping[str, int], seen: frozenset[ir.Value]) -> int:
 
+    def meet(*values: ir.Value | int) -> int:
+        return math.gcd(*(divisor(v, given, seen) for v in values))
 
-def column_divisor(desc: ir.Value) -> int:
-    """The largest power of two that is known to divide the first column of a descriptor's blocks, in elements."""
-    return _divisor(desc, frozenset())
+    match integer_op(op):
+        case "xegpu.create_nd_tdesc":
+            return meet(op.opview.offsets[-1])
+        case "xegpu.update_nd_offset":
+            return meet(op.operands[0], op.opview.offsets[-1])
+        case "constant":
+            number = op.attributes["value"]
+            return power_of_two(ir.IntegerAttr(number).value) if isinstance(number, ir.IntegerAttr) else _UNKNOWN
+        case "select":
+            return meet(*list(op.operands)[1:])
+        case "mul":
+            return math.prod(map(meet, op.operands))
+        case "shl":
+            by = constant_of(op.operands[1])
+            return _UNKNOWN if by is None or not 0 <= by < 64 else meet(op.operands[0]) << by
+        case "and":
+            mask = constant_of(op.operands[1])
+            return _UNKNOWN if mask is None else power_of_two(mask)
+        case name if name in _MEETS or op.name in _CASTS:
+            return meet(*op.operands)
+    return given.get(op.name, _UNKNOWN)
 
 
 def transposes_in_message(view: Any, desc: TensorDesc, limits: Block2DLimits) -> bool:
     """Whether a message can transpose the blocks of a load: their first column is a multiple of the message's unit."""
     unit = limits.transposed_unit(view.transpose_bit_width or desc.bits)
-    first = column_divisor(view.tdesc)
+    first = divisor(view.tdesc)
     if desc.attr.array_length > 1:
         first = math.gcd(first, desc.shape[-1])
     return unit is not None and first * desc.bits % unit == 0
@@ -236,14 +235,14 @@ class Known:
             return np.array(ir.IntegerAttr(op.attributes["value"]).value)
         if op.name == "vector.extract":
             return self._looked_up(op)
-        if op.name not in _BINARY and op.name not in INTEGER_CASTS:
+        if op.name not in _BINARY and op.name not in _CASTS:
             return None
         given = [found for v in op.operands if (found := self.of(v)) is not None]
         if len(given) < len(op.operands):
             return None
         if op.name.removeprefix("arith.") in _SHIFTS and (given[1] >= 31).any():
             return None
-        return given[0] if op.name in INTEGER_CASTS else _BINARY[op.name](*given)
+        return given[0] if op.name in _CASTS else _BINARY[op.name](*given)
 
     def _looked_up(self, op: ir.Operation) -> npt.NDArray[Any] | None:
         """Numbers extracted from a constant vector."""

@@ -18,7 +18,13 @@ from xegpu_py.ir.builtin import CombiningKind, Decoded, bit_width, enumerator, i
 from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.element_movement import MOVES
 from xegpu_py.numerics import integers
-from xegpu_py.passes.facts.value_facts import shape_and_element, work_items
+from xegpu_py.passes.facts.value_facts import (
+    SIGNED_CASTS,
+    UNSIGNED_CASTS,
+    integer_op,
+    shape_and_element,
+    work_items,
+)
 from xegpu_py.target import GRID_LIMIT, Target
 
 Bounds = tuple[int, int]
@@ -201,10 +207,6 @@ _BINARY: dict[str, Callable[[Bounds, Bounds], Bounds | None]] = {
     "remu": _unsigned_remainder,
 }
 
-_SIGNED_CASTS = ("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts")
-
-_UNSIGNED_CASTS = ("arith.extui", "arith.index_castui", "index.castu")
-
 _MOVES = (*MOVES, "arith.select")
 """Ops whose results consist of elements of their operands."""
 
@@ -268,15 +270,14 @@ class Ranges:
         if rule is not None:
             rule(self, op)
             return
-        dialect, _, kind = name.partition(".")
-        # Ops of arith have the names of index's ops with an `i` appended.
-        transfer = _BINARY.get(kind.removesuffix("i")) if dialect in ("arith", "index") else None
+        kind = integer_op(op)
+        transfer = _BINARY.get(kind)
         if transfer is not None:
             result = op.results[0]
             if self._bits(result):
                 a, b = op.operands
                 self._set(result, transfer(self.of(a), self.of(b)))
-                if kind == "muli":
+                if kind == "mul":
                     self._items(result, a, b)
             return
         for block in blocks_in(op):
@@ -325,7 +326,7 @@ class Ranges:
     def cast(self, op: ir.Operation) -> None:
         """The operand's interval; unsigned casts of negative numbers give that of the unsigned operand type."""
         found = self.of(op.operands[0])
-        if op.name in _UNSIGNED_CASTS and found[0] < 0:
+        if op.name in UNSIGNED_CASTS and found[0] < 0:
             found = 0, (1 << self._bits(op.operands[0])) - 1
         self._set(op.results[0], found)
 
@@ -568,12 +569,12 @@ class Ranges:
             if op.name == "xegpu.update_nd_offset":
                 step = list(self._offsets(op))
                 following = op.operands[0]
-            elif op.name in ("arith.addi", "index.add", "arith.subi", "index.sub"):
+            elif (kind := integer_op(op)) in ("add", "sub"):
                 a, b = op.operands
-                if "add" in op.name and self._reaches(b, argument):
+                if kind == "add" and self._reaches(b, argument):
                     a, b = b, a
                 lo, hi = self.of(b)
-                step = [(lo, hi) if "add" in op.name else (-hi, -lo)]
+                step = [(lo, hi) if kind == "add" else (-hi, -lo)]
                 following = a
             else:
                 return None
@@ -584,7 +585,7 @@ class Ranges:
     def _reaches(self, value: ir.Value, argument: ir.Value) -> bool:
         """Whether a value is an argument, or a chain of sums whose first operand leads to it."""
         while value != argument:
-            if isinstance(value.owner, ir.Block) or value.owner.operation.name not in ("arith.addi", "index.add"):
+            if isinstance(value.owner, ir.Block) or integer_op(value.owner.operation) != "add":
                 return False
             value = value.owner.operation.operands[0]
         return True
@@ -633,7 +634,7 @@ _RULES: dict[str, _Rule] = {
     "scf.index_switch": Ranges.branch,
     "scf.for": Ranges.loop,
     "scf.while": Ranges.while_,
-    **dict.fromkeys((*_SIGNED_CASTS, *_UNSIGNED_CASTS), Ranges.cast),
+    **dict.fromkeys((*SIGNED_CASTS, *UNSIGNED_CASTS), Ranges.cast),
     **dict.fromkeys(_MOVES, Ranges.move),
     **dict.fromkeys(_PLACES, Ranges.place),
 }

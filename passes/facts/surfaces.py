@@ -19,8 +19,16 @@ from xegpu_py.ir.diagnostics import emit_error, position_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts.index_polynomials import IndexForms
-from xegpu_py.passes.facts.integer_forms import INTEGER_CASTS, column_divisor, divisor
-from xegpu_py.passes.facts.value_facts import constant_of, defining_op, is_desc, numbers_of_view, sees
+from xegpu_py.passes.facts.integer_forms import divisor
+from xegpu_py.passes.facts.value_facts import (
+    SIGNED_CASTS,
+    UNSIGNED_CASTS,
+    constant_of,
+    defining_op,
+    is_desc,
+    numbers_of_view,
+    sees,
+)
 from xegpu_py.runtime.executable import OPERATIONS, Expression, Multiple, Product, Surface
 from xegpu_py.target import Block2DLimits, Target
 
@@ -318,7 +326,7 @@ class Surfaces(Struct):
         """The known alignment of a block's rows in bytes."""
         kind = TensorDesc.of(desc)
         size = max(kind.bits // 8, 1)
-        known = [column_divisor(desc)]
+        known = [divisor(desc)]
         for view in self.made_by(desc):
             tensor = tensor_of(view)
             # Buffers are aligned; the alignment of an integer address is unknown.
@@ -380,6 +388,15 @@ def join_descriptors(classes: UnionFind[ir.Value], op: ir.Operation) -> None:
             classes.join(group)
     if implements(op, DescriptorUpdate):
         classes.join([op.results[0], op.operands[0]])
+
+
+def moves_of(desc: ir.Value) -> tuple[ir.Value, list[list[ir.Value | int]]]:
+    """The descriptor that a descriptor is moved from, and the offsets of each move, the last move first."""
+    found: list[list[ir.Value | int]] = []
+    while (op := defining_op(desc)) is not None and op.name == "xegpu.update_nd_offset":
+        found.append(list(op.opview.offsets))
+        desc = op.operands[0]
+    return desc, found
 
 
 _DEPTH = 16
@@ -488,7 +505,7 @@ def expression_of(value: ir.Value | int, depth: int = _DEPTH) -> Expression | No
         return ("argument", argument.arg_number) if of_kernel else None
     if not depth:
         return None
-    if op.name in INTEGER_CASTS and op.name != "arith.trunci":
+    if op.name in (*SIGNED_CASTS, *UNSIGNED_CASTS) and op.name != "arith.trunci":
         return expression_of(op.operands[0], depth - 1)
     if op.name == "memref.dim":
         array, dimension = expression_of(op.operands[0], 0), constant_of(op.operands[1])

@@ -117,6 +117,18 @@ def splat_of(value: ir.Value) -> ir.Attribute | None:
     return found.get_splat_value() if isinstance(found, ir.DenseElementsAttr) and found.is_splat else None
 
 
+SIGNED_CASTS = ("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts")
+
+UNSIGNED_CASTS = ("arith.extui", "arith.index_castui", "index.castu")
+
+
+def integer_op(op: ir.Operation) -> str:
+    """The name that integer arithmetic has in `index`, such as `add` for arith.addi too; other ops have others."""
+    name: str = op.name
+    dialect, _, kind = name.partition(".")
+    return kind.removesuffix("i") if dialect in ("arith", "index") else name
+
+
 # Element types in memory: those of messages, and those of 2 and 4 bits, which share bytes.
 
 _ACCESSES = (

@@ -17,7 +17,7 @@ from xegpu_py.ir.builtin import dense_elements
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.numerics.formats import E2M1, Array
-from xegpu_py.passes.facts.integer_forms import column_divisor
+from xegpu_py.passes.facts.integer_forms import divisor
 from xegpu_py.passes.facts.value_facts import (
     byte_memref,
     defining_op,
@@ -87,7 +87,7 @@ class Emulation(Conversion):
         super().__init__()
         self._numbers = {}
         descs = {v for op in walk(func) for v in (*op.operands, *op.results) if desc_bits(v.type)}
-        self.within_bytes = {d for d in descs if column_divisor(d) % (8 // desc_bits(d.type))}
+        self.within_bytes = {d for d in descs if divisor(d) % (8 // desc_bits(d.type))}
         self.shifted = bool(self.within_bytes)
 
     # Types.

@@ -20,9 +20,10 @@ from xegpu_py.ir.builtin import bit_width, element_type, enum_attribute
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Source, error_at, position_of, remark
 from xegpu_py.ir.module import Context, Module, parse_source, walk
+from xegpu_py.passes.facts.integer_forms import divisor
 from xegpu_py.passes.facts.target_messages import hints_of
 from xegpu_py.passes.facts.target_rules import caches_problem
-from xegpu_py.passes.facts.value_facts import constant_of, defining_op, shape_of
+from xegpu_py.passes.facts.value_facts import constant_of, defining_op, integer_op, shape_of
 from xegpu_py.passes.facts.value_facts import element_of as element_type_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import (
@@ -345,15 +346,10 @@ COUNTED = ("gpu.thread_id", "gpu.block_dim", "gpu.global_id")
 
 _VARYING = ("gpu.thread_id", "gpu.global_id")
 
-_DIVISIONS = ("arith.divui", "arith.divsi", "arith.floordivsi", "index.divu", "index.divs", "index.floordivs")
-
-_SHIFTS = ("arith.shrui", "arith.shrsi", "index.shru", "index.shrs")
-
-_REMAINDERS = ("arith.remui", "arith.remsi", "index.remu", "index.rems")
-
-_SUMS = ("arith.addi", "index.add")
-
 _KEEPING = ("arith.index_cast", "arith.index_castui", "index.castu", "index.casts", "arith.trunci", "arith.extui")
+
+_WHOLE = {"gpu.block_dim": LANES}
+"""Extents of workgroups are multiples of the lanes."""
 
 
 def count_lanes(ops: Sequence[ir.Operation]) -> None:
@@ -450,16 +446,17 @@ def _followed(value: ir.Value) -> tuple[list[ir.Operation], list[ir.Operation]]:
     others: list[ir.Operation] = []
     for use in value.uses:
         user = use.owner.operation
+        kind = integer_op(user)
         first = len(user.operands) == 2 and user.operands[0] == value
         constant = constant_of(user.operands[1]) if first else None
-        if (user.name in _DIVISIONS and constant and constant % LANES == 0) or (
-            user.name in _SHIFTS and constant is not None and 1 << constant >= LANES
+        if (kind in ("divu", "divs", "floordivs") and constant and constant % LANES == 0) or (
+            kind in ("shru", "shrs") and constant is not None and 1 << constant >= LANES
         ):
             same.append(user)
         elif (
             user.name in _KEEPING
-            or (user.name in _REMAINDERS and constant and constant % LANES == 0)
-            or (user.name in _SUMS and any(_is_whole(v) for v in user.operands if v != value))
+            or (kind in ("remu", "rems") and constant and constant % LANES == 0)
+            or (kind == "add" and any(divisor(v, _WHOLE) % LANES == 0 for v in user.operands if v != value))
         ):
             found = _followed(user.results[0])
             same += found[0]
@@ -488,17 +485,6 @@ def of_first_lane(value: ir.Value) -> ir.Value:
     """The first active lane's value."""
     kind = enum_attribute("gpu.broadcast", "first_active_lane")
     return build.make("gpu.subgroup_broadcast", value.type, value, broadcast_type=kind)
-
-
-def _is_whole(value: ir.Value) -> bool:
-    """Whether a number is known to be a multiple of the lanes."""
-    constant = constant_of(value)
-    if constant is not None:
-        return constant % LANES == 0
-    op = defining_op(value)
-    if op is None or op.name == "gpu.block_dim":
-        return op is not None
-    return op.name == "arith.muli" and any(map(_is_whole, op.operands))
 
 
 # Matrices in shared local memory (`!xegpu.mem_desc`): where their elements lie.
