@@ -1,5 +1,18 @@
 // RUN: xegpu-opt %s --import-upstream --split-input-file --verify-diagnostics
 
+func.func @outside(%a: memref<64x64xf32>) {
+  // expected-error @+1 {{'xegpu.create_nd_tdesc' op cannot be imported: kernels are functions of a gpu.module}}
+  %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op cannot be imported: kernels are functions of a gpu.module}}
+func.func private @declared(!xegpu.tensor_desc<8x16xf32>)
+
+// -----
+
 gpu.module @kernels {
   gpu.func @unknown(%a: memref<64x64xf32>) kernel {
     // expected-error @+1 {{unknown operation 'xegpu.load_and'; did you mean 'xegpu.load_nd'?}}

@@ -20,10 +20,12 @@ from xegpu_py.upstream.dialect_types import (
     Dense,
     ForWhom,
     Hint,
+    Layout,
     LayoutKind,
     MemDesc,
     NBarrier,
     Shuffle,
+    Slice,
     Space,
     TensorDesc,
     UpstreamXeGPU,
@@ -107,10 +109,7 @@ def _check_block(op: Any, value: ir.Value, desc: TensorDesc, shape: Sequence[int
         shape: that of the whole block, after transforms.
     """
     _check_hints(op)
-    rank = len(desc.shape)
-    # LLVM's main branch has an offset for each dimension of the source, which may be more.
-    if op.static_offsets and len(op.static_offsets) < rank:
-        op.fail(f"a descriptor of {rank} dimensions needs {rank} offsets, but got {len(op.static_offsets)}")
+    _check_offsets(op, desc)
     found = shape_of(value)
     whole = math.prod(shape)
     if len(found) == 1 and found[0] < whole:
@@ -124,6 +123,17 @@ def _check_block(op: Any, value: ir.Value, desc: TensorDesc, shape: Sequence[int
     below = (blocks * desc.shape[0], *desc.shape[1:])
     if found != tuple(shape) and (blocks == 1 or found != below):
         op.fail(f"the descriptor's block is {by(shape)}, but the value is {value.type}")
+
+
+def _check_offsets(op: Any, desc: TensorDesc) -> None:
+    rank = len(desc.shape)
+    if op.static_offsets and len(op.static_offsets) != rank:
+        op.fail(f"a descriptor of {rank} dimensions needs {rank} offsets, but got {len(op.static_offsets)}")
+
+
+def _check_distribution(op: Any, layout: Layout | Slice, value: ir.Value) -> None:
+    if not layout.distributes(shape_of(value)):
+        op.fail(f"{layout} cannot divide {value.type} equally")
 
 
 def _check_element(op: Any, value: ir.Value, desc: TensorDesc | MemDesc) -> None:
@@ -238,6 +248,7 @@ class PrefetchNdOp(Operation, dialect=UpstreamXeGPU, name="prefetch_nd", interfa
         if desc.scatter:
             self.fail(f"prefetches blocks, but {desc} is scattered")
         _check_hints(self)
+        _check_offsets(self, desc)
 
 
 class UpdateNdOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_nd_offset"):
@@ -335,19 +346,28 @@ class StoreScatterOp(Operation, dialect=UpstreamXeGPU, name="store", interfaces=
         _check_scattered(self)
 
 
+def _check_places(op: Any) -> TensorDesc | None:
+    """Memory and offsets are those of scattered elements. Returns the descriptor, if they are in one."""
+    kind = op.source.type
+    if isinstance(kind, ir.MemRefType) and kind.rank != 1:
+        op.fail(f"needs a memref of one dimension, but got {kind}")
+    is_desc = str(kind).startswith(TensorDesc.mnemonic())
+    if is_desc == (op.offsets is not None):
+        op.fail("needs offsets, unless they are in a scattered descriptor")
+    desc = TensorDesc.of(op.source) if is_desc else None
+    if desc and not desc.scatter:
+        op.fail(f"needs a scattered descriptor, but got {desc}")
+    return desc
+
+
 def _check_scattered(op: Any) -> None:
     """Value, offsets and mask fit each other (verifyGatherScatter)."""
     _check_hints(op)
+    desc = _check_places(op)
     kind = op.source.type
     if isinstance(kind, ir.MemRefType) and str(kind.element_type) != element_of(op.value):
         op.fail(f"needs a memref of elements as in {op.value.type}, but got {kind}")
-    is_desc = str(op.source.type).startswith(TensorDesc.mnemonic())
-    if is_desc == (op.offsets is not None):
-        op.fail("needs offsets, unless they are in a scattered descriptor")
-    if is_desc:
-        desc = TensorDesc.of(op.source)
-        if not desc.scatter:
-            op.fail(f"needs a scattered descriptor, but got {desc}")
+    if desc:
         lanes: tuple[int, ...] = desc.lanes
         expected = desc.shape
     else:
@@ -358,7 +378,7 @@ def _check_scattered(op: Any) -> None:
     found = shape_of(op.value)
     squeezed = [tuple(n for n in s if n != 1) for s in (found, expected)]
     # Of a descriptor of several lanes, a lane's value is its own chunk.
-    fragment = is_desc and tuple(n for n in expected[len(lanes) :] if n != 1) == squeezed[0]
+    fragment = desc and tuple(n for n in expected[len(lanes) :] if n != 1) == squeezed[0]
     if found != expected and squeezed[0] != squeezed[1] and not fragment:
         op.fail(f"accesses {by(expected) or 'one element'}, but has a value of {op.value.type}")
 
@@ -375,8 +395,12 @@ class PrefetchOp(Operation, dialect=UpstreamXeGPU, name="prefetch", interfaces=(
 
     def verify_op(self) -> None:
         _check_hints(self)
-        if str(self.source.type).startswith(TensorDesc.mnemonic()) and not TensorDesc.of(self.source).scatter:
-            self.fail(f"needs a scattered descriptor, but got {TensorDesc.of(self.source)}")
+        _check_places(self)
+        is_address = isinstance(self.source.type, ir.IntegerType)
+        if is_address and self.offset_align_byte is None:
+            self.fail("needs offset_align_byte, as the source is an address")
+        if self.offset_align_byte is not None and not is_address:
+            self.fail(f"offset_align_byte needs an address, but the source is {self.source.type}")
 
 
 class AtomicRmwOp(Operation, dialect=UpstreamXeGPU, name="atomic_rmw"):
@@ -400,10 +424,15 @@ class AtomicRmwOp(Operation, dialect=UpstreamXeGPU, name="atomic_rmw"):
         "type($tdesc) `,` type($offsets) `,` type($mask) `,` type($value) `->` type($result)",
     )
 
+    @property
+    def source(self) -> ir.Value:
+        """The memory."""
+        return self.tdesc
+
     def verify_op(self) -> None:
         kinds = [shape_of(self.value), shape_of(self.result)]
-        if str(self.tdesc.type).startswith(TensorDesc.mnemonic()):
-            kinds.append(TensorDesc.of(self.tdesc).shape)
+        if desc := _check_places(self):
+            kinds.append(desc.shape)
         if len(set(kinds)) > 1:
             self.fail(f"descriptor, value and result must have one shape, but have {', '.join(map(by, kinds))}")
 
@@ -493,6 +522,10 @@ class DpasMxOp(Operation, dialect=UpstreamXeGPU, name="dpas_mx"):
             shape = shape_of(given) if given is not None else ()
             if shape and (len(shape) != len(a) or shape[axis] != size):
                 self.fail(f"{name} must have the rank of its factor and {size} along its dimension, not {by(shape)}")
+        layouts = (self.layout_a, self.layout_b, self.layout_cd, self.layout_a_scale, self.layout_b_scale)
+        for layout, value in zip(layouts, (self.lhs, self.rhs, self.result, self.scale_a, self.scale_b)):
+            if layout is not None and value is not None:
+                _check_distribution(self, layout, value)
         both = [shape_of(v) for v in (self.scale_a, self.scale_b) if v is not None]
         if len(both) == 2 and all(both) and both[0][-1] != both[1][-2]:
             self.fail(f"scale_a has {both[0][-1]} blocks along K, but scale_b has {both[1][-2]}")
@@ -549,8 +582,7 @@ class ConvertLayoutOp(Operation, dialect=UpstreamXeGPU, name="convert_layout"):
         if len({bool(layout.sg_layout) for layout in layouts}) > 1:
             self.fail("either both layouts divide among subgroups, or none")
         for layout in layouts:
-            if not layout.distributes(shape_of(self.source)):
-                self.fail(f"{layout} cannot divide {self.source.type} equally")
+            _check_distribution(self, layout, self.source)
 
 
 class CreateMemDescOp(Operation, dialect=UpstreamXeGPU, name="create_mem_desc"):
@@ -593,11 +625,21 @@ def _check_matrix(op: Any) -> None:
     """What is accessed is a part of the matrix (IsValidMatrixOpParams)."""
     desc = MemDesc.of(op.mem_desc)
     _check_element(op, op.value, desc)
+    if len(desc.shape) < 2:
+        op.fail(f"needs a matrix of at least two dimensions, but got {desc}")
     if len(op.static_offsets) != len(desc.shape):
         op.fail(f"a matrix of {by(desc.shape)} needs {len(desc.shape)} offsets, but got {len(op.static_offsets)}")
     found = shape_of(op.value)
     if len(found) == len(desc.shape) and any(n > m for n, m in zip(found, desc.shape)):
         op.fail(f"{op.value.type} exceeds the matrix of {by(desc.shape)}")
+    lanes = op.layout.lane_layout if op.subgroup_block_io and isinstance(op.layout, Layout) else ()
+    if lanes:
+        if any(n != 1 for n in op.layout.lane_data[:-1]):
+            op.fail(f"subgroup_block_io needs lane_data along the last dimension only, but got {op.layout}")
+        if any(n != 1 and s != 1 for n, s in zip(lanes, desc.placed.stride)):
+            op.fail(f"subgroup_block_io needs lanes along the dimension of stride 1, but got {op.layout} of {desc}")
+        if desc.placed.block != lanes:
+            op.fail(f"subgroup_block_io needs blocks of lane_layout {by(lanes)}, but got {desc}")
 
 
 class StoreMatrixOp(Operation, dialect=UpstreamXeGPU, name="store_matrix"):

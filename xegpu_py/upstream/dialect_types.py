@@ -13,7 +13,7 @@ from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xegpu import CacheHint, FenceScope, LaneShuffleMode, MemoryScope
 from xegpu_py.dialects.xetile.types import WgMap
-from xegpu_py.ir.builtin import bit_width, by
+from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.codecs import Cursor, IntArrayCodec, Scope, TypeText, register_int_enum
 from xegpu_py.ir.definition import Attr, AttrCodec, Dialect, EnumCodec, Type
 
@@ -114,10 +114,9 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
         """The rule that the layout itself breaks (LayoutAttr::verify); None if it is valid."""
         if not (self.sg_layout or self.inst_data or self.lane_layout):
             return "a layout needs sg_layout, inst_data or lane_layout"
-        if self.sg_data and not self.sg_layout:
-            return "sg_data needs sg_layout"
-        if self.lane_data and not self.lane_layout:
-            return "lane_data needs lane_layout"
+        for layout, data in (("sg_layout", "sg_data"), ("lane_layout", "lane_data")):
+            if bool(getattr(self, layout)) != bool(getattr(self, data)):
+                return f"{layout} and {data} need each other"
         if self.order and not (self.sg_layout or self.lane_layout):
             return "order needs sg_layout or lane_layout"
         if len({len(v) for v in (getattr(self, k) for k in self.parameters()) if v}) > 1:
@@ -148,7 +147,8 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
                 # Subgroups may have the same data: then it is divided among fewer.
                 pairs = list(zip(left, units))
                 fits = all(n % unit == 0 for n, unit in pairs)
-                if not fits and not (key == "sg_data" and all(unit % n == 0 for n, unit in pairs)):
+                wraps = all(unit % n == 0 and whole % unit == 0 for whole, (n, unit) in zip(shape, pairs))
+                if not fits and not (key == "sg_data" and wraps):
                     return False
                 left = units if key == data else [n // unit for n, unit in pairs]
         return True
@@ -275,6 +275,12 @@ class LayoutKind(AttrCodec):
         return str(emitter.constraint("irdl.any"))
 
 
+def _element_problem(element: str) -> str | None:
+    if is_integer(element) or is_float(element):
+        return None
+    return f"the elements of a descriptor must be integers or floating-point numbers, but got {element}"
+
+
 @dataclass(frozen=True)
 class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
     """The descriptor of a block, or of scattered elements. `encoding` and `layout` are attributes' texts, or `unit`."""
@@ -332,6 +338,8 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
         """The rule that the descriptor itself breaks (TensorDescType::verify); None if it is valid."""
         if not self.shape or min(self.shape) < 1:
             return f"a tensor descriptor needs positive dimensions, but has {by(self.shape) or 'none'}"
+        if found := _element_problem(self.element):
+            return found
         block, scatter = self.block, self.scatter
         if block and block.memory_space == MemoryScope.SLM and len(self.shape) > 1:
             return "a block in shared local memory must have one dimension"
@@ -382,6 +390,10 @@ class MemDesc(Type, dialect=UpstreamXeGPU, name="mem_desc"):
         if self.mem_layout != "unit":
             parts.append(str(self.placed))
         return f"<{', '.join(parts)}>"
+
+    def problem(self) -> str | None:
+        """The rule that the descriptor itself breaks (MemDescType's element type); None if it is valid."""
+        return _element_problem(self.element)
 
     @property
     def placed(self) -> MemLayout:

@@ -150,8 +150,14 @@ def _divides_subgroups(text: str) -> bool:
 
 
 def drop_layouts(root: ir.Operation) -> None:
-    """Remove upstream's attributes from ops of other dialects."""
+    """Remove upstream's attributes from ops of other dialects, when all kernels are rebuilt.
+
+    Raises:
+        DiagnosticError: if an op or a function of upstream's dialect is left, which no kernel is.
+    """
     for op in walk(root):
+        if op.name.startswith(PREFIX) or PREFIX in str(op.attributes.get("function_type", "")):
+            refuse(op, "kernels are functions of a gpu.module")
         if op.name.startswith(("xegpu.", "xetile.")) or not op.attributes:
             continue
         for name in [n for n, attr in op.attributes.items() if PREFIX in str(attr)]:

@@ -223,7 +223,11 @@ def test_constants_that_only_whole_vectors_are_made_of_need_no_layout():
     np.testing.assert_array_equal(out, a + 2)
 
 
-LAYOUTS = ["sg_layout = [4, 1], sg_data = [8, 32]", "sg_layout = [1, 4], sg_data = [32, 8]", "sg_layout = [2, 2]"]
+LAYOUTS = [
+    "sg_layout = [4, 1], sg_data = [8, 32]",
+    "sg_layout = [1, 4], sg_data = [32, 8]",
+    "sg_layout = [2, 2], sg_data = [16, 16]",
+]
 
 
 @pytest.mark.parametrize("loaded, stored", list(itertools.permutations(LAYOUTS, 2)))
