@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
 from msgspec import Struct, field
 
@@ -371,6 +371,11 @@ def _constant_slots(instruction: str) -> tuple[list[str], list[str]]:
     return [s.name for s in slots if s.kind == "scalar" and s.immediate], [s.name for s in slots if s.kind == "src"]
 
 
+def is_number(value: object) -> TypeGuard[Immediate]:
+    """Whether an operand is one constant for all lanes."""
+    return isinstance(value, Immediate) and not value.is_packed
+
+
 def converted(value: Immediate, to: Format) -> int:
     """The bits of an integer constant in another integer type."""
     fmt = value.format
@@ -528,7 +533,7 @@ class Constants:
     def _without_effect(self, inst: Instruction) -> Instruction:
         """The move that replaces an integer operation whose result is one of its operands, or zero."""
         source, other = inst.values.get("src0"), inst.values.get("src1")
-        if not isinstance(source, Region) or not isinstance(other, Immediate) or source.modifier:
+        if not isinstance(source, Region) or not is_number(other) or source.modifier:
             return inst
         dst = inst["dst"]
         if isinstance(dst, Flag) or any(TYPES[t].is_float for t in (source.var.type, other.type, dst.var.type)):

@@ -17,6 +17,7 @@ from xegpu_py.passes.visa_optimize.known_values import (
     Source,
     bytes_of,
     converted,
+    is_number,
     never,
     start_of,
     tested_bits,
@@ -322,7 +323,7 @@ class Addresses:
 
     def _shifted(self, inst: Instruction) -> Instruction:
         source, factor, dst = inst["src0"], inst["src1"], inst["dst"]
-        if not isinstance(source, Region) or not isinstance(factor, Immediate) or inst.saturate or source.modifier:
+        if not isinstance(source, Region) or not is_number(factor) or inst.saturate or source.modifier:
             return inst
         if any(TYPES[t].is_float for t in (source.var.type, factor.type, dst.var.type)):
             return inst
@@ -363,7 +364,7 @@ class Addresses:
     def sums(self, inst: Instruction) -> list[tuple[int, Source]]:
         """For an addition of a constant: the first byte of each element written, and the sum that it holds."""
         source, constant = inst.values.get("src0"), inst.values.get("src1")
-        if inst.name != "add" or not isinstance(source, Region) or not isinstance(constant, Immediate):
+        if inst.name != "add" or not isinstance(source, Region) or not is_number(constant):
             return []
         dst = inst["dst"]
         if inst.saturate or source.modifier or isinstance(dst, Flag):

@@ -18,7 +18,6 @@ from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
     HEADER,
-    PACKED,
     Address,
     AddressOf,
     Destination,
@@ -104,7 +103,7 @@ def reader(operand: Region | Immediate | Indirect | AddressOf, exec_size: int, l
     if isinstance(operand, AddressOf):
         operand = Immediate(layout.offset(operand.var) + operand.offset, operand.format.name)
     if isinstance(operand, Immediate):
-        fmt, bits = operand.format, operand.elements(exec_size if operand.type in PACKED else 1)
+        fmt, bits = operand.format, operand.elements(exec_size if operand.is_packed else 1)
         value = np.array(bits, f"u{fmt.bytes}").view(fmt.dtype).reshape(1, -1)
         return lambda batch, rows: value
     if isinstance(operand, Indirect):

@@ -620,9 +620,14 @@ class Immediate(Struct, frozen=True, gc=False):
         """The type of an element."""
         return TYPES[PACKED.get(self.type, self.type)]
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether lanes have elements of their own, so that `bits` is no number."""
+        return self.type in PACKED
+
     def elements(self, exec_size: int) -> list[int]:
         """The bit pattern of each lane's element."""
-        if self.type not in PACKED:
+        if not self.is_packed:
             return [self.bits] * exec_size
         if self.type == "vf":
             return [_float_of_byte(self.bits >> 8 * (i % 4) & 0xFF) for i in range(exec_size)]

@@ -16,7 +16,6 @@ from xegpu_py.visa.modes import Unknown, with_modes
 from xegpu_py.visa.program import (
     BUILTINS,
     CHANGEABLE,
-    PACKED,
     Address,
     AddressOf,
     Destination,
@@ -289,8 +288,8 @@ def _type_problem(slot: OperandSpec, inst: Instruction) -> Problem:
     if isinstance(value, Immediate):
         if slot.types and value.format.name not in slot.types:
             return (f"operand '{slot.name}' must be of type {_words(slot.types)}, but got {value.type}",)
-        if value.type in PACKED and inst.name != "mov":
-            return (f"operand '{slot.name}' cannot be a packed constant", "mov is the one instruction that reads them")
+        if value.is_packed and inst.name not in ("mov", "sel") and (value.type == "vf" or inst.name in ("add3", "setp")):
+            return (f"operand '{slot.name}' cannot be a packed constant of type {value.type}", "IGC 2.40")
         if value.type == "bf":
             return (f"operand '{slot.name}' cannot be a constant of bf", "use one of f")
         return None

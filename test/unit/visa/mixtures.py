@@ -332,6 +332,8 @@ class Mixture:
         rng = self.rng
         name = type_name or rng.choice(self.named).type
         if constant and rng.random() < 0.3:
+            if exec_size > 1 and rng.random() < 0.15:
+                return Immediate(rng.getrandbits(32), rng.choice(("v", "uv")) if name != "f" else "vf")
             return Immediate(rng.choice(_SMALL) % (1 << TYPES[name].bits), name)
         var = rng.choice([v for v in self.named if v.type == name])
         size = var.format.bytes

@@ -152,7 +152,8 @@ def test_bases_of_addresses() -> None:
         ("mov (M1, 16) %sr0(0,0)<1> 0x0:d", "writes %sr0, which can only be read"),
         ("lsc_load.ugm (M1, 32) V0032:d32 arg[V0032]:a32", "addresses memory by 'arg'"),
         ("lsc_load.ugm (M1, 32) V0032:d32 flat(V0033)[V0032]:a32u", "adds a base of type d"),
-        ("add (M1, 8) V0032(0,0)<1> V0032(0,0)<1;1,0> 0x76543210:v", "cannot be a packed constant"),
+        ("add3 (M1, 8) V0032(0,0)<1> V0032(0,0)<1;1,0> 0x1:d 0x76543210:v", "cannot be a packed constant of type v"),
+        ("add (M1, 8) V0032(0,0)<1> V0032(0,0)<1;1,0> 0x30303030:vf", "cannot be a packed constant of type vf"),
     ],
 )
 def test_rules(line: str, message: str) -> None:

@@ -21,7 +21,6 @@ from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import accesses, effects, span_bits
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
-    PACKED,
     Address,
     AddressOf,
     Destination,
@@ -329,7 +328,7 @@ class Emitter(Struct):
             for lane, pointer in enumerate(self._indirect(operand, lanes)):
                 found = code.insert(found, code.load(pointer, found.element), lane)
             return found
-        if isinstance(operand, Immediate) and operand.type in PACKED:
+        if isinstance(operand, Immediate) and operand.is_packed:
             return code.consts(operand.elements(lanes), f"i{operand.format.bits}")
         if isinstance(operand, Immediate):
             return code.const(operand.bits, vector(lanes, f"i{operand.format.bits}"))

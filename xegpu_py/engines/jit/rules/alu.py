@@ -29,7 +29,7 @@ from xegpu_py.engines.operands import execution_bits, execution_format, span
 from xegpu_py.numerics.formats import BF8, HF, TF32, TYPES, F
 from xegpu_py.visa.instructions import FIELDS, INSTRUCTIONS
 from xegpu_py.visa.modes import READ_WHOLE
-from xegpu_py.visa.program import PACKED, Flag, Immediate, Indirect, Instruction, Region
+from xegpu_py.visa.program import Flag, Immediate, Indirect, Instruction, Region
 
 # Arithmetic, logic and math: rules on vectors of numbers.
 
@@ -318,7 +318,7 @@ class _Copy(Struct, frozen=True):
 def _copy(emitter: Emitter, inst: Instruction) -> _Copy | None:
     """The copy that a move does, if the move changes no bits and acts in all lanes; otherwise None."""
     source, dst = inst["src0"], inst["dst"]
-    if isinstance(source, (Flag, Indirect)) or isinstance(dst, Indirect) or getattr(source, "type", "") in PACKED:
+    if isinstance(source, (Flag, Indirect)) or isinstance(dst, Indirect) or getattr(source, "is_packed", False):
         return None
     if inst.guard or inst.saturate or (emitter.active is not None and not inst.no_mask):
         return None
