@@ -13,7 +13,17 @@ from xegpu_py.engines.faults import AccessFault, RaceFault, RuntimeFault
 from xegpu_py.engines.golden import memory
 from xegpu_py.engines.golden.alu import Step, register_step
 from xegpu_py.engines.golden.control import CONTROL, STAY, Next
-from xegpu_py.engines.operands import ENDED, Batch, DelayedStores, Layout, Rows, data_places, masker, new_batch
+from xegpu_py.engines.operands import (
+    ENDED,
+    Batch,
+    DelayedStores,
+    Layout,
+    Rows,
+    data_places,
+    indirect_places,
+    masker,
+    new_batch,
+)
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.target import Target
@@ -23,8 +33,10 @@ from xegpu_py.visa.dataflow import divergent_lanes, has_calls
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
     Address,
+    AddressOf,
     Destination,
     Flag,
+    Indirect,
     Instruction,
     Predicate,
     Program,
@@ -114,6 +126,8 @@ class Interpreter(Struct, dict=True):
             if self.layout.watch:
                 decide = decide and watched_next(decide, inst, self.layout)
                 step = step and watched_step(step, inst, self.layout)
+            if step and inst.indirect:
+                step = bounded_step(step, inst, self.layout)
             found = self._prepared[at] = (step, decide)
         return found
 
@@ -301,7 +315,7 @@ class Interpreter(Struct, dict=True):
     def access_fault(self, fault: AccessFault, at: int, rows: Array, name_thread: Callable[[int], str]) -> RuntimeFault:
         """The failure of an access of instruction `at` that threads `rows` made."""
         inst = self.program.instructions[at]
-        lanes = inst.exec_size if "address" in inst.values else 1
+        lanes = inst.exec_size if "address" in inst.values or inst.indirect else 1
         thread, lane = divmod(fault.index, lanes)
         name = name_thread(int(rows[thread]))
         where = f"in {name}"
@@ -436,6 +450,42 @@ def _evaluate(
     return tuple(int(b) for b in found)
 
 
+# Detection of accesses by address variables that are outside of the variables whose addresses these hold.
+
+
+def bounded_step(step: Step, inst: Instruction, layout: Layout) -> Step:
+    """The step of an instruction, which checks where the registers are that it finds by addresses.
+
+    Raises:
+        AccessFault: when the step runs, if a lane that acts has an element that is not within one of the variables.
+    """
+    mask, places = masker(inst, layout), [indirect_places(o, inst.exec_size, layout) for o in inst.indirect]
+
+    def bounded(batch: Batch, rows: Rows, active: Array | None) -> None:
+        acting = mask(batch, rows, active)
+        for operand, found in zip(inst.indirect, places):
+            at, size = found(batch, rows), operand.format.bytes
+            outside = np.ones(at.shape, bool) if acting is None else np.broadcast_to(acting, at.shape)
+            for base in operand.bases:
+                start = layout.offset(base)
+                outside = outside & ((at < start) | (at + size > start + base.bytes))
+            if outside.any():
+                index = int(np.argmax(outside))
+                base, behind = nearest_base(operand, int(at.flat[index]), layout)
+                verb = "writes" if operand is inst["dst"] else "reads"
+                where = f"byte {behind} of register variable '{base.name}', which has {base.bytes} bytes"
+                raise AccessFault(index, f"{verb} {size} bytes at {where}")
+        step(batch, rows, active)
+
+    return bounded
+
+
+def nearest_base(operand: Indirect, place: int, layout: Layout) -> tuple[Variable, int]:
+    """The variable of an indirect operand that a place of the register file is nearest to, and its byte there."""
+    found = [(base, place - layout.offset(base)) for base in operand.bases]
+    return min(found, key=lambda one: max(-one[1], one[1] - one[0].bytes))
+
+
 # Detection of reads of unwritten registers, lane by lane.
 
 
@@ -478,12 +528,24 @@ def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
     """
     reads, writes = operand_bytes(inst, "read", layout), operand_bytes(inst, "write", layout)
     mask = masker(inst, layout)
+    found = [(named, indirect_places(named, inst.exec_size, layout)) for named in inst.indirect]
 
     def watching(batch: Batch, rows: Rows, active: Array | None) -> None:
         acting = mask(batch, rows, active)
         _look(batch, rows, acting, reads, layout)
-        step(batch, rows, active)
         assert batch.written is not None
+        for named, places in found:
+            at = places(batch, rows)[:, :, None] + np.arange(named.format.bytes)
+            lanes = np.ones(at.shape[:2], bool) if acting is None else np.broadcast_to(acting, at.shape[:2])
+            thread, lane = np.nonzero(lanes)
+            own = np.arange(batch.threads)[rows][thread][:, None], at[thread, lane]
+            if named is inst["dst"]:
+                batch.written[own] = True
+            elif not batch.written[own].all():
+                first, byte = np.argwhere(~batch.written[own])[0]
+                base, behind = nearest_base(named, int(own[1][first, byte]), layout)
+                raise UnwrittenFault(int(thread[first]), behind, base)
+        step(batch, rows, active)
         for operand in writes:
             count = len(operand.places)
             lanes = np.ones((1, count), bool) if acting is None else _lanes(acting, count)
@@ -539,7 +601,7 @@ def _lanes(acting: Array, count: int) -> Array:
 def _bytes(slot: OperandSpec, inst: Instruction, layout: Layout) -> OperandBytes | None:
     operand = inst[slot.name]
     var = getattr(operand, "var", None)
-    if not isinstance(var, Variable):
+    if not isinstance(var, Variable) or isinstance(operand, (Indirect, AddressOf)):
         return None
     start, size = layout.offset(var) + first_byte(operand, layout.target.grf_bytes), var.format.bytes
     if isinstance(operand, (Region, Destination)):

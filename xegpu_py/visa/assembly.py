@@ -191,9 +191,7 @@ def _with_bases(instructions: Sequence[Instruction]) -> Sequence[Instruction]:
         return structs.replace(value, bases=tuple(sorted(known.get(value.var, ()), key=lambda var: var.name)))
 
     return [
-        inst.replaced(values={name: based(value) for name, value in inst.values.items()})
-        if any(isinstance(value, Indirect) for value in inst.values.values())
-        else inst
+        inst.replaced(values={name: based(value) for name, value in inst.values.items()}) if inst.indirect else inst
         for inst in instructions
     ]
 

@@ -136,6 +136,11 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
         return tuple([value for name, value in self.values.items() if name.startswith("src")])
 
     @property
+    def indirect(self) -> list[Indirect]:
+        """The operands at places that address variables hold."""
+        return [value for value in self.values.values() if isinstance(value, Indirect)]
+
+    @property
     def first_lane(self) -> int:
         """Number of the thread's SIMD lane that is the instruction's first."""
         return 4 * (int(self.mask[1]) - 1)

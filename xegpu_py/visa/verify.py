@@ -288,7 +288,8 @@ def _type_problem(slot: OperandSpec, inst: Instruction) -> Problem:
     if isinstance(value, Immediate):
         if slot.types and value.format.name not in slot.types:
             return (f"operand '{slot.name}' must be of type {_words(slot.types)}, but got {value.type}",)
-        if value.is_packed and inst.name not in ("mov", "sel") and (value.type == "vf" or inst.name in ("add3", "setp")):
+        unpacked = inst.name in ("add3", "setp") or (value.type == "vf" and inst.name not in ("mov", "sel"))
+        if value.is_packed and unpacked:
             return (f"operand '{slot.name}' cannot be a packed constant of type {value.type}", "IGC 2.40")
         if value.type == "bf":
             return (f"operand '{slot.name}' cannot be a constant of bf", "use one of f")

@@ -91,3 +91,68 @@ def test_lanes_of_a_message(engine: str) -> None:
     for _ in range(2):
         with pytest.raises(DiagnosticError, match="reads byte 32 of 'X', which was never written"):
             wrong(data, out)
+
+
+PLACES = """
+.version 4.2
+.kernel "places"
+.decl In v_type=G type=uq num_elts=1 align=wordx32
+.decl Out v_type=G type=uq num_elts=1 align=wordx32
+.decl At v_type=G type=d num_elts=16 align=wordx32
+.decl Before v_type=G type=d num_elts=16 align=wordx32
+.decl X v_type=G type=d num_elts=16 align=wordx32
+.decl Y v_type=G type=d num_elts=16 align=wordx32
+.decl Whole v_type=G type=uw num_elts=16 align=wordx32
+.decl A0 v_type=A num_elts=16
+.decl P1 v_type=P num_elts=16
+.input In offset=64 size=8
+.input Out offset=72 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+.function "_main_0"
+_main_0:
+    lsc_load.ugm (M1_NM, 1) At:d32x16t flat[In]:a64
+    mov (M1_NM, 16) Whole(0,0)<1> At(0,0)<1;1,0>
+    setp (M1_NM, 16) P1 0xfffe:ud
+    mov (M1_NM, 16) Before(0,0)<1> 0x7:d
+    mov (M1_NM, 8) X(0,0)<1> 0x76543210:v
+    mov (M1_NM, 16) Y(0,0)<1> 0x0:d
+    addr_add (M1_NM, 16) A0(0)<1> &X Whole(0,0)<1;1,0>
+    (P1) mov (M1_NM, 16) Y(0,0)<1> r[A0(0),0]<1,0>:d
+    mov (M1_NM, 1) r[A0(2),4]<1>:d 0x9:d
+    lsc_store.ugm (M1_NM, 1) flat[Out]:a64 Y:d32x16t
+    ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize(
+    ("lane", "place", "checks", "message"),
+    [
+        # The predicate disables the first lane.
+        (0, 64, (), ""),
+        (3, 28, ("uninit",), ""),
+        (3, 32, (), ""),
+        (3, 32, ("uninit",), "reads byte 32 of 'X', which was never written"),
+        (3, 61, (), "reads 4 bytes at byte 61 of register variable 'X', which has 64 bytes"),
+        (15, -4, (), "reads 4 bytes at byte 65532 of register variable 'X', which has 64 bytes"),
+        (2, 60, (), "writes 4 bytes at byte 64 of register variable 'X', which has 64 bytes"),
+    ],
+)
+def test_places_outside_of_their_variable(
+    engine: str, lane: int, place: int, checks: tuple[str, ...], message: str
+) -> None:
+    """Registers that an address variable names: errors, and the lane, in each engine; else their values."""
+    data, out = np.arange(16, dtype=np.int32) % 8 * 4, np.zeros(16, np.int32)
+    data[lane] = place
+    kernel = Kernel.from_assembly(PLACES, target="pvcxt", check=checks, engine=engine)
+    if message:
+        with pytest.raises(DiagnosticError, match=message) as raised:
+            kernel(data, out)
+        where = "" if "never" in message or lane == 2 else f", lane {lane}"
+        assert f"subgroup 0{where}\n" in str(raised.value)
+        return
+    kernel(data, out)
+    expected = np.where(data < 32, data // 4, 0)
+    expected[0] = 0
+    np.testing.assert_array_equal(out, expected)

@@ -282,7 +282,7 @@ def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Emit, before an instruction, checks of the bytes that it reads, and code that marks the bytes that it writes."""
     code = emitter.code
     reads, writes = (operand_bytes(inst, use, emitter.layout) for use in ("read", "write"))
-    if not reads and not writes:
+    if not reads and not writes and not inst.indirect:
         return
     bits = emitter.acting(inst)
     missing: list[Value] = []
@@ -292,6 +292,14 @@ def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
             if bits is not None:
                 found = code.and_(found, _mask(code, bits, inst, lanes, len(operand.places)))
             missing.append(code.any(found))
+    for named in inst.indirect:
+        mask = None if bits is None else code.bits_to_mask(bits, inst.exec_size)
+        written = code.const(-1, vector(inst.exec_size, f"i{named.format.bits}"))
+        if named is inst["dst"]:
+            emitter.write_indirect(named, written, mask, emitter.frame.written)
+            continue
+        found = code.icmp("ne", emitter.read_indirect(named, inst.exec_size, emitter.frame.written), written)
+        missing.append(code.any(found if mask is None else code.and_(found, mask)))
     if missing:
         wrong = missing[0]
         for other in missing[1:]:

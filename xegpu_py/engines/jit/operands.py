@@ -324,10 +324,7 @@ class Emitter(Struct):
         if isinstance(operand, AddressOf):
             operand = Immediate(self.layout.offset(operand.var) + operand.offset, operand.format.name)
         if isinstance(operand, Indirect):
-            found = code.poison(vector(lanes, f"i{operand.format.bits}"))
-            for lane, pointer in enumerate(self._indirect(operand, lanes)):
-                found = code.insert(found, code.load(pointer, found.element), lane)
-            return found
+            return self.read_indirect(operand, lanes)
         if isinstance(operand, Immediate) and operand.is_packed:
             return code.consts(operand.elements(lanes), f"i{operand.format.bits}")
         if isinstance(operand, Immediate):
@@ -356,20 +353,44 @@ class Emitter(Struct):
             found = code.insert(found, code.fetch(block, base + place * size, element), lane)
         return found
 
-    def _indirect(self, operand: Indirect, lanes: int) -> list[Value]:
+    def _places(self, operand: Indirect, lanes: int) -> Value:
+        """The place in the register file of each lane's element, i64."""
+        code, (which, behind) = self.code, zip(*operand.elements(lanes))
+        first = self.layout.offset(operand.var) + 4 * operand.col
+        starts = code.fetch(self.thread, first, vector(operand.addresses(lanes), "i32"))
+        starts = code.resize(code.shuffle(starts, starts, which), 64, False)
+        return code.add(starts, code.consts([place + operand.plus for place in behind], "i64"))
+
+    def _pointers(self, operand: Indirect, lanes: int, behind: int) -> list[Value]:
         """A pointer to each lane's element. Those of lanes that do not act are kept inside of the register file."""
-        code, first = self.code, self.layout.offset(operand.var) + 4 * operand.col
-        last = code.const(self.frame.registers - operand.format.bytes, "i64")
-        found = []
-        for which, behind in operand.elements(lanes):
-            start = code.resize(code.fetch(self.thread, first + 4 * which, "i32"), 64, False)
-            place = code.add(start, code.const(behind + operand.plus, "i64"))
-            found.append(code.at(self.thread, code.intrinsic("umin", place, last)))
+        code, places = self.code, self._places(operand, lanes)
+        places = code.intrinsic("umin", places, code.const(self.frame.registers - operand.format.bytes, places.type))
+        return [code.at(code.at(self.thread, behind), code.extract(places, lane)) for lane in range(lanes)]
+
+    def read_indirect(self, operand: Indirect, lanes: int, behind: int = 0) -> Value:
+        """Each lane's element, which lies so many bytes behind where the operand says, as an integer."""
+        found = self.code.poison(vector(lanes, f"i{operand.format.bits}"))
+        for lane, pointer in enumerate(self._pointers(operand, lanes, behind)):
+            found = self.code.insert(found, self.code.load(pointer, found.element), lane)
         return found
 
-    def _write_indirect(self, operand: Indirect, values: Value, mask: Value | None) -> None:
+    def require_places(self, inst: Instruction, at: int) -> None:
+        """Fail before an instruction unless the elements that it finds by addresses are within variables."""
+        code = self.code
+        for operand in inst.indirect:
+            places, bits = self._places(operand, inst.exec_size), self.acting(inst)
+            outside = code.const((1 << inst.exec_size) - 1, "i32") if bits is None else bits
+            for base in operand.bases:
+                behind = code.sub(places, code.const(self.layout.offset(base), places.type))
+                count = max(base.bytes - operand.format.bytes + 1, 0)
+                beyond = code.icmp("uge", behind, code.const(count, places.type))
+                outside = code.and_(outside, code.mask_to_bits(beyond))
+            self.require(code.icmp("eq", outside, 0), at)
+
+    def write_indirect(self, operand: Indirect, values: Value, mask: Value | None, behind: int = 0) -> None:
+        """Write each lane's element so many bytes behind where the operand says."""
         code, lanes = self.code, lanes_of(values.type)
-        for lane, place in enumerate(self._indirect(operand, lanes)):
+        for lane, place in enumerate(self._pointers(operand, lanes, behind)):
             value = code.extract(values, lane)
             if mask is None:
                 code.store(value, place)
@@ -401,7 +422,7 @@ class Emitter(Struct):
         """Write integers of the destination's width to the lanes that a mask sets; None for all."""
         code = self.code
         if isinstance(operand, Indirect):
-            self._write_indirect(operand, values, mask)
+            self.write_indirect(operand, values, mask)
             return
         size, lanes, (block, base) = operand.var.format.bytes, lanes_of(values.type), self.where(operand)
         if operand.stride == 1 or lanes == 1:

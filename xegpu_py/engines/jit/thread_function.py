@@ -202,8 +202,9 @@ def _order(emitter: Emitter, blocks: Blocks, part: range) -> list[int]:
 
 def _check(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
     """Write the checks of instructions that come next."""
-    if emitter.frame.watch:
-        for at, inst in run:
+    for at, inst in run:
+        emitter.require_places(inst, at)
+        if emitter.frame.watch:
             emit_checks(emitter, inst, at)
 
 
