@@ -15,7 +15,7 @@ from xegpu_py.engines.faults import LocalMemory, Memory
 from xegpu_py.numerics.formats import IEEE, TYPES, Array
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
-from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.instructions import FIELDS, INSTRUCTIONS
 from xegpu_py.visa.program import (
     HEADER,
     Address,
@@ -35,6 +35,8 @@ from xegpu_py.visa.program import (
 from xegpu_py.visa.spec import LANES, DataShape, Span
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from xegpu_py.engines.faults import Races
 
 
@@ -461,6 +463,47 @@ def new_batch(
 
 
 # The types in which arithmetic instructions compute, for all engines.
+
+
+class AluOp(Struct, kw_only=True):
+    """Properties of an instruction that its arithmetic functions may use.
+
+    Attributes:
+        name: the instruction's name.
+        format: execution type of floats, "hf", "f" or "df"; "" for integers.
+        bits: execution width of shifts: 64 if the destination or the first source has 64 bits, otherwise 32.
+        size: bits of the first source.
+        condition: the condition of `cmp`.
+        function: the function of `bfn`.
+        field_bits: bits of a field of `lfsr`.
+        signs: whether the type of each source is signed.
+    """
+
+    name: str
+    format: str = ""
+    bits: int = 32
+    size: int = 32
+    condition: str = ""
+    function: int = 0
+    field_bits: int = 32
+    signs: tuple[bool, ...] = ()
+
+    @classmethod
+    def of(cls, inst: Instruction, **more: Any) -> Self:
+        """The properties of an instruction whose sources are numbers."""
+        formats, values = [source.format for source in inst.sources], inst.values
+        types = [fmt.name for fmt in formats]
+        return cls(
+            name=inst.name,
+            format=execution_format(inst, types),
+            bits=execution_bits(inst, types),
+            size=formats[0].bits,
+            condition=values.get("condition", ""),
+            function=values.get("function", 0),
+            field_bits=FIELDS.get(values.get("fields", ""), 32),
+            signs=tuple(fmt.kind == "s" for fmt in formats),
+            **more,
+        )
 
 
 def execution_format(inst: Instruction, sources: Sequence[str]) -> str:

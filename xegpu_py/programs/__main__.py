@@ -75,8 +75,7 @@ def _perform(job: Job, send: Callable[..., None]) -> Any:
     for op in walk(module.operation):
         if op.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == job.entry:
             send("place", position_of(op.location))
-    library = {**host_libraries.LIBRARY, **host_libraries.LIBRARY}
-    code = lower(module, job.entry, library)
+    code = lower(module, job.entry, host_libraries.LIBRARY)
 
     def say(said: str | Diagnostic) -> None:
         send("say", said)

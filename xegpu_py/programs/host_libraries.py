@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -172,7 +172,7 @@ def _print_error(host: Host, first: MemRef, second: MemRef, *, element: str) -> 
 
 
 def _gemm(host: Host, a: MemRef, b: MemRef, c: MemRef, *, element: str, rounded: str) -> None:
-    """C + A x B in f32: each product and sum is rounded, in the order of k. C is rounded once to its type."""
+    """C + A x B in f32. The result is rounded once to C's type."""
     sizes = a.sizes, b.sizes, c.sizes
     if any(len(s) != 2 for s in sizes):
         ranks = ", ".join(f"{name} rank: {len(s)}" for name, s in zip("ABC", sizes))
@@ -192,57 +192,19 @@ def _gemm(host: Host, a: MemRef, b: MemRef, c: MemRef, *, element: str, rounded:
     result[...] = found.astype(ELEMENTS[rounded])
 
 
-_MULTIPLY = """
-func.func @multiply(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>)
-    attributes {llvm.emit_c_interface} {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %tile = arith.constant 256 : index
-  %rows = memref.dim %c, %c0 : memref<?x?xf32>
-  %columns = memref.dim %c, %c1 : memref<?x?xf32>
-  %depth = memref.dim %a, %c1 : memref<?x?xf32>
-  scf.for %j0 = %c0 to %columns step %tile {
-    %j_end = affine.min affine_map<(d0)[s0] -> (d0 + 256, s0)>(%j0)[%columns]
-    scf.for %k0 = %c0 to %depth step %tile {
-      %k_end = affine.min affine_map<(d0)[s0] -> (d0 + 256, s0)>(%k0)[%depth]
-      scf.for %i = %c0 to %rows step %c1 {
-        scf.for %k = %k0 to %k_end step %c1 {
-          %x = memref.load %a[%i, %k] : memref<?x?xf32>
-          scf.for %j = %j0 to %j_end step %c1 {
-            %y = memref.load %b[%k, %j] : memref<?x?xf32>
-            %z = memref.load %c[%i, %j] : memref<?x?xf32>
-            %xy = arith.mulf %x, %y : f32
-            %sum = arith.addf %z, %xy : f32
-            memref.store %sum, %c[%i, %j] : memref<?x?xf32>
-          }
-        }
-      }
-    }
-  }
-  return
-}
-"""
-"""A product in tiles that fit caches. Each element's terms are added in the order of k."""
-
-
-@cache
-def _multiplier() -> Any:
-    from mlir import ir, passmanager
-    from mlir.execution_engine import ExecutionEngine
-
-    steps = "convert-scf-to-cf,expand-strided-metadata,lower-affine,finalize-memref-to-llvm,convert-to-llvm"
-    with ir.Context():
-        module = ir.Module.parse(_MULTIPLY)
-        passmanager.PassManager.parse(f"builtin.module({steps},reconcile-unrealized-casts)").run(module.operation)
-        return ExecutionEngine(module, opt_level=3)
+_PART = 1 << 16
+"""Elements of a product that are computed together: they stay in the second-level cache."""
 
 
 def multiply(a: Array, b: Array, c: Array) -> None:
-    """Add the product of two matrices to a third, all f32 and contiguous."""
-    import ctypes
-
-    given = [MemRef.of(m).descriptor() for m in (a, b, c)]
-    _multiplier().invoke("multiply", *(ctypes.pointer(ctypes.pointer(d)) for d in given))
+    """Add the product of two matrices to a third, all f32: each product and sum is rounded, in the order of k."""
+    rows = max(_PART // max(c.shape[1], 1), 1)
+    for first in range(0, len(c), rows):
+        own, left = c[first : first + rows], np.ascontiguousarray(a[first : first + rows].T)
+        term = np.empty_like(own)
+        for column, row in zip(left, b):
+            np.multiply(column[:, None], row, out=term)
+            own += term
 
 
 # The functions of MLIR's `mlir_runner_utils` and `mlir_c_runner_utils`, with the same output.

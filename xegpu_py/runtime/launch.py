@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import math
 import sys
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -50,8 +48,6 @@ from xegpu_py.visa.program import (
 )
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
-
     from xegpu_py.engines.interpreter import Observer, Recorder
 
 
@@ -242,7 +238,12 @@ class Launcher:
         done = reading(self._run_native, memory)
         if prints and prints.text != printed:
             raise EngineMismatch("the engines print different texts")
-        _compare(golden, memory)
+        if unlike := _difference(golden, memory):
+            count, name, at, wanted, found = unlike
+            raise EngineMismatch(
+                f"the engines differ in {count} bytes of '{name}', first in byte {at}: {wanted:#04x} of "
+                f"the interpreter, {found:#04x} of the JIT"
+            )
         return done
 
     def _compare_schedules(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> None:
@@ -272,18 +273,14 @@ class Launcher:
             if usual is None:
                 usual = found
                 continue
-            for buffer in usual.buffers:
-                wrong = np.flatnonzero(usual.bytes_of(buffer) != found.bytes_of(buffer))
-                # Records are printed in any order.
-                if len(wrong) and buffer.name != PRINT_BUFFER:
-                    at = int(wrong[0])
-                    first, second = (int(m.bytes_of(buffer)[at]) for m in (usual, found))
-                    raise RuntimeFault(
-                        f"the results of kernel '{self.program.name}' depend on the order of threads: "
-                        f"{len(wrong)} bytes of '{buffer.name}' differ, first byte {at}: {first:#04x} or {second:#04x}",
-                        [note],
-                        self.program.where,
-                    )
+            if unlike := _difference(usual, found):
+                count, name, at, first, second = unlike
+                raise RuntimeFault(
+                    f"the results of kernel '{self.program.name}' depend on the order of threads: "
+                    f"{count} bytes of '{name}' differ, first byte {at}: {first:#04x} or {second:#04x}",
+                    [note],
+                    self.program.where,
+                )
 
     def _run_interpreted(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         group_size = size.threads(self.program)
@@ -299,7 +296,7 @@ class Launcher:
         # Delayed stores would seem to change what other threads have changed; the usual order has been checked.
         if self.races and not self._interpreter.delays:
             races = Races(self.program, group_size, count, len(memory.data), _namer(size, group_size))
-        with Progress(self.program.name, count, self.options.progress) as progress:
+        with progress_bar(self.program.name, count, self.options.progress) as progress:
             for start in range(0, count, at_once):
                 chosen = np.asarray(groups[start : start + at_once], np.int64)
                 batch = self._batch(chosen, group_size, size, arguments, memory)
@@ -367,7 +364,7 @@ class Launcher:
             shadow,
             chosen=self.groups if isinstance(self.groups, range) else None,
         )
-        with Progress(program.name, launch.groups, self.options.progress) as progress:
+        with progress_bar(program.name, launch.groups, self.options.progress) as progress:
             done = self.jit.run(launch, self.options.threads, progress)
         executed = _without_waits(program, done.executed)
         return Statistics(launch.groups * group_size, executed, done.traffic, self.allocation)
@@ -445,22 +442,16 @@ def _without_waits(program: Program, executed: Array) -> Array:
     return executed
 
 
-def _compare(golden: DeviceMemory, native: DeviceMemory) -> None:
-    """Compare every byte of every buffer.
-
-    Raises:
-        EngineMismatch: if two bytes differ.
-    """
-    for buffer in golden.buffers:
-        wrong = np.flatnonzero(golden.bytes_of(buffer) != native.bytes_of(buffer))
+def _difference(one: DeviceMemory, other: DeviceMemory) -> tuple[int, str, int, int, int] | None:
+    """The first allocation in which two memories differ: how many bytes do, its name, the first of these, and both."""
+    for buffer in one.buffers:
+        a, b = one.bytes_of(buffer), other.bytes_of(buffer)
+        wrong = np.flatnonzero(a != b)
         # Records are printed in any order.
         if len(wrong) and buffer.name != PRINT_BUFFER:
             at = int(wrong[0])
-            wanted, found = (int(m.bytes_of(buffer)[at]) for m in (golden, native))
-            raise EngineMismatch(
-                f"the engines differ in {len(wrong)} bytes of '{buffer.name}', first in byte {at}: {wanted:#04x} of "
-                f"the interpreter, {found:#04x} of the JIT"
-            )
+            return len(wrong), buffer.name, at, int(a[at]), int(b[at])
+    return None
 
 
 def _implicit(kind: str, size: Grid) -> bytes:
@@ -539,44 +530,27 @@ PATIENCE = 1.0
 """The bar appears after this many seconds."""
 
 
-class Progress:
-    """A progress bar of a launch's workgroups, on standard error if that is a terminal.
+@contextmanager
+def progress_bar(title: str, total: int, wanted: bool = True) -> Iterator[Callable[[int], None]]:
+    """A progress bar of a launch's workgroups, on standard error if that is a terminal, which disappears at the end.
 
-        with Progress("gemm", 64) as progress:
-            progress(12)
-
-    The bar disappears at the end of the run. Nothing is written to pipes and files.
+    Yields:
+        What sets the number of workgroups that have ended.
     """
+    if not wanted or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    # Its import takes a tenth of the time of a first kernel, and only terminals need it.
+    from tqdm import tqdm
 
-    def __init__(self, title: str, total: int, wanted: bool = True) -> None:
-        """Start the measurement of time. The bar is shown only if `wanted` is true."""
-        self._title, self._total = title, total
-        self._shown = wanted and sys.stderr is not None and sys.stderr.isatty()
-        self._start = time.monotonic()
-        self._bar: tqdm[None] | None = None
+    with tqdm(
+        total=total, desc=title, unit=" workgroups", leave=False, dynamic_ncols=True, delay=PATIENCE, file=sys.stderr
+    ) as bar:
 
-    def __call__(self, done: int) -> None:
-        """Set the number of workgroups that have ended."""
-        if not self._shown or (self._bar is None and time.monotonic() - self._start < PATIENCE):
-            return
-        if self._bar is None:
-            # Short runs, and runs without a terminal, do not import the library.
-            from tqdm import tqdm
+        def show(done: int) -> None:
+            bar.update(max(done - bar.n, 0))
 
-            self._bar = tqdm(total=self._total, desc=self._title, unit=" workgroups", leave=False, dynamic_ncols=True)
-            self._bar.start_t -= time.monotonic() - self._start
-            self._bar.n = done
-            self._bar.refresh()
-        self._bar.update(max(done - self._bar.n, 0))
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        yield show
 
 
 # A trace of one hardware thread, and the table of a launch's statistics.

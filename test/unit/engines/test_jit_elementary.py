@@ -70,7 +70,7 @@ def awkward(count: int) -> np.ndarray:
     found = rng.integers(0, 1 << 32, count, np.uint32).view(np.float32)
     near = rng.uniform(-152, 130, count).astype(np.float32)
     found = np.where(rng.random(count) < 0.2, found, near)
-    # Powers so close to the middle between two numbers that the short polynomial is on its wrong side.
+    # Powers so close to the middle between two numbers that a polynomial of fewer coefficients is on its wrong side.
     wrong = [0x41CCE076, 0xC166A146, 0x4276703B, 0x418F382B, 0xC2398FC5, 0x41F74BA5, 0x4206703B, 0xC2518FC5]
     found[-len(wrong) :] = np.array(wrong, np.uint32).view(np.float32)
     edges = [np.inf, -np.inf, np.nan, 0, -0.0, 1, 128, -126, -149, -149.5, -150, -151, 1e-10, -1e-10, 0.5, -0.5]
@@ -85,25 +85,6 @@ def test_many_in_a_row(name: str) -> None:
         values = np.clip(values, -1e5, 1e5)
     found = run(rows(name, range(8)), values)
     assert found.count(f"call i64 @{name}_run") == 1 and f"@{name}_16_values" not in found
-
-
-def test_subnormal_powers_are_not_in_doubt() -> None:
-    """Of all arguments with subnormal powers: the short polynomial is on the right side of each middle, and further
-    from it than rounding errors of any order of evaluation."""
-    ends = (np.float32(-126).view(np.uint32) + 1, np.float32(-150).view(np.uint32))
-    arguments = np.arange(*ends, dtype=np.uint32).view(np.float32)
-    whole = np.rint(arguments.astype(np.float64))
-    estimate = np.ldexp(np.polyval(elementary._SHORT_POWER[::-1], arguments - whole), whole.astype(int))
-    units = np.ldexp(estimate, 149)
-    from_middle = np.abs(units - np.floor(units) - 0.5) / units
-    assert from_middle.min() > 2.0**-48
-    near = from_middle < 2.0**-39
-    assert near.any()
-    for argument, power in zip(arguments[near].tolist(), np.rint(units[near]).tolist()):
-        with localcontext() as context:
-            context.prec = 60
-            exact = 2 ** (Decimal(argument) + 149)
-            assert abs(exact - Decimal(power)) < Decimal("0.5")
 
 
 HERE = [name for name in ("x86-64", "haswell", "skylake-avx512", "neoverse-n1") if host_named(name).runs_here]
@@ -153,7 +134,6 @@ def test_doubt_of_the_long_polynomial(monkeypatch: pytest.MonkeyPatch) -> None:
     """The golden function computes the doubtful results: with so wide a bound, most of them."""
     for bound in ("_BOUND", "_POWER_BOUND"):
         monkeypatch.setattr(elementary, bound, 2.0**-26)
-    monkeypatch.setattr(elementary, "_SHORT_DOUBT", 26)
     monkeypatch.setattr(elementary, "_LEAST_BOUND", 2.0**-24)
     run(rows("exp", range(8)), awkward(256))
     run(rows("rsqrt", range(8)), awkward(256))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 
 import pytest
 
 from xegpu_py.runtime import launch
 from xegpu_py.runtime.kernel import Kernel
-from xegpu_py.runtime.launch import Progress
+from xegpu_py.runtime.launch import progress_bar
 
 # Each workgroup counts to a given number.
 TEXT = """
@@ -78,7 +79,9 @@ def test_it_is_not_shown_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch)
 
 def test_it_goes_away_if_the_run_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = opened(monkeypatch)
-    with pytest.raises(KeyboardInterrupt), Progress("kernel", 10) as shown:
+    with pytest.raises(KeyboardInterrupt), progress_bar("kernel", 10) as shown:
+        # tqdm shows no more than ten numbers a second.
+        time.sleep(0.1)
         shown(3)
         raise KeyboardInterrupt
     assert "3/10" in terminal.getvalue() and not terminal.getvalue().split("\r")[-2].strip()

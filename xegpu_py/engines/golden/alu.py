@@ -7,12 +7,12 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from msgspec import Struct
 
 from xegpu_py import numerics
 from xegpu_py.engines.faults import AccessFault
 from xegpu_py.engines.golden import Table
 from xegpu_py.engines.operands import (
+    AluOp,
     Batch,
     Layout,
     Mask,
@@ -20,8 +20,6 @@ from xegpu_py.engines.operands import (
     Rows,
     Write,
     count_of,
-    execution_bits,
-    execution_format,
     flag_reader,
     masker,
     raw_reader,
@@ -34,7 +32,7 @@ from xegpu_py.numerics.directed import Direction, convert_directed
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical, flush
 from xegpu_py.numerics.rounding import convert, narrow_integers
-from xegpu_py.visa.instructions import FIELDS, INSTRUCTIONS, TABLE
+from xegpu_py.visa.instructions import INSTRUCTIONS, TABLE
 from xegpu_py.visa.modes import READ_WHOLE
 from xegpu_py.visa.program import Destination, Flag, Immediate, Instruction, Region
 
@@ -42,33 +40,6 @@ from xegpu_py.visa.program import Destination, Flag, Immediate, Instruction, Reg
 #
 # Integers are passed as numbers, in an array type that holds the exact result or at least its lowest 64 bits. Floats
 # are passed in the execution type, to which the result is rounded once (docs/numerics.md).
-
-
-class AluOp(Struct, frozen=True):
-    """Properties of an instruction that its arithmetic function may use.
-
-    Attributes:
-        format: execution type of floats, "hf", "f" or "df"; "" for integers.
-        bits: execution width of shifts: 64 if the destination or the first source has 64 bits, otherwise 32.
-        size: bits of the first source.
-        condition: the condition of `cmp`.
-        function: the function of `bfn`.
-        field_bits: bits of a field of `lfsr`.
-        signs: whether the type of each source is signed.
-    """
-
-    format: str
-    bits: int
-    size: int = 32
-    condition: str = ""
-    function: int = 0
-    field_bits: int = 32
-    signs: tuple[bool, ...] = ()
-
-    @property
-    def signed(self) -> bool:
-        """Whether the last source is signed."""
-        return self.signs[-1]
 
 
 def _rounded(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -153,7 +124,7 @@ def bfe(op: AluOp, width: Array, start: Array, a: Array) -> Array:
     """A field of bits, extended by its sign if the numbers are signed."""
     width, start = width & 31, start & 31
     field = (a.astype(np.int64) & 0xFFFFFFFF) >> start.astype(np.int64) & ((1 << width.astype(np.int64)) - 1)
-    sign = np.where(op.signed & (width > 0), field >> np.maximum(width.astype(np.int64) - 1, 0) & 1, 0)
+    sign = np.where(op.signs[-1] & (width > 0), field >> np.maximum(width.astype(np.int64) - 1, 0) & 1, 0)
     found: Array = field - (sign << width.astype(np.int64))
     return found
 
@@ -550,10 +521,8 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     mask = masker(inst, layout)
     reads = [reader(o, inst.exec_size, layout) for o in operands]
     modifiers = [o.modifier for o in operands]
-    fmt, bits = execution_format(inst, types), execution_bits(inst, types)
-    signs = tuple(TYPES[t].kind == "s" for t in types)
-    condition, number = inst.values.get("condition", ""), inst.values.get("function", 0)
-    op = AluOp(fmt, bits, TYPES[types[0]].bits, condition, number, FIELDS.get(inst.values.get("fields", ""), 32), signs)
+    op = AluOp.of(inst)
+    fmt = op.format
     prepare = _float_preparations(inst, types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
     rounding = inst.rounding
     if fmt and rounding != "even" and inst.name in ROUNDED:
@@ -716,7 +685,7 @@ def flag_logic_step(inst: Instruction, layout: Layout) -> Step:
     """Runs `and`, `or`, `xor` and `not` of predicates."""
     sources = [layout.predicates[source.var] for source in inst.sources]
     function, mask, write = ARITHMETIC[inst.name], masker(inst, layout), flag_writer(inst, layout)
-    op, first, count = AluOp("", 32), inst.first_lane, inst.exec_size
+    op, first, count = AluOp(name=inst.name), inst.first_lane, inst.exec_size
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         bits = (batch.flags[rows, index, first : first + count] for index in sources)

@@ -541,10 +541,14 @@ def summer(name: str, shape: Shape, host: Host) -> str:
     before = [accumulator(code, shape, acc, r, 0, shape.columns) for r in range(shape.rows)]
     careful = code.label()
     code.go_on_if(_all_exact(code, shape, before, a, b), careful)
-    if shape.terms < shape.depth:
-        _exact_stages(code, shape, before, a, b, dst, host)
-    else:
+    if shape.terms == shape.depth:
         _write(code, shape, _exact_sums(code, shape, acc, a, b, host), dst)
+    elif shape.dst == "f":
+        # No sum is NaN.
+        _in_stages(code, shape, shape.terms, before, a, b, dst, host)
+    else:
+        held = code.alloca(shape.rows * shape.columns * 4, 64)
+        _write(code, shape, _in_stages(code, shape, shape.terms, before, a, b, held, host), dst)
     code.ret(code.const(1, "i1"))
     code.begin(careful)
     sums, fine = _sums_with_errors(code, shape, before, a, b)
@@ -618,16 +622,34 @@ def _exact_sums(code: Code, shape: Shape, acc: Value, a: Value, b: Value, host: 
     return [code.at(found, row * row_bytes) for row in range(shape.rows)]
 
 
-def _exact_stages(code: Code, shape: Shape, before: list[Value], a: Value, b: Value, dst: Value, host: Host) -> None:
-    """Add if all sums are exact in f64 and are rounded several times. Intermediate sums are in memory, as f32.
+def in_order(name: str, shape: Shape, host: Host) -> str:
+    """The function that adds products of f64 numbers in increasing k, each sum rounded to f32.
+
+    It takes pointers to accumulator, result, A and B. Products are exact in f64. Rounding a sum to f64 before it is
+    rounded to f32 changes nothing: if the first rounding is inexact, one term has at most 24 bits and is at least 2^28
+    times the other. The sum is then nearer to this term, which is an f32 number, than to any midpoint of two f32
+    numbers, before and after the first rounding.
+    """
+    code = host.function(name, [PTR] * 4)
+    acc, dst, a, b = code.arguments
+    before = [accumulator(code, shape, acc, r, 0, shape.columns) for r in range(shape.rows)]
+    held = code.alloca(shape.rows * shape.columns * 4, 64)
+    _write(code, shape, _in_stages(code, shape, 1, before, a, b, held, host), dst)
+    code.ret()
+    return code.text()
+
+
+def _in_stages(
+    code: Code, shape: Shape, terms: int, before: list[Value], a: Value, b: Value, held: Value, host: Host
+) -> list[Value]:
+    """Add if the sums of so many terms are exact in f64, and are then rounded. Intermediate sums are in memory, as f32;
+    the addresses of their rows.
 
     So there are enough independent sums that none waits for its own conversions, and a conversion from memory is one
-    operation, while a conversion between registers is two. No sum is NaN.
+    operation, while a conversion between registers is two.
     """
-    lanes, row_bytes, terms = shape.lanes(host), 4 * shape.columns, shape.terms
+    lanes, row_bytes = shape.lanes(host), 4 * shape.columns
     kind, single = vector(lanes, "f64"), vector(lanes, "f32")
-    in_place = shape.dst == "f"
-    held = dst if in_place else code.alloca(shape.rows * row_bytes, 64)
     for row, numbers in enumerate(before):
         code.store(numbers, code.at(held, row * row_bytes), 4)
     unrolled = next(n for n in (_ROWS_AT_ONCE, 4, 2, 1) if shape.rows % n == 0)
@@ -657,8 +679,7 @@ def _exact_stages(code: Code, shape: Shape, before: list[Value], a: Value, b: Va
         code.repeat(code.const(shape.rows // unrolled, "i64"), rows)
 
     code.repeat(code.const(shape.depth // terms, "i64"), stage)
-    if not in_place:
-        _write(code, shape, [code.at(held, row * row_bytes) for row in range(shape.rows)], dst)
+    return [code.at(held, row * row_bytes) for row in range(shape.rows)]
 
 
 def _sums_with_errors(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> tuple[list[Value], Value]:

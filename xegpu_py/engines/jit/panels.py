@@ -100,7 +100,7 @@ class Matrices:
         self.panel_bytes = 0
         for var, uses in _uses(program, target, byte_bits).items():
             within = bisect_right(starts, live[var][0]) == bisect_right(starts, live[var][1])
-            if within and _fits(uses, target) and _in_blocks(uses, target):
+            if within and _fits(uses, target):
                 (self._found[var],) = uses.kinds
         blocks: Counter[int] = Counter()
         for at, inst in enumerate(program.instructions):
@@ -154,22 +154,6 @@ def block_bytes(shape: BlockShape, grf_bytes: int) -> int:
     return shape.count * shape.block_bytes(grf_bytes)
 
 
-def _in_blocks(uses: _Uses, target: Target) -> bool:
-    """Whether each part that dpas reads comes from the block of one message."""
-    loads = iter(uses.loads)
-    latest: list[tuple[int, int]] = []
-    for access in uses.order:
-        if access.writes:
-            shape, start = next(loads)
-            latest.insert(0, (start, start + block_bytes(shape, target.grf_bytes)))
-        else:
-            # The last message that has written a byte of it has written all of it.
-            start, end = next(load for load in latest if load[0] < access.end and access.start < load[1])
-            if access.start < start or end < access.end:
-                return False
-    return True
-
-
 def _uses(program: Program, target: Target, byte_bits: int) -> dict[Variable, _Uses]:
     """The uses of each variable that only block messages write and only dpas reads."""
     found: dict[Variable, _Uses] = {}
@@ -220,23 +204,26 @@ def _kinds(inst: Instruction, access: Access, byte_bits: int) -> set[Matrix]:
 
 
 def _fits(uses: _Uses, target: Target) -> bool:
-    """Whether it is read as one kind of matrix, only where it was loaded, and in whole rows of the messages' lines."""
+    """Whether it is read as one kind of matrix, in whole rows of the messages' lines, and each part that dpas reads
+    comes from the block of one message."""
     if len(uses.kinds) != 1:
         return False
     (matrix,) = uses.kinds
     grain = 4 * matrix.columns or PRECISIONS[matrix.precision].bits // 8
-    for shape, start in uses.loads:
-        _, columns, pack = shape.register_shape()
-        sizes = start, columns * pack * shape.size // 8, shape.block_bytes(target.grf_bytes)
-        if any(size % grain for size in sizes):
-            return False
-    loaded = 0
+    loads, latest = iter(uses.loads), list[tuple[int, int]]()
     for access in uses.order:
-        bits = ((1 << (access.end - access.start)) - 1) << access.start
         if access.writes:
-            loaded |= bits
-        elif bits & ~loaded or access.start % grain:
-            return False
+            shape, start = next(loads)
+            _, columns, pack = shape.register_shape()
+            sizes = start, columns * pack * shape.size // 8, shape.block_bytes(target.grf_bytes)
+            if any(size % grain for size in sizes):
+                return False
+            latest.insert(0, (start, start + block_bytes(shape, target.grf_bytes)))
+        else:
+            # The last message that has written a byte of it has written all of it.
+            own = next((load for load in latest if load[0] < access.end and access.start < load[1]), None)
+            if own is None or access.start < own[0] or own[1] < access.end or access.start % grain:
+                return False
     return True
 
 

@@ -25,9 +25,9 @@ from xegpu_py.engines.jit.ir_text import (
     width_of,
 )
 from xegpu_py.engines.jit.operands import Emitter
-from xegpu_py.engines.operands import execution_bits, execution_format, span
+from xegpu_py.engines.operands import AluOp, span
 from xegpu_py.numerics.formats import BF8, HF, TF32, TYPES, F
-from xegpu_py.visa.instructions import FIELDS, INSTRUCTIONS
+from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.modes import READ_WHOLE
 from xegpu_py.visa.program import Flag, Immediate, Indirect, Instruction, Region
 
@@ -36,20 +36,12 @@ from xegpu_py.visa.program import Flag, Immediate, Indirect, Instruction, Region
 _CONDITIONS = {"eq": "oeq", "ne": "une", "gt": "ogt", "ge": "oge", "lt": "olt", "le": "ole"}
 
 
-class Alu(Struct):
-    """Properties of an instruction that its arithmetic rule may use.
+class Alu(AluOp, kw_only=True):
+    """Properties of an instruction that its arithmetic rule may use. Numbers of hf are f32.
 
     Attributes:
         code: the function to which the rule appends code.
         emitter: the emitter of this function.
-        name: the instruction's name.
-        format: execution type of floats, "hf", "f" or "df"; "" for integers. hf is computed in f32.
-        bits: the execution width of shifts.
-        size: bits of the first source.
-        condition: the condition of `cmp`.
-        function: the function of `bfn`.
-        field_bits: bits of a field of `lfsr`.
-        signs: whether the type of each source is signed.
         width: the integer type of the computation.
         doubtful: lanes whose result may be wrong, i1; the golden function then executes the instruction. None if all
             results are correct.
@@ -57,14 +49,6 @@ class Alu(Struct):
 
     code: Code
     emitter: Emitter
-    name: str
-    format: str
-    bits: int
-    size: int = 32
-    condition: str = ""
-    function: int = 0
-    field_bits: int = 32
-    signs: tuple[bool, ...] = ()
     width: Width = field(default_factory=lambda: Width(32, True))
     doubtful: Value | None = None
 
@@ -584,19 +568,15 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Write an instruction whose rule maps numbers to numbers."""
     code, operands, dst = emitter.code, inst.sources, inst["dst"]
     formats, modifiers = [o.format for o in operands], [o.modifier for o in operands]
-    types = [f.name for f in formats]
-    fmt, bits = execution_format(inst, types), execution_bits(inst, types)
-    condition, function = inst.values.get("condition", ""), inst.values.get("function", 0)
-    signs = tuple(f.kind == "s" for f in formats)
-    width = FIELDS.get(inst.values.get("fields", ""), 32)
-    op = Alu(code, emitter, inst.name, fmt, bits, formats[0].bits, condition, function, width, signs)
+    op = Alu.of(inst, code=code, emitter=emitter)
+    fmt = op.format
     patterns = [emitter.read(o, inst.exec_size) for o in operands]
     if inst.name not in READ_WHOLE:
         patterns = [flushed(code, p, f) if inst.flushes(f.name) else p for p, f in zip(patterns, formats)]
     if fmt:
         values = [modified(code, widen(code, p, f), m) for p, f, m in zip(patterns, formats, modifiers)]
     else:
-        op.width = _width(inst, types, modifiers, op.bits)
+        op.width = _width(inst, [f.name for f in formats], modifiers, op.bits)
         values = []
         for pattern, form, modifier in zip(patterns, formats, modifiers):
             signed = form.kind == "s"
@@ -667,7 +647,7 @@ def _write_truth(emitter: Emitter, inst: Instruction, truth: Value) -> None:
 def emit_flag_logic(emitter: Emitter, inst: Instruction) -> None:
     """Write `and`, `or`, `xor` and `not` of predicates."""
     code = emitter.code
-    op = Alu(code, emitter, inst.name, "", 32)
+    op = Alu(name=inst.name, code=code, emitter=emitter)
     truths = [emitter.truth(o.var) for o in inst.sources]
     if None not in truths:
         emitter.write_truth(inst, ARITHMETIC[inst.name](op, *truths))

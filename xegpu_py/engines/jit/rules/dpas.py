@@ -13,9 +13,9 @@ from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.dpas_functions import (
     Extent,
     Shape,
-    accumulator,
     configure,
     correct_b,
+    in_order,
     move_a,
     multiplier,
     queue_multiplier,
@@ -25,7 +25,7 @@ from xegpu_py.engines.jit.dpas_functions import (
     widen_b,
 )
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.ir_text import PTR, Code, Value, narrow, vector
+from xegpu_py.engines.jit.ir_text import PTR, Code, Value, vector
 from xegpu_py.engines.jit.operands import Emitter, Queue
 from xegpu_py.engines.jit.panels import steps_of
 from xegpu_py.numerics.block_scaled import BLOCK, COLUMNS, ROWS, SCALE_GROUP, scaled_depth
@@ -485,7 +485,7 @@ def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
             emitter.helper(function, lambda f=function, w=write: w(f, depth, emitter.host))  # type: ignore[misc]
             code.call(function, matrix, code.at(emitter.thread, emitter.place(inst[slot])))
     function = f"multiply_scaled_{depth}_{shape.dst}_{shape.acc or 'none'}"
-    emitter.helper(function, lambda: scaled_multiplier(function, shape, emitter.host))
+    emitter.helper(function, lambda: in_order(function, shape, emitter.host))
     before = code.at(emitter.thread, emitter.place(inst["src0"]) if acc else 0)
     code.call(function, before, code.at(emitter.thread, emitter.place(inst["dst"])), a, b)
 
@@ -524,38 +524,5 @@ def scale_b(name: str, depth: int, host: Host) -> str:
         for k in range(min(depth, BLOCK)):
             place = code.at(matrix, (block * BLOCK + k) * COLUMNS * _DOUBLE)
             code.store(code.bin("fmul", code.load(place, powers.type), powers), place)
-    code.ret()
-    return code.text()
-
-
-def scaled_multiplier(name: str, shape: Shape, host: Host) -> str:
-    """The function that adds scaled products, each in increasing k with one rounding to f32.
-
-    It takes pointers to accumulator, result, A and B. Products are exact in f64. Rounding a sum to f64 before it is
-    rounded to f32 changes nothing: if the first rounding is inexact, one term has at most 24 bits and is at least 2^28
-    times the other. The sum is then nearer to this term, which is an f32 number, than to any midpoint of two f32
-    numbers, before and after the first rounding.
-    """
-    code = host.function(name, [PTR] * 4)
-    acc, dst, a, b = code.arguments
-    fmt, kind = TYPES[shape.dst], vector(COLUMNS, "f64")
-    slots = [code.alloca(COLUMNS * 4, 64) for _ in range(ROWS)]
-    for row, slot in enumerate(slots):
-        code.store(accumulator(code, shape, acc, row, 0, COLUMNS), slot, 64)
-
-    def step(k: Value) -> None:
-        right = code.load(code.at(b, code.mul(k, code.const(COLUMNS * _DOUBLE, "i64"))), kind)
-        left = code.at(a, code.mul(k, code.const(_DOUBLE, "i64")))
-        for row, slot in enumerate(slots):
-            one = code.splat(code.load(code.at(left, row * shape.depth * _DOUBLE), "f64"), COLUMNS)
-            product = code.bin("fmul", one, right)
-            before = code.cast("fpext", code.load(slot, vector(COLUMNS, "f32"), 64), "f64")
-            wide = code.bin("fadd", product, before)
-            code.store(code.cast("fptrunc", wide, "f32"), slot, 64)
-
-    code.repeat(code.const(shape.depth, "i64"), step)
-    for row, slot in enumerate(slots):
-        pattern = narrow(code, code.load(slot, vector(COLUMNS, "f32"), 64), fmt)
-        code.store(pattern, code.at(dst, row * COLUMNS * fmt.bytes))
     code.ret()
     return code.text()

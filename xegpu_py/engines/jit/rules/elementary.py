@@ -6,9 +6,8 @@ computes it. The bound is far above the actual errors: the truncation errors of 
 few roundings of 2**-53 matter. For f16 arguments the results are in tables.
 
 Each rule is a function of native code that instructions call: inlined code would be so large that the CPU waits for
-instruction fetches. For powers a faster method is tried first: it uses pairs of f32 on hosts that can permute lanes by
-a table lookup, and a polynomial with fewer coefficients on other hosts. Successive instructions on consecutive elements
-are one call.
+instruction fetches. For powers a faster method with pairs of f32 is tried first on hosts that can permute lanes by a
+table lookup. Successive instructions on consecutive elements are one call.
 """
 
 from __future__ import annotations
@@ -55,18 +54,6 @@ _POWER = [
     )
 ]  # fmt: skip
 """Coefficients of 2**x for abs(x) <= 1/2, interpolated at Chebyshev nodes. The relative error is below 2**-51."""
-
-_SHORT_POWER = [
-    float.fromhex(h)
-    for h in (
-        "0x1p+0", "0x1.62e42fef84cf0p-1", "0x1.ebfbdff823cedp-3", "0x1.c6b08dd6fd234p-5", "0x1.3b2ab7181b755p-7",
-        "0x1.5d8745a728441p-10", "0x1.4308ac85aa947p-13", "0x1.00dc4a532fb8ep-16", "0x1.63d136366db24p-20",
-    )
-]  # fmt: skip
-"""The same polynomial with fewer coefficients. The relative error is below 2**-39.7."""
-
-_SHORT_DOUBT = 14
-"""The binary logarithm of a bound above the error of `_SHORT_POWER`, in units in the last place of f64."""
 
 _ROOTS = [
     (float.fromhex(high), float.fromhex(low))
@@ -155,7 +142,7 @@ _RULES: dict[str, _Rule] = {}
 """The rules of instructions for f32 arguments, by the names of instructions."""
 
 _SHORT: dict[str, _Rule] = {}
-"""The faster rules that are tried first; they leave more lanes in doubt."""
+"""The faster rules that hosts which permute lanes try first; they leave more lanes in doubt."""
 
 
 def _elementary(name: str, short: _Rule | None = None) -> Callable[[_Rule], _Rule]:
@@ -182,7 +169,7 @@ def _apply(op: Alu, a: Value) -> Value:
 def _values(op: Alu, a: Value) -> tuple[Value, Value]:
     """An elementary function's values, and the lanes that are in doubt, as bits of an i32."""
     code = op.code
-    if op.name not in _SHORT:
+    if op.name not in _SHORT or not op.emitter.host.permuted_singles:
         return _certain_values(op, a)
     found = _SHORT[op.name](op, a)
     assert op.doubtful
@@ -281,7 +268,7 @@ def _run(emitter: Emitter, name: str, instruction: str, any_nan: bool) -> str:
     which a result is in doubt, as bits of an i64."""
     code, lanes = emitter.host.function(name, [f"{PTR} noalias", f"{PTR} noalias", "i64"], "i64"), _unit(emitter)
     source, dst, count = code.arguments
-    op = Alu(code, emitter, instruction, "f", 32)
+    op = Alu(name=instruction, format="f", code=code, emitter=emitter)
     slot = code.alloca(8, 8)
     code.store(code.const(0, "i64"), slot, 8)
 
@@ -306,7 +293,7 @@ def rsqrt(op: Alu, a: Value) -> Value:
     return _decided(op, op.code.bin("fdiv", _number(op.code, 1.0, x), op.code.intrinsic("sqrt", x)))
 
 
-def _power(code: Code, a: Value, coefficients: Sequence[float]) -> Value:
+def _power(code: Code, a: Value) -> Value:
     """2 to a power, f64: 2 to the nearest integer, times a polynomial of the remainder, which is at most 1/2."""
     # Beyond these limits the result is infinity or zero.
     for way, end in (("ogt", 129.0), ("olt", -152.0)):
@@ -316,7 +303,7 @@ def _power(code: Code, a: Value, coefficients: Sequence[float]) -> Value:
     # The lowest bits of this sum contain the integer.
     raised = code.bin("fadd", x, _number(code, _INTEGRAL, x))
     whole = code.bin("fsub", raised, _number(code, _INTEGRAL, x))
-    fraction = _polynomial(code, coefficients, code.bin("fsub", x, whole))
+    fraction = _polynomial(code, _POWER, code.bin("fsub", x, whole))
     exponent = code.shl(code.cast("bitcast", raised, "i64"), 52)
     scale = code.add(exponent, code.const(ONE["f64"], exponent.type))
     return code.bin("fmul", fraction, code.cast("bitcast", scale, "f64"))
@@ -345,10 +332,10 @@ def _permuted(op: Alu, table: Sequence[float], index: Value) -> Value:
     return found[0] if lanes >= size else code.shuffle(found[0], found[0], list(range(lanes)))
 
 
-def _tabled_exp(op: Alu, a: Value, entries: int) -> Value:
+def _tabled_exp(op: Alu, a: Value) -> Value:
     """2 to a power, computed with pairs of f32, if the rounding is certain. It is the product of a root of 2, a
     polynomial of the remainder, which is at most half the distance between roots, and 2 to an integer."""
-    code = op.code
+    code, entries = op.code, op.emitter.host.permuted_singles
 
     def fma(x: Value, y: Value, z: Value) -> Value:
         return code.intrinsic("fma", x, y, z)
@@ -387,26 +374,10 @@ def _tabled_exp(op: Alu, a: Value, entries: int) -> Value:
     return code.bin("fmul", ends[0], code.cast("bitcast", scale, "f32"))
 
 
-def _short_exp(op: Alu, a: Value) -> Value:
-    """2 to a power, if f64 numbers that are `_SHORT_DOUBT` apart round to one f32 number: nearly always."""
-    code = op.code
-    if entries := op.emitter.host.permuted_singles:
-        return _tabled_exp(op, a, entries)
-    power = _power(code, a, _SHORT_POWER)
-    # Of the 29 bits that are rounded away, those of the middle between two f32 numbers, and some more. Of subnormal
-    # numbers more are rounded away, but no f32 number has such a power that close to a middle: the tests try all.
-    bits = code.cast("bitcast", power, "i64")
-    if not op.emitter.host.has_masks:
-        bits = code.resize(bits, 32, False)
-    raised = code.add(bits, code.const((1 << _SHORT_DOUBT) - (1 << 28), bits.type))
-    op.doubtful = code.icmp("eq", code.mask(raised, (1 << 29) - (2 << _SHORT_DOUBT)), 0)
-    return code.cast("fptrunc", power, "f32")
-
-
-@_elementary("exp", _short_exp)
+@_elementary("exp", _tabled_exp)
 def exp(op: Alu, a: Value) -> Value:
     """2 to a power."""
-    return _decided(op, _power(op.code, a, _POWER), bound=_POWER_BOUND)
+    return _decided(op, _power(op.code, a), bound=_POWER_BOUND)
 
 
 @_elementary("log")
