@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
@@ -56,25 +56,11 @@ _PATIENCE = 256
 """The number of runs of the threads farthest behind after which others run once; it is halved each time."""
 
 
-class Recorder(Protocol):
-    """Is called before each instruction."""
-
-    def runs(self, index: int, batch: Batch, rows: Rows, active: Array | None) -> None:
-        """Instruction `index` runs next for the threads `rows`, with the enabled lanes `active`; None for all lanes."""
-
-    def passes(self, run: range, batch: Batch, rows: Rows, active: Array | None) -> None:
-        """The same for consecutive instructions that are skipped, none of them a message or guarded."""
-
-
 class Observer(Protocol):
     """Is called after each instruction."""
 
     def ran(self, index: int, batch: Batch, rows: Array) -> None:
         """Instruction `index` ran for the threads `rows`."""
-
-
-def _no_step(batch: Batch, rows: Rows, active: Array | None) -> None:
-    """The step of an instruction that is skipped."""
 
 
 class Interpreter(Struct, dict=True):
@@ -85,9 +71,6 @@ class Interpreter(Struct, dict=True):
         layout: the positions of its variables.
         model: the rounding model of dpas.
         observer: an object that is called after each instruction, or None.
-        recorder: an object that is called before each instruction, or None.
-        skipped: the indices of instructions, none of them of control flow, that have no effect, and of which the
-            observer is not told.
         order: chooses which threads run next; without it those that are farthest behind do. With it, threads run
             alone or a few together, and others may run after each message and at each barrier.
         delays: whether stores are delayed, with an `order`; see `DelayedStores`.
@@ -97,8 +80,6 @@ class Interpreter(Struct, dict=True):
     layout: Layout
     model: Model = "fma"
     observer: Observer | None = None
-    recorder: Recorder | None = None
-    skipped: Collection[int] = ()
     order: np.random.Generator | None = None
     delays: bool = False
 
@@ -122,7 +103,7 @@ class Interpreter(Struct, dict=True):
         if found is None:
             inst = self.program.instructions[at]
             decide = CONTROL[inst.name](inst, self.program, self.layout) if inst.name in CONTROL else None
-            step = None if decide else _no_step if at in self.skipped else self._step(inst)
+            step = None if decide else self._step(inst)
             if self.layout.watch:
                 decide = decide and watched_next(decide, inst, self.layout)
                 step = step and watched_step(step, inst, self.layout)
@@ -134,17 +115,6 @@ class Interpreter(Struct, dict=True):
     @cached_property
     def _steps(self) -> list[Step | None]:
         return [self._prepare(at)[0] for at in range(len(self.program.instructions))]
-
-    @cached_property
-    def _skips(self) -> list[int]:
-        """The end of the run of instructions that `Recorder.passes` takes, for each in such a run; 0 for others."""
-        ends = [0] * (len(self.program.instructions) + 1)
-        for at in sorted(self.skipped, reverse=True):
-            inst = self.program.instructions[at]
-            spec = INSTRUCTIONS[inst.name]
-            if not spec.is_message and (inst.guard is None or spec.selects):
-                ends[at] = ends[at + 1] or at + 1
-        return ends
 
     def _step(self, inst: Instruction) -> Step:
         if inst.name in memory.STEPS:
@@ -220,17 +190,10 @@ class Interpreter(Struct, dict=True):
             if not here.all():
                 active = np.ones((len(rows), LANES), bool)
                 active[:, self._divergent] = here
-        steps, observer, recorder, skips = self._steps, self.observer, self.recorder, self._skips
+        steps, observer = self._steps, self.observer
         while at != stop:
             place = at % self._frame
             step = steps[place]
-            if recorder:
-                if skips[place]:
-                    run = range(place, place + min(skips[place] - place, stop - at))
-                    recorder.passes(run, batch, whole, active)
-                    at += len(run)
-                    continue
-                recorder.runs(place, batch, whole, active)
             try:
                 if step is None:
                     to = self._decide(batch, rows, at, active)

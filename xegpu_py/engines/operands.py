@@ -66,6 +66,7 @@ class Layout(Struct, frozen=True):
         races: whether races are looked for.
         bounds: whether 2D blocks that are not within their surface are errors.
         local_bits: the bits of addresses of shared local memory that count; see `Program.local_bits`.
+        logs: whether native code records its messages; see `engines.jit.checks.Log`.
     """
 
     target: Target
@@ -75,6 +76,7 @@ class Layout(Struct, frozen=True):
     races: bool = False
     bounds: bool = False
     local_bits: int = (1 << 32) - 1
+    logs: bool = False
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from xegpu_py.ir.diagnostics import Position, Source, error_at
 from xegpu_py.opencl import abi
 from xegpu_py.opencl.compiler import DEFAULT, DEVICES, Compiled, compiled, failed, relocated
 from xegpu_py.opencl.printing import BUFFER_BYTES, FIRST_RECORD, printed
-from xegpu_py.profile.launches import Launched, SharedMemory, counting
+from xegpu_py.profile.launches import Launched, counted
 from xegpu_py.profile.profiles import Profile, profile_of
 from xegpu_py.runtime.device_memory import Buffer, DeviceMemory
 from xegpu_py.runtime.executable import REFERENCE, Executable, Options
@@ -375,11 +375,8 @@ class Launch(Struct, frozen=True):
         """Count what workgroups do, all or those of some numbers; `profile.time_model.predicted` takes the counts of
         the workgroups that `sample_of` chooses. The arrays do not change.
         """
-        ready = self.ready(arguments, SharedMemory())
-        own = ready.version.on_interpreter()
-        with counting(own, self.groups, self.block, groups, trace_limit) as found:
-            own.run(structs.replace(ready.prepared, staged=None))
-        return found
+        ready = self.ready(arguments)
+        return counted(ready.version, ready.prepared, groups, trace_limit)
 
     def ready(self, arguments: Sequence[Any], memory: DeviceMemory | None = None) -> Ready:
         """Check the arguments, and move them to memory; errors as of a call.

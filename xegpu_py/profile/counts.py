@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.engines.golden.memory import lane_addresses
-from xegpu_py.engines.operands import Batch, Layout, Mask, Rows, count_of, masker, reader
+from xegpu_py.engines.faults import AccessFault, RuntimeFault
+from xegpu_py.engines.jit.checks import Records
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import Buffer, DeviceMemory
+from xegpu_py.runtime.launch import Grid
 from xegpu_py.target import Target
 from xegpu_py.visa.assembly import write_statement
-from xegpu_py.visa.dataflow import live_ranges
+from xegpu_py.visa.dataflow import flow_of, live_ranges
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import BlockShape, DataShape
@@ -25,14 +26,16 @@ LINE = 64
 BANKS, BANK_BYTES = 16, 4
 """Banks of the shared local memory, and the bytes of each. Source: Intel's oneAPI GPU Optimization Guide 2025.2."""
 
-HELD = 1 << 18
-"""The number of lanes, and of rows of blocks, after which executions of messages are counted."""
-
 STEPS = 1 << 13
-"""The number of instructions of the first workgroup that are listed."""
+"""The number of blocks of the first workgroups that are listed."""
+
+THREADS = 1 << 12
+"""The number of hardware threads of adjacent workgroups that are taken to run at the same time."""
 
 KINDS = ("load", "store", "atomic", "prefetch")
 """What messages do. A prefetch is a load without a destination."""
+
+VERBS = {"load": "reads", "store": "writes", "atomic": "changes", "prefetch": "reads"}
 
 # Messages as segments: the bytes of memory that each of their lanes, or each row of a block, touches.
 
@@ -64,25 +67,29 @@ class Segments(Struct, dict=True):
         sizes: Array = self.ends - self.starts
         return sizes if self.whole else sizes * self.valid
 
+    @cached_property
+    def alike(self) -> bool:
+        """Whether all messages have segments of the same sizes at the same distances, and all exist."""
+        steps = self.starts - self.starts[:, :1]
+        return self.whole and bool((steps == steps[0]).all() and (self.sizes == self.sizes[0]).all())
+
     def existing(self, values: Array) -> Array:
         """The values of the segments that exist, of [messages, segments]."""
         found: Array = values.ravel() if self.whole else values[self.valid]
         return found
 
 
-class MessageReader:
-    """Reads the segments of a message from the registers of the threads that execute it next.
+class MessageForm:
+    """How a message accesses memory.
 
     Attributes:
         kind: its kind, of `KINDS`.
         form: "block2d", "block" (one contiguous piece of memory) or "gather" (an address for each lane).
         slm: whether it accesses the shared local memory.
         width: the bytes of an element.
-        each: segments of each lane.
     """
 
-    def __init__(self, inst: Instruction, layout: Layout) -> None:
-        self._mask = masker(inst, layout)
+    def __init__(self, inst: Instruction) -> None:
         category = INSTRUCTIONS[inst.name].category
         prefetches = category == "load" and inst["dst"].var is None
         self.kind = "prefetch" if prefetches else category
@@ -90,41 +97,24 @@ class MessageReader:
         if "block" in inst.values:
             self.form = "block2d"
             block: BlockShape = inst["block"]
-            self._block, self.width, self.each = block, block.size // 8, block.height
-            names = ("base", "width", "height", "pitch", "x", "y")
-            self._scalars = [(name, reader(inst[name], 1, layout)) for name in names]
+            self._block, self.width = block, block.size // 8
             return
         shape: DataShape = inst["data"]
-        self.each = 1
         self.form = "block" if shape.transpose else "gather"
         self.width, self._bytes = shape.memory_bytes, shape.memory_bytes * shape.vector
-        self._addresses = lane_addresses(inst, layout)
 
-    def taken(self, batch: Batch, rows: Rows, active: Array | None) -> tuple[Array, ...]:
-        """What an execution reads of the registers: the lanes that act, bool[threads, lanes], and its operands."""
-        reads = [read for _, read in self._scalars] if self.form == "block2d" else [self._addresses]
-        operands, count = [np.array(read(batch, rows)) for read in reads], count_of(batch, rows)
-        mask, lanes = self._mask(batch, rows, active), operands[0].shape[1]
-        acting = np.ones((count, lanes), bool)
-        if mask is not None:
-            acting &= mask[:, :lanes]
-        return acting, *(np.repeat(operand, count, 0) if len(operand) != count else operand for operand in operands)
-
-    def segments(self, threads: Array, taken: Sequence[Array]) -> Segments:
+    def segments(self, threads: Array, records: Records) -> Segments:
         """The segments of executions.
 
         Args:
             threads: int64[messages], the numbers of their threads in the launch.
-            taken: what `taken` gave for them.
         """
-        acts, *operands = taken
-        operands = [operand.view(f"u{operand.dtype.itemsize}").astype(np.int64) for operand in operands]
+        lanes = 1 if self.form == "block2d" else records.operands.shape[1]
+        acts = (records.values[:, None] >> np.arange(lanes) & 1).astype(bool)
         if self.form != "block2d":
-            (starts,) = operands
-            return Segments(threads, starts, starts + self._bytes, acts)
+            return Segments(threads, records.operands, records.operands + self._bytes, acts)
         block, size = self._block, self.width
-        base, width, height, pitch = (operand + add for operand, add in zip(operands, (0, 1, 1, 1)))
-        x, y = (operand.astype(np.int32).astype(np.int64) for operand in operands[4:])
+        base, width, height, pitch, x, y = (column[:, None] for column in records.operands.T)
         row = y + np.arange(block.height)
         across = block.count * block.width
         left = np.clip(x * size, 0, width)
@@ -143,15 +133,45 @@ class MessageReader:
         return found
 
 
-def lines_of(segments: Segments, size: int = LINE) -> tuple[Array, Array]:
-    """The distinct lines that each message touches: their numbers int64[messages, n], and which of these exist.
+class Lines(Struct):
+    """The distinct lines that each message touches: the sums of `origins` and `offsets` that exist.
 
-    Args:
-        size: bytes of a line, a power of two.
+    Attributes:
+        origins: int64[messages, 1].
+        offsets: int64[messages or 1, n].
+        exists: bool[messages or 1, n].
     """
+
+    origins: Array
+    offsets: Array
+    exists: Array
+
+    @property
+    def counts(self) -> Array:
+        """int64[messages]."""
+        return np.broadcast_to(self.exists.sum(axis=1), len(self.origins))
+
+    @property
+    def numbers(self) -> Array:
+        """The lines of one message after the other, int64."""
+        found = self.origins + self.offsets
+        return found.ravel() if self.exists.all() else found[np.broadcast_to(self.exists, found.shape)]
+
+
+def lines_of(segments: Segments, size: int = LINE) -> Lines:
+    """The distinct lines that each message touches; they have `size` bytes, a power of two."""
     shift = size.bit_length() - 1
-    first, last = segments.starts >> shift, (segments.ends - 1) >> shift
-    most = int(segments.existing(last - first).max(initial=0)) + 1
+    starts, ends, valid, origins = (
+        segments.starts,
+        segments.ends,
+        segments.valid,
+        np.zeros((len(segments.starts), 1), int),
+    )
+    if segments.alike and not ((starts[:, :1] - starts[0, 0]) % size).any():
+        origins = starts[:, :1] - starts[0, 0] >> shift
+        starts, ends, valid = starts[:1], ends[:1], valid[:1]
+    first, last = starts >> shift, (ends - 1) >> shift
+    most = int((last - first).max(initial=0, where=valid)) + 1
     steps = np.arange(most)
     if segments.whole and (first[:, 1:] >= last[:, :-1]).all():
         # They are in order, if those that do not exist repeat the last line.
@@ -160,10 +180,10 @@ def lines_of(segments: Segments, size: int = LINE) -> tuple[Array, Array]:
             ordered = np.minimum(first[:, :, None] + steps, last[:, :, None]).reshape(len(first), -1)
         exists = np.ones(ordered.shape, bool)
         exists[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-        return ordered, exists
+        return Lines(origins, ordered, exists)
     lines = (first[:, :, None] + steps).reshape(len(first), -1)
-    there = (segments.valid[:, :, None] & (first[:, :, None] + steps <= last[:, :, None])).reshape(lines.shape)
-    return _distinct(lines, there)
+    there = (valid[:, :, None] & (first[:, :, None] + steps <= last[:, :, None])).reshape(lines.shape)
+    return Lines(origins, *_distinct(lines, there))
 
 
 def _distinct(values: Array, there: Array) -> tuple[Array, Array]:
@@ -179,14 +199,13 @@ def slm_cycles(segments: Segments) -> tuple[int, int]:
 
     A bank serves one dword a cycle; lanes that access one dword share it.
     """
-    words, exists = lines_of(segments, BANK_BYTES)
-    if exists.all() and (np.diff(words, axis=1) == 1).all():
-        each = -(-words.shape[1] // BANKS)
-        return each * len(words), 0
-    loads = ((words % BANKS)[:, :, None] == np.arange(BANKS)) & exists[:, :, None]
+    words = lines_of(segments, BANK_BYTES)
+    # Messages that differ in where they begin have as many conflicts.
+    loads = ((words.offsets % BANKS)[:, :, None] == np.arange(BANKS)) & words.exists[:, :, None]
     worst = loads.sum(axis=1).max(axis=1, initial=0)
-    ideal = -(-exists.sum(axis=1) // BANKS)
-    return int(worst.sum()), int((worst - ideal).sum())
+    ideal = -(-words.exists.sum(axis=1) // BANKS)
+    times = len(segments.starts) // max(len(worst), 1)
+    return times * int(worst.sum()), times * int((worst - ideal).sum())
 
 
 # The results.
@@ -263,7 +282,9 @@ SUMMED = tuple(Row.__struct_fields__[6:-1])
 
 
 class Trace(Struct):
-    """The lines of global memory that a launch touched, in the order of execution.
+    """The lines of global memory that a launch touched.
+
+    Adjacent workgroups are taken to run at the same time (`THREADS`), and all threads equally fast.
 
     Attributes:
         lines: int64, the line's number: its address divided by 64.
@@ -279,184 +300,116 @@ class Trace(Struct):
 
 
 class Counts:
-    """The recorder of a launch; see `engines.interpreter.Recorder`.
+    """What workgroups of a launch did, from the log of native code.
 
     Attributes:
         program: the kernel.
-        layout: where its variables lie.
+        target: the GPU.
+        memory: its global memory.
         tables: the counts of each instruction, by the names in `SUMMED`.
         traffic: what messages moved, by buffer and kind.
-        skipped: the instructions that are counted, but have no effect.
-        steps: the first instructions of the first workgroup, in order, with its threads that executed them.
+        steps: the first blocks of instructions of the first workgroup that each of its threads executed, in order.
     """
 
     def __init__(
         self,
         program: Program,
-        layout: Layout,
-        group_size: int,
-        groups: Sequence[int],
-        trace_limit: int = 1 << 22,
+        target: Target,
+        memory: DeviceMemory,
+        size: Grid,
+        starts: Sequence[int],
+        trace_limit: int = 1 << 20,
         sample: bool = False,
     ) -> None:
-        """Make a recorder.
+        """Begin without counts.
 
         Args:
-            layout: where the program's variables lie.
-            group_size: hardware threads of a workgroup.
-            groups: the numbers of the workgroups that run, in this order.
+            starts: the instructions that begin blocks of native code.
             trace_limit: the number of lines after which the trace ends.
             sample: whether the workgroups are a sample, of which distinct bytes are not counted.
         """
-        self.program, self.buffers, self.layout = program, list[Buffer](), layout
-        self._group_size, self._groups, self._sample = group_size, groups, sample
-        self._batch: Batch | None = None
-        self._done = 0
-        self._threads = self._clock = self._arrived = np.zeros(0, np.int64)
+        self.program, self.target, self.memory = program, target, memory
+        self.buffers = memory.buffers
+        self._group_size, self._sample = size.threads(program), sample
+        self._across = np.array([1, size.grid[0], size.grid[0] * size.grid[1]])
+        self._together = max(1, THREADS // self._group_size)
         self._trace_limit, self._traced = trace_limit, 0
-        self._pieces: list[tuple[Array, Array, int]] = []
-        # Executions of messages that are not counted yet: by instruction, when, by which threads, and what they read.
-        self._pending: dict[int, list[tuple[int, Array, tuple[Array, ...]]]] = {}
-        self._executed, self._held = 0, 0
-        self._old: list[tuple[Array, Array]] = []
-        self.skipped: Collection[int] = ()
-        self.steps: list[tuple[range, list[int]]] = []
-        self._listed = 0
+        self._pieces: list[tuple[Array, Array, Array, int, Lines]] = []
+        self._arrivals: list[tuple[Array, ...]] = []
+        self.steps: list[tuple[range, int]] = []
         self.traffic: dict[tuple[str, str], Traffic] = {}
         # What messages of each kind have touched of each buffer: whole lines, and bytes.
         self._lines: dict[tuple[str, str], Array] = {}
         self._touched: dict[tuple[str, str], Array] = {}
         self._atomics: dict[str, Array] = {}
-        self._readers: dict[int, MessageReader] = {}
-        self._masks: dict[int, Mask] = {}
-        self.tables = {name: np.zeros(len(program.instructions), np.int64) for name in SUMMED}
-        specs = [INSTRUCTIONS[i.name] for i in program.instructions]
-        self._guarded = [i.guard is not None and not s.selects for i, s in zip(program.instructions, specs)]
-        self._lanes = np.array([i.exec_size if s.exec_sizes else 1 for i, s in zip(program.instructions, specs)])
+        instructions = program.instructions
+        self.tables = {name: np.zeros(len(instructions), np.int64) for name in SUMMED}
+        ends = np.array([*starts, len(instructions)])
+        self._ends = ends[np.searchsorted(ends, np.arange(len(instructions)), "right")]
 
     # Recording.
 
-    def runs(self, index: int, batch: Batch, rows: Rows, active: Array | None) -> None:
-        """Count an instruction that threads of the interpreter execute next."""
-        if batch is not self._batch:
-            self._begin(batch)
-        inst, tables = self.program.instructions[index], self.tables
-        spec = INSTRUCTIONS[inst.name]
-        if spec.barrier in ("wait", "both"):
-            fresh = np.arange(batch.threads)[rows]
-            # A thread that waits comes here again, without another instruction between.
-            rows = fresh[self._arrived[fresh] != self._clock[fresh] * len(self._guarded) + index]
-            self._clock[rows] += 1
-            self._arrived[rows] = self._clock[rows] * len(self._guarded) + index
-            if not spec.named_barrier:
-                tables["waited"][index] += self._meet(batch, rows, index)
-        else:
-            self._clock[rows] += 1
-        self._list(range(index, index + 1), batch, rows)
-        count = count_of(batch, rows)
-        tables["executions"][index] += count
-        lanes = int(self._lanes[index])
-        tables["possible"][index] += count * lanes
-        acting = count * lanes
-        if active is not None or self._guarded[index]:
-            acting = self._acting(index, batch, rows, active)
-        tables["lanes"][index] += acting
-        if spec.is_message and acting:
-            found, threads = self._reader(index), self._threads[rows]
-            taken = found.taken(batch, rows, active)
-            self._pending.setdefault(index, []).append((self._executed, threads, taken))
-            self._executed += 1
-            self._held += taken[0].size * found.each
-            if found.kind in ("store", "atomic") and not found.slm and index not in self.skipped:
-                self._save(batch, found.segments(threads, taken))
-            if self._held > HELD:
-                self.count()
-
-    def passes(self, run: range, batch: Batch, rows: Rows, active: Array | None) -> None:
-        """Count instructions that are skipped; see `engines.interpreter.Recorder`."""
-        if batch is not self._batch:
-            self._begin(batch)
-        self._clock[rows] += len(run)
-        self._list(run, batch, rows)
-        count, own = count_of(batch, rows), slice(run.start, run.stop)
-        possible = count * self._lanes[own]
-        self.tables["executions"][own] += count
-        self.tables["possible"][own] += possible
-        if active is not None:
-            possible = np.array([self._acting(index, batch, rows, active) for index in run])
-        self.tables["lanes"][own] += possible
-
-    def _acting(self, index: int, batch: Batch, rows: Rows, active: Array | None) -> int:
-        """The lanes in which an instruction acts, summed over threads."""
-        count, lanes = count_of(batch, rows), int(self._lanes[index])
-        mask = self._mask(index)(batch, rows, active) if count else None
-        return count * lanes if mask is None else int(np.broadcast_to(mask, (count, lanes)).sum())
-
-    def _list(self, run: range, batch: Batch, rows: Rows) -> None:
-        """List what the first workgroup executes."""
-        if not self._done and self._listed < STEPS and not self._sample:
-            own = range(self._group_size) if isinstance(rows, slice) else rows[rows < self._group_size]
-            if len(own):
-                self.steps.append((run[: STEPS - self._listed], list(map(int, own))))
-                self._listed += len(run)
-
-    def _begin(self, batch: Batch) -> None:
-        if self._batch is not None:
-            self._done += self._batch.threads
-        self._batch = batch
-        assert isinstance(batch.memory, DeviceMemory)
-        self.buffers = batch.memory.buffers
-        count = batch.threads
-        self._clock, self._arrived = np.zeros(count, np.int64), np.full(count, -1)
-        first = self._done // self._group_size
-        own = np.asarray(self._groups[first : first + count // self._group_size], np.int64)
-        self._threads = np.repeat(own, self._group_size) * self._group_size + batch.numbers
-
-    def _meet(self, batch: Batch, rows: Array, index: int) -> int:
-        """Let threads arrive at the barrier of their workgroups; the waiting of the workgroups that are complete."""
-        length, size = len(self._guarded), self._group_size
-        clock, arrived = self._clock.reshape(-1, size), self._arrived.reshape(-1, size)
-        touched = np.unique(batch.groups[rows])
-        complete = touched[(arrived[touched] == clock[touched] * length + index).all(axis=1)]
-        last = clock[complete].max(axis=1, keepdims=True, initial=0)
-        waited = int((last - clock[complete]).sum())
-        clock[complete] = last
-        arrived[complete] = last * length + index
-        return waited
-
-    def _mask(self, index: int) -> Mask:
-        found = self._masks.get(index)
-        if found is None:
-            found = self._masks[index] = masker(self.program.instructions[index], self.layout)
-        return found
-
-    def _reader(self, index: int) -> MessageReader:
-        found = self._readers.get(index)
-        if found is None:
-            found = self._readers[index] = MessageReader(self.program.instructions[index], self.layout)
-        return found
-
-    def count(self) -> None:
-        """Count the executions of messages that were not counted yet, those of each message at once."""
-        pieces: list[tuple[int, Array, Array, int]] = []
+    def receive(self, taken: Mapping[int, Records]) -> None:
+        """Count records; see `engines.jit.checks.Log`."""
         traces = self._traced < self._trace_limit
-        for index, executions in self._pending.items():
-            orders, threads, taken = zip(*executions)
-            parts = [np.concatenate(part) for part in zip(*taken)]
-            segments = self._reader(index).segments(np.concatenate(threads), parts)
-            which, lines = self._message(index, segments)
-            if traces:
-                owners = segments.threads.astype(np.int32)[which]
-                ends = np.searchsorted(which, np.cumsum([len(t) for t in threads])[:-1])
-                split = zip(orders, np.split(lines, ends), np.split(owners, ends))
-                pieces += [(order, own, by, index) for order, own, by in split]
-            self._traced += len(lines)
-        self._pending, self._held = {}, 0
-        self._pieces += [piece[1:] for piece in sorted(pieces, key=lambda piece: piece[0])]
+        for index, records in taken.items():
+            groups = records.places @ self._across
+            if index == len(self.program.instructions):
+                own = groups == 0
+                for start, thread in zip(records.values[own].tolist(), records.threads[own].tolist()):
+                    self.steps.append((range(start, int(self._ends[start])), thread))
+                continue
+            inst, threads = self.program.instructions[index], groups * self._group_size + records.threads
+            if INSTRUCTIONS[inst.name].barrier:
+                own = records.values == 0
+                self._arrivals.append((np.full(own.sum(), index), threads[own], records.clocks[own]))
+                continue
+            lines = self._message(index, MessageForm(inst).segments(threads, records))
+            if lines is not None:
+                self._traced += int(lines.counts.sum())
+                if traces:
+                    times = records.clocks - (self._ends[index] - index)
+                    self._pieces.append((groups // self._together, times, threads, index, lines))
 
-    def _message(self, index: int, segments: Segments) -> tuple[Array, Array]:
-        """Count executions of a message; which of them touched lines of global memory, in order, and these lines."""
-        found, tables = self._reader(index), self.tables
+    def end(self, executed: Array, lanes: Array) -> None:
+        """End a run of workgroups.
+
+        Args:
+            executed: int64[instructions], by how many threads each was executed.
+            lanes: see `engines.jit.checks.Log`.
+        """
+        divergent = flow_of(self.program).divergent
+        for index, inst in enumerate(self.program.instructions):
+            spec = INSTRUCTIONS[inst.name]
+            each = inst.exec_size if spec.exec_sizes else 1
+            counted = (inst.guard is not None and not spec.selects) or (
+                divergent and bool(spec.exec_sizes) and not inst.no_mask
+            )
+            self.tables["executions"][index] += executed[index]
+            self.tables["possible"][index] += each * executed[index]
+            self.tables["lanes"][index] += lanes[index] if counted else each * executed[index]
+        if any(len(part[0]) for part in self._arrivals):
+            self._wait(*(np.concatenate(parts) for parts in zip(*self._arrivals)))
+        self._arrivals = []
+
+    def _wait(self, indices: Array, threads: Array, clocks: Array) -> None:
+        """Count how long the threads wait that pass barriers of workgroups."""
+        order = np.lexsort((clocks, threads))
+        indices, threads, clocks = indices[order], threads[order], clocks[order]
+        fresh = np.r_[True, threads[1:] != threads[:-1]]
+        taken = clocks - np.where(fresh, 0, np.r_[0, clocks[:-1]])
+        starts = np.flatnonzero(fresh)
+        phases = np.arange(len(threads)) - np.repeat(starts, np.diff(starts, append=len(threads)))
+        _, meetings = np.unique(threads // self._group_size * len(threads) + phases, return_inverse=True)
+        last = np.zeros(meetings.max() + 1, np.int64)
+        np.maximum.at(last, meetings, taken)
+        complete = np.bincount(meetings) == self._group_size
+        np.add.at(self.tables["waited"], indices, np.where(complete[meetings], last[meetings] - taken, 0))
+
+    def _message(self, index: int, segments: Segments) -> Lines | None:
+        """Count executions of a message; the lines of global memory that they touched."""
+        inst, tables = self.program.instructions[index], self.tables
+        found = MessageForm(inst)
         messages = len(segments.valid) if segments.whole else int(segments.valid.any(axis=1).sum())
         sizes = segments.sizes
         asked = int(sizes.sum())
@@ -473,28 +426,30 @@ class Counts:
             entry = self._entry("slm", found.kind)
             entry.messages += messages
             entry.bytes += asked
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        lines, exists = lines_of(segments)
-        touched = int(np.count_nonzero(exists))
+            return None
+        starts, ends = segments.existing(segments.starts), segments.existing(segments.ends)
+        alone = self._only_buffer(starts, ends)
+        if alone is None:
+            try:
+                most = int((ends - starts).max(initial=0))
+                self.memory.locate(starts.view(np.uint64), most, VERBS[found.kind], ends - starts)
+            except AccessFault as fault:
+                raise RuntimeFault(f"'{inst.name}' {fault.reason}", [], inst.where) from None
+        lines = lines_of(segments)
+        touched = int(lines.counts.sum())
         tables["lines"][index] += touched
         if found.kind in ("store", "atomic"):
-            tables["halves"][index] += int(lines_of(segments, LINE // 2)[1].sum())
-        if touched == lines.size:
-            which, numbers = np.repeat(np.arange(len(lines)), lines.shape[1]), lines.ravel()
-        else:
-            which, numbers = np.broadcast_to(np.arange(len(lines))[:, None], lines.shape)[exists], lines[exists]
+            tables["halves"][index] += int(lines_of(segments, LINE // 2).counts.sum())
         if not touched or (self._sample and found.kind != "atomic"):
-            return which, numbers
-        first, last = self._owners(numbers[[numbers.argmin(), numbers.argmax()]] * LINE + LINE - 1)
-        if first == last:
-            entry = self._entry(self.buffers[first].name, found.kind)
+            return lines
+        if alone:
+            entry = self._entry(alone.name, found.kind)
             entry.messages += messages
             entry.bytes += asked
             entry.lines += touched
-            starts, ends = segments.existing(segments.starts), segments.existing(segments.ends)
-            self._touch(self.buffers[first], found.kind, starts, ends)
-            return which, numbers
-        owner = self._owners(segments.starts)
+            self._touch(alone, found.kind, starts, ends)
+            return lines
+        numbers, owner = lines.numbers, self._owners(segments.starts)
         # The lanes of a gather may access several buffers.
         for number in np.unique(owner[segments.valid]):
             own = segments.valid & (owner == number)
@@ -505,7 +460,12 @@ class Counts:
             inside = (numbers >= buffer.address // LINE) & (numbers <= (buffer.address + buffer.bytes - 1) // LINE)
             entry.lines += int(inside.sum())
             self._touch(buffer, found.kind, segments.starts[own], segments.ends[own])
-        return which, numbers
+        return lines
+
+    def _only_buffer(self, starts: Array, ends: Array) -> Buffer | None:
+        """The buffer in which all segments lie; None if there are several, or some lie outside."""
+        low, high = starts.min(initial=np.iinfo(np.int64).max), ends.max(initial=0)
+        return next((b for b in self.buffers if b.address <= low and high <= b.address + b.bytes), None)
 
     def _owners(self, addresses: Array) -> Array:
         starts = np.array([b.address for b in self.buffers], np.int64)
@@ -548,26 +508,12 @@ class Counts:
             found = kept[buffer.name, kind] = np.zeros((-(-buffer.bytes // LINE), *each), bool)
         return found
 
-    def _save(self, batch: Batch, segments: Segments) -> None:
-        sizes = np.where(segments.valid, segments.ends - segments.starts, 0)
-        for size in np.unique(sizes[sizes > 0]):
-            chosen = segments.starts[sizes == size].astype(np.uint64)
-            places = batch.memory.locate(chosen, int(size), "writes")[:, None] + np.arange(size)
-            self._old.append((places, batch.memory.data[places]))
-
-    def restore(self) -> None:
-        """Undo the stores and atomics to global memory that were kept."""
-        for places, values in reversed(self._old):
-            assert self._batch
-            self._batch.memory.data[places] = values
-        self._old.clear()
-
     # Results.
 
     def rows(self) -> list[Row]:
         """The counts of each instruction that is not a label."""
         found = []
-        live = live_bytes(self.program, self.layout.target)
+        live = live_bytes(self.program, self.target)
         for index, inst in enumerate(self.program.instructions):
             spec = INSTRUCTIONS[inst.name]
             if spec.is_label:
@@ -589,12 +535,23 @@ class Counts:
                 entry.unique += int(np.count_nonzero(marks if whole is None else marks[~whole]))
         return sorted(self.traffic.values(), key=lambda t: (t.buffer, KINDS.index(t.kind)))
 
+    @cached_property
     def trace(self) -> Trace:
         """The lines that were touched; see `Trace`."""
-        lines = np.concatenate([np.zeros(0, np.int64), *(p[0] for p in self._pieces)])
-        threads = np.concatenate([np.zeros(0, np.int32), *(p[1] for p in self._pieces)])
-        numbers = np.repeat([p[2] for p in self._pieces], [len(p[0]) for p in self._pieces]).astype(np.int32)
-        return Trace(lines, threads, numbers, self._traced <= len(lines))
+        if not self._pieces:
+            return Trace(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), True)
+        together, times, threads = (np.concatenate(parts) for parts in list(zip(*self._pieces))[:3])
+        indices = np.repeat([index for *_, index, _ in self._pieces], [len(piece[0]) for piece in self._pieces])
+        counts, lines = (
+            np.concatenate([getattr(piece[-1], name) for piece in self._pieces]) for name in ("counts", "numbers")
+        )
+        order = np.lexsort((threads, times, together))
+        sizes = counts[order]
+        places = np.repeat((np.cumsum(counts) - counts)[order] - (np.cumsum(sizes) - sizes), sizes) + np.arange(
+            len(lines)
+        )
+        numbers, owners = (np.repeat(part[order].astype(np.int32), sizes) for part in (indices, threads))
+        return Trace(lines[places], owners, numbers, self._traced <= len(lines))
 
     @property
     def hottest(self) -> int:
@@ -612,8 +569,7 @@ class Counts:
                 lines = padded.reshape(-1, LINE // 4).sum(axis=1)
                 if int(lines.max()) > most:
                     most, number = int(lines.max()), buffer.address // LINE + int(lines.argmax())
-        trace = self.trace()
-        owners = np.unique(trace.threads[trace.lines == number] // self._group_size)
+        owners = np.unique(self.trace.threads[self.trace.lines == number] // self._group_size)
         return most, len(owners) > 1
 
 

@@ -3,79 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import io
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from msgspec import Struct, structs
 
-from xegpu_py.engines.operands import Layout
+from xegpu_py.engines.jit.checks import Log, Records
+from xegpu_py.engines.jit.thread_function import block_starts
 from xegpu_py.numerics.formats import Array
-from xegpu_py.profile.counts import KINDS, Counts
-from xegpu_py.runtime.device_memory import Buffer, HostMemory
-from xegpu_py.runtime.kernel import Kernel
-from xegpu_py.runtime.launch import Grid
+from xegpu_py.profile.counts import KINDS, STEPS, Counts
+from xegpu_py.runtime.kernel import Kernel, Prepared
 from xegpu_py.target import Target
-from xegpu_py.visa.allocate import HEADER_BYTES, Allocation
-from xegpu_py.visa.dataflow import Root, accesses, effects
+from xegpu_py.visa.dataflow import Root, effects, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import (
-    STATE,
-    AddressOf,
-    Dim,
-    Indirect,
-    Instruction,
-    Program,
-    Variable,
-    analysis,
-    extent,
-    variables,
-)
-
-
-class SharedMemory(HostMemory):
-    """Global memory whose allocations are arrays of the host, in place, which the interpreter accesses too."""
-
-    _first = 0
-    _shifts: Array = np.zeros(0, np.int64)
-
-    def attach(self, name: str, array: Array) -> Buffer:
-        """An allocation that is a contiguous array of bytes."""
-        made = super().attach(name, array)
-        places = [(self._host(i), b) for i, b in enumerate(self.buffers)]
-        # Offsets count from an address at which a number of any type can begin. What is between arrays is never read.
-        self._first = min(host for host, _ in places) // 8 * 8
-        size = -(-(max(host + b.bytes for host, b in places) - self._first) // 8) * 8
-        self.data = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self._first))
-        self._shifts = np.array([host - self._first - b.address for host, b in places], np.int64)
-        return made
-
-    def _moved(self, addresses: Array) -> Array:
-        starts = np.array([b.address for b in self.buffers], np.uint64)
-        owner = np.clip(np.searchsorted(starts, addresses, "right") - 1, 0, max(len(starts) - 1, 0))
-        moved: Array = addresses.astype(np.int64) + self._shifts[owner]
-        return moved
-
-    def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
-        """See `engines.faults.Memory`."""
-        super().locate(addresses, size, verb, needed)
-        return self._moved(addresses)
-
-    def surface(self, bases: Array, extents: Array, verb: str) -> Array:
-        """See `engines.faults.Memory`."""
-        super().surface(bases, extents, verb)
-        return self._moved(bases)
-
-    def place(self, offset: int) -> str:
-        """See `engines.faults.Memory`."""
-        for i, buffer in enumerate(self.buffers):
-            at = offset + self._first - self._host(i)
-            if 0 <= at < max(buffer.bytes, 1):
-                return f"byte {at} of '{buffer.name}'"
-        return f"byte {offset}"
+from xegpu_py.visa.program import Dim, Indirect, Instruction, Program, Raw, Variable, analysis, variables
 
 
 class Launched(Struct):
@@ -119,7 +64,9 @@ def without_effect(program: Program, target: Target, counted: Collection[str] = 
     kept: set[int] = set()
     for at, inst in enumerate(program.instructions):
         spec = INSTRUCTIONS[inst.name]
-        if spec.decides or spec.category == "sync":
+        # Places of registers that are not known are looked at before they are accessed.
+        indirect = any(isinstance(value, Indirect) for value in inst.values.values())
+        if spec.decides or spec.category == "sync" or indirect:
             needed.update(found[at].read)
             kept.add(at)
         elif spec.is_message and spec.category in counted:
@@ -144,50 +91,95 @@ def without_effect(program: Program, target: Target, counted: Collection[str] = 
     return frozenset(range(len(program.instructions))) - kept
 
 
-def _compact(program: Program, layout: Layout, skipped: Collection[int]) -> Allocation:
-    """Registers for those variables alone that are accessed if instructions are skipped: caches hold more threads."""
-    before, size = layout.allocation, layout.target.grf_bytes
-    used = {item.var.root[0] for item in program.inputs} | {var.root[0] for var in STATE.values()}
-    for at, inst in enumerate(program.instructions):
-        if any(isinstance(value, (Indirect, AddressOf)) for value in inst.values.values()):
-            return before
-        if at not in skipped:
-            used.update(access.var for access in accesses(inst, layout.target))
-        elif INSTRUCTIONS[inst.name].is_message:
-            used.update(_placing(inst))
-    offsets, end = {}, HEADER_BYTES
-    for var in sorted(used & before.offsets.keys(), key=before.offset):
-        offsets[var] = -(-end // size) * size
-        end = offsets[var] + var.bytes
-    return structs.replace(before, offsets=offsets, bytes=-(-end // size) * size)
+@analysis
+def reduced(program: Program, target: Target, counted: Collection[str] = KINDS) -> Program:
+    """The program without what has no effect on control flow, the lanes that act, and addresses.
 
-
-@contextlib.contextmanager
-def counting(
-    own: Kernel, grid: Dim, block: Dim, groups: Sequence[int] | None = None, trace_limit: int = 1 << 20
-) -> Iterator[Launched]:
-    """Count what a kernel does that is run in the `with` block: only instructions on which control flow or addresses
-    depend, on memory of `SharedMemory`. At its end stores are undone; what is printed is dropped.
+    Instructions have the same indices. Messages whose results are not needed are loads without a destination.
+    Arithmetic remains where lanes are counted, and computes with registers that are not written.
 
     Args:
-        own: a kernel on the interpreter, which is for this launch only.
+        counted: see `without_effect`.
+    """
+    skipped = without_effect(program, target, counted)
+    divergent, nothing, found = flow_of(program).divergent, Instruction("fence_sw"), list(program.instructions)
+    for at in skipped:
+        inst, spec = found[at], INSTRUCTIONS[found[at].name]
+        if spec.is_message and spec.category in counted:
+            name = "lsc_load_block2d" if "block" in inst.values else "lsc_load"
+            found[at] = inst.replaced(name=name, values={**inst.values, "dst": Raw(None)})
+        elif spec.is_message or not (divergent or (inst.guard and not spec.selects)):
+            found[at] = nothing
+    return replace(program, instructions=tuple(found))
+
+
+class Logged(Struct):
+    """A launch whose messages are recorded as it runs; memory does not change.
+
+    Attributes:
+        kernel: the kernel that runs; its program is `reduced`, unless it prints.
+        prepared: its arguments.
+    """
+
+    kernel: Kernel
+    prepared: Prepared
+
+    @classmethod
+    def of(cls, kernel: Kernel, prepared: Prepared, counted: Collection[str] = KINDS) -> Logged:
+        """The launch of a kernel; see `Kernel.prepared` and `without_effect`."""
+        own = kernel.with_engine("jit", threads=1)
+        launcher = own.launcher
+        program, memory = launcher.program, prepared.memory
+        if not program.prints:
+            program = launcher.program = reduced(program, launcher.target, counted)
+        launcher.layout = structs.replace(launcher.layout, logs=True)
+        if any(INSTRUCTIONS[inst.name].category in ("store", "atomic") for inst in program.instructions):
+            memory = memory.copy()
+        return cls(own, structs.replace(prepared, staged=None, memory=memory))
+
+    def run(
+        self, receive: Callable[[Mapping[int, Records]], None], groups: Iterable[range], path: int = 0
+    ) -> tuple[Array, Array]:
+        """Run workgroups, and take their records; what they print is dropped.
+
+        Args:
+            receive, path: see `engines.jit.checks.Log`.
+            groups: ranges of the numbers of workgroups, which run one after the other.
+
+        Returns:
+            By how many threads each instruction was executed, and the lanes in which it acted (`Log.lanes`).
+
+        Raises:
+            DiagnosticError: if the kernel fails.
+        """
+        launcher = self.kernel.launcher
+        launcher.log = log = Log(launcher.program, receive, path)
+        executed = np.zeros(len(launcher.program.instructions), np.int64)
+        with contextlib.redirect_stdout(io.StringIO()):
+            for launcher.groups in groups:
+                executed += self.kernel.run(self.prepared).executed
+        return executed, log.lanes
+
+
+def counted(
+    kernel: Kernel, prepared: Prepared, groups: Sequence[int] | None = None, trace_limit: int = 1 << 20
+) -> Launched:
+    """Count what a launch does.
+
+    Args:
+        kernel, prepared: see `Kernel.prepared`.
         groups: the numbers of the workgroups that run; all by default. Of a sample, distinct bytes are not counted.
         trace_limit: the number of lines after which the trace ends.
     """
-    launcher, threads = own.launcher, Grid(grid, block).threads(own.program)
-    chosen = range(math.prod(grid)) if groups is None else groups
-    counts = Counts(own.program, launcher.layout, threads, chosen, trace_limit, sample=groups is not None)
-    launcher.recorder, launcher.groups, launcher.new_memory = counts, groups, SharedMemory
-    if not own.program.prints:
-        launcher.skipped = counts.skipped = without_effect(own.program, launcher.target)
-        launcher.allocation = _compact(own.program, launcher.layout, launcher.skipped)
-        launcher.layout = counts.layout = structs.replace(launcher.layout, allocation=launcher.allocation)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            yield Launched(own, grid, threads, chosen, counts)
-        counts.count()
-    finally:
-        counts.restore()
+    size, sample = prepared.size, groups is not None
+    logged = Logged.of(kernel, prepared)
+    launcher, memory = logged.kernel.launcher, logged.prepared.memory
+    starts = block_starts(launcher.program)
+    counts = Counts(kernel.program, launcher.target, memory, size, starts, trace_limit, sample)
+    chosen = range(math.prod(size.grid)) if groups is None else groups
+    parts = [range(group, group + 1) for group in groups] if groups is not None else [range(len(chosen))]
+    counts.end(*logged.run(counts.receive, parts, 0 if sample else STEPS))
+    return Launched(kernel, size.grid, size.threads(kernel.program), chosen, counts)
 
 
 def launched(
@@ -198,15 +190,12 @@ def launched(
     groups: Sequence[int] | None = None,
     trace_limit: int = 1 << 22,
 ) -> Launched:
-    """Count what workgroups do, by the interpreter; see `counting`. Arrays are not copied.
+    """Count what workgroups do; see `counted`. Arrays do not change.
 
     Raises:
         TypeError, ValueError, DiagnosticError: as a call of the kernel.
     """
-    own, whole = kernel.version_for(arguments, grid).on_interpreter(), extent(grid, "grid")
-    block = extent(own.block if block is None else block, "block")
-    with counting(own, whole, block, groups, trace_limit) as found:
-        own(*arguments, grid=whole, block=block)
+    found = counted(*kernel.prepared(arguments, grid, block), groups, trace_limit)
     arrays = [a for a in arguments if isinstance(a, np.ndarray) and a.ndim]
     found.pitches = {b.name: a.strides[0] for b, a in zip(found.counts.buffers, arrays) if a.ndim > 1}
     return found

@@ -53,7 +53,7 @@ class Profile(Struct, dict=True):
         Entry n counts the distances from 2^(n-1) to 2^n - 1, and the last entry first accesses.
         """
         done: Launched | None = self.__dict__.get("launched")
-        return reuse_of(done.counts.trace(), done.counts.buffers) if done else {}
+        return reuse_of(done.counts.trace, done.counts.buffers) if done else {}
 
     @property
     def lines(self) -> list[tuple[str, int, dict[str, int]]]:
@@ -132,7 +132,7 @@ def profile(
 
 def profile_of(done: Launched) -> Profile:
     """The profile of a launch whose workgroups were counted."""
-    counts, own, trace = done.counts, done.kernel, done.counts.trace()
+    counts, own, trace = done.counts, done.kernel, done.counts.trace
     allocation = own.launcher.allocation
     found = Profile(
         own.name,

@@ -261,7 +261,7 @@ CELLS, SLICES = 64, 12
 
 def _maps(done: Launched) -> Iterator[tuple[str, Array, Array]]:
     """Of each buffer: how often each cell was accessed, in slices of time; and the last workgroup that did."""
-    trace, counts = done.counts.trace(), done.counts
+    trace, counts = done.counts.trace, done.counts
     when = np.arange(len(trace.lines)) * SLICES // max(len(trace.lines), 1)
     for buffer in counts.buffers:
         first, last = buffer.address // LINE, (buffer.address + max(buffer.bytes, 1) - 1) // LINE
@@ -342,23 +342,28 @@ def _timeline(done: Launched, cycles: Sequence[float]) -> Any:
             for name, value in zip(bars, (thread, last[0], last[1], last[2], kinds[last[2]])):
                 bars[name].append(value)
 
-    arrived: dict[int, float] = {}
-    for index, threads in ((index, threads) for run, threads in done.counts.steps for index in run):
-        inst = done.kernel.program.instructions[index]
-        spec = INSTRUCTIONS[inst.name]
-        if spec.barrier in ("wait", "both"):
-            arrived.update((t, clock[t]) for t in threads if t not in arrived)
-            if len(arrived) == done.group_size:
-                last = max(arrived.values())
-                for thread, since in arrived.items():
-                    add(thread, since, last + BARRIER, "barrier")
-                    clock[thread] = last + BARRIER
-                arrived.clear()
-            continue
-        kind = "messages" if spec.is_message or cycles[index] > 40 else "compute"
-        for thread in threads:
-            add(thread, clock[thread], clock[thread] + cycles[index], kind)
-            clock[thread] += cycles[index]
+    paths: dict[int, list[int]] = {}
+    for run, thread in done.counts.steps:
+        paths.setdefault(thread, []).extend(run)
+    waits = [INSTRUCTIONS[inst.name].barrier in ("wait", "both") for inst in done.kernel.program.instructions]
+    messages = [INSTRUCTIONS[inst.name].is_message for inst in done.kernel.program.instructions]
+    left = {thread: iter(path) for thread, path in paths.items()}
+    while left:
+        arrived = []
+        for thread, path in list(left.items()):
+            for index in path:
+                if waits[index]:
+                    arrived.append(thread)
+                    break
+                kind = "messages" if messages[index] or cycles[index] > 40 else "compute"
+                add(thread, clock[thread], clock[thread] + cycles[index], kind)
+                clock[thread] += cycles[index]
+            else:
+                del left[thread]
+        last = max((clock[thread] for thread in arrived), default=0.0) + BARRIER
+        for thread in arrived:
+            add(thread, clock[thread], last, "barrier")
+            clock[thread] = last
     for thread, last_bar in current.items():
         close(thread, last_bar)
     made = _figure(x_axis_label="cycles, by the model", y_axis_label="thread of the first workgroup")
@@ -416,7 +421,7 @@ def page(title: str, done: Launched, rows: Sequence[Row], found: Prediction, on:
         f"(us: {bounds})."
     )
     memory = "".join(f"<h3>{escape(name)}</h3>{parts[f'map{n}']}" for n, name in enumerate(maps))
-    complete = "" if done.counts.trace().complete else "<p class='note'>Only the first accesses are shown.</p>"
+    complete = "" if done.counts.trace.complete else "<p class='note'>Only the first accesses are shown.</p>"
     hint = "Colour: share of the cycles by the model. Click a line to see its partners."
     views = {
         "Code": f"<p class='note'>{hint}</p><div class='panes'>{panes}</div>",

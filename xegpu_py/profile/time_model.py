@@ -509,7 +509,7 @@ class _Model:
 
     def _first_level(self) -> tuple[float, Array]:
         """Lines of a workgroup that its core's cache does not have, and for each instruction the share that it has."""
-        trace, on = self.counts.trace(), self.on
+        trace, on = self.counts.trace, self.on
         owner = trace.threads // self.threads
         # One workgroup stands for all: the middle one.
         own = owner == self.done.groups[0]
@@ -554,7 +554,7 @@ class _Model:
 
     def _memory_bytes(self, warm: bool) -> float:
         """Bytes that the memory moves in the whole launch."""
-        trace = self.counts.trace()
+        trace = self.counts.trace
         owner = trace.threads // self.threads
         # A line that is loaded and changed crosses twice: changed lines count as others, in buffers of their own.
         kinds = np.array([self._kind(inst) for inst in self.program.instructions])[trace.instructions]

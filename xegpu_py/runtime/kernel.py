@@ -24,6 +24,7 @@ from xegpu_py.ir.module import Context, Module
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.executable import (
+    Engine,
     Executable,
     Options,
     beyond,
@@ -206,11 +207,10 @@ class Kernel:
             raise ValueError(f"unknown level '{level}'; there are {', '.join(self._levels)}")
         return str(self._levels[level])
 
-    def on_interpreter(self) -> Kernel:
-        """This version of the kernel, run by the interpreter without checks."""
-        made = Kernel(
-            self.executable, structs.replace(self.options, engine="interpreter", check=()), levels=self._modules
-        )
+    def with_engine(self, engine: Engine, **options: Any) -> Kernel:
+        """This version of the kernel on an engine, without checks, and with other options of the engine."""
+        options = {"engine": engine, "check": (), "schedules": 0, **options}
+        made = Kernel(self.executable, structs.replace(self.options, **options), levels=self._modules)
         made.names = self.names
         return made
 
@@ -341,6 +341,13 @@ class Kernel:
                 return None
         return tuple(key)
 
+    def prepared(
+        self, arguments: Sequence[Any], grid: int | Sequence[int], block: int | Sequence[int] | None
+    ) -> tuple[Kernel, Prepared]:
+        """The version of the kernel that a call runs, and the arguments with which it does; see `__call__`."""
+        self._check_count(arguments)
+        return self._prepared(arguments, grid, _block(block, self.block, self.subgroups), PackedArrays())
+
     def _prepared(
         self, arguments: Sequence[Any], grid: int | Sequence[int], block: int | Sequence[int], held: PackedArrays
     ) -> tuple[Kernel, Prepared]:
@@ -386,7 +393,7 @@ class Kernel:
                 f"'block' makes workgroups of {threads} hardware threads; "
                 f"on target {target.name} they have at most {target.threads}"
             )
-        memory = self.launcher.new_memory() if self.launcher.new_memory else memory_for(self.options)
+        memory = memory_for(self.options)
         staged = Staged(memory)
         values = {}
         for item in self.program.arguments:

@@ -7,7 +7,7 @@ import math
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -48,7 +48,8 @@ from xegpu_py.visa.program import (
 )
 
 if TYPE_CHECKING:
-    from xegpu_py.engines.interpreter import Observer, Recorder
+    from xegpu_py.engines.interpreter import Observer
+    from xegpu_py.engines.jit.checks import Log
 
 
 # Launching a kernel over a grid of workgroups.
@@ -161,11 +162,8 @@ class Launcher:
         allocation: the registers of the variables.
         layout: where the variables lie.
         observer: called for each executed instruction; the interpreter only.
-        recorder: called before each instruction; the interpreter only.
-        groups: the numbers of the workgroups that run, x varying fastest; None for all. Only the interpreter runs
-            others than a range of adjacent ones.
-        skipped: the indices of instructions that have no effect and are not counted; the interpreter only.
-        new_memory: makes the global memory of a launch; None for the kind that the engine can access.
+        log: takes the records of messages, if the layout says that there are some; native code only.
+        groups: the numbers of the workgroups that run, x varying fastest; None for all.
     """
 
     def __init__(self, program: Program, options: Options) -> None:
@@ -174,10 +172,8 @@ class Launcher:
         self.watch, self.races, bounds = (name in options.check for name in CHECKS[1:])
         self.engine = engine_of(options)
         self.observer: Observer | None = None
-        self.recorder: Recorder | None = None
-        self.groups: Sequence[int] | None = None
-        self.skipped: Collection[int] = ()
-        self.new_memory: Callable[[], DeviceMemory] | None = None
+        self.log: Log | None = None
+        self.groups: range | None = None
         self.allocation = placed(program, self.target, options.registers)
         predicates = {p: i for i, p in enumerate(program.predicates)}
         self.layout = Layout(
@@ -189,7 +185,7 @@ class Launcher:
 
     @cached_property
     def _interpreter(self) -> Interpreter:
-        return Interpreter(self.program, self.layout, self.options.model, skipped=self.skipped)
+        return Interpreter(self.program, self.layout, self.options.model)
 
     def run(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         """Run the kernel, and copy its output to standard output.
@@ -204,9 +200,7 @@ class Launcher:
             EngineMismatch: if both engines run, and their results differ.
             ValueError: if there is an observer, and the engine does not support it.
         """
-        some = self.groups is not None and not (isinstance(self.groups, range) and self.groups.step == 1)
-        special = self.observer is not None or self.recorder is not None or some
-        if special and self.engine != "interpreter":
+        if self.observer is not None and self.engine != "interpreter":
             raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
         if self.options.schedules:
             self._compare_schedules(size, arguments, memory)
@@ -286,11 +280,9 @@ class Launcher:
         group_size = size.threads(self.program)
         groups = range(math.prod(size.grid)) if self.groups is None else self.groups
         count = len(groups)
-        # Registers that only instructions without effect use stay out of the caches.
-        most = THREADS_AT_ONCE * (4 if self.skipped else 1)
-        at_once = max(1, most // max(group_size, 1))
+        at_once = max(1, THREADS_AT_ONCE // max(group_size, 1))
         counter = _Counter(len(self.program.instructions), self.observer)
-        self._interpreter.observer, self._interpreter.recorder = counter, self.recorder
+        self._interpreter.observer = counter
         traffic: Counter[tuple[str, str]] = Counter()
         races: Races | None = None
         # Delayed stores would seem to change what other threads have changed; the usual order has been checked.
@@ -362,7 +354,8 @@ class Launcher:
             _namer(size, group_size),
             written,
             shadow,
-            chosen=self.groups if isinstance(self.groups, range) else None,
+            self.log,
+            chosen=self.groups,
         )
         with progress_bar(program.name, launch.groups, self.options.progress) as progress:
             done = self.jit.run(launch, self.options.threads, progress)

@@ -1,7 +1,7 @@
 """Large launches: the workgroups of one launch in chunks, on the workers of a Dask cluster.
 
-Each chunk runs on private copies of the arrays. What it has written is found by the interpreter, which executes only
-what the addresses of stores depend on. The arrays change when all chunks have ended.
+Each chunk runs on private copies of the arrays. What it has written is found by native code that executes only
+what the addresses of stores depend on, and records them. The arrays change when all chunks have ended.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from msgspec import Struct, field, structs
 
 from xegpu_py.engines.faults import aligned
 from xegpu_py.engines.golden.memory import atomic_function
-from xegpu_py.engines.operands import Batch, Layout, Rows, count_of
+from xegpu_py.engines.jit.checks import Records
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines, error_at
 from xegpu_py.numerics.formats import Array
-from xegpu_py.profile.counts import MessageReader
-from xegpu_py.profile.launches import SharedMemory, without_effect
+from xegpu_py.profile.counts import MessageForm
+from xegpu_py.profile.launches import Logged
 from xegpu_py.programs.load import compile
 from xegpu_py.runtime.host_arrays import memory_between, overlapping, span_of
-from xegpu_py.runtime.kernel import CompiledKernel
+from xegpu_py.runtime.kernel import CompiledKernel, Prepared
 from xegpu_py.runtime.launch import Statistics
 from xegpu_py.tuning.cluster import LIMIT, Cluster, Limits, needing
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -47,36 +47,29 @@ _RULES = {
 
 
 class AddressLog:
-    """A recorder of the interpreter (`engines.interpreter.Recorder`): where stores and atomics write global memory.
+    """Where stores and atomics write global memory.
 
     Attributes:
         found: the addresses in the host's memory of the first bytes, and the sizes, for each operation; "" for stores.
-        skipped: the indices of instructions that have no effect.
     """
 
-    def __init__(self, program: Program, layout: Layout) -> None:
+    def __init__(self, kernel: CompiledKernel, prepared: Prepared, groups: range) -> None:
+        """Run workgroups of a launch without changing memory; what they print is dropped."""
         self.found: dict[str, list[tuple[Array, Array]]] = {}
-        writes = ("store", "atomic")
-        self.skipped = frozenset[int]() if program.prints else without_effect(program, layout.target, writes)
-        self._readers = {
-            index: (MessageReader(inst, layout), INSTRUCTIONS[inst.name].atomic)
-            for index, inst in enumerate(program.instructions)
-            if INSTRUCTIONS[inst.name].category in writes and inst.values.get("sfid") != "slm"
-        }
+        self._instructions = kernel.program.instructions
+        self._ranges = np.array(prepared.memory.ranges(), np.int64).reshape(-1, 3)
+        Logged.of(kernel, prepared, ("store", "atomic")).run(self._receive, [groups])
 
-    def runs(self, index: int, batch: Batch, rows: Rows, active: Array | None) -> None:
-        """Note what an instruction writes that threads execute next."""
-        if index not in self._readers:
-            return
-        reader, operation = self._readers[index]
-        segments = reader.segments(np.zeros(count_of(batch, rows), np.int64), reader.taken(batch, rows, active))
-        starts, ends = segments.starts[segments.valid], segments.ends[segments.valid]
-        ranges = np.array(batch.memory.ranges(), np.int64).reshape(-1, 3)
-        owner = np.searchsorted(ranges[:, 0], starts, "right") - 1
-        self.found.setdefault(operation, []).append((starts + ranges[owner, 2], ends - starts))
-
-    def passes(self, run: range, batch: Batch, rows: Rows, active: Array | None) -> None:
-        """Instructions that are skipped write nothing."""
+    def _receive(self, taken: Mapping[int, Records]) -> None:
+        """Note what messages write."""
+        for index, records in taken.items():
+            inst = self._instructions[index]
+            spec = INSTRUCTIONS[inst.name]
+            if spec.category in ("store", "atomic") and inst["sfid"] != "slm":
+                segments = MessageForm(inst).segments(records.threads, records)
+                starts, sizes = segments.existing(segments.starts), segments.existing(segments.sizes)
+                owner = np.searchsorted(self._ranges[:, 0], starts, "right") - 1
+                self.found.setdefault(spec.atomic, []).append((starts + self._ranges[owner, 2], sizes))
 
     def bytes_in(self, first: int, end: int) -> dict[str, tuple[Array, Array]]:
         """What is written between two addresses: distinct sorted offsets from the first, and sizes, by operation."""
@@ -223,7 +216,7 @@ class Chunks(Struct):
         block = kernel.block if self.block is None else self.block
         out = io.StringIO()
         try:
-            log = _log_of(kernel, logged, block, groups)
+            log = AddressLog(*kernel.prepared(logged.passed, logged.grid, block), groups)
             kernel.launcher.groups = groups
             with contextlib.redirect_stdout(out):
                 done = kernel(*bound.passed, grid=bound.grid, block=block)
@@ -259,17 +252,6 @@ def _private(value: Any, known: dict[int, Any]) -> Any:
 def _bytes_of(value: Any) -> Array:
     """The bytes from the first to the last element of an array, uint8, in place; none of another argument."""
     return memory_between(*span_of(value)) if isinstance(value, np.ndarray) else np.zeros(0, np.uint8)
-
-
-def _log_of(kernel: CompiledKernel, bound: Bound, block: Any, groups: range) -> AddressLog:
-    """The log of some workgroups, which run on arrays of their own; what they print is dropped."""
-    own = kernel.on_interpreter()
-    launcher = own.launcher
-    log = AddressLog(own.program, launcher.layout)
-    launcher.recorder, launcher.groups, launcher.new_memory, launcher.skipped = log, groups, SharedMemory, log.skipped
-    with contextlib.redirect_stdout(io.StringIO()):
-        own(*bound.passed, grid=bound.grid, block=block)
-    return log
 
 
 def _written(log: AddressLog, argument: int, before: Array, logged: Array, after: Array) -> list[Written]:

@@ -5,23 +5,33 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from effort import some
 from ml_dtypes import bfloat16
 from msgspec import structs
 
 import xegpu_py
 from xegpu_py import Constexpr
 from xegpu_py import language as xl
-from xegpu_py.profile import counts, launches
+from xegpu_py.engines.golden.memory import lane_addresses
+from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.jit import checks
+from xegpu_py.engines.jit.checks import Records
+from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, count_of, masker, reader
+from xegpu_py.profile import launches
 from xegpu_py.profile.caches import FIRST, reuse_distances
-from xegpu_py.profile.launches import launched
+from xegpu_py.profile.counts import Counts
+from xegpu_py.profile.launches import counted, launched
 from xegpu_py.profile.profiles import Profile, profile
 from xegpu_py.profile.report import MissingExtra
 from xegpu_py.runtime.host_arrays import parse_argument
-from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel, Prepared
+from xegpu_py.visa.instructions import INSTRUCTIONS
 
 GATHER = """
 gpu.module @kernels {{
@@ -49,7 +59,7 @@ gpu.module @kernels {{
 """
 
 
-def counted(text: str, *arguments: object, **launch: object) -> Profile:
+def profiled(text: str, *arguments: object, **launch: object) -> Profile:
     return profile(xegpu_py.compile(text), *arguments, **launch)  # type: ignore[arg-type]
 
 
@@ -61,7 +71,7 @@ def moved(found: Profile, buffer: str, kind: str) -> tuple[int, int, int, int]:
 @pytest.mark.parametrize(("stride", "lines"), [(1, 1), (2, 2), (8, 8), (16, 16), (64, 16)])
 def test_lines_of_a_strided_gather(stride: int, lines: int) -> None:
     text = GATHER.format(stride=stride, mask="true")
-    found = counted(text, np.zeros(4096, np.float32), np.zeros(64, np.float32), grid=4)
+    found = profiled(text, np.zeros(4096, np.float32), np.zeros(64, np.float32), grid=4)
     # Each of 4 workgroups reads the same 16 numbers, and writes 16 of its own.
     assert moved(found, "%in", "load") == (4, 256, 4 * lines, 64)
     assert moved(found, "%out", "store") == (4, 256, 4, 256)
@@ -69,7 +79,7 @@ def test_lines_of_a_strided_gather(stride: int, lines: int) -> None:
 
 def test_masked_lanes_do_not_act() -> None:
     mask = str([lane % 4 == 0 for lane in range(16)]).lower()
-    found = counted(GATHER.format(stride=16, mask=mask), np.zeros(4096, np.float32), np.zeros(64, np.float32), grid=2)
+    found = profiled(GATHER.format(stride=16, mask=mask), np.zeros(4096, np.float32), np.zeros(64, np.float32), grid=2)
     assert moved(found, "%in", "load") == (2, 32, 8, 16)
     (load,) = [row for row in found.rows if row.category == "load" and row.messages and row.lines]
     assert (load.executions, load.lanes, load.possible) == (2, 8, 32)
@@ -98,7 +108,7 @@ gpu.module @kernels {{
 
 @pytest.mark.parametrize(("stride", "cycles"), [(0, 1), (1, 1), (2, 2), (3, 1), (8, 8), (16, 16), (17, 1)])
 def test_bank_conflicts(stride: int, cycles: int) -> None:
-    found = counted(SLM.format(stride=stride), np.zeros(16, np.float32), grid=3)
+    found = profiled(SLM.format(stride=stride), np.zeros(16, np.float32), grid=3)
     (store,) = [row for row in found.rows if row.slm_cycles]
     assert (store.slm_cycles, store.conflicts) == (3 * cycles, 3 * (cycles - 1))
     assert moved(found, "slm", "store")[:2] == (3, 192)
@@ -124,7 +134,7 @@ HISTOGRAM = Path(__file__).parents[2] / "run" / "histogram.mlir"
 
 
 def test_colliding_atomics() -> None:
-    found = counted(HISTOGRAM.read_text(), np.full(64, 7, np.int8), np.zeros(256, np.int32), grid=2)
+    found = profiled(HISTOGRAM.read_text(), np.full(64, 7, np.int8), np.zeros(256, np.int32), grid=2)
     (atomic,) = [row for row in found.rows if row.category == "atomic"]
     # 4 messages of 16 lanes, which all change one bin.
     assert (atomic.messages, atomic.bytes, atomic.lines, atomic.collisions) == (4, 256, 4, 60)
@@ -167,12 +177,11 @@ def test_a_sample_changes_nothing() -> None:
     assert (y == 5).all()
     loaded = sum(row.bytes for row in sample.counts.rows())
     assert 4 * loaded == sum(row.bytes for row in whole.rows)
-    assert sample.counts.skipped
 
 
 def test_waits_at_a_barrier() -> None:
     text = (Path(__file__).parents[2] / "run" / "slm_sum.mlir").read_text()
-    found = counted(text, np.ones(8192, np.float32), np.zeros(8, np.float32), grid=8, block=4)
+    found = profiled(text, np.ones(8192, np.float32), np.zeros(8, np.float32), grid=8, block=4)
     (barrier,) = [row for row in found.rows if row.name == "barrier"]
     assert barrier.executions == 32 and barrier.waited == 0
 
@@ -223,27 +232,103 @@ def test_lanes_that_data_select() -> None:
     assert (out == np.where(np.arange(16) > 4, np.arange(16) + 1, 0)).all()
 
 
-@pytest.mark.parametrize("held", [1, counts.HELD])
-def test_what_is_skipped_is_counted(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("logged", [1, checks._LOGGED])
+def test_what_is_skipped_is_counted(logged: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The counts and the order of accesses are those of a run of all instructions, however many are counted at once."""
     kernel = xegpu_py.compile(Path(__file__).parents[3] / "examples" / "gemm_bf16.mlir")
     arrays = *(np.zeros((512, 512), bfloat16) for _ in range(2)), np.zeros((512, 512), np.float32)
-    monkeypatch.setattr(counts, "HELD", held)
+    monkeypatch.setattr(checks, "_LOGGED", logged)
+    assert launches.reduced(kernel.program, kernel.launcher.target) != kernel.program
     found = []
-    for skipped in (None, frozenset()):
-        if skipped is not None:
-            monkeypatch.setattr(launches, "without_effect", lambda *_: frozenset())
+    for whole in (False, True):
+        if whole:
+            monkeypatch.setattr(launches, "reduced", lambda program, *_: program)
         done = launched(kernel, arrays, (2, 2)).counts
-        assert bool(done.skipped) == (skipped is None)
-        found.append((done.rows(), done.moved(), [column.tolist() for column in structs.astuple(done.trace())[:3]]))
+        found.append((done.rows(), done.moved(), [column.tolist() for column in structs.astuple(done.trace)[:3]]))
     assert found[0] == found[1]
 
 
-def test_a_trace_that_ends_has_the_first_accesses() -> None:
+class Interpreted:
+    """Counts what the interpreter executes, as its golden functions read registers: not the time of barriers."""
+
+    def __init__(self, kernel: Kernel, prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.program, self.layout = kernel.program, kernel.launcher.layout
+        memory, target = prepared.memory.copy(), kernel.launcher.target
+        self.counts = Counts(self.program, target, memory, prepared.size, [0])
+        self.lanes = np.zeros(len(self.program.instructions), np.int64)
+        prepare = Interpreter._prepare
+
+        def watched(interpreter: Interpreter, at: int) -> tuple[Any, Any]:
+            step, decide = prepare(interpreter, at)
+
+            def before(batch: Batch, rows: Any, active: Any) -> None:
+                self._look(at, batch, rows, active)
+                if step:
+                    step(batch, rows, active)
+
+            def deciding(batch: Batch, rows: Any, place: int, active: Any) -> Any:
+                self._look(at, batch, rows, active)
+                return decide(batch, rows, place, active)
+
+            return (before, None) if step else (None, deciding)
+
+        monkeypatch.setattr(Interpreter, "_prepare", watched)
+        executed = kernel.with_engine("interpreter").run(structs.replace(prepared, memory=memory, staged=None)).executed
+        monkeypatch.undo()
+        self.counts.end(executed, self.lanes)
+
+    def _look(self, at: int, batch: Batch, rows: Any, active: Any) -> None:
+        inst = self.program.instructions[at]
+        spec, count = INSTRUCTIONS[inst.name], count_of(batch, rows)
+        mask = masker(inst, self.layout)(batch, rows, active)
+        bits = np.broadcast_to(np.ones(1, bool) if mask is None else mask, (count, inst.exec_size))
+        self.lanes[at] += bits.sum()
+        if not spec.is_message:
+            return
+        if "block" in inst.values:
+            read = [reader(inst[name], 1, self.layout)(batch, rows) for name in ("base", "width", "height", "pitch")]
+            places = [reader(inst[name], 1, self.layout)(batch, rows).astype(np.int32) for name in ("x", "y")]
+            columns = [read[0], *(extent.astype(np.int64) + 1 for extent in read[1:]), *places]
+        else:
+            columns = list(lane_addresses(inst, self.layout)(batch, rows).T[:, :, None])
+        operands = np.concatenate([np.broadcast_to(c, (count, 1)).astype(np.int64) for c in columns], axis=1)
+        words = batch.regs[rows, :32].view(np.uint32).astype(np.int64)
+        values = (bits * (1 << np.arange(inst.exec_size))).sum(axis=1)
+        places = np.stack([words[:, BUILTIN_OFFSETS[f"%group_id_{axis}"] // 4] for axis in "xyz"], axis=1)
+        self.counts.receive({at: Records(values, 0 * values, places, batch.numbers[rows], operands)})
+
+
+def runs() -> Iterator[tuple[Path, str]]:
+    """The runs of kernels that test/run has, without what is done with the results."""
+    for file in sorted((Path(__file__).parents[2] / "run").rglob("*.mlir")):
+        lines = re.findall(r"RUN: xegpu-run %s ([^|\n]*)", file.read_text())
+        shortened = (re.sub(r"--(engine|print)[ =]\S+|--stats|--strict-grf|-o \S+|\\", "", line) for line in lines)
+        yield from dict.fromkeys((file, " ".join(line.split())) for line in shortened)
+
+
+@pytest.mark.parametrize(("file", "line"), some(runs()), ids=lambda given: getattr(given, "stem", ""))
+def test_native_code_counts_what_the_interpreter_does(file: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {name: value.split(",") for name, value in re.findall(r"--(\w+)[ =](\S+)", line)}
+    grid, block = (tuple(map(int, options.pop(name, ["1"]))) for name in ("grid", "block"))
+    kernel = xegpu_py.compile(file, **{name: int(v) if v.isdigit() else v for name, (v,) in options.items()})
+    given = [parse_argument(word) for word in re.sub(r"--\w+[ =]\S+", "", line).split()]
+    version, prepared = kernel.prepared(given, grid, block if "--block" in line else None)
+    if version.program.prints:
+        pytest.skip("the interpreter's buffer of prints is not among the counted ones")
+    wanted = Interpreted(version, prepared, monkeypatch).counts
+    found = counted(version, prepared).counts
+    for one in (found, wanted):
+        one.tables["waited"][:] = 0
+    assert found.rows() == wanted.rows()
+    assert (found.moved(), found.hottest) == (wanted.moved(), wanted.hottest)
+
+
+def test_a_trace_that_ends_has_the_first_accesses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "_LOGGED", 1)
     kernel = xegpu_py.compile(Path(__file__).parents[3] / "examples" / "gemm_bf16.mlir")
     arrays = *(np.zeros((512, 512), bfloat16) for _ in range(2)), np.zeros((512, 512), np.float32)
-    whole, part = (launched(kernel, arrays, 1, trace_limit=limit).counts.trace() for limit in (1 << 20, 100))
-    assert whole.complete and len(part.lines) >= 100
+    whole, part = (launched(kernel, arrays, 1, trace_limit=limit).counts.trace for limit in (1 << 20, 100))
+    assert whole.complete and not part.complete and 100 <= len(part.lines) < len(whole.lines)
     assert (part.lines == whole.lines[: len(part.lines)]).all()
     assert (part.instructions == whole.instructions[: len(part.lines)]).all()
 
@@ -268,7 +353,7 @@ gpu.module @kernels {
 
 
 def test_who_waits() -> None:
-    found = counted(UNEVEN, np.zeros(16, np.int32), block=4)
+    found = profiled(UNEVEN, np.zeros(16, np.int32), block=4)
     (barrier,) = [row for row in found.rows if row.name == "barrier"]
     (store,) = [row for row in found.rows if row.category == "store"]
     turn = sum(r.executions == store.executions for r in found.rows if store.index - 9 < r.index < store.index + 9)
@@ -278,7 +363,7 @@ def test_who_waits() -> None:
 
 
 def test_a_profile_is_saved(tmp_path: Path) -> None:
-    found = counted(GATHER.format(stride=1, mask="true"), np.zeros(4096, np.float32), np.zeros(64, np.float32))
+    found = profiled(GATHER.format(stride=1, mask="true"), np.zeros(4096, np.float32), np.zeros(64, np.float32))
     found.save(tmp_path / "p.json")
     read = json.loads((tmp_path / "p.json").read_text())
     assert read["kernel"] == "gather"
@@ -301,7 +386,7 @@ def test_a_kernel_that_prints(capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_without_bokeh_there_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bokeh.embed", None)
-    found = counted(GATHER.format(stride=1, mask="true"), np.zeros(4096, np.float32), np.zeros(64, np.float32))
+    found = profiled(GATHER.format(stride=1, mask="true"), np.zeros(4096, np.float32), np.zeros(64, np.float32))
     with pytest.raises(MissingExtra, match=r"the report needs 'bokeh': pip install 'xegpu-py\[profile\]'"):
         found.html()
     assert found._repr_html_().startswith("<table><caption>gather</caption>")

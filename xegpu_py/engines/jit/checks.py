@@ -1,14 +1,15 @@
-"""Native checks: races, and reads of unwritten registers."""
+"""Native checks: races, and reads of unwritten registers; and the log of messages."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from threading import Lock
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.engines.faults import Memory, RuntimeFault, aligned, granule_bytes
 from xegpu_py.engines.interpreter import OperandBytes, operand_bytes
@@ -361,3 +362,89 @@ def _note(emitter: Emitter, places: Sequence[int], mask: Value | None) -> None:
     picks = [index if index >= 0 else len(places) for index in where]
     chosen = code.shuffle(one, code.const(0, one.type), picks)
     code.put(code.select(chosen, code.const(0xFF, kind), before), emitter.thread, at)
+
+
+# The log of messages: what native code records of each, from which it is counted what a kernel does.
+
+_HEAD = 4
+"""The words of a record that say which thread made it, and when."""
+
+_LOGGED = 1 << 20
+"""The number of lanes, and of rows of blocks, that are recorded before the records are taken."""
+
+
+class Records(Struct):
+    """Executions of a message, of a barrier or of blocks.
+
+    Attributes:
+        values: int64[records], the lanes that acted, as bits; of a barrier its number, of a block where it begins.
+        clocks: int64[records], how many instructions the thread had executed at the end of the instruction's block.
+        places: int64[records, 3], the position of the workgroup in x, y and z.
+        threads: int64[records], the number of the thread in the workgroup.
+        operands: int64[records, n], the addresses of lanes, or base, width, height, pitch, x and y of a block, the
+            extents from one on.
+    """
+
+    values: Array
+    clocks: Array
+    places: Array
+    threads: Array
+    operands: Array
+
+
+class Log:
+    """The records of a launch on one worker; each instruction has memory of its own.
+
+    Attributes:
+        lanes: int64[instructions], the lanes in which an instruction acted that is guarded, or in a program that
+            diverges.
+        path: how many of the blocks that threads enter are recorded, as those of an instruction behind the last one.
+    """
+
+    def __init__(self, program: Program, receive: Callable[[Mapping[int, Records]], None], path: int = 0) -> None:
+        """Create the log.
+
+        Args:
+            receive: takes records, by the index of their instruction.
+        """
+        count = len(program.instructions)
+        self.lanes, self.path, self._receive = np.zeros(count, np.int64), path, receive
+        each: dict[int, tuple[int, int]] = {}
+        for at, inst in enumerate(program.instructions):
+            spec = INSTRUCTIONS[inst.name]
+            if spec.is_message:
+                block = inst.values.get("block")
+                each[at] = (6, block.height) if block else (inst.exec_size, inst.exec_size)
+            elif spec.barrier in ("wait", "both"):
+                each[at] = (0, 1)
+        most = max(_LOGGED // max(sum(size for _, size in each.values()), 1), 16)
+        self._records = {at: np.empty((most, _HEAD + words), np.int64) for at, (words, _) in each.items()}
+        self._records[count] = np.empty((path, _HEAD), np.int64)
+        self._entries = np.zeros((count + 1, 2), np.int64)
+        self._empty()
+
+    def _empty(self) -> None:
+        for at, records in self._records.items():
+            self._entries[at] = records.ctypes.data, len(records)
+
+    def use(self, context: Context, full: int) -> None:
+        """Select it for native code, which calls a function when a memory is full."""
+        context.log, context.full = self._entries.ctypes.data, full
+        context.lanes, context.path = self.lanes.ctypes.data, self.path
+
+    def take(self) -> None:
+        """Take all records."""
+        taken = {}
+        for at, records in self._records.items():
+            found = records[: len(records) - int(self._entries[at, 1])]
+            if len(found):
+                whole = np.ascontiguousarray(found[:, 2:_HEAD]).view(np.int32).astype(np.int64)
+                taken[at] = Records(found[:, 0], found[:, 1], whole[:, :3], whole[:, 3], found[:, _HEAD:])
+        self._empty()
+        self._receive(taken)
+
+
+def emit_record(code: Code, number: int, words: int, value: Value) -> Value:
+    """Begin a record of an instruction, and give a pointer to the words that come behind its head."""
+    numbers = code.const(number, "i64"), code.const(8 * (_HEAD + words), "i64")
+    return code.call("log_record", *code.arguments[:2], *numbers, value, result=PTR)

@@ -19,7 +19,7 @@ from xegpu_py.cache import NO_CACHE, Cache
 from xegpu_py.engines.faults import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
 from xegpu_py.engines.interpreter import Interpreter, UnwrittenFault
 from xegpu_py.engines.jit.checks import LocalShadow, RaceSuspected
-from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
+from xegpu_py.engines.jit.frame import FULL_CALL, GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
 from xegpu_py.engines.jit.host import Host, chosen_host, take
 from xegpu_py.engines.jit.native_code import driver, native_program, processors
 from xegpu_py.engines.jit.panels import Panels
@@ -35,7 +35,7 @@ from xegpu_py.visa.spec import LANES
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from xegpu_py.engines.jit.checks import Shadow
+    from xegpu_py.engines.jit.checks import Log, Shadow
     from xegpu_py.engines.jit.host import Helper
     from xegpu_py.engines.operands import Batch
 
@@ -85,6 +85,7 @@ class Launch(Struct):
         written: bool[bytes], which bytes of the registers are written before a thread starts; used only if reads of
             unwritten registers are looked for.
         shadow: the history of accesses of global memory; used only if races are looked for.
+        log: what records messages; used only if they are recorded, by one thread of the operating system.
         across, down: the numbers of adjacent workgroups in x and in y that run together as one workgroup.
         chosen: the numbers of the workgroups that run; None for all.
     """
@@ -98,6 +99,7 @@ class Launch(Struct):
     name_thread: Callable[[int], str]
     written: Array | None = None
     shadow: Shadow | None = None
+    log: Log | None = None
     across: int = 1
     down: int = 1
     chosen: range | None = None
@@ -385,6 +387,8 @@ class _Team(Struct, dict=True):
         finally:
             for helper in self.helpers:
                 helper.rest()
+        if self.launch.log:
+            own.take()
         self.end()
         return alone
 
@@ -438,6 +442,7 @@ class _Worker:
         self._panels: Panels | None = None
         if jit.panel_bytes:
             self._panels = Panels(jit.panel_bytes, jit.step_bytes)
+        self._full_call = FULL_CALL(self.take)
         self._golden_call = GOLDEN_CALL(lambda _, at, block, active: self.golden(at, block, active))
         self.context = Context.from_buffer(aligned(ctypes.sizeof(Context)).data)
         Context.__init__(
@@ -471,6 +476,8 @@ class _Worker:
             self.slot, self._patience = self._new_slot(), _PATIENCE
         if launch.shadow:
             launch.shadow.use(self.context)
+        if launch.log:
+            launch.log.use(context, ctypes.cast(self._full_call, ctypes.c_void_p).value or 0)
         context.buffers, context.table = len(team.table), team.table.ctypes.data
         context.next, context.stop = team.board.shared_at, team.board.shared_at + _LINE
         context.groups = launch.first + launch.groups
@@ -589,6 +596,14 @@ class _Worker:
         elif status == Status.DEADLOCK:
             self.team.stuck[self.own.group] = self._places()
         return status == Status.ENDED
+
+    def take(self) -> None:
+        """Take the records of the log."""
+        try:
+            assert self.launch.log
+            self.launch.log.take()
+        except Exception as error:
+            self.team.fail(self.own.group, error)
 
     # Calls of the interpreter.
 

@@ -55,6 +55,7 @@ class Frame(Struct, dict=True):
         barriers: the number of barriers of a workgroup. The first one is for all of its threads.
         watch: whether reads of registers that were never written are detected.
         races: whether races are detected.
+        logs: whether messages are recorded.
         calls: whether the program calls functions.
         flags: the predicates.
         pc: i32, the instruction at which the thread continues.
@@ -63,6 +64,7 @@ class Frame(Struct, dict=True):
         active: i32, the lanes that are enabled.
         lane_pc: i32[32], the instruction at which each lane continues.
         passed: i64[barriers], phases of each barrier that the thread has waited for.
+        clock: i64, the instructions of the blocks that it has entered; only where messages are recorded.
         written: u8[registers], whether each byte of the registers was ever written; only where that is watched.
         stack: i32[MAX_CALLS, 32], where each lane continues after each of its calls; only in a program with calls.
         callers: the registers and predicates of the callers of each function, MAX_CALLS times; likewise.
@@ -77,6 +79,7 @@ class Frame(Struct, dict=True):
     barriers: int
     watch: bool = False
     races: bool = False
+    logs: bool = False
     calls: bool = False
 
     def __post_init__(self) -> None:
@@ -84,7 +87,8 @@ class Frame(Struct, dict=True):
         self.pc = self.flags + 4 * self.predicates
         self.status, self.signalled, self.active, self.lane_pc = (self.pc + 4 * n for n in range(1, 5))
         self.passed = -(-(self.lane_pc + 4 * LANES) // 8) * 8
-        self.written = -(-(self.passed + 8 * self.barriers) // 64) * 64
+        self.clock = self.passed + 8 * self.barriers
+        self.written = -(-(self.clock + 8) // 64) * 64
         self.strides = self.initial_bytes = self.written + self.registers * self.watch
         self.stack = -(-(self.strides + STRIDE_BYTES * STRIDES) // 64) * 64
         self.callers = self.stack + 4 * LANES * MAX_CALLS * self.calls
@@ -103,6 +107,10 @@ lanes; whether it succeeded."""
 
 COPY_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
 """Copies an allocation, given by its number, before a launch changes it; whether it succeeded."""
+
+
+FULL_CALL = ctypes.CFUNCTYPE(None)
+"""Takes the records of a log that is full."""
 
 
 class Context(ctypes.Structure):
@@ -172,6 +180,11 @@ class Context(ctypes.Structure):
         ("accessed", ctypes.c_int64),  # the allocation that the worker accessed last
         ("copy_", ctypes.c_void_p),  # a COPY_CALL
         ("race", ctypes.c_int64),  # not zero if two accesses may race
+        # The log of messages (`checks.Log`).
+        ("log", ctypes.c_void_p),  # i64[instructions + 1, 2]: the address of the next record, and how many fit
+        ("full", ctypes.c_void_p),  # a FULL_CALL
+        ("lanes", ctypes.c_void_p),  # i64[instructions]: lanes that acted
+        ("path", ctypes.c_int64),  # how many more blocks are recorded that threads enter
     ]
 
 

@@ -397,6 +397,10 @@ class Code:
         """Store to a position of a register file."""
         self.store(value, self.at(base, offset), gcd(offset, self.alignment))
 
+    def count(self, place: Value, more: Value) -> None:
+        """Add to an i64 in memory."""
+        self.store(self.add(self.load(place, "i64", 8), more), place, 8)
+
     def _pair(self, a: Value, b: Value) -> Value:
         return self.shuffle(a, b, [0, 1])
 

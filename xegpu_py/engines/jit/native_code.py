@@ -204,7 +204,7 @@ def native_program(
         )
         return found if alone else remembered(key, found)
 
-    checks = (layout.watch, layout.races, layout.bounds)
+    checks = (layout.watch, layout.races, layout.bounds, layout.logs)
     how = (layout.target.name, layout.allocation.registers, *checks, model, divergent, keep)
     key = "" if alone and not cache.folder else digest(digest_of(program), repr(how), *host.key)
     kept = None if alone else recalled(key)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from xegpu_py.engines.jit.checks import emit_checks
+from xegpu_py.engines.jit.checks import emit_checks, emit_record
 from xegpu_py.engines.jit.frame import ENDED_PC, SLICE, Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value
@@ -15,6 +15,8 @@ from xegpu_py.engines.jit.operands import Emitter, Freedom, by_golden, freedom_o
 from xegpu_py.engines.jit.panels import WORDS, found_matrices
 from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
 from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_flag_logic, emit_toward_zero
+from xegpu_py.engines.jit.rules.block2d import surface
+from xegpu_py.engines.jit.rules.memory import addresses
 from xegpu_py.engines.operands import MAX_CALLS, RETURNED, Layout
 from xegpu_py.numerics.dpas import Model, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS
@@ -35,7 +37,7 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     size = max(layout.allocation.bytes, layout.target.grf_bytes)
     barriers = 1 + int(program.attributes.get("NBarrierCnt", 0))
     predicates = max(len(program.predicates), 1)
-    return Frame(-(-size // 64) * 64, predicates, barriers, layout.watch, layout.races, has_calls(program))
+    return Frame(-(-size // 64) * 64, predicates, barriers, layout.watch, layout.races, layout.logs, has_calls(program))
 
 
 def given_bytes(program: Program, layout: Layout, keep: bool) -> int:
@@ -56,7 +58,7 @@ def matrices_of(
 ) -> Matrices | None:
     """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
     flushes = any(inst.flushed for inst in program.instructions if inst.name == "dpas")
-    if keep or divergent or model != "fma" or flushes or not _multiplies(program):
+    if keep or divergent or layout.logs or model != "fma" or flushes or not _multiplies(program):
         return None
 
     byte_bits = 0 if host.dots_bytes else 16 if host.dots_words else 32
@@ -87,6 +89,8 @@ def functions_of_program(
     if layout.races:
         functions += functions_of("races.ll")
         helpers["find"] = function_of("addresses.ll", "find", attributes=host.attributes)
+    if layout.logs:
+        functions += functions_of("log.ll", clock=frame.clock)
     for number, part in enumerate(blocks.parts):
         code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}", host)
         emitter = Emitter(
@@ -140,7 +144,9 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
                 control.go(at - 1, at)
             emitter.queue, emitter.loop = None, loop_at(emitter.program, blocks.at(at))
             code.begin(control.block(at))
-            _count(emitter, numbers[at])
+            # Threads come to a barrier again while they wait: it is counted when they pass it.
+            if INSTRUCTIONS[inst.name].barrier not in ("wait", "both"):
+                control.count(at)
         end = CONTROL.get(inst.name)
         ended = end is not None
         if end is not None:
@@ -201,17 +207,32 @@ def _order(emitter: Emitter, blocks: Blocks, part: range) -> list[int]:
 
 
 def _check(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
-    """Write the checks of instructions that come next."""
+    """Write the checks and records of instructions that come next."""
     for at, inst in run:
         emitter.require_places(inst, at)
         if emitter.frame.watch:
             emit_checks(emitter, inst, at)
+        if emitter.frame.logs:
+            _log(emitter, inst, at)
 
 
-def _count(emitter: Emitter, block: int) -> None:
-    code = emitter.code
-    place = code.at(emitter.context("executed", PTR), 8 * block)
-    code.store(code.add(code.load(place, "i64", 8), code.const(1, "i64")), place, 8)
+def _log(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Count the lanes in which an instruction acts, and record the places that a message accesses."""
+    code, acting = emitter.code, emitter.acting(inst)
+    if acting is not None:
+        code.count(
+            code.at(emitter.context("lanes", PTR), 8 * at), code.resize(code.intrinsic("ctpop", acting), 64, False)
+        )
+    if not INSTRUCTIONS[inst.name].is_message:
+        return
+    bits = code.const((1 << inst.exec_size) - 1, "i32") if acting is None else acting
+    block = "block" in inst.values
+    operands = surface(emitter, inst) if block else [addresses(emitter, inst)]
+    place = emit_record(
+        emitter.code, at, sum(max(operand.lanes, 1) for operand in operands), code.resize(bits, 64, False)
+    )
+    for number, operand in enumerate(operands):
+        code.store(code.resize(operand, 64, True), code.at(place, 8 * number), 8)
 
 
 def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
@@ -364,6 +385,7 @@ class Control:
     Attributes:
         emitter: the writer of the function's code.
         labels: index of the instruction of each label.
+        blocks: the program's blocks.
     """
 
     def __init__(self, emitter: Emitter, divergent: bool, blocks: Blocks, part: range) -> None:
@@ -373,7 +395,7 @@ class Control:
             divergent: whether each lane has its own program counter.
             part: the function's instructions.
         """
-        self.emitter = emitter
+        self.emitter, self.blocks = emitter, blocks
         self.labels, self._divergent = blocks.labels, blocks.divergent
         self._part, self._whole = part, len(blocks.parts) == 1
         starts = blocks.starts
@@ -415,6 +437,18 @@ class Control:
         (to,) = code.begin_with(_PARK, "i32")
         self._move(self._enabled(), to)
         code.br(_SCHEDULE)
+
+    def count(self, at: int) -> None:
+        """Count an execution of the block that an instruction begins."""
+        emitter, code, one = self.emitter, self.emitter.code, self.emitter.code.const(1, "i64")
+        code.count(code.at(emitter.context("executed", PTR), 8 * self.blocks.numbers[at]), one)
+        if emitter.frame.logs:
+            length = code.const(len(self.blocks.at(at)), "i64")
+            code.count(code.at(emitter.thread, emitter.frame.clock), length)
+            left = code.at(emitter.ctx, context_offset("path"))
+            with code.when(code.icmp("ne", code.load(left, "i64", 8), 0)):
+                code.count(left, code.const(-1, "i64"))
+                emit_record(code, len(emitter.program.instructions), 0, code.const(at, "i64"))
 
     @staticmethod
     def block(index: int) -> str:

@@ -35,7 +35,7 @@ _CONTEXT, _DATA, _STRIDE = PTR, f"{PTR} noalias", PTR
 _SURFACE = ["i64", "i64", "i64", "i64", "i32", "i32"]
 
 
-def _surface(emitter: Emitter, inst: Instruction) -> list[Value]:
+def surface(emitter: Emitter, inst: Instruction) -> list[Value]:
     """Base, width, height and pitch as i64, the latter three from one on, and the block's place as i32."""
     code = emitter.code
     values = {name: emitter.scalar(inst[name]) for name in ("base", "width", "height", "pitch", "x", "y")}
@@ -47,7 +47,7 @@ def _surface(emitter: Emitter, inst: Instruction) -> list[Value]:
 def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: Value) -> None:
     with _acting(emitter, inst):
         strides = emitter.strides(at)
-        fine = emitter.code.call(function, emitter.ctx, data, *_surface(emitter, inst), strides, result="i1")
+        fine = emitter.code.call(function, emitter.ctx, data, *surface(emitter, inst), strides, result="i1")
         emitter.require(fine, at)
 
 
@@ -61,10 +61,12 @@ def _acting(emitter: Emitter, inst: Instruction) -> AbstractContextManager[None]
 def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Load blocks of a surface."""
     if inst["dst"].var is None:
+        if emitter.frame.logs:
+            return
         name = f"prefetch2d_{inst['block']}".replace(".", "_")
         emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).prefetch())
         with _acting(emitter, inst):
-            emitter.code.call(name, emitter.ctx, emitter.thread, *_surface(emitter, inst), emitter.thread, result="i1")
+            emitter.code.call(name, emitter.ctx, emitter.thread, *surface(emitter, inst), emitter.thread, result="i1")
         return
     name = f"load2d_{inst['block']}".replace(".", "_")
     found = emitter.matrix(inst["dst"])
@@ -117,10 +119,10 @@ def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matr
     entered = ["i64", PTR, "i64", "i64", "i64"]
     emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, entered).make_panel())
     emitter.template("panels.ll", "$find", find=name, make=make, tag=zlib.crc32(name.encode()), **WORDS)
-    surface = _surface(emitter, inst)
+    extents = surface(emitter, inst)
     assert emitter.matrices
     across, down = (emitter.matrices.steps * _step(emitter, inst[n]) for n in ("x", "y"))
-    place = code.call(name, emitter.ctx, *surface, code.const((across << 32) + down, "i64"), result="i64")
+    place = code.call(name, emitter.ctx, *extents, code.const((across << 32) + down, "i64"), result="i64")
     emitter.require(code.icmp("ne", place, 0), at)
     return place
 
@@ -229,7 +231,7 @@ class _Block:
         traffic = code.load(code.at(self.ctx, context_offset("traffic")), PTR, 8)
         place = code.at(traffic, traffic_offset("ugm", category))
         moved = code.mul(elements, code.const(self.size, "i64"))
-        code.store(code.add(code.load(place, "i64", 8), moved), place, 8)
+        code.count(place, moved)
 
     def _within(
         self, category: str, whole: Callable[[Value, Value], None], parts: Callable[[Value, Value, _Inside], None]

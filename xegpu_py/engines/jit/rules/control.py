@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xegpu_py.engines.golden import Table
+from xegpu_py.engines.jit.checks import emit_record
 from xegpu_py.engines.jit.frame import Status
 from xegpu_py.engines.jit.ir_text import Value, vector
 from xegpu_py.visa.dataflow import returns
@@ -92,6 +93,9 @@ def _wait(control: Control, number: Value, at: int) -> None:
     code.begin(pass_on)
     if emitter.frame.races:
         code.call("race_pass", *operands)
+    control.count(at)
+    if emitter.frame.logs:
+        emit_record(code, at, 0, number)
 
 
 def _signal(control: Control, number: Value, expected: Value) -> None:

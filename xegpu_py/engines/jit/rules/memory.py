@@ -31,7 +31,7 @@ def locate(emitter: Emitter, lanes: int) -> str:
     return emitter.template("addresses.ll", "locate_$lanes", lanes=lanes)
 
 
-def _addresses(emitter: Emitter, inst: Instruction) -> Value:
+def addresses(emitter: Emitter, inst: Instruction) -> Value:
     """Each lane's address, i64. Sums are of the widths that `golden.memory` says."""
     code, operand, given = emitter.code, inst["address"], address_base(inst)
     bits = 64 if inst["address_size"] == "a64" else 32
@@ -103,7 +103,7 @@ def _send(
     emitter.helper(function, lambda: _sender(emitter, inst, function, used, body, aligned))
     bits = code.const((1 << lanes) - 1, "i32") if acting is None else acting
     pointers = [code.at(emitter.thread, emitter.place(inst[name])) for name in used]
-    operands = [emitter.ctx, _addresses(emitter, inst), bits, emitter.strides(at), *pointers]
+    operands = [emitter.ctx, addresses(emitter, inst), bits, emitter.strides(at), *pointers]
     emitter.require(code.call(function, *operands, result="i1"), at)
 
 
@@ -137,7 +137,7 @@ def _sender(
     def do(hosts: Value, first: Value | None = None) -> None:
         counter = code.at(code.load(code.at(ctx, context_offset("traffic")), PTR, 8), traffic_offset(memory, category))
         moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), code.const(size, "i64"))
-        code.store(code.add(code.load(counter, "i64", 8), moved), counter, 8)
+        code.count(counter, moved)
         if emitter.frame.races:
             values = emit_values(code, pointers[0], places, shape.memory_bytes) if category == "store" else None
             code.go_on_if(emit_notes(code, memory, category, (addresses, hosts, bits), size, values, first), refuse)
