@@ -11,6 +11,7 @@ from xegpu_py.passes import (  # noqa: F401
     vector_to_xegpu,
     visa_allocate,
     visa_optimize,
+    xegpu_block_fallback,
     xegpu_cut,
     xegpu_emulate_narrow_types,
     xegpu_expand_arith,

@@ -65,7 +65,8 @@ class XeGPULegalize(Pipeline):
 
     is
 
-        xegpu-opt gemm.mlir --xegpu-expand-arith='target=pvc' --xegpu-join-blocks='target=pvc' --xegpu-cut='target=pvc'
+        xegpu-opt gemm.mlir --xegpu-expand-arith='target=pvc' --xegpu-join-blocks='target=pvc'
+          --xegpu-block-fallback='target=pvc' --xegpu-cut='target=pvc'
 
     An addition of vectors of bf16, for example, becomes conversions and an addition in f32, and then additions of
     vectors that an instruction adds. Kernels with XeTile ops are not changed. With `marked` only kernels that have a
@@ -87,7 +88,8 @@ class XeGPULegalize(Pipeline):
 
     def steps(self) -> str:
         given = dataclasses.asdict(self)
-        return ",".join(step(name, **given) for name in ("xegpu-expand-arith", "xegpu-join-blocks", "xegpu-cut"))
+        names = ("xegpu-expand-arith", "xegpu-join-blocks", "xegpu-block-fallback", "xegpu-cut")
+        return ",".join(step(name, **given) for name in names)
 
 
 _CLEAN = f"{CLEAN},xegpu-dce"

@@ -16,11 +16,10 @@ from msgspec import Struct
 from xegpu_py.dialects.xegpu import Mode, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import MAX_REPEAT_COUNT
 from xegpu_py.dialects.xegpu.types import Prefetch
-from xegpu_py.ir.builtin import bit_width, element_type
+from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.element_movement import groups
 from xegpu_py.ir.operation import implements
 from xegpu_py.numerics.block_scaled import ROWS
-from xegpu_py.passes.facts.surfaces import Place
 from xegpu_py.passes.facts.target_messages import (
     atomic_message_of,
     block_load,
@@ -164,23 +163,10 @@ def reshape_splits(splits: Sequence[set[int]], a: Shape, b: Shape) -> list[set[i
 Pieces = tuple[tuple[tuple[int, ...], TensorDesc], ...]
 """Pieces of a block: the offsets of each in elements, and its descriptor."""
 
-Layout = Pieces | Place
-"""The layout of a descriptor: its pieces, or the form of its numbers."""
 
-
-def pieces_of(layout: Layout) -> Pieces:
-    """The pieces of a descriptor that is not represented by numbers. Scattered descriptors never are."""
-    assert not isinstance(layout, Place)
-    return layout
-
-
-def types_of(layout: Layout) -> list[ir.Type]:
-    """The types of the values that replace a descriptor."""
-    if not isinstance(layout, Place):
-        return [desc.to_ir() for _, desc in layout]
-    index = [ir.IndexType.get()]
-    tensor = [element_type(layout.address), *index * (layout.rank + layout.strides)] if layout.address else []
-    return tensor + index * layout.rank
+def types_of(layout: Pieces) -> list[ir.Type]:
+    """The types of the descriptors that replace a descriptor."""
+    return [desc.to_ir() for _, desc in layout]
 
 
 class Transform(Struct, frozen=True):
@@ -208,6 +194,21 @@ class Message(Struct, frozen=True):
     row: int
     height: int
     blocks: tuple[tuple[int, int], ...]
+
+
+@lru_cache(maxsize=1024)
+def store_spans(desc: TensorDesc, target: Target) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The rows and the columns of the messages that store a 2D block; None if no messages can.
+
+    The columns are those of one block of an array.
+    """
+    limits = target.block2d
+    if limits is None:
+        return None
+    high = spans(desc.shape[-2], set(), limits.store_height)
+    wide = spans(desc.shape[-1], set(), limits.row_bytes * 8 // desc.bits)
+    problems = (block_problem(BlockShape(desc.bits, 1, n, high[0]), target, True) for n in set(wide))
+    return None if any(problems) else (high, wide)
 
 
 def is_line(desc: TensorDesc) -> bool:
@@ -482,7 +483,7 @@ class Access(Struct, gc=False):
     loads: bool = False
     transform: Transform | None = None
     legal: bool = False
-    layout: Layout | None = None
+    layout: Pieces | None = None
 
 
 SCALED = "xegpu.dpas_mx"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mlir import ir
 from msgspec import Struct, field
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.types import UNALIGNED, UNIT_STRIDES, DescriptorUpdate
+from xegpu_py.dialects.xegpu.types import UNALIGNED, UNIT_STRIDES, DescriptorMaker, DescriptorUpdate
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import Decoded, strides_of
@@ -388,6 +388,28 @@ def join_descriptors(classes: UnionFind[ir.Value], op: ir.Operation) -> None:
             classes.join(group)
     if implements(op, DescriptorUpdate):
         classes.join([op.results[0], op.operands[0]])
+
+
+def unknown_makers(func: ir.Operation, ops: Iterable[ir.Operation]) -> list[ir.Value]:
+    """The descriptors that are arguments of a function, or results of ops that neither make nor move one."""
+    found = [a for a in func.regions[0].blocks[0].arguments if is_desc(a)]
+    for op in ops:
+        if not (makes_descriptor(op) or carried(op)):
+            found += [v for v in op.results if is_desc(v)]
+    return found
+
+
+def makes_descriptor(op: ir.Operation) -> bool:
+    """Whether an op makes or moves a descriptor, or one that is undefined."""
+    return implements(op, DescriptorMaker) or implements(op, DescriptorUpdate) or op.name == "ub.poison"
+
+
+def whole_uses(op: ir.Operation) -> list[ir.Value]:
+    """The descriptors that an op uses, other than to move them or to pass them on."""
+    if makes_descriptor(op) or op.name in ("scf.yield", "scf.condition"):
+        return []
+    inner = {v for group in carried(op) for v in group}
+    return [v for v in op.operands if is_desc(v) and v not in inner]
 
 
 def moves_of(desc: ir.Value) -> tuple[ir.Value, list[list[ir.Value | int]]]:

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from mlir import ir
 
+from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import CacheHint, Mode, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import block_shapes, vnni_factor
 from xegpu_py.ir.builtin import bit_width, is_integer, signedness
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import FLOATS
 from xegpu_py.passes.facts.value_facts import is_desc, shape_of
-from xegpu_py.passes.rewriting.builders import shape_cast, transpose
+from xegpu_py.passes.rewriting.builders import like, replace_op, shape_cast, transpose, with_shape
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Raw, Variable
@@ -233,6 +234,28 @@ def transformed(view: Any, plain: ir.Value) -> ir.Value:
         plain = shape_cast(plain, (*shape[:-1], shape[-1] // unit, unit))
         order.append(len(shape))
     return shape_cast(transpose(plain, order), shape_of(view.value))
+
+
+def load_plain(view: Any) -> None:
+    """Replace a load by a plain load and its transform in registers."""
+    op: ir.Operation = view.operation
+    with op.location, ir.InsertionPoint(op):
+        kind = with_shape(view.value.type, plain_shape(view))
+        loaded = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, **hints_of(view))
+        replace_op(op, transformed(view, loaded))
+
+
+def with_units_side_by_side(op: ir.Operation) -> ir.Operation:
+    """Rewrite a load whose result has a dimension for the elements of a transposed unit as one without it."""
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    shape = shape_of(view.value)
+    if view.transpose_bit_width is None or len(shape) == len(desc.shape) or desc.attr.array_length > 1:
+        return op
+    with op.location, ir.InsertionPoint(op):
+        made = like(op, [with_shape(view.value.type, (*shape[:-2], shape[-2] * shape[-1]))], op.operands)
+        replace_op(op, shape_cast(made.results[0], shape))
+    return made
 
 
 def vnni_packed(value: ir.Value, axis: int, factor: int) -> ir.Value:

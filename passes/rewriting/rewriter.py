@@ -12,6 +12,7 @@ from xegpu_py.dialects.xetile import Tile
 from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, successor_operands
 from xegpu_py.ir.diagnostics import Diagnostic, emit_error
 from xegpu_py.passes.facts.value_facts import attributes_of, is_used
+from xegpu_py.passes.rewriting import builders
 from xegpu_py.passes.rewriting.builders import poison, replace_op, select
 
 # Rules: functions that rewrite ops, registered by the names of the ops.
@@ -364,6 +365,48 @@ class Conversion(Rewriter):
 def _flat(values: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None]) -> list[ir.Type]:
     """The types of the replacements of all values, as a flat list."""
     return [t for value, kinds in zip(values, types) for t in ([value.type] if kinds is None else kinds)]
+
+
+class ReusingConversion(Conversion):
+    """A conversion that makes equal indices, and other values that have a key, once in each block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: dict[Any, ir.Value] = {}
+
+    def index(self, number: int) -> ir.Value:
+        """An index constant."""
+        return self.once(("index", number), lambda: builders.index(number))
+
+    def add(self, a: builders.Index, b: builders.Index) -> builders.Index:
+        """The sum of two indices."""
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(a, int) or not isinstance(b, int):
+            return builders.add(a, b)
+        if b == 0:
+            return a
+        by = self.index(b)
+        return self.once(("add", a, b), lambda: builders.make("arith.addi", a.type, a, by))
+
+    def multiply(self, a: builders.Index, b: builders.Index) -> builders.Index:
+        """The product of two indices."""
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(a, int) or not isinstance(b, int) or b in (0, 1):
+            return builders.multiply(a, b)
+        return builders.make("arith.muli", a.type, a, self.index(b))
+
+    def value(self, number: builders.Index) -> ir.Value:
+        """An index as a value."""
+        return self.index(number) if isinstance(number, int) else number
+
+    def once(self, key: Any, made: Callable[[], ir.Value]) -> ir.Value:
+        """The value made earlier in this block for a key; if there is none, make it now."""
+        whole_key = (ir.InsertionPoint.current.block, key)
+        if whole_key not in self._made:
+            self._made[whole_key] = made()
+        return self._made[whole_key]
 
 
 # The conversion of a kernel with tiles, in which a tile may become several values.

@@ -8,7 +8,6 @@ from mlir import ir
 
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.surfaces import find_surfaces
 from xegpu_py.passes.facts.value_facts import subgroup_functions
 from xegpu_py.passes.xegpu_cut.cut_rules import transform_in_registers
 from xegpu_py.passes.xegpu_cut.cutting import Legalization
@@ -30,10 +29,8 @@ class XeGPUCut(Pass):
     32-bit units. Chains of elementwise ops are computed piece by piece, so that few registers are live at a time. A
     load whose transform no message does becomes a plain load and a transform in registers.
 
-    Blocks of tensors that 2D block messages cannot address, and all blocks if the target has no such messages, become
-    1D messages if rows are known to be in bounds and aligned, and gathers and scatters otherwise. A remark
-    (`--remarks`) reports the number of messages. The same holds for blocks of tensors whose innermost stride is not
-    known to be 1. `unaligned`, `max-bytes` and `marked` are those of xegpu-legalize.
+    Blocks that 2D messages cannot address are not divided: see xegpu-block-fallback. `marked` is that of
+    xegpu-legalize.
 
         %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
         %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<64x16xf32> -> vector<64x16xf32>
@@ -50,16 +47,13 @@ class XeGPUCut(Pass):
 
     target: str = ""
     kernel: str = ""
-    unaligned: bool = False
     load_ahead: bool = False
     marked: bool = False
-    max_bytes: int = 0
 
     def run(self, op: ir.Operation) -> None:
         for func, ops, gpu in subgroup_functions(op, self.target, self.kernel, self.marked):
-            surfaces = find_surfaces(func, ops, gpu, None if self.unaligned else (), self.max_bytes)
-            if transform_in_registers(ops, surfaces, gpu):
+            if True in [transform_in_registers(inner, gpu) for inner in ops if inner.name == "xegpu.load_nd"]:
                 ops = walk(func)
-            conversion = Legalization(make_plan(func, ops, gpu, surfaces, self.load_ahead))
+            conversion = Legalization(make_plan(func, ops, gpu, self.load_ahead))
             conversion.region(func.regions[0])
             conversion.finish()

@@ -20,24 +20,20 @@ from xegpu_py.passes.facts.block_pieces import (
     PRODUCTS,
     SCALED,
     Bounds,
-    Layout,
     Message,
     Pieces,
     Transform,
     axes_of,
     dpas_blocks,
     message_desc,
-    pieces_of,
     types_of,
     unit_of,
     whole,
 )
 from xegpu_py.passes.facts.integer_forms import transposes_in_message
-from xegpu_py.passes.facts.surfaces import Place, Surfaces
-from xegpu_py.passes.facts.target_messages import hints_of, plain_shape, transformed
+from xegpu_py.passes.facts.target_messages import hints_of, load_plain, with_units_side_by_side
 from xegpu_py.passes.facts.value_facts import defining_op, element_of, integers, shape_of
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.xegpu_cut import block_fallback
 from xegpu_py.passes.xegpu_cut.cutting import Legalization, rule
 from xegpu_py.passes.xegpu_cut.split_plan import REDUCED_GRFS, bytes_of
 from xegpu_py.target import Target
@@ -45,48 +41,24 @@ from xegpu_py.target import Target
 # Loads with transforms that no message does, before values are split.
 
 
-def transform_in_registers(ops: Sequence[ir.Operation], surfaces: Surfaces, target: Target) -> bool:
-    """Split loads whose transform no message does into a plain load and a transform in registers.
+def transform_in_registers(op: ir.Operation, target: Target) -> bool:
+    """Split a load whose transform no message does into a plain load and a transform in registers.
 
     Messages transpose blocks of two dimensions, in units of at least 32 bits that begin at a multiple of their size.
-    Returns whether there were any.
+    Returns whether the load was changed.
     """
-    return True in [_transform_in_registers(op, surfaces, target) for op in ops if op.name == "xegpu.load_nd"]
-
-
-def _transform_in_registers(given: ir.Operation, surfaces: Surfaces, target: Target) -> bool:
-    op = _with_units_side_by_side(given)
+    given, op = op, with_units_side_by_side(op)
     view: Any = op.opview
-    desc = TensorDesc.of(view.tdesc)
-    if view.mode != Mode.VC or len(desc.shape) < 2 or (view.transpose is None and view.vnni_axis is None):
+    desc, limits = TensorDesc.of(view.tdesc), target.block2d
+    plain = view.transpose is None or tuple(view.transpose) == tuple(range(len(desc.shape)))
+    if view.mode != Mode.VC or len(desc.shape) < 2 or plain or limits is None:
         return op is not given
-    gathered = surfaces.problem(view.tdesc) is not None
-    transposes = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
-    limits = target.block2d
-    if transposes and limits and not gathered and len(desc.shape) == 2:
+    if len(desc.shape) == 2:
         if transposes_in_message(view, desc, limits):
             return op is not given
         remark(op, "transposes its block in registers: it is not known to begin at a multiple of a message's unit")
-    if (gathered and view.vnni_axis is not None) or (transposes and (gathered or limits)):
-        with op.location, ir.InsertionPoint(op):
-            kind = build.with_shape(view.value.type, plain_shape(view))
-            loaded = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, **hints_of(view))
-            build.replace_op(op, transformed(view, loaded))
-        return True
-    return op is not given
-
-
-def _with_units_side_by_side(op: ir.Operation) -> ir.Operation:
-    """Rewrite a load whose result has a dimension for the elements of a transposed unit as one without it."""
-    view: Any = op.opview
-    desc = TensorDesc.of(view.tdesc)
-    shape = shape_of(view.value)
-    if view.transpose_bit_width is None or len(shape) == len(desc.shape) or desc.attr.array_length > 1:
-        return op
-    with op.location, ir.InsertionPoint(op):
-        made = build.like(op, [build.with_shape(view.value.type, (*shape[:-2], shape[-2] * shape[-1]))], op.operands)
-        build.replace_op(op, build.shape_cast(made.results[0], shape))
-    return made
+    load_plain(view)
+    return True
 
 
 # Splits ops on blocks: descriptors, loads, stores and prefetches become those of single messages.
@@ -97,10 +69,7 @@ def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
     """A descriptor for each piece, of the same tensor."""
     view: Any = op.opview
 
-    def make(layout: Layout) -> Iterator[ir.Value]:
-        if isinstance(layout, Place):
-            yield from block_fallback.create(low, view, layout)
-            return
+    def make(layout: Pieces) -> Iterator[ir.Value]:
         for offsets, desc in layout:
             moved = [low.add(o, step) for o, step in zip(view.offsets, offsets)]
             yield xegpu.create_nd_tdesc(view.source, moved, view.shape, view.strides, tdesc=desc, mode=view.mode)
@@ -119,10 +88,8 @@ def update_nd_offset(low: Legalization, op: ir.Operation) -> None:
     """Move each piece by the same offsets."""
     view: Any = op.opview
 
-    def make(layout: Layout) -> Iterable[ir.Value]:
+    def make(layout: Pieces) -> Iterable[ir.Value]:
         pieces = low.pieces[view.tdesc, layout]
-        if isinstance(layout, Place):
-            return block_fallback.update(low, pieces, list(view.offsets))
         return (xegpu.update_nd_offset(piece, view.offsets, mode=view.mode) for piece in pieces)
 
     low.in_pieces(op, make)
@@ -132,12 +99,8 @@ def update_nd_offset(low: Legalization, op: ir.Operation) -> None:
 def prefetch_nd(low: Legalization, op: ir.Operation) -> None:
     """A prefetch of each piece."""
     view: Any = op.opview
-    layout = low.layout
-    if isinstance(layout, Place):
-        block_fallback.prefetch(low, op, layout)
-    else:
-        for piece in low.pieces[view.tdesc, layout]:
-            xegpu.prefetch_nd(piece, mode=view.mode, memory_scope=view.memory_scope, **hints_of(view))
+    for piece in low.pieces[view.tdesc, low.layout]:
+        xegpu.prefetch_nd(piece, mode=view.mode, memory_scope=view.memory_scope, **hints_of(view))
     low.erase(op)
 
 
@@ -147,9 +110,6 @@ def store_nd(low: Legalization, op: ir.Operation) -> None:
     view: Any = op.opview
     layout = low.layout
     low.erase(op)
-    if isinstance(layout, Place):
-        block_fallback.store(low, op, layout)
-        return
     desc = TensorDesc.of(view.tdesc)
     columns = desc.shape[-1]
     for (offsets, part), piece in zip(layout, low.pieces[view.tdesc, layout]):
@@ -166,9 +126,7 @@ def load_nd(low: Legalization, op: ir.Operation) -> None:
     view: Any = op.opview
     layout = low.layout
     desc = TensorDesc.of(view.tdesc)
-    if isinstance(layout, Place):
-        block_fallback.load(low, op, layout)
-    elif blocks.is_line(desc):
+    if blocks.is_line(desc):
         bounds = (tuple(part.shape[0] for _, part in layout),)
         parts = [xegpu.load_nd(p, mode=view.mode, **hints_of(view)) for p in low.pieces[view.tdesc, layout]]
         low.divide(op, bounds, parts)
@@ -360,8 +318,8 @@ def create_tdesc(low: Legalization, op: ir.Operation) -> None:
     """A descriptor for each group of lanes."""
     view: Any = op.opview
 
-    def make(layout: Layout) -> Iterator[ir.Value]:
-        for (lane,), desc in pieces_of(layout):
+    def make(layout: Pieces) -> Iterator[ir.Value]:
+        for (lane,), desc in layout:
             offsets, chunk = low.part(view.offsets, ((lane, desc.lanes),)), view.chunk_size_per_lane
             yield xegpu.create_tdesc(view.source, offsets, tdesc=desc, mode=view.mode, chunk_size_per_lane=chunk)
 
@@ -373,8 +331,8 @@ def update_offset(low: Legalization, op: ir.Operation) -> None:
     """Move the lanes of each piece."""
     view: Any = op.opview
 
-    def make(layout: Layout) -> Iterator[ir.Value]:
-        for ((lane,), desc), piece in zip(pieces_of(layout), low.pieces[view.tdesc, layout]):
+    def make(layout: Pieces) -> Iterator[ir.Value]:
+        for ((lane,), desc), piece in zip(layout, low.pieces[view.tdesc, layout]):
             yield xegpu.update_offset(piece, low.part(view.offsets, ((lane, desc.lanes),)), mode=view.mode)
 
     low.in_pieces(op, make)
@@ -383,7 +341,7 @@ def update_offset(low: Legalization, op: ir.Operation) -> None:
 def _pieces(low: Legalization, op: ir.Operation) -> Iterator[tuple[ir.Value, Callable[[ir.Value], ir.Value]]]:
     """For each message of an access, its descriptor and a function that takes its lanes' part of a vector."""
     layout = low.layout
-    for ((lane,), desc), piece in zip(pieces_of(layout), low.pieces[op.opview.tdesc, layout]):
+    for ((lane,), desc), piece in zip(layout, low.pieces[op.opview.tdesc, layout]):
 
         def part(value: ir.Value, lanes: tuple[int, int] = (lane, desc.lanes)) -> ir.Value:
             return low.part(value, (*whole(shape_of(value)[:-1]), lanes))
@@ -506,6 +464,18 @@ def multi_reduction(low: Legalization, op: ir.Operation) -> None:
         low.divide(op, tuple(bounds[d] for d in kept), parts)
     else:
         low.replace(op, parts[0])
+
+
+@rule("vector.insert_strided_slice")
+def assembled(low: Legalization, op: ir.Operation) -> None:
+    """A vector that is made of its pieces stays in them."""
+    if op.results[0] in low.plan.assembled:
+        bounds, parts = low.plan.assembled[op.results[0]]
+        low.divide(op, bounds, [low.whole(part) for part in parts])
+    elif op.results[0] in low.plan.unfinished:
+        low.erase(op)
+    else:
+        low.keep(op)
 
 
 @rule("vector.extract")

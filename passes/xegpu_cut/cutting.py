@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import Any
 
 from mlir import ir
 from msgspec import Struct
@@ -15,11 +14,11 @@ from xegpu_py.dialects.xegpu.types import MemoryAccess, Prefetch
 from xegpu_py.ir.element_movement import VIEWS, View, is_elementwise, view_of
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts import block_pieces
-from xegpu_py.passes.facts.block_pieces import Access, Bounds, Box, Layout, access_of, types_of
+from xegpu_py.passes.facts.block_pieces import Access, Bounds, Box, Pieces, access_of, types_of
 from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, is_desc, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import make
-from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
+from xegpu_py.passes.rewriting.rewriter import ReusingConversion, Rule, Rules
 from xegpu_py.passes.xegpu_cut.split_plan import BY_PARTS, Plan, layout_of
 
 # Converts a function by its plan: vectors into pieces, and descriptors into those of single messages.
@@ -57,7 +56,7 @@ def _in_bytes(kind: ir.Type) -> ir.Type:
     )
 
 
-class Legalization(Conversion):
+class Legalization(ReusingConversion):
     """The conversion of one function.
 
     Elementwise ops are deferred until one of their results is needed, and then made piece by piece, so that few pieces
@@ -76,10 +75,9 @@ class Legalization(Conversion):
         super().__init__()
         self.plan = plan
         self.tiles: dict[ir.Value, Tiles] = {}
-        self.pieces: dict[tuple[ir.Value, Layout], tuple[ir.Value, ...]] = {}
+        self.pieces: dict[tuple[ir.Value, Pieces], tuple[ir.Value, ...]] = {}
         self.slabs: list[Slab] = []
         self._views: dict[ir.Value, ir.Operation] = {}
-        self._made: dict[Any, ir.Value] = {}
         self._pending: list[ir.Operation] = []
         self._waiting: set[ir.Value] = set()
 
@@ -136,7 +134,7 @@ class Legalization(Conversion):
         return found
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> Pieces:
         """The layout that the current access needs of its descriptor, which must be one that is split."""
         assert self._op is not None
         layout = self.access(self._op).layout
@@ -155,42 +153,6 @@ class Legalization(Conversion):
             return False
         bounds = self.plan.bounds(op.results[0])
         return bounds is not None or any(v in self.tiles or v in self._views for v in op.operands)
-
-    # Indices.
-
-    def index(self, number: int) -> ir.Value:
-        """An index constant."""
-        return self.once(("index", number), lambda: build.index(number))
-
-    def add(self, a: build.Index, b: build.Index) -> build.Index:
-        """The sum of two indices."""
-        if isinstance(a, int):
-            a, b = b, a
-        if isinstance(a, int) or not isinstance(b, int):
-            return build.add(a, b)
-        if b == 0:
-            return a
-        by = self.index(b)
-        return self.once(("add", a, b), lambda: build.make("arith.addi", a.type, a, by))
-
-    def multiply(self, a: build.Index, b: build.Index) -> build.Index:
-        """The product of two indices."""
-        if isinstance(a, int):
-            a, b = b, a
-        if isinstance(a, int) or not isinstance(b, int) or b in (0, 1):
-            return build.multiply(a, b)
-        return build.make("arith.muli", a.type, a, self.index(b))
-
-    def value(self, number: build.Index) -> ir.Value:
-        """An index as a value."""
-        return self.index(number) if isinstance(number, int) else number
-
-    def once(self, key: Any, made: Callable[[], ir.Value]) -> ir.Value:
-        """The value made earlier in this block for a key; if there is none, make it now."""
-        whole_key = (ir.InsertionPoint.current.block, key)
-        if whole_key not in self._made:
-            self._made[whole_key] = made()
-        return self._made[whole_key]
 
     # Values in pieces.
 
@@ -269,7 +231,7 @@ class Legalization(Conversion):
         self.set(op.results[0], bounds, parts)
         self.erase(op)
 
-    def in_pieces(self, op: ir.Operation, make: Callable[[Layout], Iterable[ir.Value]]) -> None:
+    def in_pieces(self, op: ir.Operation, make: Callable[[Pieces], Iterable[ir.Value]]) -> None:
         """Make a descriptor in each layout that its uses need; the op is kept if the whole descriptor is needed too."""
         (desc,) = op.results
         for layout in self.plan.layouts_of(desc):

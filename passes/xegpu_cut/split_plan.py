@@ -11,7 +11,7 @@ from mlir import ir
 from msgspec import Struct, field
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.types import BlockAccess, DescriptorMaker, DescriptorUpdate, MatrixProduct, MemoryAccess
+from xegpu_py.dialects.xegpu.types import BlockAccess, MatrixProduct, MemoryAccess
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.element_movement import VIEWS, is_elementwise, view_of
@@ -19,7 +19,6 @@ from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts.block_pieces import (
     Access,
     Bounds,
-    Layout,
     Message,
     Pieces,
     Transform,
@@ -27,6 +26,7 @@ from xegpu_py.passes.facts.block_pieces import (
     axes_of,
     column_limit,
     dpas_blocks,
+    grid,
     is_line,
     lanes_of_message,
     lanes_part,
@@ -40,14 +40,16 @@ from xegpu_py.passes.facts.block_pieces import (
     reshape_splits,
     row_limit,
     segments,
+    sizes,
     spans,
     starts,
+    store_spans,
     unit_of,
     with_lead,
 )
-from xegpu_py.passes.facts.surfaces import Place, Surfaces
+from xegpu_py.passes.facts.surfaces import join_descriptors, unknown_makers, whole_uses
 from xegpu_py.passes.facts.target_messages import block_problem
-from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, integers, is_desc, shape_of
+from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, integers, shape_of
 from xegpu_py.target import Target
 from xegpu_py.visa.spec import BlockShape
 
@@ -82,7 +84,7 @@ class Plan(Struct):
 
     Attributes:
         target: the GPU.
-        surfaces: the tensors of block descriptors; their classes are `descs`.
+        descs: classes of descriptors that are moved and carried together.
         ahead: whether loads are issued one iteration ahead.
         accesses: the accesses of memory by op.
         vectors: classes of vectors of one shape that have the same splits.
@@ -92,19 +94,20 @@ class Plan(Struct):
         given: classes of descriptors that cannot be made in pieces, because their creation is not visible.
         most_rows, most_columns: by class, the rows of a message that loads B of a product, and the columns of A.
         products: results of products, which are not split further for the scatters that store them.
-        scatters: stores that become scatters.
+        scatters: slices that one message stores.
+        assembled: by vector that is made of a slice for each place of a grid, the sizes of the slices, and these.
+        unfinished: the vectors from which these are made, some of whose slices are undefined.
         messages: by loaded value, the messages that load it; set once all splits are known. None if the load needs no
             split.
-        row_alignment: by descriptor of a block that no 2D message moves, the known alignment of its rows in bytes.
     """
 
     target: Target
-    surfaces: Surfaces
     ahead: bool = False
     accesses: dict[ir.Operation, Access] = field(default_factory=dict)
+    descs: UnionFind[ir.Value] = field(default_factory=UnionFind)
     vectors: UnionFind[ir.Value] = field(default_factory=UnionFind)
     splits: dict[ir.Value, list[set[int]]] = field(default_factory=dict)
-    layouts: dict[ir.Value, dict[Layout, None]] = field(default_factory=dict)
+    layouts: dict[ir.Value, dict[Pieces, None]] = field(default_factory=dict)
     kept: set[ir.Value] = field(default_factory=set)
     given: set[ir.Value] = field(default_factory=set)
     most_rows: dict[ir.Value, int] = field(default_factory=dict)
@@ -112,13 +115,9 @@ class Plan(Struct):
     products: set[ir.Value] = field(default_factory=set)
     scatters: list[ir.Operation] = field(default_factory=list)
     messages: dict[ir.Value, list[Message] | None] = field(default_factory=dict)
-    row_alignment: dict[ir.Value, int] = field(default_factory=dict)
+    assembled: dict[ir.Value, tuple[Bounds, list[ir.Value]]] = field(default_factory=dict)
+    unfinished: set[ir.Value] = field(default_factory=set)
     _bounds: dict[ir.Value, Bounds | None] = field(default_factory=dict)
-
-    @property
-    def descs(self) -> UnionFind[ir.Value]:
-        """Classes of descriptors that are moved and carried together."""
-        return self.surfaces.classes
 
     def bounds(self, value: ir.Value) -> Bounds | None:
         """The sizes of the pieces of a vector; None if it is not split."""
@@ -128,7 +127,7 @@ class Plan(Struct):
             self._bounds[root] = tuple(map(segments, shape_of(value), splits)) if any(splits) else None
         return self._bounds[root]
 
-    def layouts_of(self, value: ir.Value) -> list[Layout]:
+    def layouts_of(self, value: ir.Value) -> list[Pieces]:
         """The layouts that the uses of a descriptor need."""
         return list(self.layouts.get(self.descs.find(value), {}))
 
@@ -151,7 +150,7 @@ class Plan(Struct):
         self.splits.pop(root, None)
         self._bounds.pop(root, None)
 
-    def require(self, desc: ir.Value, layout: Layout | None) -> None:
+    def require(self, desc: ir.Value, layout: Pieces | None) -> None:
         """Add a layout that a descriptor is needed in; None if it is needed whole."""
         root = self.descs.find(desc)
         if layout is None:
@@ -163,14 +162,12 @@ class Plan(Struct):
 # Computes the plan of a function: the splits that each op requires, propagated to the definitions of its operands.
 
 
-def make_plan(
-    func: ir.Operation, ops: Sequence[ir.Operation], target: Target, surfaces: Surfaces, ahead: bool = False
-) -> Plan:
+def make_plan(func: ir.Operation, ops: Sequence[ir.Operation], target: Target, ahead: bool = False) -> Plan:
     """Compute the splits of a function's vectors and blocks, given its ops."""
-    plan = Plan(target, surfaces, ahead)
+    plan = Plan(target, ahead)
     for op in ops:
         _join(plan, op)
-    for value in _descriptors_of_unknown_making(func, ops):
+    for value in unknown_makers(func, ops):
         plan.given.add(plan.descs.find(value))
     for op in ops:
         _limit(plan, op)
@@ -178,28 +175,46 @@ def make_plan(
         _through_view(plan, op)
     products = {plan.vectors.find(v) for v in plan.products}
     for op in plan.scatters:
-        if plan.vectors.find(op.opview.value) not in products:
+        if plan.vectors.find(op.operands[0]) not in products:
             _limit_scatter(plan, op, CHAIN_GRFS * plan.target.grf_bytes)
     _split_chains(plan, ops)
     _leave_loads(plan, func, ops)
     for op in ops:
         _lay_out(plan, op)
-    for root in surfaces.problems:
-        if root not in plan.layouts and root not in plan.kept:
-            # No access uses this descriptor, but loops may carry it.
-            plan.require(root, surfaces.place(root))
     return plan
 
 
 SLICE = "vector.extract_strided_slice"
 """Ops whose results are made piece by piece if their operand is in pieces."""
 
+INSERT = "vector.insert_strided_slice"
 
-def _makes_descriptor(op: ir.Operation) -> bool:
-    return implements(op, DescriptorMaker) or implements(op, DescriptorUpdate) or op.name == "ub.poison"
+
+def _assemble(plan: Plan, op: ir.Operation) -> None:
+    """Record a vector if an op makes it whole, and those before it from which it is made."""
+    before, parts = list[ir.Value](), dict[tuple[int, ...], ir.Value]()
+    value = op.results[0]
+    if any(use.owner.name == INSERT and use.operand_number == 1 for use in value.uses):
+        return
+    while (made := defining_op(value)) is not None and made.name == INSERT:
+        before.append(value)
+        parts[tuple(integers(made.attributes["offsets"]))] = made.operands[0]
+        value = made.operands[1]
+    shape = shape_of(value)
+    bounds = tuple(segments(extent, starts) for extent, starts in zip(shape, map(set, zip(*parts))))
+    boxes = {tuple(first for first, _ in box): sizes(box) for box in grid(bounds)}
+    single = all(len(list(v.uses)) == 1 for v in before[1:])
+    if made is None or made.name != "ub.poison" or not single or len(parts) < len(before):
+        return
+    if boxes == {at: shape_of(part) for at, part in parts.items()}:
+        plan.assembled[before[0]] = bounds, [parts[at] for at in boxes]
+        plan.unfinished.update(before[1:])
+        if len(shape) == 1:
+            plan.split(before[0], 0, line_splits(TensorDesc(shape, str(element_of(op.results[0])))))
 
 
 def _join(plan: Plan, op: ir.Operation) -> None:
+    join_descriptors(plan.descs, op)
     for group in carried(op):
         if shape_of(group[0]):
             plan.vectors.join(group)
@@ -212,15 +227,6 @@ def _join(plan: Plan, op: ir.Operation) -> None:
         plan.vectors.join([view.result, view.value, *([] if view.expected is None else [view.expected])])
 
 
-def _descriptors_of_unknown_making(func: ir.Operation, ops: Sequence[ir.Operation]) -> list[ir.Value]:
-    """Descriptors that are arguments of the function, or results of ops that the pass does not split."""
-    found = [a for a in func.regions[0].blocks[0].arguments if is_desc(a)]
-    for op in ops:
-        if not _makes_descriptor(op) and not carried(op):
-            found += [v for v in op.results if is_desc(v)]
-    return found
-
-
 def _limit(plan: Plan, op: ir.Operation) -> None:
     """Add the splits that an op requires."""
     if implements(op, MemoryAccess):
@@ -229,6 +235,8 @@ def _limit(plan: Plan, op: ir.Operation) -> None:
         _limit_dpas(plan, op.opview)
     elif op.name == "vector.multi_reduction":
         _limit_reduction(plan, op)
+    elif op.name == INSERT:
+        _assemble(plan, op)
 
 
 def _limit_access(plan: Plan, op: ir.Operation) -> None:
@@ -288,10 +296,6 @@ def _limit_block(plan: Plan, access: Access, value: ir.Value) -> None:
     if is_line(desc):
         plan.split(value, 0, line_splits(desc))
         return
-    if plan.surfaces.problem(access.tdesc):
-        if not load:
-            plan.scatters.append(access.op)
-        return
     limits = plan.target.block2d
     if limits is None:
         return
@@ -336,8 +340,10 @@ def _through_view(plan: Plan, op: ir.Operation) -> None:
             last = d == len(shape) - 1
             plan.split(source, d, {p * shape[d] // to[d] for p in positions} if last else positions)
     elif op.name not in MADE and (view := view_of(op)):
+        if stored := op.name == SLICE and _is_stored(result):
+            plan.scatters.append(op)
         for d, (along, first) in enumerate(zip(view.dims, view.first)):
-            edges = {first, first + to[along]} if op.name == SLICE else set[int]()
+            edges = {first, first + to[along]} if op.name == SLICE and not stored else set[int]()
             plan.split(source, d, edges | {first + p for p in (splits[along] if splits and along >= 0 else ())})
 
 
@@ -381,10 +387,9 @@ def _held(op: ir.Operation) -> list[ir.Value]:
 
 
 def _is_in_pieces(plan: Plan, op: ir.Operation) -> bool:
-    """Whether the operand of a slice is split, or gathered by several messages."""
+    """Whether the operand of a slice is split, or assembled from pieces."""
     source = op.operands[0]
-    load = defining_op(source)
-    if load is not None and load.name == "xegpu.load_nd" and plan.surfaces.problem(load.opview.tdesc):
+    if source in plan.assembled:
         return True
     splits = plan.splits.get(plan.vectors.find(source), ())
     taken = zip(splits, integers(op.attributes["offsets"]), shape_of(op.results[0]))
@@ -409,7 +414,6 @@ def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) ->
 
 def _lay_out(plan: Plan, op: ir.Operation) -> None:
     """Record the layouts that an op needs of its descriptors."""
-    name = op.name
     if implements(op, MemoryAccess):
         access = plan.accesses.get(op)
         if access is None:
@@ -417,20 +421,15 @@ def _lay_out(plan: Plan, op: ir.Operation) -> None:
             return
         access.layout = layout_of(plan, access)
         plan.require(access.tdesc, access.layout)
-        if isinstance(access.layout, Place):
-            plan.row_alignment[access.tdesc] = plan.surfaces.row_alignment(access.tdesc)
-    elif not _makes_descriptor(op):
-        inner = {v for group in carried(op) for v in group}
-        for value in op.operands:
-            structured = name in ("scf.yield", "scf.condition") or value in inner
-            if is_desc(value) and not structured:
-                plan.require(value, None)
+    else:
+        for value in whole_uses(op):
+            plan.require(value, None)
 
 
 # The layouts of descriptors, and the messages of loads, once all splits are known.
 
 
-def layout_of(plan: Plan, access: Access) -> Layout | None:
+def layout_of(plan: Plan, access: Access) -> Pieces | None:
     """The pieces of the block that an op moves; None if the op needs no split."""
     if plan.descs.find(access.tdesc) in plan.given:
         return None
@@ -446,12 +445,10 @@ def _lane_layout(plan: Plan, access: Access) -> Pieces | None:
     return tuple(((lane,), lanes_part(desc, n)) for lane, n in zip(starts(pieces), pieces))
 
 
-def _block_layout(plan: Plan, access: Access) -> Layout | None:
+def _block_layout(plan: Plan, access: Access) -> Pieces | None:
     desc = access.desc
     if bit_width(desc.element) not in (8, 16, 32, 64):
         return None
-    if plan.surfaces.problem(access.tdesc):
-        return plan.surfaces.place(access.tdesc)
     if access.value is None:
         return _prefetch_layout(plan, desc)
     if is_line(desc):
@@ -462,7 +459,7 @@ def _block_layout(plan: Plan, access: Access) -> Layout | None:
     return layout(plan, access, access.value)
 
 
-def _load_layout(plan: Plan, access: Access, value: ir.Value) -> Layout | None:
+def _load_layout(plan: Plan, access: Access, value: ir.Value) -> Pieces | None:
     if value not in plan.messages:
         plan.messages[value] = _messages(plan, access, value)
     found, desc = plan.messages[value], access.desc
@@ -514,7 +511,7 @@ def _messages(plan: Plan, access: Access, value: ir.Value) -> list[Message] | No
     return messages(desc, lines, tuple(pieces), transform, plan.target, widest)
 
 
-def _store_layout(plan: Plan, access: Access, value: ir.Value) -> Layout | None:
+def _store_layout(plan: Plan, access: Access, value: ir.Value) -> Pieces | None:
     desc, bounds, shape = access.desc, plan.bounds(value), shape_of(value)
     rows, columns = desc.shape[-2:]
     axes = axes_of(desc, shape, Transform())
@@ -524,19 +521,22 @@ def _store_layout(plan: Plan, access: Access, value: ir.Value) -> Layout | None:
         return None
     bounds = bounds or tuple((n,) for n in shape)
     high, wide = bounds[axes.rows], bounds[axes.columns]
+    if any(block_problem(BlockShape(desc.bits, 1, w, h), plan.target, True) for h in set(high) for w in set(wide)):
+        # The vector is in pieces that no message stores: messages store others.
+        given = store_spans(desc, plan.target)
+        if given is None:
+            return None
+        high, wide = given[0], given[1] * (1 if axes.array is not None else desc.attr.array_length)
     found = []
     count = desc.attr.array_length if axes.array is not None else 1
     for block in range(count):
         for row, height in zip(starts(high), high):
             for column, width in zip(starts(wide), wide):
                 found.append(((row, block * columns + column), part_of(desc, height, width)))
-    for _, part in found:
-        if block_problem(BlockShape(desc.bits, 1, part.shape[-1], part.shape[-2]), plan.target, True):
-            return plan.surfaces.place(access.tdesc)
     return with_lead(desc, found)
 
 
-def _prefetch_layout(plan: Plan, desc: TensorDesc) -> Layout | None:
+def _prefetch_layout(plan: Plan, desc: TensorDesc) -> Pieces | None:
     if is_line(desc):
         return line_layout(desc)
     limits = plan.target.block2d
@@ -559,10 +559,26 @@ def _prefetch_layout(plan: Plan, desc: TensorDesc) -> Layout | None:
     )
 
 
+def _is_stored(value: ir.Value) -> bool:
+    """Whether a slice is only stored, by messages of lanes or lines."""
+    uses = list(value.uses)
+    if len(uses) != 1:
+        return False
+    user, number = uses[0].owner.operation, uses[0].operand_number
+    if user.name in ("vector.shape_cast", INSERT):
+        return number == 0 and _is_stored(user.results[0])
+    stores = user.name == "xegpu.store_scatter" or (user.name == "xegpu.store_nd" and len(shape_of(value)) == 1)
+    return stores and number == 0
+
+
 def _limit_scatter(plan: Plan, op: ir.Operation, grain: int) -> None:
-    """Split the stored vector into pieces of about `grain` bytes, at the ends of messages."""
-    value, desc = op.opview.value, TensorDesc.of(op.opview.tdesc)
-    shape = shape_of(value)
+    """Split a vector whose slices are stored into pieces of about `grain` bytes, at the ends of messages."""
+    value = op.operands[0]
+    shape, element = shape_of(value), str(element_of(value))
+    if len(shape) == 1:
+        plan.split(value, 0, line_splits(TensorDesc(shape, element)))
+        return
+    desc = TensorDesc(shape[-2:], element)
     rows, columns = message_steps(desc, shape[-1], most_lanes(desc, plan.target, "lsc_store"))
     each = max(grain * 8 // (shape[-1] * desc.bits) // rows, 1) * rows
     for d in range(len(shape) - 2):

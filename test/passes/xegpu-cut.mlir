@@ -1,6 +1,6 @@
-// RUN: xegpu-opt %s --xegpu-cut=target=pvc --xegpu-dce | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-block-fallback=target=pvc --xegpu-cut=target=pvc --xegpu-dce | FileCheck %s
 
-// The pass divides blocks and vectors, and leaves arithmetic on formats without instructions.
+// The passes divide blocks and vectors, and leave arithmetic on formats without instructions.
 
 gpu.module @kernels {
 // CHECK-LABEL: @sum

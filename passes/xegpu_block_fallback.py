@@ -1,11 +1,11 @@
-"""Blocks that 2D messages cannot move: 1D messages if rows are in bounds and aligned, else gathers and scatters."""
+"""`xegpu-block-fallback`: blocks that no 2D message moves are moved by 1D messages, gathers and scatters."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeVar
 
@@ -14,19 +14,174 @@ from mlir import ir
 from msgspec import Struct, field
 
 from xegpu_py.dialects import xegpu
-from xegpu_py.dialects.xegpu import TdescAttr, TensorDesc
+from xegpu_py.dialects.xegpu import Mode, TdescAttr, TensorDesc
+from xegpu_py.dialects.xegpu.types import BlockAccess
+from xegpu_py.ir.builtin import bit_width, element_type
 from xegpu_py.ir.diagnostics import remark
-from xegpu_py.passes.facts import block_pieces as blocks
-from xegpu_py.passes.facts.block_pieces import Bounds, Box, grid, message_steps, most_lanes, segments, sizes
-from xegpu_py.passes.facts.surfaces import Place, tensor_of
-from xegpu_py.passes.facts.target_messages import hints_of
-from xegpu_py.passes.facts.value_facts import element_of, shape_of
+from xegpu_py.ir.module import walk
+from xegpu_py.ir.operation import implements
+from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.facts.block_pieces import (
+    Bounds,
+    Box,
+    grid,
+    line_splits,
+    message_steps,
+    most_lanes,
+    segments,
+    sizes,
+    store_spans,
+)
+from xegpu_py.passes.facts.surfaces import Place, Surfaces, find_surfaces, tensor_of, unknown_makers, whole_uses
+from xegpu_py.passes.facts.target_messages import hints_of, load_plain, with_units_side_by_side
+from xegpu_py.passes.facts.value_facts import element_of, is_desc, shape_of, subgroup_functions
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import known
 from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_below
-from xegpu_py.passes.xegpu_cut.cutting import Legalization
+from xegpu_py.passes.rewriting.rewriter import ReusingConversion, Rule, Rules
+from xegpu_py.target import Target
 
 _T = TypeVar("_T")
+
+
+@register_pass("xegpu-block-fallback")
+@dataclass
+class XeGPUBlockFallback(Pass):
+    """Replace accesses of blocks that 2D block messages cannot make.
+
+    These are blocks of tensors that the messages cannot address, because of their alignment, extents or innermost
+    stride, blocks in shared local memory, stores of rows of which a message cannot store the end, and all blocks if the
+    target has no such messages. They become 1D messages if rows are known to be in bounds and aligned, and gathers and
+    scatters otherwise. Their descriptors become offsets; those that control flow joins with descriptors of other
+    tensors become addresses, extents, strides and offsets. A load with a transform becomes a plain load and a transform
+    in registers. A remark (`--remarks`) reports the number of messages. `unaligned`, `max-bytes` and `marked` are those
+    of xegpu-legalize.
+
+        %d = xegpu.create_nd_tdesc %m[0, 4] {mode = vc} : memref<8x8xf32> -> !xegpu.tensor_desc<2x4xf32>
+        %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<2x4xf32> -> vector<2x4xf32>
+
+    becomes
+
+        %r0 = memref.reinterpret_cast %m to offset: [4], sizes: [4], strides: [1] : ... to memref<4xf32, ...>
+        %d0 = xegpu.create_nd_tdesc %r0[0] {mode = vc} : memref<4xf32, ...> -> !xegpu.tensor_desc<4xf32>
+        %x0 = xegpu.load_nd %d0 {mode = vc} : !xegpu.tensor_desc<4xf32> -> vector<4xf32>
+        %r1 = memref.reinterpret_cast %m to offset: [12], sizes: [4], strides: [1] : ...
+        ...
+        %y0 = vector.insert_strided_slice %x0, %undefined {offsets = [0, 0], strides = [1]} : ...
+        %x = vector.insert_strided_slice %x1, %y0 {offsets = [1, 0], strides = [1]} : ...
+
+    It is the third pass of xegpu-legalize; xegpu-cut takes such vectors in their parts. Kernels with XeTile ops are not
+    changed.
+    """
+
+    target: str = ""
+    kernel: str = ""
+    unaligned: bool = False
+    marked: bool = False
+    max_bytes: int = 0
+
+    def run(self, op: ir.Operation) -> None:
+        for func, ops, gpu in subgroup_functions(op, self.target, self.kernel, self.marked):
+            surfaces = find_surfaces(func, ops, gpu, None if self.unaligned else (), self.max_bytes)
+            loads = [inner for inner in ops if inner.name == "xegpu.load_nd" and surfaces.problem(inner.operands[0])]
+            for load in loads:
+                _transform_in_registers(load)
+            conversion = Fallback(surfaces, walk(func) if loads else ops, gpu)
+            if conversion.places:
+                conversion.region(func.regions[0])
+                conversion.finish()
+
+
+def _transform_in_registers(op: ir.Operation) -> None:
+    """Split a load into a plain load and its transform."""
+    view: Any = with_units_side_by_side(op).opview
+    rank = len(TensorDesc.of(view.tdesc).shape)
+    transposes = view.transpose is not None and tuple(view.transpose) != tuple(range(rank))
+    if view.mode == Mode.VC and rank > 1 and (transposes or view.vnni_axis is not None):
+        load_plain(view)
+
+
+rule: Rules[Rule[Fallback]] = Rules()
+
+
+class Fallback(ReusingConversion):
+    """The conversion of one function.
+
+    A descriptor becomes numbers, after the descriptor itself if other ops need it.
+
+    Attributes:
+        surfaces: the tensors of the function's descriptors.
+        target: the GPU.
+        places: by class of descriptors, the form of its numbers.
+        row_alignment: by descriptor, the known alignment of its rows in bytes.
+    """
+
+    rules = rule
+
+    def __init__(self, surfaces: Surfaces, ops: Sequence[ir.Operation], target: Target) -> None:
+        super().__init__()
+        self.surfaces, self.target = surfaces, target
+        self.places: dict[ir.Value, Place] = {}
+        self.row_alignment: dict[ir.Value, int] = {}
+        self._kept: set[ir.Value] = set()
+        given = {surfaces.classes.find(v) for v in unknown_makers(surfaces.func, ops)}
+        accesses = [op for op in ops if implements(op, BlockAccess)]
+        descs = [*surfaces.problems, *(op.opview.tdesc for op in accesses if self._is_needed(op))]
+        for desc in descs:
+            root, place = surfaces.classes.find(desc), surfaces.place(desc)
+            if root not in given and place is not None and bit_width(TensorDesc.of(desc).element) in (8, 16, 32, 64):
+                self.places[root] = place
+                self.row_alignment[desc] = surfaces.row_alignment(desc)
+        for op in ops if self.places else ():
+            self._kept.update(surfaces.classes.find(v) for v in whole_uses(op) if not self._is_needed(op))
+
+    def _is_needed(self, op: ir.Operation) -> bool:
+        """Whether no 2D block message, and no 1D message of a line, does an access."""
+        if not implements(op, BlockAccess) or op.opview.mode != Mode.VC:
+            return False
+        desc = TensorDesc.of(op.opview.tdesc)
+        stores = op.name == "xegpu.store_nd" and len(desc.shape) > 1 and store_spans(desc, self.target) is None
+        return stores or self.surfaces.problem(op.opview.tdesc) is not None
+
+    def place(self, value: ir.Value) -> Place | None:
+        """The form of a descriptor as numbers; None if it is not converted."""
+        return self.places.get(self.surfaces.classes.find(value)) if is_desc(value) else None
+
+    def is_kept(self, desc: ir.Value) -> bool:
+        """Whether other ops need a descriptor."""
+        return self.surfaces.classes.find(desc) in self._kept
+
+    def numbers(self, desc: ir.Value) -> Sequence[ir.Value]:
+        """The numbers that a descriptor has become."""
+        return self.get(desc)[self.is_kept(desc) :]
+
+    def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> list[ir.Type] | None:
+        place = self.place(value)
+        return None if place is None else [*([value.type] if self.is_kept(value) else []), *_types(place)]
+
+    def is_legal(self, op: ir.Operation) -> bool:
+        if implements(op, BlockAccess):
+            return self.place(op.opview.tdesc) is None or not self._is_needed(op)
+        return not any(map(self.place, op.results))
+
+    def one(self, value: ir.Value) -> ir.Value:
+        return super().one(value) if self.place(value) is None or not self.is_kept(value) else self.get(value)[0]
+
+    def become(self, op: ir.Operation, numbers: Sequence[ir.Value]) -> None:
+        """Set the numbers that an op's descriptor becomes."""
+        (desc,) = op.results
+        if self.is_kept(desc):
+            self.keep(op)
+            self.define(desc, [desc, *numbers])
+        else:
+            self.replace(op, numbers)
+
+
+def _types(place: Place) -> list[ir.Type]:
+    """The types of the numbers that replace a descriptor."""
+    index = [build.index_type()]
+    tensor = [element_type(place.address), *index * (place.rank + place.strides)] if place.address else []
+    return tensor + index * place.rank
 
 
 def _mask(lanes: Sequence[bool]) -> ir.Value:
@@ -60,29 +215,41 @@ def _tensor(view: Any) -> _Tensor:
     return _Tensor(view.source, start, *numbers)
 
 
-def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
-    """The descriptor of an `xegpu.create_nd_tdesc` as numbers."""
-    offsets = [low.value(o) for o in view.offsets]
-    if not layout.address:
-        return tuple(offsets)
-    tensor = _tensor(view)
-    numbers = [low.value(n) for n in (*tensor.extents, *tensor.strides[: layout.strides])]
-    return (_address(low, tensor, 0, TensorDesc.of(view.tdesc)), *numbers, *offsets)
+@rule("xegpu.create_nd_tdesc")
+def create(low: Fallback, op: ir.Operation) -> None:
+    """The tensor, if it is not the same for all uses, and the offsets."""
+    view: Any = op.opview
+    place = low.places[low.surfaces.classes.find(view.tdesc)]
+    numbers = [low.value(o) for o in view.offsets]
+    if place.address:
+        tensor = _tensor(view)
+        extents = [low.value(n) for n in (*tensor.extents, *tensor.strides[: place.strides])]
+        numbers = [_address(low, tensor, 0, TensorDesc.of(view.tdesc)), *extents, *numbers]
+    low.become(op, numbers)
 
 
-def update(low: Legalization, held: Sequence[ir.Value], by: Sequence[build.Index]) -> tuple[ir.Value, ...]:
-    """These numbers after an `xegpu.update_nd_offset`."""
+@rule("ub.poison")
+def undefined(low: Fallback, op: ir.Operation) -> None:
+    """Undefined numbers. Branches may carry them, but no access uses them."""
+    low.become(op, [build.poison(kind) for kind in _types(low.places[low.surfaces.classes.find(op.results[0])])])
+
+
+@rule("xegpu.update_nd_offset")
+def update(low: Fallback, op: ir.Operation) -> None:
+    """Add to the offsets."""
+    view: Any = op.opview
+    held, by = low.numbers(view.tdesc), list(view.offsets)
     fixed = len(held) - len(by)
-    return (*held[:fixed], *(low.value(low.add(known(a), known(b))) for a, b in zip(held[fixed:], by)))
+    low.become(op, [*held[:fixed], *(low.value(low.add(known(a), known(b))) for a, b in zip(held[fixed:], by))])
 
 
-def _address(low: Legalization, tensor: _Tensor, at: build.Index, desc: TensorDesc) -> ir.Value:
+def _address(low: Fallback, tensor: _Tensor, at: build.Index, desc: TensorDesc) -> ir.Value:
     """The address of an element."""
     return build.element_address(tensor.source, low.add(tensor.start, at), max(desc.bits, 8))
 
 
 def _line(
-    low: Legalization, tensor: _Tensor, at: build.Index, count: int, desc: TensorDesc, is_inside: bool = False
+    low: Fallback, tensor: _Tensor, at: build.Index, count: int, desc: TensorDesc, is_inside: bool = False
 ) -> tuple[ir.Value, build.Index]:
     """A base in memory, and the offset in elements from it to element `at`.
 
@@ -131,7 +298,7 @@ class _Access(Struct):
         last: the addresses that are known, by the offsets of parts along dimensions of unknown stride.
     """
 
-    low: Legalization
+    low: Fallback
     op: ir.Operation
     desc: TensorDesc
     tensor: _Tensor
@@ -191,10 +358,10 @@ class _Access(Struct):
         Args:
             name: the gather or scatter message that moves a piece if no 1D message does.
         """
-        rows, columns = message_steps(self.desc, self.columns, most_lanes(self.desc, self.low.plan.target, name))
+        rows, columns = message_steps(self.desc, self.columns, most_lanes(self.desc, self.low.target, name))
         across = segments(self.columns, range(0, self.columns, columns))
         attr = TdescAttr(memory_scope=self.desc.attr.memory_scope)
-        lines = segments(self.columns, blocks.line_splits(TensorDesc((self.columns,), self.desc.element, attr)))
+        lines = segments(self.columns, line_splits(TensorDesc((self.columns,), self.desc.element, attr)))
         if len(lines) <= max(rows * len(across), 1) and self._are_lines():
             return self.bounds(1, lines), attr
         return self.bounds(rows, across), None
@@ -207,10 +374,10 @@ class _Access(Struct):
         if not all(self.is_inside(d, n) for d, n in enumerate(sizes)):
             return False
         size = self.desc.bits // 8
-        aligned = self.low.plan.row_alignment[self.op.opview.tdesc]
+        aligned = self.low.row_alignment[self.op.opview.tdesc]
         if self.is_array:
             aligned = math.gcd(aligned, self.desc.shape[-1] * size)
-        return aligned % self.low.plan.target.line_alignment == 0
+        return aligned % self.low.target.line_alignment == 0
 
     def start(self, part: _Part) -> build.Index:
         """The offset of a part's first element from the tensor's first, in elements."""
@@ -303,9 +470,7 @@ class _Access(Struct):
         return result
 
 
-def _scattered(
-    low: Legalization, source: ir.Value, first: build.Index, offsets: ir.Value, desc: TensorDesc
-) -> ir.Value:
+def _scattered(low: Fallback, source: ir.Value, first: build.Index, offsets: ir.Value, desc: TensorDesc) -> ir.Value:
     """A scattered descriptor of the elements of a block's tensor."""
     lanes = shape_of(offsets)
     if first != 0:
@@ -315,16 +480,17 @@ def _scattered(
     return made
 
 
-def _access(low: Legalization, op: ir.Operation, layout: Place, vector: tuple[int, ...]) -> _Access:
+def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> _Access:
     view: Any = op.opview
+    place = low.places[low.surfaces.classes.find(view.tdesc)]
     desc = TensorDesc.of(view.tdesc)
-    held, rank = low.pieces[view.tdesc, layout], layout.rank
+    held, rank = low.numbers(view.tdesc), place.rank
     offsets = tuple(map(known, held[-rank:]))
-    if layout.address:
+    if place.address:
         numbers = tuple(map(known, held[1:-rank]))
-        tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if layout.stepped else (*numbers[rank:], 1))
+        tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if place.stepped else (*numbers[rank:], 1))
     else:
-        tensor = _tensor(low.plan.surfaces.made_by(view.tdesc)[0])
+        tensor = _tensor(low.surfaces.made_by(view.tdesc)[0])
     if rank == 1:
         # A line is a matrix of one row, and its accesses are not checked (RFC, create_nd_tdesc).
         desc = replace(desc, shape=(1, *desc.shape), attr=replace(desc.attr, boundary_check=False))
@@ -333,16 +499,17 @@ def _access(low: Legalization, op: ir.Operation, layout: Place, vector: tuple[in
     return _Access(low, op, desc, tensor, offsets, vector, rank == 1)
 
 
-def _say(low: Legalization, op: ir.Operation, count: int, what: str) -> None:
+def _say(low: Fallback, op: ir.Operation, count: int, what: str) -> None:
     """Emit the remark on the messages that replace a 2D block message."""
-    why = low.plan.surfaces.problem(op.opview.tdesc) or "has rows that 2D block messages cannot store"
+    why = low.surfaces.problem(op.opview.tdesc) or "has rows that 2D block messages cannot store"
     instead = "1D messages" if len(TensorDesc.of(op.opview.tdesc).shape) == 1 else "2D block messages"
     remark(op, f"takes {count} {what}{'s' * (count != 1)} in place of {instead}: its tensor {why}")
 
 
-def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
+@rule("xegpu.load_nd")
+def load(low: Fallback, op: ir.Operation) -> None:
     """Load a block row by row, or by gathers."""
-    access = _access(low, op, layout, shape_of(op.results[0]))
+    access = _access(low, op, shape_of(op.results[0]))
     hints, parts, count = hints_of(op.opview), [], 0
     bounds, lines = access.split("lsc_load")
     for box, part in access.parts(bounds):
@@ -357,23 +524,28 @@ def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
             else:
                 found = xegpu.load_gather(access.descriptor(part), mask, value=kind, mode="vc", **hints)
                 count += 1
-            found = low.part(found, ((0, used),))
+            found = build.extract_slice(found, [0], [used])
         parts.append(build.shape_cast(found, access.own(sizes(box))))
     _say(low, op, count, "1D load" if lines else "gather")
-    low.divide(op, access.own(bounds), parts)
+    whole = build.poison(op.results[0].type)
+    for box, part in zip(grid(access.own(bounds)), parts):
+        whole = build.insert_slice(part, whole, [first for first, _ in box])
+    low.replace(op, whole)
 
 
-def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
+@rule("xegpu.store_nd")
+def store(low: Fallback, op: ir.Operation) -> None:
     """Store a block row by row, or by scatters."""
     view: Any = op.opview
-    access = _access(low, op, layout, shape_of(view.value))
+    access = _access(low, op, shape_of(view.value))
     hints, count = hints_of(view), 0
     bounds, lines = access.split("lsc_store")
     for box, part in access.parts(bounds):
         mask = None if lines else access.mask(part)
         if not lines and mask is None:
             continue
-        value = build.flat(low.part(view.value, access.own(box)))
+        own = access.own(box)
+        value = build.flat(build.extract_slice(view.value, [first for first, _ in own], sizes(own)))
         if lines:
             xegpu.store_nd(value, _line_desc(access, part, lines), mode="vc", **hints)
         else:
@@ -381,19 +553,22 @@ def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
             xegpu.store_scatter(value, access.descriptor(part), mask, mode="vc", **hints)
         count += 1
     _say(low, op, count, "1D store" if lines else "scatter")
+    low.erase(op)
 
 
-def prefetch(low: Legalization, op: ir.Operation, layout: Place) -> None:
+@rule("xegpu.prefetch_nd")
+def prefetch(low: Fallback, op: ir.Operation) -> None:
     """Prefetch each cache line of a block's rows. Out-of-bounds elements are clamped to the nearest one in bounds."""
-    access = _access(low, op, layout, TensorDesc.of(op.opview.tdesc).shape)
+    low.erase(op)
+    access = _access(low, op, TensorDesc.of(op.opview.tdesc).shape)
     desc = access.desc
     if desc.in_slm:
         return
     across = access.desc.shape[-1] * desc.attr.array_length
-    step = max(low.plan.target.cache_line * 8 // desc.bits, 1)
+    step = max(low.target.cache_line * 8 // desc.bits, 1)
     columns = [*range(0, across, step), *([across - 1] if (across - 1) % step else [])]
     places = list(itertools.product(*map(range, desc.shape[:-1]), columns))
-    most = most_lanes(desc, low.plan.target, "lsc_load")
+    most = most_lanes(desc, low.target, "lsc_load")
     count = 0
     for first in range(0, len(places), most):
         chosen = places[first : first + most]
