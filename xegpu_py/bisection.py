@@ -20,7 +20,7 @@ from xegpu_py import reference
 from xegpu_py.dialects import visa
 from xegpu_py.engines.operands import Batch
 from xegpu_py.ir.diagnostics import DiagnosticError, position_of
-from xegpu_py.ir.module import Module, parse, print_op
+from xegpu_py.ir.module import Module, argument_names, parse, print_op
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
 from xegpu_py.lower_kernel import chosen_kernel, copied, executable_of, mark_unaligned, pipelines
 from xegpu_py.numerics.formats import Array
@@ -240,6 +240,7 @@ class _Watcher(Listener):
     skipped: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._names = argument_names(self.launch.func(self.module), self.module.sources)
         self._expected = self.launch.run(self.module)
         self._previous = copied(self.module)
         self._text = str(self.module)
@@ -262,7 +263,7 @@ class _Watcher(Listener):
         self._previous = copied(self.module)
 
     def _compare(self, step: Step, found: Sequence[Any]) -> None:
-        unlike = difference(self._expected, found, self.ulps)
+        unlike = difference(self._expected, found, self._names, self.ulps)
         if unlike is None:
             return
         before, after = (self.launch.written(m, unlike.argument, unlike.places) for m in (self._previous, self.module))
@@ -292,10 +293,11 @@ class Difference(Struct, frozen=True):
     message: str
 
 
-def difference(expected: Sequence[Any], found: Sequence[Any], ulps: int = 0) -> Difference | None:
+def difference(expected: Sequence[Any], found: Sequence[Any], names: Sequence[str], ulps: int = 0) -> Difference | None:
     """The first difference of two runs' arguments; None if there is none.
 
     Args:
+        names: those of the arguments in the kernel's text, or "".
         ulps: the allowed difference of floats in units in the last place.
     """
     for number, (a, b) in enumerate(zip(expected, found)):
@@ -308,8 +310,9 @@ def difference(expected: Sequence[Any], found: Sequence[Any], ulps: int = 0) -> 
         most = f", by up to {int(apart.max())} units in the last place" if _is_float(a) else ""
         index = tuple(places[0].tolist())
         start = sum(i * s for i, s in zip(index, a.strides))
+        name = names[number] or f"argument {number}"
         message = (
-            f"argument {number} differs first at {list(index)}: {a[index]} before, {b[index]} after "
+            f"{name} differs first at {list(index)}: {a[index]} before, {b[index]} after "
             f"({len(places)} of {a.size} elements differ{most})"
         )
         return Difference(number, index, range(start, start + a.itemsize), message)

@@ -1,5 +1,5 @@
 // RUN: not xegpu-bisect --upstream %s small:f32:64x64:seed=1 zeros:f32:64x64 --grid 1 --block 16 --level subgroup --pass-pipeline='builtin.module(canonicalize)'
-// after 'canonicalize' argument 1 differs first at [4, 0]: -2.0 before, -1.0 after (58 of 4096 elements differ, by up to 2164260864 units in the last place)
+// after 'canonicalize' %o differs first at [4, 0]: -2.0 before, -1.0 after (58 of 4096 elements differ, by up to 2164260864 units in the last place)
 
 gpu.module @k {
   gpu.func @f(%a: memref<64x64xf32>, %o: memref<64x64xf32>) kernel {

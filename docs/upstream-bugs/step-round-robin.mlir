@@ -1,5 +1,5 @@
 // RUN: not xegpu-bisect --upstream %s zeros:i32:64 --grid 1 --block 128 --level workgroup --pass-pipeline='builtin.module(xevm-attach-target{chip=pvc},gpu.module(xegpu-propagate-layout{layout-kind=subgroup},xegpu-wg-to-sg-distribute))'
-// after 'xegpu-wg-to-sg-distribute', which follows 'xegpu-propagate-layout', argument 0 differs first at [32]: 32 before, 0 after (32 of 64 elements differ)
+// after 'xegpu-wg-to-sg-distribute', which follows 'xegpu-propagate-layout', %b differs first at [32]: 32 before, 0 after (32 of 64 elements differ)
 
 gpu.module @k {
   gpu.func @f(%b: memref<64xi32>) kernel {

@@ -22,6 +22,7 @@ from xegpu_py import oracles, reference
 from xegpu_py.bisection import difference
 from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import DiagnosticError, Position, Source, error_at, position_of
+from xegpu_py.ir.module import argument_names
 from xegpu_py.lower_kernel import chosen_kernel
 from xegpu_py.programs.load import compile
 from xegpu_py.runtime.host_arrays import copy_of
@@ -68,8 +69,8 @@ class Launch(Struct, frozen=True):
     name: str = "<string>"
     words: Sequence[str] = ()
 
-    def evaluated(self, text: str, level: Level | None = None) -> list[Any]:
-        """The arguments after the kernel ran as it is in a module.
+    def evaluated(self, text: str, level: Level | None = None) -> tuple[list[Any], tuple[str, ...]]:
+        """The arguments after the kernel ran as it is in a module, and their names there.
 
         The reference evaluator runs it, and the interpreter if it has ops that the evaluator does not support.
 
@@ -90,7 +91,7 @@ class Launch(Struct, frozen=True):
         except reference.NotEvaluated:
             made = [copy_of(a) if isinstance(a, np.ndarray) else a for a in self.arguments]
             compile(module, name, engine="interpreter", cache="off", progress=False)(*made, grid=self.grid, block=block)
-        return made
+        return made, argument_names(func, module.sources)
 
 
 class Stage(Struct, frozen=True):
@@ -233,18 +234,18 @@ def check(launch: Launch, passes: str, tool: str, *, ulps: int = 0, expected: Se
             expected one.
         ValueError: if mlir-opt does not run.
     """
-    wanted = launch.evaluated(launch.text, launch.level)
-    wrong = difference(expected or wanted, wanted)
+    wanted, names = launch.evaluated(launch.text, launch.level)
+    wrong = difference(expected or wanted, wanted, names)
     if wrong is not None:
         raise error_at(Position(launch.name, 1, 1), f"the kernel's result is not the expected one: {wrong.message}")
     made = stages(launch.text, passes, tool)
     passed: list[str] = []
     for stage in made.stages:
         try:
-            found = launch.evaluated(stage.text)
+            found, _ = launch.evaluated(stage.text)
         except DiagnosticError as e:
             return Found("not imported", tuple(passed), stage.step, e.diagnostics[0].message, stage.text)
-        unlike = difference(wanted, found, ulps)
+        unlike = difference(wanted, found, names, ulps)
         if unlike is not None:
             return Found("differs", tuple(passed), stage.step, unlike.message, stage.text)
         passed.append(stage.step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -534,23 +535,28 @@ def buffer_of(source: ir.Value, element: str) -> ir.Value:
 def places(desc: MemDesc, offsets: Sequence[ir.Value | int], shape: Sequence[int]) -> ir.Value:
     """The places of the elements of a block of a matrix, row by row, as a vector of one dimension."""
     count = math.prod(shape)
-    kind = vector_type((count,), "index")
-    block, outer, inner = strides_of(desc)
-    total: ir.Value | None = None
     grids = np.indices((1,) * (len(desc.shape) - len(shape)) + tuple(shape)).reshape(len(desc.shape), count)
-    for dim, start in enumerate(mixed(offsets)):
-        at = arith.addi(vector.broadcast(kind, start), dense_integers(grids[dim], ir.IndexType.get()))
-        if block[dim] > 1:
-            side = constant(kind, block[dim])
-            place = arith.addi(
-                arith.muli(arith.divui(at, side), constant(kind, outer[dim])),
-                arith.muli(arith.remui(at, side), constant(kind, inner[dim])),
-            )
-        else:
-            place = arith.muli(at, constant(kind, outer[dim]))
-        total = place if total is None else arith.addi(total, place)
-    assert total is not None
-    return total
+    indices = [dense_integers(grid, ir.IndexType.get()) for grid in grids]
+    return functools.reduce(arith.addi, (place_along(desc, d, o, i) for d, (o, i) in enumerate(zip(offsets, indices))))
+
+
+def place_along(desc: MemDesc, dim: int, offset: ir.Value | int, index: ir.Value) -> ir.Value:
+    """The part of the places of elements that is due to one dimension of a matrix.
+
+    Args:
+        offset: where the block begins along this dimension.
+        index: the elements' indices in the block, a vector.
+    """
+    kind = index.type
+    block, outer, inner = (values[dim] for values in strides_of(desc))
+    at = arith.addi(vector.broadcast(kind, *mixed([offset])), index)
+    if block == 1:
+        return arith.muli(at, constant(kind, outer))
+    side = constant(kind, block)
+    return arith.addi(
+        arith.muli(arith.divui(at, side), constant(kind, outer)),
+        arith.muli(arith.remui(at, side), constant(kind, inner)),
+    )
 
 
 # Tensors in memory as the addresses, memrefs and numbers that tiles are made of.

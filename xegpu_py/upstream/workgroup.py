@@ -6,8 +6,9 @@ of products and stores are kept as maps, and `xetile-infer-layout` finds the oth
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -314,26 +315,12 @@ class WorkgroupImport(VectorImport):
         offsets = [add(a, b) for a, b in zip(
             list(made.offsets) or [0] * rank, [*[0] * (rank - len(given)), *given]
         )]  # fmt: skip
+        indices = _indices((1,) * (rank - len(shape)) + shape, rank - 1)
+        here = [_line_of(offset, at, extent) for offset, at, extent in zip(offsets, indices, extents)]
+        moved = [arith.muli(at, _splat(at.type, stride)) for (at, _), stride in zip(here[:-1], strides)]
         rows, columns = math.prod(shape[:-1]), shape[-1]
-        column, row = ((rows, 1), (1, columns))
-        at_row, in_row = _line_of(offsets[-1], cast(vector.step(vector_type((columns,), "index")), row), extents[-1])
-        number = cast(vector.step(vector_type((rows,), "index")), column)
-        total, inside = None, None
-        for d in range(rank - 1):
-            inner = math.prod(shape[d - rank + 1 : -1]) if d - rank + len(shape) >= 0 else rows
-            size = shape[d - rank + len(shape)] if d - rank + len(shape) >= 0 else 1
-            place = _digit(number, inner, size)
-            here, fits = _line_of(offsets[d], place, extents[d])
-            moved = arith.muli(here, _splat(here.type, strides[d]))
-            total = moved if total is None else arith.addi(total, moved)
-            inside = fits if inside is None else arith.andi(inside, fits)
-        assert total is not None and inside is not None
-        wide = [vector_type((rows, columns), e) for e in ("index", "i1")]
-        spread = [
-            (xetile.BroadcastOp(a, (1,), result=k).result, xetile.BroadcastOp(b, (0,), result=k).result)
-            for (a, b), k in zip(((total, at_row), (inside, in_row)), wide)
-        ]
-        places, mask = arith.addi(*spread[0]), arith.andi(*spread[1])
+        places = _spread(arith.addi, moved, [here[-1][0]], (rows, columns))
+        mask = _spread(arith.andi, [fits for _, fits in here[:-1]], [here[-1][1]], (rows, columns))
         kind = Tile((rows, columns), desc.element, TileAttr(wg_map=wg_map, scattered=True))
         tile = xetile.InitTileOp(address, None, indices=places, tile=kind.to_ir()).tile
         return tile, mask if block_attr(desc).boundary_check else None
@@ -487,7 +474,11 @@ class WorkgroupImport(VectorImport):
             grid = expanded(first_elements(buffer, math.prod(desc.shape)), kind)
             tile = Tile((rows, columns), desc.element, TileAttr(wg_map=wg_map, memory_space=SHARED))
             return xetile.InitTileOp(grid, list(view.offsets), tile=tile.to_ir()).tile, True
-        where = cast(rebuilding.places(desc, view.offsets, shape), (rows, columns))
+        rank, lost = len(desc.shape), len(desc.shape) - len(shape)
+        split = lost + self.splits[value]
+        indices = _indices((1,) * lost + shape, split)
+        parts = [rebuilding.place_along(desc, d, view.offsets[d], indices[d]) for d in range(rank)]
+        where = _spread(arith.addi, parts[:split], parts[split:], (rows, columns))
         attr = TileAttr(wg_map=wg_map, memory_space=SHARED, scattered=True)
         kind_of = Tile((rows, columns), desc.element, attr)
         return xetile.InitTileOp(buffer, None, indices=where, tile=kind_of.to_ir()).tile, False
@@ -507,6 +498,28 @@ class WorkgroupImport(VectorImport):
 def _splat(kind: ir.Type, value: Index) -> ir.Value:
     """A vector of index whose elements are values or constants."""
     return constant(kind, value) if isinstance(value, int) else broadcast(value, kind)
+
+
+def _indices(shape: Sequence[int], split: int) -> list[ir.Value]:
+    """The indices of a matrix's elements along each dimension of a vector whose first `split` dimensions are its rows.
+
+    Those along rows are of shape (rows, 1), the others of shape (1, columns).
+    """
+    rows, columns = (math.prod(part) for part in (shape[:split], shape[split:]))
+    row, column = (vector.step(vector_type((n,), "index")) for n in (rows, columns))
+    numbers = [cast(row, (rows, 1))] * split + [cast(column, (1, columns))] * (len(shape) - split)
+    ends = [split] * split + [len(shape)] * (len(shape) - split)
+    return [_digit(numbers[d], math.prod(shape[d + 1 : ends[d]]), size) for d, size in enumerate(shape)]
+
+
+def _spread(
+    join: Callable[..., ir.Value], of_rows: Sequence[ir.Value], of_columns: Sequence[ir.Value], shape: tuple[int, int]
+) -> ir.Value:
+    """What vectors of shape (rows, 1) and vectors of shape (1, columns) are together, joined by an op."""
+    both = [(functools.reduce(join, part), axis) for part, axis in ((of_rows, 1), (of_columns, 0)) if part]
+    element = element_of(both[0][0])
+    wide = vector_type(shape, element)
+    return functools.reduce(join, (xetile.BroadcastOp(v, (axis,), result=wide).result for v, axis in both))
 
 
 def _digit(number: ir.Value, inner: int, size: int) -> ir.Value:

@@ -135,7 +135,7 @@ def test_a_pass_above_visa():
     assert (result.step, result.argument, result.index) == ("test-subtract", 0, (0, 16))
     part = matrix()[:, 16:32]
     assert result.message == (
-        f"argument 0 differs first at [0, 16]: 8.0 before, 15.5 after ({(part * 0.5 != part - 0.5).sum()} of 4096 "
+        f"%m differs first at [0, 16]: 8.0 before, 15.5 after ({(part * 0.5 != part - 0.5).sum()} of 4096 "
         "elements differ, by up to 8386560 units in the last place)"
     )
     assert result.before.where.startswith("written by 'xegpu.store_nd' at <string>:11:5 (workgroup (0, 0, 0)")
@@ -184,7 +184,7 @@ def test_the_tool(tmp_path, capsys):
     assert xegpu_bisect.run(words) == 0
     assert capsys.readouterr().out.startswith("no difference: ")
     assert xegpu_bisect.run([*words, "--pass-pipeline=builtin.module(cse,test-subtract)"]) == 1
-    assert capsys.readouterr().out.startswith("after 'test-subtract' argument 0 differs first at [0, 16]")
+    assert capsys.readouterr().out.startswith("after 'test-subtract' %m differs first at [0, 16]")
     for wrong in ([*words, "--kernel=other"], words[:2], [str(file), "lots:f32:3"]):
         with pytest.raises(SystemExit):
             xegpu_bisect.run(wrong)
@@ -201,7 +201,7 @@ def test_one_kernel_of_several(tmp_path, capsys):
     assert xegpu_bisect.run([*words, "--kernel=again"]) == 0
     assert capsys.readouterr().out.startswith("no difference: ")
     assert xegpu_bisect.run([*words, "--kernel=halve"]) == 1
-    assert capsys.readouterr().out.startswith("after 'test-subtract' argument 0 differs first at [0, 16]")
+    assert capsys.readouterr().out.startswith("after 'test-subtract' %m differs first at [0, 16]")
     with pytest.raises(SystemExit):
         xegpu_bisect.run(words)
     assert "there are halve, again" in capsys.readouterr().err

@@ -230,6 +230,34 @@ LAYOUTS = [
 ]
 
 
+def test_large_matrices_need_no_shared_memory_for_the_places_of_their_elements():
+    matrix = "!xegpu.mem_desc<64x128xf32, #xegpu.mem_layout<stride = [1, 64], block = [16, 16]>>"
+    by_rows = "<{layout = #xegpu.layout<sg_layout = [2, 2], sg_data = [32, 64]>}>"
+    by_columns = "<{layout = #xegpu.layout<sg_layout = [1, 4], sg_data = [32, 16]>}>"
+    text = f"""
+gpu.module @kernels {{
+  gpu.func @k(%a: memref<64x128xf32>, %o: memref<64x128xf32>) kernel {{
+    %d = xegpu.create_nd_tdesc %a : memref<64x128xf32> -> !xegpu.tensor_desc<64x128xf32>
+    %v = xegpu.load_nd %d[0, 0] {by_rows} : !xegpu.tensor_desc<64x128xf32> -> vector<64x128xf32>
+    %buffer = memref.alloca() : memref<32768xi8, 3>
+    %m = xegpu.create_mem_desc %buffer : memref<32768xi8, 3> -> {matrix}
+    xegpu.store_matrix %v, %m[0, 0] {by_rows} : vector<64x128xf32>, {matrix}
+    gpu.barrier
+    %w = xegpu.load_matrix %m[32, 64] {by_columns} : {matrix} -> vector<32x64xf32>
+    %e = xegpu.create_nd_tdesc %o : memref<64x128xf32> -> !xegpu.tensor_desc<32x64xf32>
+    xegpu.store_nd %w, %e[0, 0] {by_columns} : vector<32x64xf32>, !xegpu.tensor_desc<32x64xf32>
+    gpu.return
+  }}
+}}"""
+    a = np.arange(64 * 128, dtype=np.float32).reshape(64, 128)
+    out = np.zeros_like(a)
+    kernel = xegpu_py.compile(text, engine="jit", cache="off")
+    kernel(a, out)
+    expected = np.zeros_like(a)
+    expected[:32, :64] = a[32:, 64:]
+    np.testing.assert_array_equal(out, expected)
+
+
 @pytest.mark.parametrize("loaded, stored", list(itertools.permutations(LAYOUTS, 2)))
 @pytest.mark.parametrize("said", [True, False])
 def test_values_are_stored_in_another_layout_than_they_are_loaded_in(loaded, stored, said):
