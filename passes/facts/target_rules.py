@@ -320,11 +320,8 @@ def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
     problem = element_problem(desc.element)
     if problem:
         return problem
-    if desc.bits == 8 and is_float(desc.element) and view.kind.name != "assign":
-        if desc.element not in BYTE_FLOATS:
-            return (f"arithmetic on {desc.element} is not supported", "update f16 or f32, or use 'assign'")
-        if desc.element == "f8E5M2" and "fcvt" in kernel.target.absent:
-            return (f"of {desc.element} requires fcvt, which target '{kernel.target.name}' does not support",)
+    if desc.bits == 8 and is_float(desc.element) and view.kind.name != "assign" and desc.element not in BYTE_FLOATS:
+        return (f"arithmetic on {desc.element} is not supported", "update f16 or f32, or use 'assign'")
     operation = atomic_message_of(view, desc.element, desc.in_slm, kernel.target)
     second = _DATA if operation == "icas" else Raw(None)
     problem = lanes_problem(desc, kernel.target, f"lsc_atomic_{operation}", src0=_DATA, src1=second)
@@ -510,8 +507,6 @@ def convert(kernel: Kernel, op: ir.Operation) -> Problem:
             return (f"conversion {where} {element} is not supported", f"use {' or '.join(BYTE_FLOATS)}")
     if op.name == "arith.truncf" and ((to in BYTE_FLOATS and source != "f16") or (source == "f64" and to in _NARROW)):
         return (f"from {source} to {to} has no vISA instruction", REWRITES)
-    if "f8E5M2" in (source, to) and "fcvt" in kernel.target.absent:
-        return (f"from {source} to {to} requires fcvt, which target '{kernel.target.name}' does not support",)
     return None
 
 

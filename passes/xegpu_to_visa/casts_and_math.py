@@ -13,7 +13,7 @@ from msgspec import Struct
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.block_scaled import DEPTH, SCALE_GROUP
 from xegpu_py.numerics.expansions import ALGORITHMS, Number
-from xegpu_py.numerics.formats import HF, HF8, TF32, TYPES
+from xegpu_py.numerics.formats import BF8, FLOATS, HF, HF8, TF32, TYPES
 from xegpu_py.passes.facts.target_messages import precision_of
 from xegpu_py.passes.facts.value_facts import INDEX, register_type, shape_and_element, unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, on_pattern
@@ -131,15 +131,19 @@ def truncf(low: Lowering, op: ir.Operation) -> Value | None:
 def half_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
     """Convert f8E5M2 or f8E4M3FN to hf exactly; NaN becomes the canonical NaN."""
     count = numbers.count
-    if element == "f8E5M2":
+    if element == "f8E5M2" and "fcvt" not in emit.target.absent:
         return emit.apply("fcvt", "hf", count, numbers, most=16)
 
     def word(value: int) -> Const:
         return const(value, "uw")
 
-    # The shifted bits are an hf number whose exponent is too small by 8, also for subnormal numbers.
     bits = emit.in_registers(numbers, "uw")
     magnitude = emit.apply("and", "uw", count, bits, word(0x7F))
+    if element == "f8E5M2":
+        number = emit.compare("le", count, magnitude, word(BF8.infinity))
+        placed = emit.apply("shl", "uw", count, bits, word(8))
+        return emit.choose(number, "hf", count, emit.as_type(placed, "hf"), Const(HF.nan, "hf", count))
+    # The shifted bits are an hf number whose exponent is too small by 8, also for subnormal numbers.
     sign = emit.apply("shl", "uw", count, emit.apply("and", "uw", count, bits, word(0x80)), word(8))
     placed = emit.apply("or", "uw", count, emit.apply("shl", "uw", count, magnitude, word(7)), sign)
     scaled = emit.apply("mul", "hf", count, emit.as_type(placed, "hf"), const(256, "hf"))
@@ -149,19 +153,26 @@ def half_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
 
 def byte_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
     """Round hf to nearest even to f8E5M2 or f8E4M3FN; numbers beyond the greatest f8E4M3FN become NaN."""
-    count = numbers.count
-    if element == "f8E5M2":
+    count, fmt = numbers.count, FLOATS[element]
+    if fmt is BF8 and "fcvt" not in emit.target.absent:
         return emit.apply("fcvt", "ub", count, numbers, most=16)
 
     def word(value: int) -> Const:
         return const(value, "uw")
 
-    bits = emit.as_type(numbers, "uw")
+    bits, dropped = emit.as_type(numbers, "uw"), HF.mantissa - fmt.mantissa
     magnitude = emit.apply("and", "uw", count, bits, word(0x7FFF))
+    sign = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, bits, word(8)), word(0x80))
     # Half a unit less the lowest bit, so that ties go to even; a carry out of the mantissa raises the exponent.
-    odd = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, magnitude, word(7)), word(1))
-    raised = emit.apply("add", "uw", count, emit.apply("add", "uw", count, magnitude, odd), word(0x3F))
-    rounded = emit.apply("add", "w", count, emit.apply("shr", "uw", count, raised, word(7)), const(-64, "w"))
+    odd = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, magnitude, word(dropped)), word(1))
+    half = word((1 << dropped - 1) - 1)
+    raised = emit.apply("add", "uw", count, emit.apply("add", "uw", count, magnitude, odd), half)
+    rounded = emit.apply("shr", "uw", count, raised, word(dropped))
+    if fmt is BF8:
+        signed = emit.apply("or", "uw", count, rounded, sign)
+        number = emit.compare("le", count, magnitude, word(HF.infinity))
+        return emit.in_registers(emit.choose(number, "uw", count, signed, word(BF8.nan)), "ub")
+    rounded = emit.apply("add", "w", count, rounded, const(-64, "w"))
     # Numbers from 2 to 4 have the same last bit as subnormal results.
     size = emit.as_type(magnitude, "hf")
     shifted = emit.as_type(emit.apply("add", "hf", count, size, const(2, "hf")), "w")
@@ -169,7 +180,6 @@ def byte_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
     normal = emit.compare("ge", count, magnitude, word(0x2400))
     found = emit.choose(normal, "w", count, emit.as_type(rounded, "w"), small)
     limited = emit.apply("min", "w", count, found, const(HF8.nan, "w"))
-    sign = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, bits, word(8)), word(0x80))
     signed = emit.apply("or", "uw", count, emit.as_type(limited, "uw"), sign)
     number = emit.compare("ne", count, limited, const(HF8.nan, "w"))
     return emit.in_registers(emit.choose(number, "uw", count, signed, word(HF8.nan)), "ub")

@@ -180,7 +180,6 @@ def difference(wanted: Sequence[Any], found: Sequence[Any], names: tuple[str, st
 
 
 LIMITS: dict[str, str] = {
-    r"requires fcvt, which target 'dg2' does not support": "dg2 has no conversions of f8E5M2",
     r"target 'dg2' does not divide f64": "dg2 has no division of f64",
     r"target 'dg2' has no f64 square root": "dg2 has no square roots of f64",
     r"variable '\w+' has \d+ bytes, but a thread has \d+": "a vector that each lane has whole exceeds the registers",

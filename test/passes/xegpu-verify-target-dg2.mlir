@@ -25,7 +25,6 @@ gpu.module @m {
     // expected-note @+1 {{use f32}}
     %0 = arith.divf %a, %a : vector<8xf64>
     %1 = arith.truncf %f : vector<8xf32> to vector<8xtf32>
-    // expected-error @+1 {{from f16 to f8E5M2 requires fcvt, which target 'dg2' does not support}}
     %2 = arith.truncf %h : vector<8xf16> to vector<8xf8E5M2>
     %3 = arith.divsi %i, %i : vector<8xi32>
     %c8 = arith.constant dense<8> : vector<8xi32>

@@ -13,7 +13,7 @@ from mlir.dialects import arith, vector
 from xegpu_py.ir.builtin import called
 from xegpu_py.language import element_types
 from xegpu_py.language.element_types import DType, dtype_of
-from xegpu_py.language.shaped_values import BUILDING, Deferred, Shapes, common_shape
+from xegpu_py.language.shaped_values import Deferred, Shapes, common_shape
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -289,9 +289,6 @@ _ALIASES = {None: "nearest", "rtne": "nearest", "rtz": "zero", "rtp": "up", "rtn
 _STOCHASTIC = {("float32", "float16"): "i32", ("float16", "float8_e5m2"): "i16"}
 """The conversions of SRND, and the types of their random bits."""
 
-_BYTES = {"float8_e4m3fn": (3, 7, 0x43E80000, 0x7F, 0x7F), "float8_e5m2": (2, 15, 0x476FFFFF, 0x7C, 0x7E)}
-"""Types of 8 bits: mantissa bits, exponent bias, the float32 bits above which numbers overflow, infinity and NaN."""
-
 
 class Conversions(Operators):
     """The methods of `Value` that change element types."""
@@ -368,15 +365,10 @@ class Conversions(Operators):
         if to.is_float:
             # bool and index have no conversions of their own.
             wide = self._converted({"bool": element_types.uint8, "index": element_types.int64}.get(old.kind, old))
-            if to.bits < 16:
-                return wide._converted(element_types.float32)._float_to_float(to)
             return wide._op("arith.sitofp" if wide.dtype.is_signed else "arith.uitofp", dtype=to)
         if old.is_float:
             through = element_types.int64 if to.kind == "index" else to
-            source = (
-                self._float_to_float(element_types.float32) if old.bits < 16 or old == element_types.tfloat32 else self
-            )
-            found = source._op("arith.fptosi" if through.is_signed else "arith.fptoui", dtype=through)
+            found = self._op("arith.fptosi" if through.is_signed else "arith.fptoui", dtype=through)
             return found._converted(to)
         if "index" in (old.kind, to.kind):
             other = old if to.kind == "index" else to
@@ -393,71 +385,12 @@ class Conversions(Operators):
         old = self.dtype
         if to == old:
             return self._made(self.ir)
-        by_bits = {
-            element_types.float8_e4m3fn,
-            *([element_types.float8_e5m2] if "fcvt" in BUILDING.target.absent else []),
-        }
-        if to in by_bits:
-            return self._to_byte(to) if old == element_types.float32 else self._wide()._float_to_float(to)
-        if old in by_bits:
-            return self._of_byte()._float_to_float(to)
         if element_types.holds_all(to, old) or (old, to) == (element_types.tfloat32, element_types.float32):
-            if old.bits == 8 and to.bits > 16:
-                return self._float_to_float(element_types.float16)._float_to_float(to)
-            if to.bits == 64 and old.bits < 32:
-                return self._float_to_float(element_types.float32)._float_to_float(to)
             return self._op("arith.extf", dtype=to)
-        if old == element_types.float32 or (old, to) in (
-            (element_types.float64, element_types.float32),
-            (element_types.float16, element_types.float8_e5m2),
-        ):
-            return self._op("arith.truncf", dtype=to)
-        # Neither type holds the other, or no op rounds once.
-        return self._wide()._float_to_float(to)
-
-    def _wide(self) -> Self:
-        """As float32: exactly, but float64 rounded to odd, so that rounding again equals rounding once."""
-        return self._odd_float32() if self.dtype.bits == 64 else self._float_to_float(element_types.float32)
-
-    def _of_byte(self) -> Self:
-        """A type of 8 bits as float16, exactly, by integer instructions."""
-        byte = self.bitcast(element_types.uint8)._converted(element_types.uint16)
-        if self.dtype == element_types.float8_e5m2:
-            return (byte << 8).bitcast(element_types.float16)
-        # The bits of float8_e4m3fn are those of a number 2^8 times less, subnormal ones too.
-        size = byte & 0x7F
-        number = ((size << 7) | ((byte & 0x80) << 8)).bitcast(element_types.float16) * 256.0
-        return size.equals(0x7F)._selected(number._number(float("nan")), number)
-
-    def _to_byte(self, to: DType) -> Self:
-        """float32 as a type of 8 bits, to nearest even, by integer instructions.
-
-        Greater numbers and infinities become infinity; NaN if the type has no infinity.
-        """
-        mantissa, bias, beyond, infinity, nan = _BYTES[to.name]
-        bits = self.bitcast(element_types.uint32)
-        size = bits & 0x7FFFFFFF
-        # So many bits are rounded off; a carry raises the exponent.
-        rounded = 23 - mantissa
-        normal = (size + ((1 << rounded - 1) - 1) + ((size >> rounded) & 1) >> rounded) - (127 - bias << mantissa)
-        # Subnormal numbers are multiples of the least one, which is the last place of a power of two.
-        power = self._number(2.0 ** (23 + 1 - bias - mantissa))
-        subnormal = (size.bitcast(element_types.float32) + power).bitcast(element_types.uint32) - power.bitcast(
-            element_types.uint32
-        )
-        found = (size < (128 - bias << 23))._selected(subnormal, normal)
-        found = (size > beyond)._selected(found._number(infinity), found)
-        found = (size > 0x7F800000)._selected(found._number(nan), found)
-        return (found | ((bits >> 24) & 0x80))._converted(element_types.uint8).bitcast(to)
-
-    def _odd_float32(self) -> Self:
-        """float64 as float32 rounded to odd, so that rounding again equals rounding once."""
-        near = self._op("arith.truncf", dtype=element_types.float32)
-        bits = near.bitcast(element_types.int32)
-        back = near._op("arith.extf", dtype=element_types.float64)
-        # Round toward zero; then set the lowest bit of inexact results.
-        toward = bits - (abs(back) > abs(self)).to(element_types.int32)
-        return (toward | (back != self).to(element_types.int32)).bitcast(element_types.float32)
+        if old.bits == to.bits < 32:
+            # Neither type holds the other.
+            return self._float_to_float(element_types.float32)._float_to_float(to)
+        return self._op("arith.truncf", dtype=to)
 
     def _to_float(self, to: DType, mode: str, saturate: bool) -> Self:
         """Floating-point numbers rounded to another floating-point type by a mode."""

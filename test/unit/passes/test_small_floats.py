@@ -27,7 +27,9 @@ def in_pieces(body, types, result, *arrays, **options):
     return np.concatenate(made)
 
 
-def test_f32_to_bf8_is_rounded_once():
+@pytest.mark.parametrize("gpu", ["pvcxt", "dg2"])
+def test_f32_to_bf8_is_rounded_once(gpu):
+    """Also on dg2, which has no fcvt."""
     ends = np.arange(0x7C, dtype=np.uint8).view(BF8).astype(np.float32)
     halfway = (ends[1:] + ends[:-1]) / 2
     beside = [np.nextafter(halfway, np.float32(to)) for to in (np.inf, -np.inf)]
@@ -37,7 +39,8 @@ def test_f32_to_bf8_is_rounded_once():
     x = np.concatenate([ends, halfway, *beside, hidden, special])
     x = np.concatenate([x, -x])
     x = np.concatenate([x, np.random.default_rng(0).standard_normal(-len(x) % LANES).astype(np.float32)])
-    found = in_pieces(f"%r = arith.truncf %a0 : vector<{LANES}xf32> to vector<{LANES}xf8E5M2>", ["f32"], "f8E5M2", x)
+    body = f"%r = arith.truncf %a0 : vector<{LANES}xf32> to vector<{LANES}xf8E5M2>"
+    found = in_pieces(body, ["f32"], "f8E5M2", x, gpu=gpu)
     with np.errstate(over="ignore"):
         expected = x.astype(BF8)
     number = ~np.isnan(x)
