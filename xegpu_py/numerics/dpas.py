@@ -22,7 +22,7 @@ from xegpu_py.numerics.formats import (
     pack_bytes,
     unpack_bytes,
 )
-from xegpu_py.numerics.rounding import ExactSum, fma_f32, round_float, two_sum
+from xegpu_py.numerics.rounding import exact_sum, fma, fma_f32, round_float, two_sum
 from xegpu_py.numerics.systolic import Systolic
 
 # DPAS: the systolic matrix multiply-add on the bytes of registers (DPAS.md).
@@ -309,7 +309,7 @@ def multiply_stages(a: Array, b: Array, c: Array, SD: int, dst: Format, model: M
     if isinstance(model, Systolic) and wide is F:
         total = model.multiply(a, b, total, SD)
     elif model == "fma" or isinstance(model, Systolic):
-        total = _fused(a, b, total) if wide is F else _stages(a, b, total, 1)
+        total = _fused(a, b, total)
     else:
         total = _stages(a, b, total, depth if model == "stage" else a.shape[-1])
     if dst is not wide:
@@ -321,7 +321,7 @@ def multiply_stages(a: Array, b: Array, c: Array, SD: int, dst: Format, model: M
 
 
 def _fused(a: Array, b: Array, total: Array) -> Array:
-    """Add each product in increasing k with one rounding to f32."""
+    """Add each product in increasing k with one rounding."""
     factors = [(a[..., :, k, None], b[..., None, k, :]) for k in range(a.shape[-1])]
     with np.errstate(over="ignore", invalid="ignore"):
         if a.dtype == np.float32 and _products_fit_f32(a, b):
@@ -329,9 +329,10 @@ def _fused(a: Array, b: Array, total: Array) -> Array:
             for x, y in factors:
                 np.multiply(x, y, out=product)
                 np.add(product, total, out=total)
-        else:
-            for x, y in factors:
-                total = fma_f32(np.multiply(x, y, dtype=np.float64), total)
+            return total
+        for x, y in factors:
+            is_single = total.dtype == np.float32
+            total = fma_f32(np.multiply(x, y, dtype=np.float64), total) if is_single else fma(x, y, total, "df")
     return total
 
 
@@ -352,22 +353,14 @@ def _exponents(values: Array) -> tuple[int, int]:
 
 def _stages(a: Array, b: Array, total: Array, terms: int) -> Array:
     """Add `terms` products at a time to the sum exactly, and round once each time."""
-    wide = DF if total.dtype == np.float64 else F
-    add = _sum_f64 if wide is DF else _sum_f32
     for start in range(0, a.shape[-1], terms):
+        products = [(a[..., :, k, None], b[..., None, k, :]) for k in range(start, start + terms)]
         # Signalling NaNs are legal, and raise no warning.
         with np.errstate(invalid="ignore"):
-            total = add(total, [(a[..., :, k, None], b[..., None, k, :]) for k in range(start, start + terms)])
+            total = (
+                _sum_f32(total, products) if total.dtype == np.float32 else exact_sum([(total, None), *products], DF)
+            )
     return total
-
-
-def _sum_f64(total: Array, products: list[tuple[Array, Array]]) -> Array:
-    # Least and greatest bit: products of the least subnormals, and 2^7 products of the greatest numbers.
-    exact = ExactSum(total.shape, -2150, 2056)
-    exact.add(total)
-    for x, y in products:
-        exact.add_product(x, y)
-    return exact.rounded(DF)
 
 
 def _sum_f32(total: Array, products: list[tuple[Array, Array]]) -> Array:
@@ -383,11 +376,7 @@ def _sum_f32(total: Array, products: list[tuple[Array, Array]]) -> Array:
     with np.errstate(over="ignore"):
         result = found.astype(np.float32)
     if inexact.any():
-        # Least and greatest bit: products of bf, each factor times the least and the greatest scale of a block.
-        exact = ExactSum((int(inexact.sum()),), -560, 520)
-        for term in terms:
-            exact.add(term[inexact])
-        result[inexact] = exact.rounded(F)
+        result[inexact] = exact_sum([(term[inexact], None) for term in terms], F)
     return result
 
 

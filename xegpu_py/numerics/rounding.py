@@ -13,10 +13,6 @@ from xegpu_py.numerics.formats import BF, BF8, DF, HF, TF32, TYPES, Array, F, Fo
 
 # Rounding: conversions of one format to another, and sums of exact terms rounded once.
 
-_LIMB = 32
-
-_MASK = np.int64(0xFFFFFFFF)
-
 
 def narrow_bits(magnitude: Array, source: tuple[int, int], target: tuple[int, int], nearest: bool) -> Array:
     """Round non-negative numbers to a format with no more exponent bits and fewer mantissa bits; returns bit patterns.
@@ -49,150 +45,60 @@ def narrow_bits(magnitude: Array, source: tuple[int, int], target: tuple[int, in
     return np.where(biased >= (1 << exponent) - 1, infinity, np.minimum(kept + steps, infinity))
 
 
-class ExactSum:
-    """Sums of many terms without any rounding, element by element of an array, rounded once at the end.
+_LEAST_BIT = -2252
+"""The exponent of the last bit of the product of two least f64 numbers, as integers of 53 bits."""
 
-    Each sum is held as an integer in limbs of 32 bits, wide enough for products of any two numbers of the formats.
 
-    Attributes:
-        shape: shape of the array of sums.
+def exact_sum(terms: Iterable[tuple[Array, Array | None]], fmt: Format) -> Array:
+    """Sums of f64 numbers and of products of two, element by element, rounded once to nearest even.
+
+    An exact zero is positive, unless all terms are -0. A sum with infinite terms or NaNs is the sum of only these.
+
+    Args:
+        terms: numbers of one or more dimensions, each with the factor that it is multiplied by, or None; they are
+            broadcast against each other.
+        fmt: the format of the sums, F or DF.
     """
-
-    def __init__(self, shape: tuple[int, ...], lowest: int, highest: int) -> None:
-        """Start empty sums.
-
-        Args:
-            lowest: exponent of the least significant bit of all terms.
-            highest: exponent above the most significant bit of all sums.
-        """
-        self.shape = shape
-        self._lowest = lowest
-        limbs = -(-(highest - lowest) // _LIMB) + 4
-        self._limbs = np.zeros((limbs, int(np.prod(shape))), np.int64)
-        self._columns = np.arange(self._limbs.shape[1])
-        self._special = np.zeros(self._limbs.shape[1])
-        self._all_negative_zero = np.ones(self._limbs.shape[1], bool)
-
-    def add(self, values: Array) -> None:
-        """Add a term to each sum.
-
-        Args:
-            values: f64, broadcast to the shape.
-        """
-        self.add_product(values, None)
-
-    def add_product(self, a: Array, b: Array | None) -> None:
-        """Add a product `a * b` of f64 numbers to each sum, or `a` alone."""
-        a = np.broadcast_to(a, self.shape).ravel()
-        b = None if b is None else np.broadcast_to(b, self.shape).ravel()
-        with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-            special = ~(np.isfinite(a) if b is None else np.isfinite(a) & np.isfinite(b))
-            self._special += np.where(special, a if b is None else a * b, 0.0)
-            negative = np.signbit(a) if b is None else np.signbit(a) ^ np.signbit(b)
-            zero = (a == 0) if b is None else (a == 0) | (b == 0)
-        self._all_negative_zero &= negative & zero & ~special
-        for mantissa, exponent in _integer_terms(
-            np.where(special, 0.0, a), b if b is None else np.where(special, 0.0, b)
-        ):
-            self._add_integer(mantissa, exponent)
-
-    def _add_integer(self, mantissa: Array, exponent: Array) -> None:
-        # A term of at most 54 bits is added in two pieces, each of which fits 64 bits when shifted within a limb.
-        for piece, offset in ((mantissa & _MASK, 0), (mantissa >> _LIMB, _LIMB)):
-            at = exponent - self._lowest + offset
-            at = np.where(piece == 0, 0, at)
-            limb, shift = at // _LIMB, at % _LIMB
-            low = (piece & ((np.int64(1) << (_LIMB - shift)) - 1)) << shift
-            high = piece >> (_LIMB - shift)
-            self._limbs[limb, self._columns] += low
-            self._limbs[limb + 1, self._columns] += high
-
-    def rounded(self, fmt: Format) -> Array:
-        """The sums rounded to nearest even in `fmt`, F or DF. An exact zero is positive, unless all terms were -0.
-
-        A sum with infinite terms or NaNs is the sum of only these.
-        """
-        least = 2 - (1 << (fmt.exponent - 1)) - fmt.mantissa
-        limbs = self._limbs.copy()
-        _carry(limbs)
-        negative = limbs[-1] < 0
-        limbs[:, negative] = -limbs[:, negative]
-        _carry(limbs)
-        values = _round_limbs(limbs, self._lowest, fmt.mantissa + 1, least)
-        values = np.where(negative, -values, values)
-        values = np.where(self._all_negative_zero, -0.0, values)
-        values = np.where(self._special != 0, self._special, values)
-        with np.errstate(over="ignore", invalid="ignore"):
-            result = values.astype(fmt.dtype)
-        return canonical(result, fmt).reshape(self.shape)
+    total, special, is_negative_zero = np.zeros((), object), np.zeros(()), np.ones((), bool)
+    with np.errstate(all="ignore"):
+        for a, b in terms:
+            factors = (a,) if b is None else (a, b)
+            product = a if b is None else a * b
+            finite = np.isfinite(a) if b is None else np.isfinite(a) & np.isfinite(b)
+            whole, exponent = np.ones((), object), np.zeros((), np.int64)
+            for factor in factors:
+                fraction, places = np.frexp(np.where(finite, factor, 0.0))
+                whole = whole * np.ldexp(fraction, 53).astype(np.int64)
+                exponent = exponent + places - 53
+            total = total + (whole << exponent - _LEAST_BIT)
+            special = special + np.where(finite, 0.0, product)
+            is_negative_zero = is_negative_zero & finite & (whole == 0) & np.signbit(product)
+        found = round_integers(np.abs(total), np.int64(_LEAST_BIT), fmt)
+        found = np.where((total < 0) | is_negative_zero, -found, found)
+        return canonical(np.where(special != 0, special, found).astype(fmt.dtype), fmt)
 
 
-def _integer_terms(a: Array, b: Array | None) -> Iterable[tuple[Array, Array]]:
-    """Numbers, or products, as integers of at most 54 bits times powers of two."""
-    mantissa, exponent = _as_integer(a)
-    if b is None:
-        yield mantissa, exponent
-        return
-    other, other_exponent = _as_integer(b)
-    total = exponent + other_exponent
-    half = np.int64((1 << 27) - 1)
-    for x, x_shift in ((mantissa & half, 0), (mantissa >> 27, 27)):
-        for y, y_shift in ((other & half, 0), (other >> 27, 27)):
-            yield x * y, total + (x_shift + y_shift)
+def round_integers(size: Array, base: Array, fmt: Format, nearest: bool = True) -> Array:
+    """Non-negative integers times powers of two, rounded to the precision of a format, but not to its range: f64.
 
-
-def _as_integer(values: Array) -> tuple[Array, Array]:
-    fraction, exponent = np.frexp(values)
-    return np.ldexp(fraction, 53).astype(np.int64), exponent.astype(np.int64) - 53
-
-
-def _carry(limbs: Array) -> None:
-    for i in range(len(limbs) - 1):
-        limbs[i + 1] += limbs[i] >> _LIMB
-        limbs[i] &= _MASK
-
-
-def _round_limbs(limbs: Array, lowest: int, precision: int, least: int) -> Array:
-    """Non-negative sums in limbs, as f64 rounded to `precision` bits above the exponent `least`."""
-    occupied = limbs != 0
-    top = len(limbs) - 1 - np.argmax(occupied[::-1], axis=0)
-    top = np.maximum(top, 2)
-    columns = np.arange(limbs.shape[1])
-    high, middle, low = (limbs[top - i, columns].astype(np.uint64) for i in range(3))
-    below = np.cumsum(occupied, axis=0)
-    sticky = np.where(top >= 3, below[np.maximum(top - 3, 0), columns], 0) > 0
-    # The topmost 64 bits with the leading one in bit 63, and whether any bit below them is set.
-    lead = np.uint64(_LIMB) - np.frexp(high.astype(np.float64))[1].astype(np.uint64)
-    lead = np.where(high == 0, np.uint64(_LIMB), lead)
-    shifted = np.where(lead == _LIMB, (middle << np.uint64(32)) | low, ((high << np.uint64(32)) | middle) << lead)
-    fill = np.where(lead == _LIMB, np.uint64(0), low >> (np.uint64(_LIMB) - np.minimum(lead, np.uint64(31))))
-    fill = np.where(lead == 0, np.uint64(0), fill)
-    word = shifted | fill
-    rest = np.where(lead == _LIMB, np.uint64(0), (low << lead) & np.uint64(0xFFFFFFFF))
-    sticky |= rest != 0
-    exponent = lowest + _LIMB * (top - 1).astype(np.int64) - lead.astype(np.int64)
-    second = np.uint64(64) - np.where(word == 0, 64, _bit_length(word)).astype(np.uint64)
-    word, exponent = word << np.minimum(second, np.uint64(63)), exponent - second.astype(np.int64)
-    drop = np.maximum(64 - precision, least - exponent)
-    lost = np.clip(drop, 0, 63).astype(np.uint64)
-    kept = np.where(drop >= 64, np.uint64(0), word >> lost)
-    half = np.uint64(1) << (lost - np.uint64(1))
-    remainder = np.where(
-        drop > 64,
-        np.uint64(1),
-        np.where(drop == 64, word >> np.uint64(1), word & ((np.uint64(1) << lost) - np.uint64(1))),
+    Args:
+        size: the integers, Python's in an array of objects, or int64 below 2^52.
+        base: the exponents of the powers.
+        fmt: the format, F or DF.
+        nearest: round to nearest even; otherwise toward zero.
+    """
+    is_wide = size.dtype == object
+    bits = (
+        np.asarray(np.frompyfunc(int.bit_length, 1, 1)(size), np.int64) if is_wide else np.frexp(size.astype(float))[1]
     )
-    half = np.where(drop >= 64, np.uint64(1) << np.uint64(62), half)
-    sticky |= (drop == 64) & (word & np.uint64(1) != 0)
-    up = (remainder > half) | ((remainder == half) & (sticky | (kept & np.uint64(1) != 0)))
-    with np.errstate(over="ignore"):
-        return np.ldexp((kept + up).astype(np.float64), exponent + drop)
-
-
-def _bit_length(word: Array) -> Array:
-    high = np.frexp((word >> np.uint64(32)).astype(np.float64))[1]
-    low = np.frexp((word & np.uint64(0xFFFFFFFF)).astype(np.float64))[1]
-    return np.where(high > 0, high + 32, low)
+    least = 2 - (1 << fmt.exponent - 1) - fmt.mantissa
+    drop = np.maximum(np.maximum(bits - fmt.mantissa - 1, least - base), 0)
+    drop = drop if is_wide else np.minimum(drop, 62)
+    kept = size >> drop
+    if nearest:
+        rest, half = size - (kept << drop), (np.ones_like(kept) << drop) >> 1
+        kept = kept + ((drop > 0) & ((rest > half) | ((rest == half) & (kept & 1 == 1))))
+    return np.ldexp(kept.astype(np.float64), base + drop)
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -235,7 +141,7 @@ def round_float(values: Array, fmt: Format) -> Array:
         return canonical(np.array(values).astype(fmt.dtype), fmt)
 
 
-__all__ = ["ExactSum", "fma_f32", "narrow_bits", "round_float", "round_to_odd", "two_sum"]
+__all__ = ["exact_sum", "fma_f32", "narrow_bits", "round_float", "round_integers", "round_to_odd", "two_sum"]
 
 
 # The conversions that vISA's mov makes between register types.
@@ -595,10 +501,7 @@ def _fast_df(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
 
 
 def _exact_df(x: Array, y: Array, z: Array) -> Array:
-    total = ExactSum(x.shape, -2200, 2200)
-    total.add_product(x, y)
-    total.add(z)
-    return total.rounded(DF)
+    return exact_sum([(x, y), (z, None)], DF)
 
 
 _Fast = Callable[[Array, Array, Array], tuple[Array, Array]]

@@ -11,15 +11,13 @@ import numpy as np
 from msgspec import Struct
 
 from xegpu_py.numerics.formats import Array, F, flush
+from xegpu_py.numerics.rounding import round_integers
 
 # Products of two factors of at most 11 bits are exact in f64 and have at most 22 bits; accumulators of f have 24. A sum
 # is an integer times a power of two, and is rounded to f.
 
 _BITS = 24
 """Bits of a term, at most."""
-
-_LEAST = -149
-"""The exponent of the least subnormal number of f."""
 
 _EXACT = 52
 """Bits of integers whose lengths f64 tells."""
@@ -140,16 +138,7 @@ def rounded_sum(terms: Array, rounding: _Rounding, guard: int | None) -> Array:
     left, right = np.maximum(shift, 0), np.minimum(np.maximum(-shift, 0), 62)
     aligned = magnitude << left >> right
     total = np.where(whole < 0, -aligned, aligned).sum(axis=0)
-    size = np.abs(total)
-    bits = np.frompyfunc(int.bit_length, 1, 1)(size).astype(np.int64) if wide else np.frexp(size.astype(np.float64))[1]
-    drop = np.maximum(np.maximum(bits - _BITS, _LEAST - base), 0)
-    if not wide:
-        drop = np.minimum(drop, 62)
-    kept = size >> drop
-    if rounding == "even":
-        rest, half = size - (kept << drop), (np.ones_like(kept) << drop) >> 1
-        kept = kept + ((drop > 0) & ((rest > half) | ((rest == half) & (kept & 1 == 1))))
-    number = np.ldexp(kept.astype(np.float64), base + drop)
+    number = round_integers(np.abs(total), base, F, rounding == "even")
     greatest = float(np.finfo(np.float32).max)
     number = np.where(number > greatest, np.inf if rounding == "even" else greatest, number)
     negative = np.where(total == 0, np.signbit(terms).all(axis=0), total < 0)
