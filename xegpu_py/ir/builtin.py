@@ -292,8 +292,8 @@ class CombiningKind(str, Enum):
 
     @classmethod
     def of_atomic(cls, kind: str) -> CombiningKind:
-        """The kind of an atomic update, by the name of one of arith's `AtomicRMWKind` other than `assign`."""
-        return _ATOMIC[kind]
+        """The kind by the name of one of arith's `AtomicRMWKind` other than `assign`, or of an op of arith."""
+        return _ATOMIC.get(kind) or cls(kind)
 
     @property
     def attribute(self) -> ir.Attribute:

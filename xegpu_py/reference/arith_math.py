@@ -34,17 +34,18 @@ def _constant(node: Node) -> Array:
     raw = node.op.attributes["value"]
     if isinstance(raw, ir.DenseElementsAttr):
         return dense_numbers(raw, element).reshape(shape)
-    return np.full(shape, _number(raw, element), element.dtype)
+    return np.full(shape, number_of(raw, element), element.dtype)
 
 
 def dense_numbers(attr: ir.DenseElementsAttr, element: Element) -> Array:
     """The numbers of a dense constant, in one dimension."""
     if attr.is_splat:
-        return np.full(len(attr), _number(attr.get_splat_value(), element), element.dtype)
-    return np.array([_number(a, element) for a in decoded(attr)], element.dtype)
+        return np.full(len(attr), number_of(attr.get_splat_value(), element), element.dtype)
+    return np.array([number_of(a, element) for a in decoded(attr)], element.dtype)
 
 
-def _number(attribute: ir.Attribute, element: Element) -> Any:
+def number_of(attribute: ir.Attribute, element: Element) -> Any:
+    """The number of an attribute."""
     if not element.is_float:
         if isinstance(attribute, ir.BoolAttr):
             return element.wrap(np.asarray(int(attribute.value)))[()]
@@ -68,47 +69,14 @@ def poison(node: Node) -> Array:
     return np.zeros(node.shape, node.element.dtype)
 
 
-def _integers(name: str, function: integers.Integers, signed: bool) -> None:
-    """Evaluate an op of arith, and that of index, by a function of whose result the lowest bits are kept."""
-
-    @evaluates(f"arith.{name}", f"index.{name.removesuffix('i')}")
-    def rule(node: Node, a: Array, b: Array) -> Array:
-        kind = node.operand_kind(0).element
-        read = kind.signed if signed else kind.unsigned
-        return node.element.wrap(np.asarray(function(read(a), read(b))))
-
-
-for _table in (integers.SIGNED, integers.UNSIGNED):
-    for _name, _function in _table.items():
-        _integers(_name, _function, _table is integers.SIGNED)
-
-
-def _shift(a: Array, b: Array, element: Element) -> tuple[Array, Array]:
-    """A number in the width of its shift, and the count: its lowest 5 or 6 bits (docs/numerics.md)."""
-    wide = np.int64 if element.bits > 32 else np.int32
-    return np.asarray(a, wide), np.asarray(np.asarray(b) & (63 if wide is np.int64 else 31), wide)
-
-
-@evaluates("arith.shli", "index.shl")
-def shli(node: Node, a: Array, b: Array) -> Array:
-    """Shift left."""
-    value, count = _shift(a, b, node.element)
-    return node.element.wrap(value << count)
-
-
-@evaluates("arith.shrsi", "index.shrs")
-def shrsi(node: Node, a: Array, b: Array) -> Array:
-    """Shift right, copying the sign."""
-    value, count = _shift(a, b, node.element)
-    return node.element.wrap(value >> count)
-
-
-@evaluates("arith.shrui", "index.shru")
-def shrui(node: Node, a: Array, b: Array) -> Array:
-    """Shift right, inserting zeros."""
-    value, count = _shift(node.element.unsigned(a), b, node.element)
-    unsigned = f"u{value.dtype.itemsize}"
-    return node.element.wrap(value.view(unsigned) >> count.view(unsigned))
+@evaluates("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")
+def shift(node: Node, a: Array, b: Array) -> Array:
+    """Shift left, or right and insert copies of the sign, or zeros, by the lowest 5 or 6 bits of the count."""
+    is_unsigned, is_left = node.name in ("arith.shrui", "index.shru"), node.name in ("arith.shli", "index.shl")
+    wide = np.dtype(f"{'u' if is_unsigned else 'i'}{8 if node.element.bits > 32 else 4}")
+    value = np.asarray(node.element.unsigned(a) if is_unsigned else a).astype(wide)
+    count = (np.asarray(b) & (8 * wide.itemsize - 1)).astype(wide)
+    return node.element.wrap(value << count if is_left else value >> count)
 
 
 @evaluates("arith.addui_extended")
@@ -118,28 +86,13 @@ def addui_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
     return total, node.element.unsigned(total) < node.element.unsigned(a)
 
 
-def _extended(node: Node, a: Array, b: Array, read: Callable[[Array], Array]) -> tuple[Array, Array]:
-    x, y = np.broadcast_arrays(read(a), read(b))
-    bits, low, high = node.element.bits, [], []
-    for p in (int(m) * int(n) for m, n in zip(x.ravel(), y.ravel())):
-        low.append(p & (1 << 64) - 1)
-        high.append(p >> bits & (1 << 64) - 1)
-    return (
-        node.element.wrap(np.array(low, np.uint64).reshape(node.shape)),
-        node.element.wrap(np.array(high, np.uint64).reshape(node.shape)),
-    )
-
-
-@evaluates("arith.mulsi_extended")
-def mulsi_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
-    """The lower and the upper half of a signed product."""
-    return _extended(node, a, b, node.element.signed)
-
-
-@evaluates("arith.mului_extended")
-def mului_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
-    """The lower and the upper half of an unsigned product."""
-    return _extended(node, a, b, node.element.unsigned)
+@evaluates("arith.mulsi_extended", "arith.mului_extended")
+def extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
+    """The lower and the upper half of a product."""
+    read = node.element.signed if node.name == "arith.mulsi_extended" else node.element.unsigned
+    product = np.asarray(read(a).astype(object) * read(b).astype(object))
+    low, high = (product >> n & (1 << 64) - 1 for n in (0, node.element.bits))
+    return node.element.wrap(low.astype(np.uint64)), node.element.wrap(high.astype(np.uint64))
 
 
 def wide_floats(values: Array, element: Element) -> Array:
@@ -154,53 +107,47 @@ def rounded(values: Array, element: Element) -> Array:
     return element.finish(values)
 
 
-Floats = Callable[[Any, Any], Any]
+def _maximum(a: Array, b: Array) -> Array:
+    """The greater number, or NaN if either is; -0 is less than +0."""
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, maximum_number(a, b)).astype(a.dtype)
 
 
-def _floats(*names: str) -> Callable[[Floats], Floats]:
-    """Register a function of two floats whose result is rounded once."""
-
-    def register(function: Floats) -> Floats:
-        def rule(node: Node, a: Array, b: Array) -> Array:
-            element = node.element
-            return rounded(function(wide_floats(a, element), wide_floats(b, element)), element)
-
-        evaluates(*names)(rule)
-        return function
-
-    return register
+def _minimum(a: Array, b: Array) -> Array:
+    """The lesser number, or NaN if either is; -0 is less than +0."""
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, minimum_number(a, b)).astype(a.dtype)
 
 
-_floats("arith.addf")(operator.add)
-
-_floats("arith.subf")(operator.sub)
-
-_floats("arith.mulf")(operator.mul)
-
-_floats("arith.remf")(np.fmod)
-
-
-@_floats("arith.divf")
-def divf(a: Array, b: Array) -> Array:
-    """The quotient, rounded once."""
+def _quotient(a: Array, b: Array) -> Array:
     return div(a, b, "df" if a.dtype == np.float64 else "f")
 
 
-maxnumf = _floats("arith.maxnumf")(maximum_number)
-
-minnumf = _floats("arith.minnumf")(minimum_number)
-
-
-@_floats("arith.maximumf")
-def maximumf(a: Array, b: Array) -> Array:
-    """The greater number, or NaN if either is; -0 is less than +0."""
-    return np.where(np.isnan(a) | np.isnan(b), np.nan, maxnumf(a, b)).astype(a.dtype)
+_FLOATS: dict[str, Callable[[Any, Any], Any]] = {
+    "addf": operator.add, "subf": operator.sub, "mulf": operator.mul, "divf": _quotient, "remf": np.fmod,
+    "maxnumf": maximum_number, "minnumf": minimum_number, "maximumf": _maximum, "minimumf": _minimum,
+}  # fmt: skip
+"""The functions of floats in the type of `wide_floats`, whose results are rounded once, by the names of arith."""
 
 
-@_floats("arith.minimumf")
-def minimumf(a: Array, b: Array) -> Array:
-    """The lesser number, or NaN if either is; -0 is less than +0."""
-    return np.where(np.isnan(a) | np.isnan(b), np.nan, minnumf(a, b)).astype(a.dtype)
+def binary(name: str, element: Element, a: Array, b: Array) -> Array:
+    """The op of arith of a name on two numbers, or element by element. Of integers the lowest bits are kept."""
+    if element.is_float:
+        return rounded(_FLOATS[name](wide_floats(a, element), wide_floats(b, element)), element)
+    function, read = integers.SIGNED.get(name), element.signed
+    if function is None:
+        function, read = integers.UNSIGNED[name], element.unsigned
+    return element.wrap(np.asarray(function(read(np.asarray(a)), read(np.asarray(b)))))
+
+
+def _define(name: str, *ops: str) -> None:
+    @evaluates(*ops)
+    def rule(node: Node, a: Array, b: Array) -> Array:
+        return binary(name, node.element, a, b)
+
+
+for _name in _FLOATS:
+    _define(_name, f"arith.{_name}")
+for _name in (*integers.SIGNED, *integers.UNSIGNED):
+    _define(_name, f"arith.{_name}", f"index.{_name.removesuffix('i')}")
 
 
 def with_bits(values: Array, change: Callable[[Array, Any], Array]) -> Array:
@@ -259,40 +206,34 @@ def select(node: Node, condition: Array, a: Any, b: Any) -> Any:
     return np.where(condition, a, b)
 
 
-@evaluates("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts")
-def extsi(node: Node, a: Array) -> Array:
-    """A sign-extended or truncated integer."""
-    return node.element.wrap(node.operand_kind(0).element.signed(a))
+_ZERO_EXTENDED = ("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
 
 
-@evaluates("arith.extui", "arith.index_castui", "index.castu")
-def extui(node: Node, a: Array) -> Array:
-    """A zero-extended integer."""
-    return node.element.wrap(node.operand_kind(0).element.unsigned(a))
+def _integer(node: Node, a: Array) -> Array:
+    """The number that is converted, signed or not."""
+    element = node.operand_kind(0).element
+    return element.unsigned(a) if node.name in _ZERO_EXTENDED else element.signed(a)
 
 
-@evaluates("arith.sitofp")
-def sitofp(node: Node, a: Array) -> Array:
-    """A signed integer as a float, rounded once."""
-    return from_integers(node.operand_kind(0).element.signed(a), node.element)
+@evaluates(
+    "arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui",
+    "index.casts", "index.castu",
+)  # fmt: skip
+def resized(node: Node, a: Array) -> Array:
+    """An integer that is extended by its sign or by zeros, or its lowest bits."""
+    return node.element.wrap(_integer(node, a))
 
 
-@evaluates("arith.uitofp")
-def uitofp(node: Node, a: Array) -> Array:
-    """An unsigned integer as a float, rounded once."""
-    return from_integers(node.operand_kind(0).element.unsigned(a), node.element)
+@evaluates("arith.sitofp", "arith.uitofp")
+def from_integer(node: Node, a: Array) -> Array:
+    """An integer as a float, rounded once."""
+    return from_integers(_integer(node, a), node.element)
 
 
-@evaluates("arith.fptosi")
-def fptosi(node: Node, a: Array) -> Array:
-    """A float rounded toward zero to a signed integer; out of range the nearest limit, and 0 for NaN."""
-    return to_integers(a, node.element, signed=True)
-
-
-@evaluates("arith.fptoui")
-def fptoui(node: Node, a: Array) -> Array:
-    """A float rounded toward zero to an unsigned integer; out of range the nearest limit, and 0 for NaN."""
-    return to_integers(a, node.element, signed=False)
+@evaluates("arith.fptosi", "arith.fptoui")
+def to_integer(node: Node, a: Array) -> Array:
+    """A float rounded toward zero to an integer; out of range the nearest limit, and 0 for NaN."""
+    return to_integers(a, node.element, signed=node.name == "arith.fptosi")
 
 
 def _require_nearest(node: Node) -> None:
@@ -315,7 +256,7 @@ def convertf(node: Node, a: Array) -> Array:
 def scaling_extf(node: Node, a: Array, scale: Array) -> Array:
     """MLIR: the product of the element and its scale, each as a number of the result's format."""
     wide = to_float(a, node.operand_kind(0).element, node.element)
-    return _scaled(operator.mul, wide, scale, node, node.element)
+    return binary("mulf", node.element, wide, _factor(node, scale, node.element))
 
 
 @evaluates("arith.scaling_truncf")
@@ -323,14 +264,13 @@ def scaling_truncf(node: Node, a: Array, scale: Array) -> Array:
     """MLIR: the quotient of the number and its scale, in the format of the number, and then in that of the result."""
     _require_nearest(node)
     wide = node.operand_kind(0).element
-    return to_float(_scaled(divf, np.asarray(a), scale, node, wide), wide, node.element)
+    return to_float(binary("divf", wide, a, _factor(node, scale, wide)), wide, node.element)
 
 
-def _scaled(function: Floats, a: Array, scale: Array, node: Node, element: Element) -> Array:
-    """A function, in a format, of a number and of a scale; only the scale's exponent is used."""
+def _factor(node: Node, scale: Array, element: Element) -> Array:
+    """A scale, of which only the exponent is used, as a number of a format."""
     exponent = element_of(E8M0.mlir)
-    factor = to_float(to_float(scale, node.operand_kind(1).element, exponent), exponent, element)
-    return rounded(function(wide_floats(a, element), wide_floats(factor, element)), element)
+    return to_float(to_float(scale, node.operand_kind(1).element, exponent), exponent, element)
 
 
 @evaluates("arith.bitcast")
@@ -437,8 +377,7 @@ def ipowi(node: Node, a: Array, n: Array) -> Array:
 @evaluates("math.clampf")
 def clampf(node: Node, a: Array, least: Array, most: Array) -> Array:
     """The lesser of the upper bound and the greater of the number and the lower bound; NaN if an operand is."""
-    value, low, high = (wide_floats(v, node.element) for v in (a, least, most))
-    return rounded(minimumf(maximumf(value, low), high), node.element)
+    return binary("minimumf", node.element, binary("maximumf", node.element, a, least), most)
 
 
 @evaluates("math.isnormal")
@@ -507,25 +446,13 @@ def absi(node: Node, a: Array) -> Array:
     return node.element.wrap(np.abs(node.element.signed(a)))
 
 
-@evaluates("math.ctpop")
-def ctpop(node: Node, a: Array) -> Array:
-    """The number of set bits."""
-    return _bits(node, a, int.bit_count)
-
-
-@evaluates("math.ctlz")
-def ctlz(node: Node, a: Array) -> Array:
-    """The number of leading zeros."""
-    return _bits(node, a, lambda n: node.element.bits - n.bit_length())
-
-
-@evaluates("math.cttz")
-def cttz(node: Node, a: Array) -> Array:
-    """The number of trailing zeros."""
-    return _bits(node, a, lambda n: (n & -n).bit_length() - 1 if n else node.element.bits)
-
-
-def _bits(node: Node, a: Array, count: Callable[[int], int]) -> Array:
-    values = np.asarray(node.element.unsigned(a))
-    found = np.array([count(int(n)) for n in values.ravel()], np.int64).reshape(values.shape)
-    return node.element.wrap(found)
+@evaluates("math.ctpop", "math.ctlz", "math.cttz")
+def bit_count(node: Node, a: Array) -> Array:
+    """The number of set bits, of leading zeros, or of trailing zeros."""
+    width, values = node.element.bits, np.asarray(node.element.unsigned(a)).astype(object)
+    count: dict[str, Callable[[int], int]] = {
+        "math.ctpop": int.bit_count,
+        "math.ctlz": lambda n: width - n.bit_length(),
+        "math.cttz": lambda n: width if n == 0 else (n & -n).bit_length() - 1,
+    }
+    return node.element.wrap(np.asarray(np.frompyfunc(count[node.name], 1, 1)(values), np.int64))

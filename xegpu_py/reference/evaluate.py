@@ -85,7 +85,7 @@ def run(
     if WORK_ITEMS in func.attributes:
         items = int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value)
     try:
-        with module.context, np.errstate(all="ignore"):
+        with module.context, ir.Location.unknown(), np.errstate(all="ignore"):
             function = Function(func)
             launch = Launch(function, size["grid"], size["block"], lanes, items, whole, model, values, memory)
             count = math.prod(launch.grid)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xegpu_py import numerics
-from xegpu_py.ir.builtin import PRINT, TEXT
+from xegpu_py.ir.builtin import PRINT, TEXT, CombiningKind
 from xegpu_py.numerics.formats import Array
 from xegpu_py.numerics.rounding import SOURCES
 from xegpu_py.reference.machine import (
@@ -25,7 +25,7 @@ from xegpu_py.reference.machine import (
     together,
 )
 from xegpu_py.reference.storage import Fault
-from xegpu_py.reference.vector import COMBINING_KINDS, combine, identity_of, reduced
+from xegpu_py.reference.vector import combine, identity_of, reduced
 from xegpu_py.visa.program import Dim, place_in
 
 # `gpu`: ids, barriers, and the exchange of values between the work items of a subgroup.
@@ -186,8 +186,8 @@ def all_reduce(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> St
 
 def _kind_of_region(node: Node) -> str:
     """The kind of a region that is one op of arith, such as addf."""
-    first: str = next(iter(node.op.regions[0].blocks[0].operations)).operation.name.removeprefix("arith.")
-    return COMBINING_KINDS.get(first, first)
+    first = next(iter(node.op.regions[0].blocks[0].operations)).operation
+    return CombiningKind.of_atomic(first.name.removeprefix("arith.")).value
 
 
 def _meet(subgroup: Subgroup, node: Node) -> Steps:

@@ -10,7 +10,8 @@ from typing import Any, Literal, NoReturn
 
 from mlir import ir
 
-from xegpu_py.ir.builtin import check_format, dense_elements, formatted
+from xegpu_py.ir.builtin import check_format, dense_elements, enumerator, formatted
+from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.ir.operation import STATIC, group_sizes
 from xegpu_py.numerics.dpas import Model
@@ -388,9 +389,6 @@ Style = Literal["each", "in", "together", "control"]
 RULES: dict[str, tuple[Style, Callable[..., Any]]] = {}
 """How each op is evaluated, by its name."""
 
-DYNAMIC = -(2**63)
-"""What stands in a static list in the place of an operand; MLIR's own sentinel."""
-
 Register = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -487,9 +485,7 @@ class Node:
 
     def word(self, name: str) -> str:
         """The case of an enum attribute: the last word of its text."""
-        return str(
-            self.memo(("word", name), lambda: str(self.op.attributes[name]).rstrip(">").replace("<", " ").split()[-1])
-        )
+        return str(self.memo(("word", name), lambda: enumerator(self.op.attributes[name])))
 
     def groups(self, operands: Sequence[Any]) -> list[list[Any]]:
         """Operands divided as `operandSegmentSizes` says."""

@@ -15,11 +15,12 @@ import numpy as np
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
-from xegpu_py.ir.builtin import keeps_bits
+from xegpu_py.dialects.xegpu.types import is_slm
+from xegpu_py.ir.builtin import CombiningKind, keeps_bits
+from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.arith_math import dense_numbers
 from xegpu_py.reference.machine import (
-    DYNAMIC,
     Frame,
     Lane,
     Lanes,
@@ -33,7 +34,7 @@ from xegpu_py.reference.machine import (
     symbol,
 )
 from xegpu_py.reference.storage import Element, Fault, Memory, MemRef, allocated, element_of, row_major
-from xegpu_py.reference.vector import COMBINING_KINDS, combine
+from xegpu_py.reference.vector import combine
 
 
 @evaluates("memref.load")
@@ -52,7 +53,7 @@ def update(kind: str, element: Element, old: Array, value: Array) -> Array:
     """The new value of an atomic update of a kind (arith.AtomicRMWKind), computed by the op of arith of that name."""
     if kind == "assign":
         return value
-    return combine(COMBINING_KINDS.get(kind, kind), element, old, value)
+    return combine(CombiningKind.of_atomic(kind).value, element, old, value)
 
 
 def atomic(
@@ -216,7 +217,7 @@ def at_address(lane: Lane, node: Node, address: Any) -> Any:
     if not isinstance(result, ir.MemRefType):
         raise Fault("is supported only to convert an address to a memref", "use an operand of type i64")
     kind = ir.MemRefType(result)
-    memory = lane.workgroup.shared if is_shared(kind) else lane.launch.memory
+    memory = lane.workgroup.shared if is_slm(kind.memory_space) else lane.launch.memory
     strides, offset = kind.get_strides_and_offset()
     shape = tuple((1 << 62) if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank))
     return MemRef(memory, int(address), offset, shape, tuple(strides), element_of(str(kind.element_type)))
@@ -270,12 +271,6 @@ def nothing(node: Node, *operands: Any) -> None:
     """No effect: shared local memory lasts as long as the workgroup, and prefetches change no value."""
 
 
-def is_shared(kind: ir.MemRefType) -> bool:
-    """Whether a memref is in shared local memory: memory space 3, or gpu's workgroup space."""
-    space = str(kind.memory_space) if kind.memory_space is not None else ""
-    return space.split(" ")[0] == "3" or space == "#gpu.address_space<workgroup>"
-
-
 @evaluates_in("memref.get_global")
 def get_global(lane: Lane, node: Node) -> MemRef:
     """A table of constants."""
@@ -293,6 +288,6 @@ def get_global(lane: Lane, node: Node) -> MemRef:
 def allocate(lane: Lane, node: Node) -> MemRef:
     """Allocate shared local memory, once for the workgroup, or private memory of a work item."""
     kind = ir.MemRefType(node.op.results[0].type)
-    if is_shared(kind):
+    if is_slm(kind.memory_space):
         return lane.workgroup.shared_memref(str(node.op.location) if lane.launch.built_apart else node, kind)
     return allocated(Memory("private memory"), kind, "private memory")

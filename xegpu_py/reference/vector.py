@@ -6,13 +6,14 @@ Source: MLIR's documentation of the dialect, and docs/reference.md for the order
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from mlir import ir
 
 from xegpu_py import numerics
+from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.element_movement import MOVES
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference import arith_math
@@ -86,33 +87,10 @@ def outerproduct(node: Node, a: Array, b: Array, *acc: Array) -> Array:
     return multiply_add(node.word("kind") if "kind" in node.op.attributes else "add", node.element, x, y, acc[0])
 
 
-_COMBINED: dict[str, Callable[[Any, Any], Any]] = {
-    "add": lambda a, b: a + b,
-    "mul": lambda a, b: a * b,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-    "minsi": np.minimum, "maxsi": np.maximum, "minui": np.minimum, "maxui": np.maximum,
-    "minnumf": arith_math.minnumf, "maxnumf": arith_math.maxnumf,
-    "minimumf": arith_math.minimumf, "maximumf": arith_math.maximumf,
-}  # fmt: skip
-
-COMBINING_KINDS = {
-    "addf": "add", "addi": "add", "mulf": "mul", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor",
-    "maxs": "maxsi", "mins": "minsi", "maxu": "maxui", "minu": "minui",
-}  # fmt: skip
-"""Combining kinds by the ops of arith and the kinds of arith.AtomicRMWKind that have other names."""
-
-
 def combine(kind: str, element: Element, a: Array, b: Array) -> Array:
-    """Combine two vectors element by element with the op of arith of a name."""
-    function = _COMBINED[kind]
-    if element.is_float:
-        return arith_math.rounded(
-            function(arith_math.wide_floats(a, element), arith_math.wide_floats(b, element)), element
-        )
-    read = element.unsigned if kind.endswith("ui") else element.signed
-    return np.asarray(element.wrap(function(read(np.asarray(a)), read(np.asarray(b)))))
+    """Combine two vectors element by element by a combining kind."""
+    suffix = ("f" if element.is_float else "i") if kind in ("add", "mul", "and", "or", "xor") else ""
+    return arith_math.binary(kind + suffix, element, a, b)
 
 
 def by_halves(kind: str, element: Element, rows: Array) -> Array:
@@ -165,14 +143,7 @@ def multi_reduction(node: Node, a: Array, acc: Array) -> Array:
 
 def identity_of(kind: str, element: Element) -> Array:
     """The identity of a combining kind."""
-    if element.format:
-        most = element.format.greatest
-        value = {"add": -0.0, "mul": 1.0, "minnumf": np.nan, "maxnumf": np.nan, "minimumf": most}.get(kind, -most)
-        return np.asarray(value).astype(element.dtype)
-    bits = element.bits
-    least, most = -(1 << bits - 1), (1 << bits - 1) - 1
-    value = {"mul": 1, "and": -1, "minui": -1, "minsi": most, "maxsi": least}.get(kind, 0)
-    return element.wrap(np.asarray(value, np.int64))
+    return np.asarray(arith_math.number_of(CombiningKind(kind).identity(ir.Type.parse(element.name)), element))
 
 
 def multiply_add(kind: str, element: Element, a: Array, b: Array, c: Array) -> Array:

@@ -90,7 +90,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Scattered:
-    """A descriptor of an address for each lane: int64[lanes], and the elements there."""
+    """The addresses of elements, int64, and what lies there.
+
+    Those of a descriptor with an address for each lane have the shape of its value: chunk, if there is one, and lanes.
+    """
 
     memory: Memory
     addresses: Array
@@ -127,15 +130,22 @@ def create_nd_tdesc(lane: Lane, node: Node, *operands: Any) -> Block:
     return Block(memory, address, tuple(shape) if bounded else None, tuple(strides or [1]), tuple(offsets), element)
 
 
-@evaluates("xegpu.update_nd_offset")
-def update_nd_offset(node: Node, block: Block, *operands: Any) -> Block:
+@evaluates("xegpu.update_nd_offset", "xegpu.update_offset", "xetile.update_tile_offset")
+def update_offset(node: Node, place: Block | Scattered, *operands: Any) -> Block | Scattered:
     """RFC: "updates the subtensor's offsets for the tensor descriptor. These offsets are relative offset to the current
-    position in the number of elements"."""
+    position in the number of elements"; scattered elements have an offset each, in elements too."""
+    if isinstance(place, Scattered):
+        return replace(place, addresses=place.addresses + _indices(node, operands[0]) * place.element.bytes)
     moved = node.index_list("offsets", operands)
-    return replace(block, offsets=tuple(a + b for a, b in zip(block.offsets, moved)))
+    return replace(place, offsets=tuple(a + b for a, b in zip(place.offsets, moved)))
 
 
-@evaluates("xegpu.prefetch_nd", "xegpu.prefetch", "xegpu.compile_hint", "xegpu.fence")
+def _indices(node: Node, indices: Array) -> Array:
+    """The last operand, indices or offsets in elements, as int64."""
+    return node.operand_kind(len(node.operands) - 1).element.numbers(indices)
+
+
+@evaluates("xegpu.prefetch_nd", "xegpu.prefetch", "xetile.prefetch_tile", "xegpu.compile_hint", "xegpu.fence")
 def nothing(node: Node, *operands: Any) -> None:
     """Prefetches and hints change no value. Accesses are in order, so fences have no effect."""
 
@@ -220,65 +230,14 @@ def _apart(value: Array, desc: TensorDesc, shape: tuple[int, ...]) -> Array:
 
 @evaluates_in("xegpu.create_tdesc")
 def create_tdesc(lane: Lane, node: Node, source: Any, offsets: Array) -> Scattered:
-    """RFC: "creates a tensor descriptor for a scattered load. It accepts a memory address and a vector of offsets"."""
+    """RFC: "creates a tensor descriptor for a scattered load. It accepts a memory address and a vector of offsets";
+    "Each WI thread may load a consecutive chunk of data elements from the memory but put them along the column
+    dimension"."""
     desc = _desc(node)
     memory, address = _source(lane, source, desc)
     element = source.element if isinstance(source, MemRef) else element_of(desc.element)
-    return Scattered(memory, address + _offsets(node, offsets) * element.bytes, element)
-
-
-@evaluates("xegpu.update_offset")
-def update_offset(node: Node, scattered: Scattered, offsets: Array) -> Scattered:
-    """RFC: "updates the tensor descriptor for scatter load"; docs: by offsets in elements."""
-    return replace(scattered, addresses=scattered.addresses + _offsets(node, offsets) * scattered.element.bytes)
-
-
-def _offsets(node: Node, offsets: Array) -> Array:
-    """Offsets in elements."""
-    return node.operand_kind(1).element.numbers(offsets)
-
-
-def _elements(scattered: Scattered, desc: TensorDesc, mask: Array) -> tuple[Array, Array]:
-    """The addresses of a vector's elements, [chunk, lanes] or [lanes], and which of them are accessed.
-
-    RFC: "Each WI thread may load a consecutive chunk of data elements from the memory but put them along the column
-    dimension"; "the mask applies to the first dimension in memory and not the second dimension (Chunk Size)".
-    """
-    chunk = np.arange(desc.chunk)[:, None] * scattered.element.bytes
-    addresses = scattered.addresses[None, :] + chunk
-    active = np.broadcast_to(np.asarray(mask)[None, :], addresses.shape)
-    shape = desc.shape[::-1]
-    return addresses.reshape(shape), active.reshape(shape)
-
-
-@evaluates("xegpu.load_gather")
-def load_gather(node: Node, scattered: Scattered, mask: Array) -> Array:
-    """RFC: "load data per each work item"; "the mask operand masks out memory access". Masked elements are zero."""
-    addresses, active = _elements(scattered, _desc(node), mask)
-    found = np.zeros(active.shape, scattered.element.dtype)
-    raw = scattered.memory.read(addresses[active], scattered.element.memory)
-    found[active] = scattered.element.from_memory(raw)
-    return found
-
-
-@evaluates("xegpu.store_scatter")
-def store_scatter(node: Node, value: Array, scattered: Scattered, mask: Array) -> None:
-    """RFC: "stores data to the memory specified by tensor_desc"."""
-    addresses, active = _elements(scattered, _desc(node), mask)
-    scattered.memory.write(addresses[active], scattered.element.to_memory(np.asarray(value)[active]))
-
-
-@evaluates("xegpu.atomic_rmw")
-def atomic_rmw(node: Node, value: Array, scattered: Scattered, mask: Array, *expected: Array) -> Array:
-    """RFC: "atomically reads, modifies, and writes back data to the memory specified by the tensor_desc". Elements are
-    updated in row-major order; masked ones are zero in the result."""
-    addresses, active = _elements(scattered, _desc(node), mask)
-    found = np.zeros(active.shape, scattered.element.dtype)
-    kind = node.field("kind").name.lower()
-    values = np.asarray(value)[active]
-    given = [np.asarray(e)[active] for e in expected]
-    found[active] = atomic(scattered.memory, addresses[active], kind, scattered.element, values, *given)
-    return found
+    places = _indices(node, offsets) + np.arange(desc.chunk)[:, None]
+    return Scattered(memory, (address + places * element.bytes).reshape(desc.shape[::-1]), element)
 
 
 def precision(element: str) -> str:
@@ -502,30 +461,12 @@ def init_tile(lane: Lane, node: Node, *operands: Any) -> Block | Scattered:
     return Block(memory, base, tuple(shape[-2:]), tuple(strides[-2:]), tuple(offsets[-2:]), element)
 
 
-def _indices(node: Node, indices: Array) -> Array:
-    return node.operand_kind(len(node.operands) - 1).element.numbers(indices)
-
-
-@evaluates("xetile.update_tile_offset")
-def update_tile_offset(node: Node, tile: Block | Scattered, *operands: Any) -> Block | Scattered:
-    """The tile moved by offsets in elements, or by an index for each element if it is scattered."""
-    if isinstance(tile, Scattered):
-        return replace(tile, addresses=tile.addresses + _indices(node, operands[0]) * tile.element.bytes)
-    moved: Block = update_nd_offset(node, tile, *operands)
-    return moved
-
-
-@evaluates("xetile.prefetch_tile")
-def prefetch_tile(node: Node, tile: Any) -> None:
-    """No effect: caches change no value."""
-
-
 def _padding(node: Node) -> Array:
     """The value of elements that are not accessed: the attribute's number, or zero."""
-    element, given = node.element, node.field("padding")
-    if given is None:
+    element = node.element
+    if "padding" not in node.op.attributes:
         return np.zeros((), element.dtype)
-    number, _, kind = given.rpartition(" : ")
+    number, _, kind = node.field("padding").rpartition(" : ")
     if not element.is_float:
         return np.asarray(element.wrap(np.asarray(int(number, 0), np.int64)))
     if number.startswith("0x"):
@@ -536,32 +477,37 @@ def _padding(node: Node) -> Array:
 
 
 def _accessed(tile: Block | Scattered, shape: tuple[int, ...], mask: Sequence[Array]) -> tuple[Array, Array]:
-    """The addresses of a tile's elements, and which of them are accessed: those in bounds, or where a mask is set."""
+    """The addresses of a tile's elements, and which of them are accessed: those in bounds, or where a mask is set.
+
+    RFC: "the mask applies to the first dimension in memory and not the second dimension (Chunk Size)".
+    """
     if isinstance(tile, Block):
         places, inside = tile.places(shape)
         return tile.base + places * tile.element.bytes, inside
-    return tile.addresses, np.asarray(mask[0]) if mask else np.ones(shape, bool)
+    return tile.addresses, np.broadcast_to(mask[0] if mask else True, shape)
 
 
-@evaluates("xetile.load_tile", "xetile.load")
+@evaluates("xetile.load_tile", "xetile.load", "xegpu.load_gather")
 def load(node: Node, tile: Block | Scattered, *mask: Array) -> Array:
-    """Load a tile; out-of-bounds and masked elements are padding."""
+    """Load a tile; out-of-bounds and masked elements are padding. RFC: "load data per each work item"; "the mask
+    operand masks out memory access"."""
     addresses, active = _accessed(tile, node.shape, mask)
     found = np.full(addresses.shape, _padding(node), tile.element.dtype)
     found[active] = tile.element.from_memory(tile.memory.read(addresses[active], tile.element.memory))
     return found
 
 
-@evaluates("xetile.store_tile", "xetile.store")
+@evaluates("xetile.store_tile", "xetile.store", "xegpu.store_scatter")
 def store(node: Node, value: Array, tile: Block | Scattered, *mask: Array) -> None:
     """Store a tile; out-of-bounds and masked elements are not written."""
     addresses, active = _accessed(tile, np.shape(value), mask)
     tile.memory.write(addresses[active], tile.element.to_memory(np.asarray(value)[active]))
 
 
-@evaluates("xetile.atomic_rmw")
-def tile_atomic_rmw(node: Node, value: Array, tile: Block | Scattered, *more: Array) -> Array:
-    """Update each element; the result is the old elements, and zero for elements that are not accessed."""
+@evaluates("xetile.atomic_rmw", "xegpu.atomic_rmw")
+def atomic_rmw(node: Node, value: Array, tile: Block | Scattered, *more: Array) -> Array:
+    """RFC: "atomically reads, modifies, and writes back data to the memory specified by the tensor_desc". Elements are
+    updated in row-major order; those that are not accessed are zero in the result."""
     masked = node.op.opview.mask is not None
     addresses, active = _accessed(tile, np.shape(value), more[:masked])
     found = np.zeros(addresses.shape, tile.element.dtype)
@@ -583,9 +529,9 @@ def tile_mma(lane: Lane, node: Node, *given: Array) -> Array:
 evaluates("xetile.transpose")(MOVES["vector.transpose"])
 
 
-@evaluates("xetile.convert_layout")
-def convert_layout(node: Node, a: Array) -> Array:
-    """The same value, distributed differently."""
+@evaluates("xetile.convert_layout", "iree_vector_ext.to_layout")
+def layout(node: Node, a: Array) -> Array:
+    """The same value: a layout says who holds which element."""
     return a
 
 
@@ -625,12 +571,3 @@ def broadcast(node: Node, a: Array) -> Array:
     (dim,) = node.field("dims")
     times = node.shape[dim] // np.shape(a)[dim]
     return np.repeat(a, times, axis=dim)
-
-
-# `iree_vector_ext`: a layout says who holds which element of a vector, and never changes its value.
-
-
-@evaluates("iree_vector_ext.to_layout")
-def to_layout(node: Node, a: Array) -> Array:
-    """The same vector."""
-    return a
