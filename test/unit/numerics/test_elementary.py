@@ -263,7 +263,7 @@ def test_decisions(name: str, fmt: str) -> None:
 def test_enclosures(name: str, precision: int) -> None:
     bits = np.concatenate([sample(name, "f", 100), near_quarters()[::6] if name in ("sin", "cos") else []])
     for x in wide(bits.astype(np.uint32), "f").tolist():
-        low, high, exponent = elementary.ENCLOSURES[name](x, precision)
+        low, high, exponent = elementary.enclosure(name, x, precision)
         number = TRANSCENDENTAL[name][2](x)
         if low == high:
             assert number == Fraction(low) * Fraction(2) ** exponent
