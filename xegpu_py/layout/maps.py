@@ -288,11 +288,6 @@ class WgTiles:
         return math.prod(self.rounds)
 
     @property
-    def is_shared(self) -> bool:
-        """Whether several subgroups own the same tile."""
-        return self.owners != self.grid
-
-    @property
     def layout(self) -> NestedLayout:
         """The shape of the grid of tiles: for each dimension the number of rounds and of the tiles of a round."""
         rank = len(self.shape)

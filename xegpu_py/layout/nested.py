@@ -34,7 +34,7 @@ _LIST = re.compile(r"\s*(\w+)\s*=\s*\[([\s\d,-]*)\]\s*(,|\Z)")
 class NestedLayout:
     """A layout of a vector of `rank` dimensions; each attribute has one number for each dimension.
 
-    Layouts are equal if their numbers are; `same_mapping` compares the mappings that they describe.
+    Layouts are equal if their numbers are; `indices` compares the mappings that they describe.
 
     Attributes:
         subgroup_tile: subgroups that share the vector.
@@ -371,42 +371,11 @@ class NestedLayout:
     def _select(self, dims: Sequence[int]) -> NestedLayout:
         return NestedLayout(*(tuple(values[i] for i in dims) for values in astuple(self)))
 
-    def same_mapping(self, other: NestedLayout) -> bool:
-        """Whether both give every lane of every subgroup the same elements in the same order."""
-        return self.shape == other.shape and self._normal_form() == other._normal_form()
-
-    def _normal_form(self) -> tuple[Any, ...]:
-        """Ids and positions as digits (extent, dimension, step of the index), those that continue another joined."""
-        weights = self._index_weights()
-        forms = []
-        for level, ids in zip(TILES[::3], (self.subgroups, self.threads)):
-            digits, period = [], ids.period
-            for i in ids.split:
-                digits.append((period // (ids.strides[i] * ids.tile[i]), -1, 0))
-                digits.append((ids.tile[i], i, weights[level, i]))
-                period = ids.strides[i]
-            forms.append(_joined([*digits, (period if digits else 1, -1, 0)]))
-        present = self._present(None, None)
-        forms.append(_joined([(n, i, weights[level, i]) for level, i, n in self._axes(present) if i >= 0]))
-        return tuple(forms)
-
 
 def _sum(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """a + b, in the memory of the operand with the shape of the sum, since allocating whole vectors is slow."""
     shape = np.broadcast_shapes(a.shape, b.shape)
     return np.add(a, b, out=a if a.shape == shape else b if b.shape == shape else None)
-
-
-def _joined(digits: list[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
-    out: list[tuple[int, int, int]] = []
-    for n, dim, step in digits:
-        if n == 1:
-            continue
-        if out and out[-1][1] == dim and out[-1][2] == n * step:
-            out[-1] = (out[-1][0] * n, dim, step)
-        else:
-            out.append((n, dim, step))
-    return tuple(out)
 
 
 # The decomposition of subgroup ids or lane ids into virtual ids, one for each dimension of a grid of tiles.

@@ -193,35 +193,6 @@ def test_project_is_the_layout_of_a_reduction(data):
         assert np.array_equal(np.unique(one), np.unique(other))
 
 
-@given(layouts(), layouts())
-def test_same_mapping_means_that_everyone_holds_the_same(one, other):
-    def held(layout):
-        s, t = np.ogrid[: layout.subgroups.period, : layout.threads.period]
-        return [x.tolist() for x in layout.indices(s, t)]
-
-    assert one.same_mapping(one)
-    if one.shape == other.shape and one.same_mapping(other):
-        assert held(one) == held(other)
-
-
-@given(layouts(rank=1, gaps=False, most=64), st.data())
-def test_same_mapping_is_found_whatever_the_numbers(layout, data):
-    """Batches and outers of a one-dimensional vector can be exchanged for each other."""
-    (b,), (o,) = layout.batch_tile, layout.outer_tile
-    joined = NestedLayout(
-        layout.subgroup_tile, (b * o,), (1,), layout.thread_tile, layout.element_tile,
-        layout.subgroup_strides, layout.thread_strides,
-    )  # fmt: skip
-    assert layout.same_mapping(joined)
-    assert (layout == joined) == (o == 1)
-    if layout.thread_tile[0] > 1 and layout.element_tile[0] > 1 and layout.thread_tile != layout.element_tile:
-        swapped = NestedLayout(
-            layout.subgroup_tile, layout.batch_tile, layout.outer_tile, layout.element_tile, layout.thread_tile,
-            layout.subgroup_strides, (1,),
-        )  # fmt: skip
-        assert not layout.same_mapping(swapped)
-
-
 @given(layouts(whole=True))
 def test_text_round_trip(layout):
     assert NestedLayout.parse(str(layout)) == layout

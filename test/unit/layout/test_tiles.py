@@ -36,7 +36,7 @@ def test_tiles_are_those_of_the_definition(shape, grid, data):
     assert nested.tolist() == [[list(start) for start in tiles.starts(i)] for i in range(tiles.subgroups)]
     owners = tiles.by_start()
     assert len(owners) == tiles.counts[0] * tiles.counts[1]
-    assert ({len(ids) for ids in owners.values()} == {1}) == (not tiles.is_shared)
+    assert ({len(ids) for ids in owners.values()} == {1}) == (tiles.owners == tiles.grid)
 
 
 @given(SHAPES, GRIDS, DATA)
