@@ -13,5 +13,26 @@ document.querySelectorAll('.code').forEach(pane => pane.onkeydown = e => {
   const next = own[Math.min(Math.max(at + d, 0), own.length - 1)]; if (next) { choose(next); next.scrollIntoView({block: 'nearest'}); } });
 document.getElementById('theme').onclick = () => { const root = document.documentElement, dark = root.classList.contains('dark') || (!root.classList.contains('light') && matchMedia('(prefers-color-scheme: dark)').matches); root.classList.toggle('dark', !dark); root.classList.toggle('light', dark); };
 if (matchMedia('(prefers-color-scheme: dark)').matches) document.documentElement.classList.add('dark');
+// The memory maps: calls a function with the cell, the part of the workgroups and the number of each entry of a slice of time.
+function eachTouch(map, entries, time, visit) {
+  const {keys, times} = entries.data;
+  for (let i = 0; i < keys.length; i++) {
+    const cell = keys[i] % map.cells, rest = (keys[i] - cell) / map.cells, part = rest % map.parts;
+    if (time.value < 0 || time.value === (rest - part) / map.parts) visit(cell, part, times[i]);
+  }
+}
+function showTouches(map, entries, time, chosen, source) {
+  const image = source.data.image[0]; image.fill(0);
+  eachTouch(map, entries, time, (cell, part, times) => { if (chosen.value < 0 || chosen.value === part) image[cell] += times; });
+  source.change.emit();
+}
+function describeCell(map, at, entries, time) {
+  const column = Math.floor(at.x), row = Math.floor(at.y), own = row * map.columns + column, found = [];
+  eachTouch(map, entries, time, (cell, part, times) => { if (cell === own) found[part] = (found[part] || 0) + times; });
+  const listed = Object.entries(found).sort((a, b) => b[1] - a[1]), place = Math.floor(row * map.steps[1]) + Math.floor(column * map.steps[0]);
+  const name = part => map.each === 1 ? part : `${Math.floor(part * map.each)}...`;
+  const first = listed.slice(0, 8).map(([part, times]) => `${name(part)}: ${times} times`).join(', ');
+  return `from byte ${64 * place}, by workgroup ${first}${listed.length > 8 ? ` and ${listed.length - 8} more` : ''}`;
+}
 // Plots take their sizes before their views are hidden.
 window.addEventListener('load', () => setTimeout(() => show(0), 50));

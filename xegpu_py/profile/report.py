@@ -256,67 +256,91 @@ def _roofline(found: Prediction, on: Gpu, lane_operations: float) -> Any:
     return made
 
 
-CELLS, SLICES = 64, 12
+SLICES, PARTS = 12, 64
+"""The slices of time, and the most parts of the workgroups, into which a memory map divides accesses."""
+
+TOUCHES = 40_000
+"""The number of accesses, of the same kind, of all maps: a report has less than 3 MB."""
 
 
-def _maps(done: Launched) -> Iterator[tuple[str, Array, Array]]:
-    """Of each buffer: how often each cell was accessed, in slices of time; and the last workgroup that did."""
-    trace, counts = done.counts.trace, done.counts
-    when = np.arange(len(trace.lines)) * SLICES // max(len(trace.lines), 1)
-    for buffer in counts.buffers:
-        first, last = buffer.address // LINE, (buffer.address + max(buffer.bytes, 1) - 1) // LINE
-        own = (trace.lines >= first) & (trace.lines <= last)
+class _Map(Struct):
+    """How often workgroups accessed the parts of a buffer.
+
+    Attributes:
+        rows, columns: the cells into which it is divided.
+        parts, each: the parts of the workgroups, and the workgroups of a part.
+        line: the lines from one cell to the next, along a row and down.
+        keys: int32[n], the slice of time, the part of the workgroups and the cell of accesses, as one number.
+        times: int32[n], how many there were.
+    """
+
+    rows: int
+    columns: int
+    parts: int
+    each: float
+    steps: tuple[float, float]
+    keys: Array
+    times: Array
+
+    @classmethod
+    def of(cls, done: Launched, first: int, count: int, pitch: int, cells: int) -> _Map | None:
+        """The map of `count` lines from a line on, with at most so many cells in a row; None without accesses."""
+        trace, groups = done.counts.trace, math.prod(done.grid)
+        places = trace.lines - first
+        own = (places >= 0) & (places < count)
         if not own.any():
-            continue
+            return None
+        parts, high = min(groups, PARTS), -(-count // pitch)
+        rows, columns = min(cells, high), min(cells, pitch)
+        when = np.flatnonzero(own) * SLICES // len(own)
+        part = (trace.threads[own] // done.group_size).astype(np.int64) * parts // groups
+        row, column = places[own] // pitch * rows // high, places[own] % pitch * columns // pitch
+        keys, times = np.unique(((when * parts + part) * rows + row) * columns + column, return_counts=True)
+        steps = pitch / columns, pitch * high / rows
+        return cls(rows, columns, parts, groups / parts, steps, keys.astype(np.int32), times.astype(np.int32))
+
+
+def _maps(done: Launched) -> Iterator[tuple[str, _Map]]:
+    """The map of each buffer."""
+    for buffer in done.counts.buffers:
+        first, last = buffer.address // LINE, (buffer.address + max(buffer.bytes, 1) - 1) // LINE
         count = last - first + 1
         pitch = done.pitches.get(buffer.name, 0) // LINE or max(math.isqrt(count), 1)
-        places = trace.lines[own] - first
-        high = -(-count // pitch)
-        rows = places // pitch * min(CELLS, high) // high
-        columns = places % pitch * min(CELLS, pitch) // pitch
-        shape = (SLICES, min(CELLS, high), min(CELLS, pitch))
-        hits, owners = np.zeros(shape, np.float32), np.full(shape, -1.0, np.float32)
-        np.add.at(hits, (when[own], rows, columns), 1)
-        owners[when[own], rows, columns] = trace.threads[own] // done.group_size
-        yield buffer.name, hits, owners
+        for cells in (64, 32, 16, 8, 4):
+            found = _Map.of(done, first, count, pitch, cells)
+            if found is None:
+                break
+            if len(found.keys) <= TOUCHES // len(done.counts.buffers) or cells == 4:
+                yield buffer.name, found
+                break
 
 
-def _memory_map(hits: Array, owners: Array) -> Any:
-    """An image of a buffer, with a slider over time; its last position shows the whole time."""
+def _memory_map(found: _Map) -> Any:
+    """An image of a buffer, with sliders over time and over workgroups; their first positions show all."""
     from bokeh.layouts import column
-    from bokeh.models import ColumnDataSource, CustomJS, LinearColorMapper, Slider
+    from bokeh.models import ColumnDataSource, CustomJS, CustomJSHover, LinearColorMapper, Slider
 
-    every = np.concatenate([hits, hits.sum(axis=0)[None]])
-    latest = owners.max(axis=0)
-    held = np.concatenate([owners, latest[None]])
-    source = ColumnDataSource({"image": [every[-1]], "owner": [held[-1]]})
+    cells = found.rows * found.columns
+    image = np.bincount(found.keys % cells, found.times, cells).astype(np.float32).reshape(found.rows, found.columns)
+    source = ColumnDataSource({"image": [image]})
+    entries = ColumnDataSource({"keys": found.keys, "times": found.times})
     made = _figure(x_axis_label="64-byte lines of a row (cells)", y_axis_label="rows (cells)")
     made.y_range.flipped = True
-    height, width = every.shape[1:]
-    colours = LinearColorMapper("Viridis256", low=0, high=float(every.max()))
-    made.image("image", source=source, x=0, y=0, dw=width, dh=height, color_mapper=colours)
-    _hover(made, [("accesses", "@image"), ("last workgroup", "@owner")])
-    frames = {
-        "image": [list(map(int, e.ravel())) for e in every],
-        "owner": [list(map(int, e.ravel())) for e in held],
-    }
-    slider = Slider(
-        start=0,
-        end=SLICES,
-        value=SLICES,
-        step=1,
-        title="time (the last position: all of it)",
-        sizing_mode="stretch_width",
-    )
-    code = """
-        for (const name of ["image", "owner"]) {
-            const to = source.data[name][0], from = frames[name][cb_obj.value];
-            for (let i = 0; i < from.length; i++) to[i] = from[i];
-        }
-        source.change.emit();
-    """
-    slider.js_on_change("value", CustomJS(args={"source": source, "frames": frames}, code=code))
-    return column(made, slider, sizing_mode="stretch_width")
+    colours = LinearColorMapper("Viridis256", low=0, high=float(image.max()))
+    made.image("image", source=source, x=0, y=0, dw=found.columns, dh=found.rows, color_mapper=colours)
+
+    def slider(title: str, end: int) -> Any:
+        return Slider(start=-1, end=end - 1, value=-1, step=1, title=title, sizing_mode="stretch_width")
+
+    each = "workgroup" if found.each == 1 else f"{found.each:.4g} workgroups each"
+    time, part = slider("time (-1: all of it)", SLICES), slider(f"{each} (-1: all of them)", found.parts)
+    map_ = {"columns": found.columns, "cells": cells, "parts": found.parts, "each": found.each, "steps": found.steps}
+    given = {"source": source, "entries": entries, "time": time, "part": part, "map": map_}
+    for one in (time, part):
+        one.js_on_change("value", CustomJS(args=given, code="showTouches(map, entries, time, part, source);"))
+    where = CustomJSHover(args=given, code="return describeCell(map, special_vars, entries, time);")
+    _hover(made, [("accesses", "@image"), ("", "@image{custom}")], formatters={"@image": where})
+    return column(made, time, part, sizing_mode="stretch_width")
 
 
 def _timeline(done: Launched, cycles: Sequence[float]) -> Any:
@@ -411,7 +435,7 @@ def page(title: str, done: Launched, rows: Sequence[Row], found: Prediction, on:
         "roofline": _roofline(found, on, lanes),
         "timeline": _timeline(done, found.cycles),
     }
-    maps = {name: _memory_map(hits, owners) for name, hits, owners in _maps(done)}
+    maps = {name: _memory_map(found) for name, found in _maps(done)}
     numbered = {f"map{n}": made for n, made in enumerate(maps.values())}
     script, parts = components({**plots, **numbered})
     panes = "".join(_pane(n, listing) for n, listing in enumerate(listings(done, rows, found.cycles)))
