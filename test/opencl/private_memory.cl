@@ -1,9 +1,9 @@
 kernel void sorted(global const int *in, global int *out) {
     int i = get_global_id(0);
-    int v[32];
-    for (int k = 0; k < 32; k++)
-        v[k] = in[32 * i + k];
-    for (int k = 1; k < 32; k++) {
+    int v[8];
+    for (int k = 0; k < 8; k++)
+        v[k] = in[8 * i + k];
+    for (int k = 1; k < 8; k++) {
         int x = v[k], j = k - 1;
         while (j >= 0 && v[j] > x) {
             v[j + 1] = v[j];
@@ -11,8 +11,8 @@ kernel void sorted(global const int *in, global int *out) {
         }
         v[j + 1] = x;
     }
-    for (int k = 0; k < 32; k++)
-        out[32 * i + k] = v[k];
+    for (int k = 0; k < 8; k++)
+        out[8 * i + k] = v[k];
 }
 kernel void small_table(global const int *in, global int *out) {
     int i = get_global_id(0);
@@ -29,6 +29,6 @@ kernel void large_array(global const int *in, global int *out, int n) {
         v[(k * 37 + in[k & 15]) % 400] = k + i;
     out[i] = v[in[i] & 255];
 }
-// RUN sorted rand:i32:2048 zeros:i32:2048 global=64
+// RUN sorted rand:i32:512 zeros:i32:512 global=64
 // RUN small_table rand:i32:64 zeros:i32:64 global=64
 // RUN large_array arange:i32:64 zeros:i32:64 i32:300 global=64

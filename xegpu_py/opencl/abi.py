@@ -8,21 +8,34 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.visa.program import Dim, Input, Program
+from xegpu_py.visa.program import (
+    HEADER,
+    LABEL,
+    STATE,
+    Destination,
+    Dim,
+    Flag,
+    Guard,
+    Immediate,
+    Input,
+    Instruction,
+    Predicate,
+    Program,
+    Region,
+    Variable,
+)
 
 GRF_BYTES = 64
 """Size of a register of the targets that are supported, and of `%r0` in the payload."""
 
 INLINE_BYTES = {"bmg": 32}
 """Bytes of arguments in the first register of arguments, where they are fewer than its size."""
-
-_DISPATCH_MASK = "%sr0(0,2)"
-"""The lanes with which a thread begins, as vISA names them."""
 
 
 # `.ze_info`, as the specification of zebin has it. What is not read is left out.
@@ -172,91 +185,95 @@ class Private(Struct, frozen=True):
     input: str
 
 
-def prologue(text: str, program: Program, block: Dim, groups: Dim, private: Sequence[Private]) -> str:
-    """The assembly of a kernel that computes the local ids itself, and enables only the lanes of work items.
+def prologue(program: Program, block: Dim, groups: Dim, private: Sequence[Private]) -> Program:
+    """The kernel, which computes the local ids itself, and enables only the lanes of work items.
 
     A thread finds its part of private memory by its number in the launch, so that the number of the hardware thread,
     from which kernels compute it, is 0.
 
     Args:
-        text: the kernel's assembly; `program` is what it says.
+        program: the kernel as IGC printed it.
         block: work items of a workgroup.
         groups: workgroups.
         private: the memory of each thread.
     """
     lanes, items = program.simd_size, math.prod(block)
-    declared = [
-        f".decl Own_{n} v_type=G type=ud num_elts={lanes} align=wordx32" for n in ("item", "x", "y", "z", "row")
-    ]
-    declared.append(f".decl Own_lane v_type=G type=uw num_elts={max(lanes, 8)} align=wordx32")
-    declared += [f".decl Own_{n} v_type=G type=ud num_elts=1 align=dword" for n in ("first", "thread")]
-    body = ["mov (M1_NM, 8) Own_lane(0,0)<1> 0x76543210:v"]
+    item, x, y, z, row = (Variable(f"Own_{n}", "ud", lanes, "wordx32") for n in ("item", "x", "y", "z", "row"))
+    lane = Variable("Own_lane", "uw", max(lanes, 8), "wordx32")
+    first, thread, mask = (Variable(f"Own_{n}", "ud", 1, "dword") for n in ("first", "thread", "mask"))
+    place = Variable("Own_place", "uq", 1, "qword")
+    busy, idle = Predicate("Own_busy", lanes), Predicate("Own_idle", lanes)
+    at = program.labels[program.functions[0]] + 1
+    # In the modes that the kernel sets in its first instruction.
+    at += getattr(program.instructions[at].values.get("dst"), "var", None) is STATE["%cr0"]
+    where, body = program.instructions[at].where, list[Instruction]()
 
-    def each(operation: str, to: str, a: str, b: str = "") -> None:
-        body.append(f"{operation} (M1_NM, {lanes}) {to}(0,0)<1> {a} {b}".rstrip())
+    def each(name: str, to: Variable | Flag, *sources: Any, size: int = lanes, col: int = 0, **others: Any) -> None:
+        dst = Destination(to, 0, col) if isinstance(to, Variable) else to
+        values = {**others, "dst": dst, **{f"src{n}": source for n, source in enumerate(sources)}}
+        body.append(Instruction(name, values, size, "M1_NM", where=where))
 
-    def once(operation: str, to: str, a: str, b: str = "") -> None:
-        body.append(f"{operation} (M1_NM, 1) {to}(0,0)<1> {a}(0,0)<0;1,0> {b}".rstrip())
+    def once(name: str, to: Variable, source: Region, *others: Any) -> None:
+        each(name, to, source, *others, size=1)
 
-    at = 8
-    while at < lanes:
-        body.append(f"add (M1_NM, {at}) Own_lane(0,{at})<1> Own_lane(0,0)<1;1,0> {at:#x}:uw")
-        at *= 2
-    body.append(f"mul (M1_NM, 1) Own_first(0,0)<1> %r0(0,2)<0;1,0> {lanes:#x}:ud")
-    each("add", "Own_item", "Own_lane(0,0)<1;1,0>", "Own_first(0,0)<0;1,0>")
-
-    def divided(source: str, by: int, quotient: str, rest: str) -> None:
+    def divided(source: Variable, by: int, quotient: Variable, rest: Variable) -> None:
         if by == 1:
-            each("mov", quotient, f"{source}(0,0)<1;1,0>")
-            each("mov", rest, "0x0:ud")
+            each("mov", quotient, Region(source))
+            each("mov", rest, Immediate(0, "ud"))
             return
         # Exact for numbers and divisors of 11 bits.
-        each("mul", quotient, f"{source}(0,0)<1;1,0>", f"{-(-(1 << 22) // by):#x}:ud")
-        each("shr", quotient, f"{quotient}(0,0)<1;1,0>", "0x16:ud")
-        each("mul", rest, f"{quotient}(0,0)<1;1,0>", f"{2**32 - by:#x}:ud")
-        each("add", rest, f"{rest}(0,0)<1;1,0>", f"{source}(0,0)<1;1,0>")
+        each("mul", quotient, Region(source), Immediate(-(-(1 << 22) // by), "ud"))
+        each("shr", quotient, Region(quotient), Immediate(22, "ud"))
+        each("mul", rest, Region(quotient), Immediate(2**32 - by, "ud"))
+        each("add", rest, Region(rest), Region(source))
 
-    divided("Own_item", block[0], "Own_row", "Own_x")
-    divided("Own_row", block[1], "Own_z", "Own_y")
-    for item in program.inputs:
-        if is_local_id(program, item):
-            number = "xyz"[(item.offset - GRF_BYTES) // GRF_BYTES]
-            each("mov", item.var.name, f"Own_{number}(0,0)<1;1,0>")
+    each("mov", lane, Immediate(0x76543210, "v"), size=8)
+    for half in (8, 16)[: lanes.bit_length() - 4]:
+        each("add", lane, Region(lane), Immediate(half, "uw"), size=half, col=half)
+    number = _scalar(HEADER["%r0"], 2)
+    once("mul", first, number, Immediate(lanes, "ud"))
+    each("add", item, Region(lane), _scalar(first))
+    divided(item, block[0], row, x)
+    divided(row, block[1], z, y)
+    for given in program.inputs:
+        if is_local_id(program, given):
+            each("mov", given.var, Region((x, y, z)[(given.offset - GRF_BYTES) // GRF_BYTES]))
     if private:
-        declared.append(".decl Own_place v_type=G type=uq num_elts=1 align=qword")
-        once("mul", "Own_thread", "%group_id_z", f"{groups[1]:#x}:ud")
-        once("add", "Own_thread", "Own_thread", "%group_id_y(0,0)<0;1,0>")
-        once("mul", "Own_thread", "Own_thread", f"{groups[0]:#x}:ud")
-        once("add", "Own_thread", "Own_thread", "%group_id_x(0,0)<0;1,0>")
-        once("mul", "Own_thread", "Own_thread", f"{-(-items // lanes):#x}:ud")
-        once("add", "Own_thread", "Own_thread", "%r0(0,2)<0;1,0>")
+        once("mul", thread, _scalar(HEADER["%group_id_z"]), Immediate(groups[1], "ud"))
+        once("add", thread, _scalar(thread), _scalar(HEADER["%group_id_y"]))
+        once("mul", thread, _scalar(thread), Immediate(groups[0], "ud"))
+        once("add", thread, _scalar(thread), _scalar(HEADER["%group_id_x"]))
+        once("mul", thread, _scalar(thread), Immediate(-(-items // lanes), "ud"))
+        once("add", thread, _scalar(thread), number)
+    known = {given.var.name: given.var for given in program.inputs} | STATE
     for part in private:
-        once("mul", "Own_place", "Own_thread", f"{part.bytes:#x}:ud")
-        once("add", "Own_place", "Own_place", f"{part.address:#x}:uq")
-        once("mov", part.input, "Own_place")
-    if _DISPATCH_MASK in text:
-        # Engines have no such register: the kernel reads a variable.
-        text = text.replace(_DISPATCH_MASK, "Own_mask(0,0)")
-        declared.append(".decl Own_mask v_type=G type=ud num_elts=1 align=dword")
-        declared.append(f".decl Own_busy v_type=P num_elts={lanes}")
-        body.append(f"cmp.lt (M1_NM, {lanes}) Own_busy Own_item(0,0)<1;1,0> {items:#x}:ud")
-        body.append("mov (M1_NM, 1) Own_mask(0,0)<1> Own_busy")
-    lines = text.split("\n")
+        once("mul", place, _scalar(thread), Immediate(part.bytes, "ud"))
+        once("add", place, _scalar(place), Immediate(part.address, "uq"))
+        once("mov", known[part.input], _scalar(place))
+    # The lanes with which a thread begins. Engines have no such register: the kernel reads a variable.
+    begun, rest = _scalar(STATE["%sr0"], 2), list(program.instructions[at:])
+    reading = [n for n, inst in enumerate(rest) if begun in inst.sources]
+    if reading:
+        each("cmp", Flag(busy), Region(item), Immediate(items, "ud"), condition="lt")
+        each("mov", mask, Flag(busy), size=1)
+    for n in reading:
+        values = {name: _scalar(mask) if value == begun else value for name, value in rest[n].values.items()}
+        rest[n] = rest[n].replaced(values=values)
     if items % lanes:
-        declared.append(f".decl Own_idle v_type=P num_elts={lanes}")
-        body.append(f"cmp.ge (M1_NM, {lanes}) Own_idle Own_item(0,0)<1;1,0> {items:#x}:ud")
-        body.append(f"(Own_idle) goto (M1, {lanes}) Own_end")
-        end = next(i for i, line in enumerate(lines) if line.split("/")[0].strip() == "ret (M1, 1)")
-        lines[end] = f"Own_end:\n{lines[end]}"
-    entry = program.functions[0]
-    start = next(i for i, line in enumerate(lines) if line.strip() == f"{entry}:")
-    # Counted with the kernel's first line, and in the modes that the kernel sets in its first instruction.
-    while lines[start + 1].split()[:1] in ([], ["FILE"], ["LOC"]) or "%cr0(0,0)<1>" in lines[start + 1]:
-        start += 1
-    lines[start] = "\n".join([lines[start], *(f"    {line}" for line in body)])
-    first = next(i for i, line in enumerate(lines) if line.startswith((".input", ".kernel_attr")))
-    lines[first] = "\n".join([*declared, lines[first]])
-    return "\n".join(lines)
+        each("cmp", Flag(idle), Region(item), Immediate(items, "ud"), condition="ge")
+        body.append(Instruction("goto", {"label": "Own_end"}, lanes, "M1", Guard(idle), where=where))
+        end = next(n for n, inst in enumerate(rest) if inst.name == "ret" and (inst.mask, inst.exec_size) == ("M1", 1))
+        rest.insert(end, Instruction(LABEL, {"label": "Own_end"}, where=rest[end].where))
+    return replace(
+        program,
+        variables=(*program.variables, item, x, y, z, row, lane, first, thread, mask, place),
+        predicates=(*program.predicates, busy, idle),
+        instructions=(*program.instructions[:at], *body, *rest),
+    )
+
+
+def _scalar(var: Variable, col: int = 0) -> Region:
+    return Region(var, 0, col, 0, 1, 0)
 
 
 # Arguments.

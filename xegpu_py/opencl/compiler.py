@@ -51,6 +51,9 @@ _MESSAGE = re.compile(
 _INCLUDED = "included-from"
 """The name in ocloc's folder of the folder of the source, which may contain characters that ocloc does not accept."""
 
+_DUMPS = {"IGC_ShaderDumpEnable": "1", "IGC_ShaderDumpRegexFilter": r".*\.visaasm"}
+"""Variables of IGC's: the vISA is written, and nothing else."""
+
 _MAGIC = b"xegpu-py opencl 1\n"
 
 
@@ -154,7 +157,7 @@ def compiled(source: str | Path, target: str, options: str) -> Compiled:
                 text=True,
                 errors="replace",
                 timeout=SECONDS,
-                env={**os.environ, "IGC_ShaderDumpEnable": "1", "IGC_DumpToCustomDir": f"{folder}/dump"},
+                env={**os.environ, **_DUMPS, "IGC_DumpToCustomDir": f"{folder}/dump"},
             )
         except subprocess.TimeoutExpired:
             raise failed(name, f"ocloc did not end within {SECONDS:g} s") from None
@@ -219,6 +222,8 @@ def _opened(binary: bytes, name: str) -> Any:
 def _described(binary: bytes, made: Compiled) -> Compiled:
     """The result with what its binary says."""
     elf, sections = _opened(binary, made.file), _elf(binary, made.file)
+    if ".ze_info" not in sections:
+        raise failed(made.file, "the program has no kernel")
     try:
         info = msgspec.yaml.decode(sections[".ze_info"][0], type=abi.Info)
     except ImportError:

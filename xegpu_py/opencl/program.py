@@ -40,7 +40,7 @@ MAX_ITEMS = 1024
 USUAL_ITEMS = 256
 """The most work items of a workgroup whose local size is not given."""
 
-_NAME = re.compile(r'^\.(?:kernel|global_function) "(.*)"', re.MULTILINE)
+_NAME = re.compile(r'^\.(?:kernel|(global_function)) "(.*)"', re.MULTILINE)
 
 _LANES = re.compile(r"^\.kernel_attr SimdSize=(\d+)", re.MULTILINE)
 
@@ -128,7 +128,7 @@ class Program:
     def _text(self, info: abi.KernelInfo) -> str:
         """The last vISA that IGC made of a kernel, which compiles kernels again whose registers do not suffice."""
         lanes = info.execution_env.simd_size
-        found = [t for t in self.compiled.texts if (m := _NAME.search(t)) and m[1] == info.name]
+        found = [t for t in self.compiled.texts if (m := _NAME.search(t)) and m[2] == info.name]
         fitting = [t for t in found if (m := _LANES.search(t)) and int(m[1]) == lanes]
         if not fitting:
             raise failed(self.compiled.file, f"ocloc printed no vISA of {lanes} lanes for kernel '{info.name}'")
@@ -137,7 +137,7 @@ class Program:
     @cached_property
     def functions(self) -> list[VisaProgram]:
         """The functions that kernels may call."""
-        texts = [t for t in self.compiled.texts if re.search(r"^\.global_function", t, re.MULTILINE)]
+        texts = [t for t in self.compiled.texts if (m := _NAME.search(t)) and m[1]]
         return [p for text in texts for p in assembly.read(Source(text, self.compiled.file))]
 
     def allocate(self, memory: DeviceMemory) -> dict[str, int]:
@@ -268,9 +268,7 @@ class Kernel:
         key = (launch.block, slm, *private, launch.groups if private else None, *places.items())
         if key not in self._versions:
             made = self.owner.compiled
-            text = abi.prologue(self.text, self.program, launch.block, launch.groups, private)
-            [whole] = assembly.read(Source(text, f"{made.file}:{self.name}.visaasm"))
-            linked = link(whole, self.owner.functions)
+            linked = link(abi.prologue(self.program, launch.block, launch.groups, private), self.owner.functions)
             barriers = self.info.execution_env.barrier_count
             attributes = {"NBarrierCnt": min(barriers, 32) if barriers > 1 else 0, **linked.attributes}
             attributes |= {"SLMSize": -(-slm // 1024), "SLMBytes": -(-slm // 8) * 8}

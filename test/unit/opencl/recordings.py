@@ -168,10 +168,10 @@ class Peer:
         self.queue = cl.CommandQueue(self.context)
         self.programs: dict[str, Any] = {}
 
-    def build(self, source: str) -> str:
+    def build(self, source: str, *options: str) -> str:
         """Build a program; why it cannot be built, or an empty text."""
         try:
-            self.programs[source] = self.cl.Program(self.context, source).build(["-cl-std=CL3.0", "-w"])
+            self.programs[source] = self.cl.Program(self.context, source).build(["-cl-std=CL3.0", "-w", *options])
         except Exception as e:
             errors = re.findall("error: .*", str(e)) or ["error"]
             return f"{len(errors)} errors, such as {errors[0][:90]}"
@@ -265,8 +265,7 @@ def main(wanted: Sequence[str]) -> None:
                 made.results[case.name] = results[first]
                 for other in others:
                     for a, x, y in zip(memory, results[other], results[first]):
-                        found, wanted = (np.frombuffer(data, a.dtype) for data in (x, y))
-                        if why := case.differs(found, wanted):
+                        if why := case.differs(*(np.frombuffer(data, a.dtype) for data in (x, y))):
                             print(f"{case.name}: {other} differs from {first}: {why}", file=sys.stderr)
                 if not memory or "printf" in (FOLDER / file).read_text():
                     made.results[case.name].append(answers[0]["printed"][0])

@@ -68,6 +68,11 @@ __kernel void counted(__global int *x) {
   for (int i = 0; i < 3; i++) x[i + 1] = cleared[i];
 }
 __kernel void out_of_bounds(__global int *x) { x[get_global_id(0) + 1] = 1; }
+__kernel void beyond_array(__global int *x, __global int *out) {
+  int t[8];
+  for (int k = 0; k < 8; k++) t[k] = x[k];
+  out[get_global_id(0)] = t[x[get_global_id(0)]];
+}
 """
 
 
@@ -177,13 +182,17 @@ def test_mistakes_are_told(on_bmg: opencl.Program) -> None:
     x = np.zeros(64, np.int32)
     with pytest.raises(DiagnosticError, match=r"<string>:51: error: .* over the end of 'x'"):
         on_bmg.out_of_bounds[64, 64](x)
+    with pytest.raises(
+        DiagnosticError, match=r"<string>:55: error: .* at byte 32 of register variable 'V\d+', which has 32 bytes"
+    ):
+        on_bmg.beyond_array[16, 16](x + 8, x)
     with pytest.raises(TypeError, match=r"takes 1 arguments \(int\* x\), but got 2"):
         on_bmg.out_of_bounds[64, 64](x, x)
     with pytest.raises(TypeError, match="argument 'a' of kernel 'saxpy' must be a number of numpy's"):
         on_bmg.saxpy[64, 64](np.zeros(64, np.float32), np.zeros(64, np.float32), 2)
     with pytest.raises(ValueError, match="must divide"):
         on_bmg.saxpy[64, 48]
-    with pytest.raises(AttributeError, match="there is no kernel 'nothing'; there are count, counted, factorials"):
+    with pytest.raises(AttributeError, match="no kernel 'nothing'; there are beyond_array, count, counted, factorials"):
         _ = on_bmg.nothing
     with pytest.raises(
         TypeError, match=r"argument 'x' .* is float\*, an array of float32, but got an array of float64"
@@ -215,6 +224,8 @@ def test_mistakes_of_a_program(tmp_path: Path) -> None:
         opencl.compile(file)
     with pytest.raises(opencl.CompileError, match="Unrecognized build options: -nothing"):
         opencl.compile(SOURCE, options="-nothing")
+    with pytest.raises(opencl.CompileError, match="the program has no kernel"):
+        opencl.compile("int f(int n) { return n; }\n")
     with pytest.raises(opencl.CompileError, match="not a program that"):
         opencl.load(file)
 
