@@ -361,10 +361,20 @@ class _Access(Struct):
         rows, columns = message_steps(self.desc, self.columns, most_lanes(self.desc, self.low.target, name))
         across = segments(self.columns, range(0, self.columns, columns))
         attr = TdescAttr(memory_scope=self.desc.attr.memory_scope)
-        lines = segments(self.columns, line_splits(TensorDesc((self.columns,), self.desc.element, attr)))
+        lines = segments(self.columns, self._line_splits(self.columns, attr))
         if len(lines) <= max(rows * len(across), 1) and self._are_lines():
-            return self.bounds(1, lines), attr
+            return self.bounds(self._rows_of_a_line(attr), lines), attr
         return self.bounds(rows, across), None
+
+    def _line_splits(self, count: int, attr: TdescAttr) -> set[int]:
+        return line_splits(TensorDesc((count,), self.desc.element, attr))
+
+    def _rows_of_a_line(self, attr: TdescAttr) -> int:
+        """The rows that one 1D message moves: several if no other elements are between them."""
+        if self.is_array or self.tensor.strides[-2] != self.columns:
+            return 1
+        counts = (n for n in range(self.desc.shape[-2], 1, -1) if self.desc.shape[-2] % n == 0)
+        return next((n for n in counts if not self._line_splits(n * self.columns, attr)), 1)
 
     def _are_lines(self) -> bool:
         """Whether rows are consecutive elements, in bounds, and sufficiently aligned for 1D messages."""
@@ -593,7 +603,8 @@ def prefetch(low: Fallback, op: ir.Operation) -> None:
 
 def _line_desc(access: _Access, part: _Part, attr: TdescAttr) -> ir.Value:
     low = access.low
-    source, rest = _line(low, access.tensor, access.start(part), part.columns, access.desc, True)
-    kind = TensorDesc((part.columns,), access.desc.element, attr)
+    count = part.rows * part.columns
+    source, rest = _line(low, access.tensor, access.start(part), count, access.desc, True)
+    kind = TensorDesc((count,), access.desc.element, attr)
     made: ir.Value = xegpu.create_nd_tdesc(source, [rest], tdesc=kind, mode="vc")
     return made

@@ -265,9 +265,7 @@ def from_scale(low: Expansion, op: ir.Operation) -> ir.Value | None:
         "arith.extui", bits, build.make("arith.bitcast", build.with_element(kind, build.integer_type(8)), value)
     )
     placed = build.make("arith.shli", bits, code, build.constant(bits, fmt.mantissa))
-    least = build.select(
-        build.compare("eq", code, build.constant(bits, 0)), build.constant(bits, 1 << fmt.mantissa - 1), placed
-    )
+    least = build.binary("maxsi", placed, 1 << fmt.mantissa - 1)
     found = build.select(
         build.compare("eq", code, build.constant(bits, E8M0.nan)), build.constant(bits, fmt.nan), least
     )

@@ -548,7 +548,7 @@ def expand_scaling(op: ir.Operation) -> list[ir.Value]:
     """Build the expansion of an op in `SCALING` at the insertion point, and return the results of its ops.
 
     The scale is rounded to f8E8M0FNU and converted to the wider format, in which the number is multiplied or divided
-    by it.
+    by it. Products in bf16 are computed in f32, since bf16 has all values of both factors.
 
     Raises:
         DiagnosticError: as `require_nearest`.
@@ -558,14 +558,18 @@ def expand_scaling(op: ir.Operation) -> list[ir.Value]:
     widens = op.name == "arith.scaling_extf"
     result = op.results[0].type
     wide = element_of(result if widens else value)
+    if widens and isinstance(wide, ir.BF16Type):
+        wide = element_type("f32")
     found = []
     if str(element_of(scale)) != E8M0.mlir:
         scale = make("arith.truncf", with_element(scale.type, element_type(E8M0.mlir)), scale)
         found.append(scale)
     factor = make("arith.extf", with_element(scale.type, wide), scale)
     if widens:
-        extended = make("arith.extf", result, value)
-        found += [factor, extended, make("arith.mulf", result, factor, extended)]
+        extended = make("arith.extf", with_element(result, wide), value)
+        found += [factor, extended, binary("mulf", factor, extended)]
+        if wide != element_of(result):
+            found.append(make("arith.truncf", result, found[-1]))
     else:
         quotient = make("arith.divf", value.type, value, factor)
         found += [factor, quotient, make("arith.truncf", result, quotient)]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 
+import numpy as np
 from mlir import ir
 from msgspec import Struct
 
@@ -210,6 +211,15 @@ class Legalization(ReusingConversion):
         self, value: ir.Value, tiles: Tiles, box: Box, lines: list[range], firsts: Sequence[Sequence[int]]
     ) -> ir.Value:
         """Insert pieces into one vector."""
+        left, right = firsts[-1][lines[-1][0]], firsts[-1][lines[-1][-1]] + tiles.bounds[-1][lines[-1][-1]]
+        (first, count), bits = box[-1], bits_of(element_of(value))
+        is_short = bits >= 8 and (right - left) * bits // 8 <= self.plan.target.grf_bytes // 2
+        if is_short and count < right - left and any(len(line) > 1 for line in lines[:-1]):
+            # Moves gather columns of several such rows, if the rows are side by side. MLIR's canonicalize would take
+            # each element of a slice from its own row again, but not those of a shuffle.
+            rows = self.part(value, (*box[:-1], (left, right - left)))
+            places = np.arange(math.prod(shape_of(rows))).reshape(-1, right - left)[:, first - left :][:, :count]
+            return build.shape_cast(build.permute(build.flat(rows), places.ravel()), block_pieces.sizes(box))
         result = build.poison(build.with_shape(value.type, block_pieces.sizes(box)))
         for place in block_pieces.grid(tuple((1,) * len(line) for line in lines)):
             index = [line[p[0]] for line, p in zip(lines, place)]

@@ -29,6 +29,21 @@ gpu.func @transposed(%m: memref<9x7xf32>, %out: memref<64x64xf32>) kernel {
   xegpu.store_nd %x, %o {mode = vc} : vector<8x4xf32>, !xegpu.tensor_desc<8x4xf32>
   gpu.return
 }
+
+// Columns of bytes: the rows are put side by side once, from which each column is gathered.
+// CHECK-LABEL: @columns
+// CHECK-COUNT-16: vector.insert_strided_slice {{.*}} : vector<1x16xi8> into vector<16x16xi8>
+// CHECK-NOT: vector.insert_strided_slice
+// CHECK-COUNT-16: vector.shuffle {{.*}} : vector<256xi8>, vector<256xi8>
+gpu.func @columns(%out: memref<16x512xi8>) kernel {
+  %m = memref.alloc() : memref<16x32xi8, 3>
+  %d = xegpu.create_nd_tdesc %m[0, 16] {mode = vc} : memref<16x32xi8, 3> -> !xegpu.tensor_desc<16x16xi8, memory_scope = slm>
+  %x = xegpu.load_nd %d {mode = vc, transpose = [1, 0]} : !xegpu.tensor_desc<16x16xi8, memory_scope = slm> -> vector<16x16xi8>
+  %e = memref.alloc() : memref<16x32xi8, 3>
+  %o = xegpu.create_nd_tdesc %e[0, 0] {mode = vc} : memref<16x32xi8, 3> -> !xegpu.tensor_desc<16x16xi8, memory_scope = slm>
+  xegpu.store_nd %x, %o {mode = vc} : vector<16x16xi8>, !xegpu.tensor_desc<16x16xi8, memory_scope = slm>
+  gpu.return
+}
 }
 
 // Each piece of interleaved vectors needs a piece of both.
