@@ -8,7 +8,7 @@ from mlir import ir
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.types import check_hints, check_value
-from xegpu_py.ir.builtin import CombiningKind, Emitter, bit_width, by, is_float, is_integer, vector_of, vector_text
+from xegpu_py.ir.builtin import CombiningKind, bit_width, by, is_float, is_integer, vector_of, vector_text
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, TypeText
 from xegpu_py.ir.definition import Attr, Dialect, Interface, Type, enum_attr
 from xegpu_py.layout import dealing_problem
@@ -274,9 +274,6 @@ class NumberCodec(AttributeCodec):
         if not isinstance(value, str):
             raise TypeError(f"expected {self.summary} as a string, but got {value!r}")
         return self.decode(value)
-
-    def irdl(self, emitter: Emitter) -> str:
-        return emitter.constraint("irdl.any")
 
 
 def check_scattered(op: Any, tile: Tile, expected: bool, instead: str) -> None:

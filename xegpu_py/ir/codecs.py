@@ -323,9 +323,6 @@ class TypeCodec(AttributeCodec):
     def read(self, cursor: Cursor, scope: Scope) -> TypeText:
         return scope.read_type(cursor)
 
-    def decode(self, raw: str) -> TypeText:
-        return raw
-
     def coerce(self, value: Any) -> TypeText:
         return str(value)
 

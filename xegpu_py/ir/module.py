@@ -91,16 +91,7 @@ class Module:
 
     def ops(self, kind: type[Op] = mlir.OpView) -> list[Op]:
         """The ops of a class in the module, in order; by default all."""
-        found: list[Op] = []
-
-        def visit(op: mlir.Operation) -> mlir.WalkResult:
-            view = op.opview
-            if isinstance(view, kind):
-                found.append(view)
-            return mlir.WalkResult.ADVANCE
-
-        self.operation.walk(visit, mlir.WalkOrder.PRE_ORDER)
-        return found
+        return [view for op in walk(self.operation) if isinstance(view := op.opview, kind)]
 
     def verify(self) -> None:
         """Check the module by MLIR's rules and by those of our dialects.

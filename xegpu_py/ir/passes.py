@@ -207,18 +207,20 @@ def flag_step(name: str, options: str = "") -> Step | Nest:
         raise ValueError(problem)
     if name not in _REGISTRY:
         for nest in _IMPLICIT_NESTS:
-            if _accepted(f"{ROOT}({nest.format(step)})"):
+            if not _refusal(f"{ROOT}({nest.format(step)})"):
                 return _read_item(Cursor(nest.format(step)))
     return step
 
 
-def _accepted(pipeline: str) -> bool:
+@cache
+def _refusal(pipeline: str) -> str:
+    """Why MLIR does not read a pipeline; empty if it does."""
     try:
         with ir.Context(load_on_create_dialects=[]):
             PassManager.parse(pipeline)
-    except ValueError:
-        return False
-    return True
+    except ValueError as e:
+        return str(e)
+    return ""
 
 
 def step_problem(step: Step) -> str | None:
@@ -246,14 +248,8 @@ def _near(name: str) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
-@cache
 def _is_upstream(name: str) -> bool:
-    try:
-        with ir.Context(load_on_create_dialects=[]):
-            PassManager.parse(f"any({name})")
-    except ValueError as e:
-        return "does not refer to a registered pass" not in str(e)
-    return True
+    return "does not refer to a registered pass" not in _refusal(f"any({name})")
 
 
 def make_pass(cls: type[Registered], options: str) -> Registered:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from types import MethodType
 from typing import NamedTuple, cast
 
@@ -305,7 +305,7 @@ class _Formatter(Reader):
             self._emit(text[start:pos])
             return pos
         cursor = Cursor(text, pos)
-        parsed = read_generic(op, cursor, self, str) if generic else read_op(op, cursor, self, _names)
+        parsed = read_generic(op, cursor, self, str) if generic else read_op(op, cursor, self, lambda: str)
         if "//" in text[start : cursor.pos]:
             self._emit(text[start : cursor.pos])
             return cursor.pos
@@ -335,10 +335,6 @@ def _split_types(written: str) -> tuple[str, ...]:
         if not depth and written.startswith(" : ", i):
             return written[:i], written[i + 3 :]
     return (written,)
-
-
-def _names() -> Callable[[str], str]:
-    return str
 
 
 def formatted(source: Source, dialects: Sequence[type[Dialect]]) -> str:

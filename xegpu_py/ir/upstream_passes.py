@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from xegpu_py.ir.builtin import NEAREST, ROUNDING, CombiningKind, is_float, number_attribute, rounding_mode
 from xegpu_py.ir.element_movement import WHOLE
+from xegpu_py.ir.module import walk
 
 # What upstream's passes would fold to other bits than those of docs/numerics.md, and how it is kept from them.
 #
@@ -319,13 +320,9 @@ def prepare(root: ir.Operation, name: str) -> bool:
         return marked
     found: dict[str, list[ir.Operation]] = {}
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        name = op.name
-        if name in _WATCHED or name.startswith("math.") or is_slice(name):
-            found.setdefault(name, []).append(op)
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit)
+    for op in walk(root):
+        if op.name in _WATCHED or op.name.startswith("math.") or is_slice(op.name):
+            found.setdefault(op.name, []).append(op)
 
     def of(names: Iterable[str]) -> list[ir.Operation]:
         return [op for name in names for op in found.get(name, ())]
@@ -363,14 +360,7 @@ def prepare(root: ir.Operation, name: str) -> bool:
 
 def _mark_masked(root: ir.Operation) -> bool:
     """Give ops under a `vector.mask` an attribute; returns whether there are any."""
-    masks: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == _MASK:
-            masks.append(op)
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit)
+    masks = [op for op in walk(root) if op.name == _MASK]
     for mask in masks:
         for op in mask.regions[0].blocks[0].operations:
             op.attributes[_MASKED] = ir.UnitAttr.get(root.context)
@@ -478,18 +468,14 @@ def _hide(op: ir.Operation) -> None:
 
 def show(root: ir.Operation) -> None:
     """Bring hidden ops back, and let ops that round to nearest even not say so."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    found = []
+    for op in walk(root):
         if op.name in (_CAST, "arith.andi") and _NAME in op.attributes:
             found.append(op)
         elif op.name == "arith.truncf" and rounding_mode(op) == NEAREST and ROUNDING in op.attributes:
             del op.attributes[ROUNDING]
         if _MASKED in op.attributes:
             del op.attributes[_MASKED]
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit)
     for cast in found:
         held = _attributes(cast)
         what = held.pop(_NAME)

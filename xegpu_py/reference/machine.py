@@ -380,9 +380,8 @@ class Subgroup:
 #   lane.
 # - `evaluates_in`: the same, after a `Lane`: where in the launch it runs.
 # - `together`: runs once for all lanes of a subgroup. It gets the subgroup, the node, and the operands of each lane,
-#   and
-#   gives the results of each lane.
-# - `controls`: a generator that runs regions, or waits; see `machine`.
+#   and gives the results of each lane.
+# - `controls`: a generator of a subgroup, a frame, a node and the active lanes, which runs regions, or waits.
 
 Style = Literal["each", "in", "together", "control"]
 
@@ -392,33 +391,21 @@ RULES: dict[str, tuple[Style, Callable[..., Any]]] = {}
 Register = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _registers(style: Style, names: Sequence[str]) -> Register:
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            RULES[name] = (style, function)
-        return function
+def _registers(style: Style) -> Callable[..., Register]:
+    """A decorator of rules, which takes the names of the ops."""
 
-    return register
+    def named(*names: str) -> Register:
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            RULES.update(dict.fromkeys(names, (style, function)))
+            return function
 
+        return register
 
-def evaluates(*names: str) -> Register:
-    """Register a function of a node and its operands for ops of these names."""
-    return _registers("each", names)
-
-
-def evaluates_in(*names: str) -> Register:
-    """Register a function of a lane, a node and its operands."""
-    return _registers("in", names)
+    return named
 
 
-def together(*names: str) -> Register:
-    """Register a function of a subgroup, a node, and the operands of each of its lanes."""
-    return _registers("together", names)
-
-
-def controls(*names: str) -> Register:
-    """Register a generator function of a subgroup, a frame, a node and the active lanes."""
-    return _registers("control", names)
+evaluates, evaluates_in = _registers("each"), _registers("in")
+together, controls = _registers("together"), _registers("control")
 
 
 class Node:
