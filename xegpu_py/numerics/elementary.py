@@ -49,14 +49,16 @@ _BOUND = 2.0**-45
 _BLOCK = 1 << 13
 
 
-def inv(x: npt.ArrayLike, fmt: str) -> Array:
-    """Reciprocals `1 / x`, rounded to nearest even (INV.md).
+def _function(name: str, formats: tuple[str, ...], about: str) -> Callable[[npt.ArrayLike, str], Array]:
+    def apply(x: npt.ArrayLike, fmt: str) -> Array:
+        return _unary(name, x, fmt, formats)
 
-    Zeros give infinities of their sign.
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = f"""{about}
 
     Args:
         x: numbers of any shape in the storage type of `fmt`, or its unsigned bit patterns.
-        fmt: vISA's name of their type: hf, bf, f or df.
+        fmt: vISA's name of their type: {", ".join(formats)}.
 
     Returns:
         An array of the same shape in the storage type of `fmt`; NaNs are canonical.
@@ -65,95 +67,38 @@ def inv(x: npt.ArrayLike, fmt: str) -> Array:
         ValueError: if `fmt` is none of these.
         TypeError: if `x` has another type.
     """
-    return _unary("inv", x, fmt, _FLOATS)
+    return apply
 
 
-def sqrt(x: npt.ArrayLike, fmt: str) -> Array:
-    """Square roots, rounded to nearest even (SQRT.md).
+inv = _function("inv", _FLOATS, "`1 / x`, rounded to nearest even (INV.md). Zeros give infinities of their sign.")
 
-    Negative zero gives itself, negative numbers give NaN. Arguments, result and errors are those of `inv`.
-    """
-    return _unary("sqrt", x, fmt, _FLOATS)
+sqrt = _function("sqrt", _FLOATS, "Square roots, rounded to nearest even (SQRT.md). Negative zero gives itself.")
 
+rsqrt = _function("rsqrt", _FLOATS, "`1 / sqrt(x)`, rounded once to nearest even (RSQRT.md). Zeros give infinities.")
 
-def rsqrt(x: npt.ArrayLike, fmt: str) -> Array:
-    """Reciprocal square roots `1 / sqrt(x)`, rounded once to nearest even (RSQRT.md).
+exp = _function(
+    "exp", _NARROW, "Powers of two `2 ** x`, rounded to nearest even (EXP.md: base 2). Subnormals are kept."
+)
 
-    Zeros give infinities of their sign, negative numbers give NaN. Arguments, result and errors are those of `inv`.
-    """
-    return _unary("rsqrt", x, fmt, _FLOATS)
+log = _function("log", _NARROW, "Base-2 logarithms, rounded to nearest even (LOG.md: base 2). One gives positive zero.")
 
+sin = _function("sin", _NARROW, "Sines of angles in radians of any magnitude, rounded to nearest even (SIN.md).")
 
-def exp(x: npt.ArrayLike, fmt: str) -> Array:
-    """Powers of two `2 ** x`, rounded to nearest even (EXP.md: base 2).
+cos = _function("cos", _NARROW, "Cosines of angles in radians of any magnitude, rounded to nearest even (COS.md).")
 
-    Subnormal results are kept; overflow gives infinity. Arguments, result and errors are those of `inv`, without df.
-    """
-    return _unary("exp", x, fmt, _NARROW)
+_NO_SOURCE = "rounded to nearest even; no document of vISA states an accuracy."
 
+tanh = _function("tanh", _NARROW, f"Hyperbolic tangents, {_NO_SOURCE}")
 
-def log(x: npt.ArrayLike, fmt: str) -> Array:
-    """Base-2 logarithms, rounded to nearest even (LOG.md: base 2).
+sigm = _function("sigm", _NARROW, f"The logistic function `1 / (1 + e ** -x)`, {_NO_SOURCE}")
 
-    Zeros give negative infinity, negative numbers NaN, and one gives positive zero. Arguments, result and errors are
-    those of `inv`, without df.
-    """
-    return _unary("log", x, fmt, _NARROW)
+round_down = _function("round_down", _FLOATS, "The greatest integral numbers not above `x`, with its sign (RNDD.md).")
 
+round_up = _function("round_up", _FLOATS, "The least integral numbers not below `x`, with its sign (RNDU.md).")
 
-def sin(x: npt.ArrayLike, fmt: str) -> Array:
-    """Sines of angles in radians of any magnitude, rounded to nearest even (SIN.md).
+round_even = _function("round_even", _FLOATS, "The integral numbers nearest to `x`; ties go to even (RNDE.md).")
 
-    Zeros give themselves, infinities NaN. Arguments, result and errors are those of `inv`, without df.
-    """
-    return _unary("sin", x, fmt, _NARROW)
-
-
-def cos(x: npt.ArrayLike, fmt: str) -> Array:
-    """Cosines of angles in radians of any magnitude, rounded to nearest even (COS.md).
-
-    Infinities give NaN. Arguments, result and errors are those of `inv`, without df.
-    """
-    return _unary("cos", x, fmt, _NARROW)
-
-
-def tanh(x: npt.ArrayLike, fmt: str) -> Array:
-    """Hyperbolic tangents, rounded to nearest even; no document of vISA states an accuracy.
-
-    Zeros give themselves. Arguments, result and errors are those of `inv`, without df.
-    """
-    return _unary("tanh", x, fmt, _NARROW)
-
-
-def sigm(x: npt.ArrayLike, fmt: str) -> Array:
-    """The logistic function `1 / (1 + e ** -x)`, rounded to nearest even; no document of vISA states an accuracy.
-
-    Arguments, result and errors are those of `inv`, without df.
-    """
-    return _unary("sigm", x, fmt, _NARROW)
-
-
-def round_down(x: npt.ArrayLike, fmt: str) -> Array:
-    """The greatest integral numbers not above `x` (RNDD.md).
-
-    A zero result has the sign of `x`; infinities are unchanged. Arguments, result and errors are those of `inv`.
-    """
-    return _unary("round_down", x, fmt, _FLOATS)
-
-
-def round_up(x: npt.ArrayLike, fmt: str) -> Array:
-    """The least integral numbers not below `x` (RNDU.md). Otherwise as `round_down`."""
-    return _unary("round_up", x, fmt, _FLOATS)
-
-
-def round_even(x: npt.ArrayLike, fmt: str) -> Array:
-    """The integral numbers nearest to `x`; ties go to even (RNDE.md). Otherwise as `round_down`."""
-    return _unary("round_even", x, fmt, _FLOATS)
-
-
-def round_zero(x: npt.ArrayLike, fmt: str) -> Array:
-    """The numbers `x` rounded to integral numbers toward zero (RNDZ.md). Otherwise as `round_down`."""
-    return _unary("round_zero", x, fmt, _FLOATS)
+round_zero = _function("round_zero", _FLOATS, "The numbers `x` rounded to integral numbers toward zero (RNDZ.md).")
 
 
 def div(a: npt.ArrayLike, b: npt.ArrayLike, fmt: str) -> Array:
