@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.ir.builtin import bit_width, is_float, vector_text
+from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 from xegpu_py.numerics.formats import FLOATS
 from xegpu_py.pass_testing.stages import Launch
 from xegpu_py.runtime.host_arrays import parse_argument
@@ -77,9 +77,9 @@ def typed(shape: Sequence[int], element: str) -> str:
     return vector_text(shape, element) if len(shape) else element
 
 
-def by(shape: Sequence[int]) -> str:
-    """The extents, as types spell them."""
-    return "x".join(map(str, shape))
+def literal(number: int, element: str) -> str:
+    """A number, as constants of an element spell it."""
+    return f"{number}{'.0' if is_float(element) else ''}"
 
 
 def wrapped(array: Array, element: str) -> Array | None:
@@ -164,6 +164,11 @@ class RandomKernel:
         value = Value(self.emit(text), element, array, self.level == "lane")
         self.values.append(value)
         return value
+
+    def reshaped(self, op: str, value: Value, array: Array) -> Value:
+        """An op that gives elements of a value in another shape."""
+        to = typed(array.shape[value.of_lanes :], value.element)
+        return self.keep(f"{op} : {value.type} to {to}", value.element, array)
 
     def index(self, number: int) -> str:
         """A constant offset, as a number or as a value."""
@@ -263,13 +268,16 @@ class RandomKernel:
         """The offsets of a block, as an op has them."""
         return f"[{', '.join([*source.lead, *map(self.index, offsets)])}]"
 
+    def around(self, shape: Shape) -> tuple[Shape, list[int]]:
+        """An extent of memory, and the offsets there of a block, which may reach over edges if it has several rows."""
+        extent = tuple(n * self.r.choice([1, 1, 2]) for n in shape)
+        offsets = [self.r.choice([0, n // 2, e - n]) for n, e in zip(shape, extent)]
+        return extent, offsets if len(shape) > 1 else [min(offsets[0], extent[0] - shape[0])]
+
     def load(self) -> None:
         """A block, which may reach over the edges of its memory."""
         element, shape = self.r.choice(self.elements), self.shape()
-        extent = tuple(n * self.r.choice([1, 1, 2]) for n in shape)
-        offsets = [self.r.choice([0, n // 2, e - n]) for n, e in zip(shape, extent)]
-        if len(shape) == 1:
-            offsets = [min(o, e - n) for o, n, e in zip(offsets, shape, extent)]
+        extent, offsets = self.around(shape)
         source = self.source(extent, element)
         desc, kind = self.descriptor(source, shape, element)
         padded = np.pad(numbers(source.array), [(0, n) for n in shape])
@@ -290,10 +298,7 @@ class RandomKernel:
 
     def store_block(self, value: Value) -> None:
         """Store a vector as a block; what reaches over an edge is dropped."""
-        extent = tuple(n * self.r.choice([1, 1, 2]) for n in value.shape)
-        offsets = [self.r.choice([0, n // 2, e - n]) for n, e in zip(value.shape, extent)]
-        if len(extent) == 1:
-            offsets = [min(o, e - n) for o, n, e in zip(offsets, value.shape, extent)]
+        extent, offsets = self.around(value.shape)
         source = self.source(extent, value.element, "zeros")
         desc, kind = self.descriptor(source, value.shape, value.element)
         held = source.array[tuple(slice(o, o + n) for o, n in zip(offsets, value.shape))]
@@ -330,7 +335,7 @@ class RandomKernel:
         (line, at), (mask, held) = self.places(shape), self.mask(shape)
         types = f"{kind}, {vector_text(shape, 'index')}, {vector_text(shape, 'i1')} -> {vector_text(shape, element)}"
         found = self.emit(f"xegpu.load {name}[{line}], {mask}{self.properties(shape)} : {types}")
-        zero = self.emit(f"arith.constant dense<0{'.0' if is_float(element) else ''}> : {vector_text(shape, element)}")
+        zero = self.emit(f"arith.constant dense<{literal(0, element)}> : {vector_text(shape, element)}")
         kinds = f"{vector_text(shape, 'i1')}, {vector_text(shape, element)}"
         self.keep(f"arith.select {mask}, {found}, {zero} : {kinds}", element, np.where(held, numbers(array)[at], 0))
 
@@ -367,19 +372,23 @@ class RandomKernel:
 
     # Vectors.
 
-    def pick(self, fits: Callable[[Value], bool] = lambda v: True) -> Value | None:
+    def pick(self, fits: Callable[[Value], bool]) -> Value | None:
         """A value that fits, mostly one of the last; None if there is none."""
-        found = [v for v in self.values if fits(v)]
-        if not found:
-            return None
+        return self.last(found) if (found := [v for v in self.values if fits(v)]) else None
+
+    def last(self, values: Sequence[Value] = ()) -> Value:
+        """One of some values, or of all, mostly one of the last."""
+        found = values or self.values
         return found[-1 - min(self.r.randrange(len(found)), self.r.randrange(len(found)))]
+
+    def like(self, value: Value) -> Value:
+        """A value of the same type, perhaps the same one."""
+        return self.last([v for v in self.values if v.type == value.type])
 
     def arithmetic(self) -> None:
         """An op on elements of two vectors of one shape."""
-        a = self.pick()
-        if a is None:
-            return
-        b = self.pick(lambda v: v.shape == a.shape and v.element == a.element) or a
+        a = self.last()
+        b = self.like(a)
         ops: dict[str, Callable[[Array, Array], Array]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
         name = self.r.choice([*ops, "max"])
         array = wrapped(ops.get(name, larger)(a.array, b.array), a.element)
@@ -391,9 +400,7 @@ class RandomKernel:
 
     def cast(self) -> None:
         """The elements in another shape: some dimensions become one, or one becomes two, or gets a neighbour of 1."""
-        value = self.pick()
-        if value is None:
-            return
+        value = self.last()
         shape, way = list(value.shape), self.r.choice(["join", "split", "unit", "unit"])
         at = self.r.randrange(len(shape))
         if way == "join" and len(shape) > 1:
@@ -407,8 +414,7 @@ class RandomKernel:
             shape.insert(self.r.randrange(len(shape) + 1), 1)
         else:
             return
-        to = vector_text(shape, value.element)
-        self.keep(f"vector.shape_cast {value.name} : {value.type} to {to}", value.element, value.array.reshape(shape))
+        self.reshaped(f"vector.shape_cast {value.name}", value, value.array.reshape(shape))
 
     def broadcast(self) -> None:
         """A vector repeated along a unit or a new dimension."""
@@ -423,10 +429,7 @@ class RandomKernel:
             shape.insert(0, self.r.choice([1, 4, 32]))
         if math.prod(shape) > 4096 or shape == list(value.shape):
             return
-        to = vector_text(shape, value.element)
-        self.keep(
-            f"vector.broadcast {value.name} : {value.type} to {to}", value.element, np.broadcast_to(value.array, shape)
-        )
+        self.reshaped(f"vector.broadcast {value.name}", value, np.broadcast_to(value.array, shape))
 
     def transpose(self) -> None:
         """The dimensions in another order."""
@@ -437,15 +440,11 @@ class RandomKernel:
         if self.r.random() < 0.5:
             order = list(range(len(order)))
             order[-2:] = order[:-3:-1]
-        array = value.array.transpose(order)
-        to = vector_text(array.shape, value.element)
-        self.keep(f"vector.transpose {value.name}, {order} : {value.type} to {to}", value.element, array)
+        self.reshaped(f"vector.transpose {value.name}, {order}", value, value.array.transpose(order))
 
     def reduction(self) -> None:
         """A sum or a largest number along some dimensions."""
-        value = self.pick()
-        if value is None:
-            return
+        value = self.last()
         rank = len(value.shape)
         dims = tuple(sorted(self.r.sample(range(rank), self.r.randrange(1, rank + 1))))
         start, suffix = self.r.choice([0, 3]), ".0" if is_float(value.element) else ""
@@ -458,63 +457,47 @@ class RandomKernel:
         found = wrapped(array, value.element)
         if found is None or not fits:
             return
-        left = found.shape
-        if left:
-            to = vector_text(left, value.element)
-            acc = self.emit(f"arith.constant dense<{start}{suffix}> : {to}")
-        else:
-            to = value.element
-            acc = self.emit(f"arith.constant {start}{suffix} : {to}")
+        to = typed(found.shape, value.element)
+        acc = self.emit(f"arith.constant {f'dense<{start}{suffix}>' if found.shape else f'{start}{suffix}'} : {to}")
         text = f"vector.multi_reduction <{kind}>, {value.name}, {acc} {list(dims)} : {value.type} to {to}"
-        if left:
-            self.keep(text, value.element, found)
-        else:
-            self.splat(text, value.element, found)
+        self.keep_wide(text, value.element, found)
 
     def part(self) -> None:
         """A slice of a vector, which may be put into another place, or what is at an index of outer dimensions."""
-        value = self.pick()
-        if value is None:
-            return
+        value = self.last()
         if self.r.random() < 0.4:
             depth = self.r.randrange(1, len(value.shape) + 1)
             at = [self.r.randrange(n) for n in value.shape[:depth]]
             left = value.array[tuple(at)]
-            text = f"vector.extract {value.name}{at} : "
-            if left.shape:
-                self.keep(f"{text}{vector_text(left.shape, value.element)} from {value.type}", value.element, left)
-            else:
-                self.splat(f"{text}{value.element} from {value.type}", value.element, left)
+            text = f"vector.extract {value.name}{at} : {typed(left.shape, value.element)} from {value.type}"
+            self.keep_wide(text, value.element, left)
             return
         sizes = [self.r.choice([n, max(n // 2, 1)]) for n in value.shape]
         at = [self.r.choice([0, n - size, (n - size) // 2]) for n, size in zip(value.shape, sizes)]
         ones = [1] * len(sizes)
         array = value.array[tuple(slice(a, a + n) for a, n in zip(at, sizes))]
-        kind = vector_text(sizes, value.element)
         pair = f"{{offsets = {at}, sizes = {sizes}, strides = {ones}}}"
-        made = self.keep(
-            f"vector.extract_strided_slice {value.name} {pair} : {value.type} to {kind}", value.element, array
-        )
+        made = self.reshaped(f"vector.extract_strided_slice {value.name} {pair}", value, array)
         if self.r.random() < 0.3:
             there = [self.r.choice([0, n - size, (n - size) // 2]) for n, size in zip(value.shape, sizes)]
             array = value.array.copy()
             array[tuple(slice(a, a + n) for a, n in zip(there, sizes))] = made.array
             pair = f"{{offsets = {there}, strides = {ones}}}"
-            text = f"vector.insert_strided_slice {made.name}, {value.name} {pair} : {kind} into {value.type}"
+            text = f"vector.insert_strided_slice {made.name}, {value.name} {pair} : {made.type} into {value.type}"
             self.keep(text, value.element, array)
 
-    def splat(self, text: str, element: str, number: Any) -> None:
-        """An op that gives a number, which becomes a vector."""
-        name, shape = self.emit(text), self.shape(2)
-        wide = vector_text(shape, element)
-        self.keep(f"vector.broadcast {name} : {element} to {wide}", element, np.full(shape, number))
+    def keep_wide(self, text: str, element: str, array: Array) -> None:
+        """An op whose result later ops may use, as a vector if it is a number."""
+        if not array.shape:
+            name, shape = self.emit(text), self.shape(2)
+            text = f"vector.broadcast {name} : {element} to {vector_text(shape, element)}"
+            array = np.full(shape, array)
+        self.keep(text, element, array)
 
     def choice(self) -> None:
         """The larger of two vectors by a comparison and a selection."""
-        a = self.pick()
-        b = a and self.pick(lambda v: v.shape == a.shape and v.element == a.element)
-        if a is None or b is None:
-            return
+        a = self.last()
+        b = self.like(a)
         op = "arith.cmpf olt" if is_float(a.element) else "arith.cmpi slt"
         less = self.emit(f"{op}, {a.name}, {b.name} : {a.type}")
         kinds = f"{typed(a.shape, 'i1')}, {a.type}"
@@ -523,9 +506,7 @@ class RandomKernel:
 
     def widened(self) -> None:
         """A vector with elements of another type."""
-        value = self.pick()
-        if value is None:
-            return
+        value = self.last()
         wide = {"i8": "i32", "i16": "i32", "f16": "f32", "bf16": "f32", "i32": "f32", "f32": "i32"}[value.element]
         op = {"i8": "extsi", "i16": "extsi", "i32": "sitofp", "f32": "fptosi"}.get(value.element, "extf")
         array = value.array.astype(float if is_float(wide) else np.int64)
@@ -554,30 +535,27 @@ class RandomKernel:
     def constant(self) -> None:
         """A vector of one number, or of several."""
         element, shape = self.r.choice(self.elements), self.shape()
-        suffix = ".0" if is_float(element) else ""
         number = self.r.randrange(-3, 4)
-        kind = np.float64 if suffix else np.int64
+        kind = np.float64 if is_float(element) else np.int64
         if self.r.random() < 0.7:
-            array, text = np.full(shape, number, kind), f"{number}{suffix}"
+            array, text = np.full(shape, number, kind), literal(number, element)
         else:
             shape = (self.r.choice([16, 32]),)
             array = (np.arange(shape[0]) % 5 + number).astype(kind)
-            text = "[" + ", ".join(f"{int(n)}{suffix}" for n in array) + "]"
+            text = f"[{', '.join(literal(int(n), element) for n in array)}]"
         self.keep(f"arith.constant dense<{text}> : {vector_text(shape, element)}", element, array)
 
     def convert(self) -> None:
         """The same vector in another layout."""
-        value = self.pick()
-        if value is not None and len(value.shape) <= 3 and self.divides(value.shape):
+        value = self.last()
+        if len(value.shape) <= 3 and self.divides(value.shape):
             pair = f"input_layout = {self.layout(value.shape)}, target_layout = {self.layout(value.shape)}"
             self.keep(f"xegpu.convert_layout {value.name} <{{{pair}}}> : {value.type}", value.element, value.array)
 
     def loop(self) -> None:
         """A loop that carries a vector."""
-        value = self.pick()
-        if value is None:
-            return
-        added = self.pick(lambda v: v.shape == value.shape and v.element == value.element) or value
+        value = self.last()
+        added = self.like(value)
         times = self.r.randrange(1, 4)
         array = wrapped(value.array + times * added.array, value.element)
         if array is None or wrapped(np.abs(value.array) + times * np.abs(added.array), value.element) is None:
@@ -593,10 +571,8 @@ class RandomKernel:
 
     def branch(self) -> None:
         """One of two vectors, by a condition that is known when the kernel runs."""
-        value = self.pick()
-        if value is None:
-            return
-        other = self.pick(lambda v: v.shape == value.shape and v.element == value.element) or value
+        value = self.last()
+        other = self.like(value)
         array = wrapped(value.array + other.array, value.element)
         if array is None:
             return

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from xegpu_py.ir.builtin import bit_width, is_float, vector_text
+from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 from xegpu_py.pass_testing.random_kernels import (
     PRODUCTS,
     SCALED,
@@ -17,7 +17,7 @@ from xegpu_py.pass_testing.random_kernels import (
     Shape,
     Source,
     Value,
-    by,
+    literal,
     numbers,
     typed,
     wrapped,
@@ -120,13 +120,11 @@ class RandomLanes(RandomKernel):
         found = np.where(held.reshape(LANES, *[1] * len(shape)), found, 0)
         chunk = f" <{{chunk_size = {count} : i64}}>" if count > 1 else ""
         text = f"xegpu.load {name}[{at}], {mask}{chunk} : {kind}, index, i1 -> {typed(shape, element)}"
-        if held.all():
-            self.keep(text, element, found)
-            return
-        loaded, to = self.emit(text), typed(shape, element)
-        zero = f"0{'.0' if is_float(element) else ''}"
-        none = self.emit(f"arith.constant {f'dense<{zero}>' if shape else zero} : {to}")
-        self.keep(f"arith.select {mask}, {loaded}, {none} : {to}", element, found)
+        if not held.all():
+            loaded, to, zero = self.emit(text), typed(shape, element), literal(0, element)
+            none = self.emit(f"arith.constant {f'dense<{zero}>' if shape else zero} : {to}")
+            text = f"arith.select {mask}, {loaded}, {none} : {to}"
+        self.keep(text, element, found)
 
     def store(self, value: Value) -> None:
         """Store the fragments of a block, or elements at an offset of each lane."""
@@ -188,25 +186,20 @@ class RandomLanes(RandomKernel):
             shape: Shape = self.r.choice([(count // 2, 2), (2, count // 2), (count, 1)])
         else:
             shape = (count,)
-        text = f"vector.shape_cast {value.name} : {value.type} to {vector_text(shape, value.element)}"
-        self.keep(text, value.element, value.array.reshape(LANES, *shape))
+        self.reshaped(f"vector.shape_cast {value.name}", value, value.array.reshape(LANES, *shape))
 
     def transpose(self) -> None:
         """A lane's elements in another order."""
         value = self.pick(lambda v: len(v.shape) == 2)
         if value is not None:
-            array = value.array.transpose(0, 2, 1)
-            to = vector_text(array.shape[1:], value.element)
-            self.keep(f"vector.transpose {value.name}, [1, 0] : {value.type} to {to}", value.element, array)
+            self.reshaped(f"vector.transpose {value.name}, [1, 0]", value, value.array.transpose(0, 2, 1))
 
     def broadcast(self) -> None:
         """A lane's number, repeated."""
         value = self.pick(lambda v: v.shape == ())
         if value is not None:
-            count = self.r.choice([2, 4, 8])
-            array = np.repeat(value.array[:, None], count, 1)
-            to = vector_text((count,), value.element)
-            self.keep(f"vector.broadcast {value.name} : {value.type} to {to}", value.element, array)
+            array = np.repeat(value.array[:, None], self.r.choice([2, 4, 8]), 1)
+            self.reshaped(f"vector.broadcast {value.name}", value, array)
 
     def part(self) -> None:
         """One of a lane's elements, or half of them."""
@@ -222,10 +215,7 @@ class RandomLanes(RandomKernel):
         size = count // 2
         at = self.r.choice([0, count - size])
         pair = f"{{offsets = [{at}], sizes = [{size}], strides = [1]}}"
-        text = (
-            f"vector.extract_strided_slice {value.name} {pair} : {value.type} to {vector_text((size,), value.element)}"
-        )
-        self.keep(text, value.element, value.array[:, at : at + size])
+        self.reshaped(f"vector.extract_strided_slice {value.name} {pair}", value, value.array[:, at : at + size])
 
     def reduction(self) -> None:
         """The sum of a lane's elements."""
