@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -204,6 +204,8 @@ _FONT = 9.0
 _Index = tuple[int, int] | None
 """Row and column of an element, or nothing."""
 
+_Words = list[tuple[float, float, str]]
+
 
 @dataclass(frozen=True)
 class _Operand:
@@ -384,24 +386,15 @@ def _draw_a(canvas: Canvas, top: float, a: _Operand, SD: int) -> float:
     _draw_matrix_rows(canvas, a, matrix, row)
     _draw_grid(canvas, a, matrix, (cell, row), (a.ops, 1))
 
-    height, width = 28.0, _GRF_WIDTH / a.dwords
-    columns = _columns(a.dwords, width)
-    rows = top + 38
-    _draw_registers(canvas, a, rows, height, columns, width, "dword")
-    canvas.open(font_size=_FONT, text_anchor="middle")
-    for grf in range(a.grfs):
-        y = rows + grf * height
-        for dword, x in columns.items():
-            used = a.used(grf, dword)
-            if used:
-                canvas.open(data_operand="A", data_grf=grf, data_dword=dword)
-                canvas.text(x + width / 2, y + 11.5, f"m {_span([m for m, _ in used])}")
-                canvas.text(x + width / 2, y + 23, f"k {_span([k for _, k in used])}")
-                canvas.close()
-        canvas.text(_NOTES, y + height / 2 + 3, _plural("row", [m for m, _ in a.used(grf)]), text_anchor="start")
-    canvas.close()
-    end = _magnify(canvas, rows + a.grfs * height + 12, a, "dword")
-    return max(end, bottom + 16) + 18
+    width = _GRF_WIDTH / a.dwords
+
+    def words(grf: int, dword: int) -> _Words:
+        m, k = zip(*a.used(grf, dword))
+        return [(width / 2, -2.5, f"m {_span(m)}"), (width / 2, 9, f"k {_span(k)}")]
+
+    notes = [_plural("row", [m for m, _ in a.used(grf)]) for grf in range(a.grfs)]
+    end = _draw_registers(canvas, a, (top + 38, width, 28.0), "dword", words, notes)
+    return max(_magnify(canvas, end + 12, a, "dword"), bottom + 16) + 18
 
 
 def _draw_b(canvas: Canvas, top: float, b: _Operand, SD: int) -> float:
@@ -429,26 +422,14 @@ def _draw_b(canvas: Canvas, top: float, b: _Operand, SD: int) -> float:
     height = group * most
     width = min(max(_GRF_WIDTH / b.dwords, _ELEMENT * b.per_dword), (_GRF_WIDTH - _GRF_GAP) / 2)
     each = width / b.per_dword
-    columns = _columns(b.dwords, width)
-    _draw_registers(canvas, b, matrix, height, columns, width, "lane", separate=True)
-    canvas.open(font_size=_FONT, text_anchor="middle")
-    for grf in range(b.grfs):
-        y = matrix + grf * height + height / 2 + 3
-        for lane, x in columns.items():
-            canvas.open(
-                data_operand="B",
-                data_grf=grf,
-                data_dword=lane,
-                **({"font_size": 0.7 * each} if each < _ELEMENT else {}),
-            )
-            for i, e in enumerate(b.elements(grf, lane)):
-                if e:
-                    canvas.text(x + (i + 0.5) * each, y, str(e[0]))
-            canvas.close()
-        canvas.text(_NOTES, y, _plural("depth", depths[grf]), text_anchor="start")
-    canvas.close()
-    end = _magnify(canvas, matrix + b.grfs * height + 12, b, "lane")
-    return max(end, matrix + SD * group) + 18
+    font = {"font_size": 0.7 * each} if each < _ELEMENT else {}
+
+    def words(grf: int, lane: int) -> _Words:
+        return [((i + 0.5) * each, 3, str(e[0])) for i, e in enumerate(b.elements(grf, lane)) if e]
+
+    notes = [_plural("depth", d) for d in depths]
+    end = _draw_registers(canvas, b, (matrix, width, height), "lane", words, notes, separate=True, **font)
+    return max(_magnify(canvas, end + 12, b, "lane"), matrix + SD * group) + 18
 
 
 def _draw_c(canvas: Canvas, top: float, c: _Operand) -> float:
@@ -460,18 +441,11 @@ def _draw_c(canvas: Canvas, top: float, c: _Operand) -> float:
     _draw_matrix_rows(canvas, c, matrix, height)
     _draw_grid(canvas, c, matrix, (_COLUMN, height), (1, 1))
 
-    columns = _columns(c.dwords, width)
-    _draw_registers(canvas, c, matrix, height, columns, width, "lane")
-    canvas.open(font_size=_FONT, text_anchor="middle")
-    for grf in range(c.grfs):
-        y = matrix + grf * height + height / 2 + 3
-        for lane, x in columns.items():
-            canvas.open(data_operand="C", data_grf=grf, data_dword=lane)
-            for m, n in c.used(grf, lane):
-                canvas.text(x + width / 2, y, f"{m},{n}")
-            canvas.close()
-        canvas.text(_NOTES, y, _plural("row", [m for m, _ in c.used(grf)]), text_anchor="start")
-    canvas.close()
+    def words(grf: int, lane: int) -> _Words:
+        return [(width / 2, 3, f"{m},{n}") for m, n in c.used(grf, lane)]
+
+    notes = [_plural("row", [m for m, _ in c.used(grf)]) for grf in range(c.grfs)]
+    _draw_registers(canvas, c, (matrix, width, height), "lane", words, notes)
     return matrix + max(c.rows, c.grfs) * height + 18
 
 
@@ -534,19 +508,25 @@ def _columns(dwords: int, width: float) -> dict[int, float]:
 def _draw_registers(
     canvas: Canvas,
     operand: _Operand,
-    top: float,
-    height: float,
-    columns: dict[int, float],
-    width: float,
+    scale: tuple[float, float, float],
     column: str,
+    words: Callable[[int, int], _Words],
+    notes: Sequence[str],
     *,
     separate: bool = False,
-) -> None:
-    """The dwords of all GRFs in the colours of their elements, without text in them, but with numbers around them.
+    **font: Any,
+) -> float:
+    """The dwords of all GRFs in the colours of their elements, with numbers around them; returns where they end.
 
     Args:
+        scale: the top, and the width and height of a dword.
+        words: what is in a dword of a GRF: texts with their places, from its left and the middle of its height.
+        notes: what is said beside each GRF.
         separate: with lines between the elements of a dword.
+        font: properties of the words.
     """
+    top, width, height = scale
+    columns = _columns(operand.dwords, width)
     canvas.text(_GRFS - 8, top - 6, column, text_anchor="end", fill=FAINT)
     for dword, x in columns.items():
         canvas.text(x + width / 2, top - 6, str(dword), text_anchor="middle")
@@ -571,6 +551,18 @@ def _draw_registers(
     grf, dword = operand.example
     if dword in columns:
         canvas.rect(columns[dword], top + grf * height, width, height, "none", stroke=INK, stroke_width=2)
+    canvas.open(font_size=_FONT, text_anchor="middle")
+    for grf, note in enumerate(notes):
+        y = top + grf * height + height / 2
+        for dword, x in columns.items():
+            if operand.used(grf, dword):
+                canvas.open(data_operand=operand.name, data_grf=grf, data_dword=dword, **font)
+                for right, down, text in words(grf, dword):
+                    canvas.text(x + right, y + down, text)
+                canvas.close()
+        canvas.text(_NOTES, y + 3, note, text_anchor="start")
+    canvas.close()
+    return top + operand.grfs * height
 
 
 def _draw_elements(
@@ -632,7 +624,7 @@ def _plural(word: str, numbers: list[int]) -> str:
     return f"{word}{'s' if len(set(numbers)) > 1 else ''} {_span(numbers)}"
 
 
-def _span(numbers: list[int]) -> str:
+def _span(numbers: Sequence[int]) -> str:
     """The first and the last number."""
     low, high = min(numbers), max(numbers)
     return str(low) if low == high else f"{low}–{high}"
