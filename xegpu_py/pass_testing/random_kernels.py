@@ -440,7 +440,13 @@ class RandomKernel:
         if self.r.random() < 0.5:
             order = list(range(len(order)))
             order[-2:] = order[:-3:-1]
-        self.reshaped(f"vector.transpose {value.name}, {order}", value, value.array.transpose(order))
+        self.transposed(value, order)
+
+    def transposed(self, value: Value, order: Sequence[int]) -> None:
+        """The dimensions of a vector in an order."""
+        lanes = range(value.of_lanes)
+        array = value.array.transpose([*lanes, *(i + value.of_lanes for i in order)])
+        self.reshaped(f"vector.transpose {value.name}, {order}", value, array)
 
     def reduction(self) -> None:
         """A sum or a largest number along some dimensions."""

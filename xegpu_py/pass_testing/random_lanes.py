@@ -192,7 +192,7 @@ class RandomLanes(RandomKernel):
         """A lane's elements in another order."""
         value = self.pick(lambda v: len(v.shape) == 2)
         if value is not None:
-            self.reshaped(f"vector.transpose {value.name}, [1, 0]", value, value.array.transpose(0, 2, 1))
+            self.transposed(value, [1, 0])
 
     def broadcast(self) -> None:
         """A lane's number, repeated."""
