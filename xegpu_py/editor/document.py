@@ -265,9 +265,8 @@ class Document(ABC):
                 return m
         return None
 
-    def definition(self, offset: int) -> Definition | None:
-        """The definition of the name at an offset."""
-        return self.names.at(offset)
+    def _line(self, offset: int) -> str:
+        return self.source.line(self.source.position(offset).line) or ""
 
     def end_of(self, position: Position) -> int:
         """The offset after the word at a position, for diagnostics, which have a start but no end."""
@@ -304,17 +303,11 @@ class MlirDocument(Document):
         return mlir_names(self.source.text)
 
     @cached_property
-    def _ops(self) -> dict[tuple[int, int], ir.Operation]:
-        """The ops by line and column."""
-        module = self._read[0]
-        if module is None:
-            return {}
-        places = ((position_of(op.location), op) for op in walk(module.operation))
-        return {(where.line, where.column): op for where, op in places}
+    def _ops(self) -> dict[Position, ir.Operation]:
+        return _by_place(self._read[0]) if self._read[0] else {}
 
     def _op_at(self, offset: int) -> ir.Operation | None:
-        where = self.source.position(offset)
-        return self._ops.get((where.line, where.column))
+        return self._ops.get(self.source.position(offset))
 
     def _type_of(self, definition: Definition) -> str | None:
         op = self._op_at(definition.owner)
@@ -338,8 +331,7 @@ class MlirDocument(Document):
             for region in op.regions:
                 for block in region:
                     for argument in block.arguments:
-                        place = position_of(argument.location)
-                        if (place.line, place.column) == (where.line, where.column):
+                        if position_of(argument.location) == where:
                             return self._shown(argument.type)
         return None
 
@@ -363,9 +355,6 @@ class MlirDocument(Document):
         upstream = _upstream(text)
         return upstream and f"**{text}**\n\n{upstream}"
 
-    def _line(self, offset: int) -> str:
-        return self.source.line(self.source.position(offset).line) or ""
-
     def _hover_value(self, definition: Definition) -> str:
         type_ = self._type_of(definition)
         parts = [_fenced(f"{definition.name} : {type_}" if type_ else definition.name)]
@@ -374,8 +363,8 @@ class MlirDocument(Document):
         return "\n\n".join(parts)
 
     @cached_property
-    def _inferred(self) -> dict[tuple[int, int], ir.Operation]:
-        """The ops by line and column, with inferred maps and layouts."""
+    def _inferred(self) -> dict[Position, ir.Operation]:
+        """The ops by their places, with inferred maps and layouts."""
         text = self.source.text
         passes = ["xetile-infer-layout"] * ("xetile." in text) + ["vector-layout-analysis"] * ("to_layout" in text)
         if not passes or self.diagnostics:
@@ -388,8 +377,7 @@ class MlirDocument(Document):
         except DiagnosticError:
             return {}
         self._kept = module
-        places = ((position_of(op.location), op) for op in walk(module.operation))
-        return {(where.line, where.column): op for where, op in places}
+        return _by_place(module)
 
     def hints(self) -> list[Hint]:
         found = []
@@ -430,8 +418,7 @@ class MlirDocument(Document):
 
     def _layouts(self, definition: Definition) -> list[str]:
         """The derived layouts of the op that defines a value."""
-        where = self.source.position(definition.owner)
-        op = self._inferred.get((where.line, where.column))
+        op = self._inferred.get(self.source.position(definition.owner))
         if op is None:
             return []
         found = [self._shown(value.type) for value in op.results if "_map" in str(value.type)]
@@ -499,6 +486,10 @@ class MlirDocument(Document):
             run_pipeline(module, f"builtin.module({level}-to-visa-pipeline{{kernel={name}}})")
             func = visa.kernel_named(module.operation, name)
         return func
+
+
+def _by_place(module: Module) -> dict[Position, ir.Operation]:
+    return {position_of(op.location): op for op in walk(module.operation)}
 
 
 def _derived(layouts: list[str]) -> str:
@@ -654,7 +645,7 @@ class AssemblyDocument(Document):
             return None
         definition = self.names.at(offset)
         if definition is not None:
-            shown = _fenced((self.source.line(self.source.position(definition.start).line) or "").strip(), "visaasm")
+            shown = _fenced(self._line(definition.start).strip(), "visaasm")
             program = self._program(offset)
             if definition.kind == "variable" and program and not self.diagnostics:
                 return "\n\n".join(filter(None, (shown, _register_of(program, definition.name, DEFAULT, None))))

@@ -141,7 +141,7 @@ class Server(LanguageServer):
 
     def occurrences(self, uri: str, position: lsp.Position) -> list[lsp.Range]:
         """The definition and the uses of the name at a position; nothing where there is none."""
-        found = self.document(uri).definition(self.offset(uri, position))
+        found = self.document(uri).names.at(self.offset(uri, position))
         return [self.occurrence(uri, found, s).range for s in (found.start, *found.uses)] if found else []
 
     def occurrence(self, uri: str, definition: Definition, start: int) -> lsp.Location:
@@ -178,13 +178,13 @@ def make(version: str) -> Server:
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     def definition(params: lsp.DefinitionParams) -> lsp.Location | None:
         uri = params.text_document.uri
-        found = server.document(uri).definition(server.offset(uri, params.position))
+        found = server.document(uri).names.at(server.offset(uri, params.position))
         return server.occurrence(uri, found, found.start) if found else None
 
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     def references(params: lsp.ReferenceParams) -> list[lsp.Location]:
         uri = params.text_document.uri
-        found = server.document(uri).definition(server.offset(uri, params.position))
+        found = server.document(uri).names.at(server.offset(uri, params.position))
         if found is None:
             return []
         starts = [found.start] * params.context.include_declaration + found.uses
