@@ -206,7 +206,7 @@ def scaled_problem(target: Target) -> Problem:
         return None
     return (
         f"requires bdpas, which target '{target.name}' does not support",
-        "target 'cri' supports it; on other targets multiply bf16 factors by their scales, and use xegpu.dpas",
+        "target 'cri' supports it (--target=cri); on others multiply bf16 factors by their scales, and use xegpu.dpas",
     )
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import arith, vector
+from mlir.dialects import arith, scf, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects import xetile
@@ -26,9 +27,11 @@ from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.operation import Operation
 from xegpu_py.passes.facts.index_polynomials import IndexForm, IndexForms, constant_part
-from xegpu_py.passes.facts.value_facts import shape_of
+from xegpu_py.passes.facts.value_facts import defining_op, shape_of
+from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import Index, add, broadcast, compare, constant, index
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules
+from xegpu_py.upstream import dialect_ops as upstream
 from xegpu_py.upstream import rebuilding
 from xegpu_py.upstream.dialect_types import Layout, Slice, TensorDesc, even_map, layout_of, map_of, subgroups_of
 from xegpu_py.upstream.rebuilding import (
@@ -40,6 +43,7 @@ from xegpu_py.upstream.rebuilding import (
     element_of,
     expanded,
     first_elements,
+    given_hints,
     is_true,
     long_address,
     parts,
@@ -98,7 +102,7 @@ class WorkgroupImport(VectorImport):
     def ops(self) -> list[ir.Operation]:
         ops = super().ops()
         self.subgroups = _most_subgroups(ops)
-        for change in (take_matrices, take_bytes):
+        for change in (take_matrices, _split_products, take_bytes):
             if change(ops):
                 ops = super().ops()
         return ops
@@ -493,6 +497,89 @@ class WorkgroupImport(VectorImport):
     def store_matrix(self, op: Any) -> None:
         tile, plain = self.matrix_tile(op, op.value)
         (xetile.StoreTileOp if plain else xetile.StoreOp)(op.value, tile)
+
+
+# Products whose factors a thread's registers do not hold: loops along K load parts of them, and add their products.
+
+_REGISTER_BYTES = 8192
+"""Of a thread of the GPUs that have the fewest."""
+
+_DEPTH = 64
+"""The size of a part along K: a multiple of the depth of every instruction, so that the order of sums stays."""
+
+
+def _split_products(ops: Sequence[ir.Operation]) -> bool:
+    """Let products be loops over parts of their factors. Returns whether there were any."""
+    found = [op for op in ops if op.name in PRODUCTS and _needs_parts(op.opview)]
+    for op in found:
+        view: Any = op.opview
+        loaded = {name: v.owner.operation for name, v in _factors(view)}
+        kind = view.result.type
+        with ir.InsertionPoint(op), op.location:
+            descs = {name: _part_desc(load.opview, name) for name, load in loaded.items()}
+            first = build.zero(kind) if view.acc is None else view.acc
+            loop = scf.ForOp(index(0), index(shape_of(view.lhs)[1]), index(_DEPTH), [first])
+            with ir.InsertionPoint(loop.body):
+                start = loop.induction_variable
+                parts = {n: _load_part(load.opview, n, descs[n], start) for n, load in loaded.items()}
+                parts |= {"acc": loop.inner_iter_args[0], "layout_cd": view.layout_cd}
+                scf.YieldOp([type(view)(**parts, result=kind).result])
+        view.result.replace_all_uses_with(loop.results[0])
+        for old in (op, *loaded.values()):
+            old.erase()
+    return bool(found)
+
+
+def _factors(view: Any) -> Iterator[tuple[str, ir.Value]]:
+    """The operands that have a dimension K."""
+    for name in ("lhs", "rhs", "scale_a", "scale_b"):
+        if (value := getattr(view, name, None)) is not None:
+            yield name, value
+
+
+def _needs_parts(view: Any) -> bool:
+    """Whether the factors of a subgroup are more than its registers, and can be loaded in parts at the product."""
+    a, b = shape_of(view.lhs), shape_of(view.rhs)
+    if len(a) != 2 or len(b) != 2 or a[1] % _DEPTH or view.layout_cd is None or not view.layout_cd.sg_layout:
+        return False
+    rows, columns = (n // count for n, count in zip((a[0], b[1]), view.layout_cd.sg_layout))
+    is_large = (rows + columns) * a[1] * bit_width(element_of(view.lhs)) > 8 * _REGISTER_BYTES
+    return is_large and all(_loads_for(defining_op(v), view.operation) for _, v in _factors(view))
+
+
+def _loads_for(load: ir.Operation | None, user: ir.Operation) -> bool:
+    """Whether an op loads a matrix for one user in its block, and no op between them may write memory."""
+    if load is None or load.name != PREFIX + "load_nd" or load.block != user.block:
+        return False
+    view: Any = load.opview
+    made = defining_op(view.tdesc)
+    if made is None or made.name != PREFIX + "create_nd_tdesc" or view.transpose is not None or view.packed:
+        return False
+    inner = [op.operation for op in load.block.operations]
+    between = inner[inner.index(load) + 1 : inner.index(user)]
+    keep = all(op.name.startswith(_PURE) or not getattr(op.opview, "effects", {"write"}) - {"read"} for op in between)
+    return keep and len(list(view.value.uses)) == 1
+
+
+def _part_desc(load: Any, factor: str) -> ir.Value:
+    """The descriptor of a part of what is loaded whole."""
+    made = load.tdesc.owner.operation.opview
+    desc = TensorDesc.of(load.tdesc)
+    size = _DEPTH // SCALE_BLOCK if "scale" in factor else _DEPTH
+    shape = (desc.shape[0], size) if factor in ("lhs", "scale_a") else (size, desc.shape[1])
+    kind = replace(desc, shape=shape, layout="unit").to_ir()
+    places = [list(v) for v in (made.offsets, made.shape, made.strides)]
+    return upstream.CreateNdTdescOp(made.source, *places, tdesc=kind).tdesc
+
+
+def _load_part(load: Any, factor: str, desc: ir.Value, start: ir.Value) -> ir.Value:
+    """The part of what is loaded whole that begins at an index along K."""
+    at = arith.divui(start, index(SCALE_BLOCK)) if "scale" in factor else start
+    offsets = list(load.offsets) or [0, 0]
+    axis = -1 if factor in ("lhs", "scale_a") else -2
+    offsets[axis] = add(offsets[axis], at)
+    kind = TensorDesc.of(desc)
+    return upstream.LoadNdOp(desc, offsets, value=vector_type(kind.shape, kind.element), **given_hints(load)).value
 
 
 def _splat(kind: ir.Type, value: Index) -> ir.Value:

@@ -103,3 +103,51 @@ xegpu.store_nd %y, %o[0, 0] <{{layout = {LAYOUT.replace("[8, 16]", "[16, 16]")}}
     xegpu_py.compile(text, engine=engine)(a, b)
     swapped = np.ascontiguousarray(a.reshape(32, 32, 2)[..., ::-1]).view(np.int32)
     assert np.array_equal(b, swapped.reshape(32, 32))
+
+
+WHOLE = "#xegpu.layout<sg_layout = [1, 1], sg_data = [16, 16]>"
+OUT = "!xegpu.tensor_desc<16x16xf32>"
+
+
+def large_product(kinds, op):
+    """A kernel that loads operands of these types whole, with `op` between their loads and the store of `%d`."""
+    loads = "\n".join(HALF.format(name, kind, "0, 0", "") for name, kind in kinds.items())
+    made = f"{loads}\n%out = xegpu.create_nd_tdesc %om : memref<16x16xf32> -> {OUT}\n{op}"
+    stored = f"xegpu.store_nd %d, %out[0, 0] <{{layout = {WHOLE}}}> : vector<16x16xf32>, {OUT}"
+    arguments = ", ".join(f"%{name}m: memref<{kind}>" for name, kind in kinds.items())
+    return kernel(f"{arguments}, %om: memref<16x16xf32>", [*made.splitlines(), stored])
+
+
+LARGE = f"""%d = xegpu.dpas %va, %vb {{layout_cd = {WHOLE}}}
+  : vector<16x192xf16>, vector<192x16xf16> -> vector<16x16xf32>"""
+LARGE_SCALED = f"""%one = arith.constant dense<1.0> : vector<16x16xf32>
+%d = xegpu.dpas_mx %va, %vb, %one scale_a = %vp scale_b = %vq {{layout_cd = {WHOLE}}} : (vector<16x320xf8E5M2>,
+  vector<320x16xf8E5M2>, vector<16x16xf32>, vector<16x10xf8E8M0FNU>, vector<10x16xf8E8M0FNU>) -> vector<16x16xf32>"""
+
+
+def test_factors_that_registers_do_not_hold_are_loaded_in_parts():
+    random = np.random.default_rng(5)
+    a, b = (random.integers(-3, 4, shape).astype(np.float16) for shape in ((16, 192), (192, 16)))
+    out = np.zeros((16, 16), np.float32)
+    text = large_product({"a": "16x192xf16", "b": "192x16xf16"}, LARGE)
+    assert "scf.for" in str(xegpu_py.import_upstream(text))
+    xegpu_py.compile(text, engine="jit", cache="off")(a, b, out)
+    np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
+    # Memory may change between the loads and the product.
+    changed = "xegpu.store_nd %va, %a[0, 0] : vector<16x192xf16>, !xegpu.tensor_desc<16x192xf16>\n" + LARGE
+    text = large_product({"a": "16x192xf16", "b": "192x16xf16"}, changed)
+    assert "scf.for" not in str(xegpu_py.import_upstream(text))
+
+
+def test_scaled_factors_are_loaded_in_parts_with_their_scales():
+    random = np.random.default_rng(5)
+    a, b = (random.integers(-3, 4, shape).astype(ml_dtypes.float8_e5m2) for shape in ((16, 320), (320, 16)))
+    p, q = (random.integers(126, 129, shape).astype(np.uint8) for shape in ((16, 10), (10, 16)))
+    out = np.zeros((16, 16), np.float32)
+    kinds = {"a": "16x320xf8E5M2", "b": "320x16xf8E5M2", "p": "16x10xf8E8M0FNU", "q": "10x16xf8E8M0FNU"}
+    text = large_product(kinds, LARGE_SCALED)
+    assert "scf.for" in str(xegpu_py.import_upstream(text))
+    xegpu_py.compile(text, engine="jit", cache="off", target="cri")(a, b, p.view(E8M0), q.view(E8M0), out)
+    x = a.astype(np.float32) * np.repeat(2.0 ** (p - 127.0), 32, 1)
+    y = b.astype(np.float32) * np.repeat(2.0 ** (q - 127.0), 32, 0)
+    np.testing.assert_array_equal(out, 1 + x @ y)
