@@ -14,6 +14,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.metadata import version
+from tempfile import NamedTemporaryFile
 from typing import Any, NoReturn, TextIO
 
 from pygments import highlight
@@ -212,8 +214,6 @@ class Parser(argparse.ArgumentParser):
 
     def write_bytes(self, path: str, data: bytes) -> None:
         """Write a file atomically, or for `-` to standard output."""
-        from tempfile import NamedTemporaryFile
-
         if path == "-":
             sys.stdout.buffer.write(data)
             sys.stdout.flush()
@@ -277,11 +277,9 @@ class _Color(argparse.Action):
 
 
 class _Version(argparse.Action):
-    """Print the version. It is looked up only here, because this takes longer than all other imports of a tool."""
+    """Print the version. It is looked up only here, because this takes long."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from importlib.metadata import version
-
         print(f"{parser.prog} {version('xegpu-py')}")
         parser.exit()
 

@@ -22,12 +22,11 @@ from xegpu_py.programs.load import compile as compile_kernel
 from xegpu_py.programs.load import run as run_job
 from xegpu_py.runtime.executable import CHECKS, DENORMALS, ENGINES
 from xegpu_py.runtime.host_arrays import FORMS
-from xegpu_py.runtime.kernel import Kernel, choose
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Grid, Statistics, Tracer, statistics_json, statistics_table, summary
 from xegpu_py.target import DEFAULT
 from xegpu_py.tools import driver
 from xegpu_py.upstream import Level
-from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Program, chosen
 
 REFERENCE: Literal["reference"] = "reference"
@@ -216,7 +215,7 @@ def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> 
         names = [str(i) for i in range(len(evaluated.types))]
         return _Job(None, names, lambda: evaluated(*arguments, grid=args.grid, block=args.block))
     if _ASSEMBLY.match(source.text):
-        kernel = Kernel(choose(assembly.read(source), args.kernel), source=source, **options)
+        kernel = Kernel.from_assembly(source.text, name=args.kernel, file=source.name, **options)
         names = [i.var.name for i in kernel.program.arguments]
     else:
         kernel = compile_kernel(read(source, args.imported, Context()), args.kernel, **options)

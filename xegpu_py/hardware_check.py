@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,12 @@ from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import DEFAULT, TARGETS, Target
 from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, finalize
 from xegpu_py.visa.modes import keep_subnormals
+
+cl: Any = None
+with suppress(ImportError):
+    import pyopencl
+
+    cl = pyopencl
 
 LANES = 16
 
@@ -87,10 +94,8 @@ class OpenCLDevice:
         Raises:
             RuntimeError: if there is no such GPU, or pyopencl is not installed.
         """
-        try:
-            import pyopencl as cl
-        except ImportError:
-            raise RuntimeError("pyopencl is not installed: `pip install pyopencl`") from None
+        if cl is None:
+            raise RuntimeError("pyopencl is not installed: `pip install pyopencl`")
         try:
             platforms = cl.get_platforms()
         except cl.LogicError:
@@ -103,7 +108,7 @@ class OpenCLDevice:
         ]
         if not 0 <= number < len(found):
             raise RuntimeError(f"there is no GPU {number}: OpenCL knows {len(found)} GPUs of Intel's")
-        self._cl, self._device, self._target = cl, found[number], target
+        self._device, self._target = found[number], target
         self.name = f"{found[number].name}, driver {found[number].driver_version}"
         self._context = cl.Context([self._device])
         self._queue = cl.CommandQueue(self._context)
@@ -114,7 +119,6 @@ class OpenCLDevice:
         Raises:
             FinalizerError: if ocloc is not installed, or does not accept the kernel.
         """
-        cl = self._cl
         binary = finalize(check.text, self._target, finalizer="ocloc").binary
         program = cl.Program(self._context, [self._device], [binary]).build()
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -146,7 +145,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Any
         Program=Program,
         enqueue_copy=copy,
     )
-    monkeypatch.setitem(sys.modules, "pyopencl", driver)
+    monkeypatch.setattr(hardware_check, "cl", driver)
     monkeypatch.setattr(hardware_check, "finalize", lambda text, *_, **__: SimpleNamespace(binary=text.encode()))
     file = tmp_path / "gpu.json"
     assert hardware_check.main(["--target", "bmg", "--only", "dpas", "-o", str(file)]) == 0

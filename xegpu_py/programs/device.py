@@ -19,8 +19,9 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, error_at, posit
 from xegpu_py.ir.module import Module, walk
 from xegpu_py.lower_kernel import copied
 from xegpu_py.programs.host_libraries import ELEMENTS, MemRef
-from xegpu_py.programs.host_lowering import Launch, Parameter, Site
+from xegpu_py.programs.host_lowering import Launch, Site
 from xegpu_py.programs.load import Job, ModuleSource, compile
+from xegpu_py.runtime.executable import Parameter
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Tracer, statistics_json, statistics_table
 from xegpu_py.visa.program import Dim, Program
@@ -309,5 +310,6 @@ def _argument(kind: Parameter, memref: MemRef) -> Any:
         raise TypeError(f"has an argument with elements of {kind.element}, which host code cannot pass")
     if kind.is_memref:
         return memref.array(kind.element)
-    held = MemRef.contiguous(memref.aligned, kind.shape).array(kind.element)
-    return held if kind.shape else held[()]
+    shape = tuple(n for n in kind.shape if n is not None)
+    held = MemRef.contiguous(memref.aligned, shape).array(kind.element)
+    return held if shape else held[()]

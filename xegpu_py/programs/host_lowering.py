@@ -18,6 +18,7 @@ from xegpu_py.lower_kernel import copied
 from xegpu_py.passes.facts.value_facts import attributes_of, constant_of, defining_op, segments, symbol_of
 from xegpu_py.passes.rewriting.builders import reinterpret_cast
 from xegpu_py.programs.host_libraries import Function
+from xegpu_py.runtime.executable import Parameter, parameters_of
 
 # Lowering of host code: gpu ops become calls of the runtime, and MLIR's passes lower the rest to LLVM.
 
@@ -44,31 +45,6 @@ _KNOWN = frozenset(("builtin", "func", "arith", "math", "index", "vector", "memr
 
 _IGNORED = ("gpu.wait", "gpu.host_register", "gpu.host_unregister", "gpu.set_default_device")
 """Ops without an effect: execution is synchronous, and the only device shares the host's memory."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """The type of a kernel's argument.
-
-    Attributes:
-        is_memref: whether it is a memref.
-        element: the element type, or the type of a number.
-        shape: the shape of a vector, otherwise ().
-    """
-
-    is_memref: bool
-    element: str
-    shape: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, kind: ir.Type) -> Parameter:
-        """The parameter of a type."""
-        if isinstance(kind, (ir.MemRefType, ir.UnrankedMemRefType)):
-            return cls(True, str(kind.element_type))
-        if isinstance(kind, ir.VectorType):
-            vector = ir.VectorType(kind)
-            return cls(False, str(vector.element_type), tuple(vector.shape))
-        return cls(False, str(kind))
 
 
 @dataclass(frozen=True)
@@ -324,7 +300,7 @@ def _has_body(function: ir.Operation) -> bool:
 
 def _parameters(kernel: ir.Operation) -> tuple[Parameter, ...]:
     kind = ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value)
-    return tuple(Parameter.of(t) for t in kind.inputs)
+    return parameters_of(kind.inputs)
 
 
 def _is_token(kind: ir.Type) -> bool:

@@ -195,7 +195,7 @@ class Parameter(Struct, frozen=True):
         type: the MLIR type.
         element: the MLIR type of an element; for a scalar the type itself.
         kind: "scalar", "vector" or "memref"; or "input", of a kernel of assembly.
-        shape: extents of a memref; None for dynamic ones.
+        shape: extents of a memref or vector; None for dynamic ones.
         strides: strides of a memref in elements; None for dynamic ones.
         offset: offset of a memref's first element, in elements; None if it is dynamic.
         contiguous: whether a memref is row-major without gaps.
@@ -346,7 +346,8 @@ def parameters_of(types: Sequence[mlir.Type], names: Sequence[str] = ()) -> tupl
 def _parameter(kind: mlir.Type) -> Parameter:
     text = str(kind)
     if isinstance(kind, mlir.VectorType):
-        return Parameter(text, str(mlir.VectorType(kind).element_type), "vector")
+        vector = mlir.VectorType(kind)
+        return Parameter(text, str(vector.element_type), "vector", tuple(vector.shape))
     if not isinstance(kind, mlir.MemRefType):
         return Parameter(text, text)
     memref = mlir.MemRefType(kind)

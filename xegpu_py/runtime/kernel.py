@@ -20,7 +20,7 @@ from xegpu_py.drawing import html
 from xegpu_py.engines.faults import RuntimeFault
 from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, decode_utf8
-from xegpu_py.ir.module import Context, Module
+from xegpu_py.ir.module import Module
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.executable import (
@@ -135,7 +135,8 @@ class Kernel:
             DiagnosticError: if the text cannot be parsed, or the kernel is not valid.
         """
         source = Source(text, file)
-        return cls(choose(assembly.read(source), name), source=source, **options)
+        programs = assembly.read(source)
+        return cls(programs[chosen([p.name for p in programs], name)], source=source, **options)
 
     @classmethod
     def from_file(cls, path: str | Path, *, name: str | None = None, **options: Any) -> Kernel:
@@ -143,11 +144,10 @@ class Kernel:
         source = decode_utf8(Path(path).read_bytes(), str(path))
         return cls.from_assembly(source.text, name=name, file=str(path), **options)
 
-    @functools.cached_property
-    def types(self) -> tuple[mlir.Type, ...]:
-        """The MLIR types of the kernel's arguments."""
-        with Context():
-            return tuple(mlir.Type.parse(p.type) for p in self.executable.parameters)
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of the kernel's arguments, in MLIR's text."""
+        return tuple(p.type for p in self.executable.parameters)
 
     @property
     def subgroups(self) -> int | None:
@@ -444,15 +444,6 @@ CompiledKernel = Kernel
 """The kernel that `xegpu_py.compile` returns."""
 
 
-def choose(programs: Sequence[Program], name: str | None) -> Program:
-    """The kernel of a name; without a name the only kernel.
-
-    Raises:
-        ValueError: if there is no such kernel, or the name is missing and there are several.
-    """
-    return programs[chosen([p.name for p in programs], name)]
-
-
 def _block(given: int | Sequence[int] | None, default: tuple[int, ...], subgroups: int | None) -> int | Sequence[int]:
     """The block of a launch: the given one, otherwise the one that the kernel defines.
 
@@ -501,7 +492,7 @@ class ReferenceKernel:
 
     Attributes:
         name: the kernel's name.
-        types: the MLIR types of the kernel's arguments.
+        types: see `Kernel.types`.
         subgroups: the number of subgroups of a workgroup if the kernel's maps define it; otherwise None.
         block: see `Kernel.block`.
         names: see `Kernel.names`.
@@ -513,7 +504,7 @@ class ReferenceKernel:
         self.names: Sequence[str] = ()
         self.name = name
         func = reference.kernel_of(module, name)
-        self.types = reference.types_of(func)
+        self.types = tuple(map(str, reference.types_of(func)))
         known = func.attributes.get("known_block_size")
         self.subgroups = xetile.subgroups_of_kernel(func)
         self.block = tuple(mlir.DenseI32ArrayAttr(known)) if known is not None else (self.subgroups or 1,)

@@ -10,7 +10,7 @@ from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xegpu import CacheHint, MemoryScope
-from xegpu_py.dialects.xegpu.types import READ_HINTS
+from xegpu_py.dialects.xegpu.types import READ_HINTS, is_slm
 from xegpu_py.ir.builtin import MemRef, OneOf, TypeConstraint, Vector, bit_width, by
 from xegpu_py.ir.codecs import Unit
 from xegpu_py.ir.definition import Attribute, IndexList, Interface, Operand, Result
@@ -96,8 +96,7 @@ def _check_hints(op: Any) -> None:
 
 def _check_space(op: Any, source: ir.Value, space: MemoryScope) -> None:
     """A memref is in the descriptor's memory; an address is one of global memory."""
-    held = ir.MemRefType(source.type).memory_space if isinstance(source.type, ir.MemRefType) else None
-    is_shared = held is not None and ("3" in str(held) or "workgroup" in str(held) or "slm" in str(held))
+    is_shared = isinstance(source.type, ir.MemRefType) and is_slm(ir.MemRefType(source.type).memory_space)
     if is_shared != (space == MemoryScope.SLM):
         op.fail(f"the descriptor's memory is {space.value}, but that of {source.type} is not")
 

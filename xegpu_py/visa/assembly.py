@@ -150,21 +150,10 @@ class _KernelText(Struct):
     place: Position | None = None
 
     def program(self) -> Program:
-        return Program(
-            self.name,
-            tuple(self.variables),
-            tuple(self.predicates),
-            tuple(self.inputs),
-            self.attributes,
-            tuple(_with_bases(self.instructions)),
-            self.where,
-            self.declared,
-            self.version,
-            tuple(self.functions),
-            tuple(self.callees),
-            tuple(self.resources),
-            self.is_function,
-        )
+        given: dict[str, Any] = {n: tuple(x) if isinstance(x, list) else x for n, x in structs.asdict(self).items()}
+        for own in ("notation", "file", "place"):
+            del given[own]
+        return Program(**{**given, "instructions": tuple(_with_bases(self.instructions))})
 
 
 def _with_bases(instructions: Sequence[Instruction]) -> Sequence[Instruction]:

@@ -19,10 +19,7 @@ from xegpu_py.numerics.block_scaled import (
 from xegpu_py.numerics.dpas import operand_bytes, types_problem
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array
 from xegpu_py.target import Target
-from xegpu_py.visa.messages import (
-    ATOMICS,
-    MEMORY,
-)
+from xegpu_py.visa.messages import ATOMICS, MEMORY
 from xegpu_py.visa.program import (
     LABEL,
     Destination,
@@ -394,6 +391,7 @@ ARITHMETIC = (
         ),
         no_mask_only=lambda inst: True,
         check=_check_srnd,
+        on_bits=True,
         source="SRND.md",
     ),
     InstructionSpec(
@@ -403,6 +401,7 @@ ARITHMETIC = (
         (_dst(("ub", "hf", "ud")), OperandSpec("src0", "src", types=("hf", "ub", "f"))),
         no_mask_only=lambda inst: inst["dst"].var.type == "ub",
         check=_check_fcvt,
+        on_bits=True,
         source="FCVT.md",
     ),
     InstructionSpec(
@@ -416,6 +415,7 @@ ARITHMETIC = (
         guard=True,
         check=_check_mov,
         low_bits=True,
+        copies=True,
     ),
     _alu("add", "`src0 + src1`.", _ALL, 2, **_SUM),
     _alu("add3", "`src0 + src1 + src2`.", ("d", "ud", "w", "uw"), 3, low_bits=True, interval=_sum3),
@@ -556,6 +556,7 @@ ARITHMETIC = (
         _ALL,
         2,
         check=all_of(_same_kind, _brain),
+        copies=True,
         selects=True,
     ),
     InstructionSpec(

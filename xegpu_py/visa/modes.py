@@ -33,9 +33,6 @@ _CONTROL = STATE["%cr0"]
 
 _CHANGES = {"or": int.__or__, "and": int.__and__, "xor": int.__xor__}
 
-_ON_BITS = ("srnd", "fcvt")
-"""Instructions whose documents say themselves which subnormal numbers they keep."""
-
 READ_WHOLE = ("divm", "sqrtm")
 """Instructions that IGC expands to code that keeps subnormal numbers up to its last step."""
 
@@ -142,14 +139,12 @@ def _flushed(inst: Instruction, modes: _Modes) -> tuple[str, ...]:
     spec = INSTRUCTIONS[inst.name]
     if spec.category == "dpas":
         return tuple(name for name in modes.systolic if name in (inst["W"], inst["A"], inst["dst"].var.type))
-    if not modes.flushed or not spec.is_arithmetic or inst.name in _ON_BITS:
+    if not modes.flushed or not spec.is_arithmetic or spec.on_bits:
         return ()
     dst = inst.values.get("dst")
     operands = [value for value in (dst, *inst.sources) if isinstance(value, _NUMBERS)]
     types = {operand.format.name for operand in operands}
-    if inst.name in ("mov", "sel") and (
-        (len(types) == 1 and not inst.saturate) or not all(TYPES[name].is_float for name in types)
-    ):
+    if spec.copies and ((len(types) == 1 and not inst.saturate) or not all(TYPES[name].is_float for name in types)):
         return ()
     # bf has the exponents of f, and is computed in it.
     found = {"f" if name == "bf" else name for name in types if TYPES[name].is_float} & modes.flushed

@@ -167,6 +167,8 @@ class InstructionSpec(Struct, frozen=True):
         low_bits: whether the lowest bits of integer operands alone decide those of the result.
         ordered: whether the result depends on which integers are greater, and not on their bits alone.
         interval: the integers that the result can be, from those that the sources can be; None if that is not declared.
+        copies: whether its result is a source, converted to the type of the result.
+        on_bits: whether it reads floats as bit patterns, whatever the mode of subnormal numbers.
         selects: whether its predicate chooses between sources, and all lanes are written.
         all_lanes: whether it writes all lanes whatever its mask says.
         second: a destination that its text does not name, of an instruction on a target; None if it has none.
@@ -196,6 +198,8 @@ class InstructionSpec(Struct, frozen=True):
     low_bits: bool = False
     ordered: bool = False
     interval: Callable[..., Span] | None = None
+    copies: bool = False
+    on_bits: bool = False
     selects: bool = False
     all_lanes: bool = False
     second: Callable[[Instruction, Target], Destination] | None = None

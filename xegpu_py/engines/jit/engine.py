@@ -196,9 +196,6 @@ class Jit:
         """Compile a program.
 
         Args:
-            program: the program, which must be valid.
-            layout: where its variables lie.
-            model: the rounding model of dpas.
             divergent: whether each lane has its own program counter; by default whether the program has a `goto`.
             keep: whether registers contain all results at the end, also those that the program does not read.
             alone: whether only this object uses the code; otherwise the process keeps the code for equal programs.

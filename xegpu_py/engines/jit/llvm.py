@@ -7,6 +7,7 @@ import importlib.util
 import os
 import pkgutil
 import re
+import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -299,9 +300,6 @@ def _recovering() -> Callable[..., int]:
 @contextmanager
 def _captured() -> Iterator[Callable[[], str]]:
     """Write what goes to standard error to a file; the result of the function is the text so far."""
-    # Imported only when LLVM has failed.
-    import tempfile
-
     with _capture, tempfile.TemporaryFile() as file:
         kept = os.dup(_STANDARD_ERROR)
         os.dup2(file.fileno(), _STANDARD_ERROR)

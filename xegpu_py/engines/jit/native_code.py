@@ -8,6 +8,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct, msgpack
 
@@ -97,9 +98,6 @@ def objects(functions: Sequence[str], host: Host, level: int = _LEVEL) -> list[b
     texts = modules(functions, processors())
     if len(texts) == 1:
         return [compiled(texts[0], host.machine, _PASSES, level)]
-    # Imported only for large programs.
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(len(texts)) as pool:
         return list(pool.map(lambda text: compiled(text, host.machine, _PASSES, level), texts))
 

@@ -587,13 +587,13 @@ class Emitter(Struct):
         self.require(code.icmp("ne", done, 0), at)
 
 
-_IN_PLACE = ("setp", "addc", "subb", "tanh", "sigm", "pow", "lrp", "madw", "invm", "rsqtm", "shfl_idx4", *TABLES)
+BY_GOLDEN = ("tanh", "sigm", "pow", "lrp", "madw", "invm", "rsqtm", "shfl_idx4", "faddr")
+"""Instructions that their golden functions execute."""
+
+_IN_PLACE = ("setp", "addc", "subb", *BY_GOLDEN, *TABLES)
 """Instructions that access the thread's block, some of them only when their golden function executes them."""
 
 _FLOATS = tuple(TYPES[name] for name in FLOATS)
-
-_ON_BITS = ("srnd", "fcvt")
-"""Instructions that read floats as bit patterns."""
 
 
 def freedom_of(program: Program, target: Target, starts: Sequence[int], *, within_blocks: bool) -> Freedom:
@@ -687,7 +687,7 @@ def rounds_directed(inst: Instruction) -> bool:
     if inst.rounding == "even" or dst is None or getattr(dst, "format", None) not in _FLOATS:
         return False
     formats = [source.format for source in inst.sources]
-    if inst.name in ("mov", "sel"):
+    if INSTRUCTIONS[inst.name].copies:
         return any(not fmt.is_float or fmt.bits > dst.format.bits for fmt in formats)
     return inst.name in ROUNDED or execution_format(inst, [fmt.name for fmt in formats]) not in ("", dst.format.name)
 
@@ -745,7 +745,7 @@ def free_nans(program: Program) -> set[Variable]:
 def _copies(inst: Instruction, source: Variable) -> bool:
     """Whether an instruction copies a source's bits."""
     dst = inst.values.get("dst")
-    copies = inst.name in ("mov", "sel") and not inst.saturate and not isinstance(dst, Indirect)
+    copies = INSTRUCTIONS[inst.name].copies and not inst.saturate and not isinstance(dst, Indirect)
     return copies and source.format is inst["dst"].var.format
 
 
@@ -754,7 +754,7 @@ def _computes(inst: Instruction, name: str) -> bool:
     spec = INSTRUCTIONS[inst.name]
     if spec.category == "dpas":
         return name == "src0"
-    if not spec.is_arithmetic or inst.name in _ON_BITS or (isinstance(inst["dst"], Flag) and not spec.compares):
+    if not spec.is_arithmetic or spec.on_bits or (isinstance(inst["dst"], Flag) and not spec.compares):
         return False
     types = [source.format.name for source in inst.sources if not isinstance(source, Flag)]
     return bool(execution_format(inst, types))

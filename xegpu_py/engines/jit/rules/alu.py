@@ -24,7 +24,7 @@ from xegpu_py.engines.jit.ir_text import (
     widen,
     width_of,
 )
-from xegpu_py.engines.jit.operands import Emitter
+from xegpu_py.engines.jit.operands import BY_GOLDEN, Emitter
 from xegpu_py.engines.operands import AluOp, span
 from xegpu_py.numerics.formats import BF8, HF, TF32, TYPES, F
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -420,7 +420,7 @@ def with_carry(emitter: Emitter, inst: Instruction, at: int) -> None:
     emitter.write(inst["carry"], code.resize(code.mask(code.lshr(total, 32), 1), 32, False), mask)
 
 
-@RULES.of("tanh", "sigm", "pow", "lrp", "madw", "invm", "rsqtm", "shfl_idx4", "faddr")
+@RULES.of(*BY_GOLDEN)
 def by_golden(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Run the golden function."""
     emitter.golden(at)

@@ -15,7 +15,9 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
+import numpy as np
 from msgspec.structs import replace
 
 from xegpu_py.engines.golden import Table
@@ -55,19 +57,9 @@ _POWER = [
 ]  # fmt: skip
 """Coefficients of 2**x for abs(x) <= 1/2, interpolated at Chebyshev nodes. The relative error is below 2**-51."""
 
-_ROOTS = [
-    (float.fromhex(high), float.fromhex(low))
-    for high, low in (
-        ("0x1p+1", "0x0p+0"), ("0x1.0b5586p+1", "0x1.9f3122p-24"),
-        ("0x1.172b84p+1", "-0x1.c15742p-26"), ("0x1.2387a6p+1", "0x1.ceac48p-24"),
-        ("0x1.306fe0p+1", "0x1.4636e2p-24"), ("0x1.3dea64p+1", "0x1.824684p-24"),
-        ("0x1.4bfdaep+1", "-0x1.593abcp-24"), ("0x1.5ab07ep+1", "-0x1.5bd5ecp-26"),
-        ("0x1.6a09e6p+1", "0x1.9fcef4p-25"), ("0x1.7a1148p+1", "-0x1.829fd0p-24"),
-        ("0x1.8ace54p+1", "0x1.15506ep-26"), ("0x1.9c4918p+1", "0x1.51f848p-26"),
-        ("0x1.ae89fap+1", "-0x1.a94b14p-25"), ("0x1.c199bep+1", "-0x1.3d56b2p-26"),
-        ("0x1.d5818ep+1", "-0x1.822dbcp-26"), ("0x1.ea4afap+1", "0x1.52486cp-26"),
-    )
-]  # fmt: skip
+_EXACT = [Decimal(2) ** (1 + Decimal(n) / 16) for n in range(16)]
+
+_ROOTS = [(float(np.float32(x)), float(np.float32(x - Decimal(float(np.float32(x)))))) for x in _EXACT]
 """2 to the powers 1, 17/16, ... 31/16, as sums of two f32."""
 
 _RISE = [
