@@ -162,15 +162,15 @@ def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.
     result = otherwise
     for first, size in pieces(shape_of(mask)[0], LANES):
         at, active, other = (build.extract_slice(v, [first], [size]) for v in (offsets, mask, otherwise))
-        loaded = build.with_index(xegpu.load_gather(memory.lanes(at), active, mode="vc"), memory.element)
-        result = build.insert_slice(build.select(active, loaded, other), result, [first])
+        loaded = build.select(active, memory.gather(at, active), other)
+        result = build.insert_slice(loaded, result, [first])
     return result
 
 
 def _scattered(memory: _Memref, value: ir.Value, offsets: ir.Value, mask: ir.Value) -> None:
     for first, size in pieces(shape_of(mask)[0], LANES):
         part, at, active = (build.extract_slice(v, [first], [size]) for v in (value, offsets, mask))
-        xegpu.store_scatter(build.without_index(part), memory.lanes(at), active, mode="vc")
+        memory.scatter(part, at, active)
 
 
 @rule("vector.maskedstore")

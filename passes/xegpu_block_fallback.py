@@ -127,11 +127,13 @@ class Fallback(ReusingConversion):
         given = {surfaces.classes.find(v) for v in unknown_makers(surfaces.func, ops)}
         accesses = [op for op in ops if implements(op, BlockAccess)]
         descs = [*surfaces.problems, *(op.opview.tdesc for op in accesses if self._is_needed(op))]
-        for desc in descs:
-            root, place = surfaces.classes.find(desc), surfaces.place(desc)
-            if root not in given and place is not None and bit_width(TensorDesc.of(desc).element) in (8, 16, 32, 64):
-                self.places[root] = place
-                self.row_alignment[desc] = surfaces.row_alignment(desc)
+        for desc in dict.fromkeys(descs):
+            root = surfaces.classes.find(desc)
+            if root not in given and bit_width(TensorDesc.of(desc).element) in (8, 16, 32, 64):
+                place = self.places.get(root) or surfaces.place(desc)
+                if place is not None:
+                    self.places[root] = place
+                    self.row_alignment[desc] = surfaces.row_alignment(desc)
         for op in ops if self.places else ():
             self._kept.update(surfaces.classes.find(v) for v in whole_uses(op) if not self._is_needed(op))
 

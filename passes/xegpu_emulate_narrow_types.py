@@ -408,21 +408,19 @@ class _Element:
         old = build.atomic_update(self.memref, self.indices, byte, lambda b: self.put(b, change(self.taken(b))))
         return self.taken(old)
 
-    def combine(self, kind: str, value: ir.Value) -> ir.Value:
+    def combine(self, kind: CombiningKind, value: ir.Value) -> ir.Value:
         """Combine the element with a value by a compare-and-swap loop, and return its old value."""
-        name, sign = _KINDS[kind]
-        return self.update(lambda old: build.binary(name, *(extended(v, self.bits, sign) for v in (old, value))))
+        sign = _sign(kind)
+        return self.update(lambda old: kind.combine(*(extended(v, self.bits, sign) for v in (old, value))))
 
     def assign(self, value: ir.Value) -> ir.Value:
         """Write the element and return its old value; the loop keeps what other threads write to its byte."""
         return self.update(lambda old: value)
 
 
-_KINDS: dict[str, tuple[str, bool | None]] = {
-    **{name: (name, None) for name in ("addi", "muli", "andi", "ori", "xori")},
-    "maxs": ("maxsi", True), "mins": ("minsi", True), "maxu": ("maxui", False), "minu": ("minui", False),
-}  # fmt: skip
-"""For each kind of atomic update, the op of arith that computes it, and how it extends its operands."""
+def _sign(kind: CombiningKind) -> bool | None:
+    """Whether a kind combines elements that are extended by their sign or by zeros; None if by either."""
+    return kind.value.endswith("si") if kind.value.startswith(("min", "max")) else None
 
 
 @rule("memref.load")
@@ -445,10 +443,10 @@ def atomic_rmw(e: Emulation, op: ir.Operation) -> ir.Value:
     """Update the byte atomically, and return the old element."""
     value, memref, *indices = op.operands
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value).name
-    if kind != "assign" and kind not in _KINDS:
+    if kind.endswith("f"):
         e.fail(f"{kind} of {memref.type} is not supported")
     element, own = _Element(e, memref, indices), e.one(value)
-    return element.assign(own) if kind == "assign" else element.combine(kind, own)
+    return element.assign(own) if kind == "assign" else element.combine(CombiningKind.of_atomic(kind), own)
 
 
 @rule("memref.generic_atomic_rmw")
@@ -751,9 +749,7 @@ def same_bits(e: Emulation, op: ir.Operation) -> ir.Value | None:
 @rule("vector.reduction", "vector.multi_reduction")
 def reduction(e: Emulation, op: ir.Operation) -> None:
     """Reduce bytes. Minima and maxima extend elements by their sign or by zeros."""
-    kind = CombiningKind.of(op).value
-    sign = kind.endswith("si") if kind.startswith(("min", "max")) else None
-    on_bytes(e, op, [sign] * len(op.operands))
+    on_bytes(e, op, [_sign(CombiningKind.of(op))] * len(op.operands))
 
 
 @rule("xegpu.dpas", "xegpu.dpas_mx")

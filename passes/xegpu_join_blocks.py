@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cmp_to_key
 from typing import Any
 
 from mlir import ir
@@ -165,17 +166,12 @@ def _can_join(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
 
 def _in_order(uses: list[tuple[ir.Operation, int]]) -> list[tuple[ir.Operation, int]]:
     """Uses in the order of their block; MLIR's order is unspecified."""
-    return sorted(uses, key=lambda u: (u[0].name, _Position(u[0])))
+    return sorted(uses, key=lambda u: (u[0].name, cmp_to_key(_order)(u[0])))
 
 
-class _Position:
-    """The position of an op, ordered by its place in its block."""
-
-    def __init__(self, op: ir.Operation) -> None:
-        self.op = op
-
-    def __lt__(self, other: _Position) -> bool:
-        return self.op.block == other.op.block and bool(self.op.is_before_in_block(other.op))
+def _order(a: ir.Operation, b: ir.Operation) -> int:
+    """-1 if an op precedes another one of its block, else 1."""
+    return -1 if a.block == b.block and a.is_before_in_block(b) else 1
 
 
 def _stretches(ops: Sequence[ir.Operation]) -> dict[ir.Value, int]:

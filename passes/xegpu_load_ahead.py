@@ -27,7 +27,7 @@ from xegpu_py.passes.facts.value_facts import (
     shape_of,
     target_for,
 )
-from xegpu_py.passes.rewriting.builders import WRITES, clone_with_operands, only_reads, replace_op
+from xegpu_py.passes.rewriting.builders import WRITES, carrying, clone_with_operands, only_reads, replace_op
 from xegpu_py.target import Target
 
 
@@ -269,20 +269,10 @@ class _Rebuilding:
 
     def _exchange(self, loads: Sequence[_Load], begun: Sequence[ir.Value], nexts: Sequence[ir.Value]) -> None:
         """A loop with the same body that carries the loads too, in the place of the old one."""
-        lower, upper, step, *inits = self._loop.operands
-        with ir.InsertionPoint(self._loop):
-            made = scf.ForOp(lower, upper, step, [*inits, *begun])
-        for name in self._loop.attributes:
-            made.operation.attributes[name] = self._loop.attributes[name]
+        count = len(self._yields)
+        made = carrying(self._loop.opview, range(count), begun)
         with ir.InsertionPoint(made.body):
-            last = scf.YieldOp([*self._yields, *nexts])
-        *ops, end = (o.operation for o in self._body.operations)
-        for op in ops:
-            op.move_before(last.operation)
-        end.erase()
-        arguments = list(made.body.arguments)
-        for old, new in zip(self._body.arguments, arguments):
-            old.replace_all_uses_with(new)
-        for load, new in zip(loads, arguments[len(inits) + 1 :]):
+            scf.YieldOp([*self._ops[-1].operands, *nexts])
+        for load, new in zip(loads, list(made.inner_iter_args)[count:]):
             replace_op(load.op, new)
-        replace_op(self._loop, *list(made.results)[: len(inits)])
+        self._loop.erase()

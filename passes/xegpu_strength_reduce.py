@@ -11,13 +11,12 @@ from msgspec import Struct
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import CreateNdTdescOp, UpdateNdOffsetOp
-from xegpu_py.ir.control_flow import yielded
+from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.ranges import Limits, Ranges, full, limits_of, within
 from xegpu_py.passes.facts.surfaces import moves_of
 from xegpu_py.passes.facts.value_facts import (
-    attributes_of,
     chosen_kernels,
     defining_op,
     integer_op,
@@ -201,28 +200,17 @@ class _Reduction:
 
     def _replace(self, placed: dict[int, _Placed]) -> None:
         """Replace the loop by one that carries the induction variables in place of these values."""
-        loop, body, added = self._loop, self._body, self._variables[1:]
+        loop, added = self._loop, self._variables[1:]
         kept = [n for n in range(len(self._inits)) if n not in placed]
-        inits = [*(self._inits[n] for n in kept), *(build.index(v.init) for v in added)]
-        operands = [*list(loop.operands)[:3], *inits]
-        made = build.create("scf.for", [v.type for v in inits], operands, attributes_of(loop), regions=1)
-        counter, *olds = body.arguments
-        kinds = [counter.type, *(v.type for v in inits)]
-        block = ir.Block.create_at_start(made.regions[0], kinds, [loop.location] * len(kinds))
-        new, *news = block.arguments
-        counter.replace_all_uses_with(new)
-        results = list(loop.results)
-        for to, argument, result in zip(kept, news, made.results):
-            olds[to].replace_all_uses_with(argument)
-            results[to].replace_all_uses_with(result)
-        *ops, end = (o.operation for o in body.operations)
-        with ir.InsertionPoint(block):
+        olds, end = list(self._body.arguments)[1:], terminator(self._body)
+        outs, results = list(end.operands), list(loop.results)
+        made = build.carrying(loop.opview, kept, [build.index(v.init) for v in added])
+        new, *news = made.body.arguments
+        with ir.InsertionPoint.at_block_begin(made.body):
             for n, found in placed.items():
                 if is_used(olds[n]):
                     olds[n].replace_all_uses_with(self._value(found, [new, *news[len(kept) :]], olds[n].type))
-            for op in ops:
-                block.append(op)
-            outs = list(end.operands)
+        with ir.InsertionPoint(made.body):
             nexts = [build.index(build.add(value, v.step)) for value, v in zip(news[len(kept) :], added)]
             build.create("scf.yield", [], [*(outs[n] for n in kept), *nexts])
         end.erase()

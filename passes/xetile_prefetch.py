@@ -50,8 +50,6 @@ class XeTilePrefetch(Pass):
     target: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # The helpers are imported here to keep the start of the tools fast.
-
         if self.distance < 1:
             self.fail(op, f"cannot prefetch {self.distance} iterations ahead: distance must be at least 1")
         for func in tile_kernels(op):

@@ -334,11 +334,6 @@ def lanes_part(desc: TensorDesc, lanes: int) -> TensorDesc:
     return replace(desc, shape=(lanes, *desc.shape[1:]))
 
 
-def piece_places(bounds: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
-    """The first positions of the pieces of a grid, in row-major order."""
-    return list(itertools.product(*(starts(pieces) for pieces in bounds)))
-
-
 # The layouts of descriptors, and the messages of loads.
 
 
@@ -443,8 +438,7 @@ def message_desc(desc: TensorDesc, message: Message, transform: Transform, limit
 
 def with_lead(desc: TensorDesc, pieces: Sequence[tuple[tuple[int, ...], TensorDesc]]) -> Pieces:
     """Repeat the pieces for each matrix of a block of more than two dimensions."""
-    lead = [segments(n, range(n)) for n in desc.shape[:-2]]
-    places = piece_places(tuple(lead))
+    places = itertools.product(*map(range, desc.shape[:-2]))
     return tuple(((*place, *offsets), piece) for place in places for offsets, piece in pieces)
 
 

@@ -430,21 +430,15 @@ def _is_argument(value: ir.Value) -> bool:
     return op.name == "memref.dim" and _is_argument(op.operands[0])
 
 
-def _sum(a: IndexForm, b: IndexForm) -> IndexForm:
-    return a.plus(b)
-
-
-def _difference(a: IndexForm, b: IndexForm) -> IndexForm:
-    return a.plus(b, -1)
-
-
 def _product(a: IndexForm, b: IndexForm) -> IndexForm | None:
     return a.times(b.start) if b.is_splat else b.times(a.start) if a.is_splat else None
 
 
 _ARITHMETIC: dict[str, Callable[[IndexForm, IndexForm], IndexForm | None]] = {
-    "arith.addi": _sum, "arith.subi": _difference, "arith.muli": _product
-}  # fmt: skip
+    "arith.addi": IndexForm.plus,
+    "arith.subi": lambda a, b: a.plus(b, -1),
+    "arith.muli": _product,
+}
 
 
 def _of_numbers(attr: ir.Attribute, shape: tuple[int, ...]) -> IndexForm | None:

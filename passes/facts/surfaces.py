@@ -269,7 +269,6 @@ class Surfaces(Struct):
     creations: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
     problems: dict[ir.Value, str] = field(default_factory=dict)
     _users: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
-    _places: dict[ir.Value, Place | None] = field(default_factory=dict)
 
     def problem(self, desc: ir.Value) -> str | None:
         """The reason why no 2D block message moves a descriptor's block; None if one does."""
@@ -294,12 +293,6 @@ class Surfaces(Struct):
         Raises:
             DiagnosticError: at one of the addresses, if control flow carries addresses of several types.
         """
-        root = self.classes.find(desc)
-        if root not in self._places:
-            self._places[root] = self._place(desc)
-        return self._places[root]
-
-    def _place(self, desc: ir.Value) -> Place | None:
         made = self.made_by(desc)
         if not made:
             return None

@@ -486,24 +486,34 @@ def replace_op(op: ir.Operation, *values: ir.Value) -> None:
     op.erase()
 
 
+def carrying(loop: scf.ForOp, kept: Sequence[int], more: Sequence[ir.Value] = ()) -> scf.ForOp:
+    """A loop with the body of another one, which carries some of the other's values, and `more` values.
+
+    The caller yields the additional values, and replaces uses of what is no longer carried before it erases the old
+    loop, from whose body only the terminator is left.
+    """
+    inits = list(loop.initArgs)
+    with ir.InsertionPoint(loop), loop.operation.location:
+        made = scf.ForOp(loop.lowerBound, loop.upperBound, loop.step, [*(inits[i] for i in kept), *more])
+    for name, value in attributes_of(loop.operation).items():
+        made.operation.attributes[name] = value
+    loop.induction_variable.replace_all_uses_with(made.induction_variable)
+    for i, argument, result in zip(kept, made.inner_iter_args, made.results):
+        loop.inner_iter_args[i].replace_all_uses_with(argument)
+        loop.results[i].replace_all_uses_with(result)
+    for op in list(loop.body.operations)[:-1]:
+        made.body.append(op.operation)
+    return made
+
+
 def without_carried(loop: scf.ForOp, kept: Sequence[int]) -> scf.ForOp:
     """The loop without some of the values that it carries, which are their first ones; `kept` are the others."""
-    initial = list(loop.initArgs)
-    with ir.InsertionPoint(loop), loop.operation.location:
-        made = scf.ForOp(loop.lowerBound, loop.upperBound, loop.step, [initial[i] for i in kept])
-    for name in loop.operation.attributes:
-        made.operation.attributes[name] = loop.operation.attributes[name]
-    loop.induction_variable.replace_all_uses_with(made.induction_variable)
-    for i, argument in enumerate(loop.inner_iter_args):
-        argument.replace_all_uses_with(made.inner_iter_args[kept.index(i)] if i in kept else initial[i])
-    for i, result in zip(kept, made.results):
-        loop.results[i].replace_all_uses_with(result)
-    old = list(loop.body.operations)[-1]
-    yielded = [old.operands[i] for i in kept]
+    made = carrying(loop, kept)
+    for argument, initial in zip(loop.inner_iter_args, loop.initArgs):
+        argument.replace_all_uses_with(initial)
+    outs = list(loop.body.operations)[-1].operands
     with ir.InsertionPoint(made.body), loop.operation.location:
-        end = scf.YieldOp(yielded)
-    for op in list(loop.body.operations)[:-1]:
-        op.operation.move_before(end.operation)
+        scf.YieldOp([outs[i] for i in kept])
     loop.operation.erase()
     return made
 

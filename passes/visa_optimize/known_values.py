@@ -38,7 +38,7 @@ from xegpu_py.visa.verify import instruction_problem
 F = TypeVar("F")
 
 _CHUNK = 64
-"""Bytes that share a count of their writes."""
+"""Bytes of a variable whose writes are counted, and whose readers are tracked, together."""
 
 _WIDEST = 8
 """Bytes of the widest element."""
@@ -84,26 +84,15 @@ class Facts:
         """Begin without facts."""
         self.flow = flow
         self._target = target
-        self._total: dict[Root, int] = {}
+        sites, self._rewritten = write_sites(program, flow, target)
+        self._total = {root: len(blocks) for root, blocks in sites.items()}
         self._done: dict[Root, int] = {}
         self._versions: dict[Root, dict[int, int]] = {}
         self._written: dict[Root, int] = {}
-        self._rewritten: set[Root] = {i.var.root[0] for i in program.inputs}
         self._constants: _Table[int] = _Table()
         self._copies: _Table[Source] = _Table()
         self._sums: _Table[Source] = _Table()
         self._path: list[tuple[int, dict[Root, int]]] = []
-        self._count_writes(program)
-
-    def _count_writes(self, program: Program) -> None:
-        written: dict[Root, int] = {}
-        for inst in program.instructions:
-            for root, first, end, certain in writes(inst, self.flow, self._target):
-                self._total[root] = self._total.get(root, 0) + 1
-                bits = (1 << end) - (1 << first)
-                if not certain or written.get(root, 0) & bits:
-                    self._rewritten.add(root)
-                written[root] = written.get(root, 0) | bits
 
     def enter(self, block: int) -> None:
         """Enter a block: restore the facts that hold at its beginning."""
@@ -146,7 +135,7 @@ class Facts:
         versions = self._versions.get(root)
         if not versions:
             return 0
-        return sum(versions.get(c, 0) for c in range(first // _CHUNK, (end - 1) // _CHUNK + 1))
+        return sum(versions.get(c, 0) for c in chunks_of(first, end))
 
     def write(self, inst: Instruction) -> None:
         """Drop the facts about everything that an instruction may write."""
@@ -158,7 +147,7 @@ class Facts:
                 self._written[root] = self._written.get(root, 0) | ((1 << end) - (1 << first))
             else:
                 versions = self._versions.setdefault(root, {})
-                for chunk in range(first // _CHUNK, (end - 1) // _CHUNK + 1):
+                for chunk in chunks_of(first, end):
                     versions[chunk] = versions.get(chunk, 0) + 1
             self._done[root] = self._done.get(root, 0) + 1
             done[root] = done.get(root, 0) + 1
@@ -236,6 +225,27 @@ def writes(inst: Instruction, flow: Flow, target: Target) -> Iterator[tuple[Root
     if known.sets:
         first, end = known.lanes or (0, known.sets.count)
         yield known.sets, first, end, known.lanes is not None and flow.certain(inst)
+
+
+def write_sites(program: Program, flow: Flow, target: Target) -> tuple[dict[Root, list[int]], set[Root]]:
+    """The block of each write of a variable, and the variables of which bytes are or may be written several times."""
+    sites: dict[Root, list[int]] = {}
+    written: dict[Root, int] = {}
+    rewritten: set[Root] = {i.var.root[0] for i in program.inputs}
+    for number, block in enumerate(flow.blocks):
+        for inst in program.instructions[block.start : block.stop]:
+            for root, first, end, certain in writes(inst, flow, target):
+                sites.setdefault(root, []).append(number)
+                places = (1 << end) - (1 << first)
+                if not certain or written.get(root, 0) & places:
+                    rewritten.add(root)
+                written[root] = written.get(root, 0) | places
+    return sites, rewritten
+
+
+def chunks_of(start: int, end: int) -> range:
+    """The numbers of the chunks of a variable that have bytes of this range."""
+    return range(start // _CHUNK, (end - 1) // _CHUNK + 1)
 
 
 def tested_bits(inst: Instruction, guard: Guard) -> range:

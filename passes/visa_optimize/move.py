@@ -12,7 +12,7 @@ from itertools import accumulate
 import numpy as np
 from msgspec import Struct, field
 
-from xegpu_py.passes.visa_optimize.known_values import Places, bytes_of, writes
+from xegpu_py.passes.visa_optimize.known_values import Places, bytes_of, chunks_of, write_sites
 from xegpu_py.passes.visa_optimize.simplify import is_copy
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import Flow, Liveness, Root, effects, flow_of, liveness_of, span_bits
@@ -319,20 +319,7 @@ class _Hoist:
         self.liveness = liveness_of(program, target)
         self.blocks: list[list[Instruction]] = [list(program.instructions[b.start : b.stop]) for b in flow.blocks]
         self.before: dict[int, list[Instruction]] = {}
-        self.sites: dict[Root, list[int]] = {}
-        self.rewritten: set[Root] = {i.var.root[0] for i in program.inputs}
-        written: dict[Root, int] = {}
-        for number, block in enumerate(self.blocks):
-            for inst in block:
-                self._count(inst, number, written)
-
-    def _count(self, inst: Instruction, number: int, written: dict[Root, int]) -> None:
-        for root, first, end, certain in writes(inst, self.flow, self.target):
-            self.sites.setdefault(root, []).append(number)
-            places = (1 << end) - (1 << first)
-            if not certain or written.get(root, 0) & places:
-                self.rewritten.add(root)
-            written[root] = written.get(root, 0) | places
+        self.sites, self.rewritten = write_sites(program, flow, target)
 
     def run(self, loops: Sequence[_Loop]) -> Program:
         for loop in loops:
@@ -407,9 +394,6 @@ class _Hoist:
 # Messages keep their order, so that memory sees the same accesses. No instruction moves across a jump, a label, a
 # barrier, a fence, or `fence_sw` (the lowering of `xegpu.compile_hint`). Arithmetic that no load depends on follows the
 # loads, in its original order.
-
-_CHUNK = 64
-"""Bytes of a variable that form one unit of dependences."""
 
 _FENCES = ("control", "sync")
 
@@ -505,8 +489,8 @@ class _Piece:
         message = -1
         for at, inst in enumerate(self.instructions[: self.count]):
             known = effects(inst, self.target)
-            reads: list[tuple[Root, int]] = [(a.var, c) for a in known.reads for c in _chunks(a.start, a.end)]
-            writes: list[tuple[Root, int]] = [(a.var, c) for a in known.writes for c in _chunks(a.start, a.end)]
+            reads: list[tuple[Root, int]] = [(a.var, c) for a in known.reads for c in chunks_of(a.start, a.end)]
+            writes: list[tuple[Root, int]] = [(a.var, c) for a in known.writes for c in chunks_of(a.start, a.end)]
             reads += [(p, 0) for p in known.tests]
             writes += [(known.sets, 0)] if known.sets else []
             for key in (*reads, *writes):
@@ -641,10 +625,6 @@ class _Ahead:
                     del self._held[root]
                     self._bytes -= _size(root)
             self._next += 1
-
-
-def _chunks(start: int, end: int) -> range:
-    return range(start // _CHUNK, (end - 1) // _CHUNK + 1)
 
 
 def _size(root: Root) -> int:

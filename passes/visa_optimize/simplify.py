@@ -16,6 +16,7 @@ from xegpu_py.passes.visa_optimize.known_values import (
     Places,
     Source,
     bytes_of,
+    chunks_of,
     converted,
     is_number,
     never,
@@ -24,7 +25,6 @@ from xegpu_py.passes.visa_optimize.known_values import (
 )
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import (
-    Access,
     Flow,
     Liveness,
     Root,
@@ -389,9 +389,6 @@ class Addresses:
 
 # Dead code elimination: unread results, jumps to the next instruction, unused labels and unreachable code.
 
-_CHUNK = 64
-"""Bytes of a variable whose readers are tracked together."""
-
 
 def remove_dead_code(program: Program, target: Target) -> Program:
     """The program without instructions, jumps and labels that have no effect."""
@@ -451,7 +448,7 @@ def _remove_unread(program: Program, target: Target) -> Program:
             known = effects(inst, target)
             for access in known.writes:
                 chunks = writers.setdefault(access.var, {})
-                for chunk in _chunks(access):
+                for chunk in chunks_of(access.start, access.end):
                     chunks.setdefault(chunk, []).append(at)
             if known.sets:
                 writers.setdefault(known.sets, {}).setdefault(0, []).append(at)
@@ -460,17 +457,15 @@ def _remove_unread(program: Program, target: Target) -> Program:
     live = set(needed)
     while needed:
         known = effects(instructions[needed.pop()], target)
-        read = [by.pop(c) for a in known.reads if (by := writers.get(a.var)) for c in _chunks(a) if c in by]
+        read = [
+            by.pop(c) for a in known.reads if (by := writers.get(a.var)) for c in chunks_of(a.start, a.end) if c in by
+        ]
         read += [by.pop(0) for p in known.tests if (by := writers.get(p))]
         # All writers of a needed location are needed.
         new = {at for found in read for at in found} - live
         live |= new
         needed += new
     return program.with_instructions([i for at, i in enumerate(instructions) if at in live])
-
-
-def _chunks(access: Access) -> range:
-    return range(access.start // _CHUNK, (access.end - 1) // _CHUNK + 1)
 
 
 def _remove_overwritten(program: Program, target: Target) -> Program:

@@ -189,15 +189,16 @@ class Widener(Conversion):
             return build.broadcast(value, made)
         # A broadcast adds the lanes as the outermost dimension.
         outer = build.broadcast(value, build.vector_type((self.lanes, *shape), element))
-        return self.placed(Held(outer, self._lanes_first(shape)), placement, kind)
+        return self.placed(Held(outer, self.lanes_first(shape)), placement, kind)
 
-    def _lanes_first(self, shape: Sequence[int]) -> Placement:
+    def lanes_first(self, shape: Sequence[int]) -> Placement:
+        """The placement with the lanes as the outermost dimension."""
         count = math.prod(shape)
         return Placement((self.lanes, *shape), np.arange(count * self.lanes).reshape(self.lanes, count).T)
 
     def value_of_lane(self, value: ir.Value, lane: int) -> ir.Value:
         """One lane's value."""
-        return build.extract(self.at(value, self._lanes_first(shape_of(value))), [lane])
+        return build.extract(self.at(value, self.lanes_first(shape_of(value))), [lane])
 
     def set(self, result: ir.Value, value: ir.Value, placement: Placement | None = None) -> None:
         """Set the representation of a varying value: by default a vector with the lanes as the innermost dimension."""
@@ -669,17 +670,10 @@ def innermost(w: Widener, op: ir.Operation) -> None:
     if op.name == "vector.bitcast" and shape_of(op.operands[0]) == shape_of(op.results[0]):
         elementwise(w, op)
         return
-    lanes = w.lanes
-
-    def outside(value: ir.Value) -> Placement:
-        shape = shape_of(value)
-        count = math.prod(shape)
-        return Placement((lanes, *shape), np.arange(count * lanes).reshape(lanes, count).T)
-
-    operands = [w.at(v, outside(v)) for v in op.operands]
-    made = build.like(op, [build.vector_type((lanes, *shape_of(r)), element_of(r)) for r in op.results], operands)
+    operands = [w.at(v, w.lanes_first(shape_of(v))) for v in op.operands]
+    made = build.like(op, [build.vector_type((w.lanes, *shape_of(r)), element_of(r)) for r in op.results], operands)
     for old, new in zip(op.results, made.results):
-        w.set(old, new, outside(old))
+        w.set(old, new, w.lanes_first(shape_of(old)))
     w.erase(op)
 
 

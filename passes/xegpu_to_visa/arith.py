@@ -10,7 +10,7 @@ from mlir import ir
 from xegpu_py.ir.builtin import CombiningKind, dense_elements, enumerator, integer_elements, is_float
 from xegpu_py.numerics.formats import FLOATS, TYPES
 from xegpu_py.passes.facts.ranges import within
-from xegpu_py.passes.facts.value_facts import INDEX, shape_and_element, unsigned
+from xegpu_py.passes.facts.value_facts import INDEX, integer_op, shape_and_element, unsigned
 from xegpu_py.passes.rewriting.builders import FLOAT_PREDICATES, PREDICATES
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     NARROW,
@@ -85,8 +85,8 @@ def _dense(attribute: ir.DenseElementsAttr, element: str, name: str) -> Dense:
 
 
 _TRUTH = {
-    "addi": "xor", "subi": "xor", "muli": "and", "andi": "and", "ori": "or", "xori": "xor",
-    "maxsi": "and", "minsi": "or", "maxui": "or", "minui": "and",
+    "add": "xor", "sub": "xor", "mul": "and", "and": "and", "or": "or", "xor": "xor",
+    "maxs": "and", "mins": "or", "maxu": "or", "minu": "and",
 }  # fmt: skip
 """Logic operations for arithmetic on i1, where true is 1 unsigned and -1 signed."""
 
@@ -97,7 +97,7 @@ def or_truth(rule: LoweringRule) -> LoweringRule:
     def lowered(low: Lowering, op: ir.Operation) -> Results:
         if shape_and_element(op.operands[0].type)[1] != "i1":
             return rule(low, op)
-        count, kind = result_of(low, op)[0], op.name.rpartition(".")[2]
+        count, kind = result_of(low, op)[0], integer_op(op)
         a, b = (low.mask(v) for v in op.operands)
         if kind in _TRUTH:
             return low.emit.flags(_TRUTH[kind], count, a, b)
@@ -194,18 +194,19 @@ def _constant_last(low: Lowering, a: Numbers, b: Numbers) -> tuple[Numbers, Numb
     return (b, a) if isinstance(a, Const) else (a, b)
 
 
-for _name, _instruction in {
-    "arith.addi": "add", "index.add": "add", "arith.addf": "add",
-    "arith.muli": "mul", "index.mul": "mul", "arith.mulf": "mul",
-    "arith.andi": "and", "arith.ori": "or", "arith.xori": "xor",
-    "index.and": "and", "index.or": "or", "index.xor": "xor",
-    "arith.maxsi": "max", "arith.minsi": "min", "index.maxs": "max", "index.mins": "min",
-    "arith.maxnumf": "max", "arith.minnumf": "min",
+def _both(*names: str) -> list[str]:
+    """The names in `arith` and `index` of arithmetic on integers."""
+    return [*(f"arith.{name}i" for name in names), *(f"index.{name}" for name in names)]
+
+
+for _instruction, _names in {
+    "add": ["arith.addf", *_both("add")], "mul": ["arith.mulf", *_both("mul")], "and": _both("and"), "or": _both("or"),
+    "xor": _both("xor"), "max": ["arith.maxnumf", *_both("maxs")], "min": ["arith.minnumf", *_both("mins")],
 }.items():  # fmt: skip
-    rule(_name)(_binary(_instruction))
+    rule(*_names)(_binary(_instruction))
 
 
-@rule("arith.subi", "index.sub", "arith.subf")
+@rule("arith.subf", *_both("sub"))
 @or_truth
 def sub(low: Lowering, op: ir.Operation) -> Value:
     """Addition of the negated second operand."""
@@ -254,7 +255,7 @@ def divf(low: Lowering, op: ir.Operation) -> Value:
     return low.emit.apply("div", name, count, *map(low.emit.in_registers, (a, b)), most=16)
 
 
-@rule("arith.maxui", "arith.minui", "index.maxu", "index.minu")
+@rule(*_both("maxu", "minu"))
 @or_truth
 def min_max_unsigned(low: Lowering, op: ir.Operation) -> Value:
     """Minimum and maximum of unsigned integers."""
@@ -279,14 +280,13 @@ def minimum_maximum(low: Lowering, op: ir.Operation) -> Value:
     return combine(*(low.reg(v) for v in op.operands))
 
 
-@rule("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")
+@rule(*_both("shl", "shrs", "shru"))
 @or_truth
 def shift(low: Lowering, op: ir.Operation) -> Value:
     """Shifts."""
     count, element, name = result_of(low, op)
     a, b = sources_of(low, op)
-    kind = op.name.rpartition(".")[2]
-    instruction = {"shl": "shl", "shli": "shl", "shrs": "asr", "shrsi": "asr"}.get(kind, "shr")
+    instruction = {"shl": "shl", "shrs": "asr", "shru": "shr"}[integer_op(op)]
     if element == "index":
         # 32 bits suffice only if the result equals the low half of the 64-bit shift.
         narrow = name == NARROW and within(bounds_of(b), (0, 31)) and (instruction == "shl" or a.type == NARROW)
@@ -303,15 +303,12 @@ def shift(low: Lowering, op: ir.Operation) -> Value:
 
 
 _DIVISIONS = {
-    "arith.divsi": ("div", True), "arith.divui": ("div", False), "arith.remsi": ("rem", True),
-    "arith.remui": ("rem", False), "arith.floordivsi": ("floor", True), "arith.ceildivsi": ("ceil", True),
-    "arith.ceildivui": ("ceil", False), "index.divs": ("div", True), "index.divu": ("div", False),
-    "index.rems": ("rem", True), "index.remu": ("rem", False), "index.ceildivs": ("ceil", True),
-    "index.ceildivu": ("ceil", False), "index.floordivs": ("floor", True),
+    "divs": ("div", True), "divu": ("div", False), "rems": ("rem", True), "remu": ("rem", False),
+    "floordivs": ("floor", True), "ceildivs": ("ceil", True), "ceildivu": ("ceil", False),
 }  # fmt: skip
 
 
-@rule(*_DIVISIONS)
+@rule(*_both(*_DIVISIONS))
 @or_truth
 def divide(low: Lowering, op: ir.Operation) -> Value:
     """Integer division: by shifts where the divisor is a known power of two, else by way of floats, exactly.
@@ -319,7 +316,7 @@ def divide(low: Lowering, op: ir.Operation) -> Value:
     Integers of up to 32 bits are divided as f64 by targets that divide f64.
     """
     count, element, name = result_of(low, op)
-    kind, signed = _DIVISIONS[op.name]
+    kind, signed = _DIVISIONS[integer_op(op)]
     a, b = (low.numbers(v) for v in op.operands)
     if element == "index":
         natural = bounds_of(a)[0] >= 0 and bounds_of(b)[0] >= 0

@@ -234,11 +234,6 @@ def _finish(low: Lowering, op: ir.Operation, found: Reg) -> Value:
     return low.emit.in_registers(low.emit.spread(found, count), name)
 
 
-def _single(low: Lowering, op: ir.Operation) -> Reg:
-    """The first operand in f."""
-    return low.emit.in_registers(low.numbers(op.operands[0]), "f")
-
-
 _DIRECT = {
     "math.exp2": "exp", "math.log2": "log", "math.sqrt": "sqrt", "math.rsqrt": "rsqrt", "math.sin": "sin",
     "math.cos": "cos",
@@ -260,10 +255,8 @@ _ROUNDINGS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde
 @rule(*_ROUNDINGS)
 def rounding(low: Lowering, op: ir.Operation) -> Value:
     """Rounding to integral values, in f, the only type that vISA rounds."""
-    count, _, name = result_of(low, op)
-    source = _single(low, op)
-    found = low.emit.apply(_ROUNDINGS[op.name], "f", source.count, source)
-    return low.emit.in_registers(low.emit.spread(found, count), name)
+    source = low.emit.in_registers(low.numbers(op.operands[0]), "f")
+    return _finish(low, op, low.emit.apply(_ROUNDINGS[op.name], "f", source.count, source))
 
 
 @rule("math.absf")

@@ -7,7 +7,6 @@ import struct
 from collections.abc import Sequence
 
 from mlir import ir
-from msgspec import Struct
 from msgspec.structs import replace
 
 from xegpu_py.dialects.xegpu.types import DescriptorUpdate, FenceScope, MemoryKind
@@ -286,20 +285,6 @@ def printed(low: Lowering, op: ir.Operation) -> None:
 # `cf.assert` and `gpu.printf`: records in the print buffer.
 
 
-class _Lanes(Struct, frozen=True):
-    """Lanes that access memory together.
-
-    Attributes:
-        addresses: an address for each lane.
-        count: the number of lanes.
-        guard: the mask of active lanes.
-    """
-
-    addresses: Reg
-    count: int
-    guard: Guard | None
-
-
 def print_record(
     low: Lowering,
     text: str,
@@ -353,19 +338,20 @@ def print_record(
         if own:
             here = emit.flags("and", count, here, Mask((own,), count))
         addresses = emit.apply("add", "uq", count, everywhere, used, into=emit.whole("uq", count))
-        to = _Lanes(addresses, count, Guard(here.predicates[0]))
+        writes = Guard(here.predicates[0])
         header: list[Numbers] = [const(size, "ud"), thread, *place]
         header += [_lane_numbers(low, first, count, stops), const(length, "ud"), const(0, "ud")]
         held: list[Numbers] = [const(w, "uq") for w in words]
         held += [n if isinstance(n, Const) or n.count == 1 else n.part(first, count) for n in numbers]
         if lanes == 1:
-            _store_line(low, to, header, held)
+            _store_line(low, addresses, writes, header, held)
             continue
         for i, number in enumerate(header):
-            _store(low, to, 4 * i, emit.apply("mov", "ud", count, number, into=emit.whole("ud", count)))
+            whole = emit.apply("mov", "ud", count, number, into=emit.whole("ud", count))
+            _store(low, addresses, 4 * i, whole, writes)
         for i, number in enumerate(held):
             whole = emit.apply("mov", "uq", count, number, into=emit.whole("uq", count))
-            _store(low, to, 8 * (HEADER_WORDS + i), whole)
+            _store(low, addresses, 8 * (HEADER_WORDS + i), whole, writes)
 
 
 def _lane_numbers(low: Lowering, first: int, count: int, stops: bool) -> Numbers:
@@ -379,7 +365,7 @@ def _lane_numbers(low: Lowering, first: int, count: int, stops: bool) -> Numbers
     return made
 
 
-def _store_line(low: Lowering, to: _Lanes, header: Sequence[Numbers], words: Sequence[Numbers]) -> None:
+def _store_line(low: Lowering, address: Reg, guard: Guard, header: Sequence[Numbers], words: Sequence[Numbers]) -> None:
     """Store a record of one lane, which is contiguous in registers and in memory."""
     emit, count = low.emit, HEADER_WORDS + len(words)
     whole = emit.whole("uq", count)
@@ -388,7 +374,7 @@ def _store_line(low: Lowering, to: _Lanes, header: Sequence[Numbers], words: Seq
         emit.apply("mov", "ud", 1, number, into=halves.part(i, 1))
     for i, number in enumerate(words):
         emit.apply("mov", "uq", 1, number, into=Reg(whole.var, HEADER_WORDS + i, 1))
-    store_line(low, (to.addresses, 0), False, "", whole, to.guard)
+    store_line(low, (address, 0), False, "", whole, guard)
 
 
 def _bits(low: Lowering, value: ir.Value, lanes: int) -> Numbers:
@@ -407,10 +393,10 @@ def _bits(low: Lowering, value: ir.Value, lanes: int) -> Numbers:
     return emit.in_registers(emit.as_type(numbers, unsigned(numbers.type)), "uq")
 
 
-def _store(low: Lowering, to: _Lanes, offset: int, numbers: Reg) -> None:
+def _store(low: Lowering, addresses: Reg, offset: int, numbers: Reg, guard: Guard | None = None) -> None:
     """Store a number for each lane."""
     data, source = DataShape("d64" if numbers.type == "uq" else "d32"), low.emit.raw(numbers)
-    low.emit.message("lsc_store", data, to.addresses, lanes=to.count, offset=offset, guard=to.guard, src0=source)
+    low.emit.message("lsc_store", data, addresses, lanes=addresses.count, offset=offset, guard=guard, src0=source)
 
 
 INTRINSICS[PRINT] = printed
@@ -647,7 +633,7 @@ def assert_(low: Lowering, op: ir.Operation) -> None:
         place, number = emit.whole("uq", 1), emit.whole("ud", 1)
         for register in (place, number):
             emit.apply("mov", register.type, 1, const(_NOWHERE, register.type), into=register)
-        _store(low, _Lanes(place, 1, None), 0, number)
+        _store(low, place, 0, number)
     emit.place(end)
 
 

@@ -508,7 +508,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> Value:
     used = any(True for _ in op.results[0].uses)
     for first in range(chunk):
         for lane, count, guard in guards(low, op, lanes, MASK_LANES if operation == "icas" else 32):
-            place = Place(addresses, lane, plus + first * size, shape, desc.in_slm)
+            place = Place(addresses.part(lane, count), plus + first * size, shape, desc.in_slm)
             start = first * lanes + lane
             if loops:
                 part = value.part(start, count)
@@ -553,7 +553,7 @@ def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> Value:
     name, block = register_type(mem.element), op.regions[0].blocks[0]
     size = TYPES[name].bytes
     at, plus = address_of(low, mem, indices)
-    place = Place(at, 0, plus, atomic_shape(8 * size), mem.slm)
+    place = Place(at, plus, atomic_shape(8 * size), mem.slm)
 
     def combine(before: Reg, _: Reg) -> Reg:
         low.values[block.arguments[0]] = before
@@ -573,14 +573,12 @@ class Place(Struct, frozen=True):
 
     Attributes:
         addresses: an address for each lane: uq, or ud in shared local memory.
-        lane: the index of the first lane's address.
         offset: bytes from the addresses.
         data: the elements' size in memory and in registers.
         slm: whether they are in shared local memory.
     """
 
     addresses: Reg
-    lane: int
     offset: int
     data: DataShape
     slm: bool
@@ -598,7 +596,7 @@ class Place(Struct, frozen=True):
         low.emit.message(
             f"lsc_atomic_{operation}",
             self.data,
-            Reg(self.addresses.var, self.addresses.first + self.lane, count),
+            self.addresses,
             self.slm,
             lanes=count,
             offset=self.offset,
@@ -644,12 +642,12 @@ def update_bytes(low: Lowering, place: Place, count: int, guard: Guard | None, v
     """
     emit = low.emit
     kind = place.addresses.type
-    addresses = Reg(place.addresses.var, place.addresses.first + place.lane, count)
+    addresses = place.addresses
     if place.offset:
         addresses = emit.apply("add", kind, count, addresses, const(place.offset, "d"))
     inside = emit.apply("and", "ud", count, emit.in_registers(addresses, "ud"), const(3, "ud"))
     aligned = emit.apply("add", kind, count, addresses, inside, modifiers=("", "-"), into=emit.whole(kind, count))
-    around = Place(aligned, 0, 0, DataShape("d32"), place.slm)
+    around = Place(aligned, 0, DataShape("d32"), place.slm)
     shift = emit.apply("shl", "ud", count, inside, const(3, "ud"))
     own = emit.apply("shl", "ud", count, emit.spread(const(0xFF, "ud"), count), shift)
     others = emit.apply("not", "ud", count, own)
