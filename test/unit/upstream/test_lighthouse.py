@@ -46,6 +46,10 @@ module attributes {{transform.with_named_sequence}} {{
     %loops = transform.structured.match ops{{["scf.for"]}} in %v : (!transform.any_op) -> !transform.any_op
     transform.apply_licm to %loops : !transform.any_op
     transform.loop.hoist_loop_invariant_subsets %loops : !transform.any_op
+    transform.apply_patterns to %v {{
+      transform.apply_patterns.vector.cast_away_vector_leading_one_dim
+      transform.apply_patterns.vector.drop_unit_dims_with_shape_cast
+    }} : !transform.any_op
     transform.yield
   }}
   transform.named_sequence @threads(%root: !transform.any_op) {{
@@ -166,6 +170,20 @@ class Payload:
         op, old = ("truncf", "f32") if element == "f16" else ("extf", "f16")
         return self.generic([(x, BOTH)], kind, f"%z = arith.{op} %x0 : {old} to {element}", attrs)
 
+    def head_op(self, ins, kind, body, maps, attrs="", init=None, reduces=False):
+        """A generic op on three dimensions, the first of which are heads."""
+        out = init or (self.emit(f"{self.name()} = tensor.empty() : tensor<{kind}>"), kind)
+        every = ", ".join(f"affine_map<(h, i, j) -> ({m})>" for m in maps)
+        block = ", ".join(
+            f"{n}: {k.split('x')[-1]}" for n, k in [*((f"%x{i}", k) for i, (_, k) in enumerate(ins)), ("%y", kind)]
+        )
+        given = f"{', '.join(v for v, _ in ins)} : {', '.join(f'tensor<{k}>' for _, k in ins)}"
+        last = "reduction" if reduces else "parallel"
+        head = f'linalg.generic {{indexing_maps = [{every}], iterator_types = ["parallel", "parallel", "{last}"]}}'
+        text = f"{head} ins({given}) outs({out[0]} : tensor<{kind}>) attrs = {{{attrs}}} {{\n^bb0({block}):\n{body}"
+        end = f"linalg.yield %z : {kind.split('x')[-1]}\n}} -> tensor<{kind}>"
+        return self.emit(f"{self.name()} = {text}\n{end}"), kind
+
     def lowered(self, tile, grid, data, tmp_path):
         """The program at workgroup level, as mlir-opt prints it."""
         parameters = ", ".join(f"{name}: memref<{kind}>" for name, kind in self.parameters)
@@ -214,7 +232,7 @@ pytestmark = pytest.mark.needs("mlir-opt")
 
 @pytest.mark.parametrize("options", ["trunc bias relu", "transposed_b bias", "transposed_a accumulate"])
 def test_products(options, tmp_path):
-    m, n, k = 64, 128, 32
+    m, n, k = 64, 64, 32
     p, element = Payload(), "f16" if "trunc" in options else "f32"
     out = p.buffer((m, n), element)
     a, b = whole((m, k), np.float16), whole((k, n), np.float16, 1)
@@ -255,6 +273,62 @@ def test_attention(tmp_path):
     p.write(p.product(weights, values, p.filled("64x64xf32", "0.0"), "leaf"), out)
     expected = softmax(q.astype(np.float64) @ k.astype(np.float64) / 8) @ v.astype(np.float64)
     close(p, [np.zeros((64, 64), np.float32), q, k, v], expected, 3e-3, tmp_path)
+
+
+def test_attention_of_several_heads(tmp_path):
+    """Batches and heads are the grid's first dimension; each workgroup has rows of the queries of one head."""
+    p, (q, k, v) = Payload(), (noise((1, 2, 32, 32), np.float16, seed) for seed in range(3))
+    out = p.buffer((1, 2, 32, 32), "f32")
+    views = []
+    for buffer in (p.buffer((1, 2, 32, 32), "f16") for _ in range(3)):
+        kinds = f"memref<{buffer[1]}> into memref<2x32x32xf16>"
+        flat = p.emit(f"{p.name()} = memref.collapse_shape {buffer[0]} [[0, 1], [2], [3]] : {kinds}")
+        views.append(p.read((flat, "2x32x32xf16")))
+    queries, keys, values = views
+    scores, rows, every = "2x32x32xf32", "2x32xf32", "h, i, j"
+    empty = p.emit(f"{p.name()} = tensor.empty() : tensor<2x32x32xf16>")
+    transposed = f"linalg.transpose ins({keys[0]} : tensor<2x32x32xf16>) outs({empty} : tensor<2x32x32xf16>)"
+    keys = p.emit(f"{p.name()} = {transposed} permutation = [0, 2, 1]"), "2x32x32xf16"
+
+    def product(a, b, kind, attrs=""):
+        types, init = f"tensor<{a[1]}>, tensor<{b[1]}>", p.filled(kind, "0.0")
+        text = f"linalg.batch_matmul {{{attrs}}} ins({a[0]}, {b[0]} : {types}) outs({init[0]} : tensor<{kind}>)"
+        return p.emit(f"{p.name()} = {text} -> tensor<{kind}>"), kind
+
+    s = product(queries, keys, scores)
+    body = "%c = arith.constant 0.1767766952966369 : f32\n%z = arith.mulf %x0, %c : f32"
+    s = p.head_op([s], scores, body, [every, every])
+    most = p.head_op([s], rows, "%z = arith.maximumf %x0, %y : f32", [every, "h, i"], "",
+                     p.filled(rows, "0xFF800000"), True)  # fmt: skip
+    s = p.head_op([s, most], scores, "%d = arith.subf %x0, %x1 : f32\n%z = math.exp %d : f32", [every, "h, i", every])
+    total = p.head_op([s], rows, "%z = arith.addf %x0, %y : f32", [every, "h, i"], "", p.filled(rows, "0.0"), True)
+    body = "%d = arith.divf %x0, %x1 : f32\n%z = arith.truncf %d : f32 to f16"
+    s = p.head_op([s, total], "2x32x32xf16", body, [every, "h, i", every])
+    result = product(s, values, "2x32x32xf32", "leaf")
+    kinds = "memref<1x2x32x32xf32> into memref<2x32x32xf32>"
+    flat = p.emit(f"{p.name()} = memref.collapse_shape {out[0]} [[0, 1], [2], [3]] : {kinds}")
+    p.write(result, (flat, "2x32x32xf32"))
+    weights = np.einsum("zhid,zhjd->zhij", q.astype(np.float64), k.astype(np.float64)) / np.sqrt(32)
+    weights = np.exp(weights - weights.max(-1, keepdims=True))
+    expected = np.einsum("zhij,zhjd->zhid", weights / weights.sum(-1, keepdims=True), v.astype(np.float64))
+    arrays = [np.zeros((1, 2, 32, 32), np.float32), q, k, v]
+    close(p, arrays, expected, 3e-3, tmp_path, tile="[1, 32]", data=(8, 32))
+
+
+@pytest.mark.parametrize("form", ["softmax", "layer_norm"])
+def test_rows(form, tmp_path):
+    """Lighthouse's softmax and layer normalization, each one kernel."""
+    p, x = Payload(), noise((64, 32))
+    scale, shift = noise((32,), seed=1), noise((32,), seed=2)
+    out, given = p.buffer(x.shape, "f32"), p.read(p.buffer(x.shape, "f32"))
+    if form == "softmax":
+        value, arrays, expected = p.softmax(given, "leaf"), [], softmax(x.astype(np.float64))
+    else:
+        vectors = [p.read(p.buffer((32,), "f32")) for _ in range(2)]
+        value, arrays = p.layer_norm(given, *vectors, "leaf"), [scale, shift]
+        expected = normalized(x) * scale + shift
+    p.write(value, out)
+    close(p, [np.zeros_like(x), x, *arrays], expected, 2e-6, tmp_path, data=(8, 32))
 
 
 def test_the_feed_forward_part_of_nano_gpt(tmp_path):
