@@ -245,8 +245,8 @@ def _logic(name: str, doc: str, sources: int = 2, **facts: Any) -> InstructionSp
     return _alu(name, f"Bitwise {doc}", INTEGERS, sources, check=_flags_or_none, **facts)
 
 
-def _shift(name: str, doc: str, **facts: Any) -> InstructionSpec:
-    return _alu(name, doc, INTEGERS, 2, sat=False, modifiers=("-",), identity=(0, "same"), **facts)
+def _shift(name: str, doc: str, types: tuple[str, ...] = INTEGERS, **facts: Any) -> InstructionSpec:
+    return _alu(name, doc, types, 2, sat=False, modifiers=("-",), identity=(0, "same"), **facts)
 
 
 # Which integers are results.
@@ -532,8 +532,9 @@ ARITHMETIC = (
     ),
     _alu("cbit", "How many bits of `src0` are set.", ("ud", "uw", "ub"), 1, sat=False, modifiers=()),
     _alu("lzd", "How many zeros are above the highest bit of `src0` that is set.", ("ud",), 1, sat=False, modifiers=()),
-    _alu("rol", "The bits of `src0`, rotated left by `src1`.", _ROTATED, 2, sat=False, modifiers=(), check=_rotated),
-    _alu("ror", "The bits of `src0`, rotated right by `src1`.", _ROTATED, 2, sat=False, modifiers=(), check=_rotated),
+    # IGC 2.40 prints negated counts, and leaves the sign out of its native code.
+    _shift("rol", "The bits of `src0`, rotated left by `src1`.", types=_ROTATED, check=_rotated),
+    _shift("ror", "The bits of `src0`, rotated right by `src1`.", types=_ROTATED, check=_rotated),
     _shift(
         "shl",
         "`src0` shifted left by the lowest bits of `src1`: 6 where `dst` or `src0` has 64 bits, else 5.",

@@ -73,6 +73,11 @@ __kernel void beyond_array(__global int *x, __global int *out) {
   for (int k = 0; k < 8; k++) t[k] = x[k];
   out[get_global_id(0)] = t[x[get_global_id(0)]];
 }
+__kernel void rotated(__global uint *x, __global ushort *y) {
+  size_t i = get_global_id(0);
+  y[i] = rotate(y[i], (ushort)-x[i]);
+  x[i] = rotate(x[i], -x[i]);
+}
 """
 
 
@@ -101,6 +106,17 @@ def test_ids_in_three_dimensions(program: opencl.Program) -> None:
     program.ids[(10, 6, 4), (5, 3, 2)](found)
     z, y, x = np.indices(found.shape)
     np.testing.assert_array_equal(found, x % 5 + 100 * (y % 3) + 10000 * (z % 2) + 1000000 * (y // 3))
+
+
+@needs_ocloc
+def test_negated_counts(program: opencl.Program) -> None:
+    """IGC writes the sign into vISA, though not into its native code."""
+    x, y = np.arange(64, dtype=np.uint32) * 0x1234567, np.arange(64, dtype=np.uint16) * 1001
+    found, short = x.copy(), y.copy()
+    program.rotated[64, 64](found, short)
+    np.testing.assert_array_equal(found, (x >> (x & 31)) | (x << (-x.astype(np.int64) & 31).astype(np.uint32)))
+    count = (x & 15).astype(np.uint16)
+    np.testing.assert_array_equal(short, (y >> count) | (y << ((16 - count) & 15)))
 
 
 @needs_ocloc
