@@ -92,7 +92,7 @@ def _product_and_sum(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
 def _quotient(a: Array, b: Array) -> tuple[Array, Array]:
     found = a / b
     product, error = two_product(found, b)
-    rest = np.where(np.isfinite(found) & (b != 0), ((a - product) - error) * np.sign(b), 0.0)
+    rest = np.where(np.isfinite(found) & np.isfinite(b) & (b != 0), ((a - product) - error) * np.sign(b), 0.0)
     return found, rest
 
 

@@ -68,6 +68,82 @@ def test_directions(bits: int, direction: Direction) -> None:
     assert (x != wanted[4]).any()
 
 
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -3.0,
+    np.inf,
+    -np.inf,
+    np.nan,
+    5e-324,
+    -1e-310,
+    2.5e-308,
+    1.7e308,
+    -1.7e308,
+    0.1,
+    1e-40,
+    3.4e38,
+    -7e-39,
+]
+
+OPERATIONS = """
+    lsc_load.ugm (M1, 1) DF:d64x32t flat[In]:a64
+    lsc_load.ugm (M1, 1) SF:d32x32t flat[In+0x100]:a64
+    lsc_load.ugm (M1, 1) Q:d64x16t flat[In+0x180]:a64
+    {keep}
+    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {bits}:ud
+    add (M1, 16) RD(0,0)<1> DF(0,0)<1;1,0> DF(2,0)<1;1,0>
+    mul (M1, 16) RD(2,0)<1> DF(0,0)<1;1,0> (-)DF(2,0)<1;1,0>
+    mad (M1, 16) RD(4,0)<1> DF(0,0)<1;1,0> DF(2,0)<1;1,0> (abs)DF(0,0)<1;1,0>
+    divm (M1, 16) RD(6,0)<1> DF(0,0)<1;1,0> DF(2,0)<1;1,0>
+    sqrtm (M1, 16) RD(8,0)<1> DF(0,0)<1;1,0>
+    mov (M1, 16) RD(10,0)<1> Q(0,0)<1;1,0>
+    mov (M1, 16) RD(12,0)<1> UQ(0,0)<1;1,0>
+    add (M1, 16) RF(0,0)<1> SF(0,0)<1;1,0> SF(1,0)<1;1,0>
+    mul (M1, 16) RF(1,0)<1> SF(0,0)<1;1,0> SF(1,0)<1;1,0>
+    mad (M1, 16) RF(2,0)<1> SF(0,0)<1;1,0> SF(1,0)<1;1,0> (-)SF(1,0)<1;1,0>
+    divm (M1, 16) RF(3,0)<1> SF(0,0)<1;1,0> SF(1,0)<1;1,0>
+    sqrtm (M1, 16) RF(4,0)<1> SF(0,0)<1;1,0>
+    mov (M1, 16) RF(5,0)<1> Q(0,0)<1;1,0>
+    mov (M1, 16) RF(6,0)<1> UQ(0,0)<1;1,0>
+    mov (M1, 16) RF(7,0)<1> DF(0,0)<1;1,0>
+    mov (M1, 16) RF(8,0)<1> (-)Q_ud(0,0)<1;1,0>
+    add (M1, 1) RF(9,0)<1> SF(0,12)<0;1,0> SF(1,3)<0;1,0>
+"""
+
+
+@pytest.mark.parametrize(("bits", "keep"), [(0x10, True), (0x20, False), (0x30, True), (0x20, True)])
+def test_the_hosts_modes(bits: int, keep: bool) -> None:
+    """Native code rounds in the host's modes as golden functions do, subnormal numbers flushed or not."""
+    lines = OPERATIONS.format(bits=hex(bits), keep="or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud" * keep)
+    declared = "".join(
+        f".decl {name} v_type=G type={kind} num_elts={count} align=wordx32{alias}\n"
+        for name, kind, count, alias in (
+            ("DF", "df", 32, ""), ("SF", "f", 32, ""), ("Q", "q", 16, ""), ("UQ", "uq", 16, " alias=<Q, 0>"),
+            ("Q_ud", "ud", 32, " alias=<Q, 0>"), ("RD", "df", 128, ""), ("RF", "f", 160, ""),
+        )
+    )  # fmt: skip
+    for part in range(7):
+        lines += f"    lsc_store.ugm (M1, 1) flat[Out+{128 * part:#x}]:a64 RD.{128 * part}:d64x16t\n"
+    for part in range(10):
+        lines += f"    lsc_store.ugm (M1, 1) flat[Out+{1024 + 64 * part:#x}]:a64 RF.{64 * part}:d32x16t\n"
+    rng = np.random.default_rng(bits)
+    with np.errstate(over="ignore"):
+        single = np.array(SPECIAL).astype(np.float32)
+    whole = rng.integers(-(2**63), 2**63, 16) >> rng.integers(0, 60, 16)
+    whole[:2] = 0, -1
+    data = [np.array(SPECIAL), rng.permutation(SPECIAL), single, rng.permutation(single), whole]
+    kernel = Kernel.from_assembly(HEAD + declared + lines + "    ret (M1, 1)\n", engine="both")
+    given, out = np.frombuffer(b"".join(d.tobytes() for d in data), np.uint8).copy(), np.zeros(1664, np.uint8)
+    kernel(given, out)
+    # Integers of 64 bits, by Python's exact comparison.
+    found = out[640:768].view(np.float64)
+    side = [int(x) - int(n) for x, n in zip(found.tolist(), whole)]
+    ways = {0x10: lambda s, n: s >= 0, 0x20: lambda s, n: s <= 0, 0x30: lambda s, n: s == 0 or (s > 0) == (n < 0)}
+    assert all(ways[bits](s, n) for s, n in zip(side, whole)) and any(side)
+
+
 @pytest.mark.parametrize(
     "lines",
     [

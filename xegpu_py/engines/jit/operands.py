@@ -692,20 +692,13 @@ def rounds_directed(inst: Instruction) -> bool:
     return inst.name in ROUNDED or execution_format(inst, [fmt.name for fmt in formats]) not in ("", dst.format.name)
 
 
-def rounds_toward_zero(inst: Instruction) -> bool:
-    """Whether native code rounds the result of an instruction in a direction: toward zero, to f, from numbers whose sum
-    or product, rounded to odd, is an f64."""
-    if inst.rounding != "zero" or inst.saturate or inst["dst"].format.name != "f":
-        return False
-    formats = [source.format for source in inst.sources]
-    if inst.name == "mov":
-        return formats[0].name == "df" or (not formats[0].is_float and formats[0].bits <= 32)
-    return inst.name in ("add", "mul", "mad") and all(fmt.name == "f" for fmt in formats)
-
-
 def by_golden(inst: Instruction) -> bool:
-    """Whether an instruction rounds in a direction, and its golden function executes it."""
-    return rounds_directed(inst) and (bool(inst.flushed) or not rounds_toward_zero(inst))
+    """Whether an instruction rounds in a direction, and its golden function executes it: hosts round only to f and df,
+    and negated integers of 64 bits are not of that type."""
+    if not rounds_directed(inst):
+        return False
+    wide = any(source.modifier and source.format.name in ("q", "uq") for source in inst.sources)
+    return inst.saturate or inst["dst"].format.name not in ("f", "df") or inst.name == "sel" or wide
 
 
 def free_nans(program: Program) -> set[Variable]:

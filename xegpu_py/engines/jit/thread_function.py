@@ -14,7 +14,7 @@ from xegpu_py.engines.jit.llvm import function_of, functions_of
 from xegpu_py.engines.jit.operands import Emitter, Freedom, by_golden, freedom_of, rounds_directed
 from xegpu_py.engines.jit.panels import WORDS, found_matrices
 from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
-from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_flag_logic, emit_toward_zero
+from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_directed, emit_flag_logic
 from xegpu_py.engines.jit.rules.block2d import surface
 from xegpu_py.engines.jit.rules.memory import addresses
 from xegpu_py.engines.operands import MAX_CALLS, RETURNED, Layout
@@ -244,7 +244,7 @@ def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
     if by_golden(inst):
         emitter.golden(at)
     elif rounds_directed(inst):
-        emit_toward_zero(emitter, inst)
+        emit_directed(emitter, inst)
     elif rule:
         rule(emitter, inst, at)
     elif isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares:

@@ -614,25 +614,62 @@ def _narrowed(emitter: Emitter, inst: Instruction, result: Value, fmt: str) -> V
     return flushed(code, found, target) if inst.flushes(target.name) else found
 
 
-def emit_toward_zero(emitter: Emitter, inst: Instruction) -> None:
-    """Write an instruction that `rounds_toward_zero`: f64 numbers are exact or rounded to odd, then cut to f."""
-    code, lanes = emitter.code, inst.exec_size
-    first = inst.sources[0]
-    if inst.name == "mov" and not first.format.is_float:
-        wide = integer_to_float(code, emitter.read(first, lanes), first.format, first.modifier, TYPES["df"])
-    else:
-        numbers = (modified(code, widen(code, emitter.read(o, lanes), o.format), o.modifier) for o in inst.sources)
-        wide, *others = (v if v.element == "f64" else code.cast("fpext", v, "f64") for v in numbers)
-        if inst.name in ("mul", "mad"):
-            wide = code.bin("fmul", wide, others[0])
-        if inst.name in ("add", "mad"):
-            wide = odd_sum(code, wide, others[-1])
-    nearest = code.cast("fptrunc", wide, "f32")
-    bits = code.cast("bitcast", nearest, "i32")
-    beyond = code.fcmp("ogt", code.intrinsic("fabs", code.cast("fpext", nearest, "f64")), code.intrinsic("fabs", wide))
-    cut = code.select(beyond, code.sub(bits, code.const(1, bits.type)), bits)
-    nan = code.fcmp("uno", wide, wide)
-    emitter.write(inst["dst"], code.select(nan, code.const(F.nan, bits.type), cut), emitter.mask(inst))
+_HOST_MODES = {"zero": 0, "even": 1, "up": 2, "down": 3}
+"""LLVM's numbers of rounding modes."""
+
+_HOST_OPERATIONS = {"add": "fadd", "mul": "fmul", "mad": "fma", "divm": "fdiv", "sqrtm": "sqrt"}
+"""LLVM's operations that follow the host's rounding mode."""
+
+
+def emit_directed(emitter: Emitter, inst: Instruction) -> None:
+    """Write an instruction that rounds in a direction, by the host's operations in its mode."""
+    code, target = emitter.code, inst["dst"].format
+    operation, values = _HOST_OPERATIONS.get(inst.name, ""), []
+    for source in inst.sources:
+        pattern, fmt = emitter.read(source, inst.exec_size), source.format
+        if inst.flushes(fmt.name) and inst.name not in READ_WHOLE:
+            pattern = flushed(code, pattern, fmt)
+        if fmt.is_float:
+            values.append(modified(code, widen(code, pattern, fmt), source.modifier))
+        elif fmt.bits < 64:
+            values.append(integer_to_float(code, pattern, fmt, source.modifier, TYPES["df"]))
+        else:
+            # The sum of two numbers.
+            operation, halves = "fadd", [code.resize(code.lshr(pattern, by), 32, False) for by in (32, 0)]
+            upper = code.cast("sitofp" if fmt.kind == "s" else "uitofp", halves[0], "f64")
+            scaled = code.bin("fmul", upper, code.const(0x41F << 52, upper.type))
+            values += [scaled, code.cast("uitofp", halves[1], "f64")]
+    element = "f32" if target.name == "f" else "f64"
+    kinds = [operation, inst.rounding, values[0].element, element, str(inst.exec_size)]
+    function = "_".join(["directed", *kinds])
+    emitter.helper(function, lambda: _directed(emitter, function, operation, inst.rounding, values, element))
+    found = code.call(function, *values, result=vector(inst.exec_size, element))
+    pattern = code.cast("bitcast", found, f"i{target.bits}")
+    pattern = code.select(code.fcmp("uno", found, found), code.const(target.nan, pattern.type), pattern)
+    if inst.flushes(target.name):
+        pattern = flushed(code, pattern, target)
+    emitter.write(inst["dst"], pattern, emitter.mask(inst))
+
+
+def _directed(emitter: Emitter, name: str, operation: str, rounding: str, values: Sequence[Value], to: str) -> str:
+    """The text of a function that computes in a rounding mode of the host."""
+    kinds, lanes = [value.type for value in values], values[0].lanes
+    code = Code(name, kinds, vector(lanes, to), f"{emitter.host.attributes} noinline strictfp")
+
+    def constrained(operation: str, operands: Sequence[Value], kind: str, overloads: Sequence[str]) -> Value:
+        modes = [Value('!"round.dynamic"', "metadata"), Value('!"fpexcept.strict"', "metadata")]
+        name = f"experimental.constrained.{operation}"
+        return code.intrinsic(name, *operands, *modes, kind=kind, overloads=overloads)
+
+    code.call("llvm.set.rounding", code.const(_HOST_MODES[rounding], "i32"))
+    found = code.arguments[0]
+    if operation:
+        found = constrained(operation, code.arguments, kinds[0], [kinds[0]])
+    if found.element != to:
+        found = constrained("fptrunc", [found], vector(lanes, to), [vector(lanes, to), kinds[0]])
+    code.call("llvm.set.rounding", code.const(_HOST_MODES["even"], "i32"))
+    code.ret(found)
+    return code.text()
 
 
 def _write_truth(emitter: Emitter, inst: Instruction, truth: Value) -> None:
