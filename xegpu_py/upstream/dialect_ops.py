@@ -140,6 +140,85 @@ def _check_element(op: Any, value: ir.Value, desc: TensorDesc | MemDesc) -> None
         op.fail(f"the elements of {value.type} differ from the descriptor's, {desc.element}")
 
 
+def _check_places(op: Any) -> TensorDesc | None:
+    """Memory and offsets are those of scattered elements. Returns the descriptor, if they are in one."""
+    kind = op.source.type
+    if isinstance(kind, ir.MemRefType) and kind.rank != 1:
+        op.fail(f"needs a memref of one dimension, but got {kind}")
+    is_desc = str(kind).startswith(TensorDesc.mnemonic())
+    if is_desc == (op.offsets is not None):
+        op.fail("needs offsets, unless they are in a scattered descriptor")
+    desc = TensorDesc.of(op.source) if is_desc else None
+    if desc and not desc.scatter:
+        op.fail(f"needs a scattered descriptor, but got {desc}")
+    return desc
+
+
+def _check_scattered(op: Any) -> None:
+    """Value, offsets and mask fit each other (verifyGatherScatter)."""
+    _check_hints(op)
+    desc = _check_places(op)
+    kind = op.source.type
+    if isinstance(kind, ir.MemRefType) and str(kind.element_type) != element_of(op.value):
+        op.fail(f"needs a memref of elements as in {op.value.type}, but got {kind}")
+    if desc:
+        lanes: tuple[int, ...] = desc.lanes
+        expected = desc.shape
+    else:
+        lanes = shape_of(op.offsets)
+        expected = (*lanes, op.chunk_size) if (op.chunk_size or 1) > 1 else lanes
+    if shape_of(op.mask) != lanes and (shape_of(op.mask), lanes) not in (((1,), ()), ((), (1,))):
+        op.fail(f"has offsets for {by(lanes) or 'one lane'}, but a mask of {op.mask.type}")
+    found = shape_of(op.value)
+    squeezed = [tuple(n for n in s if n != 1) for s in (found, expected)]
+    # Of a descriptor of several lanes, a lane's value is its own chunk.
+    fragment = desc and tuple(n for n in expected[len(lanes) :] if n != 1) == squeezed[0]
+    if found != expected and squeezed[0] != squeezed[1] and not fragment:
+        op.fail(f"accesses {by(expected) or 'one element'}, but has a value of {op.value.type}")
+
+
+def _check_product(op: Any) -> None:
+    """The shapes of a product's factors and its result fit (verifyDpasDimensions)."""
+    if op.acc is not None and op.acc.type != op.result.type:
+        op.fail(f"the accumulator {op.acc.type} differs from the result {op.result.type}")
+    a, b, d = shape_of(op.lhs), shape_of(op.rhs), shape_of(op.result)
+    if {element_of(op.lhs), element_of(op.rhs)} == {"f16", "bf16"}:
+        op.fail(f"cannot multiply {op.lhs.type} and {op.rhs.type}, which have different elements")
+    if len(a) == 1 or len(d) == 1:
+        if len({len(a), len(b), len(d)}) > 1:
+            op.fail(f"has {by(a)} times {by(b)} is {by(d)}: at lane level all of these have one dimension")
+        if b[0] * bit_width(element_of(op.rhs)) % 32:
+            op.fail(f"a lane's part of the second factor must fill multiples of 32 bits, but is {op.rhs.type}")
+        return
+    if len(a) != len(d) or len(b) not in (len(a), len(a) + 1):
+        op.fail(f"cannot multiply {by(a)} and {by(b)} to {by(d)}")
+    k = b[-2] if len(b) == len(a) else b[-3] * b[-1]
+    n = b[-1] if len(b) == len(a) else b[-2]
+    if (a[-2], a[-1], n) != (d[-2], k, d[-1]):
+        op.fail(f"{by(a)} times {by(b)} is not {by(d)}")
+
+
+def _check_matrix(op: Any) -> None:
+    """What is accessed is a part of the matrix (IsValidMatrixOpParams)."""
+    desc = MemDesc.of(op.mem_desc)
+    _check_element(op, op.value, desc)
+    if len(desc.shape) < 2:
+        op.fail(f"needs a matrix of at least two dimensions, but got {desc}")
+    if len(op.static_offsets) != len(desc.shape):
+        op.fail(f"a matrix of {by(desc.shape)} needs {len(desc.shape)} offsets, but got {len(op.static_offsets)}")
+    found = shape_of(op.value)
+    if len(found) == len(desc.shape) and any(n > m for n, m in zip(found, desc.shape)):
+        op.fail(f"{op.value.type} exceeds the matrix of {by(desc.shape)}")
+    lanes = op.layout.lane_layout if op.subgroup_block_io and isinstance(op.layout, Layout) else ()
+    if lanes:
+        if any(n != 1 for n in op.layout.lane_data[:-1]):
+            op.fail(f"subgroup_block_io needs lane_data along the last dimension only, but got {op.layout}")
+        if any(n != 1 and s != 1 for n, s in zip(lanes, desc.placed.stride)):
+            op.fail(f"subgroup_block_io needs lanes along the dimension of stride 1, but got {op.layout} of {desc}")
+        if desc.placed.block != lanes:
+            op.fail(f"subgroup_block_io needs blocks of lane_layout {by(lanes)}, but got {desc}")
+
+
 class CreateNdTdescOp(Operation, dialect=UpstreamXeGPU, name="create_nd_tdesc"):
     """Creates the descriptor of a block of a tensor's innermost dimensions."""
 
@@ -316,8 +395,7 @@ class LoadGatherOp(Operation, dialect=UpstreamXeGPU, name="load", interfaces=(Hi
     )
     also_reads = ("$source `,` $mask prop-dict attr-dict `:` type($source) `,` type($mask) `->` type($value)",)
 
-    def verify_op(self) -> None:
-        _check_scattered(self)
+    verify_op = _check_scattered
 
 
 class StoreScatterOp(Operation, dialect=UpstreamXeGPU, name="store", interfaces=(Hinted,)):
@@ -341,45 +419,7 @@ class StoreScatterOp(Operation, dialect=UpstreamXeGPU, name="store", interfaces=
         """The memory."""
         return self.dest
 
-    def verify_op(self) -> None:
-        _check_scattered(self)
-
-
-def _check_places(op: Any) -> TensorDesc | None:
-    """Memory and offsets are those of scattered elements. Returns the descriptor, if they are in one."""
-    kind = op.source.type
-    if isinstance(kind, ir.MemRefType) and kind.rank != 1:
-        op.fail(f"needs a memref of one dimension, but got {kind}")
-    is_desc = str(kind).startswith(TensorDesc.mnemonic())
-    if is_desc == (op.offsets is not None):
-        op.fail("needs offsets, unless they are in a scattered descriptor")
-    desc = TensorDesc.of(op.source) if is_desc else None
-    if desc and not desc.scatter:
-        op.fail(f"needs a scattered descriptor, but got {desc}")
-    return desc
-
-
-def _check_scattered(op: Any) -> None:
-    """Value, offsets and mask fit each other (verifyGatherScatter)."""
-    _check_hints(op)
-    desc = _check_places(op)
-    kind = op.source.type
-    if isinstance(kind, ir.MemRefType) and str(kind.element_type) != element_of(op.value):
-        op.fail(f"needs a memref of elements as in {op.value.type}, but got {kind}")
-    if desc:
-        lanes: tuple[int, ...] = desc.lanes
-        expected = desc.shape
-    else:
-        lanes = shape_of(op.offsets)
-        expected = (*lanes, op.chunk_size) if (op.chunk_size or 1) > 1 else lanes
-    if shape_of(op.mask) != lanes and (shape_of(op.mask), lanes) not in (((1,), ()), ((), (1,))):
-        op.fail(f"has offsets for {by(lanes) or 'one lane'}, but a mask of {op.mask.type}")
-    found = shape_of(op.value)
-    squeezed = [tuple(n for n in s if n != 1) for s in (found, expected)]
-    # Of a descriptor of several lanes, a lane's value is its own chunk.
-    fragment = desc and tuple(n for n in expected[len(lanes) :] if n != 1) == squeezed[0]
-    if found != expected and squeezed[0] != squeezed[1] and not fragment:
-        op.fail(f"accesses {by(expected) or 'one element'}, but has a value of {op.value.type}")
+    verify_op = _check_scattered
 
 
 class PrefetchOp(Operation, dialect=UpstreamXeGPU, name="prefetch", interfaces=(Hinted,)):
@@ -456,29 +496,7 @@ class DpasOp(Operation, dialect=UpstreamXeGPU, name="dpas"):
         "type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)",
     )
 
-    def verify_op(self) -> None:
-        _check_product(self)
-
-
-def _check_product(op: Any) -> None:
-    """The shapes of a product's factors and its result fit (verifyDpasDimensions)."""
-    if op.acc is not None and op.acc.type != op.result.type:
-        op.fail(f"the accumulator {op.acc.type} differs from the result {op.result.type}")
-    a, b, d = shape_of(op.lhs), shape_of(op.rhs), shape_of(op.result)
-    if {element_of(op.lhs), element_of(op.rhs)} == {"f16", "bf16"}:
-        op.fail(f"cannot multiply {op.lhs.type} and {op.rhs.type}, which have different elements")
-    if len(a) == 1 or len(d) == 1:
-        if len({len(a), len(b), len(d)}) > 1:
-            op.fail(f"has {by(a)} times {by(b)} is {by(d)}: at lane level all of these have one dimension")
-        if b[0] * bit_width(element_of(op.rhs)) % 32:
-            op.fail(f"a lane's part of the second factor must fill multiples of 32 bits, but is {op.rhs.type}")
-        return
-    if len(a) != len(d) or len(b) not in (len(a), len(a) + 1):
-        op.fail(f"cannot multiply {by(a)} and {by(b)} to {by(d)}")
-    k = b[-2] if len(b) == len(a) else b[-3] * b[-1]
-    n = b[-1] if len(b) == len(a) else b[-2]
-    if (a[-2], a[-1], n) != (d[-2], k, d[-1]):
-        op.fail(f"{by(a)} times {by(b)} is not {by(d)}")
+    verify_op = _check_product
 
 
 class DpasMxOp(Operation, dialect=UpstreamXeGPU, name="dpas_mx"):
@@ -616,29 +634,7 @@ class LoadMatrixOp(Operation, dialect=UpstreamXeGPU, name="load_matrix"):
         "$mem_desc `` $offsets prop-dict attr-dict `:` type($mem_desc) (`,` type($offsets)^)? `->` type($value)"
     )
 
-    def verify_op(self) -> None:
-        _check_matrix(self)
-
-
-def _check_matrix(op: Any) -> None:
-    """What is accessed is a part of the matrix (IsValidMatrixOpParams)."""
-    desc = MemDesc.of(op.mem_desc)
-    _check_element(op, op.value, desc)
-    if len(desc.shape) < 2:
-        op.fail(f"needs a matrix of at least two dimensions, but got {desc}")
-    if len(op.static_offsets) != len(desc.shape):
-        op.fail(f"a matrix of {by(desc.shape)} needs {len(desc.shape)} offsets, but got {len(op.static_offsets)}")
-    found = shape_of(op.value)
-    if len(found) == len(desc.shape) and any(n > m for n, m in zip(found, desc.shape)):
-        op.fail(f"{op.value.type} exceeds the matrix of {by(desc.shape)}")
-    lanes = op.layout.lane_layout if op.subgroup_block_io and isinstance(op.layout, Layout) else ()
-    if lanes:
-        if any(n != 1 for n in op.layout.lane_data[:-1]):
-            op.fail(f"subgroup_block_io needs lane_data along the last dimension only, but got {op.layout}")
-        if any(n != 1 and s != 1 for n, s in zip(lanes, desc.placed.stride)):
-            op.fail(f"subgroup_block_io needs lanes along the dimension of stride 1, but got {op.layout} of {desc}")
-        if desc.placed.block != lanes:
-            op.fail(f"subgroup_block_io needs blocks of lane_layout {by(lanes)}, but got {desc}")
+    verify_op = _check_matrix
 
 
 class StoreMatrixOp(Operation, dialect=UpstreamXeGPU, name="store_matrix"):
@@ -656,8 +652,7 @@ class StoreMatrixOp(Operation, dialect=UpstreamXeGPU, name="store_matrix"):
         "type($value) `,` type($mem_desc) (`,` type($offsets)^)?"
     )
 
-    def verify_op(self) -> None:
-        _check_matrix(self)
+    verify_op = _check_matrix
 
 
 class AllocNbarrierOp(Operation, dialect=UpstreamXeGPU, name="alloc_nbarrier"):

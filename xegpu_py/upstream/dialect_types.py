@@ -129,13 +129,24 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
         """The dimensions of what it distributes."""
         return max(len(v) for v in (self.sg_layout, self.inst_data, self.lane_layout))
 
-    def distributes(self, shape: Sequence[int], dropped: Collection[int] = ()) -> bool:
+    @property
+    def base(self) -> Layout:
+        """Itself: see `Slice`."""
+        return self
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """All its dimensions: see `Slice`."""
+        return tuple(range(self.rank()))
+
+    def distributes(self, shape: Sequence[int], kept: Collection[int] | None = None) -> bool:
         """Whether a shape can be divided equally (XeGPUDialect::isEvenlyDistributable).
 
         Args:
-            dropped: dimensions of the layout that the shape lacks.
+            kept: the dimensions of the layout that the shape has; without it, all.
         """
-        parts = {k: [n for i, n in enumerate(getattr(self, k)) if i not in dropped] for k in self.parameters()}
+        of = self.kept if kept is None else kept
+        parts = {k: [n for i, n in enumerate(getattr(self, k)) if i in of] for k in self.parameters()}
         left = list(shape)
         for layout, data in (("sg_layout", "sg_data"), ("", "inst_data"), ("lane_layout", "lane_data")):
             for key in (layout, data):
@@ -174,7 +185,7 @@ class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
 
     def problem(self) -> str | None:
         """The rule that the slice itself breaks (SliceAttr::verify); None if it is valid."""
-        rank = self.base.rank() - len(self.all_dims) + len(self.dims)
+        rank = layout_of(self.parent).rank()
         if len(set(self.dims)) < len(self.dims):
             return f"the dimensions of a slice must differ, but got {list(self.dims)}"
         if any(not 0 <= d < rank for d in self.dims):
@@ -184,25 +195,20 @@ class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
     @property
     def base(self) -> Layout:
         """The layout that it is a part of."""
-        parent = layout_of(self.parent)
-        return parent if isinstance(parent, Layout) else parent.base
+        return layout_of(self.parent).base
 
     @property
-    def all_dims(self) -> tuple[int, ...]:
-        """The dimensions of `base` that are dropped."""
-        parent = layout_of(self.parent)
-        if isinstance(parent, Layout):
-            return self.dims
-        kept = [i for i in range(parent.base.rank()) if i not in parent.all_dims]
-        return (*parent.all_dims, *(kept[d] for d in self.dims if d < len(kept)))
+    def kept(self) -> tuple[int, ...]:
+        """The dimensions of `base` that are not dropped."""
+        return tuple(d for i, d in enumerate(layout_of(self.parent).kept) if i not in self.dims)
 
     def rank(self) -> int:
         """The dimensions of what it distributes."""
-        return self.base.rank() - len(self.all_dims)
+        return len(self.kept)
 
     def distributes(self, shape: Sequence[int]) -> bool:
         """Whether a shape can be divided equally."""
-        return self.base.distributes(shape, self.all_dims)
+        return self.base.distributes(shape, self.kept)
 
     @property
     def sg_layout(self) -> tuple[int, ...]:
@@ -470,19 +476,9 @@ def _number(text: str) -> int | None:
 # From upstream's layouts of subgroups to xetile's maps.
 
 
-def sliced(layout: Layout | Slice) -> tuple[Layout, tuple[int, ...]]:
-    """The layout at the root of slices, and the dimensions of it that remain."""
-    if isinstance(layout, Layout):
-        rank = max(len(v) for v in (layout.sg_layout, layout.inst_data, layout.lane_layout))
-        return layout, tuple(range(rank))
-    root, left = sliced(layout_of(layout.parent))
-    return root, tuple(d for i, d in enumerate(left) if i not in layout.dims)
-
-
 def subgroups_of(layout: Layout | Slice) -> int | None:
     """The number of subgroups of a layout; None if it defines none."""
-    root, _ = sliced(layout)
-    return math.prod(root.sg_layout) if root.sg_layout else None
+    return math.prod(layout.sg_layout) if layout.sg_layout else None
 
 
 @lru_cache(maxsize=1024)
@@ -492,7 +488,7 @@ def map_of(layout: Layout | Slice, shape: tuple[int, ...], split: int, subgroups
     Which subgroup has which part may be another than upstream says: that changes no value. None if the layout is one of
     other subgroups than the kernel's, or xetile cannot divide the matrix so.
     """
-    root, left = sliced(layout)
+    root, left = layout.base, layout.kept
     if not root.sg_layout or math.prod(root.sg_layout) != subgroups or len(left) != len(shape):
         return None
     grid = [root.sg_layout[d] for d in left]

@@ -49,7 +49,6 @@ from xegpu_py.upstream.xevm_memory import (
     resized,
     rule,
     space_of,
-    zero_of,
 )
 
 # Kernels in MLIR's dialects `xevm` and `llvm`, as upstream's passes make them of XeGPU: rebuilt in our dialects.
@@ -342,7 +341,7 @@ def undefined(k: KernelImport, op: ir.Operation) -> None:
     if text.startswith("!llvm.") and not text.startswith("!llvm.ptr"):
         k.aggregates[op.results[0]] = {}
     else:
-        k.replace(op, zero_of(integer_type(64) if text.startswith("!llvm.") else kind))
+        k.replace(op, constant(integer_type(64) if text.startswith("!llvm.") else kind, 0))
 
 
 # Vectors.
@@ -467,7 +466,7 @@ def extract_value(k: KernelImport, op: ir.Operation) -> None:
     if path not in known and str(kind).startswith("!llvm."):
         k.aggregates[op.results[0]] = {p[len(path) :]: v for p, v in known.items() if p[: len(path)] == path}
     else:
-        k.replace(op, known[path] if path in known else zero_of(kind))
+        k.replace(op, known[path] if path in known else constant(kind, 0))
 
 
 # Control flow.

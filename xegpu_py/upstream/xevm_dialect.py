@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import types
 from dataclasses import dataclass
@@ -33,58 +34,36 @@ DIALECT = UpstreamXeVM
 PREFIX = NAME + "."
 
 
-def _cache_controls(name: str, summary: str, first: str, others: str, *more: str) -> type[Enum]:
-    """The enum of what L1 does (one of `first`), and L2 and L3 (one of `others`), and of `more` cases."""
-    levels = [f"L1{a}_L2{b}_L3{c}" for a in first.split() for b in others.split() for c in others.split()]
-    cases = Enum(name, {case.upper(): case for case in (*levels, *more)}, type=str)  # type: ignore[misc]
-    cases.__doc__ = summary
-    return enum_attr(UpstreamXeVM, name)(cases)
+def _cases(name: str, summary: str, cases: str) -> type[Enum]:
+    """An enum of the dialect. Its cases are words."""
+    made = Enum(name, {case.upper(): case for case in cases.split()}, type=str)  # type: ignore[misc]
+    made.__doc__ = summary
+    return enum_attr(UpstreamXeVM, name)(made)
 
 
-LoadCacheControl: Any = _cache_controls("load_cache_control", "What caches do with loads.", "uc c s", "uc c", "ir")
-
-StoreCacheControl: Any = _cache_controls("store_cache_control", "What caches do with stores.", "uc wt s wb", "uc wb")
-
-
-@enum_attr(UpstreamXeVM, "mem_scope")
-class MemScope(str, Enum):
-    """Who sees what was written before a fence."""
-
-    LANE = "lane"
-    SUBGROUP = "subgroup"
-    WORKGROUP = "workgroup"
-    CLUSTER = "cluster"
-    DEVICE = "device"
-    SYSTEM = "system"
+def _levels(first: str, others: str) -> str:
+    """What L1 does (one of `first`), and L2 and L3 (one of `others`)."""
+    found = itertools.product(first.split(), others.split(), others.split())
+    return " ".join(f"L1{a}_L2{b}_L3{c}" for a, b, c in found)
 
 
-@enum_attr(UpstreamXeVM, "addr_space")
-class AddrSpace(str, Enum):
-    """The memory that a fence orders."""
+LoadCacheControl: Any = _cases("load_cache_control", "What caches do with loads.", _levels("uc c s", "uc c") + " ir")
 
-    PRIVATE = "private"
-    GLOBAL = "global"
-    CONSTANT = "constant"
-    SHARED = "shared"
-    GENERIC = "generic"
+StoreCacheControl: Any = _cases("store_cache_control", "What caches do with stores.", _levels("uc wt s wb", "uc wb"))
 
+MemScope: Any = _cases(
+    "mem_scope", "Who sees what was written before a fence.", "lane subgroup workgroup cluster device system"
+)
 
-@enum_attr(UpstreamXeVM, "elem_type")
-class ElemType(str, Enum):
-    """The format of elements, which types of registers do not tell."""
+AddrSpace: Any = _cases("addr_space", "The memory that a fence orders.", "private global constant shared generic")
 
-    BF16 = "bf16"
-    F16 = "f16"
-    S8 = "s8"
-    U8 = "u8"
-    S4 = "s4"
-    U4 = "u4"
-    TF32 = "tf32"
-    F32 = "f32"
-    S32 = "s32"
-    E2M1 = "e2m1"
-    BF8 = "bf8"
-    F8 = "f8"
+ElemType: Any = _cases(
+    "elem_type",
+    "The format of elements, which types of registers do not tell.",
+    "bf16 f16 s8 u8 s4 u4 tf32 f32 s32 e2m1 bf8 f8",
+)
+
+Dimension: Any = _cases("dimension", "A dimension of the grid or of a workgroup.", "x y z")
 
 
 @dataclass(frozen=True)
@@ -349,15 +328,6 @@ class Id(Interface):
 
     res: Result[IdType]
     range: Attribute[Annotated[str, Range()]] | None = None
-
-
-@enum_attr(UpstreamXeVM, "dimension")
-class Dimension(str, Enum):
-    """A dimension of the grid or of a workgroup."""
-
-    X = "x"
-    Y = "y"
-    Z = "z"
 
 
 def _id(name: str, fields: dict[str, type], syntax: str) -> None:

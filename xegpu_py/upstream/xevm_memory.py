@@ -156,11 +156,6 @@ def resized(value: ir.Value, width: int, signed: bool = True) -> ir.Value:
     return make(name, integer_type(width), value)
 
 
-def zero_of(kind: ir.Type) -> ir.Value:
-    """Zero of a type of numbers or vectors."""
-    return constant(kind, 0)
-
-
 def bits_of(value: ir.Value) -> int:
     """The bits of a number or vector."""
     return math.prod(shape_of(value)) * bit_width(str(element_of(value)))
@@ -273,7 +268,7 @@ def allocate(k: KernelImport, op: ir.Operation) -> None:
         user = use.owner.operation
         if user.name not in ("llvm.load", "llvm.store", "llvm.call") or user.block != op.operation.block:
             refuse(op, f"private memory can be accessed at constant offsets only; '{user.name}' uses it otherwise")
-    made = zero_of(integer_type(64))
+    made = constant(integer_type(64), 0)
     k.private[made] = None
     k.replace(op, made)
 
@@ -335,7 +330,7 @@ def llvm_load(k: KernelImport, op: ir.Operation) -> None:
     held = k.private[address]
     if held is not None and bits_of(held) != bits_of(op.results[0]):
         refuse(op, f"it loads {kind} from memory that holds {held.type}")
-    k.replace(op, zero_of(kind) if held is None else bitcast(held, kind))
+    k.replace(op, constant(kind, 0) if held is None else bitcast(held, kind))
 
 
 def read(k: KernelImport, op: ir.Operation, operand: int, kind: ir.Type) -> ir.Value:
@@ -387,7 +382,7 @@ def atomic(k: KernelImport, op: ir.Operation) -> None:
     if kind not in _ATOMICS or shape_of(value):
         refuse(op, "this update of an element of memory is not supported")
     if kind in _SUBTRACTS:
-        zero = [zero_of(value.type)] if kind == 2 else []
+        zero = [constant(value.type, 0)] if kind == 2 else []
         value = make(_SUBTRACTS[kind], value.type, *zero, value)
     memory = _memory(k, op, 0, value.type)
     number = AtomicRMWKind[_ATOMICS[kind]].value
@@ -696,7 +691,7 @@ def _resized(value: ir.Value, count: int) -> ir.Value:
         return value
     indices = ir.DenseI64ArrayAttr.get([min(i, held) for i in range(count)])
     kind = ir.VectorType.get([count], element)
-    return make("vector.shuffle", kind, value, zero_of(ir.VectorType.get([1], element)), mask=indices)
+    return make("vector.shuffle", kind, value, constant(ir.VectorType.get([1], element), 0), mask=indices)
 
 
 @rule(PREFIX + "bitcast_shuffle")
