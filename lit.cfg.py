@@ -33,4 +33,4 @@ for name in oracles.ORACLES:
         config.available_features.add(name)
         config.substitutions.append((f"%{name}", path))
 
-forked_tools.install(("xegpu-bisect", "xegpu-opt", "xegpu-run", "xegpu-translate", "xegpu-viz", "filecheck"))
+forked_tools.install()

@@ -1,21 +1,31 @@
-"""Runs the Python tools of lit tests in forks of lit's worker processes.
+"""Runs the Python tools of tests in forks of a process that has imported them.
 
 Starting Python and importing a tool's modules takes most of a small test's time. lit imports the tools once. A command
 that names one of them is run in a fork of the worker, which calls the tool's `main` with its own streams, working
 directory, environment and arguments. All other commands are executed as usual. If Python does not start lit's workers
 by `fork`, all commands are executed as usual.
+
+The documents' commands are run by a shell. `folder()` holds programs with the names of the tools and of Python, each of
+which asks a server to run the tool, or the script, in a fork of the server.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import gc
 import os
+import runpy
+import select
+import shutil
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,15 +33,23 @@ from typing import Any
 
 import lit.TestRunner
 
+TOOLS = ("xegpu-bisect", "xegpu-opt", "xegpu-run", "xegpu-translate", "xegpu-viz", "filecheck")
+
 MOST_FILES = 1024
 """The largest number of file descriptors that a fork inherits."""
 
 
-def install(names: tuple[str, ...]) -> None:
-    """Make lit's shell run the installed commands of these names in forks of its process."""
-    scripts = {s.name: s for s in entry_points(group="console_scripts") if s.name in names}
+def _imported() -> dict[str, Callable[[], Any]]:
+    """The functions of the installed tools."""
+    scripts = {s.name: s for s in entry_points(group="console_scripts") if s.name in TOOLS}
     tools = {name: script.load() for name, script in scripts.items()}
     gc.freeze()
+    return tools
+
+
+def install() -> None:
+    """Make lit's shell run the tools in forks of its process."""
+    tools = _imported()
 
     class Popen(subprocess.Popen):  # type: ignore[type-arg]
         def __init__(self, args: list[str], **options: Any) -> None:
@@ -68,3 +86,81 @@ def _run(main: Callable[[], Any], args: list[str], environment: dict[str, str]) 
         with contextlib.suppress(OSError):
             stream.flush()
     os._exit(int(status or 0))
+
+
+# The server, which the programs of a folder ask.
+
+PROGRAM = """#!{python} -IS
+import _socket, os, sys
+if {name!r} == "python" and not "".join(sys.argv[1:2]).endswith(".py"):
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+server = _socket.socket(_socket.AF_UNIX)
+server.connect({server!r})
+asked = repr(([{name!r}, *sys.argv[1:]], os.getcwd(), dict(os.environ))).encode()
+streams = b"".join(fd.to_bytes(4, sys.byteorder) for fd in (0, 1, 2))
+server.sendmsg([len(asked).to_bytes(8, "little")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+server.sendall(asked)
+sys.exit(int(server.recv(16) or 1))
+"""
+
+
+@cache
+def folder() -> Path:
+    """A folder of programs that run in forks of a server, which ends with this process."""
+    path = Path(tempfile.mkdtemp(prefix="tools-"))
+    command = [sys.executable, __file__, str(path)]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdout and server.stdout.readline() == b"ready\n"
+    _servers.append(server)
+    return path
+
+
+_servers: list[Any] = []
+"""Kept, since a server ends when its standard input is closed."""
+
+
+def _serve(path: Path) -> None:
+    tools = {**_imported(), "python": _script}
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path / "server"))
+        listening.listen()
+        for name in tools:
+            program = PROGRAM.format(python=sys.executable, name=name, server=str(path / "server"))
+            (path / name).write_text(program)
+            (path / name).chmod(0o755)
+        print("ready", flush=True)
+        while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+            connection, _ = listening.accept()
+            with connection:
+                if not os.fork():
+                    _answer(connection, tools)
+    shutil.rmtree(path)
+
+
+def _answer(connection: socket.socket, tools: dict[str, Callable[[], Any]]) -> None:
+    """Run a tool in a fork of this fork, and send its exit status, as a shell has it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    size, streams, _, _ = socket.recv_fds(connection, 8, 3)
+    with connection.makefile("rb") as read:
+        args, directory, environment = ast.literal_eval(read.read(int.from_bytes(size, "little")).decode())
+    for fd, stream in enumerate(streams):
+        os.dup2(stream, fd)
+    child = os.fork()
+    if not child:
+        os.chdir(directory)
+        _run(tools[args[0]], args, environment)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    connection.send(str(status if status >= 0 else 128 - status).encode())
+    os._exit(0)
+
+
+def _script() -> None:
+    """Run a file of Python."""
+    del sys.argv[0]
+    sys.path.insert(0, str(Path(sys.argv[0]).parent.resolve()))
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    _serve(Path(sys.argv[1]))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+from html import escape
 from typing import ClassVar
-from xml.sax.saxutils import escape, quoteattr
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexer import RegexLexer, bygroups, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
+
+_escaped = partial(escape, quote=False)
 
 # Drawing in SVG: the common code of all pictures of this project.
 
@@ -37,7 +40,7 @@ class Canvas:
 
     def _add(self, tag: str, content: str | None, attributes: dict[str, object], title: str = "") -> None:
         given = _attributes(attributes)
-        inner = (f"<title>{escape(title)}</title>" if title else "") + ("" if content is None else escape(content))
+        inner = (f"<title>{_escaped(title)}</title>" if title else "") + ("" if content is None else _escaped(content))
         self._parts.append(f"<{tag}{given}>{inner}</{tag}>" if inner else f"<{tag}{given}/>")
 
     def rect(
@@ -73,7 +76,7 @@ class Canvas:
 
 
 def _attributes(attributes: dict[str, object]) -> str:
-    return "".join(f" {name.replace('_', '-')}={quoteattr(number(value))}" for name, value in attributes.items())
+    return "".join(f' {name.replace("_", "-")}="{escape(number(value))}"' for name, value in attributes.items())
 
 
 def document(canvas: Canvas, width: float, height: float, title: str, description: str) -> str:
@@ -90,7 +93,7 @@ def document(canvas: Canvas, width: float, height: float, title: str, descriptio
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" '
         f'width="{number(width)}" height="{number(height)}" role="img" aria-labelledby="title desc" '
         f'font-family="Helvetica, Arial, \'DejaVu Sans\', sans-serif" font-size="10" fill="{INK}">\n'
-        f'<title id="title">{escape(title)}</title>\n<desc id="desc">{escape(description)}</desc>\n'
+        f'<title id="title">{_escaped(title)}</title>\n<desc id="desc">{_escaped(description)}</desc>\n'
         # Its own background, so that the ink is legible on a dark page too.
         f'<rect width="{number(width)}" height="{number(height)}" rx="8" fill="#ffffff"/>\n{canvas}\n</svg>\n'
     )

@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 
 os.environ["XEGPU_PY_CACHE"] = "off"
 # By default standard output is written later than standard error, unless a tool sees to their order.
@@ -11,7 +11,7 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
-from effort import examples
+from effort import SHARE, examples
 from hypothesis import settings
 
 from xegpu_py import cache, oracles
@@ -26,6 +26,27 @@ settings.load_profile("untimed")
 
 OPTIMIZED = ("engines", "test_random_programs.py", "test_random_functions.py")
 """Folders and files of tests for which all code is optimized. Elsewhere brief kernels of few threads run quick code."""
+
+
+FEW = 6
+"""So many cases of a test, or fewer, are given to each of Intel's finalizers."""
+
+
+def pytest_collection_modifyitems(config, items):
+    """In `make test` each of many kernels is given to one of the finalizers, in turn; in `make sweep` to all."""
+    tests = defaultdict(lambda: defaultdict(dict))
+    for item in items:
+        given = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+        name = given.pop("native_of", None)
+        if name and "target" not in given and oracles.find(name):
+            tests[item.path, item.originalname][str(given)][name] = item
+    left_out = set()
+    for cases in tests.values():
+        if SHARE < 1 and len(cases) > FEW:
+            for turn, asked in enumerate(cases.values()):
+                left_out |= set(asked.values()) - {list(asked.values())[turn % len(asked)]}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish():

@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
+import forked_tools
+
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
@@ -63,12 +65,15 @@ def runs(
 
     Args:
         environment: variables besides those of this process; with `tools` there are no others.
-        tools: the folder with Python and the tools; by default those that run this.
+        tools: the folder with Python and the tools; by default those that run this, in forks of a process that has
+            imported them unless a variable may change what is imported.
     """
-    if tools:
-        run = partial(_run_with, tools, environment)
-    else:
-        run = partial(_run_with, Path(sys.executable).parent, {**os.environ, **environment})
+    if not tools:
+        environment = {**os.environ, **environment}
+        own = Path(sys.executable).parent
+        environment["PATH"] = os.pathsep.join([str(own), environment["PATH"]])
+        tools = own if "PYTHONPATH" in environment else forked_tools.folder()
+    run = partial(_run_with, tools, environment)
     found = blocks(page)
     for i, block in enumerate(found):
         if block.file:

@@ -2,9 +2,9 @@
 
 import runpy
 import subprocess
-import sys
 from pathlib import Path
 
+import forked_tools
 import pytest
 
 from xegpu_py import DiagnosticError, build
@@ -25,7 +25,7 @@ SHOWN = {"demo.py": ["== vISA assembly", "equal in every bit to the f32 model, o
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda p: p.name)
 def test_runs(path, capsys):
-    ran = subprocess.run([sys.executable, path], capture_output=True, text=True)
+    ran = subprocess.run([forked_tools.folder() / "python", path], capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert all(text in ran.stdout for text in SHOWN.get(path.name, ()))
     if path.name == "build_gemm.py":

@@ -142,18 +142,25 @@ def compiled(text):
 
 def steps(text):
     """The steps of each function of this project in such a compilation."""
-    counts = Counter()
+    tracers = {}
 
-    def enter(frame, event, arg):
-        code = frame.f_code
+    def tracer(code):
         if not code.co_filename.startswith(PACKAGE):
-            return None
+            return code, None, None
+        count = [0]
 
         def line(frame, event, arg):
-            counts[code.co_filename, code.co_qualname if hasattr(code, "co_qualname") else code.co_name] += 1
+            count[0] += 1
             return line
 
-        return line
+        return code, line, count
+
+    def enter(frame, event, arg):
+        # Hashing a code object takes longer than a step.
+        code = frame.f_code
+        if id(code) not in tracers:
+            tracers[id(code)] = tracer(code)
+        return tracers[id(code)][1]
 
     before = sys.gettrace()
     sys.settrace(enter)
@@ -161,6 +168,10 @@ def steps(text):
         compiled(text)
     finally:
         sys.settrace(before)
+    counts = Counter()
+    for code, _, count in tracers.values():
+        if count:
+            counts[code.co_filename, getattr(code, "co_qualname", code.co_name)] += count[0]
     return counts
 
 
