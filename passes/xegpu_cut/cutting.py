@@ -212,7 +212,8 @@ class Legalization(ReusingConversion):
     ) -> ir.Value:
         """Insert pieces into one vector."""
         left, right = firsts[-1][lines[-1][0]], firsts[-1][lines[-1][-1]] + tiles.bounds[-1][lines[-1][-1]]
-        (first, count), bits = box[-1], bits_of(element_of(value))
+        (first, count), element = box[-1], element_of(value)
+        bits = 0 if isinstance(element, ir.IndexType) else bits_of(element)
         is_short = bits >= 8 and (right - left) * bits // 8 <= self.plan.target.grf_bytes // 2
         if is_short and count < right - left and any(len(line) > 1 for line in lines[:-1]):
             # Moves gather columns of several such rows, if the rows are side by side. MLIR's canonicalize would take
