@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
-from xegpu_py.numerics.formats import FLOATS
+from xegpu_py.numerics.formats import E2M1, FLOATS, unpack_bytes
 from xegpu_py.pass_testing.stages import Launch
 from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.upstream.dialect_types import Layout
@@ -32,8 +32,8 @@ WRITTEN = {"workgroup": _WHOLE, "subgroup": (*_WHOLE, *_SCATTERED), "lane": (*_B
 """The ops that programs of a level have, which are rows of the coverage table."""
 
 PRODUCTS = (("f16", "f32"), ("bf16", "f32"), ("i8", "i32"))
-SCALED = ("f8E5M2", "f8E4M3FN")
-"""The elements of products of block-scaled matrices, which are exact as well."""
+SCALED = ("f8E5M2", "f8E4M3FN", E2M1.mlir)
+"""The elements of products of block-scaled matrices, which are exact as well. Memory has two of 4 bits in a byte."""
 
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, Any]
@@ -68,8 +68,6 @@ class Source(Struct, frozen=True):
     type: str
     given: str
     array: Array
-    lead: tuple[str, ...] = ()
-    """Offsets of outer dimensions."""
 
 
 def typed(shape: Sequence[int], element: str) -> str:
@@ -149,10 +147,10 @@ class RandomKernel:
 
     # Text.
 
-    def emit(self, text: str) -> str:
-        """An op with one result, whose name is returned."""
+    def emit(self, text: str, results: int = 1) -> str:
+        """An op, whose result's name is returned."""
         self.names += 1
-        self.lines.append(f"%v{self.names} = {text}")
+        self.lines.append(f"%v{self.names}{f':{results}' * (results > 1)} = {text}")
         return f"%v{self.names}"
 
     def do(self, text: str) -> None:
@@ -231,22 +229,20 @@ class RandomKernel:
         )
 
     def source(self, shape: Shape, element: str, fill: str = "small") -> Source:
-        """Memory of an extent, as an argument, a view of one, an address, or a part of one of more dimensions."""
+        """Memory of an extent, as an argument, a view of one of as many or more dimensions, or an address."""
         way = self.r.choice(["whole", "view", "address", "dynamic", *([] if self.released else ["outer"])])
-        if way == "view":
+        if way in ("view", "outer"):
+            outer = [3, 2][: self.r.randrange(5 - len(shape)) if way == "outer" else 0]
             pad = [self.r.choice([0, 8]) for _ in shape[:-1]] + [self.r.choice([0, 64])]
-            name, kind, array = self.argument(tuple(n + 2 * p for n, p in zip(shape, pad)), element, fill)
+            whole = (*outer, *(n + 2 * p for n, p in zip(shape, pad)))
+            name, kind, array = self.argument(whole, element, fill)
+            at, sizes = [*(self.r.randrange(n) for n in outer), *pad], [*[1] * len(outer), *shape]
             strides = [s // array.itemsize for s in array.strides]
-            offset = sum(s * p for s, p in zip(strides, pad))
-            to = f"memref<{by(shape)}x{element}, strided<{strides}, offset: {offset}>>"
-            ones = [1] * len(shape)
-            name = self.emit(f"memref.subview {name}{pad} {list(shape)} {ones} : {kind} to {to}")
-            return Source(name, to, "", array[tuple(slice(p, p + n) for p, n in zip(pad, shape))])
-        if way == "outer" and len(shape) < 4:
-            outer = [3, 2][: self.r.randrange(1, 5 - len(shape))]
-            name, kind, array = self.argument((*outer, *shape), element, fill)
-            at = [self.r.randrange(n) for n in outer]
-            return Source(name, kind, "", array[tuple(at)], tuple(map(self.index, at)))
+            offset = sum(s * p for s, p in zip(strides, at))
+            to = f"memref<{by(shape)}x{element}, strided<{strides[len(outer) :]}, offset: {offset}>>"
+            name = self.emit(f"memref.subview {name}{at} {sizes} {[1] * len(at)} : {kind} to {to}")
+            part = array[tuple(at[: len(outer)])][tuple(slice(p, p + n) for p, n in zip(pad, shape))]
+            return Source(name, to, "", part)
         name, kind, array = self.argument(shape, element, fill)
         strides = [s // array.itemsize for s in array.strides]
         given = f", shape : {list(shape)}, strides : {strides}"
@@ -264,9 +260,9 @@ class RandomKernel:
         kind = f"!xegpu.tensor_desc<{by(shape)}x{element}{layout}>"
         return self.emit(f"xegpu.create_nd_tdesc {source.name}{source.given} : {source.type} -> {kind}"), kind
 
-    def at(self, source: Source, offsets: Sequence[int]) -> str:
+    def at(self, offsets: Sequence[int]) -> str:
         """The offsets of a block, as an op has them."""
-        return f"[{', '.join([*source.lead, *map(self.index, offsets)])}]"
+        return f"[{', '.join(map(self.index, offsets))}]"
 
     def around(self, shape: Shape) -> tuple[Shape, list[int]]:
         """An extent of memory, and the offsets there of a block, which may reach over edges if it has several rows."""
@@ -282,7 +278,7 @@ class RandomKernel:
         desc, kind = self.descriptor(source, shape, element)
         padded = np.pad(numbers(source.array), [(0, n) for n in shape])
         array = padded[tuple(slice(o, o + n) for o, n in zip(offsets, shape))]
-        where, to = f"{self.at(source, offsets)}{self.properties(shape)}", vector_text(shape, element)
+        where, to = f"{self.at(offsets)}{self.properties(shape)}", vector_text(shape, element)
         self.keep(f"xegpu.load_nd {desc}{where} : {kind} -> {to}", element, array)
 
     def store(self, value: Value) -> None:
@@ -303,7 +299,7 @@ class RandomKernel:
         desc, kind = self.descriptor(source, value.shape, value.element)
         held = source.array[tuple(slice(o, o + n) for o, n in zip(offsets, value.shape))]
         held[...] = value.array[tuple(slice(0, n) for n in held.shape)]
-        where = f"{self.at(source, offsets)}{self.properties(value.shape, 1)}"
+        where = f"{self.at(offsets)}{self.properties(value.shape, 1)}"
         self.do(f"xegpu.store_nd {value.name}, {desc}{where} : {value.type}, {kind}")
 
     def places(self, shape: Shape) -> tuple[str, Array]:
@@ -610,20 +606,25 @@ class RandomKernel:
 
     def scaled_product(self) -> None:
         """A product of two block-scaled matrices, plus one."""
-        m, n, k = (8, 16, 32) if self.level == "subgroup" else (32, 32, self.r.choice([32, 64]))
         element = self.r.choice(SCALED)
-        a, b = (self.factor(shape, element) for shape in ((m, k), (k, n)))
-        given = {
-            name: self.scales(shape)
-            for name, shape in (("scale_a", (m, k // 32)), ("scale_b", (k // 32, n)))
-            if self.r.random() < 0.8
-        }
+        k = 64 if element == E2M1.mlir else 32
+        m, n, k = (8, 16, k) if self.level == "subgroup" else (32, 32, self.r.choice([k, 64]))
+        a, b = self.factor((m, k), element), self.factor((k, n), element, is_second=True)
+        given = self.given_scales(element, (m, k // 32), (k // 32, n))
         left = a.array * (given["scale_a"].array.repeat(32, 1) if "scale_a" in given else 1)
         right = b.array * (given["scale_b"].array.repeat(32, 0) if "scale_b" in given else 1)
         self.multiplied("dpas_mx", a, b, "f32", left @ right, given)
 
-    def factor(self, shape: Shape, element: str) -> Value:
+    def given_scales(self, element: str, of_a: Shape, of_b: Shape) -> dict[str, Value]:
+        """The scales that a product of an element is given. Those of 4 bits make integers of halves."""
+        least = 2 if element == E2M1.mlir else 1
+        shapes = {"scale_a": of_a, "scale_b": of_b}
+        return {name: self.scales(shape, least) for name, shape in shapes.items() if least > 1 or self.r.random() < 0.8}
+
+    def factor(self, shape: Shape, element: str, is_second: bool = False) -> Value:
         """A matrix that is loaded to be multiplied, which no other op uses."""
+        if element == E2M1.mlir:
+            return self.pairs(shape, is_second)
         name, kind, array = self.argument((shape[0], max(shape[1], 64)), element)
         source = Source(name, kind, "", array)
         desc, kind = self.descriptor(source, shape, element)
@@ -631,15 +632,41 @@ class RandomKernel:
         loaded = self.emit(f"xegpu.load_nd {desc}[0, 0]{self.properties(shape, 0.2)} : {kind} -> {to}")
         return Value(loaded, element, numbers(array)[: shape[0], : shape[1]])
 
-    def scales(self, shape: Shape) -> Value:
-        """Scales of 1 and 2: the exponents of bytes that are loaded."""
+    def pairs(self, shape: Shape, is_second: bool) -> Value:
+        """A factor of numbers of 4 bits: bytes of two, adjacent along the dimension that is summed over."""
+        rows, columns = (shape[0] // 2, shape[1]) if is_second else (shape[0], shape[1] // 2)
+        bytes_ = self.factor((rows, columns), "i8", is_second)
+        array = unpack_bytes(bytes_.array.astype(np.uint8), 4).view(E2M1.dtype).astype(np.float64)
+        if is_second:
+            array = array.reshape(rows, columns, 2).swapaxes(1, 2)
+        return Value(self.unpacked(bytes_, is_second), E2M1.mlir, array.reshape(shape))
+
+    def unpacked(self, pairs: Value, is_second: bool) -> str:
+        """The numbers in bytes of two; those of the second factor belong into two rows."""
+        rows, columns = pairs.shape
+        both, one, across, joined, whole = (
+            typed(shape, E2M1.mlir)
+            for shape in (
+                (rows, 2 * columns), (rows, columns), (columns, rows), (columns, 2 * rows), (2 * rows, columns)
+            )
+        )  # fmt: skip
+        name = self.emit(f"vector.bitcast {pairs.name} : {pairs.type} to {both}")
+        if not is_second:
+            return name
+        halves = self.emit(f"vector.deinterleave {name} : {both} -> {one}", 2)
+        transposed = [self.emit(f"vector.transpose {halves}#{i}, [1, 0] : {one} to {across}") for i in range(2)]
+        name = self.emit(f"vector.interleave {', '.join(transposed)} : {across} -> {joined}")
+        return self.emit(f"vector.transpose {name}, [1, 0] : {joined} to {whole}")
+
+    def scales(self, shape: Shape, least: int) -> Value:
+        """Scales of `least` and twice that: the exponents of bytes that are loaded."""
         bytes_ = self.factor(shape, "i8")
-        one, bias = (self.emit(f"arith.constant dense<{n}> : {bytes_.type}") for n in (1, 127))
+        one, bias = (self.emit(f"arith.constant dense<{n}> : {bytes_.type}") for n in (1, 126 + least))
         low = self.emit(f"arith.andi {bytes_.name}, {one} : {bytes_.type}")
         exponents = self.emit(f"arith.addi {low}, {bias} : {bytes_.type}")
         to = vector_text(shape, "f8E8M0FNU")
         name = self.emit(f"arith.bitcast {exponents} : {bytes_.type} to {to}")
-        return Value(name, "f8E8M0FNU", 2.0 ** (bytes_.array & 1))
+        return Value(name, "f8E8M0FNU", least * 2.0 ** (bytes_.array & 1))
 
     def multiplied(
         self, op: str, a: Value, b: Value, out: str, array: Array, scales: Mapping[str, Value] | None = None

@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
+from xegpu_py.numerics.formats import E2M1
 from xegpu_py.pass_testing.random_kernels import (
     PRODUCTS,
     SCALED,
@@ -73,7 +74,7 @@ class RandomLanes(RandomKernel):
         held = self.fragments(padded[tuple(slice(o, o + n) for o, n in zip(offsets, shape))], way)
         more = {"plain": "", "packed": " <{packed}>", "transposed": " <{transpose = array<i64: 1, 0>}>"}[way]
         to = vector_text(held.shape[1:], element)
-        self.keep(f"xegpu.load_nd {desc}{self.at(source, offsets)}{more} : {kind} -> {to}", element, held)
+        self.keep(f"xegpu.load_nd {desc}{self.at(offsets)}{more} : {kind} -> {to}", element, held)
 
     def numbered(self, count: int) -> tuple[str, Array]:
         """An offset of each lane, so far from the others' that it is that of `count` elements."""
@@ -102,8 +103,8 @@ class RandomLanes(RandomKernel):
             return self.emit(f"memref.subview {name}[8] [{count}] [1] : {kind} to {to}"), to, array[8:]
         if way == "rows":
             name, kind, array = self.argument((3, count), element, fill)
-            to = f"memref<2x{count}x{element}, strided<[{count}, 1], offset: {count}>>"
-            return self.emit(f"memref.subview {name}[1, 0] [2, {count}] [1, 1] : {kind} to {to}"), to, array[1]
+            to = f"memref<{count}x{element}, strided<[1], offset: {count}>>"
+            return self.emit(f"memref.subview {name}[1, 0] [1, {count}] [1, 1] : {kind} to {to}"), to, array[1]
         name, kind, array = self.argument((count,), element, fill)
         if way == "address":
             place = self.emit(f"memref.extract_aligned_pointer_as_index {name} : {kind} -> index")
@@ -144,7 +145,7 @@ class RandomLanes(RandomKernel):
             desc, kind = self.descriptor(source, shape, value.element)
             block = value.array.reshape(LANES, -1, side).transpose(1, 0, 2).reshape(shape)
             source.array[row : row + shape[0], column : column + shape[1]] = block
-            self.do(f"xegpu.store_nd {value.name}, {desc}{self.at(source, [row, column])} : {value.type}, {kind}")
+            self.do(f"xegpu.store_nd {value.name}, {desc}{self.at([row, column])} : {value.type}, {kind}")
             return
         name = value.name
         if len(value.shape) > 1:
@@ -256,38 +257,48 @@ class RandomLanes(RandomKernel):
             return
         element, out = self.r.choice(pairs)
         depth, rows = 256 // bit_width(element), self.r.choice([1, 2, 4, 8])
-        a, b = self.factor((rows, depth), element), self.factor((depth, LANES), element, is_packed=True)
+        a, b = self.factor((rows, depth), element), self.factor((depth, LANES), element, is_second=True)
         self.multiplied("dpas", a, b, out, a.array @ b.array)
 
     def scaled_product(self) -> None:
         """The product of fragments of block-scaled matrices: a lane has the scale of a row and that of its column."""
         element = self.r.choice(SCALED)
-        a, b = self.factor((8, 32), element), self.factor((32, LANES), element, is_packed=True)
-        given = {name: self.scales((1,)) for name in ("scale_a", "scale_b") if self.r.random() < 0.8}
-        left = a.array * (given["scale_a"].array[:8] if "scale_a" in given else 1)
-        right = b.array * (given["scale_b"].array[:, 0] if "scale_b" in given else 1)
+        k = 64 if element == E2M1.mlir else 32
+        a, b = self.factor((8, k), element), self.factor((k, LANES), element, is_second=True)
+        given = self.given_scales(element, (k // 32,), (k // 32,))
+        left = a.array * (given["scale_a"].array[:8].repeat(32, 1) if "scale_a" in given else 1)
+        right = b.array * (given["scale_b"].array.T.repeat(32, 0) if "scale_b" in given else 1)
         self.multiplied("dpas_mx", a, b, "f32", left @ right, given)
 
-    def scales(self, shape: Shape) -> Value:
-        """Scales of 1 and 2 by the lane's number."""
-        stride = self.r.choice([1, 3, 5])
-        by_bits = self.r.randrange(3)
-        bits = np.arange(LANES) * stride >> by_bits & 1
-        shift, one, bias = (self.emit(f"arith.constant {n} : i8") for n in (by_bits, 1, 127))
-        number = self.emit(f"arith.index_cast {self.lane} : index to i8")
-        number = self.emit(f"arith.muli {number}, {self.emit(f'arith.constant {stride} : i8')} : i8")
-        low = self.emit(f"arith.andi {self.emit(f'arith.shrui {number}, {shift} : i8')}, {one} : i8")
-        exponent = self.emit(f"arith.addi {low}, {bias} : i8")
-        scale = self.emit(f"arith.bitcast {exponent} : i8 to f8E8M0FNU")
-        name = self.emit(f"vector.broadcast {scale} : f8E8M0FNU to vector<1xf8E8M0FNU>")
-        return Value(name, "f8E8M0FNU", 2.0 ** bits.reshape(LANES, 1), True)
+    def scales(self, shape: Shape, least: int) -> Value:
+        """Scales of `least` and twice that, by the lane's number."""
+        names, arrays = [], []
+        for _ in range(shape[0]):
+            stride, by_bits = self.r.choice([1, 3, 5]), self.r.randrange(3)
+            arrays.append(np.arange(LANES) * stride >> by_bits & 1)
+            shift, one, bias = (self.emit(f"arith.constant {n} : i8") for n in (by_bits, 1, 126 + least))
+            number = self.emit(f"arith.index_cast {self.lane} : index to i8")
+            number = self.emit(f"arith.muli {number}, {self.emit(f'arith.constant {stride} : i8')} : i8")
+            low = self.emit(f"arith.andi {self.emit(f'arith.shrui {number}, {shift} : i8')}, {one} : i8")
+            exponent = self.emit(f"arith.addi {low}, {bias} : i8")
+            names.append(self.emit(f"arith.bitcast {exponent} : i8 to f8E8M0FNU"))
+        kind = typed(shape, "f8E8M0FNU")
+        name = self.emit(f"vector.from_elements {', '.join(names)} : {kind}")
+        return Value(name, "f8E8M0FNU", least * 2.0 ** np.stack(arrays, 1), True)
 
-    def factor(self, shape: Shape, element: str, is_packed: bool = False) -> Value:
+    def unpacked(self, pairs: Value, is_second: bool) -> str:
+        """The numbers in a lane's bytes of two, which follow each other in fragments of both factors."""
+        count = pairs.array.size // LANES
+        return self.emit(f"vector.bitcast {pairs.name} : vector<{count}xi8> to vector<{2 * count}x{E2M1.mlir}>")
+
+    def factor(self, shape: Shape, element: str, is_second: bool = False) -> Value:
         """The fragments of a matrix that is loaded to be multiplied, which no other op uses; its array is all of it."""
+        if element == E2M1.mlir:
+            return self.pairs(shape, is_second)
         name, kind, array = self.argument((shape[0], 64), element)
         desc, kind = self.descriptor(Source(name, kind, "", array), shape, element)
         to = vector_text((math.prod(shape) // LANES,), element)
-        how = " <{packed}>" if is_packed else ""
+        how = " <{packed}>" if is_second else ""
         loaded = self.emit(f"xegpu.load_nd {desc}[0, 0]{how} : {kind} -> {to}")
         return Value(loaded, element, numbers(array)[:, : shape[1]])
 
