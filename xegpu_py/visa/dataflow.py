@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from msgspec import Struct, structs
 
+from xegpu_py.numerics.formats import Array
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import address_base
@@ -402,95 +404,188 @@ def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, i
     overwritten. A variable's range spans all places at which one of its bytes is live, or accessed. Inputs are
     written before the first instruction.
     """
-    return _intervals(program, target)[0]
+    return liveness_of(program, target).ranges
 
 
 def maybe_unwritten(program: Program, target: Target) -> list[Variable]:
     """The variables, none of them an alias or an input, of which a byte may be read before it is written."""
-    return _intervals(program, target)[1]
-
-
-@analysis
-def _intervals(program: Program, target: Target) -> tuple[dict[Variable, tuple[int, int]], list[Variable]]:
-    flow = flow_of(program)
-    found = [list(_changes(program.instructions, target, block, flow.divergent)) for block in flow.blocks]
-    ranges = _ranges_of_accesses(found)
-    given = {item.var.root[0] for item in program.inputs} | (ranges.keys() & set(STATE.values()))
-    for var in given:
-        ranges[var] = (0, ranges.get(var, (0, 0))[1])
-    cuts = _Cuts(found)
-    unwritten = []
-    for var, summaries in _across_blocks([_summary(changes, cuts) for changes in found], given).items():
-        first, last = ranges[var]
-        lives = _Lives(flow, summaries)
-        for at in lives.places(var in given):
-            first, last = min(first, at), max(last, at)
-        ranges[var] = (first, last)
-        if lives.enter and var not in given:
-            unwritten.append(var)
-    return ranges, unwritten
-
-
-# What a block does to the bytes of variables.
+    return liveness_of(program, target).unwritten
 
 
 _HEADER = frozenset(HEADER.values())
 
-_Change = tuple[int, Access, bool]
-"""The index of an instruction, its access, and whether that certainly writes all of its bytes."""
+_Change = tuple[int, Root, int, int, bool, bool]
+"""The index of an instruction, the bytes or lanes that it accesses, and whether it writes them, and all for certain."""
 
 
-def _changes(instructions: Sequence[Instruction], target: Target, block: range, divergent: bool) -> Iterator[_Change]:
+def _changes(instructions: Sequence[Instruction], target: Target, block: range, flow: Flow) -> Iterator[_Change]:
     """The accesses of a block. Where lanes may have diverged, a masked write kills nothing."""
     for at in block:
         inst = instructions[at]
-        for access in accesses(inst, target):
-            if access.var not in _HEADER:
-                yield at, access, access.whole and (inst.no_mask or not divergent)
+        known, certain = effects(inst, target), inst.no_mask or not flow.divergent
+        for predicate in known.tests:
+            yield at, predicate, 0, predicate.count, False, False
+        for access in known.reads:
+            yield at, access.var, access.start, access.end, False, False
+        for access in known.writes:
+            yield at, access.var, access.start, access.end, True, access.whole and certain
+        if known.sets and known.lanes and flow.certain(inst):
+            yield at, known.sets, *known.lanes, True, True
 
 
-def _ranges_of_accesses(found: Sequence[Sequence[_Change]]) -> dict[Variable, tuple[int, int]]:
-    ranges: dict[Variable, tuple[int, int]] = {}
-    for changes in found:
-        for at, access, _ in changes:
-            first, _ = ranges.get(access.var, (at, at))
-            ranges[access.var] = (first, at)
-    return ranges
+class Liveness:
+    """Live variables and predicates at the begin and end of blocks.
 
+    Variables' bytes and predicates' lanes are cut into pieces, such that each access covers a piece wholly or not at
+    all. A set of pieces is the bits of an int. Only those of variables that may hold a value across blocks, or across
+    executions of one block, have a bit.
+    """
 
-class _Cuts:
-    """Variables' bytes cut into pieces, such that each access covers a piece wholly or not at all. A set of pieces is
-    the bits of an int."""
+    def __init__(self, program: Program, target: Target) -> None:
+        """Compute the liveness of variables that are no aliases, and of predicates."""
+        self._flow = flow = flow_of(program)
+        changes = [list(_changes(program.instructions, target, block, flow)) for block in flow.blocks]
+        accessed: dict[Root, tuple[int, int]] = {}
+        cuts: dict[Root, set[int]] = {}
+        for at, root, start, end, _, _ in (change for own in changes for change in own):
+            accessed[root] = (accessed.get(root, (at, at))[0], at)
+            cuts.setdefault(root, set()).update((start, end))
+        given = {item.var.root[0] for item in program.inputs} | (accessed.keys() & set(STATE.values()))
+        for var in given:
+            accessed[var] = (0, accessed.get(var, (0, 0))[1])
+        self._accessed, self._given = accessed, given
+        index = {root: {at: n for n, at in enumerate(sorted(places))} for root, places in cuts.items()}
+        self._found = [_summary(own, index) for own in changes]
+        self._number(index)
+        self._want()
 
-    def __init__(self, found: Sequence[Sequence[_Change]]) -> None:
-        places: dict[Variable, set[int]] = {}
-        for changes in found:
-            for _, access, _ in changes:
-                places.setdefault(access.var, set()).update((access.start, access.end))
-        self._index = {var: {at: n for n, at in enumerate(sorted(cut))} for var, cut in places.items()}
+    @cached_property
+    def ranges(self) -> dict[Variable, tuple[int, int]]:
+        """See `live_ranges`."""
+        ranges = dict(self._accessed)
+        for root, first, last in zip(self._roots, *(ends.tolist() for ends in self._reached())):
+            ranges[root] = (min(ranges[root][0], first), max(ranges[root][1], last))
+        return {var: own for var, own in ranges.items() if isinstance(var, Variable) and var not in _HEADER}
 
-    def pieces(self, access: Access) -> int:
-        """The pieces of an access."""
-        index = self._index[access.var]
-        return (1 << index[access.end]) - (1 << index[access.start])
+    @cached_property
+    def unwritten(self) -> list[Variable]:
+        """See `maybe_unwritten`."""
+        entering = self.entering(0) if self._in else []
+        return [v for v in entering if isinstance(v, Variable) and v not in self._given and v not in _HEADER]
+
+    def _number(self, index: Mapping[Root, Mapping[int, int]]) -> None:
+        """Give the pieces of variables that may be live across blocks their bits."""
+        blocks = Counter(root for own in self._found for root in own)
+        read = {root for own in self._found for root, summary in own.items() if summary.read}
+        self._roots = [root for root, count in blocks.items() if count > 1 or root in self._given or root in read]
+        counts = [len(index[root]) - 1 for root in self._roots]
+        ends = np.cumsum(counts, dtype=np.int64)
+        self._owner = np.repeat(np.arange(len(counts)), counts)
+        self._bits = {root: ((1 << n) - 1, int(end) - n) for root, n, end in zip(self._roots, counts, ends)}
+        self._uses, self._kills = ([self._joined(own, name) for own in self._found] for name in ("read", "killed"))
+
+    def _joined(self, found: Mapping[Root, _Summary], name: str) -> int:
+        """All pieces that the summaries of a block have in a field."""
+        known = ((self._bits[root][1], getattr(own, name)) for root, own in found.items() if root in self._bits)
+        total = above = 0
+        # From the highest bits on: most variables of a block have adjacent ones, so that few numbers are long.
+        for at, pieces in sorted(known, reverse=True):
+            total, above = (total << above - at if total else 0) | pieces, at
+        return total << above
+
+    def _want(self) -> None:
+        """Find the pieces that may still be read, where each block begins."""
+        flow = self._flow
+        self._in = [0] * len(flow.blocks)
+        # Backwards, so that few rounds are needed: one for each level of loops, and two more.
+        order = [*reversed(flow.order), *(set(range(len(flow.blocks))) - set(flow.order))] if flow.blocks else []
+        changed = True
+        while changed:
+            changed = False
+            for number in order:
+                live = self._uses[number] | (self._out(number) & ~self._kills[number])
+                if live != self._in[number]:
+                    self._in[number] = live
+                    changed = True
+
+    def _reached(self) -> tuple[Array, Array]:
+        """For each variable the first and the last begin or end of a block at which a live piece may have a value."""
+        flow, blocks = self._flow, self._flow.blocks
+        first, last = np.full(len(self._roots), np.iinfo(np.int64).max), np.full(len(self._roots), -1)
+        before, after = [0] * len(blocks), [0] * len(blocks)
+        if blocks:
+            before[0] = self._in[0] & sum(mask << at for root, (mask, at) in self._bits.items() if root in self._given)
+        written = [self._joined(own, "written") for own in self._found]
+        todo = list(range(len(blocks)))[::-1]
+        while todo:
+            number = todo.pop()
+            held = (written[number] | before[number]) & self._out(number)
+            if held == after[number]:
+                continue
+            after[number] = held
+            for successor in flow.successors[number]:
+                came = held & self._in[successor]
+                if came & ~before[successor]:
+                    before[successor] |= came
+                    todo.append(successor)
+        for block, came, held in zip(blocks, before, after):
+            for at, pieces in ((block.start, came), (block.stop - 1, held)):
+                which = self._owners(pieces)
+                first[which], last[which] = np.minimum(first[which], at), np.maximum(last[which], at)
+        return first, last
+
+    def _owners(self, pieces: int) -> Array:
+        """The indices of the variables that have pieces of a set; some more than once."""
+        data = np.frombuffer(pieces.to_bytes(len(self._owner) // 8 + 1, "little"), np.uint8)
+        some = np.flatnonzero(data)
+        row, bit = np.nonzero(np.unpackbits(data[some, None], axis=1, bitorder="little"))
+        found: Array = self._owner[8 * some[row] + bit]
+        return found
+
+    def _out(self, block: int) -> int:
+        live = 0
+        for successor in self._flow.successors[block]:
+            live |= self._in[successor]
+        return live
+
+    def _has(self, pieces: int, root: Root) -> bool:
+        mask, at = self._bits.get(root, (0, 0))
+        return bool(pieces >> at & mask)
+
+    def entering(self, block: int) -> list[Root]:
+        """The variables that are no aliases, and predicates, that are live at the begin of a block."""
+        return [self._roots[n] for n in dict.fromkeys(self._owners(self._in[block]).tolist())]
+
+    def enters(self, block: int, var: Root) -> bool:
+        """Whether a variable that is not an alias is live at the begin of a block."""
+        return self._has(self._in[block], var)
+
+    def leaves(self, block: int, var: Root) -> bool:
+        """Whether a variable that is not an alias is live at the end of a block."""
+        return any(self._has(self._in[successor], var) for successor in self._flow.successors[block])
+
+    def bytes_after(self, block: int) -> int:
+        """Bytes of the general variables that are live at the end of a block."""
+        live = {self._roots[n] for n in set(self._owners(self._out(block)).tolist())}
+        return sum(var.bytes for var in live if isinstance(var, Variable))
 
 
 class _Summary(Struct):
-    """Uses and defs of a variable in a block, by pieces: read before a def, possibly written, and killed."""
+    """Uses and defs of a variable in a block, by its pieces: read before a def, possibly written, and killed."""
 
     read: int = 0
     written: int = 0
     killed: int = 0
 
 
-def _summary(changes: Sequence[_Change], cuts: _Cuts) -> dict[Variable, _Summary]:
-    found: dict[Variable, _Summary] = {}
-    for _, access, certain in changes:
-        pieces = cuts.pieces(access)
-        summary = found.get(access.var)
+def _summary(changes: Sequence[_Change], index: Mapping[Root, Mapping[int, int]]) -> dict[Root, _Summary]:
+    found: dict[Root, _Summary] = {}
+    for _, root, start, end, writes, certain in changes:
+        pieces = (1 << index[root][end]) - (1 << index[root][start])
+        summary = found.get(root)
         if summary is None:
-            summary = found[access.var] = _Summary()
-        if not access.writes:
+            summary = found[root] = _Summary()
+        if not writes:
             summary.read |= pieces & ~summary.killed
             continue
         summary.written |= pieces
@@ -499,168 +594,7 @@ def _summary(changes: Sequence[_Change], cuts: _Cuts) -> dict[Variable, _Summary
     return found
 
 
-_Summaries = Mapping[int, _Summary]
-"""The uses and defs of a variable, by the number of the block."""
-
-
-def _across_blocks(
-    found: Sequence[Mapping[Variable, _Summary]], given: Collection[Variable]
-) -> dict[Variable, _Summaries]:
-    """The variables that may hold a value across blocks, or across executions of one block."""
-    each: dict[Variable, dict[int, _Summary]] = {}
-    for number, summaries in enumerate(found):
-        for var, summary in summaries.items():
-            each.setdefault(var, {})[number] = summary
-    return {v: s for v, s in each.items() if len(s) > 1 or v in given or any(what.read for what in s.values())}
-
-
-class _Lives:
-    """Where a variable is live at the beginning and at the end of blocks."""
-
-    def __init__(self, flow: Flow, summaries: _Summaries) -> None:
-        self._flow, self._summaries = flow, summaries
-        # The pieces that may still be read, where each block begins, and ends.
-        self._wanted_first: dict[int, int] = {}
-        self._wanted_last: dict[int, int] = {}
-        self._want()
-
-    def _want(self) -> None:
-        wanted_first, wanted_last = self._wanted_first, self._wanted_last
-        todo = [(number, summary.read) for number, summary in self._summaries.items()]
-        while todo:
-            number, pieces = todo.pop()
-            new = pieces & ~wanted_first.get(number, 0)
-            if not new:
-                continue
-            wanted_first[number] = wanted_first.get(number, 0) | new
-            for before in self._flow.predecessors[number]:
-                wanted_last[before] = wanted_last.get(before, 0) | new
-                summary = self._summaries.get(before)
-                todo.append((before, new & ~summary.killed if summary else new))
-
-    @property
-    def enter(self) -> bool:
-        """Whether a piece may be read before the program has written it."""
-        return bool(self._wanted_first.get(0))
-
-    def places(self, given: bool) -> Iterator[int]:
-        """First and last instructions of blocks where pieces are wanted that may have been written.
-
-        Args:
-            given: whether the variable is written before the first block.
-        """
-        reached_first: dict[int, int] = {}
-        reached_last: dict[int, int] = {}
-        todo = [(number, summary.written) for number, summary in self._summaries.items()]
-        if given:
-            reached_first[0] = self._wanted_first.get(0, 0)
-            todo.append((0, reached_first[0]))
-        while todo:
-            number, pieces = todo.pop()
-            new = pieces & self._wanted_last.get(number, 0) & ~reached_last.get(number, 0)
-            if not new:
-                continue
-            reached_last[number] = reached_last.get(number, 0) | new
-            yield self._flow.blocks[number].stop - 1
-            for after in self._flow.successors[number]:
-                came = new & self._wanted_first.get(after, 0) & ~reached_first.get(after, 0)
-                if came:
-                    reached_first[after] = reached_first.get(after, 0) | came
-                    yield self._flow.blocks[after].start
-                    # Pieces that the block kills hold values that the block itself has written.
-                    todo.append((after, came))
-
-
-# The variables that may be read after each block, whether or not they were written.
-
-
-class Liveness:
-    """Live variables at the begin and end of blocks. A variable is live as a whole."""
-
-    def __init__(self, program: Program, target: Target) -> None:
-        """Compute the liveness of variables that are no aliases, and of predicates."""
-        flow = flow_of(program)
-        found = [self._block(program.instructions[b.start : b.stop], flow, target) for b in flow.blocks]
-        self._variables = list(dict.fromkeys(var for reads, _ in found for var in reads))
-        self._numbers = {var: number for number, var in enumerate(self._variables)}
-        uses = [self._bits(reads) for reads, _ in found]
-        defs = [self._bits(kills) for _, kills in found]
-        self._in = [0] * len(flow.blocks)
-        self._successors = flow.successors
-        # Backwards, so that few rounds are needed: one for each level of loops, and two more.
-        order = [*reversed(flow.order), *(set(range(len(flow.blocks))) - set(flow.order))]
-        changed = True
-        while changed:
-            changed = False
-            for number in order:
-                live = uses[number] | (self._out(number) & ~defs[number])
-                if live != self._in[number]:
-                    self._in[number] = live
-                    changed = True
-        self._sizes = np.array([0 if isinstance(v, Predicate) else v.bytes for v in self._variables], np.int64)
-
-    def _bits(self, variables: Iterable[Root]) -> int:
-        numbers = (self._numbers.get(var) for var in variables)
-        return sum(1 << number for number in set(numbers) if number is not None)
-
-    @staticmethod
-    def _block(instructions: Sequence[Instruction], flow: Flow, target: Target) -> tuple[set[Root], set[Root]]:
-        """The upward-exposed uses of a block, and the variables that it defines as a whole."""
-        written: dict[Root, int] = {}
-        uses: set[Root] = set()
-        whole: set[Root] = set()
-        for inst in instructions:
-            known = effects(inst, target)
-            for access in known.reads:
-                decided = access.var in uses or access.var in whole
-                if not decided and span_bits(access) & ~written.get(access.var, 0):
-                    uses.add(access.var)
-            for predicate in known.tests:
-                if written.get(predicate, 0) != (1 << predicate.count) - 1:
-                    uses.add(predicate)
-            for access in known.writes:
-                # A write after a use, or a second write, has no effect here.
-                if access.var not in uses and access.var not in whole and writes_all(inst, access, flow):
-                    bits = written[access.var] = written.get(access.var, 0) | span_bits(access)
-                    if not ~bits & _all(access.var):
-                        whole.add(access.var)
-            if known.sets and known.lanes and flow.certain(inst):
-                first, end = known.lanes
-                written[known.sets] = written.get(known.sets, 0) | ((1 << end) - (1 << first))
-        return uses, whole | {v for v, bits in written.items() if not ~bits & _all(v)}
-
-    def _out(self, block: int) -> int:
-        live = 0
-        for successor in self._successors[block]:
-            live |= self._in[successor]
-        return live
-
-    def entering(self, block: int) -> list[Root]:
-        """The variables that are no aliases, and predicates, that are live at the begin of a block."""
-        return [var for number, var in enumerate(self._variables) if self._in[block] >> number & 1]
-
-    def enters(self, block: int, var: Root) -> bool:
-        """Whether a variable that is not an alias is live at the begin of a block."""
-        number = self._numbers.get(var)
-        return number is not None and bool(self._in[block] >> number & 1)
-
-    def leaves(self, block: int, var: Root) -> bool:
-        """Whether a variable that is not an alias is live at the end of a block."""
-        number = self._numbers.get(var)
-        return number is not None and any(self._in[f] >> number & 1 for f in self._successors[block])
-
-    def bytes_after(self, block: int) -> int:
-        """Bytes of the general variables that are live at the end of a block."""
-        live = self._out(block).to_bytes(len(self._sizes) // 8 + 1, "little")
-        bits = np.unpackbits(np.frombuffer(live, np.uint8), bitorder="little")[: len(self._sizes)]
-        return int(bits @ self._sizes)
-
-
 @analysis
 def liveness_of(program: Program, target: Target) -> Liveness:
     """The live variables of a program, computed once."""
     return Liveness(program, target)
-
-
-def _all(var: Root) -> int:
-    return (1 << (var.count if isinstance(var, Predicate) else var.bytes)) - 1
