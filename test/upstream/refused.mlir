@@ -1,5 +1,17 @@
 // RUN: xegpu-opt %s --import-upstream --split-input-file --verify-diagnostics
 
+gpu.module @kernels {
+  gpu.func @matrices(%a: memref<2x8x16xf32>) kernel {
+    // expected-error @+2 {{'xegpu.create_nd_tdesc' op cannot be imported: lanes divide the last two dimensions, and 2x8x16 has others}}
+    // expected-note @+1 {{load one matrix at a time}}
+    %d = xegpu.create_nd_tdesc %a : memref<2x8x16xf32> -> !xegpu.tensor_desc<2x8x16xf32>
+    %v = xegpu.load_nd %d[0, 0, 0] : !xegpu.tensor_desc<2x8x16xf32> -> vector<16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 func.func @outside(%a: memref<64x64xf32>) {
   // expected-error @+1 {{'xegpu.create_nd_tdesc' op cannot be imported: kernels are functions of a gpu.module}}
   %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>

@@ -272,16 +272,22 @@ class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd", interfaces=(Hin
     effects = frozenset(["read"])
     assembly_format = "$tdesc (`` $offsets^)? prop-dict attr-dict `:` type($tdesc) `->` type($value)"
 
+    def order(self, rank: int) -> tuple[int, ...]:
+        """Which of the block's dimensions each of the value's is. LLVM's main branch names the last two alone."""
+        last = self.transpose or ()
+        return (*range(rank - len(last)), *(rank - len(last) + d for d in last))
+
     def verify_op(self) -> None:
         desc = TensorDesc.of(self.tdesc)
         if desc.scatter:
             self.fail(f"loads blocks, but {desc} is scattered")
         _check_element(self, self.value, desc)
-        if self.transpose is not None and sorted(self.transpose) != list(range(len(desc.shape))):
+        order = self.order(len(desc.shape))
+        if sorted(order) != list(range(len(desc.shape))):
             self.fail(
-                f"transpose must be a permutation of {len(desc.shape)} dimensions, but got {list(self.transpose)}"
+                f"transpose must be a permutation of {len(desc.shape)} dimensions, but got {list(self.transpose or ())}"
             )
-        shape = [desc.shape[i] for i in self.transpose or range(len(desc.shape))]
+        shape = [desc.shape[i] for i in order]
         found = shape_of(self.value)
         packs = self.packed or (self.transpose_bit_width and len(found) == 3)
         # A lane's part has one dimension, which says nothing of the pairs.

@@ -101,6 +101,9 @@ class LaneImport(SubgroupImport):
 
     def dealt(self, desc: TensorDesc, use: Use) -> ours.TensorDesc:
         """Our descriptor of a block, with the map that a use needs."""
+        if math.prod(desc.shape[:-2]) == 1:
+            # Lanes divide the innermost two dimensions.
+            desc = replace(desc, shape=desc.shape[-2:])
         found = super().our_desc(desc)
         return replace(found, attr=replace(found.attr, map=map_of(desc, use)))
 
@@ -168,6 +171,13 @@ class LaneImport(SubgroupImport):
             flag = arith.andi(held, arith.cmpi(below, column, index(columns)))
             found += self.masked(flag, [byte], partial(scale_at, column))
         return _together([arith.bitcast(ir.Float8E8M0FNUType.get(), bits) for bits in found], view.value.type)
+
+    @rule(PREFIX + "create_nd_tdesc")
+    def create_nd_tdesc(self, op: Any) -> None:
+        shape = TensorDesc.of(op.tdesc).shape
+        if math.prod(shape[:-2]) != 1:
+            refuse(op, f"lanes divide the last two dimensions, and {by(shape)} has others", "load one matrix at a time")
+        super().create_nd_tdesc(op)
 
     @rule(PREFIX + "load_nd")
     def load_nd(self, op: Any) -> None:

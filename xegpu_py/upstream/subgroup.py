@@ -161,7 +161,8 @@ class SubgroupImport(Rewriter):
         self, view: Any, desc: TensorDesc, source: ir.Value, offsets: list[Any], shape: list[Any], strides: list[Any]
     ) -> ir.Value:
         """Build a descriptor of a block of a tensor's innermost dimensions."""
-        rank = len(desc.shape)
+        kind = self.desc_type(desc)
+        rank = len(ours.TensorDesc.of(kind).shape)
         offsets, shape, strides = ([self.shared(v) for v in group] for group in (offsets, shape, strides))
         is_memref = isinstance(source.type, ir.MemRefType)
         outer = (ir.MemRefType(source.type).rank if is_memref else len(shape)) - rank
@@ -173,9 +174,7 @@ class SubgroupImport(Rewriter):
         if isinstance(source.type, ir.MemRefType) and is_static(source):
             # Given as well, they would have to be compared when the kernel runs.
             shape, strides = _unless_known(view, source, shape, strides)
-        made = ours.CreateNdTdescOp(
-            source, offsets, shape or None, strides or None, mode=self.mode, tdesc=self.desc_type(desc)
-        )
+        made = ours.CreateNdTdescOp(source, offsets, shape or None, strides or None, mode=self.mode, tdesc=kind)
         return made.tdesc
 
     def shared(self, value: Any) -> Any:
@@ -216,8 +215,9 @@ class SubgroupImport(Rewriter):
         tdesc = self.moved(op)
         desc = ours.TensorDesc.of(tdesc)
         options: dict[str, Any] = {}
-        if op.transpose is not None and tuple(op.transpose) != tuple(range(len(desc.shape))):
-            options["transpose"] = op.transpose
+        order = op.order(len(desc.shape))
+        if list(order) != sorted(order):
+            options["transpose"] = order
             if op.transpose_bit_width is not None and op.transpose_bit_width > desc.bits:
                 options["transpose_bit_width"] = op.transpose_bit_width
         if op.packed and desc.bits < 32:

@@ -307,6 +307,29 @@ def test_layouts_without_offset_are_those_of_views():
     assert "memref.store" in text.splitlines()[e.value.diagnostics[0].position.line - 1]
 
 
+def test_lanes_divide_the_last_two_dimensions_of_a_block():
+    """As LLVM's main branch loads them: a transposition, and packing, are of these two alone."""
+    a, b, x = "1x1x16x8xf32", "1x1x16x16xf16", "8x16xf16"
+    body = f"""
+    %da = xegpu.create_nd_tdesc %a : memref<2x3x32x16xf32> -> !xegpu.tensor_desc<{a}>
+    %va = xegpu.load_nd %da[1, 2, 16, 8] <{{transpose = array<i64: 1, 0>}}> : !xegpu.tensor_desc<{a}> -> vector<8xf32>
+    %db = xegpu.create_nd_tdesc %b : memref<{b}> -> !xegpu.tensor_desc<{b}>
+    %vb = xegpu.load_nd %db[0, 0, 0, 0] <{{packed}}> : !xegpu.tensor_desc<{b}> -> vector<16xf16>
+    %dx = xegpu.create_nd_tdesc %x : memref<{x}> -> !xegpu.tensor_desc<{x}>
+    %vx = xegpu.load_nd %dx[0, 0] : !xegpu.tensor_desc<{x}> -> vector<8xf16>
+    %r = xegpu.dpas %vx, %vb, %va : vector<8xf16>, vector<16xf16>, vector<8xf32> -> vector<8xf32>
+    %do = xegpu.create_nd_tdesc %o : memref<1x8x16xf32> -> !xegpu.tensor_desc<1x8x16xf32>
+    xegpu.store_nd %r, %do[0, 0, 0] : vector<8xf32>, !xegpu.tensor_desc<1x8x16xf32>"""
+    rng = np.random.default_rng(7)
+    a, b, x = (rng.integers(-4, 5, s).astype(t) for s, t in (
+        ((2, 3, 32, 16), np.float32), ((1, 1, 16, 16), np.float16), ((8, 16), np.float16)))  # fmt: skip
+    o = np.zeros((1, 8, 16), np.float32)
+    arguments = "%a: memref<2x3x32x16xf32>, %b: memref<1x1x16x16xf16>, %x: memref<8x16xf16>, %o: memref<1x8x16xf32>"
+    run(kernel(arguments, body), a, b, x, o, level="lane", block=16)
+    expected = x.astype(np.float32) @ b[0, 0].astype(np.float32) + a[1, 2, 16:, 8:].T
+    np.testing.assert_array_equal(o[0], expected)
+
+
 def test_a_reshape_to_a_known_shape_reads_no_shape():
     body = """
     %x = gpu.thread_id x
