@@ -47,7 +47,7 @@ _T = TypeVar("_T")
 @register_pass("xegpu-block-fallback")
 @dataclass
 class XeGPUBlockFallback(Pass):
-    """Replace accesses of blocks that 2D block messages cannot make.
+    """Replace block accesses without 2D messages.
 
     These are blocks of tensors that the messages cannot address, because of their alignment, extents or innermost
     stride, blocks in shared local memory, stores of rows of which a message cannot store the end, and all blocks if the

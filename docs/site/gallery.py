@@ -78,7 +78,7 @@ def inner_loop(asm: str) -> str:
 
 def memory_picture(title: str, done: Launched) -> str:
     """The 64-byte lines of each buffer: which workgroup touched them, and how often."""
-    trace, program = done.counts.trace(), done.counts.program
+    trace, program = done.counts.trace, done.counts.program
     writes = np.array([INSTRUCTIONS[inst.name].category in ("store", "atomic") for inst in program.instructions])
     groups, stores = trace.threads // done.group_size, writes[trace.instructions]
     canvas, y = Canvas(), 34.0

@@ -209,7 +209,8 @@ def _assemble(plan: Plan, op: ir.Operation) -> None:
     if boxes == {at: shape_of(part) for at, part in parts.items()}:
         plan.assembled[before[0]] = bounds, [parts[at] for at in boxes]
         plan.unfinished.update(before[1:])
-        if len(shape) == 1:
+        # Indices are not in memory.
+        if len(shape) == 1 and not isinstance(element_of(value), ir.IndexType):
             plan.split(before[0], 0, line_splits(TensorDesc(shape, str(element_of(op.results[0])))))
 
 

@@ -90,9 +90,9 @@ def addui_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
 def extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
     """The lower and the upper half of a product."""
     read = node.element.signed if node.name == "arith.mulsi_extended" else node.element.unsigned
-    product = np.asarray(read(a).astype(object) * read(b).astype(object))
-    low, high = (product >> n & (1 << 64) - 1 for n in (0, node.element.bits))
-    return node.element.wrap(low.astype(np.uint64)), node.element.wrap(high.astype(np.uint64))
+    product = np.asarray(read(a), object) * np.asarray(read(b), object)
+    low, high = (np.asarray(product >> n & (1 << 64) - 1).astype(np.uint64) for n in (0, node.element.bits))
+    return node.element.wrap(low), node.element.wrap(high)
 
 
 def wide_floats(values: Array, element: Element) -> Array:

@@ -143,8 +143,9 @@ def _check_element(op: Any, value: ir.Value, desc: TensorDesc | MemDesc) -> None
 def _check_places(op: Any) -> TensorDesc | None:
     """Memory and offsets are those of scattered elements. Returns the descriptor, if they are in one."""
     kind = op.source.type
-    if isinstance(kind, ir.MemRefType) and kind.rank != 1:
-        op.fail(f"needs a memref of one dimension, but got {kind}")
+    # Upstream's verifier refuses views, too. Their places are counted from the view's first element.
+    if isinstance(kind, ir.MemRefType) and kind.rank != 1 and not isinstance(kind.layout, ir.StridedLayoutAttr):
+        op.fail(f"needs a memref of one dimension or a view, but got {kind}")
     is_desc = str(kind).startswith(TensorDesc.mnemonic())
     if is_desc == (op.offsets is not None):
         op.fail("needs offsets, unless they are in a scattered descriptor")

@@ -343,6 +343,27 @@ def test_a_reshape_to_a_known_shape_reads_no_shape():
     assert (o == a.reshape(4, 8)[3]).all()
 
 
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
+def test_lanes_access_views_of_two_dimensions_from_their_first_element_on(kind):
+    """Loads, stores and atomic updates by one offset."""
+    view = f"memref<8x16xi32, strided<[32, 1], offset: {136 if kind == 'static' else '?'}>>"
+    at = "4, 8" if kind == "static" else "%i, %j"
+    body = f"""
+    %x = gpu.thread_id x
+    %true = arith.constant true
+    %s = memref.subview %a[{at}][8, 16][1, 1] : memref<32x32xi32> to {view}
+    %t = memref.subview %o[{at}][8, 16][1, 1] : memref<32x32xi32> to {view}
+    %v = xegpu.load %s[%x], %true : {view}, index, i1 -> i32
+    xegpu.store %v, %t[%x], %true : i32, {view}, index, i1
+    %old = xegpu.atomic_rmw addi %t[%x], %true, %v : {view}, index, i1, i32 -> i32"""
+    a, o = np.arange(1024, dtype=np.int32).reshape(32, 32), np.zeros((32, 32), np.int32)
+    arguments = "%a: memref<32x32xi32>, %o: memref<32x32xi32>, %i: index, %j: index"
+    run(kernel(arguments, body), a, o, 4, 8, level="lane", block=16)
+    expected = np.zeros_like(o)
+    expected[4, 8:24] = 2 * a[4, 8:24]
+    np.testing.assert_array_equal(o, expected)
+
+
 @pytest.mark.parametrize(
     "op",
     [
