@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
+from mlir.dialects import gpu
 
 from xegpu_py.ir.builtin import CombiningKind, dense_elements
 from xegpu_py.ir.control_flow import masked_op, yielded
@@ -179,11 +180,6 @@ def scratch(d: Distributor, shape: Sequence[int], element: ir.Type) -> ir.Value:
         return build.shared_buffer(shape, element)
 
 
-def barrier() -> None:
-    """Wait for the other subgroups."""
-    build.create("gpu.barrier", [], [])
-
-
 def through_memory(
     d: Distributor,
     part: ir.Value,
@@ -208,9 +204,9 @@ def through_memory(
     memory = scratch(d, (count, *source.shape), element)
     none = _Mask(None, (), source.rank)
     # In a loop, other subgroups may still read the previous iteration's contents.
-    barrier()
+    gpu.barrier()
     _one_of(d, memory, number).write(source, part, _whole(source.rank), none)
-    barrier()
+    gpu.barrier()
     if target.shape != source.shape:
         memory = _in_shape(memory, (count, *target.shape))
     padding, attributes = build.zero(element), _whole(target.rank)
@@ -242,9 +238,9 @@ def _in_shape(memory: ir.Value, shape: Sequence[int]) -> ir.Value:
 def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: build.Index) -> list[ir.Value]:
     """The scalars of all `count` subgroups; `number` is that of this one."""
     memory = scratch(d, [count], value.type)
-    barrier()
+    gpu.barrier()
     build.create("memref.store", [], [value, memory, build.index(number)])
-    barrier()
+    gpu.barrier()
     return [build.make("memref.load", value.type, memory, build.index(k)) for k in range(count)]
 
 

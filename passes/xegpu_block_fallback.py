@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,24 +20,15 @@ from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.block_pieces import (
-    Bounds,
-    Box,
-    grid,
-    line_splits,
-    message_steps,
-    most_lanes,
-    segments,
-    sizes,
-    store_spans,
-)
+from xegpu_py.passes.facts import block_pieces as blocks
+from xegpu_py.passes.facts.block_pieces import Bounds, Box, grid, sizes
 from xegpu_py.passes.facts.surfaces import Place, Surfaces, find_surfaces, tensor_of, unknown_makers, whole_uses
 from xegpu_py.passes.facts.target_messages import hints_of, load_plain, with_units_side_by_side
 from xegpu_py.passes.facts.value_facts import element_of, is_desc, shape_of, subgroup_functions
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import known
 from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_below
-from xegpu_py.passes.rewriting.rewriter import ReusingConversion, Rule, Rules
+from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 from xegpu_py.target import Target
 
 _T = TypeVar("_T")
@@ -65,7 +55,6 @@ class XeGPUBlockFallback(Pass):
         %r0 = memref.reinterpret_cast %m to offset: [4], sizes: [4], strides: [1] : ... to memref<4xf32, ...>
         %d0 = xegpu.create_nd_tdesc %r0[0] {mode = vc} : memref<4xf32, ...> -> !xegpu.tensor_desc<4xf32>
         %x0 = xegpu.load_nd %d0 {mode = vc} : !xegpu.tensor_desc<4xf32> -> vector<4xf32>
-        %r1 = memref.reinterpret_cast %m to offset: [12], sizes: [4], strides: [1] : ...
         ...
         %y0 = vector.insert_strided_slice %x0, %undefined {offsets = [0, 0], strides = [1]} : ...
         %x = vector.insert_strided_slice %x1, %y0 {offsets = [1, 0], strides = [1]} : ...
@@ -104,7 +93,7 @@ def _transform_in_registers(op: ir.Operation) -> None:
 rule: Rules[Rule[Fallback]] = Rules()
 
 
-class Fallback(ReusingConversion):
+class Fallback(Conversion):
     """The conversion of one function.
 
     A descriptor becomes numbers, after the descriptor itself if other ops need it.
@@ -142,7 +131,7 @@ class Fallback(ReusingConversion):
         if not implements(op, BlockAccess) or op.opview.mode != Mode.VC:
             return False
         desc = TensorDesc.of(op.opview.tdesc)
-        stores = op.name == "xegpu.store_nd" and len(desc.shape) > 1 and store_spans(desc, self.target) is None
+        stores = op.name == "xegpu.store_nd" and len(desc.shape) > 1 and blocks.store_spans(desc, self.target) is None
         return stores or self.surfaces.problem(op.opview.tdesc) is not None
 
     def place(self, value: ir.Value) -> Place | None:
@@ -222,11 +211,11 @@ def create(low: Fallback, op: ir.Operation) -> None:
     """The tensor, if it is not the same for all uses, and the offsets."""
     view: Any = op.opview
     place = low.places[low.surfaces.classes.find(view.tdesc)]
-    numbers = [low.value(o) for o in view.offsets]
+    numbers = [build.index(o) for o in view.offsets]
     if place.address:
         tensor = _tensor(view)
-        extents = [low.value(n) for n in (*tensor.extents, *tensor.strides[: place.strides])]
-        numbers = [_address(low, tensor, 0, TensorDesc.of(view.tdesc)), *extents, *numbers]
+        extents = [build.index(n) for n in (*tensor.extents, *tensor.strides[: place.strides])]
+        numbers = [_address(tensor, 0, TensorDesc.of(view.tdesc)), *extents, *numbers]
     low.become(op, numbers)
 
 
@@ -242,16 +231,16 @@ def update(low: Fallback, op: ir.Operation) -> None:
     view: Any = op.opview
     held, by = low.numbers(view.tdesc), list(view.offsets)
     fixed = len(held) - len(by)
-    low.become(op, [*held[:fixed], *(low.value(low.add(known(a), known(b))) for a, b in zip(held[fixed:], by))])
+    low.become(op, [*held[:fixed], *(build.index(build.add(known(a), known(b))) for a, b in zip(held[fixed:], by))])
 
 
-def _address(low: Fallback, tensor: _Tensor, at: build.Index, desc: TensorDesc) -> ir.Value:
+def _address(tensor: _Tensor, at: build.Index, desc: TensorDesc) -> ir.Value:
     """The address of an element."""
-    return build.element_address(tensor.source, low.add(tensor.start, at), max(desc.bits, 8))
+    return build.element_address(tensor.source, build.add(tensor.start, at), max(desc.bits, 8))
 
 
 def _line(
-    low: Fallback, tensor: _Tensor, at: build.Index, count: int, desc: TensorDesc, is_inside: bool = False
+    tensor: _Tensor, at: build.Index, count: int, desc: TensorDesc, is_inside: bool = False
 ) -> tuple[ir.Value, build.Index]:
     """A base in memory, and the offset in elements from it to element `at`.
 
@@ -259,7 +248,7 @@ def _line(
     the element `is_inside`, and otherwise an address. The distinction matters because `at` may be before the tensor's
     first element: it is then never accessed, but a memref cannot begin there.
     """
-    first = low.add(tensor.start, at)
+    first = build.add(tensor.start, at)
     source = tensor.source.type
     if not isinstance(source, ir.MemRefType) and str(source) != "i64":
         return tensor.source, first
@@ -270,7 +259,7 @@ def _line(
             first, rest = tensor.start, at
             count = 1 + sum((n - 1) * s for n, s in zip(known, known[len(tensor.extents) :]))
     if not isinstance(source, ir.MemRefType) or not isinstance(first, int) or not 0 <= first < 1 << 63:
-        return _address(low, tensor, at, desc), 0
+        return _address(tensor, at, desc), 0
     return build.reinterpret_cast(tensor.source, first, [count], [1]), rest
 
 
@@ -360,16 +349,18 @@ class _Access(Struct):
         Args:
             name: the gather or scatter message that moves a piece if no 1D message does.
         """
-        rows, columns = message_steps(self.desc, self.columns, most_lanes(self.desc, self.low.target, name))
-        across = segments(self.columns, range(0, self.columns, columns))
+        rows, columns = blocks.message_steps(
+            self.desc, self.columns, blocks.most_lanes(self.desc, self.low.target, name)
+        )
+        across = blocks.segments(self.columns, range(0, self.columns, columns))
         attr = TdescAttr(memory_scope=self.desc.attr.memory_scope)
-        lines = segments(self.columns, self._line_splits(self.columns, attr))
+        lines = blocks.segments(self.columns, self._line_splits(self.columns, attr))
         if len(lines) <= max(rows * len(across), 1) and self._are_lines():
             return self.bounds(self._rows_of_a_line(attr), lines), attr
         return self.bounds(rows, across), None
 
     def _line_splits(self, count: int, attr: TdescAttr) -> set[int]:
-        return line_splits(TensorDesc((count,), self.desc.element, attr))
+        return blocks.line_splits(TensorDesc((count,), self.desc.element, attr))
 
     def _rows_of_a_line(self, attr: TdescAttr) -> int:
         """The rows that one 1D message moves: several if no other elements are between them."""
@@ -393,16 +384,16 @@ class _Access(Struct):
 
     def start(self, part: _Part) -> build.Index:
         """The offset of a part's first element from the tensor's first, in elements."""
-        low, known = self.low, 0
+        known = 0
         total: build.Index = 0
         *outer, inner = zip(self.offsets, (*part.lead, part.row, part.column), self.tensor.strides, strict=True)
         for at, step, stride in (inner, *outer):
             if isinstance(stride, int):
                 # All parts share the sum of the unknown terms.
-                total, known = low.add(total, low.multiply(at, stride)), known + step * stride
+                total, known = build.add(total, build.multiply(at, stride)), known + step * stride
             else:
-                total = low.add(total, low.multiply(low.add(at, step), stride))
-        return low.add(total, known)
+                total = build.add(total, build.multiply(build.add(at, step), stride))
+        return build.add(total, known)
 
     def lanes(self, part: _Part) -> tuple[list[int], list[int], int]:
         """Row and column of each lane relative to the part, and the number of active lanes."""
@@ -413,17 +404,17 @@ class _Access(Struct):
 
     def descriptor(self, part: _Part) -> ir.Value:
         """The lanes of a part as a scattered descriptor."""
-        low, (rows, columns, _) = self.low, self.lanes(part)
+        rows, columns, _ = self.lanes(part)
         steps = lane_offsets(len(rows), (rows, columns), self.tensor.strides[-2:])
         if self._varies:
-            return _scattered(low, self._pointer(part), 0, steps, self.desc)
+            return _scattered(self._pointer(part), 0, steps, self.desc)
         start = self.start(part)
         if isinstance(start, int):
-            source, rest = _line(low, self.tensor, start, 1, self.desc)
+            source, rest = _line(self.tensor, start, 1, self.desc)
         else:
-            source, rest = _line(low, self.tensor, 0, 1, self.desc)
-            rest = low.add(rest, start)
-        return _scattered(low, source, rest, steps, self.desc)
+            source, rest = _line(self.tensor, 0, 1, self.desc)
+            rest = build.add(rest, start)
+        return _scattered(source, rest, steps, self.desc)
 
     @property
     def _varies(self) -> bool:
@@ -435,31 +426,31 @@ class _Access(Struct):
 
     def _pointer(self, part: _Part) -> ir.Value:
         """The address of a part's first element, which is computed from that of the previous part."""
-        low, size, strides = self.low, max(self.desc.bits // 8, 1), self.tensor.strides
+        size, strides = max(self.desc.bits // 8, 1), self.tensor.strides
         place = (*part.lead, part.row, part.column)
         moving = tuple(0 if isinstance(s, int) else n for n, s in zip(place, strides))
         fixed = sum(n * s for n, s in zip(place, strides) if isinstance(s, int))
         if not self.last:
             zero = _Part((0,) * len(part.lead), 0, part.rows, 0, part.columns)
-            first = _address(low, self.tensor, self.start(zero), self.desc)
+            first = _address(self.tensor, self.start(zero), self.desc)
             self.last[(0,) * len(place)] = build.make("arith.index_cast", build.index_type(), first)
         pointer = self.last.get(moving)
         if pointer is None:
             last, pointer = next(reversed(self.last.items()))
-            steps = [low.multiply(b - a, s) for a, b, s in zip(last, moving, strides)]
-            pointer = self.last[moving] = low.add(pointer, low.multiply(reduce(low.add, steps), size))
-        return build.make("arith.index_cast", build.integer_type(64), low.add(pointer, fixed * size))
+            steps = [build.multiply(b - a, s) for a, b, s in zip(last, moving, strides)]
+            pointer = self.last[moving] = build.add(pointer, build.multiply(build.add(*steps), size))
+        return build.make("arith.index_cast", build.integer_type(64), build.add(pointer, fixed * size))
 
     def mask(self, part: _Part) -> ir.Value | None:
         """The mask of the lanes in bounds; None if no lane is. Comparisons are unsigned, for negative indices."""
-        low, (rows, columns, used) = self.low, self.lanes(part)
+        rows, columns, used = self.lanes(part)
         lanes = len(rows)
         outside = (*zip(self.offsets[:-2], part.lead, self.tensor.extents[:-2]),)
         found: list[ir.Value] = []
         if part.rows == 1:
             outside = (*outside, (self.offsets[-2], part.row, self.tensor.extents[-2]))
         for at, step, extent in outside if self.checked else ():
-            place = low.add(at, step)
+            place = build.add(at, step)
             if isinstance(place, int) and (place < 0 or (isinstance(extent, int) and place >= extent)):
                 return None
             if not (isinstance(place, int) and isinstance(extent, int)):
@@ -470,7 +461,7 @@ class _Access(Struct):
         if part.rows > 1:
             inner.append((self.offsets[-2], part.row, rows, part.rows, self.tensor.extents[-2]))
         for at, step, numbers, size, extent in inner if self.checked else ():
-            place = low.add(at, step)
+            place = build.add(at, step)
             if isinstance(place, int) and isinstance(extent, int):
                 if not (place >= 0 and place + size <= extent):
                     found.append(_mask([0 <= place + n < extent for n in numbers]))
@@ -482,7 +473,7 @@ class _Access(Struct):
         return result
 
 
-def _scattered(low: Fallback, source: ir.Value, first: build.Index, offsets: ir.Value, desc: TensorDesc) -> ir.Value:
+def _scattered(source: ir.Value, first: build.Index, offsets: ir.Value, desc: TensorDesc) -> ir.Value:
     """A scattered descriptor of the elements of a block's tensor."""
     lanes = shape_of(offsets)
     if first != 0:
@@ -580,33 +571,31 @@ def prefetch(low: Fallback, op: ir.Operation) -> None:
     step = max(low.target.cache_line * 8 // desc.bits, 1)
     columns = [*range(0, across, step), *([across - 1] if (across - 1) % step else [])]
     places = list(itertools.product(*map(range, desc.shape[:-1]), columns))
-    most = most_lanes(desc, low.target, "lsc_load")
+    most = blocks.most_lanes(desc, low.target, "lsc_load")
     count = 0
     for first in range(0, len(places), most):
         chosen = places[first : first + most]
         chosen += chosen[-1:] * ((1 << (len(chosen) - 1).bit_length()) - len(chosen))
         lanes = len(chosen)
-        total: ir.Value | None = None
-        for d, stride in enumerate(access.tensor.strides):
+        lines: list[ir.Value] = []
+        for d in range(len(access.tensor.strides)):
             at = build.binary(
                 "addi", build.index_vector([p[d] for p in chosen]), build.index_splat(access.offsets[d], lanes)
             )
             if not access.is_inside(d, desc.shape[d] if d < len(desc.shape) - 1 else across):
-                last = build.index_splat(low.add(access.tensor.extents[d], -1), lanes)
+                last = build.index_splat(build.add(access.tensor.extents[d], -1), lanes)
                 at = build.binary("maxsi", build.binary("minsi", at, last), build.index_splat(0, lanes))
-            scaled = at if stride == 1 else build.binary("muli", at, build.index_splat(stride, lanes))
-            total = scaled if total is None else build.binary("addi", total, scaled)
-        assert total is not None
-        source, rest = _line(low, access.tensor, 0, 1, desc)
-        xegpu.prefetch(_scattered(low, source, rest, total, desc), mode="vc", **hints_of(op.opview))
+            lines.append(at)
+        total = lane_offsets(lanes, lines, access.tensor.strides)
+        source, rest = _line(access.tensor, 0, 1, desc)
+        xegpu.prefetch(_scattered(source, rest, total, desc), mode="vc", **hints_of(op.opview))
         count += 1
     _say(low, op, count, "scattered prefetch" if count == 1 else "scattered prefetche")
 
 
 def _line_desc(access: _Access, part: _Part, attr: TdescAttr) -> ir.Value:
-    low = access.low
     count = part.rows * part.columns
-    source, rest = _line(low, access.tensor, access.start(part), count, access.desc, True)
+    source, rest = _line(access.tensor, access.start(part), count, access.desc, True)
     kind = TensorDesc((count,), access.desc.element, attr)
     made: ir.Value = xegpu.create_nd_tdesc(source, [rest], tdesc=kind, mode="vc")
     return made

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
+from mlir.dialects import scf
 
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
-from xegpu_py.ir.control_flow import yielded
+from xegpu_py.ir.control_flow import terminator, yielded
+from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.value_facts import block_of, defining_op, target_for, tile_kernels
-from xegpu_py.passes.rewriting.builders import add, clone_with_operands, index, known, multiply
-from xegpu_py.passes.rewriting.rewriter import Rules, TileConversion, is_tile
+from xegpu_py.passes.rewriting.builders import add, carrying, clone_with_operands, index, known, multiply
+from xegpu_py.passes.rewriting.rewriter import is_tile
 from xegpu_py.target import Block2DLimits, Target
 
 
@@ -53,79 +54,63 @@ class XeTilePrefetch(Pass):
         if self.distance < 1:
             self.fail(op, f"cannot prefetch {self.distance} iterations ahead: distance must be at least 1")
         for func in tile_kernels(op):
-            Prefetching(func, self.distance, target_for(func, self.target)).run()
+            prefetching = Prefetching(self.distance, target_for(func, self.target))
+            for loop in [inner for inner in walk(func) if inner.name == "scf.for"]:
+                prefetching.run(loop)
 
 
 # Inserts prefetches of the tiles that loops load.
 
 
-class Prefetching(TileConversion):
+class Prefetching:
     """Adds prefetches to the loops of a kernel."""
 
-    rules = Rules()
-
-    def __init__(self, func: ir.Operation, distance: int, target: Target) -> None:
-        super().__init__(func)
+    def __init__(self, distance: int, target: Target) -> None:
         self._distance = distance
         self._limits = target.block2d or Block2DLimits()
-        self._moves: dict[ir.Value, list[ir.Operation]] = {}
-        self._made: dict[ir.Value, list[ir.Operation]] = {}
 
-    def extra_inits(self, loop: ir.Operation) -> list[ir.Value]:
-        """The first tiles that the loop prefetches. Tiles of earlier iterations are prefetched before the loop."""
+    def run(self, loop: ir.Operation) -> None:
+        """Prefetch the tiles that a loop advances, and those that it makes at places that its counter gives."""
         body = loop.regions[0].blocks[0]
         counter, *arguments = body.arguments
-        moves = self._moves[counter] = []
-        begun = []
-        for init, argument, last in zip(list(loop.operands)[3:], arguments, yielded(body)):
-            if not is_tile(argument) or Tile.of(argument).attr.memory_space:
-                continue
-            move = defining_op(last)
-            loaded = any(isinstance(u.owner.opview, LoadTileOp) for u in argument.uses)
-            if move is None or not isinstance(move.opview, UpdateTileOffsetOp) or not loaded:
-                continue
-            if move.operands[0] != argument or any(block_of(v) == body for v in list(move.operands)[1:]):
-                continue
-            moves.append(move)
-            begun.append(self._begin(init, move))
-        inits = [o.operation for o in body.operations if isinstance(o.opview, InitTileOp)]
-        made = self._made[counter] = [op for op in inits if _is_followed(op, counter)]
-        lower, _, step = list(loop.operands)[:3]
-        for op in made:
-            for iteration in range(self._distance):
-                self._make(op, {counter: index(add(lower, multiply(known(step), iteration)))})
-        return begun
-
-    def before_last(self, op: ir.Operation) -> None:
-        """Prefetch the tiles that a later iteration of the enclosing loop will make."""
-        loop, arguments = op.parent.operation, op.block.arguments
-        made = self._made.get(arguments[0], ()) if loop.name == "scf.for" else ()
-        with ir.InsertionPoint(op), op.location:
-            for init in made:
-                by = multiply(known(loop.operands[2]), self._distance)
-                self._make(init, {arguments[0]: index(add(arguments[0], by))})
-
-    def extra_yields(self, loop: ir.Operation, carried: Sequence[ir.Value]) -> list[ir.Value]:
-        counter = loop.regions[0].blocks[0].arguments[0]
-        return [self._step(tile, move) for tile, move in zip(carried, self._moves[counter])]
+        lower, _, step, *inits = loop.operands
+        outs, end = yielded(body), terminator(body)
+        moves = [move for argument, out in zip(arguments, outs) if (move := _move_of(argument, out)) is not None]
+        made = [o.operation for o in body.operations if isinstance(o.opview, InitTileOp)]
+        made = [op for op in made if _is_followed(op, counter)]
+        with loop.location, ir.InsertionPoint(loop):
+            begun = [self._begin(inits[arguments.index(move.operands[0])], move) for move in moves]
+            for op in made:
+                for iteration in range(self._distance):
+                    self._make(op, {counter: index(add(lower, multiply(known(step), iteration)))})
+        with end.location, ir.InsertionPoint(end):
+            for op in made:
+                self._make(op, {counter: index(add(counter, multiply(known(step), self._distance)))})
+        if begun:
+            carrier = carrying(loop.opview, range(len(outs)), begun)
+            with end.location, ir.InsertionPoint(carrier.body):
+                nexts = [self._step(*pair) for pair in zip(list(carrier.inner_iter_args)[len(outs) :], moves)]
+                scf.YieldOp([*end.operands, *nexts])
+            loop.erase()
 
     def _make(self, op: ir.Operation, stands: dict[ir.Value, ir.Value]) -> None:
         """Make the tile of another iteration, and prefetch it."""
-        made = clone_with_operands(op, stands)
-        tile = Tile.of(made.results[0])
+        tile = self._spread(clone_with_operands(op, stands))
+        PrefetchTileOp(tile, l1_hint="cached", l3_hint="cached")
+
+    def _spread(self, maker: ir.Operation) -> ir.Value:
+        """The tile of an op, with the map by which it is prefetched."""
+        made: ir.Value = maker.results[0]
+        tile = Tile.of(made)
         if tile.wg_map:
-            made.results[0].set_type(tile.with_map(spread(tile, tile.wg_map, self._limits)).to_ir())
-        PrefetchTileOp(made.results[0], l1_hint="cached", l3_hint="cached")
+            made.set_type(tile.with_map(spread(tile, tile.wg_map, self._limits)).to_ir())
+        return made
 
     def _begin(self, init: ir.Value, move: ir.Operation) -> ir.Value:
         """The tile that the loop prefetches first; the earlier tiles are prefetched here."""
-        tile = init
-        wg_map = Tile.of(tile).wg_map
-        maker = defining_op(tile)
-        if wg_map and maker is not None and isinstance(maker.opview, InitTileOp):
-            own = maker.clone()
-            own.results[0].set_type(Tile.of(tile).with_map(spread(Tile.of(tile), wg_map, self._limits)).to_ir())
-            tile = own.results[0]
+        tile, maker = init, defining_op(init)
+        if Tile.of(tile).wg_map and maker is not None and isinstance(maker.opview, InitTileOp):
+            tile = self._spread(maker.clone())
         for _ in range(self._distance):
             tile = self._step(tile, move)
         return tile
@@ -134,6 +119,18 @@ class Prefetching(TileConversion):
         PrefetchTileOp(tile, l1_hint="cached", l3_hint="cached")
         made: ir.Value = UpdateTileOffsetOp(tile, move.opview.offsets, result=tile.type).result
         return made
+
+
+def _move_of(argument: ir.Value, out: ir.Value) -> ir.Operation | None:
+    """The op that advances a tile that a loop carries and loads, each time by the same; None if there is none."""
+    if not is_tile(argument) or Tile.of(argument).attr.memory_space:
+        return None
+    move = defining_op(out)
+    loaded = any(isinstance(u.owner.opview, LoadTileOp) for u in argument.uses)
+    if move is None or not isinstance(move.opview, UpdateTileOffsetOp) or not loaded or move.operands[0] != argument:
+        return None
+    fixed = all(block_of(v) != block_of(argument) for v in list(move.operands)[1:])
+    return move if fixed else None
 
 
 def _is_followed(op: ir.Operation, counter: ir.Value) -> bool:

@@ -33,6 +33,7 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.layout import WgTiles
 from xegpu_py.layout.maps import dealing_problem
+from xegpu_py.passes.facts.block_pieces import overlap, sizes, within
 from xegpu_py.passes.facts.target_messages import hints_of
 from xegpu_py.passes.facts.tile_maps import (
     ACROSS,
@@ -518,7 +519,7 @@ def _in_memory(element: ir.Type) -> ir.Type:
     return build.integer_type(8) if element == build.integer_type(1) else element
 
 
-Copy = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+Copy = tuple[int, list[int], list[int], tuple[int, ...]]
 """A copy: the number of the source part, the offsets in it, the offsets in the destination, and the shape."""
 
 
@@ -545,17 +546,13 @@ def _covering(
     listed: list[Copy] = []
     covered = 0
     for i, at in enumerate(parts):
-        low = tuple(max(a, b) for a, b in zip(at, start))
-        high = tuple(min(a + n, b + m) for a, n, b, m in zip(at, part, start, size))
-        if all(x < y for x, y in zip(low, high)):
-            extent = tuple(y - x for x, y in zip(low, high))
-            listed.append((i, _minus(low, at), _minus(low, start), extent))
+        have, want = tuple(zip(at, part)), tuple(zip(start, size))
+        common = overlap(have, want)
+        extent = sizes(common)
+        if min(extent) > 0:
+            listed.append((i, within(common, have), within(common, want), extent))
             covered += math.prod(extent)
     return listed if covered == math.prod(size) else None
-
-
-def _minus(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(x - y for x, y in zip(a, b))
 
 
 class Subgroup:

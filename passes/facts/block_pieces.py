@@ -85,6 +85,16 @@ def grid(bounds: Bounds) -> Iterator[Box]:
     return itertools.product(*lines)
 
 
+def overlap(a: Box, b: Box) -> Box:
+    """The box of the elements that two boxes share; if there are none, a size is not positive."""
+    return tuple((max(x, y), min(x + n, y + k) - max(x, y)) for (x, n), (y, k) in zip(a, b))
+
+
+def within(box: Box, outer: Box) -> list[int]:
+    """The first positions of a box in another one that contains it."""
+    return [first - start for (first, _), (start, _) in zip(box, outer)]
+
+
 def touched(bounds: Bounds, box: Box) -> list[range]:
     """Along each dimension, the segments that a box overlaps."""
     found = []
@@ -254,18 +264,12 @@ def _load_form(
     return transform, block_problem(block_load(desc, transposed, unit, vnni), target) is None
 
 
-def row_limit(limits: Block2DLimits, bits: int, transform: Transform) -> int:
-    """Most rows of a load."""
+def load_limits(limits: Block2DLimits, bits: int, transform: Transform) -> tuple[int, int]:
+    """Most rows of a load, and most columns in units of `bits`."""
     if transform.transposed:
-        return limits.transposed[bits][1]
-    return limits.load_height
-
-
-def column_limit(limits: Block2DLimits, bits: int, transform: Transform) -> int:
-    """Most columns of a load, in units of `bits`."""
-    if transform.transposed:
-        return limits.transposed[bits][0]
-    return limits.row_bytes * 8 // bits
+        columns, rows = limits.transposed[bits]
+        return rows, columns
+    return limits.load_height, limits.row_bytes * 8 // bits
 
 
 def spans(extent: int, splits: set[int], most: int) -> tuple[int, ...]:

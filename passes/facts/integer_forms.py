@@ -195,7 +195,7 @@ class Uniformity:
 
 _SHIFTS: dict[str, integers.Integers] = {"shli": np.left_shift, "shrui": np.right_shift, "shrsi": np.right_shift}
 
-_BINARY = {f"arith.{name}": function for name, function in (integers.SIGNED | integers.UNSIGNED | _SHIFTS).items()}
+ARITHMETIC = {f"arith.{name}": function for name, function in (integers.SIGNED | integers.UNSIGNED | _SHIFTS).items()}
 """Functions of known numbers, which have no sign, so that signed and unsigned arithmetic agree."""
 
 _LIMIT = 1 << 31
@@ -235,14 +235,14 @@ class Known:
             return np.array(ir.IntegerAttr(op.attributes["value"]).value)
         if op.name == "vector.extract":
             return self._looked_up(op)
-        if op.name not in _BINARY and op.name not in _CASTS:
+        if op.name not in ARITHMETIC and op.name not in _CASTS:
             return None
         given = [found for v in op.operands if (found := self.of(v)) is not None]
         if len(given) < len(op.operands):
             return None
         if op.name.removeprefix("arith.") in _SHIFTS and (given[1] >= 31).any():
             return None
-        return given[0] if op.name in _CASTS else _BINARY[op.name](*given)
+        return given[0] if op.name in _CASTS else ARITHMETIC[op.name](*given)
 
     def _looked_up(self, op: ir.Operation) -> npt.NDArray[Any] | None:
         """Numbers extracted from a constant vector."""

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from mlir import ir
 
 from xegpu_py.dialects import xegpu
@@ -264,11 +262,6 @@ def vnni_packed(value: ir.Value, axis: int, factor: int) -> ir.Value:
     split = (*shape[:axis], shape[axis] // factor, factor, *shape[axis + 1 :])
     order = [i for i in range(len(split)) if i != axis + 1]
     return transpose(shape_cast(value, split), [*order, axis + 1])
-
-
-# The positions of fragments' elements in the subgroup's block.
-
-Order = npt.NDArray[np.int64]
 
 
 def unmapped(kind: ir.Type) -> ir.Type:

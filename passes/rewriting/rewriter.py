@@ -12,7 +12,6 @@ from xegpu_py.dialects.xetile import Tile
 from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, successor_operands
 from xegpu_py.ir.diagnostics import Diagnostic, emit_error
 from xegpu_py.passes.facts.value_facts import attributes_of, is_used
-from xegpu_py.passes.rewriting import builders
 from xegpu_py.passes.rewriting.builders import poison, replace_op, select
 
 # Rules: functions that rewrite ops, registered by the names of the ops.
@@ -137,14 +136,6 @@ class Conversion(Rewriter):
         """Convert an op without a rule: by default keep it, with its operands replaced."""
         self.keep(op)
 
-    def extra_inits(self, loop: ir.Operation) -> Sequence[ir.Value]:
-        """The initial values of additional carried values of an `scf.for`."""
-        return ()
-
-    def extra_yields(self, loop: ir.Operation, carried: Sequence[ir.Value]) -> Sequence[ir.Value]:
-        """The yielded values of these, built at the end of the loop's body."""
-        return ()
-
     def before_last(self, op: ir.Operation) -> None:
         """Called at the end of a block, before its terminator."""
 
@@ -252,58 +243,46 @@ class Conversion(Rewriter):
         blocks = [list(region.blocks) for region in op.regions]
         fixed, first = FIXED_OPERANDS.get(op.name, len(op.operands)), int(op.name == "scf.for")
         inits, results = list(op.operands)[fixed:], list(op.results)
-        extra = self.extra_inits(op) if first else ()
-        begun = self._arguments(blocks[0][0], first, inits, extra)
+        begun = self._arguments(blocks[0][0], first, inits)
         for block in (b for number, found in enumerate(blocks) for b in found[not number :]):
             self._arguments(block)
         operands = [self.one(v) for v in list(op.operands)[:fixed]]
         operands += [v for value, to in zip(inits, begun) for v in self.forward(value, to)]
-        made = self._passing(op, [*operands, *extra], inits if first else (), blocks, extra)
-        carried = list(blocks[0][0].arguments)[len(blocks[0][0].arguments) - len(extra) :]
+        self._passing(op, operands, inits if first else (), blocks)
         for number, found in enumerate(blocks):
             targets = begun if first or (op.name == "scf.while" and number) else results
             for block in found:
-                self._body(block, targets, made, carried)
+                self._body(block, targets)
 
     def _passing(
-        self,
-        op: ir.Operation,
-        operands: list[ir.Value],
-        inits: Sequence[ir.Value],
-        blocks: list[list[ir.Block]],
-        extra: Sequence[ir.Value],
-    ) -> ir.Operation:
-        """The op with other operands and converted results; the op itself if its results do not change."""
+        self, op: ir.Operation, operands: list[ir.Value], inits: Sequence[ir.Value], blocks: list[list[ir.Block]]
+    ) -> None:
+        """Give an op other operands; replace it by one with converted results if these change."""
         results = list(op.results)
         types = [self.convert_types(*pair) for pair in zip_longest(results, inits)]
         if all(t is None for t in types) and len(operands) == len(op.operands):
             for i, value in enumerate(operands):
                 op.operands[i] = value
-            return op
-        kinds = [*_flat(results, types), *(v.type for v in extra)]
-        made = ir.Operation.create(op.name, kinds, operands, attributes_of(op), None, len(blocks))
+            return
+        made = ir.Operation.create(op.name, _flat(results, types), operands, attributes_of(op), None, len(blocks))
         for found, region in zip(blocks, made.regions):
             for block in found:
                 block.append_to(region)
         # Recorded before the ops inside it, because replaced ops are erased from last to first.
         self._dead.append(op)
         self._bind(results, types, made.results)
-        return made
 
-    def _arguments(
-        self, block: ir.Block, first: int = 0, inits: Sequence[ir.Value] = (), extra: Sequence[ir.Value] = ()
-    ) -> list[ir.Value]:
-        """Replace a block's arguments from number `first` on by their converted types, and append additional ones.
+    def _arguments(self, block: ir.Block, first: int = 0, inits: Sequence[ir.Value] = ()) -> list[ir.Value]:
+        """Replace a block's arguments from number `first` on by their converted types.
 
         Returns:
             The old arguments.
         """
         old = list(block.arguments)[first:]
         types = [self.convert_types(*pair) for pair in zip_longest(old, inits)]
-        if extra or any(t is not None for t in types):
-            kinds = [*_flat(old, types), *(v.type for v in extra)]
+        if any(t is not None for t in types):
             where = ir.Location.current
-            self._bind(old, types, [block.add_argument(kind, where) for kind in kinds])
+            self._bind(old, types, [block.add_argument(kind, where) for kind in _flat(old, types)])
             self._dead_arguments += old
             self._replaced[block] = old
         return old
@@ -319,7 +298,7 @@ class Conversion(Rewriter):
             else:
                 self.define(old, [next(rest) for _ in kinds])
 
-    def _body(self, block: ir.Block, targets: Sequence[ir.Value], op: ir.Operation, extra: Sequence[ir.Value]) -> None:
+    def _body(self, block: ir.Block, targets: Sequence[ir.Value]) -> None:
         """Convert a block of a structured op whose terminator forwards values to these arguments or results."""
         *ops, last = (o.operation for o in block.operations)
         for inner in ops:
@@ -334,8 +313,6 @@ class Conversion(Rewriter):
             first = len(operands) - len(targets)
             passed = [self.one(v) for v in operands[:first]]
             passed += [v for value, to in zip(operands[first:], targets) for v in self.forward(value, to)]
-            if extra:
-                passed += self.extra_yields(op, extra)
             if passed != operands:
                 ir.Operation.create(last.name, [], passed, attributes_of(last))
                 last.erase()
@@ -365,48 +342,6 @@ class Conversion(Rewriter):
 def _flat(values: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None]) -> list[ir.Type]:
     """The types of the replacements of all values, as a flat list."""
     return [t for value, kinds in zip(values, types) for t in ([value.type] if kinds is None else kinds)]
-
-
-class ReusingConversion(Conversion):
-    """A conversion that makes equal indices, and other values that have a key, once in each block."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._made: dict[Any, ir.Value] = {}
-
-    def index(self, number: int) -> ir.Value:
-        """An index constant."""
-        return self.once(("index", number), lambda: builders.index(number))
-
-    def add(self, a: builders.Index, b: builders.Index) -> builders.Index:
-        """The sum of two indices."""
-        if isinstance(a, int):
-            a, b = b, a
-        if isinstance(a, int) or not isinstance(b, int):
-            return builders.add(a, b)
-        if b == 0:
-            return a
-        by = self.index(b)
-        return self.once(("add", a, b), lambda: builders.make("arith.addi", a.type, a, by))
-
-    def multiply(self, a: builders.Index, b: builders.Index) -> builders.Index:
-        """The product of two indices."""
-        if isinstance(a, int):
-            a, b = b, a
-        if isinstance(a, int) or not isinstance(b, int) or b in (0, 1):
-            return builders.multiply(a, b)
-        return builders.make("arith.muli", a.type, a, self.index(b))
-
-    def value(self, number: builders.Index) -> ir.Value:
-        """An index as a value."""
-        return self.index(number) if isinstance(number, int) else number
-
-    def once(self, key: Any, made: Callable[[], ir.Value]) -> ir.Value:
-        """The value made earlier in this block for a key; if there is none, make it now."""
-        whole_key = (ir.InsertionPoint.current.block, key)
-        if whole_key not in self._made:
-            self._made[whole_key] = made()
-        return self._made[whole_key]
 
 
 # The conversion of a kernel with tiles, in which a tile may become several values.

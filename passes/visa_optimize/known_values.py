@@ -27,6 +27,7 @@ from xegpu_py.visa.program import (
     Variable,
     Vector,
     first_byte,
+    strides_of,
 )
 from xegpu_py.visa.verify import instruction_problem
 
@@ -321,7 +322,7 @@ class Places:
         size = TYPES[type_name].bytes
         low, high = min(places), max(places) + size
         var = self.variable(root, type_name, low, high)
-        strides = _strides([(p - places[0]) // size for p in places]) if low == places[0] else None
+        strides = strides_of([(p - places[0]) // size for p in places]) if low == places[0] else None
         if var is None or strides is None or any((p - low) % size for p in places):
             return None
         inner = low - var.root[1]
@@ -349,21 +350,6 @@ class Places:
             return None
         row, rest = divmod(start - var.root[1], self._grf)
         return Vector(var, row, rest // var.format.bytes)
-
-
-def _strides(elements: Sequence[int]) -> tuple[int, int, int] | None:
-    """Vertical stride, width and horizontal stride of a region with these elements; None if no region has them."""
-    if all(e == 0 for e in elements):
-        return 0, 1, 0
-    step = elements[1]
-    if step and all(e == i * step for i, e in enumerate(elements)):
-        return step, 1, 0
-    width = next(w for w in range(1, len(elements) + 1) if w == len(elements) or elements[w] != w * step)
-    if len(elements) % width or width == len(elements):
-        return None
-    across = elements[width]
-    fits = all(e == (i // width) * across + (i % width) * step for i, e in enumerate(elements))
-    return (across, width, step) if fits and across >= 0 else None
 
 
 # Constant folding and constant propagation.

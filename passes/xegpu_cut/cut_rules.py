@@ -71,7 +71,7 @@ def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
 
     def make(layout: Pieces) -> Iterator[ir.Value]:
         for offsets, desc in layout:
-            moved = [low.add(o, step) for o, step in zip(view.offsets, offsets)]
+            moved = [build.add(o, step) for o, step in zip(view.offsets, offsets)]
             yield xegpu.create_nd_tdesc(view.source, moved, view.shape, view.strides, tdesc=desc, mode=view.mode)
 
     low.in_pieces(op, make)

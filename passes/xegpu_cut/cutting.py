@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from mlir import ir
@@ -19,7 +20,7 @@ from xegpu_py.passes.facts.block_pieces import Access, Bounds, Box, Pieces, acce
 from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, is_desc, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import make
-from xegpu_py.passes.rewriting.rewriter import ReusingConversion, Rule, Rules
+from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 from xegpu_py.passes.xegpu_cut.split_plan import BY_PARTS, Plan, layout_of
 
 # Converts a function by its plan: vectors into pieces, and descriptors into those of single messages.
@@ -57,7 +58,7 @@ def _in_bytes(kind: ir.Type) -> ir.Type:
     )
 
 
-class Legalization(ReusingConversion):
+class Legalization(Conversion):
     """The conversion of one function.
 
     Elementwise ops are deferred until one of their results is needed, and then made piece by piece, so that few pieces
@@ -79,6 +80,7 @@ class Legalization(ReusingConversion):
         self.pieces: dict[tuple[ir.Value, Pieces], tuple[ir.Value, ...]] = {}
         self.slabs: list[Slab] = []
         self._views: dict[ir.Value, ir.Operation] = {}
+        self._made: dict[Any, ir.Value] = {}
         self._pending: list[ir.Operation] = []
         self._waiting: set[ir.Value] = set()
 
@@ -157,6 +159,13 @@ class Legalization(ReusingConversion):
 
     # Values in pieces.
 
+    def once(self, key: Any, made: Callable[[], ir.Value]) -> ir.Value:
+        """The value made earlier in this block for a key; if there is none, make it now."""
+        whole_key = (ir.InsertionPoint.current.block, key)
+        if whole_key not in self._made:
+            self._made[whole_key] = made()
+        return self._made[whole_key]
+
     def whole(self, value: ir.Value) -> ir.Value:
         """A value in one piece."""
         if value not in self.tiles and value not in self._views:
@@ -225,11 +234,10 @@ class Legalization(ReusingConversion):
         for place in block_pieces.grid(tuple((1,) * len(line) for line in lines)):
             index = [line[p[0]] for line, p in zip(lines, place)]
             piece = tuple((s[i], b[i]) for s, i, b in zip(firsts, index, tiles.bounds))
-            meet = [(max(a, c), min(a + n, c + k)) for (a, n), (c, k) in zip(piece, box)]
-            common = tuple((lo, hi - lo) for lo, hi in meet)
-            inner = tuple((lo - a, n) for (lo, n), (a, _) in zip(common, piece))
-            part = self.part(tiles.at(index), inner)
-            result = build.insert_slice(part, result, [lo - c for (lo, _), (c, _) in zip(common, box)])
+            common = block_pieces.overlap(piece, box)
+            inner = zip(block_pieces.within(common, piece), block_pieces.sizes(common))
+            part = self.part(tiles.at(index), tuple(inner))
+            result = build.insert_slice(part, result, block_pieces.within(common, box))
         return result
 
     def set(self, value: ir.Value, bounds: Bounds, parts: Sequence[ir.Value]) -> None:
@@ -384,7 +392,7 @@ def interleave(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
 @view("vector.create_mask")
 def create_mask(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
     """A mask whose bounds are reduced by the box's first position."""
-    left = [low.value(low.add(v, -first)) for v, (first, _) in zip(op.operands, box)]
+    left = [build.index(build.add(v, -first)) for v, (first, _) in zip(op.operands, box)]
     return make("vector.create_mask", _type(op, box), *left)
 
 
@@ -396,8 +404,8 @@ def step(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
     steps = low.once(("step", kind), lambda: make("vector.step", kind))
     if first == 0:
         return steps
-    start = low.index(first)
-    return make("arith.addi", kind, steps, low.once(("broadcast", start, kind), lambda: build.broadcast(start, kind)))
+    start = low.once(("splat", first, kind), lambda: build.index_splat(first, shape_of(kind)[0]))
+    return make("arith.addi", kind, steps, start)
 
 
 # Sinks loads to the products that need them, which reduces register pressure.

@@ -24,7 +24,6 @@ from xegpu_py.passes.facts.block_pieces import (
     Transform,
     access_of,
     axes_of,
-    column_limit,
     dpas_blocks,
     grid,
     is_line,
@@ -32,13 +31,13 @@ from xegpu_py.passes.facts.block_pieces import (
     lanes_part,
     line_layout,
     line_splits,
+    load_limits,
     message_desc,
     message_steps,
     messages,
     most_lanes,
     part_of,
     reshape_splits,
-    row_limit,
     segments,
     sizes,
     spans,
@@ -309,8 +308,8 @@ def _limit_block(plan: Plan, access: Access, value: ir.Value) -> None:
         plan.split(value, d, range(desc.shape[d]))
     rows, columns = desc.shape[-2:]
     bits, _ = unit_of(desc, transform, limits)
-    high = row_limit(limits, bits, transform) if load else limits.store_height
-    wide = column_limit(limits, bits, transform) * bits // desc.bits
+    high, wide = load_limits(limits, bits, transform)
+    high, wide = high if load else limits.store_height, wide * bits // desc.bits
     plan.split(value, axes.rows, [axes.row_index(r) for r in range(0, rows, high)])
     count = desc.attr.array_length
     if axes.array is not None:
@@ -496,14 +495,14 @@ def _messages(plan: Plan, access: Access, value: ir.Value) -> list[Message] | No
         return None
     splits = plan.splits.get(root) or [set() for _ in shape]
     bits, unit = unit_of(desc, transform, limits)
-    wide = column_limit(limits, bits, transform) * unit
+    high, wide = load_limits(limits, bits, transform)
+    wide *= unit
     # Pieces along the outer dimension are consecutive in registers, so that only splits of the inner one matter.
     across = set[int]() if transform.transposed else {c * axes.column_step for c in splits[axes.columns]}
     pieces: list[int] = []
     for block in range(desc.attr.array_length):
         first = 0 if axes.array is not None else block * columns
         pieces += spans(columns, {c - first for c in across if first < c < first + columns}, wide)
-    high = row_limit(limits, bits, transform)
     if not transform.transposed:
         high = min(high, most_rows)
     down = axes.rows_at(splits[axes.rows]) if transform.transposed else set[int]()

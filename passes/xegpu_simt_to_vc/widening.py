@@ -16,10 +16,18 @@ from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.element_movement import VIEWS, view_of
 from xegpu_py.ir.module import walk
-from xegpu_py.passes.facts.integer_forms import Known, Uniformity, positions
+from xegpu_py.passes.facts.integer_forms import ARITHMETIC, Known, Uniformity, positions
 from xegpu_py.passes.facts.ranges import Limits, Ranges, full, integer_bits
 from xegpu_py.passes.facts.target_messages import unmapped
-from xegpu_py.passes.facts.value_facts import attributes_of, bits_of, element_of, integers, shape_of, splat_of
+from xegpu_py.passes.facts.value_facts import (
+    attributes_of,
+    bits_of,
+    element_of,
+    integer_op,
+    integers,
+    shape_of,
+    splat_of,
+)
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 
@@ -119,14 +127,6 @@ class Widener(Conversion):
             elementwise(self, op)
         else:
             self.keep(op)
-
-    def keep(self, op: ir.Operation) -> None:
-        """Leave an op on uniform values."""
-        for i, value in enumerate(op.operands):
-            held = self.uniform(value)
-            if held != value:
-                op.operands[i] = held
-        super().keep(op)
 
     def kept(self, op: ir.Operation) -> bool:
         """Leave an op if all its operands are uniform; returns whether they are."""
@@ -253,12 +253,6 @@ _PER_ELEMENT = ("arith.", "math.", "index.", "xegpu.truncf")
 
 _ALSO_PER_ELEMENT = ("vector.fma", "vector.bitcast", "builtin.unrealized_conversion_cast")
 
-_INDEX_OPS = (
-    "add", "sub", "mul", "divs", "divu", "ceildivs", "ceildivu", "floordivs", "rems", "remu", "maxs", "maxu", "mins",
-    "minu", "shl", "shrs", "shru", "and", "or", "xor",
-)  # fmt: skip
-"""Ops of index that arith has too, also on vectors, by the same names with an `i` at the end."""
-
 _INDEX_CASTS = {"index.casts": "arith.index_cast", "index.castu": "arith.index_castui"}
 
 
@@ -271,10 +265,10 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
         predicate = build.PREDICATES.index(enumerator(attributes.pop("pred")))
         name, attributes["predicate"] = "arith.cmpi", number_attribute(build.integer_type(64), predicate)
     elif name.startswith("index."):
-        kind = name.removeprefix("index.")
-        if kind not in _INDEX_OPS and name not in _INDEX_CASTS:
+        # In arith, they also work on vectors.
+        name = _INDEX_CASTS.get(name, f"arith.{integer_op(op)}i")
+        if name not in ARITHMETIC and op.name not in _INDEX_CASTS:
             w.fail("is not supported in SIMT kernels", "write it with arith")
-        name = _INDEX_CASTS.get(name, f"arith.{kind}i")
     result = op.results[0]
     w.require_numbers(op.results)
     shape = shape_of(result)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from mlir import ir
 
 from xegpu_py.ir.builtin import CombiningKind, dense_elements, enumerator, integer_elements, is_float
+from xegpu_py.numerics import integers
 from xegpu_py.numerics.formats import FLOATS, TYPES
 from xegpu_py.passes.facts.ranges import within
 from xegpu_py.passes.facts.value_facts import INDEX, integer_op, shape_and_element, unsigned
@@ -119,7 +118,7 @@ def _binary(instruction: str) -> LoweringRule:
             combine = low.add if instruction == "add" else low.multiply
             return combine(a, b, low.ranges.of(op.results[0]))
         if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float and instruction in _FOLDED:
-            return const(_FOLDED[instruction](a.value, b.value), name, count)
+            return const(integers.SIGNED[f"{instruction}i"](a.value, b.value), name, count)
         if instruction == "mul" and name == "q":
             return product(low.emit, a, b, count)
         if {a.type, b.type, name} == {"d", "q"}:
@@ -169,12 +168,7 @@ def whole_product(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     return product(emit, a, b, count), upper
 
 
-_FOLDED: dict[str, Callable[[int, int], int]] = {
-    "mul": lambda a, b: a * b,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-}
+_FOLDED = ("mul", "and", "or", "xor")
 
 
 def _of_one_width(low: Lowering, a: Numbers, b: Numbers, name: str, instruction: str) -> tuple[Numbers, Numbers, str]:
@@ -343,8 +337,8 @@ def divide(low: Lowering, op: ir.Operation) -> Value:
 def _divide_known(a: Const, b: Const, kind: str, signed: bool) -> int:
     mask = (1 << a.format.bits) - 1
     x, y = (a.value, b.value) if signed else (a.bits & mask, b.bits & mask)
-    quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
-    return {"div": quotient, "rem": x - quotient * y, "floor": x // y, "ceil": -(-x // y)}[kind]
+    name = {"div": "divsi", "rem": "remsi", "floor": "floordivsi", "ceil": "ceildivsi"}[kind]
+    return int(integers.SIGNED[name](x, y))
 
 
 def _divide_by_power(

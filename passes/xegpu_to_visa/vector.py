@@ -28,7 +28,16 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, rule
 from xegpu_py.passes.xegpu_to_visa.register_values import Combine, combiner, dense, from_numbers, iota
-from xegpu_py.visa.program import Destination, Flag, Predicate, Region
+from xegpu_py.visa.program import (
+    HORIZONTAL_STRIDES,
+    VERTICAL_STRIDES,
+    WIDTHS,
+    Destination,
+    Flag,
+    Predicate,
+    Region,
+    strides_of,
+)
 
 Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
@@ -100,28 +109,12 @@ def _region(
         first, last = (source.first + lowest) * size, (source.first + highest + 1) * size - 1
         to_first, to_last = (result.first + at) * size, (result.first + at + (lanes - 1) * step + 1) * size - 1
         near = last // grf - first // grf < 2 and to_last // grf - to_first // grf < 2
-        if near and positions[0] == lowest and (region := _regular([p - lowest for p in positions])):
-            return lanes, region
+        if near and positions[0] == lowest and (region := strides_of([p - lowest for p in positions])):
+            vstride, width, hstride = region
+            if vstride in VERTICAL_STRIDES and width in WIDTHS and hstride in HORIZONTAL_STRIDES:
+                return lanes, region
         lanes //= 2
     return 1, (0, 1, 0)
-
-
-def _regular(steps: list[int]) -> tuple[int, int, int] | None:
-    """The region <vstride; width, hstride> with elements at these steps; None if no region has them."""
-    lanes, stride = len(steps), steps[1]
-    if not any(steps):
-        return 0, 1, 0
-    if stride in (1, 2, 4, 8, 16, 32) and steps == [i * stride for i in range(lanes)]:
-        return stride, 1, 0
-    for width in (2, 4, 8, 16):
-        if width >= lanes:
-            break
-        vstride = steps[width]
-        if stride not in (0, 1, 2, 4) or vstride not in (0, 1, 2, 4, 8, 16, 32):
-            continue
-        if steps == [i // width * vstride + i % width * stride for i in range(lanes)]:
-            return vstride, width, stride
-    return None
 
 
 def _reorder(low: Lowering, op: ir.Operation, order: Order) -> Value:

@@ -749,6 +749,28 @@ Operand = Region | Destination | Raw | Vector | Immediate | Address | Flag | Ind
 """Any operand but the guard."""
 
 
+VERTICAL_STRIDES, WIDTHS, HORIZONTAL_STRIDES = (0, 1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16), (0, 1, 2, 4)
+"""What regions of sources can have."""
+
+
+def strides_of(elements: Sequence[int]) -> tuple[int, int, int] | None:
+    """Vertical stride, width and horizontal stride of a region with these elements; None if no region has them.
+
+    They may be strides that no instruction supports.
+    """
+    if all(e == 0 for e in elements):
+        return 0, 1, 0
+    step = elements[1]
+    if step and all(e == i * step for i, e in enumerate(elements)):
+        return step, 1, 0
+    width = next(w for w in range(1, len(elements) + 1) if w == len(elements) or elements[w] != w * step)
+    if len(elements) % width or width == len(elements):
+        return None
+    across = elements[width]
+    fits = all(e == (i // width) * across + (i % width) * step for i, e in enumerate(elements))
+    return (across, width, step) if fits and across >= 0 else None
+
+
 def first_byte(operand: Region | Destination | Vector | Raw | Address, grf_bytes: int) -> int:
     """Byte offset of an operand's first element from its variable's start."""
     if isinstance(operand, (Raw, Address)):

@@ -16,6 +16,9 @@ from xegpu_py.visa.modes import Unknown, with_modes
 from xegpu_py.visa.program import (
     BUILTINS,
     CHANGEABLE,
+    HORIZONTAL_STRIDES,
+    VERTICAL_STRIDES,
+    WIDTHS,
     Address,
     AddressOf,
     Destination,
@@ -35,12 +38,6 @@ from xegpu_py.visa.program import (
     kept_analysis,
 )
 from xegpu_py.visa.spec import LANES, OperandSpec, Problem
-
-_VERTICAL = (0, 1, 2, 4, 8, 16, 32)
-
-_WIDTHS = (1, 2, 4, 8, 16)
-
-_HORIZONTAL = (0, 1, 2, 4)
 
 _STRIDES = (1, 2, 4)
 
@@ -348,7 +345,7 @@ def _region_problem(slot: OperandSpec, value: Region | Destination, lanes: int, 
             return (f"operand '{slot.name}' cannot have the modifier ({value.modifier})",)
         if value.modifier in ("~",) and TYPES[value.var.type].is_float:
             return (f"operand '{slot.name}' of type {value.var.type} cannot have the modifier (~)",)
-        if not (value.vstride in _VERTICAL and value.width in _WIDTHS and value.hstride in _HORIZONTAL):
+        if not (value.vstride in VERTICAL_STRIDES and value.width in WIDTHS and value.hstride in HORIZONTAL_STRIDES):
             return _stride_problem(slot, value)
     elif value.stride not in _STRIDES:
         return (f"operand '{slot.name}' has stride {value.stride}; it can be 1, 2 or 4",)
@@ -369,9 +366,9 @@ def _region_problem(slot: OperandSpec, value: Region | Destination, lanes: int, 
 
 def _stride_problem(slot: OperandSpec, value: Region) -> Problem:
     for what, given, legal in (
-        ("vertical stride", value.vstride, _VERTICAL),
-        ("width", value.width, _WIDTHS),
-        ("horizontal stride", value.hstride, _HORIZONTAL),
+        ("vertical stride", value.vstride, VERTICAL_STRIDES),
+        ("width", value.width, WIDTHS),
+        ("horizontal stride", value.hstride, HORIZONTAL_STRIDES),
     ):
         if given not in legal:
             return (f"operand '{slot.name}' has {what} {given}; it can be {_words(tuple(map(str, legal)))}",)
