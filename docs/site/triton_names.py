@@ -29,7 +29,7 @@ ROWS: list[tuple[str, str, str]] = [
         "",
         "",
     ),
-    ("flip where swizzle2d", "", ""),
+    ("flip where swizzle2d", "", "`where` also chooses between pointers"),
     ("abs cdiv ceil clamp cos div_rn erf exp exp2 fdiv floor fma log log2", "", ""),
     ("maximum minimum PropagateNan", "", "NaN is kept unless `PropagateNan.NONE` is asked for"),
     ("rsqrt sigmoid sin softmax sqrt sqrt_rn umulhi math", "", "also `tan`, `tanh`, `round`"),

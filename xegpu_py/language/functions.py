@@ -13,6 +13,7 @@ from mlir.dialects import arith, gpu, vector
 
 from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.language import element_types
+from xegpu_py.language.arrays import Array, Pointers
 from xegpu_py.language.effects import device_assert
 from xegpu_py.language.element_types import dtype_of
 from xegpu_py.language.shaped_values import (
@@ -313,9 +314,18 @@ _ROUNDINGS = {"rn": "nearest", "rz": "zero", "ru": "up", "rd": "down"}
 # Functions of the tile language that create values, choose between them, and query the grid.
 
 
-def where(condition: Any, x: Any, y: Any) -> Value:
-    """Elements of `x` where the condition holds, and of `y` elsewhere, by numpy's broadcasting."""
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """Elements of `x` where the condition holds, and of `y` elsewhere, by numpy's broadcasting.
+
+    Both may be pointers, or arrays as pointers to their first elements.
+
+    Raises:
+        TypeError: for a pointer and a value, and for pointers to two arrays whose types differ, or of which each
+            element is chosen.
+    """
     chosen = value_of(condition).to(element_types.bool_)
+    if isinstance(x, (Array, Pointers)) or isinstance(y, (Array, Pointers)):
+        return _chosen_pointers(chosen, x, y)
     if isinstance(x, (Value, Product)) or isinstance(y, (Value, Product)):
         one, other = both(x, y)
     else:
@@ -324,6 +334,21 @@ def where(condition: Any, x: Any, y: Any) -> Value:
     shape = common_shape(chosen.shape, one.shape)
     made = arith.select(chosen.broadcast(shape).ir, one.broadcast(shape).ir, other.broadcast(shape).ir)
     return one._made(made, shape=shape)
+
+
+def _chosen_pointers(chosen: Value, x: Any, y: Any) -> Pointers:
+    one, other = (Pointers(p, 0) if isinstance(p, Array) else p for p in (x, y))
+    if not (isinstance(one, Pointers) and isinstance(other, Pointers)):
+        raise TypeError(f"where() chooses between two pointers or between two values, not between {x!r} and {y!r}")
+    array = one.array
+    if array.ir != other.array.ir:
+        if chosen.shape or array.ir.type != other.array.ir.type or not isinstance(array, Array):
+            raise TypeError(
+                "where() chooses between pointers to two arrays by one condition, and only if the arrays have one "
+                "type; load from both with a mask instead"
+            )
+        array = Array(arith.select(chosen.ir, array.ir, other.array.ir), one.dtype)
+    return Pointers(array, where(chosen, one.indices, other.indices))
 
 
 libdevice: Any = SimpleNamespace(

@@ -49,7 +49,6 @@ from xegpu_py.passes.facts.workgroup_sizes import stored_arguments
 from xegpu_py.profile.profiles import Profile
 from xegpu_py.programs.load import ModuleSource, compile
 from xegpu_py.runtime.executable import OPTIONS, refuse_checks
-from xegpu_py.runtime.host_arrays import PointerTable
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import Statistics
 from xegpu_py.target import DEFAULT
@@ -287,9 +286,6 @@ class TileKernel:
         if runs is not None:
             return runs(*arguments, grid=grid, block=block)
         refuse_checks(EAGER, self.options.get("check", ()))
-        tables = [name for name, given in zip(kinds, arguments) if isinstance(given, PointerTable)]
-        if tables:
-            raise ValueError(f"argument '{tables[0]}' of kernel '{self.name}' has addresses, which '{EAGER}' does not")
         given = functools.partial(_given, self.arguments)
         types = [kind.mlir for kind in kinds.values()]
         model = self.options.get("model", "fma")

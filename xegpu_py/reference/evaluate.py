@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.reference import arith_math, gpu_control, memref, vector, xegpu_xetile  # noqa: F401  (define the rules)
 from xegpu_py.reference.machine import Function, Launch, Workgroup
 from xegpu_py.reference.storage import BASE, Memory, MemRef, attach, element_of, kind_of
-from xegpu_py.runtime.host_arrays import PackedArrays, check_numbers, packed_shape
+from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, check_numbers, packed_shape
 from xegpu_py.visa.program import chosen, extent, place_in
 
 SUBGROUP_SIZE, WORK_ITEMS = "xegpu.subgroup_size", "xegpu.work_items"
@@ -188,6 +189,9 @@ def bind(
     held = held or PackedArrays()
     names = names or [""] * len(types)
     titles = [f"argument '{n}'" if n else f"argument {i}, a {t}," for i, (n, t) in enumerate(zip(names, types))]
+    # The addresses in a table are written when the arrays have some.
+    tables = {i: a.arrays for i, a in enumerate(arguments) if isinstance(a, PointerTable) and a.arrays}
+    arguments = [np.zeros(len(tables[i]), np.int64) if i in tables else a for i, a in enumerate(arguments)]
     arguments = [
         held.pack(a, str(kind.element_type), titles[i]) if isinstance(kind, ir.MemRefType) else a
         for i, (kind, a) in enumerate(zip(types, arguments))
@@ -197,6 +201,10 @@ def bind(
         for i, (kind, a) in enumerate(zip(types, arguments))
         if isinstance(kind, ir.MemRefType)
     ]
+    for i, pointed in tables.items():
+        for j, array in enumerate(pointed):
+            check_numbers(array, f"array {j} of {titles[i]}")
+            arrays.append((f"{names[i] or f'argument {i}'}[{j}]", array))
     addresses = iter(attach(memory, arrays))
     found: list[Any] = []
     for i, (kind, argument) in enumerate(zip(types, arguments)):
@@ -210,6 +218,8 @@ def bind(
             found.append(MemRef(memory, next(addresses), 0, shape, strides, element))
         else:
             found.append(_number(argument, str(kind), titles[i]))
+    for i, pointed in tables.items():
+        arguments[i][:] = [*itertools.islice(addresses, len(pointed))]
     return found
 
 

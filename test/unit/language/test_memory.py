@@ -213,14 +213,53 @@ def through_table(TABLE, X, n):
         xl.store(p + i + 1, xl.load(p + i) + xl.load(X + i))
 
 
-@pytest.mark.parametrize("count", [1, 4])
-def test_tables_of_pointers(count):
+@pytest.mark.parametrize(
+    ("engine", "count", "check"), [("both", 1, "races"), ("both", 4, "races"), ("eager", 1, ()), ("reference", 4, ())]
+)
+def test_tables_of_pointers(engine, count, check):
     """Subgroups wait for each other, since any array may be at an address."""
     x, (a, b) = np.arange(256, dtype=F32), (np.zeros((257, 1), F32) for _ in range(2))
     table = xegpu_py.PointerTable([a, b, a])
-    kernel = through_table.with_options(engine="both", check="races")
+    kernel = through_table.with_options(engine=engine, check=check)
     kernel[1](table, x, 3, num_warps=count)
     np.testing.assert_array_equal(b[:, 0], [0, *x])
     np.testing.assert_array_equal(a[:, 0], [0, 0, *(x[:-1] + x[1:])])
-    with pytest.raises(ValueError, match="argument 'TABLE' of kernel 'through_table' has addresses, which 'eager'"):
-        through_table.with_options(engine="eager")(table, x, 3)
+
+
+@xegpu_py.jit
+def chosen_places(A, B, OUT, n, N: Constexpr):
+    i = xl.arange(0, N)
+    mirrored = xl.where(i % 2 == 0, A + i, A + (N - 1 - i))
+    whole, later = xl.where(n > 3, A, B) + i, xl.where(n > 3, A + 1, B + 2) + i
+    xl.store(OUT + i, xl.load(mirrored) + 100 * xl.load(whole) + 10000 * xl.load(later, mask=i < N - 2))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_where_chooses_pointers(engine):
+    a, i = np.arange(64, dtype=I32), np.arange(64)
+    b, out = a + 64, np.zeros_like(a)
+    for n, found, more in ((2, b, 2), (5, a, 1)):
+        chosen_places.with_options(engine=engine)(a, b, out, n, N=64)
+        later = np.where(i < 62, found[np.minimum(i + more, 63)], 0)
+        np.testing.assert_array_equal(out, np.where(i % 2 == 0, a, a[63 - i]) + 100 * found + 10000 * later)
+
+
+def of_two_arrays(A, B, OUT):
+    i = xl.arange(0, 64)
+    xl.store(OUT + i, xl.load(xl.where(i > 3, A + i, B + i)))
+
+
+def with_a_number(A, B, OUT):
+    i = xl.arange(0, 64)
+    xl.store(OUT + i, xl.load(xl.where(i > 3, A + i, i)))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [(of_two_arrays, "pointers to two arrays by one condition"), (with_a_number, "two pointers or between two values")],
+)
+def test_where_refuses_other_pointers(kernel, message, engine):
+    a = np.zeros(64, I32)
+    with pytest.raises((TypeError, DiagnosticError), match=message):
+        xegpu_py.jit(kernel, engine=engine)(a, a + 1, np.zeros_like(a))
