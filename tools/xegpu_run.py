@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from msgspec import Struct
@@ -20,20 +20,14 @@ from xegpu_py.profile.report import MissingExtra
 from xegpu_py.programs.load import Job, read
 from xegpu_py.programs.load import compile as compile_kernel
 from xegpu_py.programs.load import run as run_job
-from xegpu_py.runtime.executable import CHECKS, DENORMALS, ENGINES
+from xegpu_py.runtime.executable import CHECKS, DENORMALS, ENGINES, REFERENCE
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Grid, Statistics, Tracer, statistics_json, statistics_table, summary
 from xegpu_py.target import DEFAULT
 from xegpu_py.tools import driver
-from xegpu_py.upstream import Level
+from xegpu_py.upstream.rebuilding import LANES, Level
 from xegpu_py.visa.program import Program, chosen
-
-REFERENCE: Literal["reference"] = "reference"
-"""The engine that evaluates the ops of a module without lowering them."""
-
-LANES = 16
-"""Work items of a subgroup in kernels that upstream's passes have lowered."""
 
 _ASSEMBLY = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
 """The beginning of vISA assembly; any other text is MLIR."""

@@ -138,17 +138,14 @@ class Options(Struct, frozen=True):
 
     def key(self) -> str:
         """The options on which the lowered kernel depends."""
-        lowering = (
-            self.optimize,
-            self.prefetch,
-            self.load_ahead,
-            self.subgroups,
-            self.unaligned,
-            bool(self.large),
-            self.strided,
-        )
-        return repr((self.target, self.registers, *lowering))
+        own = structs.replace(self, large=bool(self.large))
+        return repr([getattr(own, name) for name in _LOWERING])
 
+
+_LOWERING = (
+    "target", "registers", "optimize", "prefetch", "load_ahead", "subgroups", "unaligned", "large", "strided",
+)  # fmt: skip
+"""The options that decide how a kernel is lowered."""
 
 DENORMALS = ("keep", "flush")
 """The values of `dpas_denormals`."""

@@ -19,7 +19,7 @@ from xegpu_py.numerics.block_scaled import (
 from xegpu_py.numerics.dpas import operand_bytes, types_problem
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array
 from xegpu_py.target import Target
-from xegpu_py.visa.messages import ATOMICS, MEMORY
+from xegpu_py.visa.messages import MEMORY
 from xegpu_py.visa.program import (
     LABEL,
     Destination,
@@ -843,5 +843,3 @@ MATRIX = (_DPAS, _BDPAS)
 
 INSTRUCTIONS = {spec.name: spec for spec in (*MATRIX, *ARITHMETIC, *MEMORY, *CONTROL)}
 """The instructions by vISA's names."""
-
-__all__ = ["ATOMICS", "INSTRUCTIONS"]

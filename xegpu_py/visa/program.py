@@ -52,7 +52,7 @@ class Input:
 
 
 PRINT_BUFFER = "printf_buffer"
-"""The name of the input that is the address of a buffer into which the kernel prints; see `visa.printing`."""
+"""The name of the input that is the address of a buffer into which the kernel prints; see `read_records`."""
 
 LABEL = "label"
 """The name of the instruction that marks the place to which jumps to its label go."""
@@ -261,7 +261,7 @@ class Program:
 
     @cached_property
     def prints(self) -> bool:
-        """Whether it has a buffer into which it prints; see `visa.printing`."""
+        """Whether it has a buffer into which it prints."""
         return any(i.var.name == PRINT_BUFFER for i in self.inputs)
 
     def with_instructions(self, instructions: Sequence[Instruction]) -> Program:

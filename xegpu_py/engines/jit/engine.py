@@ -225,7 +225,7 @@ class Jit:
         self.local_ids = np.array(places, np.int64)
         self._lengths = np.diff([*self.starts, len(program.instructions)])
         # Only the tables that the program uses are computed.
-        self._tables = [_table(n) if n in native.tables else np.zeros(0, np.uint16) for n in TABLES]
+        self._tables = [table(n, "hf") if n in native.tables else np.zeros(0, np.uint16) for n in TABLES]
         self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self._spare: list[_Worker] = []
         self._boards: list[_Board] = []
@@ -678,13 +678,6 @@ class _Worker:
         blocks = self.own.blocks.reshape(-1, self._frame.bytes)
         pc, status = (dwords(blocks, p)[:, 0].astype(np.int64) for p in (self._frame.pc, self._frame.status))
         return np.where(status == Status.ENDED, ENDED, pc)
-
-
-def _table(name: str) -> Array:
-    """The results of an instruction for all arguments of hf."""
-
-    found: Array = table(name, "hf")
-    return found
 
 
 def dwords(blocks: Array, place: int, count: int = 1) -> Array:
