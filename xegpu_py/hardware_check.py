@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -131,47 +131,55 @@ class OpenCLDevice:
 
 # Kernels: each thread loads its part of the arrays, executes the instruction, and stores its part of the result.
 
+Part = tuple[str, str, Literal["load", "store", "other"], Array]
+"""The variable in which a thread has its part of an array, the variable's type, how the part moves, and the array."""
+
 
 def _declared(name: str, kind: str, count: int) -> str:
     return f".decl {name} v_type=G type={kind} num_elts={count} align=GRF\n"
 
 
-def _kernel(target: Target, declarations: str, pointers: Sequence[str], body: str) -> str:
-    """The text of a kernel whose arguments are pointers."""
-    inputs = "".join(f".decl {p} v_type=G type=uq num_elts=1 align=qword\n" for p in pointers)
-    inputs += "".join(f".input {p} offset={64 + 8 * n} size=8\n" for n, p in enumerate(pointers))
+def _check(
+    name: str, target: Target, parts: Sequence[Part], body: str, threads: int = THREADS, more: str = ""
+) -> Check:
+    """The check of the instructions `body`, which find array n at the address `Pn`, and a thread's part of it at `Atn`.
+
+    Args:
+        parts: one for each array; the last one is the result's. What is loaded and stored may be one variable. "other"
+            arrays are accessed by `body` alone, and have no variable.
+        more: declarations.
+    """
+    declared, before, after, inputs = {"Part": ("ud", 1)}, "", "", ""
+    for n, (own, kind, way, array) in enumerate(parts):
+        size = array.nbytes // threads
+        declared[f"At{n}"] = ("uq", 1)
+        inputs += f".decl P{n} v_type=G type=uq num_elts=1 align=qword\n.input P{n} offset={64 + 8 * n} size=8\n"
+        before += f"    mul (M1_NM, 1) Part(0,0)<1> %group_id_x(0,0)<0;1,0> {size:#x}:ud\n"
+        before += f"    add (M1_NM, 1) At{n}(0,0)<1> P{n}(0,0)<0;1,0> Part(0,0)<0;1,0>\n"
+        if way != "other":
+            declared[own] = (kind, size // TYPES[kind].bytes)
+            for at in range(0, size, 256):
+                data, place = f"{own}.{at}:d32x{min(size - at, 256) // 4}t", f"flat[At{n}.0+{at:#x}]:a64"
+                if way == "load":
+                    before += f"    lsc_load.ugm (M1_NM, 1) {data} {place}\n"
+                else:
+                    after += f"    lsc_store.ugm (M1_NM, 1) {place} {data}\n"
     bits = keep_subnormals(target)["src1"].bits
-    return (
-        f'.version 3.8\n.kernel "check"\n{declarations}{inputs}.kernel_attr Target="cm"\n.kernel_attr SimdSize=16\n'
-        f"    or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {bits:#x}:ud\n{body}    ret (M1, 1)\n"
+    text = (
+        f'.version 3.8\n.kernel "check"\n{"".join(_declared(own, *of) for own, of in declared.items())}{more}{inputs}'
+        '.kernel_attr Target="cm"\n.kernel_attr SimdSize=16\n'
+        f"    or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {bits:#x}:ud\n{before}{body}{after}    ret (M1, 1)\n"
     )
-
-
-def _moved(pointer: str, nbytes: int) -> str:
-    """The instructions that move a pointer to the part of this thread, which has so many bytes."""
-    return (
-        f"    mul (M1_NM, 1) Part(0,0)<1> %group_id_x(0,0)<0;1,0> {nbytes:#x}:ud\n"
-        f"    add (M1_NM, 1) At{pointer}(0,0)<1> {pointer}(0,0)<0;1,0> Part(0,0)<0;1,0>\n"
-    )
+    return Check(name, text, tuple(array for *_, array in parts), threads)
 
 
 def _arithmetic(target: Target, name: str, form: str, dst: str, sources: Sequence[str], seed: int) -> Check:
     """The check of an arithmetic instruction, whose text has `{D}` and `{0}`, `{1}`, `{2}` for its operands."""
-    rng = np.random.default_rng(seed)
-    names = [f"S{n}" for n in range(len(sources))]
-    pointers = [f"In{n}" for n in range(len(sources))] + ["Out"]
-    declared = _declared("Part", "ud", 1) + "".join(_declared(f"At{p}", "uq", 1) for p in pointers)
-    declared += "".join(_declared(n, kind, LANES) for n, kind in zip((*names, "D"), (*sources, dst)))
-    sizes = [LANES * TYPES[kind].bytes for kind in (*sources, dst)]
-    body = "".join(_moved(pointer, size) for pointer, size in zip(pointers, sizes))
-    for pointer, own, size in zip(pointers, names, sizes):
-        body += f"    lsc_load.ugm (M1_NM, 1) {own}.0:d32x{size // 4}t flat[At{pointer}.0]:a64\n"
-    operands = [f"{own}(0,0)<1;1,0>" for own in names]
-    body += "    " + form.format(*operands, D="D(0,0)<1>") + "\n"
-    body += f"    lsc_store.ugm (M1_NM, 1) flat[AtOut.0]:a64 D.0:d32x{sizes[-1] // 4}t\n"
-    arrays = [_numbers(TYPES[kind], LANES * THREADS, rng) for kind in sources]
-    out = np.zeros(LANES * THREADS, TYPES[dst].dtype)
-    return Check(name, _kernel(target, declared, pointers, body), (*arrays, out), THREADS)
+    rng, count = np.random.default_rng(seed), LANES * THREADS
+    parts: list[Part] = [(f"S{n}", kind, "load", _numbers(TYPES[kind], count, rng)) for n, kind in enumerate(sources)]
+    operands = [f"{own}(0,0)<1;1,0>" for own, *_ in parts]
+    parts.append(("D", dst, "store", np.zeros(count, TYPES[dst].dtype)))
+    return _check(name, target, parts, "    " + form.format(*operands, D="D(0,0)<1>") + "\n")
 
 
 def _numbers(fmt: Format, count: int, rng: np.random.Generator) -> Array:
@@ -217,20 +225,16 @@ _ALU: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 def _atomic(target: Target, name: str, kind: str, operands: int, seed: int) -> Check:
     """The check of an atomic message, of lanes that update elements of their own; it keeps the old numbers."""
     rng = np.random.default_rng(seed)
-    declared = _declared("Part", "ud", 1) + _declared("AtIn0", "uq", 1) + _declared("AtOut", "uq", 1)
-    declared += _declared("Lanes", "uw", LANES) + _declared("Bytes", "ud", LANES) + _declared("Where", "uq", LANES)
-    declared += "".join(_declared(own, kind, LANES) for own in ("A", "B"))
+    more = _declared("Bytes", "ud", LANES) + _declared("Where", "uq", LANES)
     data = ["A.0", "B.0"][:operands] + ["%null.0"] * (2 - operands)
-    body = _moved("In0", 128) + _moved("Out", 64)
-    for own, plus in (("A", "0x0"), ("B", "0x40")):
-        body += f"    lsc_load.ugm (M1_NM, 1) {own}.0:d32x16t flat[AtIn0.0+{plus}]:a64\n"
-    body += "".join(f"    mov (M1_NM, 1) Bytes(0,{n})<1> {4 * n:#x}:ud\n" for n in range(LANES))
+    body = "".join(f"    mov (M1_NM, 1) Bytes(0,{n})<1> {4 * n:#x}:ud\n" for n in range(LANES))
     body += (
-        "    add (M1_NM, 16) Where(0,0)<1> AtOut(0,0)<0;1,0> Bytes(0,0)<1;1,0>\n"
+        "    add (M1_NM, 16) Where(0,0)<1> At2(0,0)<0;1,0> Bytes(0,0)<1;1,0>\n"
         f"    {name}.ugm (M1_NM, 16) %null.0:d32 flat[Where.0]:a64 {' '.join(data)}\n"
     )
-    arrays = [_numbers(TYPES[kind], 2 * LANES * THREADS, rng), _numbers(TYPES[kind], LANES * THREADS, rng)]
-    return Check(f"{name} {kind}", _kernel(target, declared, ["In0", "Out"], body), tuple(arrays), THREADS)
+    ways: tuple[tuple[str, Literal["load", "other"]], ...] = (("A", "load"), ("B", "load"), ("", "other"))
+    parts: list[Part] = [(own, kind, way, _numbers(TYPES[kind], LANES * THREADS, rng)) for own, way in ways]
+    return _check(f"{name} {kind}", target, parts, body, more=more)
 
 
 _ATOMICS = (
@@ -255,19 +259,14 @@ def _block(target: Target, shape: str, seed: int) -> Check:
     step = max(32 // size, 1)
     across = (-2 * step, 0, columns - step, columns - 4 * step, columns)
     places = [(x, y) for y in (-9, -3, 0, 7, 11, 13) for x in across]
-    bytes_ = 512
-    declared = _declared("Part", "ud", 1) + "".join(_declared(f"At{p}", "uq", 1) for p in ("In1", "Out"))
-    declared += _declared("XY", "d", 16) + _declared("D", "ud", bytes_ // 4)
-    body = _moved("In1", 8) + _moved("Out", bytes_)
-    body += "    lsc_load.ugm (M1_NM, 1) XY.0:d32x2t flat[AtIn1.0]:a64\n"
-    at = f"flat[In0(0,0),{72 - 1:#x},{12 - 1:#x},{128 - 1:#x},XY(0,0),XY(0,1)]"
-    body += f"    lsc_load_block2d.ugm (M1_NM, 1) D.0:{shape} {at}\n"
-    body += "".join(
-        f"    lsc_store.ugm (M1_NM, 1) flat[AtOut.0+{n:#x}]:a64 D.{n}:d32x64t\n" for n in range(0, bytes_, 256)
-    )
-    arrays = surface, np.array(places, np.int32), np.zeros((len(places), bytes_), np.uint8)
-    text = _kernel(target, declared, ["In0", "In1", "Out"], body)
-    return Check(f"lsc_load_block2d {shape}", text, arrays, len(places))
+    at = f"flat[P0(0,0),{72 - 1:#x},{12 - 1:#x},{128 - 1:#x},XY(0,0),XY(0,1)]"
+    parts: list[Part] = [
+        ("", "ub", "other", surface),
+        ("XY", "d", "load", np.array(places, np.int32)),
+        ("D", "ud", "store", np.zeros((len(places), 512), np.uint8)),
+    ]
+    body = f"    lsc_load_block2d.ugm (M1_NM, 1) D.0:{shape} {at}\n"
+    return _check(f"lsc_load_block2d {shape}", target, parts, body, len(places))
 
 
 def checks(target: Target) -> list[Check]:
@@ -325,21 +324,15 @@ class Product(Struct, frozen=True):
 
     def check(self, target: Target) -> Check:
         """The check of its bits."""
-        sizes = [array.nbytes for array in (self.a, self.b, self.c)]
-        declared = "".join(_declared(own, "ud", size // 4) for own, size in zip("AB", sizes))
-        declared += _declared("C", self.kind, self.c.size)
-        body = ""
-        for own, size in zip("ABC", sizes):
-            for n in range(0, size, 256):
-                words = min(size - n, 256) // 4
-                body += f"    lsc_load.ugm (M1_NM, 1) {own}.{n}:d32x{words}t flat[In{own}.0+{n:#x}]:a64\n"
         w = self.precision
-        body += f"    dpas.{w}.{w}.8.8 (M1_NM, {LANES}) C.0 C.0 B.0 A(0,0)\n"
-        for n in range(0, sizes[2], 256):
-            body += f"    lsc_store.ugm (M1_NM, 1) flat[Out.0+{n:#x}]:a64 C.{n}:d32x64t\n"
-        pointers = ["InA", "InB", "InC", "Out"]
-        arrays = pack_a(self.a, w), pack_b(self.b, w), self.c, np.zeros_like(self.c)
-        return Check(f"dpas {w} {self.kind}: {self.what}", _kernel(target, declared, pointers, body), arrays)
+        parts: list[Part] = [
+            ("A", "ud", "load", pack_a(self.a, w)),
+            ("B", "ud", "load", pack_b(self.b, w)),
+            ("C", self.kind, "load", self.c),
+            ("C", self.kind, "store", np.zeros_like(self.c)),
+        ]
+        body = f"    dpas.{w}.{w}.8.8 (M1_NM, {LANES}) C.0 C.0 B.0 A(0,0)\n"
+        return _check(f"dpas {w} {self.kind}: {self.what}", target, parts, body, 1)
 
 
 def products(target: Target) -> list[Product]:
