@@ -61,7 +61,6 @@ class VectorDistribute(Pass):
     subgroup_size: int = 16
 
     def run(self, op: ir.Operation) -> None:
-
         if self.subgroup_size not in SUBGROUP_SIZES:
             self.fail(op, f"subgroup-size = {self.subgroup_size} is not one of {', '.join(map(str, SUBGROUP_SIZES))}")
         for func in functions(op):

@@ -32,8 +32,6 @@ class VisaAllocate(BodyPass):
     strict: bool = False
 
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
-        # Loaded when it is needed, since tools start without it.
-
         for func in visa.kernels(op):
             if not visa.is_lowered(func, bodies):
                 continue

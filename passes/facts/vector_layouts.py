@@ -47,7 +47,6 @@ class VectorLayoutAnalysis(Pass):
     """
 
     def run(self, op: ir.Operation) -> None:
-
         for func in functions(op):
             write(func, analyze(func))
 

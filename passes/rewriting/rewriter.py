@@ -368,12 +368,6 @@ class TileConversion(Conversion):
         self.region(self.func.regions[0])
         self.finish()
 
-    def one(self, value: ir.Value) -> ir.Value:
-        found = self.get(value)
-        if len(found) != 1:
-            self.fail("cannot take a tile, or a vector that is divided")
-        return found[0]
-
     def no_rule(self, op: ir.Operation) -> None:
         """Convert selects of tiles and undefined tiles to those of their replacements; keep all other ops."""
         tile = op.results[0] if len(op.results) == 1 and is_tile(op.results[0]) else None

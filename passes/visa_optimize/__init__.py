@@ -77,29 +77,19 @@ class VisaOptimize(BodyPass):
 
     def optimize(self, program: Program, target: Target) -> Program:
         """Return the optimized kernel."""
-
-        return optimize(program, target, self)
+        modes = leading_modes(program)
+        if modes is None:
+            # What an instruction gives depends on the modes at its place.
+            return program
+        rest = program.with_instructions(program.instructions[modes:])
+        found = _optimized(rest, target, self, dependence(program.instructions[:modes], target))
+        return found.with_instructions((*program.instructions[:modes], *found.instructions)) if modes else found
 
 
 # The order of the optimizations, and the registers that they may use.
 
 _KEPT_FREE = 8
 """One in this many registers is reserved for temporaries of the finalizer."""
-
-
-def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
-    """Return the optimized kernel.
-
-    Args:
-        steps: the enabled optimizations, and the registers of a thread.
-    """
-    modes = leading_modes(program)
-    if modes is None:
-        # What an instruction gives depends on the modes at its place.
-        return program
-    rest = program.with_instructions(program.instructions[modes:])
-    found = _optimized(rest, target, steps, dependence(program.instructions[:modes], target))
-    return found.with_instructions((*program.instructions[:modes], *found.instructions)) if modes else found
 
 
 def _optimized(program: Program, target: Target, steps: VisaOptimize, depends: Depends) -> Program:

@@ -244,13 +244,8 @@ class Copies:
         if slot.kind == "scalar":
             return False
         same = value.var.format.kind in "us" and value.var.format.bytes == 4
-        if (
-            not INSTRUCTIONS[inst.name].low_bits
-            or inst.saturate
-            or value.modifier
-            or dst is None
-            or isinstance(dst, Flag)
-        ):
+        wraps = INSTRUCTIONS[inst.name].low_bits and not inst.saturate and not value.modifier
+        if not wraps or dst is None or isinstance(dst, Flag):
             return False
         return same and not TYPES[dst.var.type].is_float and dst.var.format.bytes <= value.var.format.bytes
 

@@ -15,7 +15,6 @@ from xegpu_py.dialects.xegpu.matrix_ops import MAX_REPEAT_COUNT, SCALE_BLOCK
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.passes.facts import block_pieces
-from xegpu_py.passes.facts import block_pieces as blocks
 from xegpu_py.passes.facts.block_pieces import (
     PRODUCTS,
     SCALED,
@@ -126,7 +125,7 @@ def load_nd(low: Legalization, op: ir.Operation) -> None:
     view: Any = op.opview
     layout = low.layout
     desc = TensorDesc.of(view.tdesc)
-    if blocks.is_line(desc):
+    if block_pieces.is_line(desc):
         bounds = (tuple(part.shape[0] for _, part in layout),)
         parts = [xegpu.load_nd(p, mode=view.mode, **hints_of(view)) for p in low.pieces[view.tdesc, layout]]
         low.divide(op, bounds, parts)
@@ -396,11 +395,6 @@ def prefetch(low: Legalization, op: ir.Operation) -> None:
 # Reductions of vectors in pieces, in the same order of operations as for the whole vector.
 
 
-def halves(count: int) -> bool:
-    """Whether combining this many pieces by halves keeps the order of the elements' reduction."""
-    return count & (count - 1) == 0
-
-
 def _combined(op: ir.Operation, parts: Sequence[ir.Value]) -> ir.Value:
     """Combine pieces of one shape elementwise: the first half with the second half, repeatedly."""
     kind = CombiningKind.of(op)
@@ -414,7 +408,8 @@ def _is_joined(bounds: Bounds | None, value: ir.Value, dimension: int) -> bool:
     """Whether consecutive pieces along a dimension are combined elementwise before they are reduced."""
     if bounds is None or element_of(value) == build.integer_type(1):
         return False
-    return len(set(bounds[dimension])) == 1 and halves(len(bounds[dimension]))
+    # Combining a power of two of equal pieces by halves keeps the order of the elements' reduction.
+    return len(set(bounds[dimension])) == 1 and len(bounds[dimension]).bit_count() == 1
 
 
 def _bounds(low: Legalization, value: ir.Value, kept: Sequence[int] = ()) -> Bounds | None:

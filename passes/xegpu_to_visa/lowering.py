@@ -386,7 +386,6 @@ class Lowering(Rewriter):
 
     def product(self, a: Numbers, b: Numbers, count: int) -> Reg:
         """The lowest 64 bits of a product, or the available product of the same integers."""
-
         return self.emit.once(("product", a, b, count), lambda: product(self.emit, a, b, count), (a, b))
 
     def wide_enough(self, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
