@@ -27,6 +27,7 @@ class Gpu(Struct, frozen=True):
         l1_bytes: bytes of the cache of a core, of which shared local memory is a part.
         slm_bytes: bytes of shared local memory of a core.
         l1_rate: bytes that a core's cache gives in a cycle.
+        part_store: how many times as long a store to half of a line, or less, takes the L2 as one to a whole line.
         l2_bytes: bytes of the cache that all cores share.
         l2_rate: bytes that it gives in a second.
         memory_rate: peak bytes of the memory in a second.
@@ -47,6 +48,7 @@ class Gpu(Struct, frozen=True):
     l1_bytes: int
     slm_bytes: int
     l1_rate: float
+    part_store: float
     l2_bytes: int
     l2_rate: float
     memory_rate: float
@@ -65,10 +67,11 @@ def _xe_hpc(name: str, cores: int, clock: float, l2_mib: float, memory_rate: flo
     # Sources: 512 KB of L1 and 4096 operations of bf16 in a cycle of a core: Intel Architecture Day 2021; f64 at two
     # thirds of f32: ProjectPhysX/OpenCL-Benchmark; the L2's 3 TB/s, the memory's 1000 of 1638 GB/s, and 6 us of a
     # launch: oneDNN's model of batch normalization (src/gpu/intel/bnorm/model.cpp); the L1's 512 bytes in a cycle:
-    # Intel, Hot Chips 33; the share of dpas: Argonne's BF16GEMM of 256 of 393 TFLOPS.
+    # Intel, Hot Chips 33; the share of dpas: Argonne's BF16GEMM of 256 of 393 TFLOPS; stores to parts of lines:
+    # OpenCL-Benchmark's misaligned writes, which take 2.8 times as long as aligned ones, and on a B580 1.2 times.
     rate = 3e12 * cores / 64
     return Gpu(
-        name, "pvcxt", cores, 8, clock, 16, 32 / 3, 1, 1, 0.65, 512 << 10, 128 << 10, 512, int(l2_mib * (1 << 20)),
+        name, "pvcxt", cores, 8, clock, 16, 32 / 3, 1, 1, 0.65, 512 << 10, 128 << 10, 512, 2, int(l2_mib * (1 << 20)),
         rate, memory_rate, 1000 / 1638.4, 6e-6,
     )  # fmt: skip
 
@@ -77,10 +80,11 @@ def _xe2(name: str, cores: int, clock: float, l2_mib: float, memory_rate: float,
     # Sources: 256 KB of L1: Intel's oneAPI GPU Optimization Guide 2025.2; 2048 operations of f16 in a cycle of a core:
     # vkpeak; f64 at 1/16: ProjectPhysX/OpenCL-Benchmark; the L2's rate: clpeak's 1228 GB/s of a B580, which is above
     # its memory's; a launch of 2.31 us: clpeak; dpas keeps its peak: vkpeak; the share of the memory's rate:
-    # intel/torch-xpu-ops, hardware_specs.yaml. The L1's rate is of Xe-HPC's, as its matrix engines' is (an assumption).
+    # intel/torch-xpu-ops, hardware_specs.yaml; stores in parts of lines: its PR 3496. The L1's rate is of Xe-HPC's, as
+    # its matrix engines' is (an assumption).
     rate = 1228e9 * cores / 20 * clock / 2.85e9
     return Gpu(
-        name, "bmg", cores, 8, clock, 16, 1, 1, 2, 1.0, 256 << 10, 128 << 10, 256, int(l2_mib * (1 << 20)), rate,
+        name, "bmg", cores, 8, clock, 16, 1, 1, 2, 1.0, 256 << 10, 128 << 10, 256, 0.5, int(l2_mib * (1 << 20)), rate,
         memory_rate, memory_share, 2.31e-6,
     )  # fmt: skip
 
@@ -91,7 +95,7 @@ def _xe_hpg(name: str, cores: int, clock: float, l2_mib: float, memory_rate: flo
     # the time of a mad of floats: clpeak's longest vectors reach 0.49 of an A770's peak, and one chain 0.66.
     rate = 2e12 * cores / 32
     return Gpu(
-        name, "dg2", cores, 16, clock, 8, 0.5, 2, 2, 0.8, 192 << 10, 64 << 10, 256, int(l2_mib * (1 << 20)), rate,
+        name, "dg2", cores, 16, clock, 8, 0.5, 2, 2, 0.8, 192 << 10, 64 << 10, 256, 1, int(l2_mib * (1 << 20)), rate,
         memory_rate, 400 / 560, 8e-6,
     )  # fmt: skip
 
@@ -107,11 +111,16 @@ GPUS = {
         _xe_hpc("max1550", 64, 1.6e9, 204, 1638.4e9),
         _xe2("b580", 20, 2.85e9, 18, 456e9, _B580),
         _xe2("b60", 20, 2.4e9, 18, 456e9, _B580),
-        # The L2 is in proportion to the cores (an assumption).
+        # The L2 of the following is in proportion to the cores of others (an assumption), except for the 140V.
+        _xe2("b570", 18, 2.75e9, 16.2, 380e9, _B580),
+        _xe2("b50", 16, 2.6e9, 14.4, 224e9, _B580),
         _xe2("b70", 32, 2.8e9, 28.8, 608e9, _B70),
         _xe2("140v", 8, 1.95e9, 8, 137e9, _B580),
         _xe_hpg("a770", 32, 2.4e9, 16, 560e9),
         _xe_hpg("a750", 28, 2.4e9, 16, 512e9),
+        _xe_hpg("a580", 24, 2e9, 12, 512e9),
+        _xe_hpg("a380", 8, 2.05e9, 4, 186e9),
+        _xe_hpg("185h", 8, 2.35e9, 4, 90e9),
     )
 }
 """The GPUs by name."""

@@ -36,8 +36,8 @@ class ItemLaunch(Struct):
     kernel: str
     macros: Mapping[str, int]
     arrays: Callable[[], list[Any]]
-    items: int
-    local: int
+    items: Any
+    local: Any
 
 
 class Case(Struct):
@@ -114,6 +114,16 @@ def arithmetic() -> Iterator[Case]:
             yield chain(f"P{first + n:03}", gpu, F32, count, 32 if count < 8 else 16)
     for n, (dtype, count) in enumerate(((F32, 1), (F16, 1), (F16, 2))):
         yield chain(f"P{68 + n:03}", "a770", dtype, count)
+    for point, gpu, dtype in (
+        ("P038", "b580", np.int32), ("P040", "b580", F64), ("P048", "a770", F16), ("P049", "a770", np.int32),
+        ("P057", "a750", F16), ("P064", "a750", F16), ("P065", "a750", np.int32), ("P102", "max1550", F32),
+        ("P103", "max1550", F64),
+    ):  # fmt: skip
+        yield chain(point, gpu, dtype)
+    for point, gpu in (("P007", "max1100"), ("P018", "b580")):
+        items = GPUS[gpu].cores * 8 * 8 * 8 * 32
+        launch = ItemLaunch("byte_products", {"TURNS": 256}, empty(((items,), np.int32)), items, 64)
+        yield Case(point, gpu, [launch], 8.0 * 16 * 256 * items)
 
 
 # Memory.
@@ -139,6 +149,10 @@ def bandwidth(point: str, gpu: str) -> Case:
 def memory() -> Iterator[Case]:
     for n, way in enumerate(("read", "write", "read misaligned", "write misaligned")):
         yield bandwidth_of_items(f"P{8 + n:03}", "max1100", way)
+    yield bandwidth_of_items("P020", "b580", "write misaligned")
+    count = 1 << 24
+    arrays = empty(*[((count // 4096, 4096), F64)] * 3)
+    yield Case("P104", "max1550", [Launch(kernels.triad, arrays, {}, (count // 4096 // 32, 64))], 24.0 * count)
     for point, gpu in (
         ("P050", "a770"), ("P051", "a770"), ("P052", "a770"), ("P058", "a750"), ("P059", "a750"), ("P066", "a750"),
         ("P067", "a750"),
@@ -159,10 +173,31 @@ def embedding() -> Iterator[Case]:
         starts = np.arange(0, bags * length + 1, length)
         return [np.empty((rows, dim), F16), indices, starts, np.empty((bags, dim), F16)]
 
-    for gpu, scalar, whole in (("max1550", "P404", "P405"), ("b580", "P407", "P408")):
-        for point, vector, local in ((scalar, 1, 256), (whole, 8, 1024)):
+    for gpu, first in (("max1550", 404), ("b580", 407)):
+        for n, (vector, local) in enumerate(((1, 256), (8, 1024), (8, 1024))):
+            point = f"P{first + n}"
             macros = {"WIDTH": dim, "VECTOR": vector}
             yield Case(point, gpu, [ItemLaunch("embedding_bag", macros, arrays, bags * dim // vector, local)])
+
+
+def pools() -> Iterator[Case]:
+    images = 4096
+    for n, (channels, size) in enumerate(((64, 55), (192, 27), (256, 13))):
+        out = (size - 3) // 2 + 1
+        macros = {"WIDTH": channels, "IN": size, "OUT": out}
+        inner, outer = images * size * size * channels, images * out * out * channels
+        for m, vector in enumerate((1, 8)):
+            for shift, gpu in ((0, "max1550"), (2, "b580")):
+                arrays = empty(((inner,), F16), ((outer,), F16), ((outer,), np.int64))
+                launch = ItemLaunch("max_pool", {**macros, "VECTOR": vector}, arrays, outer // vector, 256)
+                yield Case(f"P{382 + 4 * n + m + shift}", gpu, [launch])
+
+            # All places are those of the first element of their window.
+            def gradients(outer: int = outer, inner: int = inner) -> list[Any]:
+                return [np.empty(outer, F16), np.empty(outer, np.int64), np.empty(inner, F16)]
+
+            launch = ItemLaunch("max_pool_gradient", {**macros, "VECTOR": vector}, gradients, inner // vector, 256)
+            yield Case(f"P{394 + 2 * n + m}", "max1550", [launch])
 
 
 def histograms() -> Iterator[Case]:
@@ -235,13 +270,11 @@ def rows() -> Iterator[Case]:
 def gemm(
     point: str, gpu: str, shape: tuple[int, int, int], dtype: Any = F16, *, prefetch: int = 3, timed: bool = False,
     tile: tuple[int, int] = (256, 256), subgroups: tuple[int, int] = (8, 4), fp8: bool = False,
+    out: Any = None,
 ) -> Case:  # fmt: skip
     m, n, k = shape
-    wide: Any = np.int32 if dtype == S8 else F32
-
-    def arrays() -> list[Any]:
-        return [np.empty((m, k), dtype), np.empty((k, n), dtype), np.empty((m, n), wide)]
-
+    wide = out or (np.int32 if dtype == S8 else F32)
+    arrays = empty(((m, k), dtype), ((k, n), dtype), ((m, n), wide))
     step = 32 if np.dtype(dtype).itemsize == 2 or fp8 else 64 if dtype == S8 else 16
     named = {"K": k, "M": tile[0], "N": tile[1], "STEP": step, "SG": subgroups}
     grid = (math.ceil(m / tile[0]), math.ceil(n / tile[1]))
@@ -254,6 +287,9 @@ def matrices() -> Iterator[Case]:
     cube = (4096, 4096, 4096)
     for point, prefetch in (("X001", 0), ("X002", 1), ("X003", 3)):
         yield gemm(point, "b580", cube, prefetch=prefetch)
+    yield gemm("P343", "b580", cube, BF16)
+    yield gemm("P345", "b580", cube, BF16, out=BF16)
+    yield gemm("P283", "b580", (5120, 4096, 4096), BF16)
     for n, m in enumerate((1, 8, 16, 32, 128, 1024)):
         tile, subgroups = ((256, 256), (8, 4)) if m > 128 else ((128, 64), (4, 2)) if m > 32 else ((32, 64), (4, 4))
         yield gemm(f"P{332 + 2 * n}", "b580", (m, 4096, 4096), BF16, tile=tile, subgroups=subgroups, timed=True)
@@ -263,6 +299,23 @@ def matrices() -> Iterator[Case]:
     for n, shape in enumerate(shapes):
         for m, dtype in enumerate((ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)):
             yield gemm(f"P{207 + 2 * n + m}", "max1550", shape, dtype, fp8=True, timed=True)
+
+
+def products_of_items() -> Iterator[Case]:
+    """Products of matrices without dpas."""
+    n = 2048
+    arrays = empty(((n, n), S8), ((n, n), S8), ((n, n), np.int32))
+    yield Case("P457", "b70", [ItemLaunch("tiled_bytes", {"WIDTH": n}, arrays, (n, n), (16, 16))])
+    m, k = 4096, 14336
+    for point, columns in (("P470", 1), ("P471", 2), ("P472", 4), ("P473", 8)):
+        arrays = empty(((m, k), np.uint16), ((columns, k), F32), ((m, columns), F32))
+        launch = ItemLaunch("rows_times_columns", {"WIDTH": k, "VECTOR": columns}, arrays, m * 32, 128)
+        yield Case(point, "b580", [launch], 2.0 * m * k * columns)
+    tokens, experts, width = 32, 256, 3072
+    arrays = empty(((tokens, width), F32), ((experts, width), F32), ((tokens, experts), F32))
+    for point, kernel, slices in (("P307", "route", 1), ("P308", "route_in_slices", 4)):
+        macros = {"TOKENS": tokens, "EXPERTS": experts, "WIDTH": width, "SLICES": slices}
+        yield Case(point, "b60", [ItemLaunch(kernel, macros, arrays, experts * 16 * slices, 16 * slices)])
 
 
 # FluidX3D.
@@ -279,12 +332,13 @@ def fluids() -> Iterator[Case]:
             yield Case(f"P{first + n:03}", gpu, [Launch(kernels.lattice_boltzmann, arrays, named, cells // 32)], cells)
 
 
-FLUIDS = {72: "max1100", 75: "b70", 81: "b580", 90: "a770", 93: "a750", 96: "140v"}
+FLUIDS = {72: "max1100", 75: "b70", 81: "b580", 87: "b50", 90: "a770", 93: "a750", 96: "140v", 99: "185h"}
 """The first of each GPU's points."""
 
 
 def cases() -> list[Case]:
     """All cases."""
     return [
-        *arithmetic(), *memory(), *embedding(), *histograms(), *rows(), *matrices(), *fluids(),
+        *arithmetic(), *memory(), *embedding(), *pools(), *histograms(), *rows(), *matrices(), *products_of_items(),
+        *fluids(),
     ]  # fmt: skip

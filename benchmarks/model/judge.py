@@ -29,11 +29,14 @@ from msgspec.structs import replace
 from xegpu_py import opencl
 from xegpu_py.gpus import gpu
 from xegpu_py.profile.launches import Launched, launched
-from xegpu_py.profile.time_model import FITTED, Fitted, predicted, sample_of
+from xegpu_py.profile.time_model import FITTED, Fitted, predicted
 from xegpu_py.visa.program import extent
 
 SECONDS = {"us": 1e-6, "ms": 1e-3}
 RATES = {"TFLOPS": 1e12, "TIOPS": 1e12, "TOPS": 1e12, "GFLOPS": 1e9, "GB/s": 1e9, "TB/s": 1e12, "MLUPs": 1e6}
+
+MACROS = ("TURNS", "STRIDE", "STEP", "WIDTH", "VECTOR", "IN", "OUT", "TOKENS", "EXPERTS", "SLICES")
+"""The macros of kernels.cl, which are 1 where a case says nothing else."""
 
 
 class Point(Struct):
@@ -88,11 +91,11 @@ def run(case: Case) -> list[Launched]:
     done = []
     for launch in case.launches:
         if isinstance(launch, ItemLaunch):
-            macros = {"TURNS": 1, "STRIDE": 1, "STEP": 1, "WIDTH": 1, "VECTOR": 1, **launch.macros}
+            macros = {**dict.fromkeys(MACROS, 1), **launch.macros}
             options = " ".join(f"-D{name}={value}" for name, value in macros.items())
             program = opencl.compile(Path(__file__).parent / "kernels.cl", target=target(case.gpu), options=options)
             sized = getattr(program, launch.kernel)[launch.items, launch.local]
-            done.append(sized.counted(launch.arrays(), sample_of(sized.groups), 1 << 22))
+            done.append(sized.counted(launch.arrays(), "sample"))
             continue
         kernel = launch.kernel.with_options(target=target(case.gpu), **{"registers": 128, **launch.options})
         arrays = launch.arrays()
@@ -101,7 +104,7 @@ def run(case: Case) -> list[Launched]:
             compiled = kernel.compile(*arrays, **launch.named)
         _, passed, _ = kernel.bind(*arrays, **launch.named)
         grid = extent(launch.grid, "grid")
-        done.append(launched(compiled, passed, grid, groups=sample_of(grid)))
+        done.append(launched(compiled, passed, grid, groups="sample"))
     return done
 
 

@@ -73,6 +73,15 @@ def copy(X, Y, ROWS: Constexpr, COLUMNS: Constexpr, SUBGROUPS: Constexpr):
 
 
 @xegpu_py.jit
+def triad(X, Y, Z):
+    """STREAM's triad of 64-bit floats by blocks of 32 x 64."""
+    shared = WgMap(sg_layout=(8, 2), sg_data=(4, 32))
+    at = (xl.program_id(0) * 32, xl.program_id(1) * 64)
+    x, y = (A.tile((32, 64), at=at, map=shared).load() for A in (X, Y))
+    Z.tile((32, 64), at=at, map=shared).store(x + y * 3.0)
+
+
+@xegpu_py.jit
 def count_global(E, N, ITEMS: Constexpr):
     """A histogram: one atomic of global memory for each item."""
     item = xl.program_id(0) * ITEMS + xl.arange(0, ITEMS).reshape(1, ITEMS)

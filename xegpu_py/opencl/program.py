@@ -17,7 +17,7 @@ from xegpu_py.ir.diagnostics import Position, Source, error_at
 from xegpu_py.opencl import abi
 from xegpu_py.opencl.compiler import DEFAULT, DEVICES, Compiled, compiled, failed, relocated
 from xegpu_py.opencl.printing import BUFFER_BYTES, FIRST_RECORD, printed
-from xegpu_py.profile.launches import Launched, counted
+from xegpu_py.profile.launches import Groups, Launched, counted
 from xegpu_py.profile.profiles import Profile, profile_of
 from xegpu_py.runtime.device_memory import Buffer, DeviceMemory
 from xegpu_py.runtime.executable import REFERENCE, Executable, Options
@@ -367,11 +367,9 @@ class Launch(Struct, frozen=True):
         self(*arguments)
         return profile_of(found)
 
-    def counted(
-        self, arguments: Sequence[Any], groups: Sequence[int] | None = None, trace_limit: int = 1 << 20
-    ) -> Launched:
-        """Count what workgroups do, all or those of some numbers; `profile.time_model.predicted` takes the counts of
-        the workgroups that `sample_of` chooses. The arrays do not change.
+    def counted(self, arguments: Sequence[Any], groups: Groups = None, trace_limit: int = 1 << 22) -> Launched:
+        """Count what workgroups do; `profile.time_model.predicted` takes the counts of a "sample". The arrays do not
+        change.
         """
         ready = self.ready(arguments)
         return counted(ready.version, ready.prepared, groups, trace_limit)

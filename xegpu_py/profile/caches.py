@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -120,11 +121,11 @@ def new_lines(
     """Lines that a launch loads from memory and stores there, if all workgroups access as those do that ran.
 
     The lines of a rectangle of workgroups are those of one, and for each further workgroup in x, y or z the lines that
-    a neighbour of the middle one has and the middle one has not. Workgroups run in waves, along x first. A wave finds
+    those which follow the middle one add on average. Workgroups run in waves, along x first. A wave finds
     in the shared cache what as many waves before it have accessed as fit there.
 
     Args:
-        each: the lines that workgroups access, sorted, by their numbers, that of the middle one first; see `sample_of`.
+        each: the lines that workgroups of a sample access, sorted, by their numbers, that of the middle one first.
         wave: workgroups that run together.
         capacity: lines of the shared cache.
         warm: whether the cache holds what an earlier launch left there.
@@ -147,8 +148,9 @@ def new_lines(
             continue
         steps = []
         for step, n in zip((1, x, x * y), grid):
-            other = each.get(numbers[0] + step) if n > 1 else None
-            fresh = 0 if other is None else len(np.setdiff1d(own(other), mine, assume_unique=True))
+            following = itertools.takewhile(each.__contains__, range(numbers[0] + step, numbers[0] + step * n, step))
+            others = [own(each[number]) for number in following]
+            fresh = (len(np.unique(np.concatenate([mine, *others]))) - len(mine)) / max(len(others), 1)
             steps.append(fresh / max(len(mine), 1))
         parts.append((size, steps, highest - lowest + 1))
 

@@ -44,13 +44,11 @@ class Segments(Struct, dict=True):
     """What a message touches in each of several executions.
 
     Attributes:
-        threads: int64[messages], the numbers of the hardware threads in the launch.
         starts, ends: int64[messages, segments], the addresses of the first byte of each, and of the byte after it.
         valid: bool[messages, segments], the segments that exist.
         beyond: the bytes of 2D blocks that lie outside of their surfaces.
     """
 
-    threads: Array
     starts: Array
     ends: Array
     valid: Array
@@ -79,58 +77,33 @@ class Segments(Struct, dict=True):
         return found
 
 
-class MessageForm:
-    """How a message accesses memory.
+def kind_of(inst: Instruction) -> str:
+    """The kind of a message, of `KINDS`."""
+    category = INSTRUCTIONS[inst.name].category
+    return "prefetch" if category == "load" and inst["dst"].var is None else category
 
-    Attributes:
-        kind: its kind, of `KINDS`.
-        form: "block2d", "block" (one contiguous piece of memory) or "gather" (an address for each lane).
-        slm: whether it accesses the shared local memory.
-        width: the bytes of an element.
-    """
 
-    def __init__(self, inst: Instruction) -> None:
-        category = INSTRUCTIONS[inst.name].category
-        prefetches = category == "load" and inst["dst"].var is None
-        self.kind = "prefetch" if prefetches else category
-        self.slm = inst.values.get("sfid") == "slm"
-        if "block" in inst.values:
-            self.form = "block2d"
-            block: BlockShape = inst["block"]
-            self._block, self.width = block, block.size // 8
-            return
+def segments_of(inst: Instruction, records: Records) -> Segments:
+    """The segments of executions of a message."""
+    block: BlockShape | None = inst.values.get("block")
+    lanes = 1 if block else records.operands.shape[1]
+    acts = (records.values[:, None] >> np.arange(lanes) & 1).astype(bool)
+    if block is None:
         shape: DataShape = inst["data"]
-        self.form = "block" if shape.transpose else "gather"
-        self.width, self._bytes = shape.memory_bytes, shape.memory_bytes * shape.vector
-
-    def segments(self, threads: Array, records: Records) -> Segments:
-        """The segments of executions.
-
-        Args:
-            threads: int64[messages], the numbers of their threads in the launch.
-        """
-        lanes = 1 if self.form == "block2d" else records.operands.shape[1]
-        acts = (records.values[:, None] >> np.arange(lanes) & 1).astype(bool)
-        if self.form != "block2d":
-            return Segments(threads, records.operands, records.operands + self._bytes, acts)
-        block, size = self._block, self.width
-        base, width, height, pitch, x, y = (column[:, None] for column in records.operands.T)
-        row = y + np.arange(block.height)
-        across = block.count * block.width
-        left = np.clip(x * size, 0, width)
-        # A row whose last element is not wholly inside loses that element.
-        right = np.clip((x + across) * size, 0, width // size * size)
-        inside = (y >= 0) & (y + block.height <= height) & (right > left) & acts
-        if inside.all():
-            valid = np.ones(row.shape, bool)
-        else:
-            valid = (row >= 0) & (row < height) & (right > left) & acts
-        starts = np.asarray(row * pitch + (base + left))
-        ends = starts + (right - left)
-        asked = int(acts.sum()) * block.height * across * size
-        found = Segments(threads, starts, ends, valid)
-        found.beyond = asked - int(found.sizes.sum())
-        return found
+        return Segments(records.operands, records.operands + shape.memory_bytes * shape.vector, acts)
+    size = block.size // 8
+    base, width, height, pitch, x, y = (column[:, None] for column in records.operands.T)
+    row = y + np.arange(block.height)
+    across = block.count * block.width
+    left = np.clip(x * size, 0, width)
+    # A row whose last element is not wholly inside loses that element.
+    right = np.clip((x + across) * size, 0, width // size * size)
+    valid = (row >= 0) & (row < height) & (right > left) & acts
+    starts = np.asarray(row * pitch + (base + left))
+    asked = int(acts.sum()) * block.height * across * size
+    found = Segments(starts, starts + (right - left), valid)
+    found.beyond = asked - int(found.sizes.sum())
+    return found
 
 
 class Lines(Struct):
@@ -161,12 +134,8 @@ class Lines(Struct):
 def lines_of(segments: Segments, size: int = LINE) -> Lines:
     """The distinct lines that each message touches; they have `size` bytes, a power of two."""
     shift = size.bit_length() - 1
-    starts, ends, valid, origins = (
-        segments.starts,
-        segments.ends,
-        segments.valid,
-        np.zeros((len(segments.starts), 1), int),
-    )
+    starts, ends, valid = segments.starts, segments.ends, segments.valid
+    origins = np.zeros((len(starts), 1), np.int64)
     if segments.alike and not ((starts[:, :1] - starts[0, 0]) % size).any():
         origins = starts[:, :1] - starts[0, 0] >> shift
         starts, ends, valid = starts[:1], ends[:1], valid[:1]
@@ -364,7 +333,7 @@ class Counts:
                 own = records.values == 0
                 self._arrivals.append((np.full(own.sum(), index), threads[own], records.clocks[own]))
                 continue
-            lines = self._message(index, MessageForm(inst).segments(threads, records))
+            lines = self._message(index, segments_of(inst, records))
             if lines is not None:
                 self._traced += int(lines.counts.sum())
                 if traces:
@@ -409,21 +378,21 @@ class Counts:
     def _message(self, index: int, segments: Segments) -> Lines | None:
         """Count executions of a message; the lines of global memory that they touched."""
         inst, tables = self.program.instructions[index], self.tables
-        found = MessageForm(inst)
+        kind = kind_of(inst)
         messages = len(segments.valid) if segments.whole else int(segments.valid.any(axis=1).sum())
         sizes = segments.sizes
         asked = int(sizes.sum())
         tables["messages"][index] += messages
         tables["bytes"][index] += asked
         tables["beyond"][index] += segments.beyond
-        if found.kind == "atomic":
+        if kind == "atomic":
             _, exists = _distinct(segments.starts, segments.valid)
             tables["collisions"][index] += int(segments.valid.sum() - exists.sum())
-        if found.slm:
+        if inst.values.get("sfid") == "slm":
             cycles, conflicts = slm_cycles(segments)
             tables["slm_cycles"][index] += cycles
             tables["conflicts"][index] += conflicts
-            entry = self._entry("slm", found.kind)
+            entry = self._entry("slm", kind)
             entry.messages += messages
             entry.bytes += asked
             return None
@@ -432,34 +401,34 @@ class Counts:
         if alone is None:
             try:
                 most = int((ends - starts).max(initial=0))
-                self.memory.locate(starts.view(np.uint64), most, VERBS[found.kind], ends - starts)
+                self.memory.locate(starts.view(np.uint64), most, VERBS[kind], ends - starts)
             except AccessFault as fault:
                 raise RuntimeFault(f"'{inst.name}' {fault.reason}", [], inst.where) from None
         lines = lines_of(segments)
         touched = int(lines.counts.sum())
         tables["lines"][index] += touched
-        if found.kind in ("store", "atomic"):
+        if kind in ("store", "atomic"):
             tables["halves"][index] += int(lines_of(segments, LINE // 2).counts.sum())
-        if not touched or (self._sample and found.kind != "atomic"):
+        if not touched or (self._sample and kind != "atomic"):
             return lines
         if alone:
-            entry = self._entry(alone.name, found.kind)
+            entry = self._entry(alone.name, kind)
             entry.messages += messages
             entry.bytes += asked
             entry.lines += touched
-            self._touch(alone, found.kind, starts, ends)
+            self._touch(alone, kind, starts, ends)
             return lines
         numbers, owner = lines.numbers, self._owners(segments.starts)
         # The lanes of a gather may access several buffers.
         for number in np.unique(owner[segments.valid]):
             own = segments.valid & (owner == number)
             buffer = self.buffers[number]
-            entry = self._entry(buffer.name, found.kind)
+            entry = self._entry(buffer.name, kind)
             entry.messages += int(own.any(axis=1).sum())
             entry.bytes += int(sizes[own].sum())
             inside = (numbers >= buffer.address // LINE) & (numbers <= (buffer.address + buffer.bytes - 1) // LINE)
             entry.lines += int(inside.sum())
-            self._touch(buffer, found.kind, segments.starts[own], segments.ends[own])
+            self._touch(buffer, kind, segments.starts[own], segments.ends[own])
         return lines
 
     def _only_buffer(self, starts: Array, ends: Array) -> Buffer | None:
@@ -547,9 +516,8 @@ class Counts:
         )
         order = np.lexsort((threads, times, together))
         sizes = counts[order]
-        places = np.repeat((np.cumsum(counts) - counts)[order] - (np.cumsum(sizes) - sizes), sizes) + np.arange(
-            len(lines)
-        )
+        moved = (np.cumsum(counts) - counts)[order] - (np.cumsum(sizes) - sizes)
+        places = np.repeat(moved, sizes) + np.arange(len(lines))
         numbers, owners = (np.repeat(part[order].astype(np.int32), sizes) for part in (indices, threads))
         return Trace(lines[places], owners, numbers, self._traced <= len(lines))
 

@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct, structs
@@ -161,24 +161,57 @@ class Logged(Struct):
         return executed, log.lanes
 
 
-def counted(
-    kernel: Kernel, prepared: Prepared, groups: Sequence[int] | None = None, trace_limit: int = 1 << 20
-) -> Launched:
+RUN, RUN_LINES = 32, 1 << 13
+"""The most workgroups of a sample that follow each other, and the lines that more than two access at most."""
+
+
+def sample_of(grid: Dim, lines: int, most: int = 6) -> list[int]:
+    """Workgroups of a grid that stand for all: one in the middle, its neighbours in x, y and z, some far away, and
+    those that follow it if they access few lines.
+
+    Args:
+        lines: how many lines a workgroup accesses.
+    """
+    x, y, z = grid
+    middle = [max(0, n // 2 - (n > 1)) for n in grid]
+    steps = (1, x, x * y)
+    first = middle[0] + middle[1] * x + middle[2] * x * y
+    chosen = [first, *(first + step for step, n in zip(steps, grid) if n > 1)]
+    count = x * y * z
+    for share in (0.93, 0.13, 0.31, 0.71):
+        if len(chosen) >= most:
+            break
+        chosen.append(int(share * count))
+    following = range(first, first + min(x - middle[0], 1 + RUN_LINES // max(lines, 1), RUN))
+    return list(dict.fromkeys([*chosen, *following]))
+
+
+Groups = Sequence[int] | Literal["sample"] | None
+"""The numbers of workgroups that run, or "sample" for some that stand for all; None for all."""
+
+
+def counted(kernel: Kernel, prepared: Prepared, groups: Groups = None, trace_limit: int = 1 << 22) -> Launched:
     """Count what a launch does.
 
     Args:
         kernel, prepared: see `Kernel.prepared`.
-        groups: the numbers of the workgroups that run; all by default. Of a sample, distinct bytes are not counted.
+        groups: the workgroups that run. If these are not all, distinct bytes are not counted.
         trace_limit: the number of lines after which the trace ends.
     """
-    size, sample = prepared.size, groups is not None
+    size = prepared.size
     logged = Logged.of(kernel, prepared)
     launcher, memory = logged.kernel.launcher, logged.prepared.memory
     starts = block_starts(launcher.program)
-    counts = Counts(kernel.program, launcher.target, memory, size, starts, trace_limit, sample)
-    chosen = range(math.prod(size.grid)) if groups is None else groups
-    parts = [range(group, group + 1) for group in groups] if groups is not None else [range(len(chosen))]
-    counts.end(*logged.run(counts.receive, parts, 0 if sample else STEPS))
+    counts = Counts(kernel.program, launcher.target, memory, size, starts, trace_limit, sample=groups is not None)
+    if groups is None:
+        chosen: Sequence[int] = range(math.prod(size.grid))
+        counts.end(*logged.run(counts.receive, [range(len(chosen))], STEPS))
+        return Launched(kernel, size.grid, size.threads(kernel.program), chosen, counts)
+    chosen = sample_of(size.grid, RUN_LINES)[:1] if groups == "sample" else groups
+    counts.end(*logged.run(counts.receive, [range(group, group + 1) for group in chosen]))
+    if groups == "sample":
+        chosen = sample_of(size.grid, int(counts.tables["lines"].sum()))
+        counts.end(*logged.run(counts.receive, [range(group, group + 1) for group in chosen[1:]]))
     return Launched(kernel, size.grid, size.threads(kernel.program), chosen, counts)
 
 
@@ -187,7 +220,7 @@ def launched(
     arguments: Sequence[Any],
     grid: int | Sequence[int],
     block: int | Sequence[int] | None = None,
-    groups: Sequence[int] | None = None,
+    groups: Groups = None,
     trace_limit: int = 1 << 22,
 ) -> Launched:
     """Count what workgroups do; see `counted`. Arrays do not change.

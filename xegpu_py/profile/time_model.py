@@ -18,13 +18,13 @@ from xegpu_py.gpus import Gpu, gpu
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
 from xegpu_py.profile.caches import hits, new_lines
-from xegpu_py.profile.counts import KINDS, LINE
+from xegpu_py.profile.counts import LINE
 from xegpu_py.profile.launches import Launched, launched
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.dataflow import effects
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Destination, Dim, Flag, Immediate, Instruction, Program, Region, analysis, extent
+from xegpu_py.visa.program import Destination, Flag, Immediate, Instruction, Program, Region, analysis, extent
 
 
 class Fitted(Struct, frozen=True):
@@ -318,21 +318,6 @@ _CHANGED = 1 << 50
 """What is added to the number of a line that a message changes."""
 
 
-def sample_of(grid: Dim, most: int = 6) -> list[int]:
-    """Workgroups of a grid that stand for all: one in the middle, its neighbours in x, y and z, and some far away."""
-    x, y, z = grid
-    middle = [max(0, n // 2 - (n > 1)) for n in grid]
-    steps = (1, x, x * y)
-    first = middle[0] + middle[1] * x + middle[2] * x * y
-    chosen = [first, *(first + step for step, n in zip(steps, grid) if n > 1)]
-    count = x * y * z
-    for share in (0.93, 0.13, 0.31, 0.71):
-        if len(chosen) >= most:
-            break
-        chosen.append(int(share * count))
-    return list(dict.fromkeys(chosen))
-
-
 def predict(
     kernel: Kernel,
     arguments: Sequence[Any],
@@ -345,7 +330,7 @@ def predict(
 ) -> Prediction:
     """The time that a launch of a kernel is expected to take on a GPU: a model, and not a measurement.
 
-    A few workgroups run on the interpreter; their stores are undone. Arrays may be as large as on the GPU: only what
+    A few workgroups run. Arrays do not change, and may be as large as on the GPU: only what
     these workgroups access is touched.
 
     Args:
@@ -360,7 +345,7 @@ def predict(
         TypeError, ValueError, DiagnosticError: as a call of the kernel.
     """
     whole = extent(grid, "grid")
-    done = launched(kernel, arguments, whole, block, sample_of(whole), trace_limit=1 << 22)
+    done = launched(kernel, arguments, whole, block, "sample")
     return predicted(done, on, warm=warm, fitted=fitted)
 
 
@@ -385,7 +370,8 @@ class _Model:
         self.threads = done.group_size
         self.runs = self.counts.tables["executions"] / (self.sampled * self.threads)
         self.resident = self._resident()
-        self.cores = min(on.cores, self.groups)
+        categories = [INSTRUCTIONS[inst.name].category for inst in self.program.instructions]
+        self._writes = np.isin(categories, ("store", "atomic"))
 
     def _resident(self) -> int:
         """Workgroups that run together on a core: by threads, shared local memory and barriers."""
@@ -498,7 +484,8 @@ class _Model:
             total += cycles
             sends[at] = max(1.0, cycles / executions)
         # Variables that do not fit the registers are in memory.
-        beyond = set(self.allocation.beyond)
+        # Programs of IGC are written before it schedules them, which takes fewer registers.
+        beyond = set() if self.program.modern else set(self.allocation.beyond)
         if beyond:
             target = target_of(on.target)
             for inst, n in zip(self.program.instructions, self.runs):
@@ -514,31 +501,30 @@ class _Model:
         # One workgroup stands for all: the middle one.
         own = owner == self.done.groups[0]
         lines, instructions = trace.lines[own], trace.instructions[own]
-        slm = self.program.slm_bytes * self.resident
-        capacity = max(0, on.l1_bytes - slm) // LINE // min(self.resident, -(-self.groups // on.cores))
-        hit = hits(lines, capacity)
-        kinds = np.array([self._kind(i) for i in self.program.instructions])
         # Stores and atomics are made in the L2.
-        written = np.isin(kinds[instructions], (KINDS.index("store"), KINDS.index("atomic")))
-        hit &= ~written
+        written = self._writes[instructions]
+        # Lines that workgroups far away load too are there once for all workgroups of the core, and one of them misses.
+        together = min(self.resident, -(-self.groups // on.cores))
+        far = [group for group in self.done.groups if abs(group - self.done.groups[0]) >= on.cores]
+        far = far[:: max(1, len(far) // 16)]
+        shared = np.zeros(len(lines))
+        if far:
+            shared = np.mean([np.isin(lines, trace.lines[owner == group]) for group in far], axis=0) * ~written
+        weight = 1 - shared * (1 - 1 / together)
+        _, first = np.unique(lines, return_index=True)
+        room = max(0, on.l1_bytes - self.program.slm_bytes * self.resident) / LINE / together
+        hit = hits(lines, int(room / max(weight[first].mean() if len(first) else 1.0, 1 / together)))
+        misses = np.where(hit & ~written, 0.0, weight)
         count = len(self.program.instructions)
         total = np.bincount(instructions, minlength=count)
-        found = np.bincount(instructions, weights=hit, minlength=count)
-        # A store to half of a line reads and writes the line in the L2, which checks whole lines (an assumption:
-        # OpenCL-Benchmark's misaligned writes take so long).
+        found = np.bincount(instructions, weights=1 - misses, minlength=count)
         halves = self.counts.tables["halves"]
-        parts = 3.0 - np.divide(halves, self.counts.tables["lines"], out=np.full(len(halves), 2.0), where=halves > 0)
-        missed = float(((~hit) * parts[instructions]).sum())
+        whole = np.divide(halves, self.counts.tables["lines"], out=np.full(len(halves), 2.0), where=halves > 0) - 1
+        parts = on.part_store + (1 - on.part_store) * whole
+        missed = float((misses * parts[instructions]).sum())
         # The trace of the workgroup may end early.
         traced = max(len(trace.lines), 1) / max(int(self.counts.tables["lines"].sum()), 1)
         return missed / min(traced, 1.0), np.divide(found, total, out=np.ones(count), where=total > 0)
-
-    @staticmethod
-    def _kind(inst: Instruction) -> int:
-        category = INSTRUCTIONS[inst.name].category
-        if category == "load" and inst["dst"].var is None:
-            return KINDS.index("prefetch")
-        return KINDS.index(category) if category in KINDS else -1
 
     def _latencies(self, share: Array, missing: float, queue: float) -> Array:
         """Cycles from each message to its data."""
@@ -557,10 +543,11 @@ class _Model:
         trace = self.counts.trace
         owner = trace.threads // self.threads
         # A line that is loaded and changed crosses twice: changed lines count as others, in buffers of their own.
-        kinds = np.array([self._kind(inst) for inst in self.program.instructions])[trace.instructions]
-        written = np.isin(kinds, (KINDS.index("store"), KINDS.index("atomic")))
-        lines = trace.lines + np.where(written, _CHANGED, 0)
-        each = {group: np.unique(lines[owner == group]) for group in self.done.groups}
+        lines = trace.lines + np.where(self._writes[trace.instructions], _CHANGED, 0)
+        order = np.argsort(owner, kind="stable")
+        ends = np.searchsorted(owner[order], self.done.groups, "right")
+        begins = np.searchsorted(owner[order], self.done.groups, "left")
+        each = {g: np.unique(lines[order[b:e]]) for g, b, e in zip(self.done.groups, begins, ends)}
         buffers = list(self.counts.buffers)
         buffers += [structs.replace(b, address=b.address + LINE * _CHANGED) for b in buffers]
         wave = self.resident * self.on.cores

@@ -23,7 +23,7 @@ from xegpu_py.engines.golden.memory import atomic_function
 from xegpu_py.engines.jit.checks import Records
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines, error_at
 from xegpu_py.numerics.formats import Array
-from xegpu_py.profile.counts import MessageForm
+from xegpu_py.profile.counts import segments_of
 from xegpu_py.profile.launches import Logged
 from xegpu_py.programs.load import compile
 from xegpu_py.runtime.host_arrays import memory_between, overlapping, span_of
@@ -66,7 +66,7 @@ class AddressLog:
             inst = self._instructions[index]
             spec = INSTRUCTIONS[inst.name]
             if spec.category in ("store", "atomic") and inst["sfid"] != "slm":
-                segments = MessageForm(inst).segments(records.threads, records)
+                segments = segments_of(inst, records)
                 starts, sizes = segments.existing(segments.starts), segments.existing(segments.sizes)
                 owner = np.searchsorted(self._ranges[:, 0], starts, "right") - 1
                 self.found.setdefault(spec.atomic, []).append((starts + self._ranges[owner, 2], sizes))

@@ -13,7 +13,7 @@ from xegpu_py import opencl
 from xegpu_py.gpus import gpu
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.opencl.printing import printed
-from xegpu_py.profile.time_model import predicted, sample_of
+from xegpu_py.profile.time_model import predicted
 
 needs_ocloc = pytest.mark.needs("ocloc")
 
@@ -186,7 +186,7 @@ def test_profiles_name_the_lines_of_the_source(program: opencl.Program) -> None:
 def test_a_sample_of_workgroups_predicts_the_time(on_bmg: opencl.Program) -> None:
     x, y = np.ones(1 << 24, np.float32), np.ones(1 << 24, np.float32)
     launch = on_bmg.saxpy[1 << 24, 256]
-    found = predicted(launch.counted((x, y, np.float32(2)), sample_of(launch.groups)), "b580")
+    found = predicted(launch.counted((x, y, np.float32(2)), "sample"), "b580")
     # `y` is loaded and stored.
     moved = 3 * x.nbytes
     assert y[0] == 1 and found.seconds > moved / gpu("b580").memory_rate

@@ -9,8 +9,9 @@ import xegpu_py
 from xegpu_py import Constexpr
 from xegpu_py import language as xl
 from xegpu_py.gpus import GPUS, gpu
-from xegpu_py.profile.caches import hits, reuse_distances
+from xegpu_py.profile.caches import hits, new_lines, reuse_distances
 from xegpu_py.profile.time_model import Prediction, predict
+from xegpu_py.runtime.device_memory import Buffer
 
 
 @xegpu_py.jit(target="bmg")
@@ -123,3 +124,48 @@ def test_hits_of_a_cache(capacity: int) -> None:
     distances = reuse_distances(lines)
     exact = (distances >= 0) & (distances < capacity)
     assert hits(lines, capacity).mean() == pytest.approx(exact.mean(), abs=0.03)
+
+
+def test_lines_that_later_workgroups_use_again() -> None:
+    """A workgroup loads a line, and the line four ahead: a neighbour shares none, but all load four lines more than one
+    each. Seen of one neighbour, each loads two."""
+    buffer = Buffer("x", 0, 1 << 20)
+    for run, wanted in ((16, 1000 * (1 + 1 / 16 * 4)), (2, 2000)):
+        each = {500 + n: np.array([500 + n, 504 + n]) for n in range(run)}
+        found = new_lines(each, (1000, 1, 1), [buffer], 1000, 1e6, False)
+        assert found == pytest.approx(wanted, rel=0.1)
+
+
+@xegpu_py.jit(target="bmg")
+def shared_row(X, Y, WIDTH: Constexpr, OWN: Constexpr):
+    row = xl.program_id(0)
+    x = X.tile((1, WIDTH), at=(row * OWN, 0)).load()
+    Y.tile((1, 16), at=(row, 0)).store(x.sum(axis=1, keep_dims=True) + xl.zeros((1, 16)))
+
+
+def test_workgroups_of_a_core_share_lines() -> None:
+    """If all workgroups load one row, one of those that run together on a core misses its lines."""
+    rows, x = 4096, np.empty((4096, 1024), np.float32)
+    y = np.empty((rows, 16), np.float32)
+    bytes_ = []
+    for own in (0, 1):
+        kernel = shared_row.compile(x, y, WIDTH=1024, OWN=own)
+        found = predict(kernel, (x, y), rows, "b580")
+        bytes_.append(found.bytes["l2"])
+    stores = 64 * rows
+    assert bytes_[1] == 4096 * rows + stores
+    assert bytes_[0] == pytest.approx(4096 * rows / found.groups + stores, rel=0.01)
+
+
+@xegpu_py.jit
+def scattered(Y, STEP: Constexpr):
+    lane = (xl.program_id(0) * 32 + xl.arange(0, 32)).reshape(1, 32)
+    Y.at(lane * STEP).store(xl.full((1, 32), 1.0))
+
+
+@pytest.mark.parametrize(("name", "times"), [("max1100", 2), ("b580", 0.5), ("a770", 1)])
+def test_stores_to_parts_of_lines(name: str, times: float) -> None:
+    y = np.empty(1 << 20, np.float32)
+    for step, lines in ((1, 2), (16, 32 * times)):
+        kernel = scattered.with_options(target=gpu(name).target).compile(y, STEP=step)
+        assert predict(kernel, (y,), 1024, name).bytes["l2"] == 1024 * lines * 64
