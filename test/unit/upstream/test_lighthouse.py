@@ -333,12 +333,12 @@ def test_rows(form, tmp_path):
 
 def test_the_feed_forward_part_of_nano_gpt(tmp_path):
     """x + relu(norm(x) W1 + b1) W2, as kernels of their own: norm, cast, two products, bias and relu, residual."""
-    p, x = Payload(), noise((64, 64))
-    scale, shift, bias = noise((64,), seed=1), noise((64,), seed=2), noise((64,), seed=3)
-    w1, w2 = (noise((64, 64), np.float16, seed) / np.float16(8) for seed in (4, 5))
-    out, given = p.buffer((64, 64), "f32"), p.buffer((64, 64), "f32")
-    s, t, b = (p.read(p.buffer((64,), "f32")) for _ in range(3))
-    left, right = (p.read(p.buffer((64, 64), "f16")) for _ in range(2))
+    p, x = Payload(), noise((64, 32))
+    scale, shift, bias = noise((32,), seed=1), noise((32,), seed=2), noise((32,), seed=3)
+    w1, w2 = (noise((32, 32), np.float16, seed) / np.float16(8) for seed in (4, 5))
+    out, given = p.buffer((64, 32), "f32"), p.buffer((64, 32), "f32")
+    s, t, b = (p.read(p.buffer((32,), "f32")) for _ in range(3))
+    left, right = (p.read(p.buffer((32, 32), "f16")) for _ in range(2))
     arrays = [np.zeros_like(x), x, scale, shift, bias, w1, w2]
 
     def kept(value):
@@ -351,12 +351,12 @@ def test_the_feed_forward_part_of_nano_gpt(tmp_path):
 
     h = kept(p.layer_norm(p.read(given), s, t, "leaf"))
     h = kept(p.cast(h, "f16", "leaf"))
-    h = kept(p.product(h, left, p.filled("64x64xf32", "0.0"), "leaf"))
+    h = kept(p.product(h, left, p.filled("64x32xf32", "0.0"), "leaf"))
     body = "%a = arith.addf %x0, %x1 : f32\n%c = arith.constant 0.0 : f32\n%z = arith.maximumf %a, %c : f32"
-    h = kept(p.generic([(h, BOTH), (b, BY_COLUMN)], "64x64xf32", body, "leaf"))
+    h = kept(p.generic([(h, BOTH), (b, BY_COLUMN)], "64x32xf32", body, "leaf"))
     h = kept(p.cast(h, "f16", "leaf"))
-    h = kept(p.product(h, right, p.filled("64x64xf32", "0.0"), "leaf"))
-    p.write(p.generic([(p.read(given), BOTH), (h, BOTH)], "64x64xf32", "%z = arith.addf %x0, %x1 : f32", "leaf"), out)
+    h = kept(p.product(h, right, p.filled("64x32xf32", "0.0"), "leaf"))
+    p.write(p.generic([(p.read(given), BOTH), (h, BOTH)], "64x32xf32", "%z = arith.addf %x0, %x1 : f32", "leaf"), out)
     hidden = np.maximum((normalized(x) * scale + shift) @ w1.astype(np.float64) + bias, 0)
-    text = close(p, arrays, x + hidden @ w2.astype(np.float64), 2e-2, tmp_path)
+    text = close(p, arrays, x + hidden @ w2.astype(np.float64), 2e-2, tmp_path, data=(8, 32))
     assert text.count("gpu.launch_func") == 7
