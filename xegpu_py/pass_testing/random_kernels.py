@@ -68,6 +68,8 @@ class Source(Struct, frozen=True):
     type: str
     given: str
     array: Array
+    lead: tuple[int, ...] = ()
+    """Offsets of outer dimensions."""
 
 
 def typed(shape: Sequence[int], element: str) -> str:
@@ -214,8 +216,8 @@ class RandomKernel:
         return f" <{{layout = {self.layout(shape)}}}>" if self.r.random() < likely and self.divides(shape) else ""
 
     def divides(self, shape: Shape) -> bool:
-        """Whether `layout` divides a shape equally."""
-        return self.level != "subgroup" or shape[-1] % LANES == 0
+        """Whether `layout` divides a shape equally; lanes have no layouts."""
+        return self.level == "workgroup" or (self.level == "subgroup" and shape[-1] % LANES == 0)
 
     # Memory.
 
@@ -229,20 +231,22 @@ class RandomKernel:
         )
 
     def source(self, shape: Shape, element: str, fill: str = "small") -> Source:
-        """Memory of an extent, as an argument, a view of one of as many or more dimensions, or an address."""
+        """Memory of an extent, as an argument, a view of one, an address, or a part of one of more dimensions."""
         way = self.r.choice(["whole", "view", "address", "dynamic", *([] if self.released else ["outer"])])
-        if way in ("view", "outer"):
-            outer = [3, 2][: self.r.randrange(5 - len(shape)) if way == "outer" else 0]
+        if way == "view":
             pad = [self.r.choice([0, 8]) for _ in shape[:-1]] + [self.r.choice([0, 64])]
-            whole = (*outer, *(n + 2 * p for n, p in zip(shape, pad)))
-            name, kind, array = self.argument(whole, element, fill)
-            at, sizes = [*(self.r.randrange(n) for n in outer), *pad], [*[1] * len(outer), *shape]
+            name, kind, array = self.argument(tuple(n + 2 * p for n, p in zip(shape, pad)), element, fill)
             strides = [s // array.itemsize for s in array.strides]
-            offset = sum(s * p for s, p in zip(strides, at))
-            to = f"memref<{by(shape)}x{element}, strided<{strides[len(outer) :]}, offset: {offset}>>"
-            name = self.emit(f"memref.subview {name}{at} {sizes} {[1] * len(at)} : {kind} to {to}")
-            part = array[tuple(at[: len(outer)])][tuple(slice(p, p + n) for p, n in zip(pad, shape))]
-            return Source(name, to, "", part)
+            offset = sum(s * p for s, p in zip(strides, pad))
+            to = f"memref<{by(shape)}x{element}, strided<{strides}, offset: {offset}>>"
+            ones = [1] * len(shape)
+            name = self.emit(f"memref.subview {name}{pad} {list(shape)} {ones} : {kind} to {to}")
+            return Source(name, to, "", array[tuple(slice(p, p + n) for p, n in zip(pad, shape))])
+        if way == "outer" and len(shape) < 4:
+            outer = [3, 2][: self.r.randrange(1, 5 - len(shape))]
+            name, kind, array = self.argument((*outer, *shape), element, fill)
+            at = tuple(self.r.randrange(n) for n in outer)
+            return Source(name, kind, "", array[at], at)
         name, kind, array = self.argument(shape, element, fill)
         strides = [s // array.itemsize for s in array.strides]
         given = f", shape : {list(shape)}, strides : {strides}"
@@ -254,15 +258,17 @@ class RandomKernel:
             return Source(self.emit(f"memref.cast {name} : {kind} to {to}"), to, given, array)
         return Source(name, kind, "", array)
 
-    def descriptor(self, source: Source, shape: Shape, element: str) -> tuple[str, str]:
-        """A descriptor of blocks of memory, and its type."""
+    def descriptor(self, source: Source, shape: Shape, element: str, offsets: Sequence[int]) -> tuple[str, str]:
+        """A descriptor of a block of memory with its offsets, as an op has them, and its type.
+
+        Offsets of more dimensions than the block has are those of the descriptor.
+        """
         layout = f", {self.layout(shape)}" if self.r.random() < 0.3 and self.divides(shape) else ""
         kind = f"!xegpu.tensor_desc<{by(shape)}x{element}{layout}>"
-        return self.emit(f"xegpu.create_nd_tdesc {source.name}{source.given} : {source.type} -> {kind}"), kind
-
-    def at(self, offsets: Sequence[int]) -> str:
-        """The offsets of a block, as an op has them."""
-        return f"[{', '.join(map(self.index, offsets))}]"
+        at = f"[{', '.join(map(self.index, (*source.lead, *offsets)))}]"
+        own, there = (at, "") if source.lead else ("", at)
+        made = self.emit(f"xegpu.create_nd_tdesc {source.name}{own}{source.given} : {source.type} -> {kind}")
+        return f"{made}{there}", kind
 
     def around(self, shape: Shape) -> tuple[Shape, list[int]]:
         """An extent of memory, and the offsets there of a block, which may reach over edges if it has several rows."""
@@ -275,10 +281,10 @@ class RandomKernel:
         element, shape = self.r.choice(self.elements), self.shape()
         extent, offsets = self.around(shape)
         source = self.source(extent, element)
-        desc, kind = self.descriptor(source, shape, element)
+        desc, kind = self.descriptor(source, shape, element, offsets)
         padded = np.pad(numbers(source.array), [(0, n) for n in shape])
         array = padded[tuple(slice(o, o + n) for o, n in zip(offsets, shape))]
-        where, to = f"{self.at(offsets)}{self.properties(shape)}", vector_text(shape, element)
+        where, to = self.properties(shape), vector_text(shape, element)
         self.keep(f"xegpu.load_nd {desc}{where} : {kind} -> {to}", element, array)
 
     def store(self, value: Value) -> None:
@@ -296,10 +302,10 @@ class RandomKernel:
         """Store a vector as a block; what reaches over an edge is dropped."""
         extent, offsets = self.around(value.shape)
         source = self.source(extent, value.element, "zeros")
-        desc, kind = self.descriptor(source, value.shape, value.element)
+        desc, kind = self.descriptor(source, value.shape, value.element, offsets)
         held = source.array[tuple(slice(o, o + n) for o, n in zip(offsets, value.shape))]
         held[...] = value.array[tuple(slice(0, n) for n in held.shape)]
-        where = f"{self.at(offsets)}{self.properties(value.shape, 1)}"
+        where = self.properties(value.shape, 1)
         self.do(f"xegpu.store_nd {value.name}, {desc}{where} : {value.type}, {kind}")
 
     def places(self, shape: Shape) -> tuple[str, Array]:
@@ -627,9 +633,9 @@ class RandomKernel:
             return self.pairs(shape, is_second)
         name, kind, array = self.argument((shape[0], max(shape[1], 64)), element)
         source = Source(name, kind, "", array)
-        desc, kind = self.descriptor(source, shape, element)
+        desc, kind = self.descriptor(source, shape, element, (0, 0))
         to = vector_text(shape, element)
-        loaded = self.emit(f"xegpu.load_nd {desc}[0, 0]{self.properties(shape, 0.2)} : {kind} -> {to}")
+        loaded = self.emit(f"xegpu.load_nd {desc}{self.properties(shape, 0.2)} : {kind} -> {to}")
         return Value(loaded, element, numbers(array)[: shape[0], : shape[1]])
 
     def pairs(self, shape: Shape, is_second: bool) -> Value:

@@ -56,10 +56,6 @@ class RandomLanes(RandomKernel):
         found: Array = array.reshape(-1, LANES, side).transpose(1, 0, 2).reshape(LANES, -1)
         return found
 
-    def descriptor(self, source: Source, shape: Shape, element: str) -> tuple[str, str]:
-        kind = f"!xegpu.tensor_desc<{by(shape)}x{element}>"
-        return self.emit(f"xegpu.create_nd_tdesc {source.name}{source.given} : {source.type} -> {kind}"), kind
-
     def load(self) -> None:
         """The fragments of a block, which may reach over the edges of its memory."""
         element = self.r.choice(self.elements)
@@ -69,12 +65,12 @@ class RandomLanes(RandomKernel):
         offsets = [self.r.choice([0, e - n, e - n // 2]) for n, e in zip(shape, extent)]
         offsets[1] -= offsets[1] % (4 * 8 // bit_width(element) or 1)
         source = self.source(extent, element)
-        desc, kind = self.descriptor(source, shape, element)
+        desc, kind = self.descriptor(source, shape, element, offsets)
         padded = np.pad(numbers(source.array), [(0, n) for n in shape])
         held = self.fragments(padded[tuple(slice(o, o + n) for o, n in zip(offsets, shape))], way)
         more = {"plain": "", "packed": " <{packed}>", "transposed": " <{transpose = array<i64: 1, 0>}>"}[way]
         to = vector_text(held.shape[1:], element)
-        self.keep(f"xegpu.load_nd {desc}{self.at(offsets)}{more} : {kind} -> {to}", element, held)
+        self.keep(f"xegpu.load_nd {desc}{more} : {kind} -> {to}", element, held)
 
     def numbered(self, count: int) -> tuple[str, Array]:
         """An offset of each lane, so far from the others' that it is that of `count` elements."""
@@ -142,10 +138,10 @@ class RandomLanes(RandomKernel):
             extent = (shape[0] * self.r.choice([1, 2]), 128)
             row, column = self.r.choice([0, extent[0] - shape[0]]), self.r.choice([0, 32, 128 - shape[1]])
             source = self.source(extent, value.element, "zeros")
-            desc, kind = self.descriptor(source, shape, value.element)
+            desc, kind = self.descriptor(source, shape, value.element, (row, column))
             block = value.array.reshape(LANES, -1, side).transpose(1, 0, 2).reshape(shape)
             source.array[row : row + shape[0], column : column + shape[1]] = block
-            self.do(f"xegpu.store_nd {value.name}, {desc}{self.at([row, column])} : {value.type}, {kind}")
+            self.do(f"xegpu.store_nd {value.name}, {desc} : {value.type}, {kind}")
             return
         name = value.name
         if len(value.shape) > 1:
@@ -296,10 +292,10 @@ class RandomLanes(RandomKernel):
         if element == E2M1.mlir:
             return self.pairs(shape, is_second)
         name, kind, array = self.argument((shape[0], 64), element)
-        desc, kind = self.descriptor(Source(name, kind, "", array), shape, element)
+        desc, kind = self.descriptor(Source(name, kind, "", array), shape, element, (0, 0))
         to = vector_text((math.prod(shape) // LANES,), element)
         how = " <{packed}>" if is_second else ""
-        loaded = self.emit(f"xegpu.load_nd {desc}[0, 0]{how} : {kind} -> {to}")
+        loaded = self.emit(f"xegpu.load_nd {desc}{how} : {kind} -> {to}")
         return Value(loaded, element, numbers(array)[:, : shape[1]])
 
     def multiplied(
