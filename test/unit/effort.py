@@ -9,9 +9,13 @@ T = TypeVar("T")
 SHARE = 1.0 if os.environ.get("SWEEP") else 0.25
 
 
-def examples(number: int) -> int:
-    """The cases to draw of a declared number: examples of Hypothesis, seeds, or random instructions."""
-    return max(1, round(number * SHARE))
+def examples(number: int, share: float = SHARE) -> int:
+    """The cases to draw of a declared number: examples of Hypothesis, seeds, or random instructions.
+
+    Args:
+        share: the share that `make test` draws; a smaller one where each case is a program to compile.
+    """
+    return max(1, round(number * (share if SHARE < 1 else 1)))
 
 
 def some(cases: Iterable[T]) -> list[T]:

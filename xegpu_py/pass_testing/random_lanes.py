@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
+from xegpu_py.ir.builtin import bit_width, is_float, vector_text
 from xegpu_py.numerics.formats import E2M1
 from xegpu_py.pass_testing.random_kernels import (
     PRODUCTS,

@@ -215,7 +215,7 @@ def result(text: str, count: int, seed: int, separate: bool, **options: object) 
     return out
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150, 0.1))
 @given(st.integers(0, 1 << 32), st.booleans())
 def test_placement_changes_nothing(seed: int, diverges: bool) -> None:
     """In both engines, also where programs read what was never written: those bytes are zero."""
@@ -225,7 +225,7 @@ def test_placement_changes_nothing(seed: int, diverges: bool) -> None:
     np.testing.assert_array_equal(result(text, len(generator.types), seed % 1000, False, engine="both"), want)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, 0.1))
 @given(st.integers(0, 1 << 32), st.booleans())
 def test_placement_hides_no_unwritten_read(seed: int, diverges: bool) -> None:
     """Each check finds what it finds if every variable has registers of its own."""

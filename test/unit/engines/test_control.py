@@ -61,7 +61,7 @@ def test_loops_of_threads(with_goto: bool, longest: int, monkeypatch: pytest.Mon
     assert done.executed[-1] == 35
 
 
-@settings(max_examples=examples(250))
+@settings(max_examples=examples(250, 0.1))
 @given(
     statements(3),
     st.sampled_from(sorted(SIZES)),

@@ -4,23 +4,13 @@ import re
 
 import numpy as np
 import pytest
+from effort import examples
 
 import xegpu_py
 from xegpu_py.runtime.host_arrays import DTYPES
 
 from .lanes import Workgroup
-from .layout_programs import (
-    OWN,
-    SHARED,
-    Program,
-    make,
-    masked_contract,
-    masked_gather,
-    masked_read,
-    masked_write,
-    reshaped,
-    reshaped_anew,
-)
+from .layout_programs import OWN, SHARED, Program, make
 from .single import butterfly, exp
 
 
@@ -41,13 +31,9 @@ def run(text, arrays, subgroups, lanes):
     compiled(*arrays, grid=(1,), block=(subgroups * lanes,))
 
 
-# Distributed, they consist of ops that the others contain too.
-SAME_OPS = (reshaped, reshaped_anew, masked_contract, masked_gather, masked_read, masked_write)
-
-
 @pytest.mark.parametrize("kind", [*SHARED, *OWN], ids=lambda kind: kind.__name__)
 def test_random_kernels(kind):
-    for seed in range(1 if kind in SAME_OPS else 2):
+    for seed in range(examples(4)):
         program = make(kind, seed, writes_result=True)
         expected, arrays = ([a.copy() for a in program.arrays] for _ in range(2))
         module = xegpu_py.parse(program.text)

@@ -98,7 +98,7 @@ def test_random_programs_are_accepted_by_newer_ones(name: str, native_of: Any) -
 
 @pytest.mark.parametrize("native_of", ["GenX_IR"], indirect=True)
 @pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
-@settings(max_examples=examples(110))
+@settings(max_examples=examples(110, 0.1))
 @given(data=st.data())
 def test_random_programs_are_accepted(target: Target, native_of: Any, data: st.DataObject) -> None:
     names = known(target, native_of.name)
