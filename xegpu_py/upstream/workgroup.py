@@ -544,7 +544,11 @@ def _needs_parts(view: Any) -> bool:
         return False
     rows, columns = (n // count for n, count in zip((a[0], b[1]), view.layout_cd.sg_layout))
     is_large = (rows + columns) * a[1] * bit_width(element_of(view.lhs)) > 8 * _REGISTER_BYTES
-    return is_large and all(_loads_for(defining_op(v), view.operation) for _, v in _factors(view))
+    scales = {"scale_a": (a[0], a[1] // SCALE_BLOCK), "scale_b": (a[1] // SCALE_BLOCK, b[1])}
+    return is_large and all(
+        shape_of(v) == scales.get(name, shape_of(v)) and _loads_for(defining_op(v), view.operation)
+        for name, v in _factors(view)
+    )
 
 
 def _loads_for(load: ir.Operation | None, user: ir.Operation) -> bool:
@@ -557,8 +561,10 @@ def _loads_for(load: ir.Operation | None, user: ir.Operation) -> bool:
         return False
     inner = [op.operation for op in load.block.operations]
     between = inner[inner.index(load) + 1 : inner.index(user)]
-    keep = all(op.name.startswith(_PURE) or not getattr(op.opview, "effects", {"write"}) - {"read"} for op in between)
-    return keep and len(list(view.value.uses)) == 1
+    is_whole = TensorDesc.of(view.tdesc).shape == shape_of(view.value) and len(list(view.value.uses)) == 1
+    return is_whole and all(
+        op.name.startswith(_PURE) or not getattr(op.opview, "effects", {"write"}) - {"read"} for op in between
+    )
 
 
 def _part_desc(load: Any, factor: str) -> ir.Value:

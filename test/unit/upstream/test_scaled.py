@@ -148,6 +148,11 @@ def test_scaled_factors_are_loaded_in_parts_with_their_scales():
     text = large_product(kinds, LARGE_SCALED)
     assert "scf.for" in str(xegpu_py.import_upstream(text))
     xegpu_py.compile(text, engine="jit", cache="off", target="cri")(a, b, p.view(E8M0), q.view(E8M0), out)
+    # Scales of other blocks than of 32 elements are an error, as without parts.
+    wrong = {**kinds, "p": "16x5xf8E8M0FNU", "q": "5x16xf8E8M0FNU"}
+    text = large_product(wrong, LARGE_SCALED.replace("16x10x", "16x5x").replace("10x16x", "5x16x"))
+    with pytest.raises(xegpu_py.DiagnosticError):
+        xegpu_py.import_upstream(text)
     x = a.astype(np.float32) * np.repeat(2.0 ** (p - 127.0), 32, 1)
     y = b.astype(np.float32) * np.repeat(2.0 ** (q - 127.0), 32, 0)
     np.testing.assert_array_equal(out, 1 + x @ y)
