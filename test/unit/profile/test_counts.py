@@ -23,6 +23,7 @@ from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit import checks
 from xegpu_py.engines.jit.checks import Records
 from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, count_of, masker, reader
+from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.profile import launches
 from xegpu_py.profile.caches import FIRST, reuse_distances
 from xegpu_py.profile.counts import Counts
@@ -248,6 +249,14 @@ def test_what_is_skipped_is_counted(logged: int, monkeypatch: pytest.MonkeyPatch
     assert found[0] == found[1]
 
 
+def test_accesses_outside_of_arrays_are_refused() -> None:
+    kernel = Kernel.from_assembly(GUARDED)
+    with pytest.raises(
+        DiagnosticError, match="'lsc_load' reads 64 bytes at .*, reaching 32 bytes over the end of 'In'"
+    ):
+        launched(kernel, (np.arange(8, dtype=np.int32), np.zeros(16, np.int32)), 1)
+
+
 class Interpreted:
     """Counts what the interpreter executes, as its golden functions read registers: not the time of barriers."""
 
@@ -306,7 +315,7 @@ def runs() -> Iterator[tuple[Path, str]]:
         yield from dict.fromkeys((file, " ".join(line.split())) for line in shortened)
 
 
-@pytest.mark.parametrize(("file", "line"), some(runs()), ids=lambda given: getattr(given, "stem", ""))
+@pytest.mark.parametrize(("file", "line"), some(some(runs())), ids=lambda given: getattr(given, "stem", ""))
 def test_native_code_counts_what_the_interpreter_does(file: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {name: value.split(",") for name, value in re.findall(r"--(\w+)[ =](\S+)", line)}
     grid, block = (tuple(map(int, options.pop(name, ["1"]))) for name in ("grid", "block"))
