@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
-from xegpu_py import numerics
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.element_movement import MOVES
 from xegpu_py.numerics.formats import Array
@@ -84,7 +83,7 @@ def outerproduct(node: Node, a: Array, b: Array, *acc: Array) -> Array:
     x, y = np.broadcast_to(column, node.shape), np.broadcast_to(np.asarray(b), node.shape)
     if not acc:
         return combine("mul", node.element, x, y)
-    return multiply_add(node.word("kind") if "kind" in node.op.attributes else "add", node.element, x, y, acc[0])
+    return multiply_add(node.word("kind") if "kind" in node.op.attributes else "add", node, x, y, acc[0])
 
 
 def combine(kind: str, element: Element, a: Array, b: Array) -> Array:
@@ -146,13 +145,11 @@ def identity_of(kind: str, element: Element) -> Array:
     return np.asarray(arith_math.number_of(CombiningKind(kind).identity(ir.Type.parse(element.name)), element))
 
 
-def multiply_add(kind: str, element: Element, a: Array, b: Array, c: Array) -> Array:
+def multiply_add(kind: str, node: Node, a: Array, b: Array, c: Array) -> Array:
     """Combine `c` with `a * b`; floating-point addition is an fma."""
-    if element.is_float and kind == "add":
-        assert element.format
-        if element.format.name in ("hf", "bf", "f", "df"):
-            return numerics.fma(np.array(a), np.array(b), np.array(c), element.format.name)
-    return combine(kind, element, c, combine("mul", element, a, b))
+    if node.element.is_float and kind == "add":
+        return np.asarray(arith_math.fma(node, a, b, c))
+    return combine(kind, node.element, c, combine("mul", node.element, a, b))
 
 
 @evaluates("vector.contract")
@@ -174,7 +171,7 @@ def contract(node: Node, a: Array, b: Array, acc: Array, *, mask: Array | None =
     for place in itertools.product(*(range(sizes[d]) for d in left)):
         at = dict(zip(left, place))
         x, y, *active = (_aligned(value, dims, at, kept, sizes) for dims, value in sides)
-        found = multiply_add(kind, element, x, y, total)
+        found = multiply_add(kind, node, x, y, total)
         total = np.where(active[0], found, total) if active else found
     return total
 

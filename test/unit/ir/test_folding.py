@@ -235,9 +235,9 @@ class Case:
     """An op on vectors, of all tuples of special numbers.
 
     Attributes:
-        text: the op, with `$0` for the first operand, `<0>` for its type, `<r0>` for the type of the first result, `#`
-            for the elements of a vector, and `##` for twice as many.
-        before: ops before it; `$p` and `$q` are their results.
+        text: the op, with `$0` for the first operand, `<0>` for its type, `<r0>` for the type of the first result, `#x`
+            for the elements of a vector, `##x` for twice as many, and `#last` for the last one.
+        before: ops before it; `$p`, `$q`, `$s`, `$t` and `$u` are their results.
     """
 
     text: str
@@ -338,7 +338,23 @@ def cases_of(kind: str) -> Iterator[Case]:
         yield Case(text, [kind] * 3, [kind], pairs)
     yield Case(f"vector.deinterleave $p : vector<##x{kind}> -> <r0>", [kind] * 2, [kind] * 2, pairs[:1])
     across = f"$t = vector.transpose $q, [1, 0] : vector<#x2x{kind}> to vector<2x#x{kind}>"
-    yield Case(f"vector.extract $t[1] : <0> from vector<2x#x{kind}>", [kind] * 2, [kind], (*pairs, across))
+    row = f"vector.extract $t[1] : <0> from vector<2x#x{kind}>"
+    yield Case(row, [kind] * 2, [kind], (*pairs, across))
+    for name, inclusive in ((kinds[0], "true"), (kinds[-1], "false")):
+        how = f"{{inclusive = {inclusive}, reduction_dim = 1 : i64}}"
+        scan = f"$s, $u = vector.scan <{name}>, $q, $2 {how} : vector<#x2x{kind}>, vector<#x{kind}>"
+        yield Case(row, [kind] * 3, [kind], (*pairs, scan, across.replace("$q", "$s")))
+        forms = "affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>"
+        combined = f"kind = #vector.kind<{name}>"
+        yield Case(
+            f'vector.contract {{indexing_maps = [{forms}], iterator_types = ["parallel", "reduction"], {combined}}} '
+            f"$q, $q, $2 : vector<#x2x{kind}>, vector<#x2x{kind}> into <2>",
+            [kind] * 3,
+            [kind],
+            pairs,
+        )
+        first = f"$p = vector.extract $1[#last] : {kind} from vector<#x{kind}>"
+        yield Case(f"vector.outerproduct $0, $p, $2 {{{combined}}} : <0>, {kind}", [kind] * 3, [kind], (first,))
 
 
 def written(bits: np.ndarray, kind: str) -> str:
@@ -363,8 +379,8 @@ def outcomes(cases: list[Case], *, constant: bool, engine: str) -> list[np.ndarr
     for i, case in enumerate(cases):
         text, given = "\n".join((*case.before, "$r = " + case.text)), case.given
         n = len(given[0])
-        text = text.replace("##", str(2 * n)).replace("#", str(n))
-        text = re.sub(r"\$([pqt])", rf"%\g<1>{i}", text)
+        text = text.replace("##x", f"{2 * n}x").replace("#x", f"{n}x").replace("#last", str(n - 1))
+        text = re.sub(r"\$([pqstu])", rf"%\g<1>{i}", text)
         for j, (kind, bits) in enumerate(zip(case.operands, given)):
             name, vector = f"%x{i}_{j}", f"vector<{n}x{kind}>"
             text = text.replace(f"${j}", name).replace(f"<{j}>", vector)
