@@ -215,15 +215,19 @@ def _float_to_int(numbers: Array, target: Format) -> Array:
 
 
 def _int_to_float(numbers: Array, target: Format) -> Array:
+    return _float_to_float(numbers.astype(np.float64) if target is DF else odd_doubles(numbers), DF, target)
+
+
+def odd_doubles(numbers: Array) -> Array:
+    """Integers as f64, which cannot represent all of 64 bits: those are rounded to odd, and can be rounded again."""
     nearest = numbers.astype(np.float64)
-    if target.name == "df" or numbers.dtype.itemsize < 8:
-        return _float_to_float(nearest, TYPES["df"], target)
-    # f64 cannot represent all 64-bit integers. They are rounded to odd, so that rounding again is correct.
+    if numbers.dtype.itemsize < 8:
+        return nearest
     limit = float(np.iinfo(numbers.dtype).max) if nearest.size else 0.0
     inside = nearest < limit
     back = np.where(inside, nearest, 0.0).astype(numbers.dtype)
     error = np.where(inside, np.where(numbers > back, 1.0, np.where(numbers < back, -1.0, 0.0)), -1.0)
-    return _float_to_float(round_to_odd(nearest, error), TYPES["df"], target)
+    return round_to_odd(nearest, error)
 
 
 def _float_to_float(numbers: Array, source: Format, target: Format) -> Array:

@@ -16,6 +16,7 @@ from xegpu_py.ir.builtin import bit_width, is_integer, vector_of
 from xegpu_py.numerics import convert, fcvt
 from xegpu_py.numerics.block_scaled import exponents, truncate
 from xegpu_py.numerics.formats import DF, E2M1, E8M0, FLOATS, TYPES, Array, F, Format, canonical
+from xegpu_py.numerics.rounding import odd_doubles
 from xegpu_py.runtime.host_arrays import memory_between, overlapping, span_of
 
 # Memory: allocations with bounds, in address spaces of global, shared local and private memory; and memrefs.
@@ -465,17 +466,10 @@ def from_integers(values: Array, target: Element) -> Array:
     """Integers, of any numpy type, as floats: rounded once to nearest even; infinity from overflow."""
     assert target.format
     held = np.asarray(values)
-    source = next(f.name for f in TYPES.values() if not f.is_float and f.dtype == held.dtype)
     if target.format.name in TYPES:
+        source = next(f.name for f in TYPES.values() if not f.is_float and f.dtype == held.dtype)
         return convert(held, source, target.format.name)
-    if held.dtype.itemsize == 8:
-        # 64-bit integers rounded to odd at bit 11 are exact in f64; rounding them again equals one rounding.
-        unit = held.dtype.type(1 << 11)
-        odd = (held & -unit if held.dtype.kind == "i" else held // unit * unit) | np.where(
-            held % unit != 0, unit, 0 * unit
-        )
-        held = np.where(np.abs(held.astype(np.float64)) >= 2.0**53, odd, held)
-    return to_float(convert(held, source, "df"), element_of("f64"), target)
+    return to_float(odd_doubles(held), element_of("f64"), target)
 
 
 def to_integers(values: Array, target: Element, *, signed: bool) -> Array:
