@@ -317,8 +317,6 @@ class LaneShuffleOp(Operation, dialect=XeGPU, name="lane_shuffle"):
 
     def verify_op(self) -> None:
         shape, element = vector_of(str(self.source.type))
-        if self.result.type != self.source.type:
-            self.fail(f"result must have the operand's type {self.source.type}, but got {self.result.type}")
         if len(shape) != 1:
             self.fail(f"requires a 1D vector, the fragment of a work item, but got {self.source.type}")
         if element == "i1" or (element != "index" and bit_width(element) < 8):

@@ -26,7 +26,6 @@ from xegpu_py.dialects.xegpu.types import (
     XeGPU,
     check_descriptor_memref,
     check_mask,
-    check_same_desc,
     check_scope,
     check_update,
     check_value,
@@ -239,7 +238,6 @@ class UpdateNdOffsetOp(Operation, dialect=XeGPU, name="update_nd_offset", interf
                 f"a {len(desc.shape)}D descriptor moves by {len(desc.shape)} offsets, "
                 f"but got {len(self.static_offsets)}"
             )
-        check_same_desc(self)
 
 
 # Ops with an address for each lane. They work in VC mode only.
@@ -357,7 +355,6 @@ class UpdateOffsetOp(
     def verify_op(self) -> None:
         desc = descriptor_of(self, scattered=True)
         check_lane_offsets(self, desc)
-        check_same_desc(self)
 
 
 class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw", interfaces=(ScatteredAccess,)):

@@ -564,37 +564,16 @@ def check_descriptor_memref(op: Any, desc: TensorDesc) -> ir.MemRefType:
     return check_memref(op, "descriptor", desc.element, scope == MemoryScope.SLM, f"memory_scope = {scope.value}")
 
 
-def _check_kind(op: Any, element: str) -> None:
-    """Check that an atomic update has integers or floats, as its kind requires."""
-    kind: str = op.kind.name
-    wants_float = kind.endswith("f")
-    if kind != "assign" and wants_float != is_float(element):
-        wanted = "floating-point" if wants_float else "integer"
-        op.fail(f"'{kind}' requires {wanted} elements, but got {element}")
-
-
 def check_update(op: Any, element: str) -> None:
-    """Check that an atomic update's kind fits the elements, and that all its values have one type."""
-    if op.result.type != op.value.type:
-        op.fail(f"result must have the value's type {op.value.type}, but got {op.result.type}")
-    _check_expected(op)
-    _check_kind(op, element)
-
-
-def _check_expected(op: Any) -> None:
-    """Check that the expected value of a compare and swap has the type of the written value."""
-    if op.expected is None:
-        return
-    if op.kind.name != "assign":
+    """Check that an atomic update's kind fits the elements, and an expected value the kind and the written value."""
+    if op.expected is not None and op.kind.name != "assign":
         op.fail(f"with an expected value must be of kind 'assign', but got '{op.kind.name}'")
-    if op.expected.type != op.value.type:
+    if op.expected is not None and op.expected.type != op.value.type:
         op.fail(f"the expected value must be {op.value.type}, like the value, but got {op.expected.type}")
-
-
-def check_same_desc(op: Any) -> None:
-    """Check that an updated descriptor keeps its type."""
-    if op.tdesc.type != op.result.type:
-        op.fail(f"result must have the operand's type {TensorDesc.of(op.tdesc)}, but got {TensorDesc.of(op.result)}")
+    kind: str = op.kind.name
+    if kind != "assign" and kind.endswith("f") != is_float(element):
+        wanted = "floating-point" if kind.endswith("f") else "integer"
+        op.fail(f"'{kind}' requires {wanted} elements, but got {element}")
 
 
 def slm_space() -> ir.Attribute:

@@ -221,8 +221,6 @@ class UpdateTileOffsetOp(Operation, dialect=XeTile, name="update_tile_offset"):
 
     def verify_op(self) -> None:
         tile = Tile.of(self.tile)
-        if self.result.type != self.tile.type:
-            self.fail(f"result must have the operand's type {tile}, but got {Tile.of(self.result)}")
         if tile.scattered:
             if self.indices is None or self.static_offsets:
                 self.fail("requires a vector of offsets for a scattered tile")
@@ -520,8 +518,6 @@ class ConvertLayoutOp(Operation, dialect=XeTile, name="convert_layout"):
     assembly_format = "$value attr-dict `:` type($value)"
 
     def verify_op(self) -> None:
-        if self.result.type != self.value.type:
-            self.fail(f"result must have the operand's type {self.value.type}, but got {self.result.type}")
         shape, _ = vector_of(str(self.value.type))
         check_map(self, "wg_map_result", self.wg_map_result, shape)
         check_map(self, "wg_map_source", self.wg_map_source, shape)

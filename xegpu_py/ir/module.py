@@ -598,14 +598,20 @@ def _broken_type(view: Operation, types: tuple[ir.Type, ...], valid: set[Any]) -
     for ir_type in dict.fromkeys(types):
         if (view.dialect_class, ir_type) in valid:
             continue
-        text = str(ir_type)
-        owner, _, name = text.partition("<")[0].partition(".")
-        cls = view.dialect_class.types.get(name) if owner == f"!{view.dialect_class.name}" else None
-        problem = cls.decode(text).problem() if cls else None
+        declared = _declared(view, ir_type)
+        problem = declared.problem() if declared else None
         if problem:
             return problem, ()
         valid.add((view.dialect_class, ir_type))
     return None
+
+
+def _declared(view: Operation, ir_type: ir.Type) -> Type | None:
+    """A type that the op's dialect declares."""
+    text = str(ir_type)
+    owner, _, name = text.partition("<")[0].partition(".")
+    cls = view.dialect_class.types.get(name) if owner == f"!{view.dialect_class.name}" else None
+    return cls.decode(text) if cls else None
 
 
 def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
@@ -630,6 +636,11 @@ def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
                 marked = getattr(view, STATIC + group.name).count(DYNAMIC)
                 if marked != size:
                     return f"'{STATIC}{group.name}' has {marked} dynamic entries, but there are {size} operands", ()
+    if view.same_type:
+        (name, found), (other, wanted) = ((field, getattr(view, field).type) for field in view.same_type)
+        if found != wanted:
+            found, wanted = (_declared(view, t) or t for t in (found, wanted))
+            return f"{name} must have the {other}'s type {wanted}, but got {found}", ()
     try:
         view.verify_op()
     except VerifyError as e:

@@ -208,7 +208,7 @@ func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %o: vector<8xinde
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<16xf16, #xegpu.scattered>, %o: vector<16xindex>) {
-  // expected-error @below {{'xegpu.update_offset' op result must have the operand's type !xegpu.tensor_desc<16xf16, #xegpu.scattered>, but got !xegpu.tensor_desc<16xf32, #xegpu.scattered>}}
+  // expected-error @below {{'xegpu.update_offset' op result must have the tdesc's type !xegpu.tensor_desc<16xf16, #xegpu.scattered>, but got !xegpu.tensor_desc<16xf32, #xegpu.scattered>}}
   xegpu.update_offset %t, %o {mode = vc} : !xegpu.tensor_desc<16xf16, #xegpu.scattered>, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
   return
 }

@@ -53,7 +53,7 @@ func.func @f(%t: !xegpu.tensor_desc<8x16xf16>, %i: index) {
 // -----
 
 func.func @f(%t: !xegpu.tensor_desc<8x16xf16>, %i: index) {
-  // expected-error @below {{'xegpu.update_nd_offset' op result must have the operand's type !xegpu.tensor_desc<8x16xf16>, but got !xegpu.tensor_desc<16x16xf16>}}
+  // expected-error @below {{'xegpu.update_nd_offset' op result must have the tdesc's type !xegpu.tensor_desc<8x16xf16>, but got !xegpu.tensor_desc<16x16xf16>}}
   xegpu.update_nd_offset %t, [%i, 0] {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> !xegpu.tensor_desc<16x16xf16>
   return
 }

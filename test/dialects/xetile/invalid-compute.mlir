@@ -276,7 +276,7 @@ func.func @f(%v: vector<32x64xf32>) {
 // -----
 
 func.func @f(%v: vector<32x64xf32>) {
-  // expected-error @below {{'xetile.convert_layout' op result must have the operand's type vector<32x64xf32>, but got vector<64x32xf32>}}
+  // expected-error @below {{'xetile.convert_layout' op result must have the value's type vector<32x64xf32>, but got vector<64x32xf32>}}
   %r = "xetile.convert_layout"(%v) {wg_map_result = #xetile.wg_map<array<i64: 4, 2>, array<i64: 8, 32>>} : (vector<32x64xf32>) -> vector<64x32xf32>
   return
 }

@@ -9,7 +9,7 @@ func.func @f(%A: memref<64x64xf16>) {
 // -----
 
 func.func @f(%t: !xetile.tile<32x64xf16>) {
-  // expected-error @below {{'xetile.update_tile_offset' op result must have the operand's type !xetile.tile<32x64xf16>, but got !xetile.tile<64x32xf16>}}
+  // expected-error @below {{'xetile.update_tile_offset' op result must have the tile's type !xetile.tile<32x64xf16>, but got !xetile.tile<64x32xf16>}}
   %r = "xetile.update_tile_offset"(%t) {static_offsets = array<i64: 0, 1>, operandSegmentSizes = array<i32: 1, 0, 0>} : (!xetile.tile<32x64xf16>) -> !xetile.tile<64x32xf16>
   return
 }
