@@ -162,3 +162,13 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @another_shape(%v: vector<8x16xf32>) kernel {
+    // expected-error @+1 {{'xegpu.convert_layout' op result must have the source's type vector<8x16xf32>, but got vector<16x8xf32>}}
+    %w = "xegpu.convert_layout"(%v) : (vector<8x16xf32>) -> vector<16x8xf32>
+    gpu.return
+  }
+}

@@ -79,7 +79,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
         flags: words that may stand alone in the attribute dictionary, and the (attribute, value) that they mean.
         effects: what the op does beside making its results, of "read" and "write" (memory), "sync", "variables" and
             "control"; None if that is not known.
-        same_type: a field whose type need not be given, and the field that has the same one.
+        same_type: a field whose type need not be given, and the field that has the same one, which is verified.
     """
 
     dialect_class: ClassVar[type[d.Dialect]]
