@@ -57,6 +57,10 @@ _WHERE = re.compile(r' loc\((?:(#loc\d*)|"([^"]*)":(\d+):\d+|[^()]*)\)')
 _MAP = re.compile(r"tile<(\d+)x(\d+)x.*?wg_map\s*=?\s*<sg_layout = \[(\d+), (\d+)\], sg_data = \[(\d+), (\d+)\]>")
 
 
+_PLAIN = re.compile(r'<span class="k-(?!(?:c1?|nb|k|kd|kt|nd|m[ifh]|s2?|nf)")[^"]*">([^<]*)</span>')
+"""Tokens to which report.css gives no colour; native code has thousands."""
+
+
 def _key(file: str, line: int) -> str | None:
     return f"{Path(file).name}:{line}" if line else None
 
@@ -175,16 +179,17 @@ def _read(file: str) -> str | None:
         return None
 
 
-def _pane(number: int, listing: Listing) -> str:
-    """A listing as HTML."""
+def _pane(number: int, listing: Listing, numbers: dict[str, int]) -> str:
+    """A listing as HTML; lines of the source have numbers, which are shorter than their names."""
     made = highlight("\n".join(listing.lines), listing.lexer, HtmlFormatter(nowrap=True, classprefix="k-"))
+    made = _PLAIN.sub(r"\1", made)
     hottest = max(listing.costs, default=0.0) or 1.0
     rows = []
     for at, text in enumerate(made.rstrip("\n").split("\n")[: len(listing.lines)]):
         key, cost = listing.keys[at], listing.costs[at]
         heat = f" style='--heat:{0.75 * math.sqrt(cost / hottest):.2f}'" if cost > 0.0005 else ""
         title = f" title='{cost:.1%} of the cycles'" if cost > 0.0005 else ""
-        mark = f" data-key='{escape(key)}' tabindex='-1'" if key else ""
+        mark = f" data-key={numbers.setdefault(key, len(numbers))}" if key else ""
         picture = listing.pictures.get(at)
         hover = f"<span class='layout'>▦<span class='popup'>{picture}</span></span>" if picture else ""
         rows.append(f"<div class='line'{mark}{heat}{title}>{text or ' '}{hover}</div>")
@@ -438,7 +443,8 @@ def page(title: str, done: Launched, rows: Sequence[Row], found: Prediction, on:
     maps = {name: _memory_map(found) for name, found in _maps(done)}
     numbered = {f"map{n}": made for n, made in enumerate(maps.values())}
     script, parts = components({**plots, **numbered})
-    panes = "".join(_pane(n, listing) for n, listing in enumerate(listings(done, rows, found.cycles)))
+    numbers: dict[str, int] = {}
+    panes = "".join(_pane(n, listing, numbers) for n, listing in enumerate(listings(done, rows, found.cycles)))
     bounds = ", ".join(f"{n} {t * 1e6:.3g}" for n, t in sorted(found.bounds.items(), key=lambda b: -b[1]) if t > 0)
     model = (
         f"By a model, and not a measurement: {found.seconds * 1e6:.4g} us on {on.name}, bound by {found.bound} "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import xegpu_py
 from xegpu_py import Constexpr, oracles
 from xegpu_py import language as xl
+from xegpu_py.profile import report as report_module
 from xegpu_py.profile.profiles import Profile
 
 pytest.importorskip("bokeh")
@@ -51,6 +53,9 @@ def test_one_small_file(report: Path) -> None:
     for level in ("source: test_report.py", "xetile", "xegpu", "vISA"):
         assert f"aria-label='{level}'" in text
     assert "By a model, and not a measurement" in text
+    # Only tokens that have a colour are marked: the native code of a layer norm made a report of 3.3 MB.
+    coloured = re.findall(r"\.k-(\w+)", Path(report_module.__file__).with_suffix(".css").read_text())
+    assert set(re.findall(r'class="k-(\w+)"', text)) <= set(coloured)
 
 
 def test_in_notebooks_it_has_a_frame(found: Profile) -> None:
