@@ -1,6 +1,7 @@
 """Common code of the command-line programs: LLVM's flag syntax, input, output, split files, diagnostics, colour."""
 
 import argparse
+import contextlib
 import ctypes
 import gc
 import os
@@ -342,14 +343,15 @@ def _continue_in_child() -> None:
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)
         return
 
-    def interrupted(*_: object) -> None:
-        # A terminal interrupts both processes, another process only this one.
-        time.sleep(0.1)
-        os.kill(child, signal.SIGINT)
+    def pass_on(number: int, _: object) -> None:
+        if number == signal.SIGINT:
+            # A terminal interrupts both processes, another process only this one.
+            time.sleep(0.1)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, number)
 
-    signal.signal(signal.SIGINT, interrupted)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: os.kill(child, number))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, pass_on)
     _, status = os.waitpid(child, 0)
     if not os.WIFSIGNALED(status):
         os._exit(os.waitstatus_to_exitcode(status))
