@@ -203,13 +203,15 @@ class _Reduction:
         loop, added = self._loop, self._variables[1:]
         kept = [n for n in range(len(self._inits)) if n not in placed]
         olds, end = list(self._body.arguments)[1:], terminator(self._body)
-        outs, results = list(end.operands), list(loop.results)
+        results = list(loop.results)
         made = build.carrying(loop.opview, kept, [build.index(v.init) for v in added])
         new, *news = made.body.arguments
         with ir.InsertionPoint.at_block_begin(made.body):
             for n, found in placed.items():
                 if is_used(olds[n]):
                     olds[n].replace_all_uses_with(self._value(found, [new, *news[len(kept) :]], olds[n].type))
+        # What is yielded may be what the old loop carried, in place of which are other values now.
+        outs = list(end.operands)
         with ir.InsertionPoint(made.body):
             nexts = [build.index(build.add(value, v.step)) for value, v in zip(news[len(kept) :], added)]
             build.create("scf.yield", [], [*(outs[n] for n in kept), *nexts])
