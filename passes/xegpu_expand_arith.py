@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from mlir import ir
 from mlir.dialects import scf
 
 from xegpu_py.ir.builtin import element_type
+from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
@@ -23,6 +25,7 @@ from xegpu_py.passes.facts.value_facts import (
     check_elements,
     constant_of,
     element_of,
+    integers,
     is_desc,
     shape_of,
     splat_of,
@@ -151,6 +154,34 @@ def sincos(low: Expansion, op: ir.Operation) -> None:
     """Both functions."""
     both = [build.make(name, op.operands[0].type, op.operands[0]) for name in ("math.sin", "math.cos")]
     low.replace(op, *both, made=both)
+
+
+@rule("vector.extract", "vector.insert")
+def at_variable_position(low: Expansion, op: ir.Operation) -> ir.Value | None:
+    """Choose among all parts of the vector, if the position is known only at run time."""
+    static = integers(op.attributes["static_position"])
+    if DYNAMIC not in static:
+        return None
+    is_insertion = op.name == "vector.insert"
+    whole, *places = list(op.operands)[is_insertion:]
+    given = iter(places)
+    tests = []
+    for extent, at in zip(shape_of(whole), static):
+        if at == DYNAMIC:
+            place = next(given)
+            tests.append([(n, [build.compare("eq", place, build.constant(place.type, n))]) for n in range(extent)])
+        else:
+            tests.append([(at, [])])
+    found: ir.Value | None = None
+    for position in itertools.product(*tests):
+        index = [n for n, _ in position]
+        here = reduce(partial(build.binary, "andi"), itertools.chain(*(test for _, test in position)))
+        part = build.extract(whole, index)
+        if is_insertion:
+            whole = build.insert(build.select(here, op.operands[0], part), whole, index)
+        else:
+            found = part if found is None else build.select(here, part, found)
+    return whole if is_insertion else found
 
 
 @rule(*EXPANSIONS)
@@ -511,8 +542,9 @@ class XeGPUExpandArith(Pass):
 
     Arithmetic on bf16, tf32 and floats of 8 bits is computed in f32 and f16, with the bits of one rounding. Functions
     such as erf and powf become formulas of others (`numerics/expansions.py`), and functions of f64 integer arithmetic.
-    `gpu.all_reduce` combines subgroups through shared local memory, and a select of descriptors becomes a branch. With
-    `marked` only kernels that have a loop with the attribute `xetile.load_ahead` are changed.
+    `gpu.all_reduce` combines subgroups through shared local memory, a select of descriptors becomes a branch, and parts
+    of vectors at variable positions are chosen among all. With `marked` only kernels that have a loop with the
+    attribute `xetile.load_ahead` are changed.
 
         %c = arith.addf %a, %b : vector<32xbf16>
 

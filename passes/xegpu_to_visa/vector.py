@@ -39,6 +39,8 @@ from xegpu_py.visa.program import (
     strides_of,
 )
 
+NEEDS_EXPANSION = "xegpu-expand-arith chooses among all parts"
+
 Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
@@ -233,7 +235,7 @@ def _mask_of_bits(low: Lowering, numbers: Reg, count: int) -> Mask:
 def viewed(low: Lowering, op: ir.Operation) -> Value | None:
     """Elements of the operand, reordered or repeated."""
     if len(op.operands) > 1:
-        low.fail("requires constant positions", "load the element from memory, or use a mask")
+        low.fail("requires constant positions", NEEDS_EXPANSION)
     value, count = low.value(op.operands[0]), math.prod(shape_of(op.results[0]))
     if isinstance(value, Reg) and value.count == 1 and count > 1:
         return Splat(value, count)
@@ -244,7 +246,7 @@ def viewed(low: Lowering, op: ir.Operation) -> Value | None:
 def insert(low: Lowering, op: ir.Operation) -> None:
     """A vector with an element, or all elements of a part, replaced."""
     if len(op.operands) > 2:
-        low.fail("requires constant positions")
+        low.fail("requires constant positions", NEEDS_EXPANSION)
     _insert(low, op, np.flatnonzero(positions(op) < math.prod(shape_of(op.operands[0]))))
 
 

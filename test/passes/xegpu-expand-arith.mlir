@@ -16,6 +16,23 @@ gpu.func @sum(%m: memref<64x64xbf16>) kernel {
   gpu.return
 }
 
+// CHECK-LABEL: @row
+// CHECK: %[[X:.*]] = xegpu.load_nd
+// CHECK: %[[IS1:.*]] = arith.cmpi eq, %{{.*}}, %c1
+// CHECK: %[[R0:.*]] = vector.extract %[[X]][0]
+// CHECK: %[[R1:.*]] = vector.extract %[[X]][1]
+// CHECK: %[[R:.*]] = arith.select %[[IS1]], %[[R1]], %[[R0]] : vector<16xi32>
+// CHECK: %[[A:.*]] = arith.select %{{.*}}, %[[R]], %{{.*}} : vector<16xi32>
+// CHECK: vector.insert %[[A]], %[[X]] [0]
+gpu.func @row(%m: memref<2x16xi32>, %i: index) kernel {
+  %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<2x16xi32> -> !xegpu.tensor_desc<2x16xi32>
+  %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<2x16xi32> -> vector<2x16xi32>
+  %r = vector.extract %x[%i] : vector<16xi32> from vector<2x16xi32>
+  %y = vector.insert %r, %x [%i] : vector<16xi32> into vector<2x16xi32>
+  xegpu.store_nd %y, %d {mode = vc} : vector<2x16xi32>, !xegpu.tensor_desc<2x16xi32>
+  gpu.return
+}
+
 // Descriptors that a select chooses from become those of a branch.
 // CHECK-LABEL: @either
 // CHECK: scf.if %{{.*}} -> (!xegpu.tensor_desc<64x16xf32>)
