@@ -429,8 +429,8 @@ class Named(dict[str, Any]):
         raise KeyError(f"the call of kernel '{self._kernel}' gives {', '.join(self)}, but not {name!r}")
 
 
-class Divisible(functools.partial[Any]):
-    """A kernel, or what chooses its arguments, with its grid."""
+class OnGrid(functools.partial[Any]):
+    """A kernel, or what chooses its arguments, with its grid: `kernel[grid]`."""
 
     def on(self, scheduler: Any = None, **options: Any) -> Callable[..., Launched]:
         """The kernel with its grid in chunks of workgroups, on the workers of a Dask cluster.
@@ -443,15 +443,11 @@ class Divisible(functools.partial[Any]):
         """
 
         def launch(*arguments: Any, **keywords: Any) -> Launched:
-            kernel: Any = self.func
-            given = kernel.completed(*arguments, **keywords)
+            chooser: Any = self.func
+            kernel, given = chooser.chosen(arguments, keywords, **self.keywords)
             return launch_on(scheduler, kernel, given, self.keywords["grid"], self.keywords.get("block"), **options)
 
         return launch
-
-
-class OnGrid(Divisible):
-    """A kernel with its grid: `kernel[grid]`."""
 
     def profile(self, *arguments: Any, **keywords: Any) -> Profile:
         """Run the kernel on the grid, and count what it does; see `CompiledKernel.profile`."""
@@ -560,7 +556,11 @@ class Kernel:
         given = self._signature.bind_partial(*arguments, **keywords).arguments
         return {name: as_argument(value) for name, value in given.items()}
 
-    completed = bound
+    def chosen(
+        self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any = 1, block: Any = None
+    ) -> tuple[Kernel, dict[str, Any]]:
+        """The kernel that a call runs, and its arguments by name: as of what chooses a kernel's arguments."""
+        return self, self.bound(*arguments, **keywords)
 
     def with_options(self, **options: Any) -> Kernel:
         """The same kernel with other options of `xegpu_py.compile`."""

@@ -16,7 +16,8 @@ import numpy as np
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.language.function_source import code_of
-from xegpu_py.language.jit_function import LAUNCH_HINTS, Divisible, Kernel, Named, check_hints, hinted_options
+from xegpu_py.language.jit_function import LAUNCH_HINTS, Kernel, Named, OnGrid, check_hints, hinted_options
+from xegpu_py.profile.profiles import Profile
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.tuning import trials
 from xegpu_py.tuning.search import tune
@@ -179,19 +180,35 @@ class Tunable(ABC):
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The kernel with a grid; see `Kernel`."""
-        return Divisible(self, grid=grid)
+        return OnGrid(self, grid=grid)
 
     @abstractmethod
-    def __call__(self, *arguments: Any, grid: Any = 1, **keywords: Any) -> Any:
+    def _launch(self, method: str, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any, block: Any) -> Any:
+        """Choose, and call this method of the kernel."""
+
+    def __call__(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> Any:
         """Choose, and run the kernel; see `Kernel`."""
+        return self._launch("__call__", arguments, keywords, grid, block)
+
+    def profile(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> Profile:
+        """Choose, run the kernel, and count what it does; see `Kernel.profile`."""
+        found: Profile = self._launch("profile", arguments, keywords, grid, block)
+        return found
+
+    def compile(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> CompiledKernel:
+        """Choose, and compile the kernel; see `Kernel.compile`."""
+        kernel, given = self.chosen(arguments, keywords, grid, block)
+        return kernel.compile(**given)
 
     @abstractmethod
     def with_options(self, **options: Any) -> Kernel | Tunable:
         """The same with other options of `xegpu_py.compile`."""
 
     @abstractmethod
-    def completed(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
-        """The arguments of a call by name, with the chosen ones."""
+    def chosen(
+        self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any = 1, block: Any = None
+    ) -> tuple[Kernel, dict[str, Any]]:
+        """The kernel that a call runs, with its options, and all arguments by name."""
 
 
 class Heuristics(Tunable):
@@ -208,11 +225,13 @@ class Heuristics(Tunable):
                 found[name] = rule(Named(self.__name__, found))
         return found
 
-    def completed(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
-        return self._kernel.completed(**self._ruled(arguments, keywords))
+    def chosen(
+        self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any = 1, block: Any = None
+    ) -> tuple[Kernel, dict[str, Any]]:
+        return self._kernel.chosen((), self._ruled(arguments, keywords), grid, block)
 
-    def __call__(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> Any:
-        return self._kernel(grid=grid, block=block, **self._ruled(arguments, keywords))
+    def _launch(self, method: str, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any, block: Any) -> Any:
+        return getattr(self._kernel, method)(grid=grid, block=block, **self._ruled(arguments, keywords))
 
     def with_options(self, **options: Any) -> Heuristics:
         return Heuristics(self._kernel.with_options(**options), self._rules)
@@ -289,7 +308,8 @@ class Candidates:
 
         def named(arguments: Sequence[Any]) -> dict[str, Any]:
             if not full:
-                full.update(kernel.completed(**dict(zip(self.names, arguments)), **self.values(config)))
+                given = {**dict(zip(self.names, arguments)), **self.values(config)}
+                full.update(kernel.chosen((), given, self.grid, self.block)[1])
                 kept.update({name: full[name].copy() for name in self.restored})
             return full
 
@@ -365,26 +385,34 @@ class Autotuner(Tunable):
         self.costs: dict[tuple[Any, ...], list[tuple[Config, float]]] = {}
         self._variants: dict[tuple[tuple[str, Any], ...], Kernel | Tunable] = {}
 
-    def completed(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self._kernel.bound(*arguments, **keywords)
-        chosen = self._candidates((), 1, None).values(self._chosen(found, 1, None))
-        return self._kernel.completed(**found | chosen)
-
-    def __call__(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> Any:
+    def _configured(
+        self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any, block: Any
+    ) -> tuple[Candidates, Config, dict[str, Any]]:
+        """What launches candidates, the best one, and the arguments of a call with its values."""
         given: dict[str, Any] = self._kernel.bound(*arguments, **keywords)
         twice = sorted(name for config in self.configs for name in config.values if name in given)
         if twice:
             raise TypeError(f"autotune of kernel '{self.__name__}' chooses '{twice[0]}', which the call gives too")
-        config = self._chosen(given, grid, block)
+        config = self._best(given, grid, block)
         made = self._candidates((), grid, block)
-        return made.run(made.variant(config), config, {**given, **made.values(config)})
+        return made, config, {**given, **made.values(config)}
+
+    def chosen(
+        self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any = 1, block: Any = None
+    ) -> tuple[Kernel, dict[str, Any]]:
+        made, config, given = self._configured(arguments, keywords, grid, block)
+        return made.variant(config).chosen((), given, grid, block)
+
+    def _launch(self, method: str, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any, block: Any) -> Any:
+        made, config, given = self._configured(arguments, keywords, grid, block)
+        return made.run(getattr(made.variant(config), method), config, given)
 
     def _candidates(self, configs: Sequence[Config], grid: Any, block: Any, names: Iterable[str] = ()) -> Candidates:
         return Candidates(
             self._kernel, tuple(configs), tuple(names), grid, block, **self._hooks, variants=self._variants
         )
 
-    def _chosen(self, given: dict[str, Any], grid: Any, block: Any) -> Config:
+    def _best(self, given: dict[str, Any], grid: Any, block: Any) -> Config:
         missing = [name for name in self._key if name not in given]
         if missing:
             raise TypeError(f"the key of autotune names {', '.join(missing)}, which the call does not give")

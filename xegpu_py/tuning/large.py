@@ -1,7 +1,7 @@
 """Large launches: the workgroups of one launch in chunks, on the workers of a Dask cluster.
 
-Each chunk runs on private copies of the arrays. What it has written is found by native code that executes only
-what the addresses of stores depend on, and records them. The arrays change when all chunks have ended.
+Each chunk runs on private copies of the arrays. What it has read and written is found by native code that
+executes only what the addresses of messages depend on, and records them. The arrays change when all chunks have ended.
 """
 
 from __future__ import annotations
@@ -46,41 +46,68 @@ _RULES = {
 """Atomic operations whose results do not depend on their order, and the operation that combines those of chunks."""
 
 
-class AddressLog:
-    """Where stores and atomics write global memory.
+_KINDS = ("load", "store", "atomic")
 
-    Attributes:
-        found: the addresses in the host's memory of the first bytes, and the sizes, for each operation; "" for stores.
-    """
+_NONE = np.zeros(0, np.int64)
+
+
+class AddressLog:
+    """What loads, stores and atomics access of the global memory."""
 
     def __init__(self, kernel: CompiledKernel, prepared: Prepared, groups: range) -> None:
         """Run workgroups of a launch without changing memory; what they print is dropped."""
-        self.found: dict[str, list[tuple[Array, Array]]] = {}
+        # Ranges of addresses in the host's memory: the first bytes, and the ends, by the operation.
+        self._found: dict[str, list[tuple[Array, Array]]] = {}
         self._instructions = kernel.program.instructions
         self._ranges = np.array(prepared.memory.ranges(), np.int64).reshape(-1, 3)
-        Logged.of(kernel, prepared, ("store", "atomic")).run(self._receive, [groups])
+        Logged.of(kernel, prepared, _KINDS).run(self._receive, [groups])
 
     def _receive(self, taken: Mapping[int, Records]) -> None:
-        """Note what messages write."""
+        """Note what messages access."""
         for index, records in taken.items():
             inst = self._instructions[index]
             spec = INSTRUCTIONS[inst.name]
-            if spec.category in ("store", "atomic") and inst["sfid"] != "slm":
-                segments = segments_of(inst, records)
-                starts, sizes = segments.existing(segments.starts), segments.existing(segments.sizes)
-                owner = np.searchsorted(self._ranges[:, 0], starts, "right") - 1
-                self.found.setdefault(spec.atomic, []).append((starts + self._ranges[owner, 2], sizes))
+            prefetches = spec.category == "load" and inst["dst"].var is None
+            if spec.category not in _KINDS or inst["sfid"] == "slm" or prefetches:
+                continue
+            segments = segments_of(inst, records)
+            starts, ends = segments.existing(segments.starts), segments.existing(segments.ends)
+            owner = np.searchsorted(self._ranges[:, 0], starts, "right") - 1
+            shifts, operation = self._ranges[owner, 2], spec.atomic or spec.category
+            self._found.setdefault(operation, []).append((starts + shifts, ends + shifts))
+            if not spec.atomic:
+                self._found[operation] = [self._joined(operation)]
 
-    def bytes_in(self, first: int, end: int) -> dict[str, tuple[Array, Array]]:
-        """What is written between two addresses: distinct sorted offsets from the first, and sizes, by operation."""
-        found = {}
-        for operation, pieces in self.found.items():
-            starts, sizes = (np.concatenate(parts) for parts in zip(*pieces))
+    def _joined(self, operation: str) -> tuple[Array, Array]:
+        """The disjoint sorted ranges that have the same bytes as those of an operation."""
+        starts, ends = (np.concatenate(parts) for parts in zip(*self._found.get(operation, [(_NONE, _NONE)])))
+        order = np.argsort(starts, kind="stable")
+        starts, reached = starts[order], np.maximum.accumulate(ends[order])
+        first = np.flatnonzero(np.append(True, starts[1:] > reached[:-1])[: len(starts)])
+        return starts[first], reached[np.append(first[1:] - 1, len(starts) - 1)[: len(first)]]
+
+    def joined_in(self, own: Array, operation: str) -> tuple[Array, Array]:
+        """What loads or stores access of an array of bytes: disjoint sorted offsets from the first, and sizes."""
+        (starts, ends), first, end = self._joined(operation), *_span(own)
+        inside = (starts < end) & (ends > first)
+        starts, ends = np.maximum(starts[inside], first), np.minimum(ends[inside], end)
+        return starts - first, ends - starts
+
+    def atomics_in(self, own: Array) -> dict[tuple[str, int], Array]:
+        """What atomics change of an array of bytes: sorted offsets from the first, by the rule and the size."""
+        found, (first, end) = dict[tuple[str, int], Array](), _span(own)
+        for operation in self._found.keys() - {"load", "store"}:
+            starts, ends = (np.concatenate(parts) for parts in zip(*self._found[operation]))
             inside = (starts >= first) & (starts < end)
             if inside.any():
-                pairs = np.unique(np.stack([starts[inside] - first, sizes[inside]]), axis=1)
-                found[operation] = (pairs[0], pairs[1])
+                key = _RULES[operation], int((ends - starts)[inside][0])
+                found[key] = np.union1d(found.get(key, _NONE), starts[inside] - first)
         return found
+
+
+def _span(own: Array) -> tuple[int, int]:
+    """The address of an array of bytes, and that of its end."""
+    return int(own.ctypes.data), int(own.ctypes.data) + len(own)
 
 
 def _places(starts: Array, sizes: Array) -> Array:
@@ -193,11 +220,15 @@ class Written(Struct):
 
 
 class Done(Struct):
-    """What became of a chunk: what it counted, printed and wrote; or the errors of its launch."""
+    """What became of a chunk: what it counted, printed, wrote and read; or the errors of its launch.
+
+    `read` has, by the number of the argument, disjoint ranges of offsets from its first byte: starts and sizes.
+    """
 
     statistics: Statistics | None = None
     printed: str = ""
     written: list[Written] = field(default_factory=list)
+    read: dict[int, tuple[Array, Array]] = field(default_factory=dict)
     errors: tuple[Sequence[Diagnostic], Sequence[Lines]] | None = None
 
 
@@ -211,12 +242,12 @@ class Chunks(Struct):
 
     def run(self, groups: range) -> Done:
         """Run the workgroups of these numbers."""
-        before, logged, bound = (self.call.bound(_private(self.arguments, {}), self.grid, self.block) for _ in range(3))
+        before, bound = (self.call.bound(_private(self.arguments, {}), self.grid, self.block) for _ in range(2))
         kernel = bound.kernel.version_for(bound.passed, bound.grid)
         block = kernel.block if self.block is None else self.block
         out = io.StringIO()
         try:
-            log = AddressLog(*kernel.prepared(logged.passed, logged.grid, block), groups)
+            log = AddressLog(*kernel.prepared(before.passed, before.grid, block), groups)
             kernel.launcher.groups = groups
             with contextlib.redirect_stdout(out):
                 done = kernel(*bound.passed, grid=bound.grid, block=block)
@@ -224,14 +255,17 @@ class Chunks(Struct):
             return Done(errors=(e.diagnostics, e.sources))
         finally:
             kernel.launcher.groups = None
-        written: list[Written] = []
-        for i, spans in enumerate(zip(*(map(_bytes_of, b.given) for b in (before, logged, bound)))):
+        found = Done(done, out.getvalue())
+        for i, (old, new) in enumerate(zip(*(map(_bytes_of, b.given) for b in (before, bound)))):
             try:
-                written += _written(log, i, *spans) if len(spans[0]) else []
+                found.written += _written(log, i, old, new) if len(old) else []
             except ValueError as e:
                 text = f"kernel '{kernel.name}' cannot be divided: {e} of argument {i}"
                 return Done(errors=([Diagnostic("error", text, kernel.program.where)], ()))
-        return Done(done, out.getvalue(), written)
+            read = log.joined_in(old, "load")
+            if len(read[0]):
+                found.read[i] = read
+        return found
 
 
 def _private(value: Any, known: dict[int, Any]) -> Any:
@@ -254,22 +288,16 @@ def _bytes_of(value: Any) -> Array:
     return memory_between(*span_of(value)) if isinstance(value, np.ndarray) else np.zeros(0, np.uint8)
 
 
-def _written(log: AddressLog, argument: int, before: Array, logged: Array, after: Array) -> list[Written]:
-    """What the log, and the differences of an array's bytes, say that a chunk has written to an argument.
+def _written(log: AddressLog, argument: int, before: Array, after: Array) -> list[Written]:
+    """What the log of `before`, and the differences of an array's bytes, say that a chunk has written to an argument.
 
     Raises:
         ValueError: if atomics cannot be combined with what else is written.
     """
-    first = int(logged.ctypes.data)
-    ranges = log.bytes_in(first, first + len(logged))
-    stored = np.unique(_places(*ranges.pop(""))) if "" in ranges else np.zeros(0, np.int64)
-    found, seen = [], np.zeros(len(before) if ranges else 0, bool)
-    seen[stored if ranges else []] = True
-    by_rule: dict[tuple[str, int], list[Array]] = {}
-    for operation, (starts, sizes) in ranges.items():
-        by_rule.setdefault((_RULES[operation], int(sizes[0])), []).append(starts)
-    for (rule, size), pieces in by_rule.items():
-        starts = np.unique(np.concatenate(pieces))
+    found, seen = [], np.zeros(len(before), bool)
+    stored = _places(*log.joined_in(before, "store"))
+    seen[stored] = True
+    for (rule, size), starts in log.atomics_in(before).items():
         places = starts[:, None] + np.arange(size)
         if seen[places].any():
             raise ValueError(f"atomic {rule} and other operations write one element")
@@ -278,9 +306,8 @@ def _written(log: AddressLog, argument: int, before: Array, logged: Array, after
         values = {"iadd": new - old, "xor": new ^ old}.get(rule, new)
         found.append(Written(argument, rule, starts, np.full(len(starts), size), values))
     # Arrays that are not used in place are not in the log: of these the bytes that changed are known.
-    changed = np.flatnonzero(before != after)
-    if len(changed):
-        stored = np.union1d(stored, changed[~seen[changed]] if ranges else changed)
+    changed = np.flatnonzero((before != after) & ~seen)
+    stored = np.union1d(stored, changed) if len(changed) else stored
     return [*found, Written(argument, "", *_ranges(stored), after[stored])] if len(stored) else found
 
 
@@ -294,9 +321,12 @@ class _Merged(Struct):
         title: the argument in messages.
         target: the user's bytes.
         values: the bytes that were written.
-        owners: int32[bytes], for each byte the number of a chunk that has stored it, from 1 on.
+        owners: int32[bytes], for each byte the number of a chunk that has stored it, from 1 on; of bytes that atomics
+            have changed its negative, or `SEVERAL`.
         atomics: the bytes of elements that atomics have changed, by their operation and size.
     """
+
+    SEVERAL = np.iinfo(np.int32).min
 
     title: str
     target: Array
@@ -323,7 +353,7 @@ class _Merged(Struct):
             for known in self.atomics.values():
                 if known[places].any():
                     return int(places[known[places]][0]), -1
-            wrong = (self.owners[places] != 0) & (self.values[places] != values)
+            wrong = (self.owners[places] > 0) & (self.values[places] != values)
             if wrong.any():
                 at = int(places[wrong][0])
                 return at, int(self.owners[at]) - 1
@@ -331,7 +361,7 @@ class _Merged(Struct):
             return None
         key = (found.operation, values.itemsize)
         each = places[:, None] + np.arange(values.itemsize)
-        stored = self.owners[each].any(axis=1)
+        stored = (self.owners[each] > 0).any(axis=1)
         for other, known in self.atomics.items():
             stored |= known[each].any(axis=1) & (other != key)
         if stored.any():
@@ -340,7 +370,20 @@ class _Merged(Struct):
         old = self.values[each].view(values.dtype)[:, 0]
         new = np.where(known[places], combined(found.operation, old, values), values)
         known[each], self.values[each] = True, new[:, None].view(np.uint8)
+        self.owners[each] = np.where(np.isin(self.owners[each], (0, -1 - chunk)), -1 - chunk, self.SEVERAL)
         return None
+
+    def read_by(self, chunk: int, starts: Array, sizes: Array) -> tuple[int, int] | None:
+        """What a chunk has read that another one changes: as `add`. All chunks have been added."""
+        others = (self.owners != 0) & (np.abs(self.owners) != chunk + 1)
+        others &= (self.values != self.target) | (self.owners < 0)
+        ends = np.stack([starts, starts + sizes], axis=1).ravel()
+        hit = np.flatnonzero(np.logical_or.reduceat(np.append(others, False), ends)[::2])
+        if not len(hit):
+            return None
+        start, size = int(starts[hit[0]]), int(sizes[hit[0]])
+        at = start + int(np.argmax(others[start : start + size]))
+        return at, max(int(self.owners[at]), 0) - 1
 
     def apply(self) -> None:
         """Write the user's array."""
@@ -348,7 +391,7 @@ class _Merged(Struct):
             places = np.flatnonzero(known).reshape(-1, size)
             old, new = (x[places].view(f"u{size}")[:, 0] for x in (self.target, self.values))
             self.target[places] = combined(operation, old, new)[:, None].view(np.uint8)
-        stored = np.flatnonzero(self.owners)
+        stored = np.flatnonzero(self.owners > 0)
         self.target[stored] = self.values[stored]
 
 
@@ -430,10 +473,18 @@ class LargeLaunch(Struct):
             results: what became of each chunk, with its number, in any order.
 
         Raises:
-            DiagnosticError: if one failed, or two write different values to one byte; arrays have not changed then.
+            DiagnosticError: if one failed, two write different values to one byte, or one reads what another changes;
+                arrays have not changed then.
             ValueError: if the kernel writes to a read-only array.
         """
         kernel, merged, done = self.kernel, dict[int, _Merged](), dict[int, Done]()
+
+        def race(chunk: int, what: str, found: tuple[int, int] | None, title: str) -> None:
+            if found:
+                other = "others" if found[1] < 0 else _named(chunks[found[1]])
+                text = f"{_named(chunks[chunk])} {what.format(other)} byte {found[0]} of '{title}'"
+                raise error_at(kernel.program.where, f"a race of kernel '{kernel.name}': {text}")
+
         for number, found in results:
             if found.errors:
                 raise DiagnosticError(*found.errors)
@@ -442,11 +493,11 @@ class LargeLaunch(Struct):
                 if one.argument not in merged:
                     merged[one.argument] = _Merged.of(kernel.memory_name(one.argument), self.given[one.argument])
                 own = merged[one.argument]
-                race = own.add(number, one)
-                if race:
-                    other = "others" if race[1] < 0 else _named(chunks[race[1]])
-                    text = f"{_named(chunks[number])} and {other} write different values to byte {race[0]} of"
-                    raise error_at(kernel.program.where, f"a race of kernel '{kernel.name}': {text} '{own.title}'")
+                race(number, "and {} write different values to", own.add(number, one), own.title)
+        for number, found in done.items():
+            for i in found.read.keys() & merged.keys():
+                own = merged[i]
+                race(number, "read, and {} write,", own.read_by(number, *found.read[i]), own.title)
         for number, own in merged.items():
             if not self.given[number].flags.writeable:
                 raise ValueError(f"'{own.title}' is read-only, but kernel '{kernel.name}' writes to it")
@@ -484,7 +535,7 @@ def launch_on(
 
     Raises:
         TypeError, ValueError, DiagnosticError: as in a call. DiagnosticError too if workgroups depend on each other by
-            atomics, or two chunks write different values to one element.
+            atomics, two chunks write different values to one element, or one reads what another changes.
         RuntimeError: if a chunk exceeds a limit, or its process ends.
     """
     if chunk is not None and chunk < 1:

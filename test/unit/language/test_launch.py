@@ -588,6 +588,19 @@ def test_heuristics(outer):
         assert x[:n].tolist() == [1 + n % 16 // 2] * n and not x[n:].any()
 
 
+def test_tuned_kernels_have_the_methods_of_kernels():
+    best = {"objective": lambda run: -run.configuration.values["BLOCK"]}
+    kernel = xegpu_py.autotune(CONFIGS, ["n"], **best)(xegpu_py.jit(tuned.__kernel_function__))
+    kernel = xegpu_py.heuristics({"n": lambda a: a["X"].shape[0]})(kernel)
+    x, y = np.arange(100, dtype=F32), np.ones(100, F32)
+    launch = kernel[lambda a: xl.cdiv(a["n"], a["BLOCK"])]
+    found = launch.profile(x, y)
+    np.testing.assert_array_equal(y, x + 1)
+    assert found.registers == launch.func.compile(x, y).options.registers == 128
+    chosen, given = kernel.chosen((x, y), {})
+    assert (given["n"], given["BLOCK"], chosen.compile(**given).options.registers) == (100, 64, 128)
+
+
 @pytest.mark.parametrize("strict", [False, True])
 def test_registers_over_the_limit(strict):
     """One warning for each version, with the line of the highest register pressure; an error with `strict_grf`."""

@@ -115,6 +115,16 @@ def both_kinds(X):
         language.atomic_add(X, 1)
 
 
+def shifted(X):
+    i = language.program_id(0)
+    language.store(X + i + 1, language.load(X + i) + 1)
+
+
+def counted(X, Y):
+    language.atomic_add(X, 1)
+    language.store(Y + language.program_id(0), language.load(X + language.program_id(0)))
+
+
 def overlapped(X, Y):
     language.store(X, language.load(Y))
 
@@ -137,6 +147,17 @@ def test_races_between_chunks_are_reported():
     assert not y.any()
     with pytest.raises(xegpu_py.DiagnosticError, match="a race of kernel 'both_kinds': .* and others write different"):
         made(both_kinds, (np.zeros(1, np.int32),), 3)
+    read = "a race of kernel '{}': workgroups {} read, and {} write, byte {} of 'X'"
+    x, y = np.zeros(7, np.int32), np.zeros(6, np.int32)
+    with pytest.raises(
+        xegpu_py.DiagnosticError, match=read.format("shifted", "[24] to [35]", "workgroups . to .", "(8|16)")
+    ):
+        made(shifted, (x,), 6)
+    with pytest.raises(xegpu_py.DiagnosticError, match=read.format("counted", "0 to 1", "others", "0")):
+        made(counted, (x, y), 6)
+    assert not x.any() and not y.any()
+    # What is stored again does not change.
+    made(shifted, (np.arange(7, dtype=np.int32),), 6)
 
 
 def test_what_cannot_be_divided_is_refused():
