@@ -79,19 +79,20 @@ def test_what_is_absent_is_refused(target: Target, name: str, native_of: Any) ->
 
 
 # With 128 registers the newer finalizers crash on some programs whose variables hardly fit, and ocloc does on fences
-# that discard. For cri it also crashes on some loads that read and invalidate.
+# that discard. For cri it also crashes on loads that read and invalidate.
 @pytest.mark.parametrize(
     ("native_of", "name"),
-    [("GenX_IR-2024", "pvcxt"), ("GenX_IR-2024", "bmg"), ("ocloc", "pvcxt"), ("ocloc", "bmg")],
+    [("GenX_IR-2024", "pvcxt"), ("GenX_IR-2024", "bmg"), ("ocloc", "pvcxt"), ("ocloc", "bmg"), ("ocloc", "cri")],
     indirect=["native_of"],
 )
 def test_random_programs_are_accepted_by_newer_ones(name: str, native_of: Any) -> None:
     target = TARGETS[name]
     names = known(target, native_of.name)
-    for seed in range(examples(12 if native_of.name == "ocloc" else 32)):
+    for seed in range(examples(8 if native_of.name == "ocloc" else 32)):
         rng = random.Random(f"{name} {seed}")
         program = random_program(rng.choices(names, k=rng.randrange(5, 200)), rng, target)
-        kept = [i for i in program.instructions if "discard" not in assembly.write_statement(i)]
+        crashing = ("discard", ".ri.ca") if name == "cri" else ("discard",)
+        kept = [i for i in program.instructions if not any(w in assembly.write_statement(i) for w in crashing)]
         assert verify(program, target) == []
         native_of(assembly.write([program.with_instructions(kept)]), name, 256)
 
