@@ -23,7 +23,7 @@ VARIABLES = 100
 
 def unrolled_gemm(length: int) -> Kernel:
     """An unrolled GEMM, lowered from XeGPU."""
-    return xegpu_py.compile(gemm_text.ours(length * 13 // 8)).kernel
+    return xegpu_py.compile(gemm_text.ours(length * 13 // 8))
 
 
 def chain(length: int, divergent: bool = False) -> Kernel:

@@ -11,7 +11,8 @@ from mlir import ir
 from mlir.dialects import arith
 from msgspec import Struct, field
 
-from xegpu_py.dialects.xetile import InitTileOp, LoadOp, LoadTileOp, StoreOp, StoreTileOp, Tile, TileAttr
+from xegpu_py.dialects.xetile import InitTileOp, LoadOp, LoadTileOp, StoreOp, StoreTileOp, Tile, TileAttr, WgMap
+from xegpu_py.dialects.xetile.ops import given_map
 from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
@@ -58,9 +59,11 @@ class XeTileScatteredToTiles(Pass):
     The indices of the elements must be linear in their position, with a factor of 1 along one dimension. The
     comparisons of positions with bounds, of which the mask must consist, become the extents of the matrix. Elements
     that 2D block messages cannot address for certain, because of their alignment, stay scattered, as do tiles with a
-    map, atomic ops, and shared local memory. An index counts as one that does not overflow. Positions modulo a number
-    that is an argument are consecutive if the number is a multiple of how many there are. This is assumed of arrays
-    that are not in `xegpu.unaligned`, and noted in the kernel's attribute `xetile.divided`; calls check it.
+    map, atomic ops, and shared local memory. A map of indices of one dimension becomes that of the tile; elements
+    whose indices of two dimensions have one stay scattered. An index counts as one that does not overflow. Positions
+    modulo a number that is an argument are consecutive if the number is a multiple of how many there are. This is
+    assumed of arrays that are not in `xegpu.unaligned`, and noted in the kernel's attribute `xetile.divided`; calls
+    check it.
 
         %i = arith.addi %first, %step : vector<256xindex>
         %m = arith.cmpi slt, %i, %bound : vector<256xindex>
@@ -113,6 +116,7 @@ class _Block(Struct):
         row, column: where the block begins.
         rows, columns: the matrix's extents; of several the least.
         turned: whether rows of memory are the second dimension of the vector.
+        wg_map: the map of the tile, if its indices have one.
     """
 
     shape: tuple[int, int]
@@ -123,6 +127,7 @@ class _Block(Struct):
     rows: list[Polynomial]
     columns: list[Polynomial]
     turned: bool
+    wg_map: WgMap | None = None
 
 
 class _Blocks:
@@ -180,12 +185,16 @@ class _Blocks:
         form = self._forms.of(init.indices)
         if form is None:
             return None
-        bounds = self._bounds(mask, form.shape)
-        if bounds is None:
+        bounds, maps = self._bounds(mask, form.shape), _maps_of(init.indices)
+        if bounds is None or len(maps) > 1 or (maps and len(form.shape) > 1):
             return None
         shape, steps = form.shape, [constant_part(s) for s in form.steps]
         if len(shape) == 1:
-            return self._of_rows((1, *shape), ZERO, form.start, bounds, tile) if steps == [1] else None
+            found = self._of_rows((1, *shape), ZERO, form.start, bounds, tile) if steps == [1] else None
+            if found is not None and maps:
+                (own,) = maps
+                found.wg_map = WgMap((1, *own.sg_layout), (1, *own.sg_data))
+            return found
         if steps[1] == 1 and shape[1] > 1:
             return self._of_rows(shape, form.steps[0], form.start, bounds, tile)
         if steps[0] == 1 and shape[0] > 1:
@@ -274,7 +283,7 @@ class _Blocks:
         place = [known(self._forms.build(p, op)) for p in (block.row, block.column)]
         turned = block.turned and block.shape[0] > 1
         shape = block.shape[::-1] if turned else block.shape
-        kind = Tile(shape, old.element, TileAttr(order=(0, 1) if turned else (1, 0)))
+        kind = Tile(shape, old.element, TileAttr(order=(0, 1) if turned else (1, 0), wg_map=block.wg_map))
         tile = InitTileOp(source, place[::-1] if turned else place, tile=kind.to_ir()).tile
         if isinstance(view, StoreOp):
             StoreTileOp(shape_cast(view.value, shape), tile, **hints_of(view))
@@ -303,6 +312,21 @@ class _Blocks:
     def _least(self, extents: Sequence[Polynomial], op: ir.Operation) -> Index:
         found = [self._forms.build(p, op) for p in extents]
         return functools.reduce(lambda a, b: arith.minsi(index(a), index(b)), found)
+
+
+def _maps_of(indices: ir.Value) -> set[WgMap]:
+    """The maps that ops give the values of which indices are computed."""
+    found, seen, left = set[WgMap](), {indices}, [indices]
+    while left:
+        value = left.pop()
+        own, made = given_map(value), defining_op(value)
+        if own is not None:
+            found.add(own)
+        elif made is not None:
+            more = {v for v in made.operands if shape_of(v)} - seen
+            seen |= more
+            left += more
+    return found
 
 
 def _rounded_up(number: Index, granule: int) -> Index:

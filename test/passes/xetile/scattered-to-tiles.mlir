@@ -174,3 +174,51 @@ gpu.module @modulo {
     gpu.return
   }
 }
+
+// -----
+
+// The map that the kernel gives its indices is that of the tile.
+
+!line = !xetile.tile<256xf32, #xetile.tile_attr<scattered = true>>
+
+// CHECK-LABEL: gpu.func @mapped
+gpu.module @mapped {
+  gpu.func @mapped(%A: memref<?xf32>, %B: memref<?xf32>, %n: index) kernel {
+    %i = vector.step {map = #xetile.wg_map<sg_layout = [4], sg_data = [64]>} : vector<256xindex>
+    %b = vector.broadcast %n : index to vector<256xindex>
+    %m = arith.cmpi slt, %i, %b : vector<256xindex>
+    // CHECK: xetile.load_tile {{.*}} : !xetile.tile<1x256xf32, #xetile.tile_attr<wg_map = <sg_layout = [1, 4], sg_data = [1, 64]>>>
+    // CHECK: xetile.store_tile {{.*}}, !xetile.tile<1x256xf32, #xetile.tile_attr<wg_map = <sg_layout = [1, 4], sg_data = [1, 64]>>>
+    %a = xetile.init_tile %A, %i : memref<?xf32>, vector<256xindex> -> !line
+    %x = xetile.load %a, %m : !line, vector<256xi1> -> vector<256xf32>
+    %t = xetile.init_tile %B, %i : memref<?xf32>, vector<256xindex> -> !line
+    xetile.store %x, %t, %m : vector<256xf32>, !line, vector<256xi1>
+    gpu.return
+  }
+}
+
+// -----
+
+// A map of two dimensions that only one of the steps has.
+
+!block = !xetile.tile<32x16xf32, #xetile.tile_attr<scattered = true>>
+
+// CHECK-LABEL: gpu.func @mapped_rows
+gpu.module @mapped_rows {
+  gpu.func @mapped_rows(%A: memref<?xf32>, %n: index) kernel {
+    %r = vector.step {map = #xetile.wg_map<sg_layout = [4], sg_data = [8]>} : vector<32xindex>
+    %c = vector.step : vector<16xindex>
+    %c64 = arith.constant dense<64> : vector<32xindex>
+    %p = arith.muli %r, %c64 : vector<32xindex>
+    %q = vector.shape_cast %p : vector<32xindex> to vector<32x1xindex>
+    %rows = vector.broadcast %q : vector<32x1xindex> to vector<32x16xindex>
+    %columns = vector.broadcast %c : vector<16xindex> to vector<32x16xindex>
+    %i = arith.addi %rows, %columns : vector<32x16xindex>
+    // CHECK: xetile.load %{{.*}} : !xetile.tile<32x16xf32, #xetile.tile_attr<scattered = true>>
+    // CHECK: xetile.store
+    %a = xetile.init_tile %A, %i : memref<?xf32>, vector<32x16xindex> -> !block
+    %x = xetile.load %a : !block -> vector<32x16xf32>
+    xetile.store %x, %a : vector<32x16xf32>, !block
+    gpu.return
+  }
+}
