@@ -23,7 +23,7 @@ test-bare: $(VENV)/.installed
 oracles:
 	.ci/oracles
 
-# All tests, with all random cases of those that draw them: `make test` draws a quarter.
+# All tests, with all random cases of those that draw them: `make test` draws a tenth or a quarter.
 sweep: $(VENV)/.installed
 	SWEEP=1 $(BIN)/pytest -q -n auto --dist worksteal
 
