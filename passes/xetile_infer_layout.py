@@ -19,6 +19,7 @@ from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.surfaces import buffer_of
 from xegpu_py.passes.facts.tile_maps import (
+    ALIASED,
     Layouts,
     check_counts,
     chooses_maps,
@@ -45,7 +46,7 @@ class XeTileInferLayout(Pass):
     subgroups. Then maps are chosen: those of products first, which are divided into parts as square as possible, or
     into rows if these are reduced or multiplied again; then those of tiles, and last those of other vectors. Where a
     subgroup could access elements of memory before another has written or read them, a barrier is inserted, and before
-    an atomic update after writes.
+    an atomic update after writes. With the attribute `xetile.aliased`, any argument may have the memory of another.
 
         %a = xetile.load_tile %ta : !xetile.tile<256x32xbf16> -> vector<256x32xbf16>
         %d = xetile.tile_mma %a, %b {wg_map_c = #xetile.wg_map<sg_layout = [8, 4], sg_data = [32, 64]>} : ...
@@ -194,7 +195,7 @@ class _Order:
                 tile = self._classes.find(op.opview.tile)
                 self._buffers.setdefault(tile, set()).add(_own_buffer(op.opview.source))
         # What is at an address, or in a buffer that control flow chooses, may be in any other.
-        self._alike = any(None in buffers for buffers in self._buffers.values())
+        self._alike = ALIASED in func.attributes or any(None in buffers for buffers in self._buffers.values())
         self._read: dict[ir.Value | None, set[_Place]] = {}
         self._written: dict[ir.Value | None, set[_Place]] = {}
 

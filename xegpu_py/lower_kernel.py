@@ -13,7 +13,8 @@ from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, walk
 from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
 from xegpu_py.passes.facts.surfaces import multiples_of, products_of, surfaces_of, unaligned_arguments
-from xegpu_py.passes.facts.workgroup_sizes import can_be_divided, suitable_subgroups
+from xegpu_py.passes.facts.tile_maps import ALIASED
+from xegpu_py.passes.facts.workgroup_sizes import can_be_divided, stored_arguments, suitable_subgroups
 from xegpu_py.runtime.executable import SMALL, Executable, Multiple, Options, Surface, parameters_of
 from xegpu_py.visa.program import chosen
 
@@ -34,9 +35,11 @@ def lower(module: Module, name: str, options: Options) -> Executable:
             func = visa.kernel_named(lowered.operation, name)
             surfaces |= dict.fromkeys(surfaces_of(func))
             multiples = multiples_of(func)
+    chosen = subgroups_for(kernel, options)
     return structs.replace(
         executable_of(lowered, visa.kernel_named(lowered.outline, name)),
-        subgroups=xetile.subgroups_of_kernel(kernel) or subgroups_for(kernel, options),
+        subgroups=xetile.subgroups_of_kernel(kernel) or chosen,
+        changed=() if chosen is None or options.aliased else stored_arguments(kernel),
         remarks=tuple(remarks),
         surfaces=tuple(surfaces),
         multiples=multiples,
@@ -80,6 +83,8 @@ def levels_of(
             i64 = mlir.IntegerType.get_signless(64)
             func = visa.kernel_named(lowered.operation, name)
             func.attributes[xetile.SUBGROUPS] = mlir.IntegerAttr.get(i64, count)
+            if options.aliased:
+                func.attributes[ALIASED] = mlir.UnitAttr.get()
     # The caller has verified the module, and the kernel verifies the resulting program.
     runner = Runner(verify_each=False, remarks=[] if remarks is None else remarks)
     for level, text in zip(names[1:], steps):

@@ -54,6 +54,9 @@ from xegpu_py.passes.rewriting.rewriter import is_tile
 LANES = 16
 """The least number of columns of a subgroup's part if the number of columns can be chosen."""
 
+ALIASED = "xetile.aliased"
+"""The attribute of a kernel whose arguments may share memory, although each subgroup accesses parts of them."""
+
 REPEATS = 8
 """The least number of rows of a subgroup's part of a product: those of a dpas."""
 

@@ -38,7 +38,7 @@ def can_be_divided(func: ir.Operation) -> bool:
     return not any(op.name.startswith(_SUBGROUP_OPS) and not is_elementwise(op) for op in ops)
 
 
-def stored_arguments(func: ir.Operation) -> set[int]:
+def stored_arguments(func: ir.Operation) -> tuple[int, ...]:
     """The numbers of the arguments to which a kernel stores; of all, if it stores to what is not known to be one."""
     ops, arguments = walk(func), list(func.regions[0].blocks[0].arguments)
     classes: UnionFind[ir.Value] = value_classes(ops)
@@ -55,8 +55,8 @@ def stored_arguments(func: ir.Operation) -> set[int]:
     found = [buffer_of(source) for source in stored]
     own = [b for b in found if not (made := defining_op(b)) or made.name != "memref.alloc"]
     if any(b not in arguments for b in own):
-        return set(range(len(arguments)))
-    return {arguments.index(b) for b in own}
+        return tuple(range(len(arguments)))
+    return tuple(sorted({arguments.index(b) for b in own}))
 
 
 def suitable_subgroups(func: ir.Operation) -> int:

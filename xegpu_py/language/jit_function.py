@@ -21,7 +21,6 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py import build
-from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Context, Module, current
 from xegpu_py.language import eager
@@ -45,7 +44,6 @@ from xegpu_py.language.function_source import Uses, code_of
 from xegpu_py.language.scopes import Needed
 from xegpu_py.language.shaped_values import BUILDING
 from xegpu_py.language.tile_values import Value
-from xegpu_py.passes.facts.workgroup_sizes import stored_arguments
 from xegpu_py.profile.profiles import Profile
 from xegpu_py.programs.load import ModuleSource, compile
 from xegpu_py.runtime.executable import OPTIONS, refuse_checks
@@ -232,23 +230,6 @@ class TileKernel:
         """The kernel for calls that say how many subgroups execute it, without maps each the whole of it."""
         return TileKernel(self.function, self.arguments, {"subgroups": None, **self.options})
 
-    def _stores_to_shared(self, arguments: Sequence[Any]) -> bool:
-        """Whether an array that the kernel changes is given for another argument too.
-
-        Subgroups wait for each other where they access one argument, not where they access one array by two.
-        """
-        places: dict[int, set[int]] = {}
-        for number, given in enumerate(arguments):
-            if isinstance(given, np.ndarray) and given.size:
-                places.setdefault(given.__array_interface__["data"][0], set()).add(number)
-        shared = [numbers for numbers in places.values() if len(numbers) > 1]
-        return any(numbers & self._stored for numbers in shared)
-
-    @functools.cached_property
-    def _stored(self) -> set[int]:
-        (kernel,) = visa.kernels(self.module.operation)
-        return stored_arguments(kernel)
-
     @property
     def asm(self) -> Listings:
         """The kernel's text at each level, made on demand; see `Listings`."""
@@ -270,7 +251,7 @@ class TileKernel:
         """
         kinds = _passed(self.arguments)
         arguments = tuple(self.converted(arguments))
-        if "subgroups" not in self.options and (block is not None or self._stores_to_shared(arguments)):
+        if "subgroups" not in self.options and block is not None:
             again = self.undivided
             return again(*arguments, grid=grid, block=block, counted=counted, profiled=profiled)
         if profiled:

@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any, Literal, cast
 
 import numpy as np
+from msgspec import Struct
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.language.function_source import code_of
@@ -25,8 +26,7 @@ from xegpu_py.tuning.space import Space
 from xegpu_py.tuning.trials import Launch, Objective, Run, Trials
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(Struct, frozen=True):
     """A candidate of `autotune`.
 
     Attributes:
@@ -41,8 +41,8 @@ class Config:
         ValueError: if one of Triton's numbers is not a positive integer.
     """
 
-    values: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = {}
+    options: Mapping[str, Any] = {}
     num_warps: int | None = None
     num_stages: int | None = None
     num_ctas: int | None = None
@@ -53,7 +53,11 @@ class Config:
         for given in (self.values, self.options):
             if not isinstance(given, Mapping):
                 raise TypeError(f"Config takes dictionaries of arguments and of options by name, but got {given!r}")
-        check_hints(self.hints)
+        try:
+            check_hints(self.hints)
+        except ValueError as e:
+            # The caller's line is the place of the mistake.
+            raise e.with_traceback(None) from None
 
     @property
     def hints(self) -> dict[str, int]:

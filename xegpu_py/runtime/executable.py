@@ -54,6 +54,9 @@ class Options(Struct, frozen=True):
         large: whether arrays, index arguments and grids may be larger than `SMALL`. By default they may not, and a
             call with a larger one compiles the kernel again.
         strided: the numbers of the memref arguments whose innermost stride is not assumed to be 1 if it is dynamic.
+        aliased: whether arguments may share memory. By default subgroups among which tiles without maps are divided
+            wait for each other where they access one argument, and a call with arrays that overlap compiles the kernel
+            again.
         model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md), or a `numerics.Systolic`, such as
             `numerics.systolic.read_model` gives.
         dpas_denormals: whether dpas on pvc, pvcxt and dg2 keeps subnormal numbers of bf and tf32, "keep", or takes them
@@ -82,6 +85,7 @@ class Options(Struct, frozen=True):
     unaligned: tuple[int, ...] = ()
     large: bool | None = None
     strided: tuple[int, ...] = ()
+    aliased: bool = False
     model: Model = "fma"
     dpas_denormals: Literal["keep", "flush"] = "keep"
     check: tuple[str, ...] = ()
@@ -144,13 +148,14 @@ class Options(Struct, frozen=True):
 
 _LOWERING = (
     "target", "registers", "optimize", "prefetch", "load_ahead", "subgroups", "unaligned", "large", "strided",
+    "aliased",
 )  # fmt: skip
 """The options that decide how a kernel is lowered."""
 
 DENORMALS = ("keep", "flush")
 """The values of `dpas_denormals`."""
 
-OPTIONS = frozenset(Options.__struct_fields__) - {"strided"}
+OPTIONS = frozenset(Options.__struct_fields__) - {"strided", "aliased"}
 """The options that callers choose."""
 
 
@@ -533,6 +538,8 @@ class Executable(Struct, frozen=True):
         multiples: the numbers that it assumes to be multiples of others.
         products: the products of matrices, whose inner sizes a call compares.
         unit_strides: the numbers of the arguments whose innermost stride must be 1 although their types allow others.
+        changed: the numbers of the arguments that may not share memory with others, since subgroups change them without
+            waiting for accesses of those.
         places: the position of each argument in the kernel's text.
         is_assembly: whether its parameters are the program's inputs.
     """
@@ -549,6 +556,7 @@ class Executable(Struct, frozen=True):
     multiples: tuple[Multiple, ...] = ()
     products: tuple[Product, ...] = ()
     unit_strides: tuple[int, ...] = ()
+    changed: tuple[int, ...] = ()
     places: tuple[Position, ...] = ()
     is_assembly: bool = False
 

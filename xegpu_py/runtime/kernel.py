@@ -241,10 +241,15 @@ class Kernel:
         unaligned.update(unaligned_surfaces(own.surfaces, arguments, target))
         unaligned.update(unlike_multiples(own.multiples, arguments))
         large = options.large is None and beyond(own.parameters, arguments, grid, own.limits) is not None
-        strided = self._strided(arguments)
-        if unaligned == set(options.unaligned) and not large and not strided:
+        strided, aliased = self._strided(arguments), self._shares_changed(arguments)
+        if unaligned == set(options.unaligned) and not large and not strided and not aliased:
             return self
-        chosen = {"unaligned": tuple(sorted(unaligned)), "large": large or options.large, "strided": strided}
+        chosen = {
+            "unaligned": tuple(sorted(unaligned)),
+            "large": large or options.large,
+            "strided": strided,
+            "aliased": aliased or options.aliased,
+        }
         found = self._remake(structs.replace(options, **chosen))
         found.names = self.names
         return found
@@ -273,6 +278,14 @@ class Kernel:
         """The numbers of the arguments whose innermost stride is assumed to be 1, but is not."""
         parameters = self.executable.parameters
         return tuple(i for i in self.executable.unit_strides if parameters[i].is_strided(arguments[i]))
+
+    def _shares_changed(self, arguments: Sequence[Any]) -> bool:
+        """Whether an array that must not share memory with others does."""
+        return any(
+            i != other and isinstance(found, np.ndarray) and np.may_share_memory(arguments[i], found)
+            for i in self.executable.changed
+            for other, found in enumerate(arguments)
+        )
 
     def _place(self, argument: int) -> str:
         """The position of an argument in the kernel's text; empty if it is not known."""

@@ -165,7 +165,7 @@ class ModuleCall(Struct, dict=True):
         if not kernel.levels:
             raise ValueError(f"kernel '{kernel.name}' has no module, which the workers could compile")
         options = structs.asdict(kernel.options)
-        del options["strided"]
+        del options["strided"], options["aliased"]
         return cls(kernel.ir(kernel.levels[0]), kernel.name, options)
 
     @functools.cached_property

@@ -222,6 +222,19 @@ def test_mistakes_in_launches_show_the_callers_line(engine, call, message):
     assert [entry.name for entry in caught.traceback][1:] == ["<lambda>", "__call__"]
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: xegpu_py.Config(64), "Config takes dictionaries of arguments and of options by name, but got 64"),
+        (lambda: xegpu_py.Config({}, num_warps=0), "'num_warps' must be a positive integer, but got 0"),
+    ],
+)
+def test_mistakes_in_configs_show_the_callers_line(make, message):
+    with pytest.raises((TypeError, ValueError), match=message) as caught:
+        make()
+    assert [entry.name for entry in caught.traceback][1:] == ["<lambda>", "__post_init__"]
+
+
 @pytest.mark.parametrize("engine", ["eager", "jit"])
 def test_mistakes_of_kernels(engine):
     with pytest.raises((TypeError, xegpu_py.DiagnosticError), match="'scaled' cannot be launched in a kernel; a call"):
