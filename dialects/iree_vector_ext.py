@@ -2,7 +2,7 @@
 
 from dataclasses import astuple, dataclass
 
-from xegpu_py.ir.builtin import Vector, vector_of
+from xegpu_py.ir.builtin import Vector, shape_and_element, shape_of
 from xegpu_py.ir.codecs import Cursor, Scope
 from xegpu_py.ir.definition import Attr, Attribute, Dialect, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
@@ -99,12 +99,12 @@ class ToLayoutOp(Operation, dialect=IreeVectorExt, name="to_layout"):
         problem = self.layout.problem()
         if problem:
             self.fail(problem)
-        given, made = str(self.input.type), str(self.output.type)
+        given, made = self.input.type, self.output.type
         if given != made:
             self.fail(
                 f"has input type {given}, but output type {made}", "a layout does not change the type of a vector"
             )
-        shape, _ = vector_of(made)
+        shape = shape_of(made)
         wanted = self.layout.layout.shape
         if len(shape) != len(wanted):
             self.fail(f"the vector has {len(shape)} dimensions, but the layout has {len(wanted)}")
@@ -121,8 +121,8 @@ class _Boundary(Operation):
 
     def verify_op(self) -> None:
         (_, given), (_, made) = (
-            vector_of(str(self.operation.operands[0].type)),
-            vector_of(str(self.operation.results[0].type)),
+            shape_and_element(self.operation.operands[0]),
+            shape_and_element(self.operation.results[0]),
         )
         if given != made:
             self.fail(f"has input element type {given}, but output element type {made}")

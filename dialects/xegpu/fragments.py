@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from xegpu_py.dialects.xegpu.matrix_ops import loaded_shapes, vnni_factor
 from xegpu_py.dialects.xegpu.types import MatrixProduct, Mode, SgMap, TensorDesc
-from xegpu_py.ir.builtin import bit_width, shape_of, vector_of
+from xegpu_py.ir.builtin import bit_width, shape_and_element, shape_of
 from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.element_movement import is_elementwise
 from xegpu_py.ir.module import walk
@@ -180,7 +180,7 @@ def of_registers(value: ir.Value, role: str, shape: tuple[int, ...], lanes: int)
     Raises:
         ValueError: if the lanes cannot have equal parts.
     """
-    bits = bit_width(vector_of(str(value.type))[1])
+    bits = bit_width(shape_and_element(value)[1])
     unit = math.prod(shape[2:]) if len(shape) > 2 else max(16 // bits, 1)
     if math.prod(shape) % (lanes * unit):
         raise ValueError(f"cannot infer the sg_map of its {role} {value.type} from a descriptor")

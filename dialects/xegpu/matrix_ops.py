@@ -6,7 +6,16 @@ from enum import Enum
 from typing import Any
 
 from xegpu_py.dialects.xegpu.types import MatrixProduct, Mode, TensorDesc, XeGPU
-from xegpu_py.ir.builtin import Vector, bit_width, by, is_integer, vector_of, vector_text
+from xegpu_py.ir.builtin import (
+    Vector,
+    bit_width,
+    by,
+    is_integer,
+    shape_and_element,
+    shape_of,
+    vector_of,
+    vector_text,
+)
 from xegpu_py.ir.definition import Attribute, Operand, Result, default, enum_attr
 from xegpu_py.ir.operation import Operation, ParsedOp, VerifyError
 from xegpu_py.numerics.block_scaled import BLOCK, SCALED_FLOAT_TYPES, SCALED_PRECISIONS
@@ -48,18 +57,16 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas", interfaces=(MatrixProduct,))
     )
 
     def verify_op(self) -> None:
-        acc = None if self.acc is None else str(self.acc.type)
-        problem = dpas_problem(acc, str(self.lhs.type), str(self.rhs.type), str(self.result.type), self.mode)
+        problem = dpas_problem(*_factors(self), self.mode)
         if problem:
             self.fail(*problem)
 
     @classmethod
     def reads_as(cls, parsed: ParsedOp) -> str | None:
-        types = [t for name in ("acc", "lhs", "rhs") for t in parsed.types[name]]
-        if len(types) < 3:
+        (first, *more), result = _read(parsed)
+        if len(more) < 2:
             return None
-        result, given = parsed.type_of("result"), parsed.attributes.get("mode")
-        first, second, third = types
+        (second, third), given = more, parsed.attributes.get("mode")
         # Without a mode, fragments of an instruction's rows come first, and larger ones last.
         readings = ((given, False),) if given else ((Mode.SIMT, True), (Mode.VC, False), (Mode.SIMT, False))
         for mode, small in readings:
@@ -73,10 +80,9 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas", interfaces=(MatrixProduct,))
 
     @classmethod
     def infer_attributes(cls, parsed: ParsedOp) -> dict[str, Any]:
-        types = [None, *(t for name in ("acc", "lhs", "rhs") for t in parsed.types[name])][-3:]
-        acc, (lhs, rhs), result = types[0], map(str, types[1:]), parsed.type_of("result")
-        fragments = dpas_problem(acc, lhs, rhs, result, Mode.SIMT, True)
-        matrices = dpas_problem(acc, lhs, rhs, result, Mode.VC)
+        (*acc, lhs, rhs), result = _read(parsed)
+        fragments = dpas_problem(acc[0] if acc else None, lhs, rhs, result, Mode.SIMT, True)
+        matrices = dpas_problem(acc[0] if acc else None, lhs, rhs, result, Mode.VC)
         return {"mode": Mode.VC} if "mode" not in parsed.attributes and fragments and not matrices else {}
 
     @classmethod
@@ -116,20 +122,18 @@ class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx", interfaces=(MatrixProdu
     )
 
     def verify_op(self) -> None:
-        acc = None if self.acc is None else str(self.acc.type)
-        lhs, rhs, result = str(self.lhs.type), str(self.rhs.type), str(self.result.type)
-        problem = dpas_problem(acc, lhs, rhs, result, self.mode, scaled=True)
+        problem = dpas_problem(*_factors(self), self.mode, scaled=True)
         if problem:
             self.fail(*problem)
-        d_shape = vector_of(result)[0]
-        blocks = -(-math.prod(vector_of(lhs)[0]) // d_shape[0] // SCALE_BLOCK)
+        d_shape = shape_of(self.result)
+        blocks = -(-math.prod(shape_of(self.lhs)) // d_shape[0] // SCALE_BLOCK)
         for name, value, wanted in (
             ("scale_a", self.scale_a, (d_shape[0], blocks)),
             ("scale_b", self.scale_b, (blocks, d_shape[1])),
         ):
             if value is None:
                 continue
-            shape, element = vector_of(str(value.type))
+            shape, element = shape_and_element(value)
             if element != SCALE:
                 self.fail(f"{name} must have elements of type {SCALE}, but got {value.type}")
             if self.mode == Mode.VC and shape != wanted:
@@ -170,8 +174,24 @@ FACTORS = (
 _INT_BITS = (1, 2, 4, 8)
 
 
+Typed = tuple[tuple[int, ...], str]
+"""The shape and element type of a vector."""
+
+
+def _read(parsed: ParsedOp) -> tuple[list[Typed], Typed]:
+    """The types that are written of an accumulator, if there is one, and of two factors, and that of the result."""
+    types = [t for name in ("acc", "lhs", "rhs") for t in parsed.types[name]]
+    return [vector_of(t) for t in types], vector_of(parsed.type_of("result"))
+
+
+def _factors(op: Any) -> tuple[Typed | None, Typed, Typed, Typed]:
+    """The types of a product's accumulator, of its factors and of its result."""
+    acc = None if op.acc is None else shape_and_element(op.acc)
+    return acc, shape_and_element(op.lhs), shape_and_element(op.rhs), shape_and_element(op.result)
+
+
 def dpas_problem(
-    acc: str | None, lhs: str, rhs: str, result: str, mode: Mode, small: bool = False, scaled: bool = False
+    acc: Typed | None, lhs: Typed, rhs: Typed, result: Typed, mode: Mode, small: bool = False, scaled: bool = False
 ) -> tuple[str, ...] | None:
     """Why a dpas cannot combine these types: a message and notes, or None if it can (DPAS.md, legal combinations).
 
@@ -179,21 +199,20 @@ def dpas_problem(
         small: whether fragments are those of no more rows than an instruction has.
         scaled: whether matrices are block-scaled, as those of `dpas_mx`.
     """
-    (a_shape, a), (b_shape, b) = vector_of(lhs), vector_of(rhs)
-    (d_shape, d) = vector_of(result)
+    (a_shape, a), (b_shape, b), (d_shape, d) = lhs, rhs, result
     known = (scaled_accumulators if scaled else accumulators)(a, b)
     if not known:
         return (f"cannot multiply {a} by {b}", FACTORS[scaled])
-    for name, element in (("result", d), ("accumulator", vector_of(acc)[1] if acc else d)):
+    for name, element in (("result", d), ("accumulator", acc[1] if acc else d)):
         if element not in known:
             return (f"{name} of {a} x {b} must be of {' or '.join(known)}, but got {element}",)
-    if acc and vector_of(acc)[0] != d_shape:
-        return (f"accumulator {acc} and result {result} must have the same shape",)
+    if acc and acc[0] != d_shape:
+        return (f"accumulator {vector_text(*acc)} and result {vector_text(*result)} must have the same shape",)
     if len(d_shape) != 2:
-        return (f"result must be 2D, but got {result}",)
+        return (f"result must be 2D, but got {vector_text(*result)}",)
     if mode == Mode.SIMT:
         return _fragments_problem(a_shape, b_shape, d_shape, small)
-    return _matrices_problem((a_shape, a), (b_shape, b), d_shape)
+    return _matrices_problem(lhs, rhs, d_shape)
 
 
 def accumulators(a: str, b: str) -> tuple[str, ...]:
@@ -210,9 +229,7 @@ def scaled_accumulators(a: str, b: str) -> tuple[str, ...]:
     return _SCALED_ACCUMULATORS.get(a, ()) if a == b or {a, b} <= set(_FP8) else ()
 
 
-def _matrices_problem(
-    lhs: tuple[tuple[int, ...], str], rhs: tuple[tuple[int, ...], str], d_shape: tuple[int, ...]
-) -> tuple[str, ...] | None:
+def _matrices_problem(lhs: Typed, rhs: Typed, d_shape: tuple[int, ...]) -> tuple[str, ...] | None:
     for name, (shape, element), ranks in (("lhs", lhs, (2, 3)), ("rhs", rhs, (2, 3))):
         factor = max(vnni_factor(bit_width(element)), 1)
         if len(shape) not in ranks:
@@ -280,7 +297,7 @@ class TruncfOp(Operation, dialect=XeGPU, name="truncf"):
     assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
 
     def verify_op(self) -> None:
-        (shape, source), (to, result) = (vector_of(str(v.type)) for v in (self.source, self.result))
+        (shape, source), (to, result) = (shape_and_element(v) for v in (self.source, self.result))
         if source not in WIDE_FLOATS or result not in NARROW_FLOATS:
             self.fail(
                 f"cannot round {source} to {result}",
@@ -316,7 +333,7 @@ class LaneShuffleOp(Operation, dialect=XeGPU, name="lane_shuffle"):
     assembly_format = "$source $shuffle attr-dict `:` type($source)"
 
     def verify_op(self) -> None:
-        shape, element = vector_of(str(self.source.type))
+        shape, element = shape_and_element(self.source)
         if len(shape) != 1:
             self.fail(f"requires a 1D vector, the fragment of a work item, but got {self.source.type}")
         if element == "i1" or (element != "index" and bit_width(element) < 8):

@@ -38,9 +38,9 @@ from xegpu_py.ir.builtin import (
     OffsetVector,
     Vector,
     by,
+    shape_of,
     signedness,
     strides_of,
-    vector_of,
     vector_text,
 )
 from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result, default
@@ -400,8 +400,7 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw", interfaces=(Scatt
 
 def check_lane_offsets(op: Any, desc: TensorDesc) -> None:
     """There is one offset for each lane (RFC, create_tdesc)."""
-    shape, _ = vector_of(str(op.offsets.type))
-    if shape != (desc.lanes,):
+    if shape_of(op.offsets) != (desc.lanes,):
         op.fail(f"requires one offset for each of {desc.lanes} lanes, but got {op.offsets.type}")
 
 

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
-from xegpu_py.ir.builtin import OneOf, bit_width, by, is_float, is_integer, vector_of, vector_text
+from xegpu_py.ir.builtin import (
+    OneOf,
+    bit_width,
+    by,
+    is_float,
+    is_integer,
+    shape_and_element,
+    shape_of,
+    vector_text,
+)
 from xegpu_py.ir.codecs import Cursor, Scope, TypeText, register_int_enum
 from xegpu_py.ir.definition import Attr, Attribute, Dialect, Interface, Type, enum_attr
 
@@ -522,8 +531,7 @@ def check_scope(op: Any, desc: TensorDesc) -> None:
 
 def check_mask(op: Any, lanes: int) -> None:
     """Check that the mask has one bit for each lane (RFC, load_gather)."""
-    shape, _ = vector_of(str(op.mask.type))
-    if shape != (lanes,):
+    if shape_of(op.mask) != (lanes,):
         op.fail(
             f"requires a mask of type vector<{lanes}xi1>, but got {op.mask.type}",
             "the mask has one bit for each lane, not for each element of its chunk",
@@ -532,8 +540,8 @@ def check_mask(op: Any, lanes: int) -> None:
 
 def check_value(op: Any, name: str, shapes: Sequence[tuple[int, ...]], element: str, why: str) -> None:
     """The value has one of the shapes, and the element type; `why` says where they come from."""
-    found = str(getattr(op, name).type)
-    if vector_of(found) not in [(s, element) for s in shapes]:
+    found = getattr(op, name).type
+    if shape_and_element(found) not in [(s, element) for s in shapes]:
         wanted = " or ".join(vector_text(s, element) for s in shapes)
         op.fail(f"'{name}' must be {wanted}, but got {found}", why)
 

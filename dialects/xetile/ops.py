@@ -31,8 +31,9 @@ from xegpu_py.ir.builtin import (
     Vector,
     by,
     is_float,
+    shape_and_element,
+    shape_of,
     strides_of,
-    vector_of,
     vector_text,
 )
 from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result, default
@@ -101,7 +102,7 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
             self.fail("requires a vector of indices for a scattered tile")
         if self.static_offsets or self.static_shape or self.static_strides:
             self.fail("does not accept offsets, shape or strides for a scattered tile")
-        if vector_of(str(self.indices.type))[0] != tile.shape:
+        if shape_of(self.indices) != tile.shape:
             self.fail(
                 f"requires one index for each element, {vector_text(tile.shape, 'index')}, but got {self.indices.type}"
             )
@@ -224,7 +225,7 @@ class UpdateTileOffsetOp(Operation, dialect=XeTile, name="update_tile_offset"):
         if tile.scattered:
             if self.indices is None or self.static_offsets:
                 self.fail("requires a vector of offsets for a scattered tile")
-            if vector_of(str(self.indices.type))[0] != tile.shape:
+            if shape_of(self.indices) != tile.shape:
                 self.fail(
                     f"requires one offset for each element, {vector_text(tile.shape, 'index')}, but got "
                     f"{self.indices.type}"
@@ -334,7 +335,7 @@ class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
     )
 
     def verify_op(self) -> None:
-        (a, a_element), (b, b_element), (d, d_element) = (vector_of(str(v.type)) for v in (self.a, self.b, self.d))
+        (a, a_element), (b, b_element), (d, d_element) = (shape_and_element(v) for v in (self.a, self.b, self.d))
         for name, shape in (("a", a), ("b", b), ("d", d)):
             if len(shape) != 2:
                 self.fail(f"'{name}' must be a matrix, but got {getattr(self, name).type}")
@@ -362,10 +363,9 @@ class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
         blocks = -(-a[1] // SCALE_BLOCK)
         scales = {"scale_a": (self.scale_a, (a[0], blocks)), "scale_b": (self.scale_b, (blocks, b[1]))}
         for name, (value, shape) in scales.items():
-            wanted = vector_text(shape, SCALE)
-            if value is not None and str(value.type) != wanted:
+            if value is not None and shape_and_element(value) != (shape, SCALE):
                 note = f"{SCALE_BLOCK} elements of K share a scale"
-                self.fail(f"'{name}' must be {wanted}, but got {value.type}", note)
+                self.fail(f"'{name}' must be {vector_text(shape, SCALE)}, but got {value.type}", note)
 
     def _verify_maps(self, a: tuple[int, ...], b: tuple[int, ...], d: tuple[int, ...]) -> None:
         maps = {"a": self.wg_map_a, "b": self.wg_map_b, "c": self.wg_map_c}
@@ -393,15 +393,19 @@ class TransposeOp(Operation, dialect=XeTile, name="transpose"):
     also_reads = ("$value $permutation attr-dict `:` type($value) `->` type($result)",)
 
     def verify_op(self) -> None:
-        shape, element = vector_of(str(self.value.type))
+        shape, element = shape_and_element(self.value)
         if len(shape) != 2:
             self.fail(f"requires a matrix, but got {self.value.type}")
         if sorted(self.permutation) != [0, 1]:
             self.fail(f"permutation must be [1, 0] or [0, 1], but got {list(self.permutation)}")
-        wanted = vector_text(tuple(shape[i] for i in self.permutation), element)
-        if str(self.result.type) != wanted:
-            self.fail(f"result must be {wanted}, but got {self.result.type}")
-        check_map(self, "map", self.map, vector_of(wanted)[0])
+        check_result(self, tuple(shape[i] for i in self.permutation), element)
+
+
+def check_result(op: Any, shape: tuple[int, ...], element: str) -> None:
+    """Check that the op's result has this shape and element type, and that its map divides the shape."""
+    if shape_and_element(op.result) != (shape, element):
+        op.fail(f"result must be {vector_text(shape, element)}, but got {op.result.type}")
+    check_map(op, "map", op.map, shape)
 
 
 REDUCED_ROWS, REDUCED_BYTES = 8, 64
@@ -440,7 +444,7 @@ class ReductionOp(Operation, dialect=XeTile, name="reduction", also_named=("redu
     assembly_format = "`<` $kind `>` `,` $value (`,`)? $dims attr-dict `:` type($value) `->` type($result)"
 
     def verify_op(self) -> None:
-        shape, element = vector_of(str(self.value.type))
+        shape, element = shape_and_element(self.value)
         check_dimension(self, shape)
         kind: str = self.kind.value
         if kind not in ("add", "mul") and kind.endswith("f") != is_float(element):
@@ -450,10 +454,7 @@ class ReductionOp(Operation, dialect=XeTile, name="reduction", also_named=("redu
         size = shape[dim] if self.reduction_size is None else self.reduction_size
         if size < 1 or shape[dim] % size:
             self.fail(f"reduction_size = {size} does not divide the {shape[dim]} elements along dimension {dim}")
-        wanted = vector_text(tuple(n // size if i == dim else n for i, n in enumerate(shape)), element)
-        if str(self.result.type) != wanted:
-            self.fail(f"result must be {wanted}, but got {self.result.type}")
-        check_map(self, "map", self.map, vector_of(wanted)[0])
+        check_result(self, tuple(n // size if i == dim else n for i, n in enumerate(shape)), element)
 
 
 class BroadcastOp(Operation, dialect=XeTile, name="broadcast"):
@@ -475,7 +476,7 @@ class BroadcastOp(Operation, dialect=XeTile, name="broadcast"):
     assembly_format = "$value (`,`)? $dims attr-dict `:` type($value) `->` type($result)"
 
     def verify_op(self) -> None:
-        (shape, element), (wide, wide_element) = (vector_of(str(v.type)) for v in (self.value, self.result))
+        (shape, element), (wide, wide_element) = (shape_and_element(v) for v in (self.value, self.result))
         check_dimension(self, shape)
         (dim,) = self.dims
         if wide_element != element or len(wide) != 2 or wide[1 - dim] != shape[1 - dim]:
@@ -518,7 +519,7 @@ class ConvertLayoutOp(Operation, dialect=XeTile, name="convert_layout"):
     assembly_format = "$value attr-dict `:` type($value)"
 
     def verify_op(self) -> None:
-        shape, _ = vector_of(str(self.value.type))
+        shape = shape_of(self.value)
         check_map(self, "wg_map_result", self.wg_map_result, shape)
         check_map(self, "wg_map_source", self.wg_map_source, shape)
         source = self.wg_map_source

@@ -8,7 +8,7 @@ from mlir import ir
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.types import check_hints, check_value
-from xegpu_py.ir.builtin import CombiningKind, bit_width, by, is_float, is_integer, vector_of, vector_text
+from xegpu_py.ir.builtin import CombiningKind, bit_width, by, is_float, is_integer, shape_of, vector_text
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, TypeText
 from xegpu_py.ir.definition import Attr, Dialect, Interface, Type, enum_attr
 from xegpu_py.layout import dealing_problem
@@ -302,7 +302,7 @@ def check_access(op: Any, *, scattered: bool, instead: str) -> None:
 
 def check_mask(op: Any, shape: Sequence[int]) -> None:
     """Check that the mask, if there is one, has a bit for each element."""
-    if op.mask is not None and vector_of(str(op.mask.type))[0] != tuple(shape):
+    if op.mask is not None and shape_of(op.mask) != tuple(shape):
         op.fail(f"requires a mask of type {vector_text(tuple(shape), 'i1')}, but got {op.mask.type}")
 
 

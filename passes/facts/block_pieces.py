@@ -528,7 +528,7 @@ def dpas_blocks(view: Any, target: Target, ahead: bool = False) -> DpasBlocks | 
     Args:
         ahead: whether loads are issued one iteration ahead.
     """
-    (shape, a), (_, b) = shape_and_element(view.lhs.type), shape_and_element(view.rhs.type)
+    (shape, a), (_, b) = shape_and_element(view.lhs), shape_and_element(view.rhs)
     scaled = view.operation.name == SCALED
     return _blocks(shape_of(view.result), math.prod(shape[1:]), b, a, scaled, target, ahead)
 

@@ -241,7 +241,7 @@ class Ranges:
         block = func.regions[0].blocks[0]
         self._arguments = set(block.arguments)
         for argument in block.arguments:
-            if shape_and_element(argument.type)[1] == "index":
+            if shape_and_element(argument)[1] == "index":
                 self._found[argument] = (limits.argument,)
         self._block(block)
 
@@ -345,7 +345,7 @@ class Ranges:
 
     def step(self, op: ir.Operation) -> None:
         """0 to the number of elements less one."""
-        self._set(op.results[0], (0, shape_and_element(op.results[0].type)[0][0] - 1))
+        self._set(op.results[0], (0, shape_and_element(op.results[0])[0][0] - 1))
 
     def reduction(self, op: ir.Operation) -> None:
         """The transfer function of reductions: minimum and maximum give an element, an addition the sum of all."""
@@ -357,7 +357,7 @@ class Ranges:
         if kind.value.startswith(("min", "max")):
             self._set(result, join(*operands))
         elif kind == CombiningKind.ADD:
-            count = math.prod(shape_and_element(op.operands[0].type)[0])
+            count = math.prod(shape_and_element(op.operands[0])[0])
             lo, hi = operands[0]
             more = [(0, 0), *operands[1:]][-1]
             self._set(result, (min(lo * count, lo) + more[0], max(hi * count, hi) + more[1]))

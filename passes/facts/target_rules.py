@@ -118,7 +118,7 @@ def require_registers(ops: Iterable[ir.Operation], target: Target) -> None:
         if not op.name.startswith(_WHOLE):
             continue
         for result in op.results:
-            shape, element = shape_and_element(result.type)
+            shape, element = shape_and_element(result)
             used = math.prod(shape) * (32 if element == "index" else bit_width(element)) // 8 if shape else 0
             if used > MOST_REGISTER_FILES * size and not all(u.owner.name.startswith(_BY_PARTS) for u in result.uses):
                 emit_error(
@@ -335,15 +335,15 @@ def dpas(kernel: Kernel, op: ir.Operation) -> Problem:
     """Check that one dpas instruction computes the product."""
     view: Any = op.opview
     target = kernel.target
-    a_shape, a = shape_and_element(view.lhs.type)
-    b = shape_and_element(view.rhs.type)[1]
-    (m, n), d = shape_and_element(view.result.type)
+    a_shape, a = shape_and_element(view.lhs)
+    b = shape_and_element(view.rhs)[1]
+    (m, n), d = shape_and_element(view.result)
     w_precision, a_precision = precision_of(b), precision_of(a)
     for precision in (w_precision, a_precision):
         if precision not in target.dpas_precisions:
             known = ", ".join(target.dpas_precisions)
             return (f"target '{target.name}' does not support precision {precision}", f"it supports {known}")
-    acc = d if view.acc is None else shape_and_element(view.acc.type)[1]
+    acc = d if view.acc is None else shape_and_element(view.acc)[1]
     problem = types_problem(w_precision, a_precision, register_type(d), register_type(acc))
     if problem:
         return (problem,)
@@ -378,9 +378,9 @@ def dpas_mx(kernel: Kernel, op: ir.Operation) -> Problem:
     problem = scaled_problem(kernel.target)
     if problem:
         return problem
-    a_shape, a = shape_and_element(view.lhs.type)
-    (m, n), _ = shape_and_element(view.result.type)
-    w_precision, a_precision = precision_of(shape_and_element(view.rhs.type)[1]), precision_of(a)
+    a_shape, a = shape_and_element(view.lhs)
+    (m, n), _ = shape_and_element(view.result)
+    w_precision, a_precision = precision_of(shape_and_element(view.rhs)[1]), precision_of(a)
     for what, found, wanted in (
         ("rows", m, ROWS),
         ("columns", n, COLUMNS),
@@ -491,7 +491,7 @@ def _shared(kernel: Kernel, memrefs: list[ir.MemRefType]) -> Problem:
 
 
 def _element(value: ir.Value) -> str:
-    return shape_and_element(value.type)[1]
+    return shape_and_element(value)[1]
 
 
 @rule("arith.extf", "arith.truncf")

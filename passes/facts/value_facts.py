@@ -12,6 +12,7 @@ from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import Decoded, bit_width, signedness
 from xegpu_py.ir.builtin import integers as integers
+from xegpu_py.ir.builtin import shape_and_element as shape_and_element
 from xegpu_py.ir.builtin import shape_of as shape_of
 from xegpu_py.ir.control_flow import ancestor_in
 from xegpu_py.ir.diagnostics import emit_error
@@ -266,14 +267,6 @@ def register_type(element: str) -> str:
 def element_bytes(element: str) -> int:
     """Bytes of an element in memory."""
     return 8 if element == "index" else max(bit_width(element) // 8, 1)
-
-
-_SHAPES_AND_ELEMENTS = Decoded(lambda kind: (shape_of(kind), str(element_of(kind))))
-
-
-def shape_and_element(kind: ir.Type) -> tuple[tuple[int, ...], str]:
-    """The shape and element type of a vector; the shape of a scalar is ()."""
-    return _SHAPES_AND_ELEMENTS[kind]
 
 
 def unsigned(name: str) -> str:

@@ -94,7 +94,7 @@ def or_truth(rule: LoweringRule) -> LoweringRule:
     """Extend the rule of an op on integers to i1, where it becomes a logic operation."""
 
     def lowered(low: Lowering, op: ir.Operation) -> Results:
-        if shape_and_element(op.operands[0].type)[1] != "i1":
+        if shape_and_element(op.operands[0])[1] != "i1":
             return rule(low, op)
         count, kind = result_of(low, op)[0], integer_op(op)
         a, b = (low.mask(v) for v in op.operands)

@@ -78,7 +78,7 @@ def convert_unsigned(low: Lowering, op: ir.Operation) -> Value | None:
     numbers = low.numbers(op.operands[0])
     if element == "i1":
         return _lowest_bit(low, numbers, count)
-    if shape_and_element(op.operands[0].type)[1] == "index" and TYPES[name].bits == 64:
+    if shape_and_element(op.operands[0])[1] == "index" and TYPES[name].bits == 64:
         numbers = low.typed(numbers, INDEX)
     numbers = low.emit.as_unsigned(numbers)
     if isinstance(numbers, Const) and not TYPES[name].is_float:
@@ -109,7 +109,7 @@ def extf(low: Lowering, op: ir.Operation) -> Value | None:
     """Widening of floats; floats of 8 bits go through f16."""
     count, _, name = result_of(low, op)
     numbers = low.numbers(op.operands[0])
-    element = shape_and_element(op.operands[0].type)[1]
+    element = shape_and_element(op.operands[0])[1]
     if bit_width(element) == 8:
         half = half_of(low.emit, element, low.reg(op.operands[0]))
         return half if name == "hf" else convert(low, half, name, count)
@@ -480,8 +480,8 @@ def dpas(low: Lowering, op: ir.Operation) -> Value:
     """One dpas or bdpas."""
     view, emit, scaled = low.require_vc(op), low.emit, op.name == "xegpu.dpas_mx"
     left, right = view.lhs, view.rhs
-    (m, n), d_element = shape_and_element(op.results[0].type)
-    w, a = (precision_of(shape_and_element(v.type)[1]) for v in (right, left))
+    (m, n), d_element = shape_and_element(op.results[0])
+    w, a = (precision_of(shape_and_element(v)[1]) for v in (right, left))
     # Operands of dpas have d or df; those of bdpas have bf, hf, or ud for shorter elements.
     operand = (w if w in ("bf", "hf") else "ud") if scaled else "df" if w == "df" else "d"
     name = register_type(d_element)
@@ -510,7 +510,7 @@ def _scales(low: Lowering, value: ir.Value | None, by_rows: bool) -> Vector:
     """
     if value is None:
         return Vector(None)
-    shape, _ = shape_and_element(value.type)
+    shape, _ = shape_and_element(value)
     places = np.arange(math.prod(shape)).reshape(shape)
     blocks = places.T if by_rows else places
     source = low.reg(value)
@@ -530,7 +530,7 @@ def _accumulator(low: Lowering, value: ir.Value | None) -> Reg | None:
 
 def _packed(low: Lowering, value: ir.Value) -> Reg:
     """An operand in registers; elements of less than 8 bits are packed in bytes."""
-    if bit_width(shape_and_element(value.type)[1]) >= 8:
+    if bit_width(shape_and_element(value)[1]) >= 8:
         return low.reg(value)
     return low.emit.in_registers(low.numbers(value))
 

@@ -385,10 +385,10 @@ def _bits(low: Lowering, value: ir.Value, lanes: int) -> Numbers:
     numbers = low.numbers(value)
     if isinstance(numbers, Const):
         bits = numbers.bits
-        if shape_and_element(value.type)[1] == "index":
+        if shape_and_element(value)[1] == "index":
             bits = int.from_bytes(struct.pack("<q", numbers.value), "little")
         return const(bits, "uq")
-    if shape_and_element(value.type)[1] == "index":
+    if shape_and_element(value)[1] == "index":
         return emit.as_type(low.typed(numbers, "q"), "uq")
     return emit.in_registers(emit.as_type(numbers, unsigned(numbers.type)), "uq")
 

@@ -147,7 +147,7 @@ class Lowering(Rewriter):
             return replace(self.emit.common("mov", number.type, found.count, number), bounds=number.bounds)
         if isinstance(found, Dense):
             held = dense(self.emit, found.numbers)
-            is_index = shape_and_element(value.type)[1] == "index"
+            is_index = shape_and_element(value)[1] == "index"
             return self.as_index(held, self.ranges.of(value)) if is_index else held
         return found
 
@@ -171,7 +171,7 @@ class Lowering(Rewriter):
 
     def type_of(self, value: ir.Value) -> str:
         """The register type of numeric SSA values; for an index the one that its range needs."""
-        element = shape_and_element(value.type)[1]
+        element = shape_and_element(value)[1]
         return index_type(self.ranges.of(value)) if element == "index" else register_type(element)
 
     def reg(self, value: ir.Value, type_name: str = "") -> Reg:
@@ -198,7 +198,7 @@ class Lowering(Rewriter):
 
     def define(self, result: ir.Value, value: Value) -> None:
         """Set an SSA value. An index gets the register type and bounds of its range."""
-        if isinstance(value, (Reg, Const)) and shape_and_element(result.type)[1] == "index":
+        if isinstance(value, (Reg, Const)) and shape_and_element(result)[1] == "index":
             value = self.as_index(value, self.ranges.of(result))
         self.values[result] = value
 
@@ -230,7 +230,7 @@ class Lowering(Rewriter):
                 p if k or isinstance(p, (Mask, KnownMask)) else self.typed(p, t) for p, t, k in zip(parts, types, kept)
             ]
             return with_parts(value, fitted)
-        if isinstance(value, (Reg, Const)) and shape_and_element(to.type)[1] == "index":
+        if isinstance(value, (Reg, Const)) and shape_and_element(to)[1] == "index":
             return self.typed(value, self.type_of(to))
         return value
 
@@ -239,7 +239,7 @@ class Lowering(Rewriter):
         if isinstance(value, Block):
             pairs = zip(value.offsets, self._offsets_of(value, to))
             return replace(value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs))
-        if isinstance(value, Reg) and shape_and_element(to.type)[1] == "index":
+        if isinstance(value, Reg) and shape_and_element(to)[1] == "index":
             return replace(value, bounds=self.ranges.of(to))
         return value
 
@@ -305,7 +305,7 @@ class Lowering(Rewriter):
         name = f"in{index}"
         if isinstance(argument.type, ir.MemRefType):
             return self._memref_argument(name, ir.MemRefType(argument.type))
-        shape, element = shape_and_element(argument.type)
+        shape, element = shape_and_element(argument)
         if element == "i1":
             raise ValueError(f"argument {index} of type {argument.type} is not supported: pass i1 as i8")
         count = math.prod(shape)
@@ -585,7 +585,7 @@ class Lowering(Rewriter):
         known, op = self.values[value], value.owner.operation
         if isinstance(known, Const):
             return self.index(known.value)
-        if op.name == "vector.broadcast" and not shape_and_element(op.operands[0].type)[0]:
+        if op.name == "vector.broadcast" and not shape_and_element(op.operands[0])[0]:
             return self.numbers(op.operands[0])
         if op.name in ("arith.addi", "arith.muli"):
             a, b = map(self.uniform, op.operands)
@@ -614,7 +614,7 @@ class Lowering(Rewriter):
 
 def result_of(low: Lowering, op: ir.Operation) -> tuple[int, str, str]:
     """The number of elements, the MLIR element type and the vISA type of an op's result."""
-    shape, element = shape_and_element(op.results[0].type)
+    shape, element = shape_and_element(op.results[0])
     return math.prod(shape), element, "" if element == "i1" else low.type_of(op.results[0])
 
 

@@ -178,7 +178,7 @@ def load_nd(low: Lowering, op: ir.Operation) -> Value:
     view = low.require_vc(op)
     tdesc = view.tdesc
     desc, block = TensorDesc.of(tdesc), low.handle(tdesc, Block)
-    shape, element = shape_and_element(view.value.type)
+    shape, element = shape_and_element(view.value)
     name = register_type(element)
     if len(desc.shape) == 1:
         count = desc.shape[0] * desc.attr.array_length

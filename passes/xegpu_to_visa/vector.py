@@ -128,7 +128,7 @@ def _reorder(low: Lowering, op: ir.Operation, order: Order) -> Value:
         return KnownMask(source.value, order.size)
     if isinstance(source, Mask):
         return _reorder_mask(low, source, order)
-    bits = narrow_bits(shape_and_element(op.operands[0].type)[1])
+    bits = narrow_bits(shape_and_element(op.operands[0])[1])
     if bits:
         held = low.emit.as_type(low.emit.in_registers(low.numbers(op.operands[0])), "ub")
         return gather(low, held, _bytes_of(low, order, 8 // bits))
@@ -181,7 +181,7 @@ def _registers(low: Lowering, value: ir.Value) -> Reg:
 def _give(low: Lowering, op: ir.Operation, *numbers: Numbers) -> None:
     """Set an op's result; truth values are given as numbers, where non-zero is true."""
     for result, found in zip(op.results, numbers):
-        is_mask = shape_and_element(result.type)[1] == "i1"
+        is_mask = shape_and_element(result)[1] == "i1"
         low.values[result] = _truth(low, found) if is_mask else found
 
 
@@ -197,7 +197,7 @@ def bitcast(low: Lowering, op: ir.Operation) -> Value:
 
     Elements of 2 and 4 bits stay packed in bytes.
     """
-    if bit_width(shape_and_element(op.results[0].type)[1]) in (2, 4):
+    if bit_width(shape_and_element(op.results[0])[1]) in (2, 4):
         return low.reg(op.operands[0])
     count, _, name = result_of(low, op)
     value = low.value(op.operands[0])

@@ -258,6 +258,16 @@ def shape_of(value: ir.Value | ir.Type) -> tuple[int, ...]:
     return _SHAPES[value.type if isinstance(value, ir.Value) else value]
 
 
+_SHAPES_AND_ELEMENTS = Decoded(
+    lambda kind: (shape_of(kind), str(kind.element_type if isinstance(kind, ir.VectorType) else kind))
+)
+
+
+def shape_and_element(value: ir.Value | ir.Type) -> tuple[tuple[int, ...], str]:
+    """The shape and element type of a vector or vector type; the shape of a scalar is ()."""
+    return _SHAPES_AND_ELEMENTS[value.type if isinstance(value, ir.Value) else value]
+
+
 def integers(attribute: ir.Attribute) -> list[int]:
     """The integers of an array attribute."""
     if isinstance(attribute, ir.ArrayAttr):

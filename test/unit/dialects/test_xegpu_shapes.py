@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from xegpu_py.dialects.xegpu import Mode, SgMap, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import dpas_problem, loaded_shapes
-from xegpu_py.ir.builtin import vector_text
 from xegpu_py.ir.operation import VerifyError
 
 BITS = {"i8": 8, "f8E5M2": 8, "bf16": 16, "f16": 16, "f32": 32, "tf32": 32, "i64": 64, "i4": 4}
@@ -117,7 +116,7 @@ def test_dpas_of_whole_matrices(m, n, depth, a, b, packed, shift, result) -> Non
         "f64": {"f64"},
     }
     meets = ({a, b} <= ints and result in {"i32", "ui32"}) or (a == b and result in results.get(a, ()))
-    problem = dpas_problem(None, vector_text(lhs, a), vector_text(rhs, b), vector_text((m, n), result), Mode.VC)
+    problem = dpas_problem(None, (lhs, a), (rhs, b), ((m, n), result), Mode.VC)
     assert (problem is None) == (meets and not shift), problem
 
 
