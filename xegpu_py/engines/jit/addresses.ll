@@ -5,10 +5,8 @@
 ; `acting` is for the functions of several lanes.
 define hidden i1 @locate_1(ptr %ctx, i64 %address, i64 %size, i32 %acting, ptr %to) $attributes {
 entry:
-  %table.at = getelementptr i8, ptr %ctx, i64 $table
-  %table = load ptr, ptr %table.at
-  %buffers.at = getelementptr i8, ptr %ctx, i64 $buffers
-  %buffers = load i64, ptr %buffers.at
+  %table = load ptr, at i8, ptr %ctx, i64 $table
+  %buffers = load i64, at i8, ptr %ctx, i64 $buffers
   %idle = icmp eq i32 %acting, 0
   br label %next
 
@@ -21,8 +19,7 @@ look:
   %offset = mul i64 %index, 24
   %start.at = getelementptr i8, ptr %table, i64 %offset
   %start = load i64, ptr %start.at
-  %length.at = getelementptr i8, ptr %start.at, i64 8
-  %length = load i64, ptr %length.at
+  %length = load i64, at i8, ptr %start.at, i64 8
   %distance = sub i64 %address, %start
   ; Signed: an allocation may be smaller than the access.
   %last = sub i64 %length, %size
@@ -33,8 +30,7 @@ look:
   br i1 %within, label %found, label %next
 
 found:
-  %delta.at = getelementptr i8, ptr %start.at, i64 16
-  %delta = load i64, ptr %delta.at
+  %delta = load i64, at i8, ptr %start.at, i64 16
   %host = add i64 %address, %delta
   store i64 %host, ptr %to
   ret i1 true
@@ -46,10 +42,8 @@ missing:
 ; Finds the allocation in which `size` bytes at an address lie. Writes its number to `to`, and returns whether there is one.
 define hidden i1 @find(ptr %ctx, i64 %address, i64 %size, ptr %to) $attributes {
 entry:
-  %table.at = getelementptr i8, ptr %ctx, i64 $table
-  %table = load ptr, ptr %table.at
-  %buffers.at = getelementptr i8, ptr %ctx, i64 $buffers
-  %buffers = load i64, ptr %buffers.at
+  %table = load ptr, at i8, ptr %ctx, i64 $table
+  %buffers = load i64, at i8, ptr %ctx, i64 $buffers
   br label %next
 
 next:
@@ -61,8 +55,7 @@ look:
   %offset = mul i64 %index, 24
   %start.at = getelementptr i8, ptr %table, i64 %offset
   %start = load i64, ptr %start.at
-  %length.at = getelementptr i8, ptr %start.at, i64 8
-  %length = load i64, ptr %length.at
+  %length = load i64, at i8, ptr %start.at, i64 8
   %distance = sub i64 %address, %start
   ; Signed: an allocation may be smaller than the access.
   %last = sub i64 %length, %size
@@ -84,10 +77,8 @@ missing:
 ; by a lane that acts lies within one allocation. `acting` has a bit for each lane.
 define hidden i1 @locate_$lanes(ptr %ctx, <$lanes x i64> %addresses, i64 %size, i32 %acting, ptr %to) $attributes {
 entry:
-  %table.at = getelementptr i8, ptr %ctx, i64 $table
-  %table = load ptr, ptr %table.at
-  %buffers.at = getelementptr i8, ptr %ctx, i64 $buffers
-  %buffers = load i64, ptr %buffers.at
+  %table = load ptr, at i8, ptr %ctx, i64 $table
+  %buffers = load i64, at i8, ptr %ctx, i64 $buffers
   %all = zext i32 %acting to i64
   br label %next
 
@@ -103,10 +94,8 @@ look:
   %offset = mul i64 %index, 24
   %start.at = getelementptr i8, ptr %table, i64 %offset
   %start = load i64, ptr %start.at
-  %length.at = getelementptr i8, ptr %start.at, i64 8
-  %length = load i64, ptr %length.at
-  %delta.at = getelementptr i8, ptr %start.at, i64 16
-  %delta = load i64, ptr %delta.at
+  %length = load i64, at i8, ptr %start.at, i64 8
+  %delta = load i64, at i8, ptr %start.at, i64 16
   %start.one = insertelement <$lanes x i64> poison, i64 %start, i32 0
   %starts = shufflevector <$lanes x i64> %start.one, <$lanes x i64> poison, <$lanes x i32> zeroinitializer
   %distances = sub <$lanes x i64> %addresses, %starts

@@ -5,8 +5,7 @@
 ; signal completes.
 define hidden i64 @signal(ptr %ctx, i64 %barrier, i64 %expected) noinline nounwind {
 entry:
-  %barriers.at = getelementptr i8, ptr %ctx, i64 $barriers
-  %barriers = load ptr, ptr %barriers.at
+  %barriers = load ptr, at i8, ptr %ctx, i64 $barriers
   %offset = shl i64 %barrier, 4
   %signals.at = getelementptr i8, ptr %barriers, i64 %offset
   %signals = load i64, ptr %signals.at
@@ -36,12 +35,10 @@ complete:
 ; has for each barrier the number of phases for which the thread has waited.
 define hidden i1 @pass(ptr %ctx, ptr %passed, i64 %barrier) noinline nounwind {
 entry:
-  %barriers.at = getelementptr i8, ptr %ctx, i64 $barriers
-  %barriers = load ptr, ptr %barriers.at
+  %barriers = load ptr, at i8, ptr %ctx, i64 $barriers
   %offset = shl i64 %barrier, 4
   %signals.at = getelementptr i8, ptr %barriers, i64 %offset
-  %complete.at = getelementptr i8, ptr %signals.at, i64 8
-  %complete = load i64, ptr %complete.at
+  %complete = load i64, at i8, ptr %signals.at, i64 8
   %own.at = getelementptr i64, ptr %passed, i64 %barrier
   %own = load i64, ptr %own.at
   %passes = icmp sgt i64 %complete, %own

@@ -20,12 +20,13 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
 
-# Race detection in native code: the records of accesses, and the code that calls `races.ll` at each access.
+# Race detection in native code: the records of accesses, and the calls of `races.ll` at each of them, and of
+# `race_clocks.ll` at fences and barriers.
 #
 # Global memory and the shared local memory of each workgroup have a shadow. Each granule
-# (`engines.races.granule_bytes`) has three entries of 8 bytes there: for its latest store, for loads since then, and
+# (`engines.faults.granule_bytes`) has three entries of 8 bytes there: for its latest store, for loads since then, and
 # for atomics since then. An entry has the thread and the clock with which later accesses are compared. Clocks are those
-# of `engines.races`. Loads by several threads share one entry, which names no thread. A later access must be ordered
+# of `engines.faults`. Loads by several threads share one entry, which names no thread. A later access must be ordered
 # after everything that the workgroup did up to the last of these loads. The same holds for atomics, and for stores of
 # one value.
 #
@@ -114,7 +115,7 @@ def emit_values(code: Code, source: Value, places: list[list[int]], size: int) -
 
 
 def clock_bytes(threads: int, barriers: int) -> tuple[int, int]:
-    """Bytes of a workgroup's clocks that are zero when it begins, and of all of them, as `races.ll` lays them out."""
+    """Bytes of a workgroup's clocks that are zero when it begins, and of all of them; see `race_clocks.ll`."""
     cleared = 16 + 4 * threads + 12 * threads * (threads + barriers)
     return cleared, cleared + 48 * barriers * threads
 

@@ -10,27 +10,20 @@
 ; are read are not copied.
 define hidden void @begin(ptr %ctx, i64 %group) noinline nounwind {
 entry:
-  %slm.at = getelementptr i8, ptr %ctx, i64 $slm
-  %slm = load ptr, ptr %slm.at
-  %slm_bytes.at = getelementptr i8, ptr %ctx, i64 $slm_bytes
-  %slm_bytes = load i64, ptr %slm_bytes.at
+  %slm = load ptr, at i8, ptr %ctx, i64 $slm
+  %slm_bytes = load i64, at i8, ptr %ctx, i64 $slm_bytes
   call void @llvm.memset.p0.i64(ptr %slm, i8 0, i64 %slm_bytes, i1 false)
-  %barriers.at = getelementptr i8, ptr %ctx, i64 $barriers
-  %barriers = load ptr, ptr %barriers.at
-  %barrier_bytes.at = getelementptr i8, ptr %ctx, i64 $barrier_bytes
-  %barrier_bytes = load i64, ptr %barrier_bytes.at
+  %barriers = load ptr, at i8, ptr %ctx, i64 $barriers
+  %barrier_bytes = load i64, at i8, ptr %ctx, i64 $barrier_bytes
   call void @llvm.memset.p0.i64(ptr %barriers, i8 0, i64 %barrier_bytes, i1 false)
-  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
-  %threads = load i64, ptr %threads.at
-  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
-  %clocks = load ptr, ptr %clocks.at
+  %threads = load i64, at i8, ptr %ctx, i64 $threads
+  %clocks = load ptr, at i8, ptr %ctx, i64 $clocks
   %unclocked = icmp eq ptr %clocks, null
   br i1 %unclocked, label %located, label %clear
 
 clear:
-  ; The clocks of `races.ll`. Their first word is the number of the workgroup's first thread in the launch, plus one.
-  %clock_bytes.at = getelementptr i8, ptr %ctx, i64 $clock_bytes
-  %clock_bytes = load i64, ptr %clock_bytes.at
+  ; The clocks of `race_clocks.ll`. Their first word is the number of the workgroup's first thread in the launch, plus one.
+  %clock_bytes = load i64, at i8, ptr %ctx, i64 $clock_bytes
   call void @llvm.memset.p0.i64(ptr %clocks, i8 0, i64 %clock_bytes, i1 false)
   %threads.before = mul i64 %group, %threads
   %first = add i64 %threads.before, 1
@@ -38,14 +31,10 @@ clear:
   br label %located
 
 located:
-  %grid_x.at = getelementptr i8, ptr %ctx, i64 $grid_x
-  %grid_x = load i64, ptr %grid_x.at
-  %grid_y.at = getelementptr i8, ptr %ctx, i64 $grid_y
-  %grid_y = load i64, ptr %grid_y.at
-  %group_threads.at = getelementptr i8, ptr %ctx, i64 $group_threads
-  %group_threads = load i64, ptr %group_threads.at
-  %across.at = getelementptr i8, ptr %ctx, i64 $across
-  %across = load i64, ptr %across.at
+  %grid_x = load i64, at i8, ptr %ctx, i64 $grid_x
+  %grid_y = load i64, at i8, ptr %ctx, i64 $grid_y
+  %group_threads = load i64, at i8, ptr %ctx, i64 $group_threads
+  %across = load i64, at i8, ptr %ctx, i64 $across
   %together = udiv i64 %threads, %group_threads
   %down = udiv i64 %together, %across
   ; The position of the workgroups that run together: `across` of them in x and `down` in y, in the order of x first.
@@ -59,30 +48,19 @@ located:
   %first_x = mul i64 %batch_x, %across
   %first_y = mul i64 %batch_y, %down
 
-  %blocks.at = getelementptr i8, ptr %ctx, i64 $blocks
-  %blocks = load ptr, ptr %blocks.at
-  %block_bytes.at = getelementptr i8, ptr %ctx, i64 $block_bytes
-  %block_bytes = load i64, ptr %block_bytes.at
-  %initial_bytes.at = getelementptr i8, ptr %ctx, i64 $initial_bytes
-  %initial_bytes = load i64, ptr %initial_bytes.at
-  %template.at = getelementptr i8, ptr %ctx, i64 $template
-  %template = load ptr, ptr %template.at
-  %given.at = getelementptr i8, ptr %ctx, i64 $given
-  %given = load i64, ptr %given.at
-  %registers.at = getelementptr i8, ptr %ctx, i64 $registers
-  %registers = load i64, ptr %registers.at
+  %blocks = load ptr, at i8, ptr %ctx, i64 $blocks
+  %block_bytes = load i64, at i8, ptr %ctx, i64 $block_bytes
+  %initial_bytes = load i64, at i8, ptr %ctx, i64 $initial_bytes
+  %template = load ptr, at i8, ptr %ctx, i64 $template
+  %given = load i64, at i8, ptr %ctx, i64 $given
+  %registers = load i64, at i8, ptr %ctx, i64 $registers
   %state.from = getelementptr i8, ptr %template, i64 %registers
   %state_bytes = sub i64 %initial_bytes, %registers
-  %items.at = getelementptr i8, ptr %ctx, i64 $items
-  %items = load i64, ptr %items.at
-  %block_x.at = getelementptr i8, ptr %ctx, i64 $block_x
-  %block_x = load i64, ptr %block_x.at
-  %block_y.at = getelementptr i8, ptr %ctx, i64 $block_y
-  %block_y = load i64, ptr %block_y.at
-  %local_ids.at = getelementptr i8, ptr %ctx, i64 $local_ids
-  %local_ids = load ptr, ptr %local_ids.at
-  %id_count.at = getelementptr i8, ptr %ctx, i64 $local_id_count
-  %id_count = load i64, ptr %id_count.at
+  %items = load i64, at i8, ptr %ctx, i64 $items
+  %block_x = load i64, at i8, ptr %ctx, i64 $block_x
+  %block_y = load i64, at i8, ptr %ctx, i64 $block_y
+  %local_ids = load ptr, at i8, ptr %ctx, i64 $local_ids
+  %id_count = load i64, at i8, ptr %ctx, i64 $local_id_count
   br label %next
 
 next:
@@ -129,8 +107,7 @@ ids:
   br i1 %id.more, label %write, label %ready
 
 write:
-  %place.at = getelementptr i64, ptr %local_ids, i64 %id
-  %place = load i64, ptr %place.at
+  %place = load i64, at i64, ptr %local_ids, i64 %id
   %id_x.at = getelementptr i8, ptr %block, i64 %place
   %id_y.at = getelementptr i8, ptr %id_x.at, i64 4
   %id_z.at = getelementptr i8, ptr %id_x.at, i64 8
@@ -152,23 +129,17 @@ done:
 ; runs for one time slice.
 define hidden i32 @drive(ptr %ctx) noinline nounwind {
 entry:
-  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
-  %threads = load i64, ptr %threads.at
-  %blocks.at = getelementptr i8, ptr %ctx, i64 $blocks
-  %blocks = load ptr, ptr %blocks.at
-  %block_bytes.at = getelementptr i8, ptr %ctx, i64 $block_bytes
-  %block_bytes = load i64, ptr %block_bytes.at
-  %status_offset.at = getelementptr i8, ptr %ctx, i64 $status_offset
-  %status_offset = load i64, ptr %status_offset.at
-  %run.at = getelementptr i8, ptr %ctx, i64 $thread
-  %run = load ptr, ptr %run.at
+  %threads = load i64, at i8, ptr %ctx, i64 $threads
+  %blocks = load ptr, at i8, ptr %ctx, i64 $blocks
+  %block_bytes = load i64, at i8, ptr %ctx, i64 $block_bytes
+  %status_offset = load i64, at i8, ptr %ctx, i64 $status_offset
+  %run = load ptr, at i8, ptr %ctx, i64 $thread
   %budget.at = getelementptr i8, ptr %ctx, i64 $budget
   %current.at = getelementptr i8, ptr %ctx, i64 $current
   %faulty.at = getelementptr i8, ptr %ctx, i64 $faulty
   %patience.at = getelementptr i8, ptr %ctx, i64 $patience
   %progress.at = getelementptr i8, ptr %ctx, i64 $progress
-  %stop.at = getelementptr i8, ptr %ctx, i64 $stop
-  %stop = load ptr, ptr %stop.at
+  %stop = load ptr, at i8, ptr %ctx, i64 $stop
   %idle.at = getelementptr i8, ptr %ctx, i64 $idle
   %idle.before = load i64, ptr %idle.at
   store i64 0, ptr %idle.at
@@ -280,14 +251,10 @@ again:
 ; Takes workgroups from the counter that all workers share, and runs them. The status is written to the context.
 define hidden void @launch(ptr %ctx) {
 entry:
-  %stop.at = getelementptr i8, ptr %ctx, i64 $stop
-  %stop = load ptr, ptr %stop.at
-  %next.at = getelementptr i8, ptr %ctx, i64 $next
-  %next = load ptr, ptr %next.at
-  %groups.at = getelementptr i8, ptr %ctx, i64 $groups
-  %groups = load i64, ptr %groups.at
-  %chunk.at = getelementptr i8, ptr %ctx, i64 $chunk
-  %chunk = load i64, ptr %chunk.at
+  %stop = load ptr, at i8, ptr %ctx, i64 $stop
+  %next = load ptr, at i8, ptr %ctx, i64 $next
+  %groups = load i64, at i8, ptr %ctx, i64 $groups
+  %chunk = load i64, at i8, ptr %ctx, i64 $chunk
   %pause.at = getelementptr i8, ptr %ctx, i64 $pause
   %patience.at = getelementptr i8, ptr %ctx, i64 $patience
   %first.at = getelementptr i8, ptr %ctx, i64 $first

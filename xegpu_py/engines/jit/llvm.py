@@ -456,7 +456,10 @@ def _dispose(library: ctypes.CDLL, jit: ctypes.c_void_p) -> None:
         library.LLVMDisposeErrorMessage(library.LLVMGetErrorMessage(error))
 
 
-# The fixed parts of native code: functions in LLVM IR files of this folder, with placeholders.
+# The fixed parts of native code: functions in LLVM IR files of this folder, with placeholders. `load T, at G` is a load
+# of what `getelementptr G` points to.
+
+_LOAD_AT = re.compile(r"^( *%([\w.]+)) = load (.*?), at (.*)$", re.MULTILINE)
 
 _ROUNDS = 1 << 14
 """Rounds in which no thread of a workgroup gets to its end or past a barrier before other workgroups may run."""
@@ -477,6 +480,7 @@ members of `Status`, the built-in variables, which stand for their offsets in a 
 def _texts(file: str) -> dict[str, Template]:
     """The functions in a file of this folder by name, each with the global constants directly before it."""
     text = (pkgutil.get_data(__package__, file) or b"").decode()
+    text = _LOAD_AT.sub(r"\1.at = getelementptr \4\n\1 = load \3, ptr %\2.at", text)
     found = re.finditer(r"^(?:@[^\n]*\n)*define .*?@(.*?)\(.*?^}$", text, re.MULTILINE | re.DOTALL)
     return {match[1]: Template(match[0]) for match in found}
 

@@ -4,8 +4,7 @@
 ; that is full, its records are taken.
 define hidden ptr @log_record(ptr %ctx, ptr %thread, i64 %number, i64 %bytes, i64 %value) nounwind {
 entry:
-  %log.at = getelementptr i8, ptr %ctx, i64 $log
-  %log = load ptr, ptr %log.at
+  %log = load ptr, at i8, ptr %ctx, i64 $log
   %offset = shl i64 %number, 4
   %next.at = getelementptr i8, ptr %log, i64 %offset
   %left.at = getelementptr i8, ptr %next.at, i64 8
@@ -14,8 +13,7 @@ entry:
   br i1 %is_full, label %take, label %write
 
 take:
-  %full.at = getelementptr i8, ptr %ctx, i64 $full
-  %full = load ptr, ptr %full.at
+  %full = load ptr, at i8, ptr %ctx, i64 $full
   call void %full()
   br label %write
 

@@ -10,8 +10,7 @@
 ;   step: by how much x, in the upper half, and y grow until the lines that are listed are needed.
 define hidden i64 @$find(ptr %ctx, i64 %base, i64 %width, i64 %height, i64 %pitch, i32 %x, i32 %y, i64 %step) $attributes {
 entry:
-  %panels.at = getelementptr i8, ptr %ctx, i64 $panels
-  %panels = load ptr, ptr %panels.at
+  %panels = load ptr, at i8, ptr %ctx, i64 $panels
   %width.high = shl i64 %width, 32
   %extent = or i64 %width.high, %height
   %pitch.high = shl i64 %pitch, 32
@@ -28,18 +27,14 @@ entry:
   %mixed.all = xor i64 %mixed.base, %mixed.low
   %mixed = mul i64 %mixed.all, $second_factor
   %upper = lshr i64 %mixed, $hash_shift
-  %last.at = getelementptr i8, ptr %panels, i64 $last_entry
-  %last = load i64, ptr %last.at
+  %last = load i64, at i8, ptr %panels, i64 $last_entry
   %index = and i64 %upper, %last
   %offset = mul i64 %index, $entry_bytes
   %entries = getelementptr i8, ptr %panels, i64 $entries
   %first = getelementptr i8, ptr %entries, i64 %offset
-  %made.at = getelementptr i8, ptr %panels, i64 $made
-  %made = load i64, ptr %made.at
-  %floor.at = getelementptr i8, ptr %panels, i64 $floor
-  %floor = load i64, ptr %floor.at
-  %span.at = getelementptr i8, ptr %panels, i64 $span
-  %span = load i64, ptr %span.at
+  %made = load i64, at i8, ptr %panels, i64 $made
+  %floor = load i64, at i8, ptr %panels, i64 $floor
+  %span = load i64, at i8, ptr %panels, i64 $span
   br label %look
 
 look:
@@ -63,8 +58,7 @@ look:
   %differs = or i64 %surface.differs, %block.differs
   %same = icmp eq i64 %differs, 0
   ; The panel is neither invalid nor overwritten.
-  %before.at = getelementptr i8, ptr %entry.here, i64 $entry_before
-  %before = load i64, ptr %before.at
+  %before = load i64, at i8, ptr %entry.here, i64 $entry_before
   %valid = icmp sge i64 %before, %floor
   %age = sub i64 %made, %before
   %kept = icmp sle i64 %age, %span
@@ -76,14 +70,12 @@ found:
   %moved.at = getelementptr i8, ptr %entry.here, i64 $entry_moved
   %moved32 = load i32, ptr %moved.at
   %moved = zext i32 %moved32 to i64
-  %traffic.at = getelementptr i8, ptr %ctx, i64 $traffic
-  %traffic = load ptr, ptr %traffic.at
+  %traffic = load ptr, at i8, ptr %ctx, i64 $traffic
   %loaded.at = getelementptr i8, ptr %traffic, i64 $loaded
   %loaded = load i64, ptr %loaded.at
   %loaded.next = add i64 %loaded, %moved
   store i64 %loaded.next, ptr %loaded.at
-  %panel.at = getelementptr i8, ptr %entry.here, i64 $entry_panel
-  %panel = load i64, ptr %panel.at
+  %panel = load i64, at i8, ptr %entry.here, i64 $entry_panel
   ret i64 %panel
 
 missing:
@@ -97,8 +89,7 @@ other:
 
 make:
   ; The new panel gets the first entry. The panel that has it moves to the second one, unless that has a newer one.
-  %first.before.at = getelementptr i8, ptr %first, i64 $entry_before
-  %first.before = load i64, ptr %first.before.at
+  %first.before = load i64, at i8, ptr %first, i64 $entry_before
   %newer = icmp sge i64 %first.before, %before
   br i1 %newer, label %move, label %new
 
@@ -116,8 +107,7 @@ new:
 ; `moved` the bytes that its message moves, and `source` what `allocation_bit` gives for its surface.
 define hidden i64 @new_panel(ptr %ctx, ptr %to, i64 %base, i64 %extent, i64 %form, i64 %place, i64 %stride, i64 %moved, i64 %source) noinline nounwind {
 entry:
-  %panels.at = getelementptr i8, ptr %ctx, i64 $panels
-  %panels = load ptr, ptr %panels.at
+  %panels = load ptr, at i8, ptr %ctx, i64 $panels
   %sources.at = getelementptr i8, ptr %panels, i64 $sources
   %sources = load i64, ptr %sources.at
   %sources.all = or i64 %sources, %source
@@ -126,10 +116,8 @@ entry:
   %made = load i64, ptr %made.at
   %next.at = getelementptr i8, ptr %panels, i64 $next_panel
   %next = load i64, ptr %next.at
-  %ring.at = getelementptr i8, ptr %panels, i64 $ring
-  %ring = load i64, ptr %ring.at
-  %end.at = getelementptr i8, ptr %panels, i64 $ring_end
-  %end = load i64, ptr %end.at
+  %ring = load i64, at i8, ptr %panels, i64 $ring
+  %end = load i64, at i8, ptr %panels, i64 $ring_end
   ; The unused bytes at the ring's end count as made.
   %behind = add i64 %next, %stride
   %fits = icmp ule i64 %behind, %end
@@ -177,8 +165,7 @@ entry:
   %inside = and i1 %in_row, %in_column
   %moves = icmp ne i64 %step, 0
   %known = and i1 %inside, %moves
-  %panels.at = getelementptr i8, ptr %ctx, i64 $panels
-  %panels = load ptr, ptr %panels.at
+  %panels = load ptr, at i8, ptr %ctx, i64 $panels
   %cursor.at = getelementptr i8, ptr %panels, i64 $cursor
   %cursor = load i64, ptr %cursor.at
   %stop.at = getelementptr i8, ptr %panels, i64 $lines_end
@@ -225,17 +212,14 @@ out:
 ; Invalidates all panels if one of them was loaded from some allocations: bits as `allocation_bit` gives them, or -1.
 define hidden void @forget_panels(ptr %ctx, i64 %wanted) noinline nounwind {
 entry:
-  %panels.at = getelementptr i8, ptr %ctx, i64 $panels
-  %panels = load ptr, ptr %panels.at
-  %sources.at = getelementptr i8, ptr %panels, i64 $sources
-  %sources = load i64, ptr %sources.at
+  %panels = load ptr, at i8, ptr %ctx, i64 $panels
+  %sources = load i64, at i8, ptr %panels, i64 $sources
   %both = and i64 %sources, %wanted
   %some = icmp ne i64 %both, 0
   br i1 %some, label %forget, label %out
 
 forget:
-  %made.at = getelementptr i8, ptr %panels, i64 $made
-  %made = load i64, ptr %made.at
+  %made = load i64, at i8, ptr %panels, i64 $made
   %floor.at = getelementptr i8, ptr %panels, i64 $floor
   %floor = load i64, ptr %floor.at
   %floor.now = call i64 @llvm.smax.i64(i64 %floor, i64 %made)
@@ -249,10 +233,8 @@ out:
 ; The bit of the allocation in which an address is: that of its number modulo 64; 0 if it is in none.
 define hidden i64 @allocation_bit(ptr %ctx, i64 %address) noinline nounwind {
 entry:
-  %table.at = getelementptr i8, ptr %ctx, i64 $table
-  %table = load ptr, ptr %table.at
-  %buffers.at = getelementptr i8, ptr %ctx, i64 $buffers
-  %buffers = load i64, ptr %buffers.at
+  %table = load ptr, at i8, ptr %ctx, i64 $table
+  %buffers = load i64, at i8, ptr %ctx, i64 $buffers
   br label %next
 
 next:
@@ -264,8 +246,7 @@ look:
   %offset = mul i64 %index, 24
   %start.at = getelementptr i8, ptr %table, i64 %offset
   %start = load i64, ptr %start.at
-  %length.at = getelementptr i8, ptr %start.at, i64 8
-  %length = load i64, ptr %length.at
+  %length = load i64, at i8, ptr %start.at, i64 8
   %distance = sub i64 %address, %start
   %within = icmp ult i64 %distance, %length
   %index.next = add i64 %index, 1

@@ -27,16 +27,14 @@ search:
 half:
   %sum = add i64 %low, %high
   %middle = lshr i64 %sum, 1
-  %start.at = getelementptr i32, ptr @starts, i64 %middle
-  %start = load i32, ptr %start.at
+  %start = load i32, at i32, ptr @starts, i64 %middle
   %before = icmp slt i32 %at, %start
   %low.next = select i1 %before, i64 %low, i64 %middle
   %high.next = select i1 %before, i64 %middle, i64 %high
   br label %search
 
 run:
-  %part.at = getelementptr ptr, ptr @parts, i64 %low
-  %part = load ptr, ptr %part.at
+  %part = load ptr, at ptr, ptr @parts, i64 %low
   %status = call i32 %part(ptr %ctx, ptr %thread)
   %moved = icmp eq i32 %status, $MOVED
   br i1 %moved, label %again, label %out

@@ -1,416 +1,11 @@
-; The functions that native code calls at each memory access, fence and barrier if races are looked for. `races.py`
-; describes the data that these functions keep.
+; The functions that native code calls at each memory access if races are looked for; `checks.py` describes the data
+; that they keep. The order of accesses is that of `race_clocks.ll`.
 ;
 ; An entry of the shadow memory is an i64. Its upper half is the number in the launch of the thread that accessed the
 ; granule, plus one. Its lower half is the clock with which later accesses are compared. Bit 31 of the upper half means
 ; that several threads of one workgroup accessed the granule; the number is then that of the workgroup's first thread.
 ; Bit 31 of the lower half means that the granule has had several values. An entry of 0 means no access, and an entry of
 ; 0xFFFFFFFF7FFFFFFF means accesses by several workgroups.
-;
-; The clocks of a workgroup of n threads are i32, except for the two words of the head:
-;   0               i64: the number of the workgroup's first thread in the launch, plus one
-;   8               i64: bits of the accesses that were not fenced before their thread signalled a barrier
-;   16              [n]: for each thread, bits of its accesses since its last fence of the memory
-;   16 + 4n         [3][n][n]: for each clock and thread, the latest count that it knows of every thread
-;   16 + 4n + 12nn  [barriers][3][n]: the greatest counts of the threads that have signalled the current phase
-;   behind that     [barriers][4][3][n]: the same for the last four complete phases, each at its number modulo 4
-; Clock 0 counts signals at barriers, clock 1 fences of global memory, clock 2 fences of shared local memory.
-; The bits are 1 << clock for atomics and 8 << clock for stores, with the clock of the memory.
-
-; The address of the counts of one clock that the running thread knows, [n].
-define hidden ptr @race_row(ptr %ctx, i64 %clock) nounwind {
-entry:
-  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
-  %clocks = load ptr, ptr %clocks.at
-  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
-  %threads = load i64, ptr %threads.at
-  %me.at = getelementptr i8, ptr %ctx, i64 $current
-  %me = load i64, ptr %me.at
-  %rows = mul i64 %clock, %threads
-  %row = add i64 %rows, %me
-  %words = mul i64 %row, %threads
-  %behind = add i64 %words, %threads
-  %pending = getelementptr i8, ptr %clocks, i64 16
-  %found = getelementptr i32, ptr %pending, i64 %behind
-  ret ptr %found
-}
-
-; The running thread's own count of a clock.
-define hidden i32 @race_own(ptr %ctx, i64 %clock) nounwind {
-entry:
-  %row = call ptr @race_row(ptr %ctx, i64 %clock)
-  %me.at = getelementptr i8, ptr %ctx, i64 $current
-  %me = load i64, ptr %me.at
-  %own.at = getelementptr i32, ptr %row, i64 %me
-  %own = load i32, ptr %own.at
-  ret i32 %own
-}
-
-define hidden void @race_tick(ptr %ctx, i64 %clock) nounwind {
-entry:
-  %row = call ptr @race_row(ptr %ctx, i64 %clock)
-  %me.at = getelementptr i8, ptr %ctx, i64 $current
-  %me = load i64, ptr %me.at
-  %own.at = getelementptr i32, ptr %row, i64 %me
-  %own = load i32, ptr %own.at
-  %next = add i32 %own, 1
-  store i32 %next, ptr %own.at
-  ret void
-}
-
-; The address of the bits of the running thread's unfenced accesses.
-define hidden ptr @race_pending(ptr %ctx) nounwind {
-entry:
-  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
-  %clocks = load ptr, ptr %clocks.at
-  %me.at = getelementptr i8, ptr %ctx, i64 $current
-  %me = load i64, ptr %me.at
-  %pending = getelementptr i8, ptr %clocks, i64 16
-  %found = getelementptr i32, ptr %pending, i64 %me
-  ret ptr %found
-}
-
-; The address of a barrier's counts, [3][n]: the greatest counts of the threads that have signalled the current phase.
-define hidden ptr @race_gathered(ptr %ctx, i64 %barrier) nounwind {
-entry:
-  %row = call ptr @race_row(ptr %ctx, i64 3)
-  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
-  %threads = load i64, ptr %threads.at
-  %me.at = getelementptr i8, ptr %ctx, i64 $current
-  %me = load i64, ptr %me.at
-  %before = mul i64 %me, %threads
-  %back = sub i64 0, %before
-  %all = getelementptr i32, ptr %row, i64 %back
-  %each = mul i64 %threads, 3
-  %own = mul i64 %barrier, %each
-  %found = getelementptr i32, ptr %all, i64 %own
-  ret ptr %found
-}
-
-; The same for one of the barrier's last four complete phases.
-define hidden ptr @race_complete(ptr %ctx, i64 %barrier, i64 %phase) nounwind {
-entry:
-  %bytes.at = getelementptr i8, ptr %ctx, i64 $barrier_bytes
-  %bytes = load i64, ptr %bytes.at
-  %barriers = lshr i64 %bytes, 4
-  %before = shl i64 %barrier, 2
-  %place = and i64 %phase, 3
-  %number = or i64 %before, %place
-  %behind = add i64 %barriers, %number
-  %found = call ptr @race_gathered(ptr %ctx, i64 %behind)
-  ret ptr %found
-}
-
-; Raise the counts of all three clocks at `to` to at least those at `from`. The rows of the clocks are `to.apart` and
-; `from.apart` i32 apart.
-define hidden void @race_raise(ptr %to, i64 %to.apart, ptr %from, i64 %from.apart, i64 %threads) nounwind {
-entry:
-  br label %clock
-
-clock:
-  %c = phi i64 [ 0, %entry ], [ %c.next, %done ]
-  %more = icmp slt i64 %c, 3
-  br i1 %more, label %row, label %out
-
-row:
-  %to.row = mul i64 %c, %to.apart
-  %to.first = getelementptr i32, ptr %to, i64 %to.row
-  %from.row = mul i64 %c, %from.apart
-  %from.first = getelementptr i32, ptr %from, i64 %from.row
-  br label %next
-
-next:
-  %t = phi i64 [ 0, %row ], [ %t.next, %raise ]
-  %left = icmp slt i64 %t, %threads
-  br i1 %left, label %raise, label %done
-
-raise:
-  %to.at = getelementptr i32, ptr %to.first, i64 %t
-  %from.at = getelementptr i32, ptr %from.first, i64 %t
-  %old = load i32, ptr %to.at
-  %new = load i32, ptr %from.at
-  %greater = call i32 @llvm.smax.i32(i32 %old, i32 %new)
-  store i32 %greater, ptr %to.at
-  %t.next = add i64 %t, 1
-  br label %next
-
-done:
-  %c.next = add i64 %c, 1
-  br label %clock
-
-out:
-  ret void
-}
-
-; Record a fence by the running thread. The memory is 1 for global memory and 2 for shared local memory.
-define hidden void @race_fence(ptr %ctx, i64 %memory) noinline nounwind {
-entry:
-  call void @race_tick(ptr %ctx, i64 %memory)
-  %pending.at = call ptr @race_pending(ptr %ctx)
-  %pending = load i32, ptr %pending.at
-  %memory32 = trunc i64 %memory to i32
-  %bits = shl i32 9, %memory32
-  %others = xor i32 %bits, -1
-  %rest = and i32 %pending, %others
-  store i32 %rest, ptr %pending.at
-  ret void
-}
-
-; The number of complete phases of a barrier.
-define hidden i64 @race_phases(ptr %ctx, i64 %barrier) nounwind {
-entry:
-  %barriers.at = getelementptr i8, ptr %ctx, i64 $barriers
-  %barriers = load ptr, ptr %barriers.at
-  %offset = shl i64 %barrier, 4
-  %signals.at = getelementptr i8, ptr %barriers, i64 %offset
-  %complete.at = getelementptr i8, ptr %signals.at, i64 8
-  %complete = load i64, ptr %complete.at
-  ret i64 %complete
-}
-
-; Record a signal at a barrier by the running thread, which completed some phases.
-define hidden void @race_signal(ptr %ctx, i64 %barrier, i64 %phases) noinline nounwind {
-entry:
-  %end = call i64 @race_phases(ptr %ctx, i64 %barrier)
-  %phase = sub i64 %end, %phases
-  call void @race_tick(ptr %ctx, i64 0)
-  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
-  %clocks = load ptr, ptr %clocks.at
-  %unfenced.at = getelementptr i8, ptr %clocks, i64 8
-  %unfenced = load i64, ptr %unfenced.at
-  %pending.at = call ptr @race_pending(ptr %ctx)
-  %pending = load i32, ptr %pending.at
-  %pending64 = zext i32 %pending to i64
-  %unfenced.now = or i64 %unfenced, %pending64
-  store i64 %unfenced.now, ptr %unfenced.at
-  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
-  %threads = load i64, ptr %threads.at
-  %apart = mul i64 %threads, %threads
-  %row = call ptr @race_row(ptr %ctx, i64 0)
-  %gathered = call ptr @race_gathered(ptr %ctx, i64 %barrier)
-  call void @race_raise(ptr %gathered, i64 %threads, ptr %row, i64 %apart, i64 %threads)
-  %bytes = mul i64 %threads, 12
-  br label %next
-
-next:
-  %number = phi i64 [ %phase, %entry ], [ %number.next, %complete ]
-  %more = icmp slt i64 %number, %end
-  br i1 %more, label %complete, label %out
-
-complete:
-  %last = call ptr @race_complete(ptr %ctx, i64 %barrier, i64 %number)
-  call void @llvm.memcpy.p0.p0.i64(ptr %last, ptr %gathered, i64 %bytes, i1 false)
-  %number.next = add i64 %number, 1
-  br label %next
-
-out:
-  ret void
-}
-
-; Record that the running thread has passed its wait for a phase of a barrier. `passed` has for each barrier the number
-; of phases that the thread has passed. If signal and wait are two instructions, other threads may be more than four
-; phases ahead. The counts of the phase are lost then.
-define hidden void @race_pass(ptr %ctx, ptr %passed, i64 %barrier) noinline nounwind {
-entry:
-  %own.at = getelementptr i64, ptr %passed, i64 %barrier
-  %own = load i64, ptr %own.at
-  %phase = sub i64 %own, 1
-  %phases = call i64 @race_phases(ptr %ctx, i64 %barrier)
-  %ahead = sub i64 %phases, %phase
-  %known = icmp sle i64 %ahead, 4
-  br i1 %known, label %raise, label %out
-
-raise:
-  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
-  %threads = load i64, ptr %threads.at
-  %apart = mul i64 %threads, %threads
-  %row = call ptr @race_row(ptr %ctx, i64 0)
-  %complete = call ptr @race_complete(ptr %ctx, i64 %barrier, i64 %phase)
-  call void @race_raise(ptr %row, i64 %apart, ptr %complete, i64 %threads, i64 %threads)
-  br label %out
-
-out:
-  ret void
-}
-
-; Whether the running thread knows of at least `least` signals at barriers of every thread of the workgroup.
-define hidden i1 @race_known(ptr %ctx, i32 %least) nounwind {
-entry:
-  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
-  %threads = load i64, ptr %threads.at
-  %row = call ptr @race_row(ptr %ctx, i64 0)
-  br label %next
-
-next:
-  %t = phi i64 [ 0, %entry ], [ %t.next, %look ]
-  %left = icmp slt i64 %t, %threads
-  br i1 %left, label %look, label %yes
-
-look:
-  %count.at = getelementptr i32, ptr %row, i64 %t
-  %count = load i32, ptr %count.at
-  %t.next = add i64 %t, 1
-  %enough = icmp sge i32 %count, %least
-  br i1 %enough, label %next, label %no
-
-yes:
-  ret i1 true
-
-no:
-  ret i1 false
-}
-
-; The number within the workgroup of the thread to which an entry belongs. It is negative, or at least n, if the thread
-; belongs to another workgroup.
-define hidden i64 @race_member(ptr %ctx, i64 %access) nounwind {
-entry:
-  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
-  %clocks = load ptr, ptr %clocks.at
-  %first = load i64, ptr %clocks
-  %owner = lshr i64 %access, 32
-  %number = and i64 %owner, 2147483647
-  %member = sub i64 %number, %first
-  ret i64 %member
-}
-
-; Whether an earlier access is ordered before the current access of the running thread.
-;
-; Args:
-;   access: the entry of the earlier access, not 0.
-;   slm: 1 for shared local memory, in which workgroups do not share granules.
-;   kind: the kind of the earlier access: 0 is a load, 1 a store, 2 an atomic.
-define hidden i1 @race_ordered(ptr %ctx, i64 %access, i32 %slm, i32 %kind) noinline nounwind {
-entry:
-  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
-  %threads = load i64, ptr %threads.at
-  %member = call i64 @race_member(ptr %ctx, i64 %access)
-  %own = icmp ult i64 %member, %threads
-  br i1 %own, label %together, label %apart
-
-apart:
-  %local = icmp ne i32 %slm, 0
-  ret i1 %local
-
-together:
-  %low = trunc i64 %access to i32
-  %stamp = and i32 %low, 2147483647
-  %several = icmp slt i64 %access, 0
-  %is_load = icmp eq i32 %kind, 0
-  %is_store = icmp eq i32 %kind, 1
-  %clock32 = add i32 %slm, 1
-  %clock = zext i32 %clock32 to i64
-  ; What one thread has stored is there if it has fenced that. Of all else, no unfenced access must have been signalled.
-  %one_store = select i1 %several, i1 false, i1 %is_store
-  %base = select i1 %is_store, i32 8, i32 1
-  %shifted = shl i32 %base, %clock32
-  %bits = select i1 %is_load, i32 0, i32 %shifted
-  %wanted = select i1 %one_store, i32 0, i32 %bits
-  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
-  %clocks = load ptr, ptr %clocks.at
-  %unfenced.at = getelementptr i8, ptr %clocks, i64 8
-  %unfenced = load i64, ptr %unfenced.at
-  %unfenced32 = trunc i64 %unfenced to i32
-  %leaks = and i32 %unfenced32, %wanted
-  %leaky = icmp ne i32 %leaks, 0
-  br i1 %leaky, label %no, label %fenced
-
-fenced:
-  br i1 %several, label %all, label %one
-
-one:
-  %which = select i1 %one_store, i64 %clock, i64 0
-  %row = call ptr @race_row(ptr %ctx, i64 %which)
-  %count.at = getelementptr i32, ptr %row, i64 %member
-  %count = load i32, ptr %count.at
-  %known = icmp sge i32 %count, %stamp
-  ret i1 %known
-
-all:
-  %passed = call i1 @race_known(ptr %ctx, i32 %stamp)
-  ret i1 %passed
-
-no:
-  ret i1 false
-}
-
-; The greatest count of clock 0 with which any thread of the workgroup may have accessed memory so far.
-define hidden i32 @race_latest(ptr %ctx) nounwind {
-entry:
-  %phase.before = call i32 @race_own(ptr %ctx, i64 0)
-  %phase = add i32 %phase.before, 1
-  ; Where signal and wait are one instruction no thread is ahead of another that has not passed what that one has.
-  %plain.at = getelementptr i8, ptr %ctx, i64 $plain
-  %plain = load i64, ptr %plain.at
-  %is_plain = icmp ne i64 %plain, 0
-  br i1 %is_plain, label %out, label %search
-
-search:
-  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
-  %clocks = load ptr, ptr %clocks.at
-  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
-  %threads = load i64, ptr %threads.at
-  %rows = getelementptr i8, ptr %clocks, i64 16
-  br label %next
-
-next:
-  %t = phi i64 [ 0, %search ], [ %t.next, %look ]
-  %most = phi i32 [ %phase, %search ], [ %greater, %look ]
-  %left = icmp slt i64 %t, %threads
-  br i1 %left, label %look, label %out
-
-look:
-  %t.next = add i64 %t, 1
-  %place = mul i64 %t.next, %threads
-  %diagonal = add i64 %place, %t
-  %count.at = getelementptr i32, ptr %rows, i64 %diagonal
-  %count = load i32, ptr %count.at
-  %own = add i32 %count, 1
-  %greater = call i32 @llvm.smax.i32(i32 %most, i32 %own)
-  br label %next
-
-out:
-  %found = phi i32 [ %phase, %entry ], [ %most, %next ]
-  ret i32 %found
-}
-
-; The entry that stands for two accesses. The earlier access is by another thread.
-;
-; Args:
-;   old, own: the entries of the two accesses.
-;   ordered: whether the earlier access is ordered before the other.
-;   least: the least count of clock 0 that a thread must know to be ordered after both, if they are of one workgroup.
-define hidden i64 @race_joined(ptr %ctx, i64 %old, i64 %own, i32 %slm, i1 %ordered, i32 %least) nounwind {
-entry:
-  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
-  %threads = load i64, ptr %threads.at
-  %member = call i64 @race_member(ptr %ctx, i64 %old)
-  %together = icmp ult i64 %member, %threads
-  %local = icmp ne i32 %slm, 0
-  br i1 %together, label %same, label %apart
-
-apart:
-  %other = select i1 %local, i64 %own, i64 -2147483649
-  ret i64 %other
-
-same:
-  br i1 %ordered, label %replace, label %join
-
-replace:
-  ret i64 %own
-
-join:
-  %low = trunc i64 %old to i32
-  %stamp = and i32 %low, 2147483647
-  %greater = call i32 @llvm.smax.i32(i32 %stamp, i32 %least)
-  %greater64 = zext i32 %greater to i64
-  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
-  %clocks = load ptr, ptr %clocks.at
-  %first = load i64, ptr %clocks
-  %several = or i64 %first, 2147483648
-  %high = shl i64 %several, 32
-  %joined = or i64 %high, %greater64
-  ret i64 %joined
-}
 
 ; Whether some of the bytes at two places differ.
 define hidden i1 @race_differs(ptr %a, ptr %b, i64 %size) nounwind {
@@ -536,8 +131,7 @@ busy:
   br i1 %long, label %wait, label %try
 
 wait:
-  %yield.at = getelementptr i8, ptr %ctx, i64 $yield_
-  %yield = load ptr, ptr %yield.at
+  %yield = load ptr, at i8, ptr %ctx, i64 $yield_
   %ignored = call i32 %yield()
   br label %try
 
@@ -557,11 +151,9 @@ out:
 ;   loads: whether loads of this memory are recorded.
 define hidden i1 @race_compare(ptr %ctx, ptr %table, i64 %stride, i64 %count, ptr %values, ptr %host, i64 %size, i32 %slm, i32 %kind, i1 %loads) noinline nounwind {
 entry:
-  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
-  %clocks = load ptr, ptr %clocks.at
+  %clocks = load ptr, at i8, ptr %ctx, i64 $clocks
   %first = load i64, ptr %clocks
-  %me.at = getelementptr i8, ptr %ctx, i64 $current
-  %me = load i64, ptr %me.at
+  %me = load i64, at i8, ptr %ctx, i64 $current
   %owner = add i64 %first, %me
   %high = shl i64 %owner, 32
   %signals = call i32 @race_own(ptr %ctx, i64 0)
@@ -577,8 +169,7 @@ entry:
   %stamp64 = zext i32 %stamp to i64
   %own = or i64 %high, %stamp64
   %local = icmp ne i32 %slm, 0
-  %atomics.at = getelementptr i8, ptr %ctx, i64 $atomics
-  %atomics = load i64, ptr %atomics.at
+  %atomics = load i64, at i8, ptr %ctx, i64 $atomics
   %masked = lshr i64 %atomics, %memory
   %odd = and i64 %masked, 1
   %has_atomics = icmp ne i64 %odd, 0
@@ -769,10 +360,8 @@ no:
 ; Before an allocation is changed for the first time, Python copies it. -1 if it could not.
 define hidden i32 @race_enter(ptr %ctx, i64 %address, i32 %kind) nounwind {
 entry:
-  %table.at = getelementptr i8, ptr %ctx, i64 $table
-  %table = load ptr, ptr %table.at
-  %buffers.at = getelementptr i8, ptr %ctx, i64 $buffers
-  %buffers = load i64, ptr %buffers.at
+  %table = load ptr, at i8, ptr %ctx, i64 $table
+  %buffers = load i64, at i8, ptr %ctx, i64 $buffers
   %latest.at = getelementptr i8, ptr %ctx, i64 $accessed
   %latest = load i64, ptr %latest.at
   %exists = icmp ult i64 %latest, %buffers
@@ -782,8 +371,7 @@ look:
   %before = mul i64 %latest, 24
   %start.at = getelementptr i8, ptr %table, i64 %before
   %start = load i64, ptr %start.at
-  %length.at = getelementptr i8, ptr %start.at, i64 8
-  %length = load i64, ptr %length.at
+  %length = load i64, at i8, ptr %start.at, i64 8
   %distance = sub i64 %address, %start
   %within = icmp ult i64 %distance, %length
   br i1 %within, label %found, label %search
@@ -794,13 +382,11 @@ search:
 
 found:
   %index = load i64, ptr %latest.at
-  %seen.at = getelementptr i8, ptr %ctx, i64 $seen
-  %seen = load ptr, ptr %seen.at
+  %seen = load ptr, at i8, ptr %ctx, i64 $seen
   %bytes.before = shl i64 %index, 2
   %loaded.at = getelementptr i8, ptr %seen, i64 %bytes.before
   %changed.at = getelementptr i8, ptr %loaded.at, i64 1
-  %records.at = getelementptr i8, ptr %loaded.at, i64 2
-  %records = load i8, ptr %records.at
+  %records = load i8, at i8, ptr %loaded.at, i64 2
   %all = icmp ne i8 %records, 0
   %is_load = icmp eq i32 %kind, 0
   br i1 %is_load, label %load, label %change
@@ -820,8 +406,7 @@ change:
   br i1 %copied, label %out, label %first_change
 
 first_change:
-  %copy.at = getelementptr i8, ptr %ctx, i64 $copy_
-  %copy = load ptr, ptr %copy.at
+  %copy = load ptr, at i8, ptr %ctx, i64 $copy_
   %made = call i32 %copy(i64 %index)
   %failed = icmp eq i32 %made, 0
   br i1 %failed, label %bad, label %out
@@ -910,8 +495,7 @@ mark:
   br label %start
 
 start:
-  %locks.at = getelementptr i8, ptr %ctx, i64 $locks
-  %locks = load ptr, ptr %locks.at
+  %locks = load ptr, at i8, ptr %ctx, i64 $locks
   %unlocked = icmp eq ptr %locks, null
   %free = or i1 %unlocked, %local
   %part.bits = sub i64 12, %granule
@@ -992,8 +576,7 @@ beside:
 
 look:
   %n.next = add i64 %n, 1
-  %n.address.at = getelementptr i64, ptr %addresses, i64 %n
-  %n.address = load i64, ptr %n.address.at
+  %n.address = load i64, at i64, ptr %addresses, i64 %n
   %distance = sub i64 %n.address, %address.first
   %expected = mul i64 %n, %size
   %near = icmp eq i64 %distance, %expected
@@ -1022,10 +605,8 @@ test:
   br i1 %acts, label %note, label %next
 
 note:
-  %address.at = getelementptr i64, ptr %addresses, i64 %lane
-  %address = load i64, ptr %address.at
-  %own.at = getelementptr ptr, ptr %hosts, i64 %lane
-  %own = load ptr, ptr %own.at
+  %address = load i64, at i64, ptr %addresses, i64 %lane
+  %own = load ptr, at ptr, ptr %hosts, i64 %lane
   %before = mul i64 %lane, %size
   %value = getelementptr i8, ptr %values, i64 %before
   %fine = call i1 @race_note(ptr %ctx, i64 %address, i64 %size, ptr %value, ptr %own, i32 %slm, i32 %kind)
@@ -1102,12 +683,9 @@ enter:
 
 located:
   ; The rows' entries lie far apart: all are on their way before the first is compared.
-  %shadow.at = getelementptr i8, ptr %ctx, i64 $shadow
-  %shadow = load ptr, ptr %shadow.at
-  %base.at = getelementptr i8, ptr %ctx, i64 $shadow_base
-  %base = load i64, ptr %base.at
-  %granule.at = getelementptr i8, ptr %ctx, i64 $granule
-  %granule = load i64, ptr %granule.at
+  %shadow = load ptr, at i8, ptr %ctx, i64 $shadow
+  %base = load i64, at i8, ptr %ctx, i64 $shadow_base
+  %granule = load i64, at i8, ptr %ctx, i64 $granule
   %distance = sub i64 %address, %base
   br label %ahead
 

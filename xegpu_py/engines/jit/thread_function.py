@@ -87,7 +87,7 @@ def functions_of_program(
     functions = [] if host.converts_halves else functions_of("halves.ll")
     helpers: dict[str, str] = {}
     if layout.races:
-        functions += functions_of("races.ll")
+        functions += [*functions_of("race_clocks.ll"), *functions_of("races.ll")]
         helpers["find"] = function_of("addresses.ll", "find", attributes=host.attributes)
     if layout.logs:
         functions += functions_of("log.ll", clock=frame.clock)
