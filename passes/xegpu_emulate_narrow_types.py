@@ -772,13 +772,9 @@ def extend(e: Emulation, op: ir.Operation) -> ir.Value | None:
     word, half = (build.with_element(result.type, element_type(name)) for name in ("i16", "f16"))
     code = build.make("arith.extui", word, e.unpacked(source, False))
 
-    def placed(mask: int, by: int) -> ir.Value:
-        return build.make(
-            "arith.shli", word, build.make("arith.andi", word, code, number(word, mask)), number(word, by)
-        )
-
-    bits = build.make("arith.ori", word, placed(7, 9), placed(8, 12))
-    found = build.make("arith.mulf", half, build.make("arith.bitcast", half, bits), number(half, 2.0**14))
+    placed = (build.binary("shli", build.binary("andi", code, mask), by) for mask, by in ((7, 9), (8, 12)))
+    bits = build.binary("ori", *placed)
+    found = build.binary("mulf", build.make("arith.bitcast", half, bits), number(half, 2.0**14))
     kind = str(element_of(result))
     if kind in ("bf16", "f32", "f64"):
         wide = build.with_element(half, element_type("f64" if kind == "f64" else "f32"))

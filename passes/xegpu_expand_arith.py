@@ -21,6 +21,8 @@ from xegpu_py.numerics.expansions import EXPANSIONS, Number
 from xegpu_py.numerics.formats import E8M0, FLOATS, Format
 from xegpu_py.passes.facts.target_rules import require_registers
 from xegpu_py.passes.facts.value_facts import (
+    FUNCTIONS,
+    ROUNDED,
     bits_of,
     check_elements,
     constant_of,
@@ -80,10 +82,7 @@ rule: Rules[Rule[Expansion]] = Rules()
 """The rules by op name."""
 
 
-@rule(
-    "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
-    "arith.minnumf", "arith.remf", "arith.cmpf",
-)  # fmt: skip
+@rule(*ROUNDED)
 def exact(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Ops for which rounding to f32 (or f16) and then to bf16 (or 8 bits) equals rounding once.
 
@@ -93,10 +92,7 @@ def exact(low: Expansion, op: ir.Operation) -> ir.Value | None:
     return _by_wider(low, op, _WIDE[element]) if element in _WIDE else None
 
 
-@rule(
-    "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p", "math.sqrt",
-    "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf", "vector.reduction", "vector.multi_reduction",
-)  # fmt: skip
+@rule(*FUNCTIONS, "vector.reduction", "vector.multi_reduction")
 def by_single(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Compute functions and reductions of narrow formats in f32."""
     return _by_wider(low, op, "f32") if _format(op.operands[0]) in _WIDE else None
@@ -277,7 +273,7 @@ def _exponent(value: ir.Value, kind: ir.Type) -> ir.Value:
     f32 = _in(value.type, "f32")
     single = _to_odd(value, "f32", None) if _format(value) == "f64" else converted(value, "f32")
     bits = build.make("arith.bitcast", build.with_element(f32, build.integer_type(32)), single)
-    shifted = build.make("arith.shrui", bits.type, bits, build.constant(bits.type, FLOATS["f32"].mantissa))
+    shifted = build.binary("shrui", bits, FLOATS["f32"].mantissa)
     return build.make(
         "arith.bitcast", kind, build.make("arith.trunci", build.with_element(f32, build.integer_type(8)), shifted)
     )
@@ -295,7 +291,7 @@ def from_scale(low: Expansion, op: ir.Operation) -> ir.Value | None:
     code = build.make(
         "arith.extui", bits, build.make("arith.bitcast", build.with_element(kind, build.integer_type(8)), value)
     )
-    placed = build.make("arith.shli", bits, code, build.constant(bits, fmt.mantissa))
+    placed = build.binary("shli", code, fmt.mantissa)
     least = build.binary("maxsi", placed, 1 << fmt.mantissa - 1)
     found = build.select(
         build.compare("eq", code, build.constant(bits, E8M0.nan)), build.constant(bits, fmt.nan), least

@@ -19,6 +19,7 @@ from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.value_facts import (
     MARK,
+    PARTS,
     bits_of,
     element_of,
     is_marked,
@@ -76,9 +77,6 @@ class XeGPULoadAhead(Pass):
 
 
 # The rebuilding of loops that load ahead.
-
-_VIEWS = ("vector.extract", "vector.extract_strided_slice", "vector.shape_cast", "vector.bitcast")
-"""Ops whose result is a part of their operand's registers."""
 
 _PLACES = ("arith.", "index.", "memref.dim", "memref.cast", "memref.subview", "memref.reinterpret_cast",
            "memref.transpose", "memref.extract_strided_metadata", "memref.collapse_shape", "xegpu.create_nd_tdesc",
@@ -145,7 +143,7 @@ def _last_use(value: ir.Value, order: dict[ir.Operation, int]) -> int | None:
         while user not in order:
             user = user.parent.operation
         places = [order[user]]
-        if user.name in _VIEWS:
+        if user.name in (*PARTS, "vector.bitcast"):
             places += [n for n in (_last_use(r, order) for r in user.results) if n is not None]
         last = max(places if last is None else [last, *places])
     return last

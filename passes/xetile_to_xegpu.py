@@ -556,10 +556,8 @@ def _vnni(b: ir.Value, pack: int) -> ir.Value:
     held = _bytes_of(b)
     if held is not None:
         # In VNNI layout, the elements of each byte remain in that byte.
-        vnni = _vnni(held, vnni_factor(8))
-        return ir.Operation.create(
-            "vector.bitcast", [build.with_shape(b.type, (rows // pack, columns, pack))], [vnni]
-        ).result
+        kind = build.with_shape(b.type, (rows // pack, columns, pack))
+        return build.make("vector.bitcast", kind, _vnni(held, vnni_factor(8)))
     return vnni_packed(b, 0, pack)
 
 

@@ -15,6 +15,7 @@ from xegpu_py.ir.control_flow import dominates, yielded
 from xegpu_py.ir.element_movement import VIEWS, groups, view_of
 from xegpu_py.passes.facts.integer_forms import divisor
 from xegpu_py.passes.facts.value_facts import (
+    argument_number,
     attributes_of,
     block_of,
     constant_of,
@@ -263,12 +264,13 @@ class IndexForms:
 
     def _carried(self, value: ir.Value) -> IndexForm | None:
         """The form of what a loop carries, if each iteration adds the same number to all elements."""
-        argument = ir.BlockArgument(value)
-        loop = argument.owner.owner.operation if argument.owner.owner is not None else None
-        if loop is None or loop.name != "scf.for" or not argument.arg_number:
+        number = argument_number(value, "scf.for")
+        if not number:
             return None
-        block, (first, _, step) = argument.owner, list(loop.operands)[:3]
-        before = self.of(loop.operands[2 + argument.arg_number])
+        block = ir.BlockArgument(value).owner
+        loop = block.owner.operation
+        first, _, step = list(loop.operands)[:3]
+        before = self.of(loop.operands[2 + number])
         stride = constant_of(step)
         if before is None or stride is None:
             return None
@@ -276,7 +278,7 @@ class IndexForms:
         known = dict(self._forms)
         own = self._atom(value).start
         self._forms[value] = IndexForm(before.shape, own, (ZERO,) * len(before.shape))
-        after = self.of(yielded(block)[argument.arg_number - 1])
+        after = self.of(yielded(block)[number - 1])
         self._forms = known
         if after is None or not after.is_splat:
             return None
@@ -328,9 +330,8 @@ class IndexForms:
     def _natural(self, value: ir.Value) -> bool:
         op = defining_op(value)
         if op is None:
-            argument = ir.BlockArgument(value)
-            loop = argument.owner.owner.operation
-            counts = loop.name == "scf.for" and not argument.arg_number and "unsignedCmp" not in loop.attributes
+            loop = ir.BlockArgument(value).owner.owner.operation
+            counts = argument_number(value, "scf.for") == 0 and "unsignedCmp" not in loop.attributes
             return counts and self.is_natural(self.scalar(loop.operands[0]))
         inner = _floored(op) or _guarded_quotient(op)
         if inner is not None:
@@ -426,7 +427,7 @@ def _predicate(compared: ir.Operation) -> str:
 def _is_argument(value: ir.Value) -> bool:
     op = defining_op(value)
     if op is None:
-        return bool(ir.BlockArgument(value).owner.owner.operation.name == "gpu.func")
+        return argument_number(value, "gpu.func") is not None
     return op.name == "memref.dim" and _is_argument(op.operands[0])
 
 

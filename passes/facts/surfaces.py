@@ -21,8 +21,10 @@ from xegpu_py.ir.operation import implements
 from xegpu_py.passes.facts.index_polynomials import IndexForms
 from xegpu_py.passes.facts.integer_forms import divisor
 from xegpu_py.passes.facts.value_facts import (
+    PARTS,
     SIGNED_CASTS,
     UNSIGNED_CASTS,
+    argument_number,
     constant_of,
     defining_op,
     is_desc,
@@ -64,11 +66,7 @@ def buffer_of(value: ir.Value) -> ir.Value:
 
 def argument_of(value: ir.Value) -> int | None:
     """The number of the function argument that contains a memref or address; None if unknown."""
-    value = buffer_of(value)
-    if not isinstance(value.owner, ir.Block):
-        return None
-    is_function = value.owner.owner is not None and value.owner.owner.operation.name in ("gpu.func", "func.func")
-    return ir.BlockArgument(value).arg_number if is_function else None
+    return argument_number(buffer_of(value), "gpu.func", "func.func")
 
 
 class Tensor(Struct, frozen=True):
@@ -124,10 +122,10 @@ def _is_unit(memref: ir.Value) -> bool:
         return bool(steps)
     op = defining_op(memref)
     if op is None:
-        argument = ir.BlockArgument(memref)
-        func = argument.owner.owner
-        of_kernel = func is not None and func.operation.name == "gpu.func"
-        return of_kernel and argument.arg_number in unaligned_arguments(func.operation, UNIT_STRIDES)
+        number = argument_number(memref, "gpu.func")
+        return number is not None and number in unaligned_arguments(
+            ir.BlockArgument(memref).owner.owner.operation, UNIT_STRIDES
+        )
     if op.name not in ("memref.cast", "memref.subview") or ir.MemRefType(op.operands[0].type).rank != kind.rank:
         return False
     return (op.name == "memref.cast" or list(op.attributes["static_strides"])[-1] == 1) and _is_unit(op.operands[0])
@@ -187,8 +185,7 @@ def surface_problem(
 
 def _is_matrix_argument(view: Any) -> bool:
     """Whether the tensor of an `xegpu.create_nd_tdesc` is a matrix that is an argument of a kernel."""
-    func = view.source.owner.owner if isinstance(view.source.owner, ir.Block) else None
-    of_kernel = func is not None and func.operation.name == "gpu.func" and is_kernel(func.operation)
+    of_kernel = argument_number(view.source, "gpu.func") is not None and is_kernel(view.source.owner.owner.operation)
     kind = view.source.type
     return of_kernel and isinstance(kind, ir.MemRefType) and kind.rank == 2 and not len(view.shape)
 
@@ -420,8 +417,6 @@ _PRODUCTS = {"xegpu.dpas": ("lhs", "rhs"), "xetile.tile_mma": ("a", "b")}
 
 _LOADS = ("xegpu.load_nd", "xetile.load_tile")
 
-_PARTS = ("vector.shape_cast", "vector.extract", "vector.extract_strided_slice")
-
 _UPDATES = ("xegpu.update_nd_offset", "xetile.update_tile_offset")
 
 
@@ -465,14 +460,13 @@ def _surface_of(value: ir.Value) -> tuple[Expression | None, Expression | None] 
     for _ in range(_DEPTH):
         op = defining_op(value)
         if op is None:
-            argument = ir.BlockArgument(value)
-            loop = argument.owner.owner
-            if loop is None or loop.operation.name != "scf.for" or not argument.arg_number:
+            number = argument_number(value, "scf.for")
+            if not number:
                 return None
-            value = loop.operation.operands[2 + argument.arg_number]
+            value = ir.BlockArgument(value).owner.owner.operation.operands[2 + number]
         elif op.name in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
             return _rows_and_columns(op.opview, element)
-        elif op.name in (*_PARTS, *_UPDATES) or (op.name in _LOADS and "transpose" not in op.attributes):
+        elif op.name in (*PARTS, *_UPDATES) or (op.name in _LOADS and "transpose" not in op.attributes):
             value = op.operands[0]
         else:
             return None
@@ -514,10 +508,8 @@ def expression_of(value: ir.Value | int, depth: int = _DEPTH) -> Expression | No
     assert isinstance(value, ir.Value)
     op = defining_op(value)
     if op is None:
-        argument = ir.BlockArgument(value)
-        parent = argument.owner.owner
-        of_kernel = parent is not None and parent.operation.name == "gpu.func"
-        return ("argument", argument.arg_number) if of_kernel else None
+        number = argument_number(value, "gpu.func")
+        return None if number is None else ("argument", number)
     if not depth:
         return None
     if op.name in (*SIGNED_CASTS, *UNSIGNED_CASTS) and op.name != "arith.trunci":

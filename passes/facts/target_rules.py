@@ -35,7 +35,15 @@ from xegpu_py.passes.facts.target_messages import (
     precision_of,
     scaled_problem,
 )
-from xegpu_py.passes.facts.value_facts import constant_of, gpu_functions, register_type, shape_and_element
+from xegpu_py.passes.facts.value_facts import (
+    FUNCTIONS,
+    OF_DOUBLES,
+    ROUNDED,
+    constant_of,
+    gpu_functions,
+    register_type,
+    shape_and_element,
+)
 from xegpu_py.passes.rewriting.rewriter import Rules
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -101,9 +109,6 @@ _WHOLE = ("scf.for", "scf.while", "scf.if", "xetile.load", "xetile.tile_mma", "x
 
 _BY_PARTS = ("vector.extract", "xetile.tile_mma", "xegpu.dpas")
 """Prefixes of the names of ops that need only parts of their operands at a time: slices and products."""
-
-REWRITTEN_OF_F64 = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.rsqrt")
-"""Functions without f64 instructions on any target, which `xegpu-legalize` expands to arithmetic."""
 
 
 def require_registers(ops: Iterable[ir.Operation], target: Target) -> None:
@@ -520,11 +525,7 @@ def convert_integers(kernel: Kernel, op: ir.Operation) -> Problem:
     return None
 
 
-@rule("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.maximumf", "arith.minimumf",
-     "arith.maxnumf", "arith.minnumf", "arith.negf", "arith.cmpf", "math.absf", "vector.fma", "math.fma", "math.sqrt",
-     "math.rsqrt", "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p",
-     "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf", "math.floor", "math.ceil", "math.round",
-     "math.roundeven", "math.trunc")  # fmt: skip
+@rule(*ROUNDED, *FUNCTIONS, *OF_DOUBLES, "arith.negf", "math.absf", "vector.fma", "math.fma")
 def compute(kernel: Kernel, op: ir.Operation) -> Problem:
     """Check that the elements have arithmetic."""
     element = _element(op.operands[0])
@@ -537,7 +538,7 @@ def compute(kernel: Kernel, op: ir.Operation) -> Problem:
         if op.name in ("arith.divf", "math.sqrt") and not kernel.target.double_math:
             what = "does not divide f64" if op.name == "arith.divf" else "has no f64 square root"
             return (f"target '{kernel.target.name}' {what}", "use f32")
-        if op.name in REWRITTEN_OF_F64:
+        if op.name in OF_DOUBLES:
             return ("of f64 has no vISA instruction", REWRITES)
         if op.name.startswith("math.") and op.name not in ("math.fma", "math.absf", "math.sqrt"):
             return ("of f64 has no vISA instruction", "use f32")

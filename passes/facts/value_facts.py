@@ -33,6 +33,12 @@ def defining_op(value: ir.Value) -> ir.Operation | None:
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
+def argument_number(value: ir.Value, *names: str) -> int | None:
+    """The number of the argument of an op of one of these names that a value is; None for other values."""
+    op = value.owner.owner if isinstance(value.owner, ir.Block) else None
+    return ir.BlockArgument(value).arg_number if op is not None and op.operation.name in names else None
+
+
 def block_of(value: ir.Value) -> ir.Block:
     """The block in which a value is defined."""
     return value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
@@ -128,6 +134,26 @@ def integer_op(op: ir.Operation) -> str:
     name: str = op.name
     dialect, _, kind = name.partition(".")
     return kind.removesuffix("i") if dialect in ("arith", "index") else name
+
+
+ROUNDED = (
+    "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
+    "arith.minnumf", "arith.remf", "arith.cmpf",
+)  # fmt: skip
+"""Arithmetic of floats in which rounding to a format of 2p + 2 bits and then to one of p bits equals rounding once."""
+
+FUNCTIONS = (
+    "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p", "math.sqrt",
+    "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf",
+)  # fmt: skip
+"""Functions of floats that are computed in f32 for narrower formats."""
+
+OF_DOUBLES = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.rsqrt")
+"""Functions of f64 that `xegpu-expand-arith` rewrites."""
+
+
+PARTS = ("vector.extract", "vector.extract_strided_slice", "vector.shape_cast")
+"""Ops whose result is a part of their operand's registers, as elements of one type."""
 
 
 # Element types in memory: those of messages, and those of 2 and 4 bits, which share bytes.

@@ -198,14 +198,11 @@ def shuffle(w: Widener, op: ir.Operation) -> None:
         return
     data = w.wide(value)
     known = w.known.of(offset)
-    w.erase(op)
     if known is not None:
         source, valid = _sources(mode, known, known_width, w.lanes)
-        w.set(op.results[0], build.permute(data, source))
-        w.set(op.results[1], build.dense_integers(valid, build.integer_type(1)))
+        w.widen(op, build.permute(data, source), build.dense_integers(valid, build.integer_type(1)))
     else:
-        for result, found in zip(op.results, _dynamic(w, offset, mode, data, known_width)):
-            w.set(result, found)
+        w.widen(op, *_dynamic(w, offset, mode, data, known_width))
 
 
 def _dynamic(w: Widener, offset: ir.Value, mode: str, data: ir.Value, width: int) -> tuple[ir.Value, ir.Value]:
@@ -233,9 +230,7 @@ def rotate(w: Widener, op: ir.Operation) -> None:
     data = w.wide(op.operands[0])
     lane = np.arange(w.lanes)
     source = lane // width * width + (lane % width + offset) % width
-    w.erase(op)
-    w.set(op.results[0], build.permute(data, source))
-    w.set(op.results[1], build.dense_integers(lane < width, build.integer_type(1)))
+    w.widen(op, build.permute(data, source), build.dense_integers(lane < width, build.integer_type(1)))
 
 
 @rule("gpu.subgroup_broadcast")
@@ -672,7 +667,7 @@ def load_nd(w: Widener, op: ir.Operation) -> None:
     if mapped(op):
         placement = placement_of(op)
         kind = build.vector_type(placement.shape, element_of(result))
-        w.widen(op, build.create(op.name, [kind], [source], _attributes(op)).results[0], placement)
+        w.widen(op, build.create(op.name, [kind], [source], _attributes(op)).results[0], placement=placement)
     else:
         w.replace(op, build.create(op.name, [result.type], [source], _attributes(op)).results[0])
 
@@ -733,7 +728,7 @@ def dpas(w: Widener, op: ir.Operation) -> None:
         blocks = -(-depth // SCALE_BLOCK)
         operands["scale_a"] = _scales(w, view.scale_a, "scale_a", rows, blocks)
         operands["scale_b"] = _scales(w, view.scale_b, "scale_b", columns, blocks)
-    w.widen(op, product(**operands, result=str(kind), mode="vc"), acc)
+    w.widen(op, product(**operands, result=str(kind), mode="vc"), placement=acc)
 
 
 def _scales(w: Widener, value: ir.Value | None, name: str, count: int, blocks: int) -> ir.Value | None:

@@ -204,9 +204,10 @@ class Widener(Conversion):
         """Set the representation of a varying value: by default a vector with the lanes as the innermost dimension."""
         self.held[result] = Held(value, placement or natural(shape_of(result), self.lanes))
 
-    def widen(self, op: ir.Operation, value: ir.Value, placement: Placement | None = None) -> None:
-        """Replace an op with one varying result; see `set`."""
-        self.set(op.results[0], value, placement)
+    def widen(self, op: ir.Operation, *values: ir.Value, placement: Placement | None = None) -> None:
+        """Replace an op whose results vary; see `set`."""
+        for result, value in zip(op.results, values, strict=True):
+            self.set(result, value, placement)
         self.erase(op)
 
     def vector(self, element: ir.Type) -> ir.Type:
@@ -286,9 +287,7 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
     made = build.create(
         name, [build.vector_type(placement.shape, element_of(r)) for r in op.results], operands, attributes
     )
-    for old, new in zip(op.results, made.results):
-        w.set(old, new, placement)
-    w.erase(op)
+    w.widen(op, *made.results, placement=placement)
 
 
 def _common(w: Widener, values: Sequence[ir.Value], shape: tuple[int, ...]) -> Placement:
@@ -488,7 +487,7 @@ def call(w: Widener, op: ir.Operation) -> None:
 def _shape_cast(w: Widener, op: ir.Operation) -> None:
     """Cast the shape; the placement does not change."""
     held = w.held[op.operands[0]]
-    w.widen(op, held.value, held.placement)
+    w.widen(op, held.value, placement=held.placement)
 
 
 @rule(*VIEWS)
@@ -630,9 +629,7 @@ def from_elements(w: Widener, op: ir.Operation) -> None:
 def to_elements(w: Widener, op: ir.Operation) -> None:
     """The rows."""
     data = build.shape_cast(w.wide(op.operands[0]), (len(op.results), w.lanes))
-    for i, result in enumerate(op.results):
-        w.set(result, build.extract(data, [i]))
-    w.erase(op)
+    w.widen(op, *(build.extract(data, [i]) for i in range(len(op.results))))
 
 
 @rule("xegpu.truncf")
@@ -655,7 +652,7 @@ def lane_shuffle(w: Widener, op: ir.Operation) -> None:
     packed = np.arange(count * lanes).reshape(lanes, count).T
     plain = np.arange(count * lanes).reshape(count, lanes)
     before, after = (plain, packed) if op.opview.shuffle == LaneShuffleMode.PACK else (packed, plain)
-    w.widen(op, w.at(op.operands[0], Placement((count * lanes,), before)), Placement((count * lanes,), after))
+    w.widen(op, w.at(op.operands[0], Placement((count * lanes,), before)), placement=Placement((count * lanes,), after))
 
 
 @rule("vector.bitcast", "vector.interleave", "vector.deinterleave")
@@ -666,9 +663,7 @@ def innermost(w: Widener, op: ir.Operation) -> None:
         return
     operands = [w.at(v, w.lanes_first(shape_of(v))) for v in op.operands]
     made = build.like(op, [build.vector_type((w.lanes, *shape_of(r)), element_of(r)) for r in op.results], operands)
-    for old, new in zip(op.results, made.results):
-        w.set(old, new, w.lanes_first(shape_of(old)))
-    w.erase(op)
+    w.widen(op, *made.results, placement=w.lanes_first(shape_of(op.results[0])))
 
 
 @rule("vector.create_mask")

@@ -253,7 +253,7 @@ def view(low: Lowering, op: ir.Operation) -> Value:
     for n in reversed(shape[1:]):
         strides.insert(0, low.multiply(strides[0], n))
     start = low.numbers(shift)
-    base = low.local_address(mem.base, start, 1) if mem.slm else low.address(mem.base, start, 1)
+    base = low.address(mem.base, start, 1, mem.slm)
     return Memory(base, low.index(0), tuple(shape), tuple(strides), str(memref.element_type), mem.slm)
 
 

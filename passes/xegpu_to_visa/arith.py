@@ -258,11 +258,7 @@ def min_max_unsigned(low: Lowering, op: ir.Operation) -> Value:
     if {n.type for n in sources} == {"d", "q"}:
         name = "q"
         sources = [low.typed(n, name) for n in sources]
-    a, b = (low.emit.as_unsigned(n) for n in sources)
-    if isinstance(a, Const):
-        a, b = b, a
-    if isinstance(a, Const):
-        a = low.emit.in_registers(a)
+    a, b = _constant_last(low, *(low.emit.as_unsigned(n) for n in sources))
     found = low.emit.apply("max" if "max" in op.name else "min", unsigned(name), count, a, b)
     return low.emit.as_type(found, name)
 

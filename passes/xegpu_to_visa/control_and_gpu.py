@@ -93,8 +93,6 @@ def for_(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     type_name = lower.type
     if isinstance(body.arguments[0].type, ir.IndexType):
         type_name = NARROW if {lower.type, upper.type, step.type} == {NARROW} else INDEX
-    # What the last addition may reach.
-    last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
     given = type_name
     if "unsignedCmp" in op.attributes and min(bounds_of(n)[0] for n in (lower, upper, step)) < 0:
         if isinstance(body.arguments[0].type, ir.IndexType):
@@ -102,7 +100,6 @@ def for_(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
             lower, upper, step = (low.typed(n, given) for n in (lower, upper, step))
         type_name = unsigned(given)
         lower, upper, step = (emit.as_type(n, type_name) for n in (lower, upper, step))
-        last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
     counter = Reg(emit.variable(type_name, 1), 0, 1)
     emit.copy(counter, lower)
     low.define(body.arguments[0], emit.as_type(counter, given))
@@ -114,7 +111,8 @@ def for_(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     emit.place(begin)
     low.block(body)
     assign_all(emit, carried, [low.value(y) for y in yields])
-    beyond = last > bounds_of(counter)[1]
+    # What the last addition may reach.
+    beyond = bounds_of(upper)[1] - 1 + bounds_of(step)[1] > bounds_of(counter)[1]
     if not beyond or counter.format.bytes < 8:
         # A counter that saturates is not below the limit, which has the same type.
         emit.apply("add", type_name, 1, counter, step, into=counter, saturate=beyond)

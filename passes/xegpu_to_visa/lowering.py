@@ -417,8 +417,10 @@ class Lowering(Rewriter):
         found = self.emit.common("add", NARROW, 1, a, b, saturate=True)
         return replace(found, bounds=clamp((low + least, high + most)))
 
-    def address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
-        """A 64-bit address: `base` and `offset` elements of `size` bytes."""
+    def address(self, base: Numbers, offset: Numbers, size: int, slm: bool = False) -> Numbers:
+        """An address: `base` and `offset` elements of `size` bytes; 64 bits, uq, or in shared local memory ud."""
+        if slm:
+            return self._local_address(base, offset, size)
         if isinstance(offset, Const):
             if offset.value == 0:
                 return base
@@ -437,7 +439,7 @@ class Lowering(Rewriter):
             return self.emit.common("shl", "ud", offsets.count, self.emit.as_type(offsets, "ud"), shift)
         return self.scaled(offsets, size)
 
-    def local_address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
+    def _local_address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
         """An address in shared local memory, ud: `base` and `offset` elements of `size` bytes."""
         place = self.local_bytes(offset, size)
         if isinstance(base, Const) and isinstance(place, Const):
@@ -515,8 +517,7 @@ class Lowering(Rewriter):
         plus = constant * size
         if isinstance(base, Const):
             base, plus = const(0, base.type), plus + base.value
-        at = self.local_address if slm else self.address
-        return self.emit.in_registers(at(base, total, size)), plus
+        return self.emit.in_registers(self.address(base, total, size, slm)), plus
 
     def _in_bytes(
         self, terms: Sequence[tuple[Numbers, Numbers]], constant: int, size: int, slm: bool
@@ -530,17 +531,35 @@ class Lowering(Rewriter):
         # A product that wraps around would be a place in shared local memory, where offsets beyond 32 bits saturate.
         return (terms, constant, size) if slm and not within(bounds, full(64)) else (scaled, constant * size, 1)
 
-    def term_of(self, index: ir.Value | int | Numbers) -> Term:
-        """An index as the product of an index and a constant, plus a constant."""
-        op = defining_op(index) if isinstance(index, ir.Value) and self._only_places(index) else None
-        second = self.numbers(op.operands[1]) if op is not None and op.name in ("arith.addi", "arith.muli") else None
-        if op is not None and isinstance(second, Const):
+    def term_of(self, index: ir.Value | int | Numbers, depth: int = 4) -> Term:
+        """An index as the product of an index and a constant, plus a constant.
+
+        Constants are looked for in sums and products up to a depth, and in those that only places use. Their factors
+        are left to the places; other products are computed.
+        """
+        if isinstance(index, (int, Const)):
+            return self.index(0), 1, index if isinstance(index, int) else index.value
+        if isinstance(index, Reg):
+            return index, 1, 0
+        known, op = self.numbers(index), defining_op(index)
+        if isinstance(known, Const):
+            return self.term_of(known)
+        if op is None or op.name not in ("arith.addi", "arith.muli") or not isinstance(index.type, ir.IndexType):
+            return known, 1, 0
+        second, adds = self.numbers(op.operands[1]), op.name == "arith.addi"
+        if isinstance(second, Const) and self._only_places(index):
             rest, factor, constant = self.term_of(op.operands[0])
-            if op.name == "arith.addi":
-                return rest, factor, constant + second.value
-            return rest, factor * second.value, constant * second.value
-        rest, constant = self.sum_of(index)
-        return rest, 1, constant
+            more = second.value
+            return (rest, factor, constant + more) if adds else (rest, factor * more, constant * more)
+        if depth and adds:
+            (a, _, first), (b, _, last) = (self.term_of(v, depth - 1) for v in op.operands)
+            if first or last:
+                return self.add(a, b), 1, first + last
+        elif depth and isinstance(second, Const):
+            rest, _, constant = self.term_of(op.operands[0], depth - 1)
+            if constant:
+                return self.multiply(rest, second), 1, constant * second.value
+        return known, 1, 0
 
     def _only_places(self, value: ir.Value) -> bool:
         """Whether all uses of an index, and of its sums with constants, are places of single elements and of lines."""
@@ -556,27 +575,6 @@ class Lowering(Rewriter):
         if op.name == "xegpu.create_nd_tdesc":
             return len(TensorDesc.of(op.results[0]).shape) <= 1
         return op.name in ("memref.load", "memref.store")
-
-    def sum_of(self, index: ir.Value | int | Numbers, depth: int = 4) -> tuple[Numbers, int]:
-        """An index as the sum of an index and a constant, which is looked for in expressions up to a depth."""
-        if isinstance(index, (int, Const)):
-            return self.index(0), index if isinstance(index, int) else index.value
-        if isinstance(index, Reg):
-            return index, 0
-        known, op = self.numbers(index), defining_op(index)
-        if isinstance(known, Const):
-            return self.sum_of(known)
-        if not isinstance(index.type, ir.IndexType):
-            return known, 0
-        if depth and op is not None and op.name == "arith.addi":
-            (a, first), (b, second) = (self.sum_of(v, depth - 1) for v in op.operands)
-            if first or second:
-                return self.add(a, b), first + second
-        elif depth and op is not None and op.name == "arith.muli":
-            factor, (rest, constant) = self.numbers(op.operands[1]), self.sum_of(op.operands[0], depth - 1)
-            if constant and isinstance(factor, Const):
-                return self.multiply(rest, factor), constant * factor.value
-        return known, 0
 
     def uniform(self, value: ir.Value) -> Numbers | None:
         """The index of all elements of a vector, if it is a broadcast or computed from broadcasts."""

@@ -61,8 +61,7 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> Value:
     source, desc = low.value(view.source), TensorDesc.of(op.results[0])
     offsets = tuple(low.index_list(view.offsets))
     if isinstance(source, Memory):
-        at = low.local_address if source.slm else low.address
-        base = at(source.base, source.offset, element_bytes(source.element))
+        base = low.address(source.base, source.offset, element_bytes(source.element), source.slm)
         shape, strides = source.shape, source.strides
     else:
         base = low.emit.in_registers(low.numbers(view.source), "ud" if desc.in_slm else "uq")
@@ -313,8 +312,7 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> Value:
     source = low.value(view.source)
     base = source
     if isinstance(source, Memory):
-        at = low.local_address if source.slm else low.address
-        base = at(source.base, source.offset, element_bytes(source.element))
+        base = low.address(source.base, source.offset, element_bytes(source.element), source.slm)
     size = bit_width(desc.element) // 8
     varying, constant = _split_constant(low, view.tdesc, desc, size)
     first, offsets = low.split_uniform(varying)
@@ -324,7 +322,7 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> Value:
     assert isinstance(base, (Reg, Const))
     if isinstance(source, (Reg, Const)):
         base = low.emit.in_registers(source, "ud" if desc.in_slm else "uq")
-    base = (low.local_address if desc.in_slm else low.address)(base, first, size)
+    base = low.address(base, first, size, desc.in_slm)
     key = ("lanes", base, offsets, size, desc.in_slm)
     lanes = low.emit.once(key, lambda: _lane_addresses(low, base, offsets, size, desc.in_slm), hoists=False)
     return Lanes(lanes, constant * size)
