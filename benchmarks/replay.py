@@ -73,7 +73,9 @@ def native_texts(kernel: Any) -> dict[str, str]:
     from xegpu_py.engines.jit.thread_function import functions_of_program
     from xegpu_py.visa.dataflow import flow_of
 
-    program, layout, divergent = kernel.program, kernel.launcher.layout, flow_of(kernel.program).divergent
+    # Before, a kernel had another object that ran it.
+    layout = getattr(kernel, "launcher", kernel).layout
+    program, divergent = kernel.program, flow_of(kernel.program).divergent
     model = kernel.options.model
     return {
         column: "\n".join(functions_of_program(program, layout, model, host_named(name), divergent, False))

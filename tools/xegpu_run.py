@@ -343,9 +343,8 @@ def run(argv: Sequence[str]) -> int:
                 listed = ", ".join(dict.fromkeys([*names, *given]))
                 parser.error(f"'{name}' is not an array among the kernel's arguments {listed}")
         if args.trace and kernel:
-            launcher, (group, thread) = kernel.launcher, args.trace
             _check_thread(parser, kernel.program, args)
-            launcher.observer = Tracer(kernel.program, launcher.target, launcher.allocation, group, thread, print)
+            kernel.observer = Tracer(kernel, args.trace[0], args.trace[1], print)
         start = time.perf_counter()
         if args.profile and job.profile:
             found = job.profile()
@@ -358,7 +357,7 @@ def run(argv: Sequence[str]) -> int:
             done = job.launch()
         seconds = time.perf_counter() - start
     if kernel and done and sys.stderr.isatty():
-        print(summary(kernel.program, done, kernel.launcher.engine, seconds), file=sys.stderr)
+        print(summary(kernel.program, done, kernel.engine, seconds), file=sys.stderr)
     for name in args.shown:
         print(f"{name} =\n{given[name]}")
     if args.stats and kernel and done:

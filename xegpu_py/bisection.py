@@ -22,12 +22,13 @@ from xegpu_py.engines.operands import Batch
 from xegpu_py.ir.diagnostics import DiagnosticError, position_of
 from xegpu_py.ir.module import Module, argument_names, parse, print_op
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
-from xegpu_py.lower_kernel import chosen_kernel, copied, executable_of, mark_unaligned, pipelines
+from xegpu_py.lower_kernel import chosen_kernel, executable_of, mark_unaligned, pipelines
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import BASE
-from xegpu_py.runtime.executable import Options, beyond, parameters_of, unaligned_arrays
+from xegpu_py.runtime.executable import Options, beyond, parameters_of
 from xegpu_py.runtime.host_arrays import copy_of
 from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.target import target as target_of
 from xegpu_py.visa.assembly import write_statement
 
 _OPTIONS = ("target", "model", "registers", "optimize", "prefetch", "load_ahead")
@@ -124,10 +125,11 @@ def bisect(
     read = parse(module) if isinstance(module, (str, Path)) else module
     name = chosen_kernel(read, kernel)
     launch = _Launch(name, arguments, grid, block, own)
-    lowered = copied(read)
+    lowered = read.copy()
     if pipeline is None:
         parameters = parameters_of(reference.types_of(reference.kernel_of(read, name)))
-        unaligned = unaligned_arrays(parameters, arguments, own.target)
+        limits = target_of(own.target).block2d
+        unaligned = tuple(i for i, (p, a) in enumerate(zip(parameters, arguments)) if p.misfits(a, limits))
         large = beyond(parameters, arguments, grid) is not None
         texts = pipelines(read, name, structs.replace(own, unaligned=unaligned, large=large))
         if unaligned:
@@ -196,7 +198,7 @@ class _Launch:
             return Written(f"written by '{op.name}' at {position_of(op.location)} ({place})", _slice_of(module, op))
         kernel = self._lowered(module)
         observer = _Observer(kernel.memory_name(argument), places)
-        kernel.launcher.observer = observer
+        kernel.observer = observer
         kernel(*made, grid=self.grid, block=self.block)
         if observer.last is None:
             return Written("no instruction changes the element", "")
@@ -242,7 +244,7 @@ class _Watcher(Listener):
     def __post_init__(self) -> None:
         self._names = argument_names(self.launch.func(self.module), self.module.sources)
         self._expected = self.launch.run(self.module)
-        self._previous = copied(self.module)
+        self._previous = self.module.copy()
         self._text = str(self.module)
 
     def after(self, step: Step, op: mlir.Operation, seconds: float) -> None:
@@ -260,7 +262,7 @@ class _Watcher(Listener):
             raise _Found(step=str(step), message=f"the kernel fails: {e.diagnostics[0].message}") from None
         self._compare(step, found)
         self.steps.append(str(step))
-        self._previous = copied(self.module)
+        self._previous = self.module.copy()
 
     def _compare(self, step: Step, found: Sequence[Any]) -> None:
         unlike = difference(self._expected, found, self._names, self.ulps)

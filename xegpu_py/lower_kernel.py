@@ -26,13 +26,13 @@ def lower(module: Module, name: str, options: Options) -> Executable:
         DiagnosticError: if the kernel cannot be lowered.
     """
     remarks: list[Diagnostic] = []
-    kernel = visa.kernel_named(module.operation, name)
+    kernel = visa.kernel_named(module.outline, name)
     products = products_of(kernel)
     surfaces: dict[Surface, None] = {}
     multiples: tuple[Multiple, ...] = ()
     for level, lowered in levels_of(module, name, options, remarks):
         if level != "visa":
-            func = visa.kernel_named(lowered.operation, name)
+            func = visa.kernel_named(lowered.outline, name)
             surfaces |= dict.fromkeys(surfaces_of(func))
             multiples = multiples_of(func)
     chosen = subgroups_for(kernel, options)
@@ -72,16 +72,16 @@ def levels_of(
     steps = pipelines(module, name, options)
     names = ("xetile", "xegpu", "visa")[-len(steps) - 1 :]
     yield names[0], module
-    lowered = copied(module)
+    lowered = module.copy()
     _leave_out_other_kernels(lowered, name)
     if options.unaligned:
         mark_unaligned(lowered, name, options.unaligned)
     _mark_unit_strides(lowered, name, options.strided)
-    count = subgroups_for(visa.kernel_named(module.operation, name), options)
+    count = subgroups_for(visa.kernel_named(module.outline, name), options)
     if count is not None:
         with lowered.context:
             i64 = mlir.IntegerType.get_signless(64)
-            func = visa.kernel_named(lowered.operation, name)
+            func = visa.kernel_named(lowered.outline, name)
             func.attributes[xetile.SUBGROUPS] = mlir.IntegerAttr.get(i64, count)
             if options.aliased:
                 func.attributes[ALIASED] = mlir.UnitAttr.get()
@@ -122,7 +122,7 @@ def pipelines(module: Module, name: str, options: Options) -> tuple[str, ...]:
 
 def mark_unaligned(module: Module, name: str, arguments: Sequence[int]) -> None:
     """Set the attribute of a kernel that lists its unaligned arguments."""
-    func = visa.kernel_named(module.operation, name)
+    func = visa.kernel_named(module.outline, name)
     for dialect in ("xegpu", "xetile"):
         func.attributes[f"{dialect}.unaligned"] = mlir.DenseI64ArrayAttr.get(list(arguments), func.context)
 
@@ -132,9 +132,9 @@ def _leave_out_other_kernels(module: Module, name: str) -> None:
 
     A module of host code keeps them, because its launches name them.
     """
-    if "gpu.container_module" not in module.operation.attributes:
-        kept = visa.kernel_named(module.operation, name)
-        for func in visa.kernels(module.operation):
+    if "gpu.container_module" not in module.outline.attributes:
+        kept = visa.kernel_named(module.outline, name)
+        for func in visa.kernels(module.outline):
             if func != kept:
                 func.erase()
 
@@ -144,7 +144,7 @@ def _mark_unit_strides(module: Module, name: str, strided: Sequence[int]) -> Non
 
     These are all memrefs with a dynamic innermost stride, except those in `strided`.
     """
-    func = visa.kernel_named(module.operation, name)
+    func = visa.kernel_named(module.outline, name)
     types = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value).inputs
     unknown = [i for i, p in enumerate(parameters_of(types)) if p.is_memref and p.strides[-1:] == (None,)]
     if unknown:
@@ -158,17 +158,5 @@ def chosen_kernel(module: Module, wanted: str | None) -> str:
     Raises:
         ValueError: if there is no such kernel, or no name is given and there are several kernels.
     """
-    names = [visa.name_of(func) for func in visa.kernels(module.operation)]
+    names = [visa.name_of(func) for func in visa.kernels(module.outline)]
     return names[chosen(names, wanted)]
-
-
-def copied(module: Module) -> Module:
-    """A copy of the module, with its locations, so that lowering does not change the original."""
-    with module.context, module.operation.location:
-        made = mlir.Module.create()
-        point = mlir.InsertionPoint(made.body)
-        for op in module.body.operations:
-            op.operation.clone(point)
-        for name in module.operation.attributes:
-            made.operation.attributes[name] = module.operation.attributes[name]
-    return Module(made, module.sources)

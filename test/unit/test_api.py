@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from mlir import ir
 
@@ -53,6 +54,66 @@ def test_verify_finds_what_a_change_broke() -> None:
         load.operation.attributes["vnni_axis"] = ir.Attribute.parse("5 : i64")
     with pytest.raises(xegpu_py.DiagnosticError, match="vnni_axis must be 0 or 1, but got 5"):
         module.verify()
+
+
+STORE = """
+gpu.module @m {
+  gpu.func @store(%out: memref<?xi32>) kernel {
+    %value = arith.constant 1 : i32
+    %at = arith.constant 0 : index
+    memref.store %value, %out[%at] : memref<?xi32>
+    gpu.return
+  }
+}
+"""
+
+
+def _make_it_two(root: ir.Operation) -> None:
+    """Let `STORE` store 2."""
+    (constant,) = (op for op in walk(root) if op.name == "arith.constant" and op.results[0].type == I32(root.context))
+    constant.attributes["value"] = ir.IntegerAttr.get(I32(root.context), 2)
+
+
+def I32(context: ir.Context) -> ir.Type:
+    return ir.IntegerType.get_signless(32, context)
+
+
+def test_edit_verifies_at_the_end() -> None:
+    module = xegpu_py.parse(KERNEL)
+    with module.edit() as root:
+        (load,) = (op for op in walk(root) if op.name == "xegpu.load_nd")
+        load.attributes["test.note"] = ir.UnitAttr.get()
+    assert "test.note" in str(module)
+    with pytest.raises(xegpu_py.DiagnosticError, match="vnni_axis must be 0 or 1, but got 5"), module.edit():
+        load.attributes["vnni_axis"] = ir.Attribute.parse("5 : i64")
+
+
+def test_a_kernel_stays_as_it_was_compiled_when_the_module_is_edited() -> None:
+    module = xegpu_py.parse(STORE)
+    before = xegpu_py.compile(module, cache="off")
+    with module.edit() as root:
+        _make_it_two(root)
+    after = xegpu_py.compile(module, cache="off")
+    for kernel, wanted in ((before, 1), (after, 2)):
+        for grid in (1, 1 << 21):
+            # The version for so many workgroups is lowered now.
+            kernel.version_for((out := np.zeros(4, np.int32),), grid)(out)
+            assert out[0] == wanted, grid
+    assert "constant 1 : i32" in before.ir("xegpu") and "constant 2 : i32" in after.ir("xegpu")
+
+
+def test_passes_on_visa_see_each_edit() -> None:
+    """Ops of vISA are decoded when a pass needs their program, and no program of before an edit is used."""
+    module = xegpu_py.parse(STORE)
+    xegpu_py.run_pipeline(module, "builtin.module(xegpu-to-visa-pipeline)")
+    assert "visa.pressure = 2" in str(module)
+    instructions = [op for op in walk(module.operation) if op.name in ("visa.mov", "visa.lsc_store")]
+    # They are found before the module is verified, and erased after it.
+    module.verify()
+    for op in instructions:
+        op.erase()
+    xegpu_py.run_pipeline(module, "builtin.module(visa-allocate)")
+    assert "visa.pressure = 1" in str(module)
 
 
 def test_run_pipeline() -> None:

@@ -6,6 +6,7 @@ import importlib
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -54,7 +55,7 @@ class Module:
 
     Attributes:
         sources: the texts that its locations speak of, for diagnostics.
-        bodies: functions that passes have lowered below the IR. Their ops are created when the module is read.
+        bodies: functions that passes have lowered below the IR. Their ops are made when the module is read or edited.
     """
 
     def __init__(self, module: mlir.Module, sources: tuple[Source, ...] = ()) -> None:
@@ -65,7 +66,7 @@ class Module:
     @property
     def ir(self) -> mlir.Module:
         """The module as the MLIR bindings see it."""
-        self.bodies.forget()
+        self.bodies.share()
         return self._module
 
     @property
@@ -92,6 +93,32 @@ class Module:
     def ops(self, kind: type[Op] = mlir.OpView) -> list[Op]:
         """The ops of a class in the module, in order; by default all."""
         return [view for op in walk(self.operation) if isinstance(view := op.opview, kind)]
+
+    def copy(self) -> Module:
+        """A copy of the module, with its locations."""
+        self.bodies.build()
+        with self.context, self.outline.location:
+            made = mlir.Module.create()
+            point = mlir.InsertionPoint(made.body)
+            for op in self._module.body.operations:
+                op.operation.clone(point)
+            for name in self.outline.attributes:
+                made.operation.attributes[name] = self.outline.attributes[name]
+        return Module(made, self.sources)
+
+    @contextmanager
+    def edit(self) -> Iterator[mlir.Operation]:
+        """Change the module: the `builtin.module` op, in whose context the block runs. The end verifies the module.
+
+        Kernels that were compiled from the module stay as they are.
+
+        Raises:
+            DiagnosticError: at the end of the block, with a diagnostic for each broken rule; the module keeps the
+                changes.
+        """
+        with self.context, mlir.Location.unknown():
+            yield self.operation
+        self.verify()
 
     def verify(self) -> None:
         """Check the module by MLIR's rules and by those of our dialects.
@@ -677,11 +704,13 @@ class Bodies:
     """The bodies that are known of a module's functions.
 
     Some were decoded from the ops of their function, or those ops were built from them. The others are pending: their
-    functions are empty.
+    functions are empty. Once others have ops of the module, which they may change at any time, only pending bodies are
+    known.
     """
 
     def __init__(self) -> None:
         """Start without known bodies."""
+        self._is_shared = False
         # By name, since an op's hash changes with its attributes.
         self._known: dict[str, list[_Entry]] = {}
 
@@ -698,15 +727,19 @@ class Bodies:
         entry = self._find(func)
         return entry.body if entry else None
 
-    def note(self, func: ir.Operation, body: Body) -> _Entry:
+    def note(self, func: ir.Operation, body: Body) -> None:
         """The ops of a function are this body."""
+        if not self._is_shared:
+            self._add(func, body)
+
+    def _add(self, func: ir.Operation, body: Body) -> _Entry:
         entry = _Entry(func, body)
         self._known.setdefault(_name(func), []).append(entry)
         return entry
 
     def put(self, func: ir.Operation, body: Body) -> None:
         """Give a function another body, and leave its ops for later."""
-        entry = self._find(func) or self.note(func, body)
+        entry = self._find(func) or self._add(func, body)
         if not entry.pending:
             body.clear(func)
         entry.body, entry.pending, entry.valid = body, True, False
@@ -717,11 +750,18 @@ class Bodies:
             if entry.pending:
                 entry.body.build(entry.func)
                 entry.pending = False
+        if self._is_shared:
+            self._known.clear()
 
     def forget(self) -> None:
-        """Make the ops of all functions, which may then be changed."""
+        """Make the ops of all functions, which a pass may then change."""
         self.build()
         self._known.clear()
+
+    def share(self) -> None:
+        """Make the ops of all functions, which others may then change at any time."""
+        self._is_shared = True
+        self.build()
 
     def verify(self) -> list[Diagnostic]:
         """The rules that pending bodies break. Each body is verified once."""

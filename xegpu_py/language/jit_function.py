@@ -124,7 +124,7 @@ def _built_module(
 
 def _warn_of_pressure(kernel: CompiledKernel) -> None:
     """Warn of a kernel that needs more registers than a thread has; hardware would spill them."""
-    allocation = kernel.launcher.allocation
+    allocation = kernel.allocation
     if allocation.beyond:
         where, count = allocation.where, kernel.subgroups or 1
         remedy = f"smaller tiles, or more subgroups than {count}, by num_warps or maps, need fewer registers"
@@ -261,9 +261,7 @@ class TileKernel:
             # As in Triton, a grid without workgroups launches nothing.
             if not isinstance(runs, CompiledKernel):
                 return None
-            launcher = runs.launcher
-            executed = np.zeros(len(launcher.program.instructions), np.int64)
-            return Statistics(0, executed, Counter(), launcher.allocation)
+            return Statistics(0, np.zeros(len(runs.program.instructions), np.int64), Counter(), runs.allocation)
         if runs is not None:
             return runs(*arguments, grid=grid, block=block)
         refuse_checks(EAGER, self.options.get("check", ()))
@@ -323,16 +321,16 @@ class Listings(Mapping[str, str]):
     def __getitem__(self, level: str) -> str:
         if level == "visa":
             return self._kernel.asm
-        launcher = self._kernel.launcher
-        if level == "gen" and launcher.target.name in GPUS:
-            return finalize(self._kernel.asm, launcher.target.name, launcher.options.registers).text
-        if level in self._kernel.levels:
-            return self._kernel.ir(level)
+        kernel = self._kernel
+        if level == "gen" and kernel.target.name in GPUS:
+            return finalize(kernel.asm, kernel.target.name, kernel.options.registers).text
+        if level in kernel.levels:
+            return kernel.ir(level)
         raise KeyError(level)
 
     def __iter__(self) -> Iterator[str]:
         yield from self._kernel.levels
-        if available(self._kernel.launcher.target.name):
+        if available(self._kernel.target.name):
             yield "gen"
 
     def __len__(self) -> int:

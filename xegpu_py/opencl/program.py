@@ -23,8 +23,7 @@ from xegpu_py.runtime.device_memory import Buffer, DeviceMemory
 from xegpu_py.runtime.executable import REFERENCE, Executable, Options
 from xegpu_py.runtime.host_arrays import Staged
 from xegpu_py.runtime.kernel import Kernel as Version
-from xegpu_py.runtime.kernel import Prepared
-from xegpu_py.runtime.launch import Grid, Statistics, memory_for
+from xegpu_py.runtime.launch import Grid, Prepared, Statistics, memory_for
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 from xegpu_py.visa.linking import link

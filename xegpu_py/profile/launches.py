@@ -16,7 +16,8 @@ from xegpu_py.engines.jit.checks import Log, Records
 from xegpu_py.engines.jit.thread_function import block_starts
 from xegpu_py.numerics.formats import Array
 from xegpu_py.profile.counts import KINDS, STEPS, Counts
-from xegpu_py.runtime.kernel import Kernel, Prepared
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.launch import Prepared
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import Root, effects, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -128,11 +129,10 @@ class Logged(Struct):
     def of(cls, kernel: Kernel, prepared: Prepared, counted: Collection[str] = KINDS) -> Logged:
         """The launch of a kernel; see `Kernel.prepared` and `without_effect`."""
         own = kernel.with_engine("jit", threads=1)
-        launcher = own.launcher
-        program, memory = launcher.program, prepared.memory
+        program, memory = own.runnable, prepared.memory
         if not program.prints:
-            program = launcher.program = reduced(program, launcher.target, counted)
-        launcher.layout = structs.replace(launcher.layout, logs=True)
+            program = own.runnable = reduced(program, own.target, counted)
+        own.layout = structs.replace(own.layout, logs=True)
         if any(INSTRUCTIONS[inst.name].category in ("store", "atomic") for inst in program.instructions):
             memory = memory.copy()
         return cls(own, structs.replace(prepared, staged=None, memory=memory))
@@ -152,12 +152,12 @@ class Logged(Struct):
         Raises:
             DiagnosticError: if the kernel fails.
         """
-        launcher = self.kernel.launcher
-        launcher.log = log = Log(launcher.program, receive, path)
-        executed = np.zeros(len(launcher.program.instructions), np.int64)
+        kernel = self.kernel
+        kernel.log = log = Log(kernel.runnable, receive, path)
+        executed = np.zeros(len(kernel.program.instructions), np.int64)
         with contextlib.redirect_stdout(io.StringIO()):
-            for launcher.groups in groups:
-                executed += self.kernel.run(self.prepared).executed
+            for kernel.groups in groups:
+                executed += kernel.run(self.prepared).executed
         return executed, log.lanes
 
 
@@ -200,9 +200,8 @@ def counted(kernel: Kernel, prepared: Prepared, groups: Groups = None, trace_lim
     """
     size = prepared.size
     logged = Logged.of(kernel, prepared)
-    launcher, memory = logged.kernel.launcher, logged.prepared.memory
-    starts = block_starts(launcher.program)
-    counts = Counts(kernel.program, launcher.target, memory, size, starts, trace_limit, sample=groups is not None)
+    memory, starts = logged.prepared.memory, block_starts(logged.kernel.runnable)
+    counts = Counts(kernel.program, kernel.target, memory, size, starts, trace_limit, sample=groups is not None)
     if groups is None:
         chosen: Sequence[int] = range(math.prod(size.grid))
         counts.end(*logged.run(counts.receive, [range(len(chosen))], STEPS))

@@ -133,7 +133,7 @@ def profile(
 def profile_of(done: Launched) -> Profile:
     """The profile of a launch whose workgroups were counted."""
     counts, own, trace = done.counts, done.kernel, done.counts.trace
-    allocation = own.launcher.allocation
+    allocation = own.allocation
     found = Profile(
         own.name,
         own.options.target,

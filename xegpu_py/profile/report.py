@@ -108,9 +108,9 @@ def _pictures(lines: Sequence[str]) -> dict[int, str]:
 
 def _native(done: Launched, keys: Mapping[int, str | None], costs: Mapping[int, float]) -> Listing | None:
     """What Intel's finalizer makes of the kernel; None without it."""
-    launcher = done.kernel.launcher
+    kernel = done.kernel
     try:
-        text = finalize(done.kernel.asm, launcher.target.name, launcher.options.registers).text
+        text = finalize(kernel.asm, kernel.target.name, kernel.options.registers).text
     except (FinalizerMissing, FinalizerError, ValueError):
         return None
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("//")]
@@ -436,7 +436,7 @@ def page(title: str, done: Launched, rows: Sequence[Row], found: Prediction, on:
     scale = on.lanes and 2.0
     lanes = sum(row.lanes for row in rows if row.category in ("alu", "math")) * scale
     plots: dict[str, Any] = {
-        "registers": _pressure(rows, done.kernel.launcher.target.grf_bytes, done.kernel.launcher.allocation.registers),
+        "registers": _pressure(rows, done.kernel.target.grf_bytes, done.kernel.allocation.registers),
         "roofline": _roofline(found, on, lanes),
         "timeline": _timeline(done, found.cycles),
     }

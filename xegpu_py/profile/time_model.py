@@ -364,7 +364,7 @@ class _Model:
     def __init__(self, done: Launched, on: Gpu, fitted: Fitted) -> None:
         self.done, self.on, self.fitted = done, on, fitted
         self.program, self.counts = done.kernel.program, done.counts
-        self.allocation = done.kernel.launcher.allocation
+        self.allocation = done.kernel.allocation
         self.groups = math.prod(done.grid)
         self.sampled = len(done.groups)
         self.threads = done.group_size

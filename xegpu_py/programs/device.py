@@ -17,14 +17,13 @@ from msgspec import structs
 from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, error_at, position_of
 from xegpu_py.ir.module import Module, walk
-from xegpu_py.lower_kernel import copied
 from xegpu_py.programs.host_libraries import ELEMENTS, MemRef
 from xegpu_py.programs.host_lowering import Launch, Site
 from xegpu_py.programs.load import Job, ModuleSource, compile
 from xegpu_py.runtime.executable import Parameter
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Tracer, statistics_json, statistics_table
-from xegpu_py.visa.program import Dim, Program
+from xegpu_py.visa.program import Dim
 
 MANY = 100
 """A program that launches one kernel at least this often is assumed to measure time, and gets a note."""
@@ -173,10 +172,8 @@ class Device:
     def _observe(self, number: int, version: Kernel) -> None:
         assert self.job.trace is not None
         group, thread = self.job.trace
-        launcher = version.launcher
         self.say(f"launch {number}: kernel '{version.name}', workgroup {group}, subgroup {thread}")
-        program: Program = version.program
-        launcher.observer = Tracer(program, launcher.target, launcher.allocation, group, thread, self.say)
+        version.observer = Tracer(version, group, thread, self.say)
 
     def _block(self, launch: Launch, kernel: Any, block: Dim) -> Sequence[int]:
         """The block of a launch in the unit of its kernel: subgroups, or work items (see `COUNTS_SUBGROUPS`, `LANES`).
@@ -252,7 +249,7 @@ class Device:
         if any(op.name == DYNAMIC for op in walk(module.operation)):
             module = with_shared_memory(module, shared)
         if broken:
-            module = copied(module)
+            module = module.copy()
             for func in visa.kernels(module.operation):
                 if visa.name_of(func) == launch.kernel:
                     for name in broken:
@@ -277,7 +274,7 @@ class Device:
 
 def with_shared_memory(module: Module, size: int) -> Module:
     """A copy of a module whose dynamic shared memory has a fixed size in bytes, that of a launch."""
-    made = copied(module)
+    made = module.copy()
     with made.context:
         for op in [op for op in walk(made.operation) if op.name == DYNAMIC]:
             if not size:

@@ -14,7 +14,6 @@ from mlir.passmanager import PassManager
 from xegpu_py.ir.diagnostics import DiagnosticError, Position, emit_error, error_at, position_of
 from xegpu_py.ir.module import Module, from_mlir, walk
 from xegpu_py.ir.passes import Runner, parse_pipeline
-from xegpu_py.lower_kernel import copied
 from xegpu_py.passes.facts.value_facts import attributes_of, constant_of, defining_op, segments, symbol_of
 from xegpu_py.passes.rewriting.builders import reinterpret_cast
 from xegpu_py.programs.host_libraries import Function
@@ -118,7 +117,7 @@ def lower(module: Module, entry: str, library: dict[str, Function]) -> HostCode:
     Raises:
         DiagnosticError: at an op that cannot be part of a program.
     """
-    own = copied(module)
+    own = module.copy()
     handler = own.context.attach_diagnostic_handler(lambda d: True)
     try:
         with own.context, ir.Location.unknown():

@@ -25,7 +25,7 @@ from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at
 from xegpu_py.ir.module import Context, Module, parse_source, source_of, walk
 from xegpu_py.ir.passes import collector_paused
-from xegpu_py.lower_kernel import chosen_kernel, copied, levels_of, lower
+from xegpu_py.lower_kernel import chosen_kernel, levels_of, lower
 from xegpu_py.profile import profiles  # noqa: F401  (provides `Kernel.profile`)
 from xegpu_py.programs.host_lowering import own_module
 from xegpu_py.runtime.executable import REFERENCE, Executable, Options
@@ -87,20 +87,24 @@ class ModuleSource(Struct, frozen=True):
         def levels() -> dict[str, Module]:
             module = self.read()
             found = levels_of(module, chosen_kernel(module, name), options)
-            return {level: at if level == "visa" else copied(at) for level, at in found}
+            return {level: at if level == "visa" else at.copy() for level, at in found}
 
         remake = (lambda other: self.kernel(name, other, versions=False)) if versions else None
         return Kernel(self.executable(name, options), options, remake=remake, levels=levels)
 
 
 def text_of(module: Module | str | Path) -> ModuleSource:
-    """The source of a module, a text or a file. A module in memory has no key, because its locations have no text.
+    """The source of a module, a text or a file.
+
+    Of a module in memory it is a copy, which later edits do not change. It has no key, because its locations have no
+    text.
 
     Raises:
         DiagnosticError, OSError: if the text cannot be read.
     """
     if isinstance(module, Module):
-        return ModuleSource(lambda: module)
+        held = module.copy()
+        return ModuleSource(lambda: held)
     source = source_of(module)
     read = functools.cache(functools.partial(_read, source))
     return ModuleSource(read, ("module", source.name, source.text))

@@ -308,9 +308,9 @@ class Parameter(Struct, frozen=True):
             )
         return found | {f"{name}_stride{d}": s for d, s in enumerate(own)} | {f"{name}_offset": 0}
 
-    def misfits(self, array: Any, limits: Block2DLimits) -> bool:
+    def misfits(self, array: Any, limits: Block2DLimits | None) -> bool:
         """Whether an array has a dynamic shape or stride, and 2D block messages cannot address it."""
-        if not (self.is_memref and isinstance(array, np.ndarray) and array.ndim > 1):
+        if limits is None or not (self.is_memref and isinstance(array, np.ndarray) and array.ndim > 1):
             return False
         if None not in (*self.shape[-2:], *self.strides):
             return False
@@ -387,14 +387,6 @@ def beyond(
     return None
 
 
-def unaligned_arrays(parameters: Sequence[Parameter], arguments: Sequence[Any], target: str) -> tuple[int, ...]:
-    """The numbers of the arguments that are arrays which 2D block messages cannot address (see `Parameter.misfits`)."""
-    limits = target_of(target).block2d
-    if limits is None:
-        return ()
-    return tuple(i for i, (p, given) in enumerate(zip(parameters, arguments)) if p.misfits(given, limits))
-
-
 def _article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeio' or kind.startswith('f') else 'a'} {kind}"
 
@@ -435,6 +427,14 @@ class Surface(Struct, frozen=True):
     rows: Expression | None
     pitch: Expression | None
 
+    def misfits(self, arguments: Sequence[Any], limits: Block2DLimits) -> bool:
+        """Whether 2D block messages cannot address it in a call."""
+        width, rows, pitch = (evaluated(e, arguments) for e in (self.width, self.rows, self.pitch))
+        in_bytes = [None if n is None else n * self.size for n in (width, pitch)]
+        address = arguments[self.argument]
+        start = int(address) if isinstance(address, (int, np.integer)) else None
+        return limits.surface_problem(in_bytes[0], rows, in_bytes[1], start) is not None
+
 
 class Multiple(Struct, frozen=True):
     """A number that a kernel assumes to be a positive multiple of another.
@@ -450,6 +450,11 @@ class Multiple(Struct, frozen=True):
     number: Expression
     of: int
 
+    def holds(self, arguments: Sequence[Any]) -> bool:
+        """Whether it is one in a call."""
+        found = evaluated(self.number, arguments)
+        return found is not None and found > 0 and found % self.of == 0
+
 
 class Product(Struct, frozen=True):
     """A product of matrices that are loaded from surfaces.
@@ -463,20 +468,18 @@ class Product(Struct, frozen=True):
     columns: Expression
     rows: Expression
 
+    def unlike(self, arguments: Sequence[Any]) -> str | None:
+        """A warning of inner sizes that do not fit in a call; None if they do.
 
-def unlike_products(products: Sequence[Product], arguments: Sequence[Any]) -> str | None:
-    """A warning of a product whose inner sizes do not fit in a call; None if there is none.
-
-    Sizes of which one is a multiple of the other are not reported: matrices that are stacked in one array have them.
-    """
-    for product in products:
-        columns, rows = evaluated(product.columns, arguments), evaluated(product.rows, arguments)
-        if columns and rows and max(columns, rows) % min(columns, rows):
-            return (
-                f"{product.where}: the left matrix is loaded from rows of {columns} elements, but the right one from "
-                f"{rows} rows; out-of-bounds elements are zero, and check='bounds' finds the first load of them"
-            )
-    return None
+        Sizes of which one is a multiple of the other are not reported: matrices stacked in one array have them.
+        """
+        columns, rows = evaluated(self.columns, arguments), evaluated(self.rows, arguments)
+        if not columns or not rows or max(columns, rows) % min(columns, rows) == 0:
+            return None
+        return (
+            f"{self.where}: the left matrix is loaded from rows of {columns} elements, but the right one from "
+            f"{rows} rows; out-of-bounds elements are zero, and check='bounds' finds the first load of them"
+        )
 
 
 def evaluated(expression: Expression | None, arguments: Sequence[Any]) -> int | None:
@@ -495,28 +498,6 @@ def evaluated(expression: Expression | None, arguments: Sequence[Any]) -> int | 
         return None
     a, b = (n for n in numbers if n is not None)
     return int(OPERATIONS[kind](a, b))
-
-
-def unaligned_surfaces(surfaces: Sequence[Surface], arguments: Sequence[Any], target: str) -> tuple[int, ...]:
-    """The numbers of the arguments with surfaces that 2D block messages cannot address in a call."""
-    limits = target_of(target).block2d
-    if limits is None:
-        return ()
-    found = set()
-    for surface in surfaces:
-        width, rows, pitch = (evaluated(e, arguments) for e in (surface.width, surface.rows, surface.pitch))
-        in_bytes = [None if n is None else n * surface.size for n in (width, pitch)]
-        address = arguments[surface.argument]
-        start = int(address) if isinstance(address, (int, np.integer)) else None
-        if limits.surface_problem(in_bytes[0], rows, in_bytes[1], start) is not None:
-            found.add(surface.argument)
-    return tuple(sorted(found))
-
-
-def unlike_multiples(multiples: Sequence[Multiple], arguments: Sequence[Any]) -> set[int]:
-    """The numbers of the arrays that a kernel accesses by an assumption that does not hold in a call."""
-    numbers = ((m, evaluated(m.number, arguments)) for m in multiples)
-    return {m.argument for m, n in numbers if n is None or n < 1 or n % m.of}
 
 
 # The executable.
@@ -565,6 +546,28 @@ class Executable(Struct, frozen=True):
         """The executable of a program that was read from assembly."""
         parameters = tuple(Parameter(i.var.type, i.var.type, "input", name=i.var.name) for i in program.arguments)
         return cls(program.name, parameters, program, source=source, is_assembly=True)
+
+    def unaligned(self, arguments: Sequence[Any], limits: Block2DLimits | None) -> set[int]:
+        """The numbers of the arrays that it accesses by an assumption which does not hold in a call.
+
+        Args:
+            limits: those of the target's 2D block messages; None if it has none.
+        """
+        found = {i for i, (p, a) in enumerate(zip(self.parameters, arguments)) if p.misfits(a, limits)}
+        found |= {s.argument for s in self.surfaces if limits is not None and s.misfits(arguments, limits)}
+        return found | {m.argument for m in self.multiples if not m.holds(arguments)}
+
+    def strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:
+        """The numbers of the arguments whose innermost stride is assumed to be 1, but is not."""
+        return tuple(i for i in self.unit_strides if self.parameters[i].is_strided(arguments[i]))
+
+    def shares_changed(self, arguments: Sequence[Any]) -> bool:
+        """Whether an array that must not share memory with others does."""
+        return any(
+            i != other and isinstance(found, np.ndarray) and np.may_share_memory(arguments[i], found)
+            for i in self.changed
+            for other, found in enumerate(arguments)
+        )
 
 
 def is_pointer(item: Input) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from mlir import ir as mlir
-from msgspec import Struct, structs
+from msgspec import structs
 
 from xegpu_py import reference
 from xegpu_py.dialects import xetile
@@ -22,21 +22,9 @@ from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, decode_utf8
 from xegpu_py.ir.module import Module
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.runtime.device_memory import DeviceMemory
-from xegpu_py.runtime.executable import (
-    Engine,
-    Executable,
-    Options,
-    beyond,
-    is_pointer,
-    unaligned_arrays,
-    unaligned_surfaces,
-    unlike_multiples,
-    unlike_products,
-    value_of,
-)
+from xegpu_py.runtime.executable import Engine, Executable, Options, beyond, is_pointer, value_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, Staged
-from xegpu_py.runtime.launch import EngineMismatch, Grid, Launcher, Statistics, memory_for
+from xegpu_py.runtime.launch import EngineMismatch, Grid, Launcher, Prepared, Statistics, memory_for
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
@@ -44,23 +32,7 @@ from xegpu_py.visa.program import Dim, Program, chosen, extent
 from xegpu_py.visa.verify import verify
 
 
-class Prepared(Struct, frozen=True):
-    """The arguments of a launch.
-
-    Attributes:
-        size: the grid.
-        values: the bytes of each argument, by the name of its input.
-        memory: global memory with the arrays.
-        staged: the arrays, if some are copies; otherwise the kernel accesses all in place, and the caller keeps them.
-    """
-
-    size: Grid
-    values: dict[str, bytes]
-    memory: DeviceMemory
-    staged: Staged | None
-
-
-class Kernel:
+class Kernel(Launcher):
     """A kernel lowered to vISA.
 
         gemm = xegpu_py.compile("gemm.mlir", target="pvcxt")
@@ -71,12 +43,9 @@ class Kernel:
     violates an assumption compiles another version without it; for arrays that 2D block messages cannot address, that
     version uses gathers and scatters.
 
-    Attributes:
+    Attributes, besides those of `Launcher`:
         name: the kernel's name.
         executable: the lowered kernel.
-        options: its options.
-        program: its vISA program.
-        launcher: runs it on an engine.
         remarks: the remarks of the lowering about code that is correct but slow; see `version_for`.
         stats: statistics of the last call; None before the first call.
         names: the user's names of the arguments, for error messages; empty if they have none.
@@ -106,20 +75,20 @@ class Kernel:
         """
         if isinstance(executable, Program):
             executable = Executable.of_assembly(executable, source)
-        self.executable, self.options = executable, options or Options.from_keywords(**keywords)
-        self.name, self.program, self.remarks = executable.name, executable.program, executable.remarks
+        options = options or Options.from_keywords(**keywords)
+        self.executable, self.name, self.remarks = executable, executable.name, executable.remarks
         self._remake, self._modules = remake and functools.cache(remake), levels
         self._sources = [executable.source] if executable.source else []
         self.stats: Statistics | None = None
         self.names: Sequence[str] = ()
         # The last call's key, version and arguments, if a call with the same key need not prepare them again.
         self._last: tuple[tuple[object, ...], Kernel, Prepared] | None = None
-        issues = verify(self.program, target_of(self.options.target))
+        issues = verify(executable.program, target_of(options.target))
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
-        self.launcher = Launcher(self.program, self.options)
-        if self.options.strict_grf and self.launcher.allocation.beyond:
-            raise self._error(f"kernel '{self.name}' does not fit: {self.launcher.allocation.report()}")
+        super().__init__(executable.program, options)
+        if options.strict_grf and self.allocation.beyond:
+            raise self._error(f"kernel '{self.name}' does not fit: {self.allocation.report()}")
 
     @classmethod
     def from_assembly(cls, text: str, *, name: str | None = None, file: str = "<string>", **options: Any) -> Kernel:
@@ -235,13 +204,11 @@ class Kernel:
         self._check_count(arguments)
         if self._remake is None:
             return self
-        own, options, target = self.executable, self.options, self.options.target
+        own, options = self.executable, self.options
         arguments = self._packed(arguments, PackedArrays())
-        unaligned = {*options.unaligned, *unaligned_arrays(own.parameters, arguments, target)}
-        unaligned.update(unaligned_surfaces(own.surfaces, arguments, target))
-        unaligned.update(unlike_multiples(own.multiples, arguments))
+        unaligned = {*options.unaligned, *own.unaligned(arguments, self.target.block2d)}
         large = options.large is None and beyond(own.parameters, arguments, grid, own.limits) is not None
-        strided, aliased = self._strided(arguments), self._shares_changed(arguments)
+        strided, aliased = own.strided(arguments), own.shares_changed(arguments)
         if unaligned == set(options.unaligned) and not large and not strided and not aliased:
             return self
         chosen = {
@@ -273,19 +240,6 @@ class Kernel:
         if self.names:
             return self.names[argument]
         return self.executable.parameters[argument].name or f"argument {argument}"
-
-    def _strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:
-        """The numbers of the arguments whose innermost stride is assumed to be 1, but is not."""
-        parameters = self.executable.parameters
-        return tuple(i for i in self.executable.unit_strides if parameters[i].is_strided(arguments[i]))
-
-    def _shares_changed(self, arguments: Sequence[Any]) -> bool:
-        """Whether an array that must not share memory with others does."""
-        return any(
-            i != other and isinstance(found, np.ndarray) and np.may_share_memory(arguments[i], found)
-            for i in self.executable.changed
-            for other, found in enumerate(arguments)
-        )
 
     def _place(self, argument: int) -> str:
         """The position of an argument in the kernel's text; empty if it is not known."""
@@ -374,7 +328,7 @@ class Kernel:
         version = self.version_for(arguments, grid)
         if version is not self:
             return version._prepared(arguments, grid, block, held)
-        unlike = unlike_products(self.executable.products, arguments)
+        unlike = next(filter(None, (p.unlike(arguments) for p in self.executable.products)), None)
         if unlike:
             warnings.warn(unlike, stacklevel=3)
         # If there is a version for more, it has been chosen already.
@@ -382,7 +336,7 @@ class Kernel:
         more = beyond(parameters, arguments, grid, self.executable.limits) if last else None
         if more:
             raise ValueError(f"{more}, and kernel '{self.name}' was compiled for less; large=True compiles it for more")
-        for i in self._strided(arguments):
+        for i in self.executable.strided(arguments):
             step = arguments[i].strides[-1] // arguments[i].itemsize
             raise ValueError(
                 f"{self._place(i)}{self._title(i)} has an "
@@ -400,11 +354,11 @@ class Kernel:
         Args:
             given: the value of each input, by the input's name, and the number of its argument.
         """
-        threads, target = size.threads(self.program), self.launcher.target
-        if threads > target.threads:
+        threads = size.threads(self.program)
+        if threads > self.target.threads:
             raise ValueError(
                 f"'block' makes workgroups of {threads} hardware threads; "
-                f"on target {target.name} they have at most {target.threads}"
+                f"on target {self.target.name} they have at most {self.target.threads}"
             )
         memory = memory_for(self.options)
         staged = Staged(memory)
@@ -423,10 +377,10 @@ class Kernel:
         values |= staged.addresses()
         return Prepared(size, values, memory, None if staged.in_place else staged)
 
-    def run(self, prepared: Prepared) -> Statistics:
+    def run(self, launch: Prepared) -> Statistics:
         """Launch the kernel on prepared arguments; errors as in `__call__`."""
         try:
-            done = self.launcher.run(prepared.size, prepared.values, prepared.memory)
+            done = super().run(launch)
         except RuntimeFault as fault:
             raise DiagnosticError([_diagnostic(fault)], self._sources) from None
         except EngineMismatch as mismatch:
@@ -434,8 +388,8 @@ class Kernel:
         except LLVMError as failure:
             note = "the interpreter runs it: engine='interpreter', or --engine=interpreter"
             raise self._error(f"kernel '{self.name}' has no native code: {failure}", note) from None
-        if prepared.staged:
-            prepared.staged.write_back(self.name)
+        if launch.staged:
+            launch.staged.write_back(self.name)
         return done
 
     def _error(self, message: str, *notes: str) -> DiagnosticError:

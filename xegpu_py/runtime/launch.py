@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from xegpu_py.cache import Cache, folder_of
 from xegpu_py.engines.faults import Races, RuntimeFault
@@ -27,7 +27,7 @@ from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import DeviceMemory, HostMemory
 from xegpu_py.runtime.executable import CHECKS, Engine, Options
-from xegpu_py.target import Target
+from xegpu_py.runtime.host_arrays import Staged
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, placed
 from xegpu_py.visa.assembly import write_statement
@@ -106,6 +106,22 @@ class Grid(Struct, frozen=True):
         return 1 if program.attributes.get("Target") == "cm" else program.simd_size
 
 
+class Prepared(Struct, frozen=True):
+    """The arguments of a launch.
+
+    Attributes:
+        size: the grid.
+        values: the bytes of each argument, by the name of its input.
+        memory: global memory with the arrays.
+        staged: the arrays, if some are copies; otherwise the kernel accesses all in place, and the caller keeps them.
+    """
+
+    size: Grid
+    values: Mapping[str, bytes]
+    memory: DeviceMemory
+    staged: Staged | None = None
+
+
 class Statistics(Struct):
     """Statistics of a launch.
 
@@ -150,12 +166,13 @@ class _Counter:
 
 
 class Launcher:
-    """A valid program with its registers allocated, ready to be launched.
+    """A valid program with its registers allocated, which engines run.
 
     Attributes:
         program: the program.
         options: the options.
         target: the GPU.
+        runnable: the program, whose instructions say how they round, as engines run it.
         engine: the engine that runs it: that of the options, or else the default.
         watch: whether to check for reads of registers that were never written.
         races: whether to check for races.
@@ -167,8 +184,8 @@ class Launcher:
     """
 
     def __init__(self, program: Program, options: Options) -> None:
-        self.options, self.target = options, target_of(options.target)
-        self.program = program = with_modes(program, self.target, options.dpas_denormals == "flush")
+        self.program, self.options, self.target = program, options, target_of(options.target)
+        self.runnable = with_modes(program, self.target, options.dpas_denormals == "flush")
         self.watch, self.races, bounds = (name in options.check for name in CHECKS[1:])
         self.engine = engine_of(options)
         self.observer: Observer | None = None
@@ -177,7 +194,7 @@ class Launcher:
         self.allocation = placed(program, self.target, options.registers)
         predicates = {p: i for i, p in enumerate(program.predicates)}
         self.layout = Layout(
-            self.target, self.allocation, predicates, self.watch, self.races, bounds, self.program.local_bits
+            self.target, self.allocation, predicates, self.watch, self.races, bounds, program.local_bits
         )
         # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
         self._recorded: set[int] = set()
@@ -185,15 +202,10 @@ class Launcher:
 
     @cached_property
     def _interpreter(self) -> Interpreter:
-        return Interpreter(self.program, self.layout, self.options.model)
+        return Interpreter(self.runnable, self.layout, self.options.model)
 
-    def run(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
-        """Run the kernel, and copy its output to standard output.
-
-        Args:
-            size: the grid.
-            arguments: the bytes of each argument, by the name of its variable.
-            memory: global memory, which the kernel reads and writes.
+    def run(self, launch: Prepared) -> Statistics:
+        """Run the program, and copy its output to standard output.
 
         Raises:
             RuntimeFault: if the kernel fails.
@@ -203,36 +215,33 @@ class Launcher:
         if self.observer is not None and self.engine != "interpreter":
             raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
         if self.options.schedules:
-            self._compare_schedules(size, arguments, memory)
+            self._compare_schedules(launch)
         if not self.program.prints:
-            return self._run(size, arguments, memory, None)
-
-        prints = Prints(memory)
+            return self._run(launch, None)
+        prints = Prints(launch.memory)
         try:
-            return self._run(size, {**arguments, PRINT_BUFFER: prints.address}, memory, prints)
+            return self._run(prints.given(launch), prints)
         finally:
             print(prints.text, end="")
 
-    def _run(
-        self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory, prints: Prints | None
-    ) -> Statistics:
-        def reading(run: Callable[..., Statistics], memory: DeviceMemory) -> Statistics:
+    def _run(self, launch: Prepared, prints: Prints | None) -> Statistics:
+        def reading(run: Callable[[Prepared], Statistics], launch: Prepared) -> Statistics:
             if prints is None:
-                return run(size, arguments, memory)
-            with prints.reading(memory):
-                return run(size, arguments, memory)
+                return run(launch)
+            with prints.reading(launch.memory):
+                return run(launch)
 
         if self.engine == "interpreter":
-            return reading(self._run_interpreted, memory)
+            return reading(self._run_interpreted, launch)
         if self.engine == "jit":
-            return reading(self._run_native, memory)
-        golden = memory.copy()
+            return reading(self._run_native, launch)
+        golden = structs.replace(launch, memory=launch.memory.copy())
         reading(self._run_interpreted, golden)
         printed = prints and prints.text
-        done = reading(self._run_native, memory)
+        done = reading(self._run_native, launch)
         if prints and prints.text != printed:
             raise EngineMismatch("the engines print different texts")
-        if unlike := _difference(golden, memory):
+        if unlike := _difference(golden.memory, launch.memory):
             count, name, at, wanted, found = unlike
             raise EngineMismatch(
                 f"the engines differ in {count} bytes of '{name}', first in byte {at}: {wanted:#04x} of "
@@ -240,7 +249,7 @@ class Launcher:
             )
         return done
 
-    def _compare_schedules(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> None:
+    def _compare_schedules(self, launch: Prepared) -> None:
         """Run the launch on copies of the memory, in the usual order of threads and in others, with and without delays
         of stores.
 
@@ -248,16 +257,17 @@ class Launcher:
             RuntimeFault: if it fails in one of the orders, or leaves other bytes; a note names the order.
         """
         if self.program.prints:
-            memory = memory.copy()
-            arguments = {**arguments, PRINT_BUFFER: Prints(memory).address}
+            launch = structs.replace(launch, memory=launch.memory.copy())
+            launch = Prints(launch.memory).given(launch)
         usual: DeviceMemory | None = None
         others = [(seed, delays) for seed in range(1, self.options.schedules + 1) for delays in (False, True)]
         for seed, delays in [(0, False), *others]:
-            found, note = memory.copy(), f"in the order of threads of seed {seed}{', with delayed stores' * delays}"
+            found = launch.memory.copy()
+            note = f"in the order of threads of seed {seed}{', with delayed stores' * delays}"
             self._interpreter.order = np.random.default_rng(seed) if seed else None
             self._interpreter.delays = delays
             try:
-                self._run_interpreted(size, arguments, found)
+                self._run_interpreted(structs.replace(launch, memory=found))
             except RuntimeFault as fault:
                 if seed:
                     fault.notes.append(note)
@@ -276,8 +286,8 @@ class Launcher:
                     self.program.where,
                 )
 
-    def _run_interpreted(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
-        group_size = size.threads(self.program)
+    def _run_interpreted(self, launch: Prepared) -> Statistics:
+        size, group_size = launch.size, launch.size.threads(self.program)
         groups = range(math.prod(size.grid)) if self.groups is None else self.groups
         count = len(groups)
         at_once = max(1, THREADS_AT_ONCE // max(group_size, 1))
@@ -287,43 +297,42 @@ class Launcher:
         races: Races | None = None
         # Delayed stores would seem to change what other threads have changed; the usual order has been checked.
         if self.races and not self._interpreter.delays:
-            races = Races(self.program, group_size, count, len(memory.data), _namer(size, group_size))
+            races = Races(self.runnable, group_size, count, len(launch.memory.data), _namer(size, group_size))
         with progress_bar(self.program.name, count, self.options.progress) as progress:
             for start in range(0, count, at_once):
                 chosen = np.asarray(groups[start : start + at_once], np.int64)
-                batch = self._batch(chosen, group_size, size, arguments, memory)
+                batch = self._batch(chosen, launch)
                 if races:
                     races.begin(start, len(chosen), batch.barriers.phases.shape[1], self.program.slm_bytes)
                     batch.races = races
                 self._interpreter.run(batch, _namer(size, group_size, start * group_size))
                 traffic += batch.traffic
                 progress(start + len(chosen))
-        executed = _without_waits(self.program, counter.executed)
+        executed = _without_waits(self.runnable, counter.executed)
         return Statistics(count * group_size, executed, traffic, self.allocation)
 
     @cached_property
     def jit(self) -> Jit:
         """The program as native code."""
         cache = Cache(folder_of(self.options.cache))
-        return Jit(self.program, self.layout, self.options.model, alone=False, cache=cache)
+        return Jit(self.runnable, self.layout, self.options.model, alone=False, cache=cache)
 
-    def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
+    def _run_native(self, launch: Prepared) -> Statistics:
         """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""
         if not self.races:
-            return self._launch_native(size, arguments, memory)
-
-        threads = math.prod(size.grid) * size.threads(self.program)
+            return self._launch_native(launch)
+        memory, threads = launch.memory, math.prod(launch.size.grid) * launch.size.threads(self.program)
         while True:
             before, self._shadow = self._shadow, None
             workers = self.options.threads or processors()
-            shadow = Shadow(self.program, memory, threads, workers, self._recorded, before)
+            shadow = Shadow(self.runnable, memory, threads, workers, self._recorded, before)
             try:
-                done = self._launch_native(size, arguments, memory, shadow)
+                done = self._launch_native(launch, shadow)
             except (RaceSuspected, RuntimeFault):
                 shadow.restore()
                 golden = memory.copy()
                 try:
-                    done = self._run_interpreted(size, arguments, golden)
+                    done = self._run_interpreted(structs.replace(launch, memory=golden))
                 except RuntimeFault:
                     memory.assign(golden, PRINT_BUFFER)
                     raise
@@ -337,12 +346,11 @@ class Launcher:
             shadow.restore()
             self._recorded |= unrecorded
 
-    def _launch_native(
-        self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory, shadow: Shadow | None = None
-    ) -> Statistics:
-        program, group_size = self.program, size.threads(self.program)
+    def _launch_native(self, given: Prepared, shadow: Shadow | None = None) -> Statistics:
+        program, size = self.runnable, given.size
+        group_size = size.threads(program)
         registers = np.zeros(self.jit.frame.registers, np.uint8)
-        self._fill(registers, size, arguments)
+        self._fill(registers, given)
         written = self._given(len(registers)) if self.watch else None
         launch = Launch(
             size.grid,
@@ -350,7 +358,7 @@ class Launcher:
             group_size,
             size.items_of_a_thread(program),
             registers,
-            memory,
+            given.memory,
             _namer(size, group_size),
             written,
             shadow,
@@ -362,19 +370,16 @@ class Launcher:
         executed = _without_waits(program, done.executed)
         return Statistics(launch.groups * group_size, executed, done.traffic, self.allocation)
 
-    def _batch(
-        self, groups: Array, group_size: int, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory
-    ) -> Batch:
-
-        program = self.program
+    def _batch(self, groups: Array, launch: Prepared) -> Batch:
+        program, size = self.runnable, launch.size
         batch = new_batch(
             len(groups),
-            group_size,
+            size.threads(program),
             max(self.allocation.bytes, self.target.grf_bytes),
             len(program.predicates),
             int(program.attributes.get("NBarrierCnt", 0)),
             program.slm_bytes,
-            memory,
+            launch.memory,
             divergent=flow_of(program).divergent,
             watch=self.watch,
             calls=has_calls(program),
@@ -390,7 +395,7 @@ class Launcher:
         ):
             words[:, BUILTIN_OFFSETS[name] // 4] = each[batch.groups]
         batch.regs[:, :HEADER_BYTES] = header
-        self._fill(batch.regs, size, arguments)
+        self._fill(batch.regs, launch)
         for item in program.inputs:
             if item.kind == "LOCAL_ID":
                 at = self.allocation.offset(item.var)
@@ -399,11 +404,11 @@ class Launcher:
             batch.written[:] = self._given(batch.written.shape[1])
         return batch
 
-    def _fill(self, registers: Array, size: Grid, arguments: Mapping[str, bytes]) -> None:
+    def _fill(self, registers: Array, launch: Prepared) -> None:
         """Write the inputs that all threads share to the registers, uint8[..., bytes]."""
         for item in self.program.inputs:
             if item.kind != "LOCAL_ID":
-                value = _implicit(item.kind, size) if item.kind else arguments[item.var.name]
+                value = _implicit(item.kind, launch.size) if item.kind else launch.values[item.var.name]
                 at = self.allocation.offset(item.var)
                 registers[..., at : at + item.size] = np.frombuffer(value, np.uint8)
 
@@ -455,7 +460,6 @@ def _namer(size: Grid, group_size: int, first: int = 0) -> Callable[[int], str]:
     """A function that names threads in messages; it numbers them from the thread `first` of the launch on."""
 
     def name(thread: int) -> str:
-
         group, number = divmod(first + thread, group_size)
         return name_of(place_in(size.grid, group), number)
 
@@ -483,10 +487,10 @@ class Prints:
         memory.bytes_of(self._buffer)[:FIRST_RECORD].view(np.uint32)[:] = FIRST_RECORD, BUFFER_BYTES
         self.text = ""
 
-    @property
-    def address(self) -> bytes:
-        """The buffer's address, the kernel's argument."""
-        return self._buffer.address.to_bytes(8, "little")
+    def given(self, launch: Prepared) -> Prepared:
+        """A launch that prints into the buffer."""
+        address = self._buffer.address.to_bytes(8, "little")
+        return structs.replace(launch, values={**launch.values, PRINT_BUFFER: address})
 
     @contextmanager
     def reading(self, memory: DeviceMemory) -> Iterator[None]:
@@ -555,17 +559,13 @@ class Tracer(Struct):
     """Prints each instruction of one thread, with the registers that it changed.
 
     Attributes:
-        program: the kernel.
-        target: the GPU.
-        allocation: the registers of its variables.
+        kernel: the kernel.
         group: the traced workgroup.
         thread: the traced thread of the workgroup.
         emit: prints a line.
     """
 
-    program: Program
-    target: Target
-    allocation: Allocation
+    kernel: Launcher
     group: Dim
     thread: int
     emit: Callable[[str], None]
@@ -574,7 +574,8 @@ class Tracer(Struct):
     def ran(self, index: int, batch: Batch, rows: Array) -> None:
         """See `engines.interpreter.Observer`."""
         for row in self._watched(batch, rows):
-            self.emit(f"{index:5d}: {write_statement(self.program.instructions[index], self.program.modern)}")
+            program = self.kernel.program
+            self.emit(f"{index:5d}: {write_statement(program.instructions[index], program.modern)}")
             for line in self._changes(index, batch, row):
                 self.emit(f"         {line}")
             self._regs = batch.regs[row].copy()
@@ -586,15 +587,15 @@ class Tracer(Struct):
         yield from (int(r) for r in rows[match])
 
     def _changes(self, index: int, batch: Batch, row: int) -> Iterator[str]:
-        inst = self.program.instructions[index]
-        for access in accesses(inst, self.target):
+        inst = self.kernel.program.instructions[index]
+        for access in accesses(inst, self.kernel.target):
             if not access.writes:
                 continue
             # If the instruction names an alias of the variable, its type is the one to print.
             named = inst.values.get("dst")
             var = named.var if named is not None and getattr(named, "var", None) is not None else access.var
             size = var.format.bytes
-            base = self.allocation.offset(access.var)
+            base = self.kernel.allocation.offset(access.var)
             start, end = access.start // size * size, -(-access.end // size) * size
             now = batch.regs[row, base + start : base + end]
             before = self._regs[base + start : base + end] if len(self._regs) else np.zeros_like(now)
@@ -607,7 +608,7 @@ class Tracer(Struct):
                 yield f"{var.name}: {', '.join(shown)}{more}"
         flag = inst.values.get("dst")
         if flag is not None and isinstance(getattr(flag, "var", None), Predicate):
-            at = self.program.predicates.index(flag.var)
+            at = self.kernel.program.predicates.index(flag.var)
             bits = "".join("1" if b else "0" for b in batch.flags[row, at, : flag.var.count])
             yield f"{flag.var.name}: {bits}"
 

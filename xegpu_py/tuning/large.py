@@ -27,8 +27,8 @@ from xegpu_py.profile.counts import segments_of
 from xegpu_py.profile.launches import Logged
 from xegpu_py.programs.load import compile
 from xegpu_py.runtime.host_arrays import memory_between, overlapping, span_of
-from xegpu_py.runtime.kernel import CompiledKernel, Prepared
-from xegpu_py.runtime.launch import Statistics
+from xegpu_py.runtime.kernel import CompiledKernel
+from xegpu_py.runtime.launch import Prepared, Statistics
 from xegpu_py.tuning.cluster import LIMIT, Cluster, Limits, needing
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Dim, Program, extent
@@ -248,13 +248,13 @@ class Chunks(Struct):
         out = io.StringIO()
         try:
             log = AddressLog(*kernel.prepared(before.passed, before.grid, block), groups)
-            kernel.launcher.groups = groups
+            kernel.groups = groups
             with contextlib.redirect_stdout(out):
                 done = kernel(*bound.passed, grid=bound.grid, block=block)
         except DiagnosticError as e:
             return Done(errors=(e.diagnostics, e.sources))
         finally:
-            kernel.launcher.groups = None
+            kernel.groups = None
         found = Done(done, out.getvalue())
         for i, (old, new) in enumerate(zip(*(map(_bytes_of, b.given) for b in (before, bound)))):
             try:

@@ -314,8 +314,8 @@ class Trials(Struct):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             kernel = launch.kernel(copies) if launch.kernel else None
-        if self.fits and kernel is not None and kernel.launcher.allocation.beyond:
-            raise ValueError(f"it does not fit: {kernel.launcher.allocation.report()}")
+        if self.fits and kernel is not None and kernel.allocation.beyond:
+            raise ValueError(f"it does not fit: {kernel.allocation.report()}")
         return Ready(configuration, launch, kernel, copies)
 
     def judged(self, ready: Ready, wanted: bool = False) -> Outcome:

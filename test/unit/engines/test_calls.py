@@ -14,7 +14,7 @@ from xegpu_py.engines.faults import RuntimeFault
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.executable import Options
-from xegpu_py.runtime.launch import Grid, Launcher
+from xegpu_py.runtime.launch import Grid, Launcher, Prepared
 from xegpu_py.target import target
 from xegpu_py.visa.assembly import read
 from xegpu_py.visa.linking import link
@@ -70,7 +70,8 @@ def run(program: Program, numbers: list[int]) -> list[int]:
     buffer = memory.allocate("numbers", 64)
     memory.bytes_of(buffer)[:] = np.array(numbers, np.int32).view(np.uint8)
     argument = {"V0032": buffer.address.to_bytes(8, "little")}
-    Launcher(program, Options(engine="both", cache=None)).run(Grid((1, 1, 1), (1, 1, 1)), argument, memory)
+    launch = Prepared(Grid((1, 1, 1), (1, 1, 1)), argument, memory)
+    Launcher(program, Options(engine="both", cache=None)).run(launch)
     return [int(n) for n in memory.bytes_of(buffer).view(np.int32)]
 
 
@@ -146,7 +147,7 @@ def test_recursion_without_end(engine: str) -> None:
     argument = {"V0032": memory.allocate("numbers", 64).address.to_bytes(8, "little")}
     launcher = Launcher(program, Options(engine=engine, cache=None))  # type: ignore[arg-type]
     with pytest.raises(RuntimeFault, match="calls more than 256 functions in each other"):
-        launcher.run(Grid((1, 1, 1), (1, 1, 1)), argument, memory)
+        launcher.run(Prepared(Grid((1, 1, 1), (1, 1, 1)), argument, memory))
 
 
 BY_ADDRESS = """

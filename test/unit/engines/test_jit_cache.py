@@ -186,7 +186,7 @@ def test_the_text_changes_with_program_target_and_options() -> None:
     )
 
     def text(assembly: str, keep: bool = False, host: str = "haswell", **options: object) -> str:
-        launcher = Kernel.from_assembly(assembly, **options).launcher
+        launcher = Kernel.from_assembly(assembly, **options)
         own = launcher._interpreter
         return "".join(functions_of_program(own.program, own.layout, own.model, host_named(host), False, keep))
 

@@ -53,7 +53,7 @@ def run(body: str, values: np.ndarray) -> str:
     given = xegpu_py.zeros_aligned((len(values) // 16, 16), np.float32)
     given[...] = values.reshape(given.shape)
     kernel(given, np.zeros_like(given), len(given) - 1, grid=len(values) // 128)
-    layout = kernel.launcher._interpreter.layout
+    layout = kernel._interpreter.layout
     return "\n".join(functions_of_program(kernel.program, layout, "fma", chosen_host(), divergent=False, keep=False))
 
 

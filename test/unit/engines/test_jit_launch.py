@@ -55,7 +55,7 @@ def test_helping_threads_wait_for_the_next_launch() -> None:
     made(out, grid=101, block=3)
     before = {t.ident for t in threading.enumerate()}
     for _ in range(5):
-        made.launcher.jit._brief = False
+        made.jit._brief = False
         made(out, grid=101, block=3)
     assert {t.ident for t in threading.enumerate()} == before
 
@@ -81,7 +81,7 @@ from engines.test_jit_launch import NUMBERS, host, kernel
 made = kernel(NUMBERS, threads=2)
 def right():
     out = np.zeros(303, np.uint32)
-    made.launcher.jit._brief = False
+    made.jit._brief = False
     made(out, grid=101, block=3)
     return out.tolist() == [7 * i for i in range(303)]
 assert right()
@@ -162,12 +162,12 @@ def test_code_is_optimized_after_some_threads(monkeypatch: pytest.MonkeyPatch) -
         out[:] = n
         done = made(out, grid=3, block=3)
         assert out.tolist() == [11 * i for i in range(9)] and done.executed[-1] == 9
-        quick.append(made.launcher.jit.optimize is not None)
+        quick.append(made.jit.optimize is not None)
     assert quick == [True, True, False, False]
     # Another launcher of an equal program uses the optimized code, which the process keeps.
     again = kernel(body, threads=1)
     again(out, grid=3, block=3)
-    assert again.launcher.jit.optimize is None and again.launcher.jit.thread is made.launcher.jit.thread
+    assert again.jit.optimize is None and again.jit.thread is made.jit.thread
 
 
 LOOP = NUMBERS.replace("    ret", "Again:\n    (P) jmp (M1, 1) Again\n    ret")
@@ -183,17 +183,17 @@ def test_only_programs_without_loops_are_compiled_quickly(
         made, out = kernel("    setp (M1_NM, 32) P 0:ud\n" + body, cache=cache), np.zeros(9, np.uint32)
         made(out, grid=3, block=3)
         assert out.tolist() == [7 * i for i in range(9)]
-        assert (made.launcher.jit.optimize is not None) == (quick and cache == "off")
+        assert (made.jit.optimize is not None) == (quick and cache == "off")
 
 
 @pytest.mark.parametrize("barriers", [0, 2])
 def test_short_rounds_return_to_python_less_often(barriers: int) -> None:
     """Native code counts rounds until it returns, also within a workgroup. A later launch begins with more."""
     made, out, returns = kernel("    barrier\n" * barriers + NUMBERS, threads=1), np.zeros(3000, np.uint32), []
-    launch = made.launcher.jit.driver.launch
-    made.launcher.jit.driver = SimpleNamespace(
+    launch = made.jit.driver.launch
+    made.jit.driver = SimpleNamespace(
         launch=lambda context: returns.append(int(context.patience)) or launch(context),
-        resume=made.launcher.jit.driver.resume,
+        resume=made.jit.driver.resume,
     )
     for _ in range(2):
         returns.append(0)
@@ -282,7 +282,7 @@ def test_each_launch_begins_anew(engine: str) -> None:
 def test_registers_that_a_program_writes_first_are_not_cleared() -> None:
     first, later = "    add (M1_NM, 1) S(0,0)<1> T(0,0)<0;1,0> 1:ud\n", "    mov (M1_NM, 1) T(0,0)<1> 2:ud\n"
     for body, some in ((later + first, True), (first + later, False)):
-        jit = kernel(body + thread_number(1) + ADDRESS + STORE, engine="jit").launcher.jit
+        jit = kernel(body + thread_number(1) + ADDRESS + STORE, engine="jit").jit
         assert (jit.given < jit.frame.registers) == some
 
 
@@ -321,12 +321,12 @@ def test_both_engines_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_options() -> None:
     with pytest.raises(ValueError, match="'engine' must be one of jit, interpreter, both, but got 'fast'"):
         kernel(NUMBERS, engine="fast")
-    assert kernel(NUMBERS, engine="jit", check=("uninit", "races")).launcher.engine == "jit"
-    assert kernel(NUMBERS, engine="jit", check="uninit").launcher.engine == "jit"
+    assert kernel(NUMBERS, engine="jit", check=("uninit", "races")).engine == "jit"
+    assert kernel(NUMBERS, engine="jit", check="uninit").engine == "jit"
     with pytest.raises(ValueError, match="'threads' must be positive, but got 0"):
         kernel(NUMBERS, threads=0)
-    assert kernel(NUMBERS).launcher.engine == "jit"
-    assert kernel(NUMBERS, check="uninit").launcher.engine == "interpreter"
+    assert kernel(NUMBERS).engine == "jit"
+    assert kernel(NUMBERS, check="uninit").engine == "interpreter"
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_strides_of_blocks_are_kept_from_workgroup_to_workgroup() -> None:
     given[...] = np.arange(given.size).reshape(given.shape)
     rows(given, out, grid=5, block=2)
     assert np.array_equal(out[:80, :16], given[:80, :16]) and not out[80:].any() and not out[:, 16:].any()
-    jit = rows.launcher.jit
+    jit = rows.jit
     (worker,) = jit._spare
     blocks = worker.own.blocks.reshape(2, -1)[:, jit.frame.strides :].view(np.int64)
     blocks = blocks.reshape(2, -1, STRIDE_BYTES // 8)[:, :, :2]
@@ -429,7 +429,7 @@ def test_messages_look_first_in_the_allocation_of_the_one_before(lanes: int) -> 
     given, out = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
     lines(given, out, grid=4)
     assert (out == given).all()
-    jit = lines.launcher.jit
+    jit = lines.jit
     (worker,) = jit._spare
     kept = worker.own.blocks[jit.frame.strides : jit.frame.bytes].view(np.int64).reshape(-1, STRIDE_BYTES // 8)
     assert kept[:2, ALLOCATION // 8].tolist() == [0, 1]

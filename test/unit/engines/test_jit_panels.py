@@ -66,7 +66,7 @@ def compiled(body: str, engine: str = "both") -> Kernel:
 
 
 def text_of(kernel: Kernel) -> str:
-    own = kernel.launcher._interpreter
+    own = kernel._interpreter
     return "".join(functions_of_program(own.program, own.layout, own.model, native_host(), False, False))
 
 
@@ -140,7 +140,7 @@ def test_other_allocations_do_not_matter(hashes: str, monkeypatch: pytest.Monkey
             monkeypatch.setitem(panels.WORDS, factor, 1)
     kernel = compiled(LOADS + PRODUCT, engine="jit")
     kernel(*arrays(), block=8)
-    (worker,) = kernel.launcher.jit._spare
+    (worker,) = kernel.jit._spare
     assert worker._panels is not None
     assert worker._panels.made == sum(map(panels.panel_stride, (8 * 16 * 4, 16 * 16 * 4)))
 
@@ -243,7 +243,7 @@ def test_bytes_wait_as_words(kinds: str, monkeypatch: pytest.MonkeyPatch) -> Non
     given, out = arrays()
     kernel(given, out, block=3)
     assert out.any()
-    own = kernel.launcher._interpreter
+    own = kernel._interpreter
     written = "".join(functions_of_program(own.program, own.layout, own.model, chosen_host(), False, False))
     assert "@flush_" in written and "i32x2" not in written
 

@@ -504,9 +504,9 @@ def test_engines() -> None:
     """Native code looks for races unless registers never written are looked for too; both engines may."""
     for engine, chosen in ((None, "jit"), ("jit", "jit"), ("both", "both"), ("interpreter", "interpreter")):
         kernel = Kernel.from_assembly(text_of([]), check="races", engine=engine)
-        assert kernel.launcher.engine == chosen
+        assert kernel.engine == chosen
         kernel(np.zeros(8, np.int32), np.zeros(8, np.int32), block=4)
-    assert Kernel.from_assembly(text_of([]), check=("races", "uninit")).launcher.engine == "interpreter"
+    assert Kernel.from_assembly(text_of([]), check=("races", "uninit")).engine == "interpreter"
 
 
 NEXT_PLACES = """gpu.module @m {

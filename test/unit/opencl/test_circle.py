@@ -15,8 +15,8 @@ from effort import SHARE
 
 from xegpu_py import opencl
 from xegpu_py.runtime.device_memory import zeros_aligned
-from xegpu_py.runtime.kernel import Kernel, Prepared
-from xegpu_py.runtime.launch import Statistics
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.launch import Prepared, Statistics
 from xegpu_py.target import target as target_of
 from xegpu_py.tools import xegpu_run
 from xegpu_py.visa import assembly, finalizer

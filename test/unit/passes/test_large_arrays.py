@@ -6,7 +6,7 @@ import pytest
 import xegpu_py
 from xegpu_py import language
 from xegpu_py.runtime.device_memory import DeviceMemory
-from xegpu_py.runtime.launch import Grid
+from xegpu_py.runtime.launch import Grid, Prepared
 
 ROWS, COLUMNS = 70_000, 65_536
 """4.6e9 elements: the last ones lie behind 2^32 bytes."""
@@ -154,7 +154,7 @@ def test_the_interpreter_agrees(form):
     given = {"in0": np.uint64(buffer.address), "in1": np.int64(ROW), "in2": np.int64(COLUMN)}
     given |= {f"in0_size{d}": np.int64(n) for d, n in enumerate((ROWS, COLUMNS))}
     arguments = {i.var.name: given[i.var.name].tobytes() for i in kernel.program.arguments}
-    kernel.launcher.run(Grid((1, 1, 1), (1, 1, 1)), arguments, memory)
+    kernel.run(Prepared(Grid((1, 1, 1), (1, 1, 1)), arguments, memory))
     found = memory.bytes_of(buffer)[ROW * COLUMNS :].reshape(-1, COLUMNS)
     length = LENGTH.get(form, 16)
     assert (found[0, COLUMN : COLUMN + length] == 1).all()

@@ -31,7 +31,8 @@ from xegpu_py.profile.launches import counted, launched
 from xegpu_py.profile.profiles import Profile, profile
 from xegpu_py.profile.report import MissingExtra
 from xegpu_py.runtime.host_arrays import parse_argument
-from xegpu_py.runtime.kernel import Kernel, Prepared
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.launch import Prepared
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 GATHER = """
@@ -239,7 +240,7 @@ def test_what_is_skipped_is_counted(logged: int, monkeypatch: pytest.MonkeyPatch
     kernel = xegpu_py.compile(Path(__file__).parents[3] / "examples" / "gemm_bf16.mlir")
     arrays = *(np.zeros((512, 512), bfloat16) for _ in range(2)), np.zeros((512, 512), np.float32)
     monkeypatch.setattr(checks, "_LOGGED", logged)
-    assert launches.reduced(kernel.program, kernel.launcher.target) != kernel.program
+    assert launches.reduced(kernel.program, kernel.target) != kernel.program
     found = []
     for whole in (False, True):
         if whole:
@@ -261,8 +262,8 @@ class Interpreted:
     """Counts what the interpreter executes, as its golden functions read registers: not the time of barriers."""
 
     def __init__(self, kernel: Kernel, prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.program, self.layout = kernel.program, kernel.launcher.layout
-        memory, target = prepared.memory.copy(), kernel.launcher.target
+        self.program, self.layout = kernel.program, kernel.layout
+        memory, target = prepared.memory.copy(), kernel.target
         self.counts = Counts(self.program, target, memory, prepared.size, [0])
         self.lanes = np.zeros(len(self.program.instructions), np.int64)
         prepare = Interpreter._prepare
