@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from xegpu_py.target import Target
 from xegpu_py.visa.program import (
     HEADER,
     LABEL,
@@ -30,9 +31,6 @@ from xegpu_py.visa.program import (
     Region,
     Variable,
 )
-
-GRF_BYTES = 64
-"""Size of a register of the targets that are supported, and of `%r0` in the payload."""
 
 INLINE_BYTES = {"bmg": 32}
 """Bytes of arguments in the first register of arguments, where they are fewer than its size."""
@@ -134,24 +132,20 @@ class Info(Struct, frozen=True):
 # The payload.
 
 
-def payload_base(program: Program) -> int:
-    """Where the arguments begin in the payload: after `%r0` and the local ids."""
-    return GRF_BYTES + int(program.attributes.get("PerThreadInputSize", 0))
+def payload_base(program: Program, target: Target) -> int:
+    """Where the arguments begin in the payload: after `%r0`, which is a register, and the local ids."""
+    return target.grf_bytes + int(program.attributes.get("PerThreadInputSize", 0))
 
 
-def is_local_id(program: Program, item: Input) -> bool:
+def is_local_id(program: Program, item: Input, target: Target) -> bool:
     """Whether an input holds local ids, and no argument."""
-    return item.offset < payload_base(program)
+    return item.offset < payload_base(program, target)
 
 
-def payload_offset(program: Program, item: Input, target: str) -> int:
-    """The offset of an input that is no local id, as `.ze_info` counts them.
-
-    Args:
-        target: the name of the GPU.
-    """
-    at = item.offset - payload_base(program)
-    return at if at < GRF_BYTES else at + INLINE_BYTES.get(target, GRF_BYTES) - GRF_BYTES
+def payload_offset(program: Program, item: Input, target: Target) -> int:
+    """The offset of an input that is no local id, as `.ze_info` counts them."""
+    at, grf = item.offset - payload_base(program, target), target.grf_bytes
+    return at if at < grf else at + INLINE_BYTES.get(target.name, grf) - grf
 
 
 def dimensions(kind: str, groups: Dim, block: Dim, count: int) -> bytes | None:
@@ -185,7 +179,7 @@ class Private(Struct, frozen=True):
     input: str
 
 
-def prologue(program: Program, block: Dim, groups: Dim, private: Sequence[Private]) -> Program:
+def prologue(program: Program, target: Target, block: Dim, groups: Dim, private: Sequence[Private]) -> Program:
     """The kernel, which computes the local ids itself, and enables only the lanes of work items.
 
     A thread finds its part of private memory by its number in the launch, so that the number of the hardware thread,
@@ -193,11 +187,12 @@ def prologue(program: Program, block: Dim, groups: Dim, private: Sequence[Privat
 
     Args:
         program: the kernel as IGC printed it.
+        target: the GPU.
         block: work items of a workgroup.
         groups: workgroups.
         private: the memory of each thread.
     """
-    lanes, items = program.simd_size, math.prod(block)
+    lanes, items, grf = program.simd_size, math.prod(block), target.grf_bytes
     item, x, y, z, row = (Variable(f"Own_{n}", "ud", lanes, "wordx32") for n in ("item", "x", "y", "z", "row"))
     lane = Variable("Own_lane", "uw", max(lanes, 8), "wordx32")
     first, thread, mask = (Variable(f"Own_{n}", "ud", 1, "dword") for n in ("first", "thread", "mask"))
@@ -208,8 +203,8 @@ def prologue(program: Program, block: Dim, groups: Dim, private: Sequence[Privat
     at += getattr(program.instructions[at].values.get("dst"), "var", None) is STATE["%cr0"]
     where, body = program.instructions[at].where, list[Instruction]()
 
-    def each(name: str, to: Variable | Flag, *sources: Any, size: int = lanes, col: int = 0, **others: Any) -> None:
-        dst = Destination(to, 0, col) if isinstance(to, Variable) else to
+    def each(name: str, to: Variable | Flag, *sources: Any, size: int = lanes, first: int = 0, **others: Any) -> None:
+        dst = Destination(to, *_place(to, first, grf)) if isinstance(to, Variable) else to
         values = {**others, "dst": dst, **{f"src{n}": source for n, source in enumerate(sources)}}
         body.append(Instruction(name, values, size, "M1_NM", where=where))
 
@@ -229,15 +224,19 @@ def prologue(program: Program, block: Dim, groups: Dim, private: Sequence[Privat
 
     each("mov", lane, Immediate(0x76543210, "v"), size=8)
     for half in (8, 16)[: lanes.bit_length() - 4]:
-        each("add", lane, Region(lane), Immediate(half, "uw"), size=half, col=half)
+        each("add", lane, Region(lane), Immediate(half, "uw"), size=half, first=half)
     number = _scalar(HEADER["%r0"], 2)
     once("mul", first, number, Immediate(lanes, "ud"))
     each("add", item, Region(lane), _scalar(first))
     divided(item, block[0], row, x)
     divided(row, block[1], z, y)
+    # Those of 16 bits of all lanes in each dimension begin at a register.
+    plane = -(-2 * lanes // grf) * grf
     for given in program.inputs:
-        if is_local_id(program, given):
-            each("mov", given.var, Region((x, y, z)[(given.offset - GRF_BYTES) // GRF_BYTES]))
+        if is_local_id(program, given, target):
+            dimension, byte = divmod(given.offset - grf, plane)
+            source = (x, y, z)[dimension]
+            each("mov", given.var, Region(source, *_place(source, byte // 2, grf)), size=min(lanes, given.var.count))
     if private:
         once("mul", thread, _scalar(HEADER["%group_id_z"]), Immediate(groups[1], "ud"))
         once("add", thread, _scalar(thread), _scalar(HEADER["%group_id_y"]))
@@ -270,6 +269,12 @@ def prologue(program: Program, block: Dim, groups: Dim, private: Sequence[Privat
         predicates=(*program.predicates, busy, idle),
         instructions=(*program.instructions[:at], *body, *rest),
     )
+
+
+def _place(var: Variable, element: int, grf_bytes: int) -> tuple[int, int]:
+    """The row and the column of an element."""
+    row, at = divmod(element * var.format.bytes, grf_bytes)
+    return row, at // var.format.bytes
 
 
 def _scalar(var: Variable, col: int = 0) -> Region:

@@ -20,14 +20,14 @@ from xegpu_py import oracles
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Severity, Source
 from xegpu_py.opencl import abi
 
-DEVICES = {"pvcxt": "pvc", "bmg": "bmg", "cri": "cri"}
+DEVICES = {"pvcxt": "pvc", "bmg": "bmg", "cri": "cri", "dg2": "dg2"}
 """What ocloc calls each target that is supported."""
 
 DEFAULT = "bmg"
 """The target if none is named."""
 
-SECONDS = 60.0
-"""The time limit of a compilation."""
+SECONDS = 600.0
+"""The time limit of a compilation, for a compiler that hangs: on a busy machine a large program takes minutes."""
 
 SUFFIXES = (".cl", ".spv", ".bin")
 """Of files that are programs: OpenCL C, SPIR-V, and ocloc's binaries, which contain SPIR-V."""

@@ -70,7 +70,7 @@ def compile(source: str | Path, target: str = DEFAULT, options: str = "", **othe
     Args:
         source: a path of a file (`.cl`, `.spv`, or `.bin` of ocloc, whose SPIR-V is compiled again), or the text of a
             program.
-        target: the GPU: "pvcxt", "bmg" or "cri".
+        target: the GPU: "pvcxt", "bmg", "cri" or "dg2".
         options: options of the compiler, such as "-DN=4 -cl-fast-relaxed-math".
         others: options of kernels: engine, check, threads and so on; see `Options`.
 
@@ -250,8 +250,9 @@ class Kernel:
     @cached_property
     def inputs(self) -> dict[str, int]:
         """The variables that hold arguments, and where each begins in the payload."""
-        given = [i for i in self.program.inputs if not abi.is_local_id(self.program, i)]
-        return {i.var.name: abi.payload_offset(self.program, i, self.options.target) for i in given}
+        target = target_of(self.options.target)
+        given = [i for i in self.program.inputs if not abi.is_local_id(self.program, i, target)]
+        return {i.var.name: abi.payload_offset(self.program, i, target) for i in given}
 
     def version(self, launch: Launch, slm: int, private: Sequence[abi.Private], places: Mapping[str, int]) -> Version:
         """The kernel as a program for the extents and addresses of a launch; kept for further launches.
@@ -267,7 +268,9 @@ class Kernel:
         key = (launch.block, slm, *private, launch.groups if private else None, *places.items())
         if key not in self._versions:
             made = self.owner.compiled
-            linked = link(abi.prologue(self.program, launch.block, launch.groups, private), self.owner.functions)
+            target = target_of(self.options.target)
+            own = abi.prologue(self.program, target, launch.block, launch.groups, private)
+            linked = link(own, self.owner.functions)
             barriers = self.info.execution_env.barrier_count
             attributes = {"NBarrierCnt": min(barriers, 32) if barriers > 1 else 0, **linked.attributes}
             attributes |= {"SLMSize": -(-slm // 1024), "SLMBytes": -(-slm // 8) * 8}

@@ -54,7 +54,7 @@ _DIRECTIVE = re.compile(r"\.([A-Za-z]\w*)")
 
 _KEY = re.compile(r"([a-z_]+)\s*=")
 
-_VALUE = re.compile(r"[\w$]+")
+_VALUE = re.compile(r"[\w$]+|\{[\w, ]*\}")
 
 _LOCATION = re.compile(r'(FILE\s+"([^"]*)"|LOC\s+(\d+))\s*\Z')
 
@@ -303,7 +303,7 @@ def _read_decl(cursor: Cursor, where: Position, kernel: _KernelText) -> None:
         offsets[key] = cursor.skip()
         if key == "alias":
             found[key] = _read_alias(cursor, kernel)
-        elif key in ("v_type", "v_name", "type", "num_elts", "align") and key not in found:
+        elif key in ("v_type", "v_name", "type", "num_elts", "align", "attrs") and key not in found:
             value = cursor.match(_VALUE)
             if value is None:
                 raise cursor.expected(f"a value of '{key}'")
@@ -325,7 +325,8 @@ def _read_decl(cursor: Cursor, where: Position, kernel: _KernelText) -> None:
         align = _ALIGN_SPELLINGS.get(found.get("align", ""), found.get("align", "byte"))
         if align not in ALIGNMENTS:
             raise SyntaxFault(offsets["align"], f"'align' must be one of {', '.join(ALIGNMENTS)}")
-        declared = Variable(name, found["type"], int(count), align, found.get("alias"))
+        alias, attrs = found.get("alias"), found.get("attrs", "")
+        declared = Variable(name, found["type"], int(count), align, alias, attrs=attrs)
         kernel.variables.append(declared)
     elif found.get("v_type") == "A":
         declared = Variable(name, "ud", int(count), "dword", kind="A")
@@ -453,7 +454,8 @@ def _declarations(program: Program) -> Iterator[str]:
             continue
         align = "" if modern and var.align == "byte" else f" align={var.align}"
         alias = f" alias=<{var.alias[0].name},{' ' * modern}{var.alias[1]}>" if var.alias else ""
-        yield f".decl {var.name} v_type=G type={var.type} num_elts={var.count}{align}{alias}"
+        attrs = f" attrs={var.attrs}" if var.attrs else ""
+        yield f".decl {var.name} v_type=G type={var.type} num_elts={var.count}{align}{alias}{attrs}"
     yield from (f".decl {p.name} v_type=P num_elts={p.count}" for p in program.predicates)
     for r in program.resources:
         yield f".decl {r.name} v_type={r.kind} num_elts={r.count}{f' v_name={r.spelling}' if r.spelling else ''}"

@@ -150,7 +150,7 @@ def _effects(inst: Instruction, target: Target) -> Effects:
             whole = not guarded and not ragged and (single or (packed and (all_lanes or slot.kind == "dst")))
             access = Access(root, slot.use == "write", start, end, whole)
             (writes if access.writes else reads).append(access)
-            if isinstance(value, Address) and (base := address_base(inst)):
+            if isinstance(value, Address) and isinstance(base := address_base(inst), Region):
                 start = first_byte(base, grf) + base.var.root[1]
                 reads.append(Access(base.var.root[0], False, start, start + base.var.format.bytes, True))
     if spec.second:
@@ -188,7 +188,8 @@ def _bases(operand: object) -> tuple[Variable, ...]:
     """The variables that an operand names beside its own."""
     if isinstance(operand, Indirect):
         return operand.bases
-    return (operand.base.var,) if isinstance(operand, Address) and operand.base else ()
+    base = operand.base if isinstance(operand, Address) else None
+    return (base.var,) if isinstance(base, Region) else ()
 
 
 # Basic blocks of a program, with their successors, predecessors and dominators.

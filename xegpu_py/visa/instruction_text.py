@@ -335,10 +335,13 @@ def _read_address(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Oper
     space = cursor.match(_SPACE)
     if space is None:
         raise cursor.expected("an address, such as 'flat[V]'")
-    base = None
+    base: Region | Immediate | None = None
     if cursor.accept("("):
-        var = need_name(cursor, notation)
-        base = Region(var, *(_pair(cursor) or (0, 0)), 0, 1, 0)
+        number = _integer(cursor)
+        if number is None:
+            base = Region(need_name(cursor, notation), *(_pair(cursor) or (0, 0)), 0, 1, 0)
+        else:
+            base = Immediate(number % (1 << 64), "uq")
         cursor.expect(")")
     cursor.expect("[")
     scaled = cursor.match(_SCALE)
@@ -394,7 +397,11 @@ def write_operand(slot: OperandSpec, value: Any, notation: Notation, *, short: b
     if isinstance(value, Address):
         plus = f"{'+' if value.plus > 0 else '-'}{abs(value.plus):#x}" if value.plus else ""
         scale = f"{value.scale:#x}*" if value.scale != 1 else ""
-        base = f"({notation.spell(value.base.var)}{_inner(value.base)})" if value.base else ""
+        base = ""
+        if isinstance(value.base, Immediate):
+            base = f"({value.base.bits:#x})"
+        elif value.base:
+            base = f"({notation.spell(value.base.var)}{_inner(value.base)})"
         return f"{value.space}{base}[{scale}{raw(value.offset)}{plus}]"
     if isinstance(value, Indirect):
         rows = f"{value.vstride};" if value.vstride is not None else ""

@@ -54,7 +54,7 @@ def _data_bytes(inst: Instruction, target: Target) -> int:
     return int(shape.vector * shape.row_bytes(inst.exec_size, target.grf_bytes))
 
 
-def address_base(inst: Instruction) -> Region | None:
+def address_base(inst: Instruction) -> Region | Immediate | None:
     """What a message adds to lanes' offsets: the base of its address, or where the thread's scratch memory begins."""
     address: Address = inst.values.get("address", Address(None))
     return Region(STATE["%scratchloc"], 0, 0, 0, 1, 0) if address.space in SCRATCH else address.base
@@ -111,7 +111,8 @@ def _messages(inst: Instruction, target: Target) -> Problem:
     if inst["sfid"] == "slm" and inst["address_size"] == "a64":
         return ("to slm has 32-bit addresses",)
     base = address.base
-    if base and address.space == "flat" and base.var.format.bits != (32 if inst["sfid"] == "slm" else 64):
+    width = 32 if inst["sfid"] == "slm" else 64
+    if isinstance(base, Region) and address.space == "flat" and base.var.format.bits != width:
         return (f"adds a base of type {base.var.type}, which is not as wide as an address",)
     if address.space not in ("flat", *SCRATCH):
         return (f"addresses memory by '{address.space}'", "only flat memory, and scratch memory by ss and surf, exist")

@@ -103,7 +103,7 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
             if isinstance(value, Indirect) and any(base in variables for base in value.bases):
                 bases = tuple(variables.get(base, base) for base in value.bases)
                 values[name] = structs.replace(values.get(name, value), bases=bases)
-            if isinstance(value, Address) and value.base and value.base.var in variables:
+            if isinstance(value, Address) and isinstance(value.base, Region) and value.base.var in variables:
                 base = structs.replace(value.base, var=variables[value.base.var])
                 values[name] = structs.replace(values.get(name, value), base=base)
         guard = self.guard
@@ -388,6 +388,7 @@ class Variable(_Declared, frozen=True, eq=False):
         alias: the variable whose registers it shares and the byte offset of it there, or None.
         kind: "G" for a general variable; "A" for an address variable (`.decl v_type=A`), whose elements are places of
             bytes in the register file.
+        attrs: what IGC notes of it, such as `{Output}`, which has no effect; or nothing.
     """
 
     name: str
@@ -396,6 +397,7 @@ class Variable(_Declared, frozen=True, eq=False):
     align: str = "byte"
     alias: tuple[Variable, int] | None = None
     kind: str = "G"
+    attrs: str = ""
 
     @cached_property
     def format(self) -> Format:
@@ -714,7 +716,8 @@ class Address(Struct, frozen=True, gc=False):
         plus: bytes that are added.
         scale: the factor of what is in the variable.
         space: the address space: "flat"; "ss", "surf" and "bss" of a surface; "arg" of indirect data.
-        base: of "flat", the address to which offsets are added; of surfaces the surface's offset; or None.
+        base: of "flat", the address or the constant to which offsets are added; of surfaces the surface's offset; or
+            None.
     """
 
     var: Any
@@ -722,7 +725,7 @@ class Address(Struct, frozen=True, gc=False):
     plus: int = 0
     scale: int = 1
     space: str = "flat"
-    base: Region | None = None
+    base: Region | Immediate | None = None
 
 
 class Flag(Struct, frozen=True, gc=False):

@@ -11,12 +11,14 @@ from effort import SHARE
 
 from xegpu_py import opencl, oracles
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.opencl.compiler import DEVICES
 from xegpu_py.runtime.executable import Options
 
 RECORDED = recordings.read()
-TARGETS = list(DEVICES) if SHARE == 1 and oracles.find("ocloc") else ["recorded"]
+SWEPT = SHARE == 1 and oracles.find("ocloc")
 """Programs for all targets are compiled in `make sweep`."""
+
+CASES = [(case, target) for case in recordings.cases() for target in (recordings.targets(case.file) if SWEPT else [""])]
+"""Each kernel, and the targets for which it is compiled; none for what is recorded."""
 
 WRONG = {("cri", "builtins_long"), ("cri", "builtins_ulong")}
 """IGC 2.40 stores the register of mul_hi of 64 bits before it is written."""
@@ -25,15 +27,14 @@ WRONG = {("cri", "builtins_long"), ("cri", "builtins_ulong")}
 @functools.cache
 def program(target: str, file: str) -> opencl.Program:
     # One thread orders what atomics return.
-    if target != "recorded":
+    if target:
         return opencl.compile(recordings.FOLDER / file, target=target, engine="both", threads=1)
     made = RECORDED.programs[file]
     return opencl.Program(made, Options(target=made.target, engine="both", threads=1))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("case", recordings.cases(), ids=lambda case: case.name)
-def test_kernel(target: str, case: recordings.Case, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("case", "target"), CASES, ids=[f"{c.name}-{t or 'recorded'}" for c, t in CASES])
+def test_kernel(case: recordings.Case, target: str, capsys: pytest.CaptureFixture[str]) -> None:
     made, arguments = program(target, case.file), case.arguments()
     if (made.compiled.target, case.kernel) in WRONG:
         made = opencl.Program(made.compiled, Options(target="cri", check=("uninit",)))

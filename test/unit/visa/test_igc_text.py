@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import target
 from xegpu_py.visa.assembly import read, write
 from xegpu_py.visa.program import Immediate, Indirect, Program, Variable
@@ -101,12 +103,27 @@ LINES = (
     'faddr ".str.2" V0034(0,0)<1>',
     "(!P1) goto (M1, 1) _main_0",
     "lsc_load.ugm.ca.ca.uc.ov (M1, 16) V0032:d32 flat[V0032]:a64",
+    "lsc_store.ugm.wb.wb.uc (M1, 32) flat(0x4)[V0032+0x4]:a64 V0032:d32",
 )
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_lines(line: str) -> None:
     assert words(write([program(line)]))[-1] == line
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_constant_base(engine: str) -> None:
+    """IGC's native code adds it to the address: `[s0.16+src0+0x4]`."""
+    lines = [
+        "mov (M1_NM, 8) V0032(0,0)<1> 0x76543210:v",
+        "lsc_store.ugm (M1_NM, 1) flat(0x40)[V0034+0x8]:a64 V0032.0:d32x8t",
+        "ret (M1, 1)",
+    ]
+    text = "\n".join([HEAD.strip().replace(".kernel_attr", ".input V0034 offset=64 size=8\n.kernel_attr", 1), *lines])
+    out = np.zeros(32, np.int32)
+    Kernel.from_assembly(text, target="cri", engine=engine)(out)
+    assert list(out) == [*[0] * 18, *range(8), *[0] * 6]
 
 
 def test_versions_below_4_are_printed_for_the_finalizers_that_are_programs() -> None:
@@ -116,6 +133,12 @@ def test_versions_below_4_are_printed_for_the_finalizers_that_are_programs() -> 
     assert "V0032(1,0)<1;1,0> -1:w" in text
     assert "flat[V0032.64]:a32 V0032.64:d32x1t" in text
     assert "alias=<%r0,0>" in text
+
+
+def test_attributes_of_variables() -> None:
+    line = ".decl V0043 v_type=G type=uq num_elts=1 align=qword attrs={Output}"
+    text = HEAD.strip().replace(".decl A0", f"{line}\n.decl A0") + "\n"
+    assert line in write(read(Source(text, "k.visaasm"))).splitlines()
 
 
 def test_locations() -> None:
