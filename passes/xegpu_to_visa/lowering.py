@@ -12,6 +12,7 @@ from mlir import ir
 from msgspec.structs import replace
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.ir.diagnostics import Position, position_of
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.facts.ranges import Bounds, Limits, Ranges, full, within
@@ -304,6 +305,9 @@ class Lowering(Rewriter):
         """
         name = f"in{index}"
         if isinstance(argument.type, ir.MemRefType):
+            if is_slm(ir.MemRefType(argument.type).memory_space):
+                wanted = "allocate it in the kernel by memref.alloc or as its workgroup memory"
+                raise ValueError(f"argument {index} of type {argument.type} is in shared local memory: {wanted}")
             return self._memref_argument(name, ir.MemRefType(argument.type))
         shape, element = shape_and_element(argument)
         if element == "i1":

@@ -12,15 +12,7 @@ gpu.module @kernels {
 
 // -----
 
-func.func @outside(%a: memref<64x64xf32>) {
-  // expected-error @+1 {{'xegpu.create_nd_tdesc' op cannot be imported: kernels are functions of a gpu.module}}
-  %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
-  return
-}
-
-// -----
-
-// expected-error @+1 {{'func.func' op cannot be imported: kernels are functions of a gpu.module}}
+// expected-error @+1 {{'func.func' op cannot be imported: kernels are functions of a gpu.module, and other functions have a body}}
 func.func private @declared(!xegpu.tensor_desc<8x16xf32>)
 
 // -----

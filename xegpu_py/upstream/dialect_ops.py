@@ -119,8 +119,8 @@ def _check_block(op: Any, value: ir.Value, desc: TensorDesc, shape: Sequence[int
         return
     blocks = desc.block.array_length if desc.block else 1
     # LLVM's main branch has the blocks of an array one below the other as well.
-    below = (blocks * desc.shape[0], *desc.shape[1:])
-    if found != tuple(shape) and (blocks == 1 or found != below):
+    below = (blocks * shape[1], *shape[2:]) if blocks > 1 else ()
+    if found not in (tuple(shape), below):
         op.fail(f"the descriptor's block is {by(shape)}, but the value is {value.type}")
 
 
@@ -155,6 +155,12 @@ def _check_places(op: Any) -> TensorDesc | None:
     return desc
 
 
+def chunk_of(op: Any) -> int:
+    """The elements from each offset on that a scattered access moves: what its value has beyond one for each."""
+    lanes = shape_of(op.mask if op.offsets is None else op.offsets)
+    return max(math.prod(shape_of(op.value)) // math.prod(lanes), 1)
+
+
 def _check_scattered(op: Any) -> None:
     """Value, offsets and mask fit each other (verifyGatherScatter)."""
     _check_hints(op)
@@ -167,10 +173,14 @@ def _check_scattered(op: Any) -> None:
         expected = desc.shape
     else:
         lanes = shape_of(op.offsets)
-        expected = (*lanes, op.chunk_size) if (op.chunk_size or 1) > 1 else lanes
+        chunk = chunk_of(op)
+        expected = (*lanes, chunk) if chunk > 1 else lanes
     if shape_of(op.mask) != lanes and (shape_of(op.mask), lanes) not in (((1,), ()), ((), (1,))):
         op.fail(f"has offsets for {by(lanes) or 'one lane'}, but a mask of {op.mask.type}")
     found = shape_of(op.value)
+    # LLVM's main branch gives the size of chunks of which all elements have an offset, too.
+    if op.chunk_size not in (None, chunk_of(op)) and found != lanes:
+        op.fail(f"has a chunk_size of {op.chunk_size}, but a value of {op.value.type}")
     squeezed = [tuple(n for n in s if n != 1) for s in (found, expected)]
     # Of a descriptor of several lanes, a lane's value is its own chunk.
     fragment = desc and tuple(n for n in expected[len(lanes) :] if n != 1) == squeezed[0]
@@ -203,8 +213,6 @@ def _check_matrix(op: Any) -> None:
     """What is accessed is a part of the matrix (IsValidMatrixOpParams)."""
     desc = MemDesc.of(op.mem_desc)
     _check_element(op, op.value, desc)
-    if len(desc.shape) < 2:
-        op.fail(f"needs a matrix of at least two dimensions, but got {desc}")
     if len(op.static_offsets) != len(desc.shape):
         op.fail(f"a matrix of {by(desc.shape)} needs {len(desc.shape)} offsets, but got {len(op.static_offsets)}")
     found = shape_of(op.value)

@@ -149,19 +149,17 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
         parts = {k: [n for i, n in enumerate(getattr(self, k)) if i in of] for k in self.parameters()}
         left = list(shape)
         for layout, data in (("sg_layout", "sg_data"), ("", "inst_data"), ("lane_layout", "lane_data")):
-            for key in (layout, data):
-                units = parts.get(key)
-                if not units:
-                    continue
-                if len(units) != len(left):
+            units = parts.get(data)
+            if not units:
+                continue
+            if len(units) != len(left):
+                return False
+            for n, unit, count in zip(left, units, parts.get(layout) or [1] * len(units)):
+                # Along a short dimension subgroups have the same data, and so have lanes along a dimension of 1.
+                shares = n % unit == 0 and unit * count % n == 0 and (layout == "sg_layout" or n == 1)
+                if n % (unit * count) and not shares:
                     return False
-                # Subgroups may have the same data: then it is divided among fewer.
-                pairs = list(zip(left, units))
-                fits = all(n % unit == 0 for n, unit in pairs)
-                wraps = all(unit % n == 0 and whole % unit == 0 for whole, (n, unit) in zip(shape, pairs))
-                if not fits and not (key == "sg_data" and wraps):
-                    return False
-                left = units if key == data else [n // unit for n, unit in pairs]
+            left = units
         return True
 
 

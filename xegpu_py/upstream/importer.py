@@ -13,13 +13,14 @@ from mlir.passmanager import PassManager
 
 from xegpu_py import oracles
 from xegpu_py.ir.bindings import is_kernel
+from xegpu_py.ir.builtin import element_type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at, position_of
 from xegpu_py.ir.module import Context, Module, from_mlir, parse_source, print_op, walk
 from xegpu_py.ir.passes import Pass, collector_paused, pass_named, run_pipeline
 from xegpu_py.passes.facts.value_facts import defining_op, symbol_of
 from xegpu_py.passes.rewriting.builders import reinterpret_cast
-from xegpu_py.upstream import dialect_ops  # noqa: F401  (defines the ops)
-from xegpu_py.upstream.dialect_types import UpstreamXeGPU
+from xegpu_py.upstream import dialect_ops
+from xegpu_py.upstream.dialect_types import MemDesc, UpstreamXeGPU
 from xegpu_py.upstream.export import export_upstream
 from xegpu_py.upstream.lane import LaneImport
 from xegpu_py.upstream.rebuilding import (
@@ -30,6 +31,7 @@ from xegpu_py.upstream.rebuilding import (
     Level,
     drop_layouts,
     functions_of,
+    functions_with_blocks,
     kernels,
     level_of,
     looks_older,
@@ -69,8 +71,9 @@ def rebuild(
             if lowered:
                 drop_lowered(module.outline)
             _inline(module.outline)
-            for func in kernels(module.outline):
+            for func in (*kernels(module.outline), *functions_with_blocks(module.outline)):
                 if func not in lowered:
+                    _take_buffers(func)
                     LEVELS[level or level_of(func, divided)](func).run()
             drop_layouts(module.outline)
             if verify:
@@ -101,7 +104,8 @@ def _simplify(root: ir.Operation) -> None:
 
 def _inline(root: ir.Operation) -> None:
     """Inline functions if one of them is of upstream's XeGPU: a kernel's level decides what its ops mean."""
-    helpers = [func for func in functions_of(root) if func.name == "func.func"]
+    called = {str(op.attributes["callee"]) for op in walk(root) if op.name == "func.call"}
+    helpers = [f for f in functions_of(root) if f.name == "func.func" and f"@{symbol_of(f)}" in called]
     if any(PREFIX in str(value.type) for func in helpers for op in walk(func) for value in values_of(op)) or any(
         op.name.startswith(PREFIX) for func in helpers for op in parts(func)
     ):
@@ -110,6 +114,21 @@ def _inline(root: ir.Operation) -> None:
         inline().run(root)
         for func in helpers:
             func.erase()
+
+
+def _take_buffers(func: ir.Operation) -> None:
+    """Let a function take the buffers of matrices in shared local memory, instead of the matrices' descriptors."""
+    for argument in func.regions[0].blocks[0].arguments:
+        if not MemDesc.accepts(str(argument.type)):
+            continue
+        kind, desc = argument.type, MemDesc.of(argument)
+        space = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 3)
+        argument.set_type(ir.MemRefType.get(desc.shape, element_type(desc.element), memory_space=space))
+        uses = [*argument.uses]
+        with ir.InsertionPoint.at_block_begin(argument.owner), func.location:
+            made = dialect_ops.CreateMemDescOp(argument, mem_desc=kind).mem_desc
+        for use in uses:
+            use.owner.operands[use.operand_number] = made
 
 
 def _reshape(op: ir.Operation) -> None:

@@ -327,14 +327,18 @@ class LaneImport(SubgroupImport):
     def matrix_places(self, view: Any, value: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
         """The buffer of a matrix, and the positions of a lane's elements of the block that an op accesses."""
         desc, buffer = self.buffer(view)
-        count = math.prod(shape_of(value))
-        if view.subgroup_block_io:
-            # The subgroup moves what follows its offset, lane by lane.
-            first = rebuilding.places(desc, [self.shared(o) for o in view.offsets], (1,))
-            start = arith.addi(vector.extract(first, [], [0]), make("gpu.lane_id", ir.IndexType.get()))
-            return buffer, [add(start, LANES * i) for i in range(count)]
-        where = rebuilding.places(desc, view.offsets, (count,))
-        return buffer, [vector.extract(where, [], [i]) for i in range(count)]
+        shape = shape_of(value)
+        if len(shape) > 1:
+            where = rebuilding.places(desc, view.offsets, shape)
+            return buffer, [vector.extract(where, [], [i]) for i in range(math.prod(shape))]
+        # A lane's line is what lies in memory from its offset on, whatever the strides. By subgroup_block_io the
+        # subgroup moves what lies there, lane by lane.
+        by_subgroup = bool(view.subgroup_block_io)
+        offsets = [self.shared(o) for o in view.offsets] if by_subgroup else view.offsets
+        start = vector.extract(rebuilding.places(desc, offsets, (1,)), [], [0])
+        if by_subgroup:
+            start = arith.addi(start, make("gpu.lane_id", ir.IndexType.get()))
+        return buffer, [add(start, (LANES if by_subgroup else 1) * i) for i in range(math.prod(shape))]
 
     @rule(PREFIX + "load_matrix")
     def load_matrix(self, op: Any) -> None:

@@ -86,6 +86,11 @@ def kernels(root: ir.Operation) -> Iterator[ir.Operation]:
     return (op for op in functions_of(root) if op.name == "gpu.func")
 
 
+def functions_with_blocks(root: ir.Operation) -> list[ir.Operation]:
+    """The functions of a program, other than its kernels, that have ops of upstream's dialect: tests of passes are."""
+    return [op for op in walk(root) if op.name == "func.func" and any(o.name.startswith(PREFIX) for o in parts(op))]
+
+
 def read_upstream(source: Source, context: Context) -> Module:
     """A program with kernels in upstream's dialect, in a context that has ours too."""
     own = context.own
@@ -109,14 +114,21 @@ def level_of(func: ir.Operation, may_divide: bool = True) -> Level:
     """
     if "VectorComputeFunctionINTEL" in func.attributes:
         return "subgroup"
-    has_blocks = False
-    for op in parts(func):
+    ops = parts(func)
+    has_blocks: bool | None = None
+    for op in ops:
         if may_divide:
             texts = [str(attr) for name, attr in op.attributes.items() if "layout" in name]
             if any(map(_divides_subgroups, (*texts, *(str(v.type) for v in op.results)))):
                 return "workgroup"
-        has_blocks = has_blocks or (op.name in _BLOCKS and _is_block(op.opview))
-    return "subgroup" if has_blocks else "lane"
+        if op.name in _BLOCKS:
+            has_blocks = has_blocks or _is_block(op.opview)
+    if has_blocks is None:
+        # Nothing tells but descriptors, of which lanes divide the last two dimensions.
+        descs = [TensorDesc.of(op.results[0]) for op in ops if op.name == PREFIX + "create_nd_tdesc"]
+        has_blocks = any(math.prod(desc.shape[:-2]) > 1 for desc in descs)
+    # Only lanes have numbers of their own.
+    return "subgroup" if has_blocks and all(op.name != "gpu.lane_id" for op in ops) else "lane"
 
 
 _PRODUCTS = ("dpas", "dpas_mx")
@@ -126,7 +138,13 @@ _PRODUCTS = ("dpas", "dpas_mx")
 
 PREFIX = NAME + "."
 
-_BLOCKS = tuple(PREFIX + n for n in ("load_nd", "store_nd", "load", "store", "load_matrix", "store_matrix", *_PRODUCTS))
+_BLOCKS = frozenset(
+    PREFIX + n
+    for n in (
+        *("load_nd", "store_nd", "load", "store", "atomic_rmw", "load_matrix", "store_matrix"),
+        *_PRODUCTS,
+    )
+)
 
 
 def _is_block(view: Any) -> bool:
@@ -136,8 +154,8 @@ def _is_block(view: Any) -> bool:
     if name in ("load_nd", "store_nd"):
         desc = TensorDesc.of(view.tdesc)
         return len(shape) > 1 or math.prod(shape) == math.prod(desc.shape)
-    if name in ("load", "store"):
-        memory = view.source if name == "load" else view.dest
+    if name in ("load", "store", "atomic_rmw"):
+        memory = view.tdesc if name == "atomic_rmw" else view.source
         held = TensorDesc.of(memory).shape if is_desc(memory.type) else shape_of(view.mask)
         # A lane may have its own chunk of a descriptor of all lanes.
         return math.prod(shape_of(view.mask)) > 1 and math.prod(shape) >= math.prod(held)
@@ -158,7 +176,7 @@ def drop_layouts(root: ir.Operation) -> None:
     """
     for op in walk(root):
         if op.name.startswith(PREFIX) or PREFIX in str(op.attributes.get("function_type", "")):
-            refuse(op, "kernels are functions of a gpu.module")
+            refuse(op, "kernels are functions of a gpu.module, and other functions have a body")
         if op.name.startswith(("xegpu.", "xetile.")) or not op.attributes:
             continue
         for name in [n for n, attr in op.attributes.items() if PREFIX in str(attr)]:
@@ -518,18 +536,28 @@ def strides_of(desc: MemDesc) -> tuple[tuple[int, ...], tuple[int, ...], tuple[i
     return block, tuple(outer), tuple(inner)
 
 
-def buffer_of(source: ir.Value, element: str) -> ir.Value:
-    """A buffer in shared local memory as one dimension of elements."""
+def buffer_of(view: Any, element: str) -> ir.Value:
+    """The buffer of a matrix in shared local memory, as one dimension of elements."""
+    source = view.source
     kind = ir.MemRefType(source.type)
-    size = math.prod(kind.shape) * bit_width(str(kind.element_type)) // 8
-    if kind.rank > 1:
-        groups = ir.ArrayAttr.get([integer_array(range(kind.rank))])
-        flat = ir.MemRefType.get([math.prod(kind.shape)], kind.element_type, memory_space=kind.memory_space)
-        source = make("memref.collapse_shape", flat, source, reassociation=groups)
+    start, _, _ = strided_layout(source)
+    count = math.prod(kind.shape)
+
+    def contiguous(size: Index, of: ir.Type) -> ir.MemRefType:
+        return ir.MemRefType.get([size if isinstance(size, int) else DYNAMIC], of, memory_space=kind.memory_space)
+
     if str(kind.element_type) == element:
-        return source
-    result = ir.MemRefType.get([size * 8 // bit_width(element)], element_type(element), memory_space=kind.memory_space)
-    return memref.view(result, source, index(0), [])
+        if start != 0:
+            return reinterpret_cast(source, start, [count], [1])
+        whole = contiguous(count, kind.element_type)
+        return source if kind == whole else reinterpret_cast(source, 0, [count], [1], whole)
+    if bit_width(str(kind.element_type)) != 8:
+        refuse(view, f"a matrix of {element} lies in bytes, or in elements of its own, but got {kind}")
+    size = build.add(count, start)
+    whole = contiguous(size, kind.element_type)
+    if kind != whole:
+        source = reinterpret_cast(source, 0, [size], [1], whole)
+    return memref.view(contiguous(count * 8 // bit_width(element), element_type(element)), source, index(start), [])
 
 
 def places(desc: MemDesc, offsets: Sequence[ir.Value | int], shape: Sequence[int]) -> ir.Value:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlir import ir
@@ -14,9 +15,20 @@ from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.ir.builtin import bit_width, by, strides_of
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.passes.facts.value_facts import shape_of
-from xegpu_py.passes.rewriting.builders import constant, extract_slice, index, insert_slice, subview, transpose, zero
+from xegpu_py.passes.rewriting.builders import (
+    constant,
+    extract,
+    extract_slice,
+    index,
+    insert,
+    insert_slice,
+    subview,
+    transpose,
+    zero,
+)
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.upstream import rebuilding
+from xegpu_py.upstream.dialect_ops import chunk_of
 from xegpu_py.upstream.dialect_types import MemDesc, NBarrier, TensorDesc
 from xegpu_py.upstream.rebuilding import (
     PREFIX,
@@ -34,6 +46,7 @@ from xegpu_py.upstream.rebuilding import (
     signless,
     values_of,
     vector_type,
+    within,
 )
 
 VC = "vc"
@@ -73,12 +86,12 @@ class SubgroupImport(Rewriter):
         for op in (self.func, *(op for op in ops if not op.name.startswith(_KEEP_TYPES))):
             for value in values_of(op):
                 self.retype(value)
-        self._retype_function()
         for op in ops:
             self.op(op)
         for op in reversed(ops):
             if self.is_replaced(op):
                 op.erase()
+        self._retype_function()
         self.finish()
 
     def ops(self) -> list[ir.Operation]:
@@ -121,10 +134,12 @@ class SubgroupImport(Rewriter):
             value.set_type(ours.NBarrier().to_ir())
 
     def _retype_function(self) -> None:
-        """Give the function the types that its arguments have."""
+        """Give the function the types that its arguments and the descriptors that it returns have."""
         kind = ir.FunctionType(ir.TypeAttr(self.func.attributes["function_type"]).value)
         arguments = [a.type for a in self.func.regions[0].blocks[0].arguments]
-        kind = ir.FunctionType.get(arguments[: len(kind.inputs)], kind.results)
+        returned = within(self.func)[-1].operands
+        results = [v.type if PREFIX in str(old) else old for old, v in zip(kind.results, returned)]
+        kind = ir.FunctionType.get(arguments[: len(kind.inputs)], results)
         self.func.attributes["function_type"] = ir.TypeAttr.get(kind)
 
     def desc_type(self, desc: TensorDesc) -> ir.Type:
@@ -257,19 +272,26 @@ class SubgroupImport(Rewriter):
     def dpas(self, op: Any) -> None:
         a, b = op.lhs, op.rhs
         shapes = [shape_of(v) for v in (a, b)]
-        if len(shapes[0]) != 2:
+        if len(shapes[0]) < 2:
             refuse(op, f"it multiplies {by(shapes[0])} and {by(shapes[1])}", "is this a kernel of lanes?")
-        made = ours.DpasOp(a, packed(b), op.acc, mode=self.mode, result=op.result.type)
-        self.replace(op, made.result)
+
+        def product(a: ir.Value, b: ir.Value, acc: ir.Value | None, kind: ir.Type) -> ir.Value:
+            return ours.DpasOp(a, packed(b), acc, mode=self.mode, result=kind).result
+
+        self.replace(op, _of_matrices(product, [a, b, op.acc], op.result.type))
 
     @rule(PREFIX + "dpas_mx")
     def dpas_mx(self, op: Any) -> None:
         a, b = op.lhs, op.rhs
-        if len(shape_of(a)) != 2:
+        if len(shape_of(a)) < 2:
             refuse(op, f"it multiplies {by(shape_of(a))} and {by(shape_of(b))}", "is this a kernel of lanes?")
         scales = [None if v is None else self.scale(op, v) for v in (op.scale_a, op.scale_b)]
-        made = ours.DpasMxOp(a, packed(b), op.acc, *scales, mode=self.mode, result=op.result.type)
-        self.replace(op, made.result)
+
+        def product(a: ir.Value, b: ir.Value, acc: ir.Value | None, *more: Any) -> ir.Value:
+            *scales, kind = more
+            return ours.DpasMxOp(a, packed(b), acc, *scales, mode=self.mode, result=kind).result
+
+        self.replace(op, _of_matrices(product, [a, b, op.acc, *scales], op.result.type))
 
     def scale(self, view: Any, value: ir.Value) -> ir.Value:
         """The scales of a factor, which must be a matrix."""
@@ -319,8 +341,7 @@ class SubgroupImport(Rewriter):
         if not isinstance(source.type, ir.MemRefType) and str(source.type).startswith("!"):
             desc = ours.TensorDesc.of(source)
             return [(source, line(view.mask), (0, desc.lanes))]
-        chunk = getattr(view, "chunk_size", None) or 1
-        return self.lanes(source, line(view.offsets), element_of(view.value), line(view.mask), chunk)
+        return self.lanes(source, line(view.offsets), element_of(view.value), line(view.mask), chunk_of(view))
 
     def lanes(
         self, source: ir.Value, offsets: ir.Value, element: str, mask: ir.Value | None = None, chunk: int = 1
@@ -389,7 +410,7 @@ class SubgroupImport(Rewriter):
     @rule(PREFIX + "create_mem_desc")
     def create_mem_desc(self, op: Any) -> None:
         desc = MemDesc.of(op.mem_desc)
-        self.buffers[op.mem_desc] = (desc, rebuilding.buffer_of(op.source, desc.element))
+        self.buffers[op.mem_desc] = (desc, rebuilding.buffer_of(op, desc.element))
 
     def buffer(self, view: Any) -> tuple[MemDesc, ir.Value]:
         """The matrix that an op accesses, and the buffer in which it lies."""
@@ -447,6 +468,27 @@ class SubgroupImport(Rewriter):
     @rule(PREFIX + "compile_hint")
     def compile_hint(self, op: Any) -> None:
         ours.CompileHintOp()
+
+
+Operands = Sequence[ir.Value | None]
+
+
+def _of_matrices(product: Callable[..., ir.Value], operands: Operands, kind: ir.VectorType) -> ir.Value:
+    """A product of two matrices, or of each pair in two batches of them.
+
+    Args:
+        product: makes a product of its operands, and of the type of its result.
+        kind: the type of the whole result, whose first dimensions are those of the batch.
+    """
+    outer = kind.shape[:-2]
+    if not outer:
+        return product(*operands, kind)
+    whole = zero(kind)
+    one = vector_type(kind.shape[-2:], kind.element_type)
+    for at in itertools.product(*map(range, outer)):
+        made = product(*(v if v is None else extract(v, at) for v in operands), one)
+        whole = insert(made, whole, at)
+    return whole
 
 
 def packed(b: ir.Value) -> ir.Value:

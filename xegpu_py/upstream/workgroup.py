@@ -33,6 +33,7 @@ from xegpu_py.passes.rewriting.builders import Index, add, broadcast, compare, c
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules
 from xegpu_py.upstream import dialect_ops as upstream
 from xegpu_py.upstream import rebuilding
+from xegpu_py.upstream.dialect_ops import chunk_of
 from xegpu_py.upstream.dialect_types import Layout, Slice, TensorDesc, even_map, layout_of, map_of, subgroups_of
 from xegpu_py.upstream.rebuilding import (
     PREFIX,
@@ -377,7 +378,7 @@ class WorkgroupImport(VectorImport):
             refuse(view, "at workgroup level it takes offsets, and no scattered descriptor")
         wg_map = self.map_for(view, value) if not self.has_products or view.operation.name.endswith("store") else None
         masked = None if is_true(mask) else mask
-        if (view.chunk_size or 1) > 1:
+        if chunk_of(view) > 1:
             return self.chunks(view, value), masked and self.chunk_mask(view, value, masked), False
         found = next((form for op, form in self.forms if op == view.operation), None)
         if masked is None and found is not None:
@@ -398,7 +399,7 @@ class WorkgroupImport(VectorImport):
 
     def chunks(self, view: Any, value: ir.Value) -> ir.Value:
         """A tile of several elements that follow each other at each offset."""
-        rows, columns = math.prod(self.shapes[view.offsets]), view.chunk_size
+        rows, columns = math.prod(self.shapes[view.offsets]), chunk_of(view)
         kind = vector_type((rows, columns), "index")
         starts = xetile.BroadcastOp(cast(view.offsets, (rows, 1)), (1,), result=kind).result
         step = cast(vector.step(vector_type((columns,), "index")), (1, columns))
@@ -407,7 +408,7 @@ class WorkgroupImport(VectorImport):
 
     def chunk_mask(self, view: Any, value: ir.Value, mask: ir.Value) -> ir.Value:
         """The mask of each element of chunks."""
-        rows, columns = math.prod(self.shapes[view.offsets]), view.chunk_size
+        rows, columns = math.prod(self.shapes[view.offsets]), chunk_of(view)
         kind = vector_type((rows, columns), "i1")
         return xetile.BroadcastOp(cast(mask, (rows, 1)), (1,), result=kind).result
 
@@ -472,6 +473,7 @@ class WorkgroupImport(VectorImport):
         wg_map = None if self.has_products else self.map_for(view, value)
         block, outer, _ = rebuilding.strides_of(desc)
         plain = all(n == 1 for n in block) and len(desc.shape) == 2 and outer == (desc.shape[1], 1) and len(shape) == 2
+        plain = plain and ir.MemRefType(buffer.type).get_strides_and_offset() == ([1], 0)
         if plain:
             memory = ir.MemRefType(buffer.type)
             kind = ir.MemRefType.get(list(desc.shape), memory.element_type, memory_space=memory.memory_space)

@@ -22,6 +22,7 @@ from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import index
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.upstream import dialect_ops as upstream
+from xegpu_py.upstream.dialect_ops import chunk_of
 from xegpu_py.upstream.dialect_types import Layout, Slice, TensorDesc, layout_of
 from xegpu_py.upstream.rebuilding import (
     PREFIX,
@@ -129,7 +130,7 @@ def same_split(op: ir.Operation) -> Iterable[Sequence[ir.Value]]:
         yield from groups
     elif op.name in (PREFIX + "load", PREFIX + "store"):
         view: Any = op.opview
-        if (view.chunk_size or 1) == 1:
+        if chunk_of(view) == 1:
             yield [v for v in (view.value, view.offsets, view.mask) if v is not None]
     elif op.name == PREFIX + "atomic_rmw":
         yield [v for v in (*op.operands, *op.results) if isinstance(v.type, ir.VectorType)]
@@ -212,7 +213,11 @@ class VectorImport(SubgroupImport):
         vectors = [v for v in (*op.operands, *op.results) if v in self.shapes or isinstance(v.type, ir.VectorType)]
         if not vectors or op.regions or op.name in ("scf.yield", "scf.condition", "cf.br", "cf.cond_br"):
             return
-        if op.name in self.rules:
+        if op.name in ("func.return", "gpu.return"):
+            with ir.InsertionPoint(op), op.location:
+                for number, value in enumerate(op.operands):
+                    op.operands[number] = cast(value, self.shapes.get(value, shape_of(value)))
+        elif op.name in self.rules:
             Rewriter.op(self, op)
         elif not is_elementwise(op):
             with ir.InsertionPoint(op), op.location:

@@ -58,6 +58,116 @@ def test_a_matrix_in_shared_local_memory_lies_as_its_layout_says(stored, loaded)
     assert (o == memory[PLACES[loaded](rows, columns)]).all()
 
 
+LINES = """
+    %slm = memref.alloc() : memref<2048xi8, 3>
+    %lane = gpu.lane_id
+    %all = arith.constant true
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %c64 = arith.constant 64 : index
+    %m = xegpu.create_mem_desc %slm : memref<2048xi8, 3> -> !xegpu.mem_desc<1024xf16>
+    %base = arith.muli %lane, %c64 : index
+    scf.for %j = %c0 to %c64 step %c1 {{
+      %at = arith.addi %base, %j : index
+      %v = xegpu.load %a[%at], %all : memref<1024xf16>, index, i1 -> f16
+      xegpu.store_matrix %v, %m[%at] : f16, !xegpu.mem_desc<1024xf16>, index
+    }}
+    gpu.barrier
+    %n = xegpu.create_mem_desc %slm : memref<2048xi8, 3> -> !xegpu.mem_desc<16x64xf16{0}>
+    %w = xegpu.load_matrix %n[{1}] : !xegpu.mem_desc<16x64xf16{0}>, index, index -> vector<8xf16>
+    %to = arith.muli %lane, %c8 : index
+    xegpu.store %w, %o[%to], %all : vector<8xf16>, memref<128xf16>, index, i1"""
+
+
+@pytest.mark.parametrize("placed", PLACES)
+def test_a_lane_loads_what_follows_in_memory(placed):
+    """The same as upstream's lowering does, whatever the strides and the blocks of the matrix are."""
+    first = "%c8, %lane" if "stride" in placed else "%lane, %c8"
+    block = (8, 8) if placed.endswith("<block = [8, 8]>") else (16, 8) if "block" in placed else ()
+    placed = placed.replace("32", "16")
+    a, o = np.random.default_rng(1).permutation(1024).astype(np.float16), np.zeros((16, 8), np.float16)
+    run(kernel("%a: memref<1024xf16>, %o: memref<128xf16>", LINES.format(placed, first)), a, o.reshape(-1), block=16)
+    lanes = np.arange(16)
+    row, column = (8, lanes) if "stride" in placed else (lanes, 8)
+    if not block:
+        start = row + 16 * column if "stride" in placed else 64 * row + column
+    elif block == (8, 8):
+        start = row // 8 * 512 + column // 8 * 64 + row % 8 * 8 + column % 8
+    else:
+        start = column // 8 * 128 + row + column % 8 * 16
+    assert (o == a[start[:, None] + np.arange(8)]).all()
+
+
+@pytest.mark.parametrize("level", ["subgroup", "workgroup"])
+@pytest.mark.parametrize(("memory", "first", "of"), [("32x16xf16", "16, 0", "16, 16"), ("1024xi8", "512", "512")])
+def test_a_matrix_in_a_view_begins_where_the_view_does(memory, first, of, level):
+    layout = " <{layout = #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 16]>}>" if level == "workgroup" else ""
+    half = layout.replace("16, 16", "8, 16")
+    strides, start = ("16, 1", 256) if "x16" in memory else ("1", 512)
+    shape = memory.replace("32", "16") if "x16" in memory else "512xi8"
+    view = f"memref<{shape}, strided<[{strides}], offset: {start}>, 3>"
+    ones = ", ".join("1" for _ in first.split(","))
+    body = f"""
+    %da = xegpu.create_nd_tdesc %a : memref<32x16xf16> -> !xegpu.tensor_desc<32x16xf16>
+    %v = xegpu.load_nd %da[0, 0]{layout} : !xegpu.tensor_desc<32x16xf16> -> vector<32x16xf16>
+    %slm = memref.alloc() : memref<{memory}, 3>
+    %m = xegpu.create_mem_desc %slm : memref<{memory}, 3> -> !xegpu.mem_desc<32x16xf16>
+    xegpu.store_matrix %v, %m[0, 0]{layout} : vector<32x16xf16>, !xegpu.mem_desc<32x16xf16>
+    gpu.barrier
+    %s = memref.subview %slm[{first}] [{of}] [{ones}] : memref<{memory}, 3> to {view}
+    %n = xegpu.create_mem_desc %s : {view} -> !xegpu.mem_desc<16x16xf16>
+    %w = xegpu.load_matrix %n[0, 0]{half} : !xegpu.mem_desc<16x16xf16> -> vector<16x16xf16>
+    %do = xegpu.create_nd_tdesc %o : memref<16x16xf16> -> !xegpu.tensor_desc<16x16xf16>
+    xegpu.store_nd %w, %do[0, 0]{half} : vector<16x16xf16>, !xegpu.tensor_desc<16x16xf16>"""
+    a, o = np.arange(512, dtype=np.float16).reshape(32, 16), np.zeros((16, 16), np.float16)
+    text = kernel("%a: memref<32x16xf16>, %o: memref<16x16xf16>", body)
+    run(text, a, o, level=level, block=2 if level == "workgroup" else 1)
+    assert (o == a[16:]).all()
+
+
+def test_products_of_batches_of_a_subgroup():
+    body = """
+    %da = xegpu.create_nd_tdesc %a : memref<2x8x16xf16> -> !xegpu.tensor_desc<2x8x16xf16>
+    %db = xegpu.create_nd_tdesc %b : memref<2x16x16xf16> -> !xegpu.tensor_desc<2x16x16xf16>
+    %dc = xegpu.create_nd_tdesc %c : memref<2x8x16xf32> -> !xegpu.tensor_desc<2x8x16xf32>
+    %va = xegpu.load_nd %da[0, 0, 0] : !xegpu.tensor_desc<2x8x16xf16> -> vector<2x8x16xf16>
+    %vb = xegpu.load_nd %db[0, 0, 0] : !xegpu.tensor_desc<2x16x16xf16> -> vector<2x16x16xf16>
+    %vc = xegpu.load_nd %dc[0, 0, 0] : !xegpu.tensor_desc<2x8x16xf32> -> vector<2x8x16xf32>
+    %r = xegpu.dpas %va, %vb, %vc : vector<2x8x16xf16>, vector<2x16x16xf16>, vector<2x8x16xf32> -> vector<2x8x16xf32>
+    xegpu.store_nd %r, %dc[0, 0, 0] : vector<2x8x16xf32>, !xegpu.tensor_desc<2x8x16xf32>"""
+    random = np.random.default_rng(2)
+    a, b, c = (random.integers(-4, 5, (2, m, 16)).astype(np.float16) for m in (8, 16, 8))
+    c = c.astype(np.float32)
+    expected = c + a.astype(np.float32) @ b.astype(np.float32)
+    run(kernel("%a: memref<2x8x16xf16>, %b: memref<2x16x16xf16>, %c: memref<2x8x16xf32>", body), a, b, c)
+    assert (c == expected).all()
+
+
+@pytest.mark.parametrize("size", ["", " <{chunk_size = 2 : i64}>"])
+@pytest.mark.parametrize("level", ["subgroup", "workgroup"])
+def test_a_value_says_how_many_elements_follow_an_offset(size, level):
+    """LLVM's main branch gives chunk_size also for values that have an offset for each element."""
+    layout = "layout = #xegpu.layout<sg_layout = [2, 1], sg_data = [8, 2]>" if level == "workgroup" else ""
+    row = layout.replace("2, 1", "2").replace("8, 2", "8")
+    size = size or " <{}>"
+    of_chunks, of_each = (size.replace("}>", f"{', ' * bool(s and 'chunk' in size)}{s}}}>") for s in (layout, row))
+    body = f"""
+    %m = arith.constant dense<true> : vector<16xi1>
+    %at = arith.constant dense<{[i // 2 * 7 + i % 2 for i in range(16)]}> : vector<16xindex>
+    %starts = arith.constant dense<{[i * 2 for i in range(16)]}> : vector<16xindex>
+    %v = xegpu.load %a[%at], %m{of_each} : memref<64xf32>, vector<16xindex>, vector<16xi1> -> vector<16xf32>
+    xegpu.store %v, %o[%at], %m{of_each} : vector<16xf32>, memref<64xf32>, vector<16xindex>, vector<16xi1>
+    %w = xegpu.load %a[%starts], %m{of_chunks} : memref<64xf32>, vector<16xindex>, vector<16xi1> -> vector<16x2xf32>
+    xegpu.store %w, %p[%starts], %m{of_chunks}
+      : vector<16x2xf32>, memref<64xf32>, vector<16xindex>, vector<16xi1>""".replace(" <{}>", "")
+    a, o, p = np.arange(1, 65, dtype=np.float32), np.zeros(64, np.float32), np.zeros(64, np.float32)
+    text = kernel("%a: memref<64xf32>, %o: memref<64xf32>, %p: memref<64xf32>", body)
+    run(text, a, o, p, level=level, block=2 if level == "workgroup" else 1)
+    at = [i // 2 * 7 + i % 2 for i in range(16)]
+    assert (np.flatnonzero(o) == at).all() and (o[at] == a[at]).all() and (p[:32] == a[:32]).all() and not p[32:].any()
+
+
 def test_gathers_give_a_row_of_the_chunk_for_each_lane():
     body = """
     %at = arith.constant dense<[0, 9, 18, 27, 36, 45, 54, 63, 72, 81, 90, 99, 108, 117, 126, 135, 144, 153, 162, 171]>

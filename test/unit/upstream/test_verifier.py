@@ -152,7 +152,6 @@ INVALID = [
     (matrix("memref<1024xi8, 3>", "16x64xf16"), "source and matrix must have one size"),
     (of_matrix("vector<32x16xf16>"), "exceeds the matrix of 16x64"),
     (of_matrix("vector<8x16xf32>"), "differ from the descriptor's"),
-    (of_matrix("vector<16xf16>", "0", "64xf16"), "needs a matrix of at least two dimensions"),
     (by_blocks("lane_layout = [1, 16], lane_data = [2, 1]", "[32, 1]", "[1, 16]"), "along the last dimension only"),
     (by_blocks("lane_layout = [1, 16], lane_data = [1, 1]", "[1, 32]", "[1, 16]"), "the dimension of stride 1"),
     (by_blocks("lane_layout = [1, 16], lane_data = [1, 1]", "[32, 1]", "[1, 17]"), "needs blocks of lane_layout 1x16"),
@@ -166,12 +165,13 @@ INVALID = [
     ),
 ]  # fmt: skip
 
-# MLIR 22.1.8 ends the process on the first two, accepts the next three (the second and third LLVM's main refuses), and
+# MLIR 22.1.8 ends the process on the first two, accepts the next four (the third and fourth LLVM's main refuses), and
 # has no ops of scaled products.
 OURS = [
     (matrix("memref<2048xi8>", "16x64xf16"), "the descriptor's memory is slm"),
     (created("memref<24xindex>", "24xindex"), "must be integers or floating-point numbers, but got index"),
     (of_matrix("vector<8x16xf16>", "0"), "a matrix of 16x64 needs 2 offsets, but got 1"),
+    (gathered("ui64", "16x4xf32", "chunk_size = 2 : i64"), "has a chunk_size of 2, but a value of vector<16x4xf32>"),
     (typed(f"8x16xf32, {LAYOUT}<sg_layout = [2, 2]>"), "sg_layout and sg_data need each other"),
     (typed(f"8x16xf32, {LAYOUT}<lane_layout = [1, 16]>"), "lane_layout and lane_data need each other"),
     (
@@ -223,6 +223,13 @@ VALID = [
     stored("8x16xf32", "8x16xf32", "l1_hint = #xegpu.cache_hint<cached>"),
     typed(f"32x64xf32, {LAYOUT}<sg_layout = [8, 1], sg_data = [8, 64]>"),
     created("memref<24x32xf32, 3>", f"16xf32, {BLOCK}<memory_space = slm>"),
+    # LLVM's main branch, and not 22.1.8:
+    loaded(f"16x16xf16, {BLOCK}<array_length = 2>", "16x16x2xf16", "packed"),
+    typed(f"128x4xf16, {LAYOUT}<sg_layout = [8, 8], sg_data = [16, 4]>"),
+    typed(f"16x1xf16, {LAYOUT}<lane_layout = [1, 16], lane_data = [1, 1]>"),
+    of_matrix("vector<16xf16>", "0", "64xf16"),
+    gathered("ui64", "16x2xf32"),
+    gathered("ui64", "16xf32", "chunk_size = 4 : i64"),
 ]
 
 

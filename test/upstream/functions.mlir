@@ -1,0 +1,61 @@
+// Functions that are no kernels, as tests of passes have them: each is rebuilt at its level.
+// RUN: xegpu-opt %s --import-upstream | FileCheck %s
+
+// CHECK-LABEL: func.func @returns_descriptor
+// CHECK-SAME: -> !xegpu.tensor_desc<8x16xf32, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
+func.func @returns_descriptor(%a: memref<64x64xf32>, %i: index) -> !xegpu.tensor_desc<8x16xf32> {
+  %part = memref.subview %a[%i, 0] [32, 32] [1, 1] : memref<64x64xf32> to memref<32x32xf32, strided<[64, 1], offset: ?>>
+  // CHECK: xegpu.create_nd_tdesc %{{.*}}[0, %{{.*}}] : memref<32x32xf32, strided<[64, 1], offset: ?>>
+  %d = xegpu.create_nd_tdesc %part[0, %i] : memref<32x32xf32, strided<[64, 1], offset: ?>> -> !xegpu.tensor_desc<8x16xf32>
+  return %d : !xegpu.tensor_desc<8x16xf32>
+}
+
+// CHECK-LABEL: func.func @of_subgroup
+// CHECK-SAME: (%{{.*}}: !xegpu.tensor_desc<16x16xf16>) -> vector<16x16xf16>
+func.func @of_subgroup(%d: !xegpu.tensor_desc<16x16xf16>) -> vector<16x16xf16> {
+  // CHECK: xegpu.load_nd %{{.*}} {mode = vc}
+  %v = xegpu.load_nd %d[0, 0] : !xegpu.tensor_desc<16x16xf16> -> vector<16x16xf16>
+  return %v : vector<16x16xf16>
+}
+
+// CHECK-LABEL: func.func @of_workgroup
+// CHECK-SAME: -> vector<2x8x32xf32>
+func.func @of_workgroup(%a: memref<2x8x32xf32>) -> vector<2x8x32xf32> {
+  %d = xegpu.create_nd_tdesc %a : memref<2x8x32xf32> -> !xegpu.tensor_desc<2x8x32xf32>
+  // CHECK: xetile.load 
+  // CHECK: return %{{.*}} : vector<2x8x32xf32>
+  %v = xegpu.load_nd %d[0, 0, 0] <{layout = #xegpu.layout<sg_layout = [2, 1, 1], sg_data = [1, 8, 32]>}>
+    : !xegpu.tensor_desc<2x8x32xf32> -> vector<2x8x32xf32>
+  return %v : vector<2x8x32xf32>
+}
+
+gpu.module @kernels {
+  // A matrix in shared local memory is passed as its buffer.
+  // CHECK-LABEL: gpu.func @takes_matrix
+  // CHECK-SAME: (%{{.*}}: memref<16x64xf16, 3>)
+  gpu.func @takes_matrix(%m: !xegpu.mem_desc<16x64xf16>) {
+    %v = xegpu.load_matrix %m[8, 8] : !xegpu.mem_desc<16x64xf16> -> vector<8x16xf16>
+    xegpu.store_matrix %v, %m[0, 0] : vector<8x16xf16>, !xegpu.mem_desc<16x64xf16>
+    gpu.return
+  }
+
+  // A descriptor alone: lanes do not divide matrices.
+  // CHECK-LABEL: gpu.func @prefetches
+  gpu.func @prefetches(%a: memref<4x8x16xf16>) {
+    %d = xegpu.create_nd_tdesc %a : memref<4x8x16xf16> -> !xegpu.tensor_desc<4x8x16xf16>
+    // CHECK: xegpu.prefetch_nd %{{.*}} {mode = vc}
+    xegpu.prefetch_nd %d[0, 0, 0] : !xegpu.tensor_desc<4x8x16xf16>
+    gpu.return
+  }
+
+  // The packed blocks of an array, one below the other.
+  // CHECK-LABEL: gpu.func @array
+  gpu.func @array(%a: memref<24x32xf16>) -> vector<16x16x2xf16> {
+    %d = xegpu.create_nd_tdesc %a
+      : memref<24x32xf16> -> !xegpu.tensor_desc<16x16xf16, #xegpu.block_tdesc_attr<array_length = 2>>
+    // CHECK: vector.shape_cast %{{.*}} : vector<2x8x16x2xf16> to vector<16x16x2xf16>
+    %v = xegpu.load_nd %d[0, 0] <{packed}>
+      : !xegpu.tensor_desc<16x16xf16, #xegpu.block_tdesc_attr<array_length = 2>> -> vector<16x16x2xf16>
+    gpu.return %v : vector<16x16x2xf16>
+  }
+}
