@@ -157,7 +157,7 @@ class Extent:
         code = self._code
         magnitude = code.mask(code.cast("bitcast", numbers, "i32"), 0x7FFFFFFF)
         # Zero becomes the greatest number.
-        less = code.sub(magnitude, code.const(1, magnitude.type))
+        less = code.sub(magnitude, 1)
         if before := self._found.get(numbers.lanes):
             magnitude = code.intrinsic("umax", before[0], magnitude)
             less = code.intrinsic("umin", before[1], less)
@@ -326,12 +326,12 @@ def add_products(
     by_lane = host.multiplies_by_lane and step > 1
 
     def steps(index: Value) -> None:
-        first = code.mul(index, code.const(step, "i64"))
+        first = code.mul(index, step)
         totals = [[code.load(slot, kind, 64) for slot, _ in zip(slots, sums.places)] for slots in sums.slots]
-        along = code.mul(first, code.const(shape.unit, "i64"))
+        along = code.mul(first, shape.unit)
         a_at = {n: code.at(a[n], along) for n in sorted({row // shape.rows for row in sums.rows})}
-        moved = code.mul(first, code.const(shape.b_row, "i64"))
-        b_at = [code.at(b[chain], code.add(moved, code.const(at * shape.unit, "i64"))) for chain, at in sums.places]
+        moved = code.mul(first, shape.b_row)
+        b_at = [code.at(b[chain], code.add(moved, at * shape.unit)) for chain, at in sums.places]
         row_bytes = shape.steps * shape.unit
         places = [code.at(a_at[row // shape.rows], row % shape.rows * row_bytes) for row in sums.rows]
         whole = [code.load(place, vector(step, shape.work)) for place in places] if by_lane else []
@@ -419,7 +419,7 @@ def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], 
         def step(index: Value, sums: Sums = sums, number: int = number) -> None:
             if number % max(len(tiles) // _PREFETCHING, 1) == 0:
                 prefetches.some()
-            entry = code.at(queue, code.mul(index, code.const(8 * (stacked + count), "i64")))
+            entry = code.at(queue, code.mul(index, 8 * (stacked + count)))
             rows = sorted({row // shape.rows for row in sums.rows})
             a = {row: code.load(code.at(entry, 8 * row), PTR, 8) for row in rows}
             b = [code.load(code.at(entry, 8 * (stacked + chain)), PTR, 8) for chain in range(count)]
@@ -495,7 +495,7 @@ def move_a(name: str, size: int, host: Host) -> str:
     for start in range(0, size, host.vector_bytes):
         kind = vector(min(host.vector_bytes, size - start), "i8")
         value = code.load(code.at(source, start), kind)
-        code.store(code.xor(value, code.const(0x80, kind)), code.at(to, start))
+        code.store(code.xor(value, 0x80), code.at(to, start))
     code.ret()
     return code.text()
 
@@ -582,17 +582,17 @@ def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value
     )
     # 254 is twice the bias of f32.
     below = 254 + PRECISIONS[shape.A].mantissa + PRECISIONS[shape.W].mantissa
-    unit = code.sub(code.add(a_least, b_least), code.const(below, "i32"))
+    unit = code.sub(code.add(a_least, b_least), below)
     unit = code.intrinsic("smin", unit, code.const(_MOST, "i32"))
     fine = code.icmp("sge", unit, code.const(_LEAST, "i32"))
     # Neither infinity nor NaN.
     fine = code.and_(fine, code.icmp("slt", code.intrinsic("umax", a_most, b_most), 255))
     # Half of the range is for products, each below 2**(a_most + b_most - 252), and half for the accumulator.
     share = _F64_BITS - 2
-    products = code.sub(code.add(a_most, b_most), code.const(252 - (shape.depth - 1).bit_length(), "i32"))
-    fine = code.and_(fine, code.icmp("sle", products, code.add(unit, code.const(share, "i32"))))
+    products = code.sub(code.add(a_most, b_most), 252 - (shape.depth - 1).bit_length())
+    fine = code.and_(fine, code.icmp("sle", products, code.add(unit, share)))
     # All f32 numbers from 2**(unit + 23) on are multiples. Adding this number to smaller ones rounds them to multiples.
-    bits = code.shl(code.add(unit, code.const(23 + 127, "i32")), 23)
+    bits = code.shl(code.add(unit, 23 + 127), 23)
     rounder = code.splat(code.cast("bitcast", bits, "f32"), shape.columns)
     none = code.const(0, vector(shape.columns, "i32"))
     greatest = lost = none
@@ -603,7 +603,7 @@ def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value
         differs = code.xor(code.cast("bitcast", kept, "i32"), pattern)
         lost = code.or_(lost, code.select(code.fcmp("olt", magnitude, rounder), differs, none))
         greatest = code.intrinsic("umax", greatest, pattern)
-    limit = code.shl(code.add(unit, code.const(share + 127, "i32")), 23)
+    limit = code.shl(code.add(unit, share + 127), 23)
     large = code.icmp("uge", greatest, code.splat(limit, shape.columns))
     return code.and_(fine, code.not_(code.any(code.or_(code.icmp("ne", lost, 0), large))))
 
@@ -655,16 +655,16 @@ def _in_stages(
     unrolled = next(n for n in (_ROWS_AT_ONCE, 4, 2, 1) if shape.rows % n == 0)
 
     def stage(index: Value) -> None:
-        first = code.mul(index, code.const(terms, "i64"))
-        a_at, b_at = code.at(a, code.mul(first, code.const(8, "i64"))), code.mul(first, code.const(shape.b_row, "i64"))
+        first = code.mul(index, terms)
+        a_at, b_at = code.at(a, code.mul(first, 8)), code.mul(first, shape.b_row)
         columns = [
             [code.load(code.at(code.at(b, b_at), t * shape.b_row + 8 * at), kind) for t in range(terms)]
             for at in range(0, shape.columns, lanes)
         ]
 
         def rows(index: Value) -> None:
-            at = code.mul(index, code.const(unrolled * row_bytes, "i64"))
-            own = code.at(a_at, code.mul(index, code.const(unrolled * shape.depth * 8, "i64")))
+            at = code.mul(index, unrolled * row_bytes)
+            own = code.at(a_at, code.mul(index, unrolled * shape.depth * 8))
             for r in range(unrolled):
                 ones = [
                     code.splat(code.load(code.at(own, 8 * (r * shape.depth + t)), "f64"), lanes) for t in range(terms)
@@ -694,13 +694,13 @@ def _sums_with_errors(code: Code, shape: Shape, before: list[Value], a: Value, b
         code.store(row, place, 4)
 
     def stage(index: Value) -> None:
-        first = code.mul(index, code.const(terms, "i64"))
-        a_at, b_at = code.at(a, code.shl(first, 3)), code.at(b, code.mul(first, code.const(8 * columns, "i64")))
+        first = code.mul(index, terms)
+        a_at, b_at = code.at(a, code.shl(first, 3)), code.at(b, code.mul(first, 8 * columns))
         rows = [code.load(code.at(b_at, t * columns * 8), kind) for t in range(terms)]
 
         def row(number: Value) -> None:
-            place = code.at(held, code.mul(number, code.const(4 * columns, "i64")))
-            own = code.at(a_at, code.mul(number, code.const(8 * shape.depth, "i64")))
+            place = code.at(held, code.mul(number, 4 * columns))
+            own = code.at(a_at, code.mul(number, 8 * shape.depth))
             total = code.cast("fpext", code.load(place, vector(columns, "f32"), 4), "f64")
             errors, bad = code.const(0, kind), code.const(0, vector(columns, "i1"))
             for t in range(terms):

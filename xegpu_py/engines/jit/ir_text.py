@@ -217,54 +217,53 @@ class Code:
         """A named integer variable of the function, initially zero. LLVM keeps it in a register."""
         self._entry.append(f"{name} = alloca {kind}, align 8\nstore {kind} 0, ptr {name}, align 8")
 
-    def bin(self, name: str, a: Value, b: Value) -> Value:
-        """An instruction of two operands of one type: add, fadd, and, shl, ..."""
-        return self.op(f"{name} {a}, {b.name}", a.type)
+    def _like(self, a: Value, b: Value | int) -> str:
+        """An operand of the type of another one; an integer is a constant."""
+        return (self.const(b, a.type) if isinstance(b, int) else b).name
 
-    def add(self, a: Value, b: Value) -> Value:
+    def bin(self, name: str, a: Value, b: Value | int) -> Value:
+        """An instruction of two operands of one type: add, fadd, and, shl, ..."""
+        return self.op(f"{name} {a}, {self._like(a, b)}", a.type)
+
+    def add(self, a: Value, b: Value | int) -> Value:
         return self.bin("add", a, b)
 
-    def sub(self, a: Value, b: Value) -> Value:
+    def sub(self, a: Value, b: Value | int) -> Value:
         return self.bin("sub", a, b)
 
-    def mul(self, a: Value, b: Value) -> Value:
+    def mul(self, a: Value, b: Value | int) -> Value:
         return self.bin("mul", a, b)
 
-    def and_(self, a: Value, b: Value) -> Value:
+    def and_(self, a: Value, b: Value | int) -> Value:
         return self.bin("and", a, b)
 
-    def or_(self, a: Value, b: Value) -> Value:
+    def or_(self, a: Value, b: Value | int) -> Value:
         return self.bin("or", a, b)
 
-    def xor(self, a: Value, b: Value) -> Value:
+    def xor(self, a: Value, b: Value | int) -> Value:
         return self.bin("xor", a, b)
 
-    def shl(self, a: Value, by: int | Value) -> Value:
-        if by == 0:
-            return a
-        return self.bin("shl", a, self.const(by, a.type) if isinstance(by, int) else by)
+    def shl(self, a: Value, by: Value | int) -> Value:
+        return a if by == 0 else self.bin("shl", a, by)
 
-    def lshr(self, a: Value, by: int | Value) -> Value:
-        if by == 0:
-            return a
-        return self.bin("lshr", a, self.const(by, a.type) if isinstance(by, int) else by)
+    def lshr(self, a: Value, by: Value | int) -> Value:
+        return a if by == 0 else self.bin("lshr", a, by)
 
-    def ashr(self, a: Value, by: int | Value) -> Value:
-        return self.bin("ashr", a, self.const(by, a.type) if isinstance(by, int) else by)
+    def ashr(self, a: Value, by: Value | int) -> Value:
+        return self.bin("ashr", a, by)
 
     def mask(self, a: Value, bits: int) -> Value:
         """`a & bits`."""
-        return self.and_(a, self.const(bits, a.type))
+        return self.and_(a, bits)
 
     def icmp(self, how: str, a: Value, b: Value | int) -> Value:
-        other = self.const(b, a.type) if isinstance(b, int) else b
-        return self.op(f"icmp {how} {a}, {other.name}", vector(a.lanes, "i1"))
+        return self.op(f"icmp {how} {a}, {self._like(a, b)}", vector(a.lanes, "i1"))
 
     def fcmp(self, how: str, a: Value, b: Value) -> Value:
         return self.op(f"fcmp {how} {a}, {b.name}", vector(a.lanes, "i1"))
 
     def not_(self, a: Value) -> Value:
-        return self.xor(a, self.const(-1, a.type))
+        return self.xor(a, -1)
 
     def select(self, which: Value, a: Value, b: Value) -> Value:
         return self.op(f"select {which}, {a}, {b}", a.type)
@@ -528,7 +527,7 @@ class Code:
         self.cond_br(self.icmp("slt", index, count), inner, done)
         self.begin(inner)
         body(index)
-        self.store(self.add(index, self.const(1, "i64")), slot, 8)
+        self.store(self.add(index, 1), slot, 8)
         self.br(head)
         self.begin(done)
 
@@ -570,7 +569,7 @@ def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False, any_n
     if fmt.name == "bf":
         bits = code.cast("bitcast", values, "i32")
         odd = code.mask(code.lshr(bits, 16), 1)
-        moved = code.add(code.add(bits, odd), code.const(0x7FFF, bits.type))
+        moved = code.add(code.add(bits, odd), 0x7FFF)
         pattern = code.resize(code.lshr(moved, 16), 16, False)
     elif fmt.name == "hf":
         single = to_odd(code, values) if values.element == "f64" else values
@@ -596,8 +595,8 @@ def to_odd(code: Code, values: Value) -> Value:
     back = code.cast("fpext", nearest, "f64")
     bits = code.cast("bitcast", nearest, "i32")
     beyond = code.fcmp("ogt", code.intrinsic("fabs", back), code.intrinsic("fabs", values))
-    toward_zero = code.select(beyond, code.sub(bits, code.const(1, bits.type)), bits)
-    odd = code.or_(toward_zero, code.const(1, bits.type))
+    toward_zero = code.select(beyond, code.sub(bits, 1), bits)
+    odd = code.or_(toward_zero, 1)
     return code.cast("bitcast", code.select(code.fcmp("one", back, values), odd, bits), "f32")
 
 
@@ -641,7 +640,7 @@ def modified_bits(code: Code, pattern: Value, fmt: Format, modifier: str) -> Val
     sign = 1 << (fmt.bits - 1)
     if "abs" in modifier:
         pattern = code.mask(pattern, sign - 1)
-    return code.xor(pattern, code.const(sign, pattern.type)) if modifier.startswith("-") else pattern
+    return code.xor(pattern, sign) if modifier.startswith("-") else pattern
 
 
 def float_to_integer(code: Code, values: Value, fmt: Format) -> Value:

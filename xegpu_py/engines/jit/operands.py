@@ -381,7 +381,7 @@ class Emitter(Struct):
             places, bits = self._places(operand, inst.exec_size), self.acting(inst)
             outside = code.const((1 << inst.exec_size) - 1, "i32") if bits is None else bits
             for base in operand.bases:
-                behind = code.sub(places, code.const(self.layout.offset(base), places.type))
+                behind = code.sub(places, self.layout.offset(base))
                 count = max(base.bytes - operand.format.bytes + 1, 0)
                 beyond = code.icmp("uge", behind, code.const(count, places.type))
                 outside = code.and_(outside, code.mask_to_bits(beyond))

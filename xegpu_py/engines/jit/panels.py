@@ -403,7 +403,7 @@ class Prefetches:
             # To be read, into the second-level cache, of data.
             line = code.load(code.at(place, 8 * i), PTR, 8)
             code.call("llvm.prefetch.p0", line, *(code.const(n, "i32") for n in (0, 2, 1)))
-        following = code.add(cursor, code.const(8 * _LINES_AT_ONCE, "i64"))
+        following = code.add(cursor, 8 * _LINES_AT_ONCE)
         code.store(code.intrinsic("umin", following, self._stop), self._cursor, 8)
 
     def end(self) -> None:

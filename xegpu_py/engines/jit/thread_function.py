@@ -514,7 +514,7 @@ class Control:
             steps = self.emitter.matrices.steps
             work = SLICE // (max(round(SLICE / work / steps), 1) * steps)
         place = code.at(self.emitter.ctx, context_offset("budget"))
-        left = code.sub(code.load(place, "i64", 8), code.const(work, "i64"))
+        left = code.sub(code.load(place, "i64", 8), work)
         code.store(left, place, 8)
         others = code.label()
         code.go_on_if(code.icmp("sgt", left, 0), others)
@@ -577,14 +577,14 @@ class Control:
         if targets.lanes:
             wrong = code.and_(code.mask_to_bits(code.icmp("slt", targets, 0)), taken)
             emitter.require(code.icmp("eq", wrong, 0), at)
-        row = code.at(code.at(emitter.thread, frame.stack), code.mul(levels, code.const(4 * LANES, "i64")))
+        row = code.at(code.at(emitter.thread, frame.stack), code.mul(levels, 4 * LANES))
         self._set(row, taken, self._counter(code.const(at + 1, "i32")))
         if inst.name != "call":
             kept = self._caller(levels)
             code.call("llvm.memcpy.p0.p0.i64", kept, emitter.thread, code.const(frame.pc, "i64"), code.const(0, "i1"))
         self._move(self._enabled(), code.const(at + 1, "i32"))
         assert self._depth
-        inner = code.sub(code.load(self._depth, "i32", 4), code.const(1 << self.frame_bits, "i32"))
+        inner = code.sub(code.load(self._depth, "i32", 4), 1 << self.frame_bits)
         if targets.lanes:
             each = code.alloca(4 * LANES, 64)
             code.store(code.add(targets, code.splat(inner, LANES)), each, 64)
@@ -598,23 +598,21 @@ class Control:
     def _caller(self, levels: Value) -> Value:
         """Where the registers and predicates of a function's caller are kept."""
         code, frame = self.emitter.code, self.emitter.frame
-        return code.at(
-            code.at(self.emitter.thread, frame.callers), code.mul(levels, code.const(frame.caller_bytes, "i64"))
-        )
+        return code.at(code.at(self.emitter.thread, frame.callers), code.mul(levels, frame.caller_bytes))
 
     def give_back(self, inst: Instruction) -> None:
         """Return the enabled lanes to their callers; with the last lane of a function the caller's registers return."""
         code, emitter = self.emitter.code, self.emitter
         frame, layout = emitter.frame, emitter.layout
-        levels = code.sub(self._levels(), code.const(1, "i64"))
-        row = code.at(code.at(emitter.thread, frame.stack), code.mul(levels, code.const(4 * LANES, "i64")))
+        levels = code.sub(self._levels(), 1)
+        row = code.at(code.at(emitter.thread, frame.stack), code.mul(levels, 4 * LANES))
         code.call(emitter.template("lanes.ll", "restore"), self._counters(), self._enabled(), row)
         if inst.name == "fret":
             assert self._depth
             least = code.call(
                 emitter.template("lanes.ll", "least", divergent=self._divergent), self._counters(), result="i32"
             )
-            outer = code.add(code.load(self._depth, "i32", 4), code.const(1 << self.frame_bits, "i32"))
+            outer = code.add(code.load(self._depth, "i32", 4), 1 << self.frame_bits)
             with code.when(code.op(f"icmp sge {least}, {outer.name}", "i1")):
                 kept, start = self._caller(levels), 0
                 held = [STATE[name] for name in RETURNED if STATE[name] in layout.allocation.offsets]

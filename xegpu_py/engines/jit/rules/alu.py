@@ -159,7 +159,7 @@ def bfe(op: Alu, width: Value, start: Value, a: Value) -> Value:
     width, start = code.mask(width, 31), code.mask(start, 31)
     field = code.and_(
         code.lshr(code.mask(a, 0xFFFFFFFF), start),
-        code.sub(code.shl(code.const(1, a.type), width), code.const(1, a.type)),
+        code.sub(code.shl(code.const(1, a.type), width), 1),
     )
     above = code.sub(code.const(op.width.bits, a.type), width)
     if not op.signs[-1]:
@@ -219,7 +219,7 @@ def ror(op: Alu, a: Value, count: Value) -> Value:
 @ARITHMETIC.of("avg")
 def avg(op: Alu, a: Value, b: Value) -> Value:
     """The average, halves rounded up."""
-    total = op.code.add(op.code.add(a, b), op.code.const(1, a.type))
+    total = op.code.add(op.code.add(a, b), 1)
     return op.code.ashr(total, 1) if op.width.signed else op.code.lshr(total, 1)
 
 
@@ -227,7 +227,7 @@ def avg(op: Alu, a: Value, b: Value) -> Value:
 def lfsr(op: Alu, a: Value, polynomial: Value) -> Value:
     """Each field shifted right, and the polynomial added where a one was shifted out."""
     code, lowest = op.code, sum(1 << n for n in range(0, 32, op.field_bits))
-    out = code.mul(code.mask(a, lowest), code.const((1 << op.field_bits) - 1, a.type))
+    out = code.mul(code.mask(a, lowest), (1 << op.field_bits) - 1)
     moved = code.mask(code.lshr(a, 1), 0xFFFFFFFF ^ lowest << op.field_bits - 1)
     return code.xor(moved, code.and_(out, polynomial))
 
@@ -236,7 +236,7 @@ def lfsr(op: Alu, a: Value, polynomial: Value) -> Value:
 def lzd(op: Alu, a: Value) -> Value:
     """The number of zeros above the highest set bit of 32, for numbers of any width."""
     zeros = op.code.intrinsic("ctlz", a, Value("false", "i1"))
-    return op.code.sub(zeros, op.code.const(op.width.bits - 32, a.type))
+    return op.code.sub(zeros, op.width.bits - 32)
 
 
 @ARITHMETIC.of("shr")
@@ -469,10 +469,10 @@ def _srnd_hf(code: Code, source: Value, random: Value) -> Value:
     magnitude = code.mask(source, 0x7FFFFFFF)
     moved = _moved(code, magnitude, random, 13, F.infinity)
     # The least normal number of hf has f32's exponent 113. From twice the greatest power of two on it is infinity.
-    normal = code.lshr(code.sub(moved, code.const(112 << 23, moved.type)), 13)
+    normal = code.lshr(code.sub(moved, 112 << 23), 13)
     normal = code.select(code.icmp("uge", moved, 143 << 23), code.const(HF.infinity, moved.type), normal)
     # Of subnormal numbers the hidden bit is made explicit, and moved to where hf's last bit is worth 2**-24.
-    explicit = code.or_(code.mask(moved, 0x7FFFFF), code.const(1 << 23, moved.type))
+    explicit = code.or_(code.mask(moved, 0x7FFFFF), 1 << 23)
     places = code.sub(code.const(126, moved.type), code.lshr(moved, 23))
     places = code.intrinsic("umin", places, code.const(31, moved.type))
     subnormal = code.lshr(explicit, places)
@@ -492,7 +492,7 @@ def fcvt(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 def _to_bf8(code: Code, source: Value) -> Value:
     odd = code.mask(code.lshr(source, 8), 1)
-    rounded = code.lshr(code.add(code.add(source, odd), code.const(0x7F, source.type)), 8)
+    rounded = code.lshr(code.add(code.add(source, odd), 0x7F), 8)
     nan = code.icmp("ugt", code.mask(source, 0x7FFF), HF.infinity)
     return code.resize(code.select(nan, code.const(BF8.nan, source.type), rounded), 8, False)
 
@@ -506,7 +506,7 @@ def _from_bf8(code: Code, source: Value) -> Value:
 def _to_tf32(code: Code, source: Value) -> Value:
     exponent = code.mask(source, F.infinity)
     odd = code.mask(code.lshr(source, 13), 1)
-    moved = code.add(code.add(source, odd), code.const(0xFFF, source.type))
+    moved = code.add(code.add(source, odd), 0xFFF)
     rounded = code.mask(code.select(code.icmp("eq", exponent, F.infinity), source, moved), 0xFFFFE000)
     flushed = code.select(code.icmp("eq", exponent, 0), code.mask(source, 1 << 31), rounded)
     nan = code.icmp("ugt", code.mask(source, 0x7FFFFFFF), F.infinity)

@@ -41,7 +41,7 @@ def surface(emitter: Emitter, inst: Instruction) -> list[Value]:
     values = {name: emitter.scalar(inst[name]) for name in ("base", "width", "height", "pitch", "x", "y")}
     extents = [code.resize(values[name], 64, False) for name in ("width", "height", "pitch")]
     place = [code.resize(values[name], 32, True) for name in ("x", "y")]
-    return [values["base"], *(code.add(extent, code.const(1, "i64")) for extent in extents), *place]
+    return [values["base"], *(code.add(extent, 1) for extent in extents), *place]
 
 
 def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: Value) -> None:
@@ -94,13 +94,13 @@ def emit_beside(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> Non
     x, y = ([code.resize(emitter.scalar(inst[name]), 32, True) for _, inst in run] for name in ("x", "y"))
     apart = code.const(0, "i32")
     for number in range(1, len(run)):
-        expected = code.add(x[0], code.const(number * shape.count * shape.width, "i32"))
+        expected = code.add(x[0], number * shape.count * shape.width)
         apart = code.or_(apart, code.or_(code.xor(x[number], expected), code.xor(y[number], y[0])))
 
     def together() -> None:
         panel = _panel(emitter, first, at, replace(shape, count=len(run) * shape.count), found[0])
         for number, place in enumerate(places):
-            code.store(code.add(panel, code.const(number * size * found[0].scale, "i64")), place, 8)
+            code.store(code.add(panel, number * size * found[0].scale), place, 8)
 
     def alone() -> None:
         for (own, inst), place in zip(run, places):
@@ -221,7 +221,7 @@ class _Block:
         """A pointer to the block's first element, wherever that is, and x and y as i64."""
         code = self.code
         x, y = code.resize(self.x, 64, True), code.resize(self.y, 64, True)
-        offset = code.add(code.mul(y, self.pitch), code.mul(x, code.const(self.size, "i64")))
+        offset = code.add(code.mul(y, self.pitch), code.mul(x, self.size))
         address = code.add(host, offset)
         return code.op(f"inttoptr {address} to ptr", PTR), x, y
 
@@ -230,7 +230,7 @@ class _Block:
         code = self.code
         traffic = code.load(code.at(self.ctx, context_offset("traffic")), PTR, 8)
         place = code.at(traffic, traffic_offset("ugm", category))
-        moved = code.mul(elements, code.const(self.size, "i64"))
+        moved = code.mul(elements, self.size)
         code.count(place, moved)
 
     def _within(
@@ -326,7 +326,7 @@ class _Block:
         surface = self.width, self.height, self.pitch, self.x, self.y
 
         def panel(pointer: Value, elements: Value) -> Value:
-            moved = code.mul(elements, code.const(self.size, "i64"))
+            moved = code.mul(elements, self.size)
             self._call_panels("list_lines_$shape", pointer, *surface, step, words=WORDS | listed_lines(self.shape))
             stride = code.const(panel_stride(size), "i64")
             place = self._call_panels("new_panel", entry, self.base, *key, stride, moved, self._source(), result="i64")
@@ -381,7 +381,7 @@ class _Block:
         """Prefetch the first element of each row of a block, to be read or to be written."""
         code = self.code
         for number in range(self.shape.height):
-            row = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
+            row = code.at(pointer, code.mul(self.pitch, number))
             prefetch_line(code, row, category)
 
     def _prefetch_next(self, pointer: Value, category: str) -> None:
@@ -398,15 +398,15 @@ class _Block:
         step = _UNROLLED if alike else rows
 
         def lines(index: Value) -> None:
-            start = code.at(pointer, code.mul(pitch, code.mul(index, code.const(step * pack, "i64"))))
+            start = code.at(pointer, code.mul(pitch, code.mul(index, step * pack)))
             scale = self.matrix.scale if self.matrix else 1
-            to = code.at(self.registers, code.mul(index, code.const(step * line_bytes * scale, "i64")))
+            to = code.at(self.registers, code.mul(index, step * line_bytes * scale))
             loaded: dict[int, Value] = {}
 
             def row(block: int, number: int) -> Value:
                 # Of all blocks at once: together they are one vector of the host.
                 if number not in loaded:
-                    at = code.at(start, code.mul(pitch, code.const(number, "i64")))
+                    at = code.at(start, code.mul(pitch, number))
                     loaded[number] = code.load(at, vector(shape.count * shape.width, self.element))
                 if shape.count == 1:
                     return loaded[number]
@@ -482,7 +482,7 @@ class _Block:
         def rows(pointer: Value) -> None:
             for number in range(shape.height):
                 value = code.fetch(self.registers, number * columns * self.size, kind)
-                to = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
+                to = code.at(pointer, code.mul(self.pitch, number))
                 code.store(value, to)
 
         def whole(pointer: Value, _: Value) -> None:
@@ -494,9 +494,7 @@ class _Block:
 
         def parts(pointer: Value, _: Value, inside: _Inside) -> None:
             def row(number: Value) -> None:
-                value = code.load(
-                    code.at(self.registers, code.mul(number, code.const(columns * self.size, "i64"))), kind
-                )
+                value = code.load(code.at(self.registers, code.mul(number, columns * self.size)), kind)
                 to = code.at(pointer, code.mul(self.pitch, number))
                 code.masked_store(value, to, self._mask(number, inside, shape.width))
 

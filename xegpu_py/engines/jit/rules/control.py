@@ -115,7 +115,7 @@ def _barrier_of(control: Control, inst: Instruction, at: int) -> tuple[Value, Va
     operands = (inst["id"], inst.values.get("count", Immediate(0, "ub")))
     number, count = (code.resize(emitter.scalar(operand), 64, False) for operand in operands)
     emitter.require(code.icmp("ult", number, emitter.frame.barriers - 1), at)
-    return code.add(number, code.const(1, "i64")), count
+    return code.add(number, 1), count
 
 
 @CONTROL.of("sbarrier.signal", "nbarrier.signal")

@@ -257,9 +257,7 @@ def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Seq
             for _, found in places
             if found
         ]
-        entry = code.at(
-            code.at(Value(f"%queue{at}", PTR), size), code.mul(before, code.const(8 * len(pointers), "i64"))
-        )
+        entry = code.at(code.at(Value(f"%queue{at}", PTR), size), code.mul(before, 8 * len(pointers)))
         for i, pointer in enumerate(pointers):
             code.store(code.at(*pointer), code.at(entry, 8 * i), 8)
         parts.append((size, stack))
@@ -267,7 +265,7 @@ def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Seq
     flush = emitter.helper(f"flush_{at}", lambda: _flusher(emitter, f"flush_{at}", parts))
     queue = Queue(count, Value(f"%queue{at}", PTR), flush)
     emitter.new_queue(queue, size)
-    more = code.add(before, code.const(1, "i64"))
+    more = code.add(before, 1)
     code.store(more, queue.count, 8)
     with code.when(code.icmp("sge", more, steps_of(code, emitter.ctx))):
         emitter.flush(queue)
@@ -281,7 +279,7 @@ def _flusher(emitter: Emitter, name: str, parts: Sequence[tuple[int, list[list[_
         own, shape = f"{name}_{place}", stack[0][0].shape
         sums_at = [[chain.acc for chain in group] for group in stack]
         emitter.helper(own, partial(queue_multiplier, own, shape, sums_at, emitter.host))
-        entries = code.mul(steps, code.const(len(stack[0][0].a), "i64"))
+        entries = code.mul(steps, len(stack[0][0].a))
         code.call(own, ctx, thread, code.at(memory, place), entries)
     code.ret()
     return code.text()
@@ -493,7 +491,7 @@ def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
 def _power(code: Code, scales: Value) -> Value:
     """Scales of E8M0, i8, as f64."""
     wide = code.resize(scales, 64, False)
-    bits = code.shl(code.add(wide, code.const(1023 - 127, wide.type)), 52)
+    bits = code.shl(code.add(wide, 1023 - 127), 52)
     nan = code.icmp("eq", wide, 0xFF)
     return code.cast("bitcast", code.select(nan, code.const(_NAN64, wide.type), bits), "f64")
 

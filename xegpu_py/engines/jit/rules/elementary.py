@@ -247,7 +247,7 @@ def emit_consecutive(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -
     doubtful = code.call(name, source, dst, code.const(len(run) * each, "i64"), result="i64")
 
     def golden(number: Value) -> None:
-        own = code.bin("lshr", doubtful, code.mul(number, code.const(each, "i64")))
+        own = code.bin("lshr", doubtful, code.mul(number, each))
         with code.when(code.icmp("ne", code.mask(own, (1 << each) - 1), 0)):
             emitter.golden(at, number)
 
@@ -265,7 +265,7 @@ def _run(emitter: Emitter, name: str, instruction: str, any_nan: bool) -> str:
     code.store(code.const(0, "i64"), slot, 8)
 
     def unit(number: Value) -> None:
-        place = code.mul(number, code.const(4 * lanes, "i64"))
+        place = code.mul(number, 4 * lanes)
         a = code.load(code.at(source, place), vector(lanes, "f32"), 4)
         found, unsure = _values(op, a)
         code.store(narrow(code, found, F, any_nan=any_nan), code.at(dst, place), 4)
@@ -297,7 +297,7 @@ def _power(code: Code, a: Value) -> Value:
     whole = code.bin("fsub", raised, _number(code, _INTEGRAL, x))
     fraction = _polynomial(code, _POWER, code.bin("fsub", x, whole))
     exponent = code.shl(code.cast("bitcast", raised, "i64"), 52)
-    scale = code.add(exponent, code.const(ONE["f64"], exponent.type))
+    scale = code.add(exponent, ONE["f64"])
     return code.bin("fmul", fraction, code.cast("bitcast", scale, "f64"))
 
 
@@ -360,7 +360,7 @@ def _tabled_exp(op: Alu, a: Value) -> Value:
     ends = [code.bin("fadd", power, fma(power, end, missing)) for end in (code.op(f"fneg {bound}", a.type), bound)]
     steps = code.mask(index, 0x100000000 - entries)
     # Roots begin at 2, so that the greatest scale is finite.
-    scale = code.add(code.shl(steps, 24 - entries.bit_length()), code.const(126 << 23, steps.type))
+    scale = code.add(code.shl(steps, 24 - entries.bit_length()), 126 << 23)
     scale = code.select(zero, code.const(0, scale.type), scale)
     op.doubtful = code.or_(code.fcmp("one", *ends), code.xor(low, zero))
     return code.bin("fmul", ends[0], code.cast("bitcast", scale, "f32"))
@@ -383,7 +383,7 @@ def log(op: Alu, a: Value) -> Value:
     bits = code.cast("bitcast", code.select(usual, x, one), "i64")
     # Fractions begin at the square root of 1/2, so that they are near 1.
     root = struct.unpack("<q", struct.pack("<d", math.sqrt(0.5)))[0]
-    exponent = code.ashr(code.sub(bits, code.const(root, bits.type)), 52)
+    exponent = code.ashr(code.sub(bits, root), 52)
     fraction = code.cast("bitcast", code.sub(bits, code.shl(exponent, 52)), "f64")
     distance = code.bin("fsub", fraction, one)
     s = code.bin("fdiv", distance, code.bin("fadd", fraction, one))
@@ -413,7 +413,7 @@ def _sine(op: Alu, a: Value, first: int) -> Value:
     square = code.bin("fmul", y, y)
     sine = code.bin("fmul", y, _polynomial(code, _SINE, square))
     cosine = _polynomial(code, _COSINE, square)
-    quadrant = code.add(code.cast("fptosi", quarters, "i64"), code.const(first, vector(x.lanes, "i64")))
+    quadrant = code.add(code.cast("fptosi", quarters, "i64"), first)
     odd = code.icmp("ne", code.mask(quadrant, 1), 0)
     sign = code.shl(code.lshr(code.mask(quadrant, 2), 1), 63)
     value = code.cast("bitcast", code.select(odd, cosine, sine), "i64")

@@ -39,15 +39,15 @@ def addresses(emitter: Emitter, inst: Instruction) -> Value:
     if given and inst["sfid"] != "slm":
         found = code.resize(found, 64, inst["address_size"] == "a32s")
     if operand.scale != 1:
-        found = code.mul(found, code.const(operand.scale, found.type))
+        found = code.mul(found, operand.scale)
     if operand.plus:
-        found = code.add(found, code.const(operand.plus, found.type))
+        found = code.add(found, operand.plus)
     if given:
         found = code.add(
             found, code.splat(code.resize(emitter.scalar(given), bits_of(found.element), False), inst.exec_size)
         )
     if inst["sfid"] == "slm":
-        found = code.and_(found, code.const(emitter.program.local_bits, found.type))
+        found = code.and_(found, emitter.program.local_bits)
     return code.resize(found, 64, False)
 
 
@@ -136,7 +136,7 @@ def _sender(
 
     def do(hosts: Value, first: Value | None = None) -> None:
         counter = code.at(code.load(code.at(ctx, context_offset("traffic")), PTR, 8), traffic_offset(memory, category))
-        moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), code.const(size, "i64"))
+        moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), size)
         code.count(counter, moved)
         if emitter.frame.races:
             values = emit_values(code, pointers[0], places, shape.memory_bytes) if category == "store" else None
@@ -191,7 +191,7 @@ def _located_as_before(
     index, search, found = code.load(last, "i64", 8), code.label(), code.label()
 
     def entry(index: Value, word: int) -> Value:
-        return code.load(code.at(code.at(table, code.mul(index, code.const(24, "i64"))), 8 * word), "i64", 8)
+        return code.load(code.at(code.at(table, code.mul(index, 24)), 8 * word), "i64", 8)
 
     # What earlier launches left may be no allocation of this one.
     code.go_on_if(code.icmp("ult", index, code.load(code.at(ctx, context_offset("buffers")), "i64", 8)), search)
@@ -214,7 +214,7 @@ def _last_changed(code: Code, lanes: int, expected: Value, new: Value) -> Value:
     See `engines.golden.memory`.
     """
     words = [code.load(pointer, vector(lanes, "i32")) for pointer in (expected, new)]
-    changed = code.or_(code.xor(*words), code.const(1, words[0].type))
+    changed = code.or_(code.xor(*words), 1)
     zeros = code.lshr(code.intrinsic("ctlz", changed, Value("false", "i1")), 3)
     return code.resize(code.sub(code.const(3, zeros.type), zeros), 64, False)
 
@@ -251,7 +251,7 @@ def _load(message: _Message) -> None:
     def gather() -> None:
         found = []
         for e, old in enumerate(before):
-            hosts = code.add(message.hosts, code.const(e * size, message.hosts.type)) if e else message.hosts
+            hosts = code.add(message.hosts, e * size) if e else message.hosts
             found.append(code.gather(_pointers(code, hosts), mask, code.resize(old, 8 * size, False)))
         for row, old, loaded in zip(rows, before, found):
             write(row, old, loaded)
