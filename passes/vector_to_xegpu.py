@@ -97,8 +97,7 @@ class _Memref(Elements):
             self.fail(f"requires an innermost stride of 1, but got {self.type}")
         places = [build.index(build.add(i, a)) for i, a in zip(self.indices, added)]
         row = build.subview(self.memref, places, [*[1] * (self.rank - 1), count], 1)
-        found: ir.Value = xegpu.create_nd_tdesc(row, [0], tdesc=self.desc((count,), boundary_check=False), mode="vc")
-        return found
+        return xegpu.create_nd_tdesc(row, [0], tdesc=self.desc((count,), boundary_check=False), mode="vc")
 
     def offsets(self, added: Sequence[ir.Value | Order], count: int) -> ir.Value:
         """The offsets of `count` elements: the indices, and for each dimension what is added to them."""

@@ -479,8 +479,7 @@ def _scattered(source: ir.Value, first: build.Index, offsets: ir.Value, desc: Te
     if first != 0:
         offsets = build.binary("addi", offsets, build.index_splat(first, lanes[0]))
     kind = TensorDesc(lanes, desc.element, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
-    made: ir.Value = xegpu.create_tdesc(source, offsets, tdesc=kind, mode="vc")
-    return made
+    return xegpu.create_tdesc(source, offsets, tdesc=kind, mode="vc")
 
 
 def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> _Access:
@@ -597,5 +596,4 @@ def _line_desc(access: _Access, part: _Part, attr: TdescAttr) -> ir.Value:
     count = part.rows * part.columns
     source, rest = _line(access.tensor, access.start(part), count, access.desc, True)
     kind = TensorDesc((count,), access.desc.element, attr)
-    made: ir.Value = xegpu.create_nd_tdesc(source, [rest], tdesc=kind, mode="vc")
-    return made
+    return xegpu.create_nd_tdesc(source, [rest], tdesc=kind, mode="vc")

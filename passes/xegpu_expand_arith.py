@@ -195,8 +195,7 @@ def _by_formula(name: str, *operands: ir.Value) -> ir.Value:
             return build.compare(name, *values)
         return build.make(name, single, *values)
 
-    found: ir.Value = EXPANSIONS[name](*(Number(v, apply) for v in operands)).value
-    return found
+    return EXPANSIONS[name](*(Number(v, apply) for v in operands)).value
 
 
 def _in_single(low: Expansion, op: ir.Operation, function: Callable[..., ir.Value]) -> ir.Value:

@@ -230,10 +230,7 @@ class _Reduction:
         if placed.maker is None:
             return build.index(numbers[0])
         maker = placed.maker
-        made: ir.Value = xegpu.create_nd_tdesc(
-            maker.source, numbers, maker.shape, maker.strides, tdesc=kind, mode=maker.mode
-        )
-        return made
+        return xegpu.create_nd_tdesc(maker.source, numbers, maker.shape, maker.strides, tdesc=kind, mode=maker.mode)
 
 
 def _sums(offsets: Sequence[Sequence[build.Index]]) -> list[build.Index]:

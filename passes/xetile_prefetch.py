@@ -117,8 +117,7 @@ class Prefetching:
 
     def _step(self, tile: ir.Value, move: ir.Operation) -> ir.Value:
         PrefetchTileOp(tile, l1_hint="cached", l3_hint="cached")
-        made: ir.Value = UpdateTileOffsetOp(tile, move.opview.offsets, result=tile.type).result
-        return made
+        return UpdateTileOffsetOp(tile, move.opview.offsets, result=tile.type).result
 
 
 def _move_of(argument: ir.Value, out: ir.Value) -> ir.Operation | None:

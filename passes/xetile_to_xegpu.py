@@ -319,8 +319,7 @@ class Lowering(TileConversion):
             given = {"shape": list(extents), "strides": list(strides)}
         elif matrix.memref.rank != 2 or form.tile.column_major:
             source = Matrix(source, extents, strides, matrix.lead).as_2d()
-        made: ir.Value = xegpu.create_nd_tdesc(source, places, tdesc=form.desc().to_ir(), **given, **VC)
-        return made
+        return xegpu.create_nd_tdesc(source, places, tdesc=form.desc().to_ir(), **given, **VC)
 
     # Blocks.
 

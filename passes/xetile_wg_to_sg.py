@@ -259,10 +259,9 @@ class Distribution(TileConversion):
             return part
         shape = tuple(n // size if i == dim else n for i, n in enumerate(shape_of(part)))
         given = size if shape[dim] > 1 else None
-        made: ir.Value = ReductionOp(
+        return ReductionOp(
             view.kind, part, view.dims, result=build.with_shape(part.type, shape), reduction_size=given
         ).result
-        return made
 
 
 @rule("vector.shape_cast")
@@ -679,8 +678,7 @@ class Subgroup:
     @staticmethod
     def _tile(buffer: ir.Value, start: Sequence[build.Index], shape: Sequence[int], element: ir.Type) -> ir.Value:
         tile = Tile(tuple(shape), str(element), TileAttr(memory_space=SHARED))
-        made: ir.Value = InitTileOp(buffer, list(start), tile=tile.to_ir(), in_bounds=True).tile
-        return made
+        return InitTileOp(buffer, list(start), tile=tile.to_ir(), in_bounds=True).tile
 
 
 def _same_elements(have: WgTiles, want: WgTiles) -> bool:

@@ -265,8 +265,7 @@ def _highlighted(text: str) -> str:
     lexer = VisaLexer if text.lstrip().startswith(".version") else MlirLexer
     formatter = TerminalFormatter()
     formatter.colorscheme = {**formatter.colorscheme, Whitespace: ("", "")}
-    shown: str = highlight(text, lexer(stripnl=False, ensurenl=False), formatter)
-    return shown
+    return highlight(text, lexer(stripnl=False, ensurenl=False), formatter)
 
 
 class _Color(argparse.Action):

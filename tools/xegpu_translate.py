@@ -62,8 +62,7 @@ class _Translator:
 
     def convert(self, source: Source, arose: list[Diagnostic]) -> str | bytes:
         """The translation of a source."""
-        made: str | bytes = getattr(self, self.args.translation)(source)
-        return made
+        return getattr(self, self.args.translation)(source)
 
     def visaasm_to_mlir(self, source: Source) -> str:
         programs = assembly.read(source)

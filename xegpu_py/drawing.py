@@ -187,5 +187,4 @@ def html(text: str) -> str:
     box = "max-height: 32em; overflow: auto"
     # Notebooks wrap the lines of HTML, and some have a proportional font for it.
     lines = "font-family: monospace; white-space: pre; line-height: 1.25"
-    made: str = highlight(text, lexer, HtmlFormatter(noclasses=True, cssstyles=box, prestyles=lines))
-    return made
+    return highlight(text, lexer, HtmlFormatter(noclasses=True, cssstyles=box, prestyles=lines))

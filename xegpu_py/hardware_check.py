@@ -81,8 +81,7 @@ class Engine:
         arrays = [array.copy() for array in check.arrays]
         kernel = Kernel.from_assembly(check.text, target=self._target, **self._options)
         kernel(*arrays, grid=check.threads)
-        found: Array = arrays[-1]
-        return found
+        return arrays[-1]
 
 
 class OpenCLDevice:
@@ -357,8 +356,7 @@ def _sums(precision: str, rng: np.random.Generator) -> Product:
 
     def numbers(*shape: int) -> Array:
         signs, powers = rng.choice([-1.0, 1.0], shape), 2.0 ** rng.integers(-3, 4, shape)
-        found: Array = rng.integers(128, 256, shape) * signs * powers
-        return found
+        return rng.integers(128, 256, shape) * signs * powers
 
     a, b = numbers(8, depth), numbers(depth, LANES)
     size = (8, LANES)

@@ -51,8 +51,7 @@ class Placement(Struct, frozen=True, eq=False):
 def coordinates(shape: tuple[int, ...], sg_map: SgMap) -> Order:
     """int64[lanes, *fragment]: the row-major position in a block of each element of each lane (RFC, sg_map)."""
     layout = from_sg_map(sg_map.wi_layout, sg_map.wi_data, shape)
-    owned: Order = layout.fragment(layout.distribute(np.arange(math.prod(shape)).reshape(shape))[0])
-    return owned
+    return layout.fragment(layout.distribute(np.arange(math.prod(shape)).reshape(shape))[0])
 
 
 def arranged(

@@ -553,8 +553,7 @@ def given_map(value: ir.Value) -> WgMap | None:
     if isinstance(view, (LoadTileOp, LoadOp, AtomicRmwOp)):
         return Tile.of(view.tile).wg_map
     if isinstance(view, TileMmaOp):
-        found: WgMap | None = view.wg_map_c
-        return found
+        return view.wg_map_c
     if isinstance(view, ConvertLayoutOp):
         return view.wg_map_result
     if isinstance(view, (TransposeOp, ReductionOp, BroadcastOp)):

@@ -407,8 +407,7 @@ def _shape(value: ir.Value) -> tuple[int, ...]:
 def _product(view: Any) -> WgMap | None:
     """The map of a product, from its own attribute or from the maps of its factors."""
     if view.wg_map_c:
-        found: WgMap = view.wg_map_c
-        return found
+        return view.wg_map_c
     a, b = view.wg_map_a, view.wg_map_b
     return WgMap(a.sg_layout, (a.sg_data[0], b.sg_data[1])) if a and b and a.sg_layout == b.sg_layout else None
 
@@ -574,8 +573,7 @@ def _cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
 def _rearranged(op: ir.Operation) -> ir.Value | None:
     order = permutation_of(op)
     if order is not None and len(order) == 2:
-        made: ir.Value = TransposeOp(op.operands[0], order, result=op.results[0].type, map=attached_map(op)).result
-        return made
+        return TransposeOp(op.operands[0], order, result=op.results[0].type, map=attached_map(op)).result
     wide = shape_of(op.results[0])
     value = op.operands[0]
     if order is not None or not is_vector(value) or len(wide) != 2:

@@ -327,8 +327,7 @@ for each op in it that changes, which takes the square of the number of values t
 
 def symbol_of(op: ir.Operation) -> str:
     """The name of a function, module or global."""
-    name: str = ir.StringAttr(op.attributes["sym_name"]).value
-    return name
+    return ir.StringAttr(op.attributes["sym_name"]).value
 
 
 def chosen_kernels(root: ir.Operation, name: str) -> list[ir.Operation]:
@@ -439,8 +438,7 @@ class Functions:
 
     def named(self, name: str) -> ir.Operation:
         """The op of the module that defines a symbol."""
-        found: ir.Operation = self._symbols[name].operation
-        return found
+        return self._symbols[name].operation
 
     def reached(self, op: ir.Operation) -> Iterator[ir.Operation]:
         """The functions with bodies that an op calls directly or indirectly, each once."""

@@ -373,8 +373,7 @@ def _held(layout: NestedLayout, subgroups: int, lanes: int) -> Ints:
     if not layout.rank:
         return np.zeros((subgroups, lanes, 1), np.int64)
     s, t = np.ogrid[:subgroups, :lanes]
-    found: Ints = np.ravel_multi_index(layout.indices(s, t, subgroups=subgroups, threads=lanes), layout.shape)
-    return found
+    return np.ravel_multi_index(layout.indices(s, t, subgroups=subgroups, threads=lanes), layout.shape)
 
 
 def _same_in_all_lanes(have: Ints, want: Ints) -> Ints | None:

@@ -83,8 +83,7 @@ class Elements:
     def lanes(self, offsets: ir.Value, chunk: int = 1) -> ir.Value:
         """The descriptor of `chunk` elements at each offset, in elements, from the memref's first."""
         desc = self.desc((*shape_of(offsets), chunk) if chunk > 1 else shape_of(offsets), scattered=True)
-        made: ir.Value = xegpu.create_tdesc(self.memref, offsets, tdesc=desc, mode="vc", chunk_size_per_lane=chunk)
-        return made
+        return xegpu.create_tdesc(self.memref, offsets, tdesc=desc, mode="vc", chunk_size_per_lane=chunk)
 
     def gather(self, offsets: ir.Value, mask: ir.Value, chunk: int = 1) -> ir.Value:
         """Load the elements of the lanes whose mask bit is set."""

@@ -212,8 +212,7 @@ class Emitter(Struct):
         scopes, here = self._scopes, self.instructions
         for scope in reversed(scopes):
             if key in scope.available:
-                found: T = scope.available[key]
-                return found
+                return scope.available[key]
         level = max((self._level(s) for s in sources if isinstance(s, Reg)), default=0) if hoists else len(scopes)
         while level < len(scopes) - 1 and scopes[level + 1].is_branch:
             # In front of a branch it would be skipped, but available in the others.
@@ -739,8 +738,7 @@ def with_parts(value: Value, parts: Sequence[Any]) -> Value:
     """The value with its parts replaced, in the order of `parts_of`."""
     rest = iter(parts)
     if isinstance(value, _Part):
-        part: Value = next(rest)
-        return part
+        return next(rest)
     new: dict[str, Any] = {}
     for name in value.__struct_fields__:
         old = getattr(value, name)

@@ -90,8 +90,7 @@ def in_child(work: Callable[[], T], source: Source) -> T:
         raise DiagnosticError(found, [source])
     if kind == "error":
         raise ValueError(found)
-    made: T = found
-    return made
+    return found
 
 
 @dataclass(frozen=True)

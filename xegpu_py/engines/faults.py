@@ -27,8 +27,7 @@ def aligned(size: int) -> Array:
     """
     raw = np.zeros(size + 2 * APART, np.uint8)
     start = -raw.ctypes.data % APART
-    found: Array = raw[start : start + size]
-    return found
+    return raw[start : start + size]
 
 
 class AccessFault(Exception):
@@ -107,8 +106,7 @@ class LocalMemory(Struct):
             raise AccessFault(
                 index, f"{verb} {size} bytes at {at:#x} of the shared local memory, which has {self.bytes} bytes"
             )
-        offsets: Array = wide + (groups * self.bytes)[:, None]
-        return offsets
+        return wide + (groups * self.bytes)[:, None]
 
 
 class RuntimeFault(Exception):
@@ -384,8 +382,7 @@ def _last(places: Array) -> Array:
     _, which = np.unique(places, return_inverse=True)
     last = np.zeros(len(places), np.int64)
     last[which] = np.arange(len(places))
-    found: Array = last[which]
-    return found
+    return last[which]
 
 
 def _nothing(size: int, granule: int) -> Array:

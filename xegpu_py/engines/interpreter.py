@@ -118,8 +118,7 @@ class Interpreter(Struct, dict=True):
 
     def _step(self, inst: Instruction) -> Step:
         if inst.name in memory.STEPS:
-            step: Step = memory.STEPS[inst.name](inst, self.layout, self.model)
-            return step
+            return memory.STEPS[inst.name](inst, self.layout, self.model)
         return register_step(inst, self.layout, self.model)
 
     def run(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:

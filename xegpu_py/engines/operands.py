@@ -98,8 +98,7 @@ def _columns(elements: list[int], base: int) -> slice | Array:
 
 def _take(view: Array, rows: Rows, columns: slice | Array) -> Array:
     both = isinstance(columns, slice) or isinstance(rows, slice)
-    found: Array = view[rows, columns] if both else view[rows[:, None], columns]
-    return found
+    return view[rows, columns] if both else view[rows[:, None], columns]
 
 
 def reader(operand: Region | Immediate | Indirect | AddressOf, exec_size: int, layout: Layout) -> Read:
@@ -128,8 +127,7 @@ def indirect_places(operand: Indirect, exec_size: int, layout: Layout) -> Read:
     offsets = behind + operand.plus
 
     def places(batch: Batch, rows: Rows) -> Array:
-        found: Array = batch.views["ud"][rows, first : first + count].astype(np.int64)[:, which] + offsets
-        return found
+        return batch.views["ud"][rows, first : first + count].astype(np.int64)[:, which] + offsets
 
     return places
 
@@ -142,8 +140,7 @@ def _indirect_reader(operand: Indirect, exec_size: int, layout: Layout) -> Read:
         # What lanes that do not act would read may lie anywhere.
         at = np.clip(places(batch, rows), 0, batch.regs.shape[1] - fmt.bytes)
         threads = np.arange(batch.threads)[rows][:, None, None]
-        found: Array = batch.regs[threads, at[:, :, None] + columns].view(fmt.dtype)[:, :, 0]
-        return found
+        return batch.regs[threads, at[:, :, None] + columns].view(fmt.dtype)[:, :, 0]
 
     return read
 
@@ -153,8 +150,7 @@ def raw_reader(operand: Raw | Vector | Address, size: int, layout: Layout) -> Re
     start = layout.offset(operand.var) + first_byte(operand, layout.target.grf_bytes)
 
     def read(batch: Batch, rows: Rows) -> Array:
-        found: Array = batch.regs[rows, start : start + size]
-        return found
+        return batch.regs[rows, start : start + size]
 
     return read
 

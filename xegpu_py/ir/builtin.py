@@ -486,8 +486,7 @@ def recalled(op: ir.Operation, operands: list[ir.Value], result: ir.Type) -> ir.
     symbol: str = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
     suffix = _suffix(op.results[0].type, *(v.type for v in op.operands))
     kept = {n: op.attributes[n] for n in op.attributes if n not in ("callee", "map")}
-    found: ir.Value = called(symbol.removesuffix(f".{suffix}"), result, *operands, attributes=kept)
-    return found
+    return called(symbol.removesuffix(f".{suffix}"), result, *operands, attributes=kept)
 
 
 def _suffix(*kinds: ir.Type) -> str:
@@ -499,8 +498,7 @@ def _table() -> ir.Block:
     owner: Any = ir.InsertionPoint.current.block.owner
     while owner.operation.name not in ("gpu.module", "builtin.module"):
         owner = owner.operation.parent
-    block: ir.Block = owner.operation.regions[0].blocks[0]
-    return block
+    return owner.operation.regions[0].blocks[0]
 
 
 # Constraints on the types of operands and results.

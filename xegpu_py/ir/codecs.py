@@ -281,8 +281,7 @@ class IntArrayCodec(AttributeCodec):
             raw = cursor.type_text()
         else:
             raise cursor.expected(f"{self.summary} in brackets")
-        found: tuple[int, ...] = self._decode_at(raw, cursor, start)
-        return found
+        return self._decode_at(raw, cursor, start)
 
     def decode(self, raw: str) -> tuple[int, ...]:
         m = self._RAW.match(raw.strip())
@@ -405,8 +404,7 @@ def codec_of(annotation: Any) -> AttributeCodec:
 def _codec_of_class(cls: Any, optional: bool) -> AttributeCodec:
     if not hasattr(cls, "codec"):
         raise TypeError(f"no attribute codec stands for {cls!r}")
-    found: AttributeCodec = cls.codec(optional)
-    return found
+    return cls.codec(optional)
 
 
 def register_codec(cases: type[Enum], codec: AttributeCodec) -> None:

@@ -308,8 +308,7 @@ class Type(_Parametrized, TypeConstraint):
         Raises:
             ValueError: if it is another type.
         """
-        found: Self = cls._decoded[value if isinstance(value, ir.Type) else value.type]
-        return found
+        return cls._decoded[value if isinstance(value, ir.Type) else value.type]
 
 
 @lru_cache(maxsize=4096)
@@ -346,8 +345,7 @@ class AttrCodec(AttributeCodec):
         start = cursor.skip()
         if cursor.at("<"):
             return self.cls.read_body(cursor, scope)
-        found: Attr | None = self._decode_at(scope.resolve(scope.read_attribute(cursor)), cursor, start)
-        return found
+        return self._decode_at(scope.resolve(scope.read_attribute(cursor)), cursor, start)
 
     def decode(self, raw: str) -> Attr | None:
         if self.optional and raw == "unit":
@@ -397,8 +395,7 @@ class EnumCodec(AttributeCodec):
             text = cursor.string() or cursor.word() or ""
         if not text:
             raise cursor.expected(self.summary)
-        case: Enum = self._decode_at(text, cursor, start)
-        return case
+        return self._decode_at(text, cursor, start)
 
     def decode(self, raw: str) -> Enum:
         m = self._raw.match(raw.strip())

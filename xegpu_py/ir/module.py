@@ -72,8 +72,7 @@ class Module:
     @property
     def context(self) -> Context:
         """The MLIR context."""
-        context: Context = self._module.context
-        return context
+        return self._module.context
 
     @property
     def operation(self) -> mlir.Operation:
@@ -775,5 +774,4 @@ class Bodies:
 
 
 def _name(func: ir.Operation) -> str:
-    name: str = func.attributes["sym_name"].value
-    return name
+    return func.attributes["sym_name"].value

@@ -191,8 +191,7 @@ def group_sizes(op: ir.OpView, which: str) -> list[int]:
     spec, operation = op.spec, op.operation
     values = operation.operands if which == "operand" else operation.results
     segments = _SIZES[operation.attributes[SEGMENTS[which]]] if spec.needs_segments(which) else None
-    sizes: list[int] = spec.sizes(which, len(values), segments)
-    return sizes
+    return spec.sizes(which, len(values), segments)
 
 
 def _value_accessor(spec: OpSpec, which: str, index: int) -> Callable[[Any], Any]:

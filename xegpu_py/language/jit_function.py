@@ -202,8 +202,7 @@ class TileKernel:
         own = target == self._target
         uses = self.uses if own else Uses(self.function, self.arguments)
         source = ModuleSource(lambda: self.module if own else self._module(target), uses.fingerprint)
-        found: CompiledKernel = compile(source, self.name, **{**self._lowering(), **options})
-        return found
+        return compile(source, self.name, **{**self._lowering(), **options})
 
     def _lowering(self) -> dict[str, Any]:
         """The options, with those that follow from the arguments."""
@@ -430,8 +429,7 @@ class OnGrid(functools.partial[Any]):
 
     def profile(self, *arguments: Any, **keywords: Any) -> Profile:
         """Run the kernel on the grid, and count what it does; see `CompiledKernel.profile`."""
-        found: Profile = self.func.profile(*arguments, **{**self.keywords, **keywords})  # type: ignore[attr-defined]
-        return found
+        return self.func.profile(*arguments, **{**self.keywords, **keywords})  # type: ignore[attr-defined]
 
 
 class Kernel:
@@ -628,8 +626,7 @@ class Kernel:
         self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any
     ) -> Profile:
         """Run the kernel, and count what it does; see `CompiledKernel.profile`. The arguments are those of a call."""
-        found: Profile = self(*arguments, grid=grid, block=block, **keywords, **{_PROFILED: True})
-        return found
+        return self(*arguments, grid=grid, block=block, **keywords, **{_PROFILED: True})
 
     def compile(self, *arguments: Any, **keywords: Any) -> CompiledKernel:
         """The kernel compiled for these arguments, which are not changed."""

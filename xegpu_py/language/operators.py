@@ -327,8 +327,7 @@ class Conversions(Operators):
         """
         if hasattr(dtype, "of_number"):
             # A type of pointers, which a higher layer defines.
-            made: Self = dtype.of_number(self)
-            return made
+            return dtype.of_number(self)
         target = dtype_of(dtype)
         if bitcast:
             return self.bitcast(target)

@@ -261,8 +261,7 @@ class _Factor:
         if self._packed:
             return vector.bitcast(_matrix(self.shape, _E2M1), self._value.ir)
         columns = vector.bitcast(_matrix(self.shape[::-1], _E2M1), self._value.T.ir)
-        made: mlir.Value = xetile.transpose(columns, (1, 0), result=_matrix(self.shape, _E2M1))
-        return made
+        return xetile.transpose(columns, (1, 0), result=_matrix(self.shape, _E2M1))
 
 
 def _checked_scale(scale: Value, shape: tuple[int, ...], name: str) -> Value:

@@ -196,8 +196,7 @@ class Tunable(ABC):
 
     def profile(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> Profile:
         """Choose, run the kernel, and count what it does; see `Kernel.profile`."""
-        found: Profile = self._launch("profile", arguments, keywords, grid, block)
-        return found
+        return self._launch("profile", arguments, keywords, grid, block)
 
     def compile(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> CompiledKernel:
         """Choose, and compile the kernel; see `Kernel.compile`."""

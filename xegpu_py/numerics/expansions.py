@@ -397,5 +397,4 @@ def evaluate(name: str, *operands: npt.ArrayLike) -> Array:
         name: the MLIR op, such as "math.sinh".
     """
     numbers = [Number(np.asarray(v, np.float32), _on_arrays) for v in operands]
-    found: Array = (EXPANSIONS.get(name) or ALGORITHMS[name])(*numbers).value
-    return found
+    return (EXPANSIONS.get(name) or ALGORITHMS[name])(*numbers).value

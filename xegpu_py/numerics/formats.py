@@ -220,12 +220,10 @@ def pack_bytes(values: Array, bits: int) -> Array:
     each = 8 // bits
     padded = np.zeros((*lead, -(-count // each), each), np.uint8)
     padded.reshape(*lead, -1)[..., :count] = values & np.uint8((1 << bits) - 1)
-    found: Array = np.bitwise_or.reduce(padded << np.arange(0, 8, bits, dtype=np.uint8), axis=-1)
-    return found
+    return np.bitwise_or.reduce(padded << np.arange(0, 8, bits, dtype=np.uint8), axis=-1)
 
 
 def unpack_bytes(packed: Array, bits: int) -> Array:
     """Unpack bytes, uint8[..., n], along the last axis: one element a byte, zero-extended."""
     fields = packed[..., None] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
-    found: Array = fields.reshape(*packed.shape[:-1], -1)
-    return found
+    return fields.reshape(*packed.shape[:-1], -1)

@@ -53,8 +53,7 @@ class RandomLanes(RandomKernel):
         if way == "transposed":
             return array
         side = array.shape[1] // LANES
-        found: Array = array.reshape(-1, LANES, side).transpose(1, 0, 2).reshape(LANES, -1)
-        return found
+        return array.reshape(-1, LANES, side).transpose(1, 0, 2).reshape(LANES, -1)
 
     def load(self) -> None:
         """The fragments of a block, which may reach over the edges of its memory."""

@@ -111,8 +111,7 @@ def hits(lines: Array, capacity: int) -> Array:
     length = np.arange(1, count + 1)
     footprint = int(starts.sum()) - within[1 : count + 1] / (count - length + 1)
     longest = int(np.searchsorted(np.maximum.accumulate(footprint), capacity, "right"))
-    found: Array = (times > 0) & (times <= longest)
-    return found
+    return (times > 0) & (times <= longest)
 
 
 def new_lines(
@@ -138,8 +137,7 @@ def new_lines(
         lowest, highest = buffer.address // LINE, (buffer.address + max(buffer.bytes, 1) - 1) // LINE
 
         def own(lines: Array, lowest: int = lowest, highest: int = highest) -> Array:
-            found: Array = lines[(lines >= lowest) & (lines <= highest)]
-            return found
+            return lines[(lines >= lowest) & (lines <= highest)]
 
         mine = own(middle)
         sizes = [len(own(lines)) for lines in each.values()]

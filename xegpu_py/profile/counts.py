@@ -73,8 +73,7 @@ class Segments(Struct, dict=True):
 
     def existing(self, values: Array) -> Array:
         """The values of the segments that exist, of [messages, segments]."""
-        found: Array = values.ravel() if self.whole else values[self.valid]
-        return found
+        return values.ravel() if self.whole else values[self.valid]
 
 
 def kind_of(inst: Instruction) -> str:
@@ -547,8 +546,7 @@ def live_bytes(program: Program, target: Target) -> Array:
     for var, (first, last) in live_ranges(program, target).items():
         change[first] += var.bytes
         change[last + 1] -= var.bytes
-    found: Array = np.cumsum(change)[: len(program.instructions)]
-    return found
+    return np.cumsum(change)[: len(program.instructions)]
 
 
 def by_line(rows: Sequence[Row]) -> Iterator[tuple[str, int, dict[str, int]]]:

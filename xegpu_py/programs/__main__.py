@@ -18,7 +18,6 @@ from mlir.execution_engine import ExecutionEngine
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, error_at, position_of
 from xegpu_py.ir.module import Context, walk
-from xegpu_py.numerics.formats import Array
 from xegpu_py.programs import host_libraries
 from xegpu_py.programs.device import Device
 from xegpu_py.programs.host_libraries import ELEMENTS, Function, Host, MemRef, descriptor_type, memref_copy
@@ -250,8 +249,7 @@ def _taken(kind: ir.Type, word: Any) -> Any:
     else:
         dtype = ELEMENTS[str(kind)]
         return np.array([word], f"u{dtype.itemsize}").view(dtype)[0]
-    copied: Array = found.array(str(kind.element_type)).copy()
-    return copied
+    return found.array(str(kind.element_type)).copy()
 
 
 if __name__ == "__main__":

@@ -206,8 +206,7 @@ def read(source: Source, imported: Imported, context: Context) -> Module:
         DiagnosticError: if it cannot be parsed, or is not valid.
     """
     if isinstance(imported, bool):
-        made: Module = import_upstream(source) if imported else parse_source(source, context=context)
-        return made
+        return import_upstream(source) if imported else parse_source(source, context=context)
     if imported == "upstream":
         return import_upstream(source, via=imported)
     return import_upstream(source, level=imported)
@@ -488,8 +487,7 @@ def _watch(pipe: Connection, child: subprocess.Popen[bytes], job: Job) -> list[A
         elif event == "raise":
             raise details[0]
         else:
-            results: list[Any] = details[0]
-            return results
+            return details[0]
 
 
 def _crash(status: int, last: str, job: Job, position: Position) -> DiagnosticError:

@@ -25,8 +25,7 @@ from xegpu_py.reference.storage import Element, Unknown, element_of, from_intege
 @evaluates("arith.constant", "index.constant", "index.bool.constant")
 def constant(node: Node) -> Array:
     """A number, or a vector of numbers."""
-    found: Array = node.memo("value", lambda: _constant(node))
-    return found
+    return node.memo("value", lambda: _constant(node))
 
 
 def _constant(node: Node) -> Array:

@@ -79,8 +79,7 @@ def symbol(op: ir.Operation, name: str) -> ir.Operation:
     module = op.parent.operation
     while module.name not in ("gpu.module", "builtin.module"):
         module = module.parent.operation
-    found: ir.Operation = ir.SymbolTable(module)[name].operation
-    return found
+    return ir.SymbolTable(module)[name].operation
 
 
 class NotEvaluated(DiagnosticError):
@@ -441,13 +440,11 @@ class Node:
 
     def kind(self, result: int = 0) -> Kind:
         """The kind of a result that is a number or a vector."""
-        found: Kind = self.memo(("kind", result), lambda: _kind(self.op.results[result].type))
-        return found
+        return self.memo(("kind", result), lambda: _kind(self.op.results[result].type))
 
     def operand_kind(self, index: int) -> Kind:
         """The kind of an operand that is a number or a vector."""
-        found: Kind = self.memo(("operand", index), lambda: _kind(self.op.operands[index].type))
-        return found
+        return self.memo(("operand", index), lambda: _kind(self.op.operands[index].type))
 
     @property
     def element(self) -> Element:

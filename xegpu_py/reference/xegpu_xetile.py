@@ -101,8 +101,7 @@ class Scattered:
 
 
 def _desc(node: Node) -> TensorDesc:
-    found: TensorDesc = node.memo("desc", lambda: TensorDesc.of(node.op.opview.tdesc))
-    return found
+    return node.memo("desc", lambda: TensorDesc.of(node.op.opview.tdesc))
 
 
 def _source(lane: Lane, source: Any, desc: TensorDesc) -> tuple[Memory, int]:

@@ -27,8 +27,7 @@ def zeros_aligned(shape: int | Sequence[int], dtype: Any = float) -> np.ndarray[
     """
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
     kind = np.dtype(dtype)
-    found: np.ndarray[Any, Any] = aligned(math.prod(extents) * kind.itemsize).view(kind).reshape(extents)
-    return found
+    return aligned(math.prod(extents) * kind.itemsize).view(kind).reshape(extents)
 
 
 _PART = 1 << 20
@@ -116,8 +115,7 @@ class DeviceMemory:
     def bytes_of(self, buffer: Buffer) -> Array:
         """The bytes of an allocation, uint8; writing them writes the memory."""
         start = buffer.address - BASE
-        found: Array = self.data[start : start + buffer.bytes]
-        return found
+        return self.data[start : start + buffer.bytes]
 
     def ranges(self) -> list[tuple[int, int, int]]:
         """See `engines.memory.Memory`."""

@@ -412,8 +412,7 @@ def _aligned(array: Array) -> Array:
 def _dtype(name: str, text: str) -> np.dtype[Any]:
     if name not in DTYPES:
         raise ValueError(f"argument '{text}': unknown type '{name}'; there are {', '.join(DTYPES)}")
-    found: np.dtype[Any] = DTYPES[name]
-    return found
+    return DTYPES[name]
 
 
 def _number(dtype: np.dtype[Any], word: str, text: str) -> Any:
@@ -490,8 +489,7 @@ def _bits(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]
     held = np.dtype(f"uint{8 * dtype.itemsize}")
     found = rng.integers(0, np.iinfo(held).max, shape, held, endpoint=True)
     special = rng.choice(_special_bits(dtype).view(held), shape)
-    kept: Array = np.where(rng.random(shape) < 0.5, found, special).view(dtype)
-    return kept
+    return np.where(rng.random(shape) < 0.5, found, special).view(dtype)
 
 
 def _special_bits(dtype: np.dtype[Any]) -> Array:
@@ -509,8 +507,7 @@ def _special_bits(dtype: np.dtype[Any]) -> Array:
     # Beyond infinity are signaling NaNs, and beyond the canonical NaN those with payloads.
     rest = np.array([np.inf, np.nan]).astype(dtype).view(held)
     near = np.concatenate([near, rest, rest + held.type(1)])
-    signed: Array = np.concatenate([near, near | held.type(1 << (8 * dtype.itemsize - 1))]).view(dtype)
-    return signed
+    return np.concatenate([near, near | held.type(1 << (8 * dtype.itemsize - 1))]).view(dtype)
 
 
 _RANDOM: dict[str, Callable[[np.random.Generator, np.dtype[Any], tuple[int, ...]], Array]] = {
@@ -573,8 +570,7 @@ class PackedArrays:
         steps = (*(s // each for s in strides[:-1]), 1) if argument.ndim else ()
         if argument.flags.c_contiguous:
             return packed.reshape(shape)
-        found: Array = np.lib.stride_tricks.as_strided(packed, shape, steps, writeable=argument.flags.writeable)
-        return found
+        return np.lib.stride_tricks.as_strided(packed, shape, steps, writeable=argument.flags.writeable)
 
     def write_back(self) -> None:
         """Copy changes of the packed copies back to the arrays."""

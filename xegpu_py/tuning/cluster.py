@@ -131,8 +131,7 @@ def unpacked(data: bytes) -> Problem:
     for file, text in sources.items():
         # Entries without a time are never checked against the file of that name, which may be another one here.
         linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    found: Problem = pickle.loads(inner)
-    return found
+    return pickle.loads(inner)
 
 
 # What a worker must have in common with the client.
@@ -261,8 +260,7 @@ class Child:
             if read[0] != "done":
                 return "failed", f"the worker cannot read the problem: {read[1]}"
             self._problems.add(key)
-        found: tuple[str, Any] = self._ask(("run", key, argument), limits)
-        return found
+        return self._ask(("run", key, argument), limits)
 
     def _ask(self, message: tuple[Any, ...], limits: Limits) -> Any:
         import psutil

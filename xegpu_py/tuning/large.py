@@ -114,8 +114,7 @@ def _places(starts: Array, sizes: Array) -> Array:
     """The offsets of all bytes of ranges, in their order: int64[bytes]."""
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
-    found: Array = np.repeat(starts - ends + sizes, sizes) + np.arange(total)
-    return found
+    return np.repeat(starts - ends + sizes, sizes) + np.arange(total)
 
 
 def _ranges(places: Array) -> tuple[Array, Array]:
@@ -170,8 +169,7 @@ class ModuleCall(Struct, dict=True):
 
     @functools.cached_property
     def _compiled(self) -> CompiledKernel:
-        found: CompiledKernel = compile(self.text, self.kernel, **self.options)
-        return found
+        return compile(self.text, self.kernel, **self.options)
 
     def bound(self, arguments: Sequence[Any], grid: Any, block: Any) -> Bound:
         """See `Bound`."""

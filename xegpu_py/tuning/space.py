@@ -306,8 +306,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     """
     text = Path(path).read_bytes()
     try:
-        found: dict[str, Any] = tomli.loads(text.decode())
-        return found
+        return tomli.loads(text.decode())
     except (tomli.TOMLDecodeError, UnicodeDecodeError) as e:
         line, column = getattr(e, "lineno", None) or 1, getattr(e, "colno", None) or 1
         raise error_at(Position(str(path), line, column), f"the space file is not TOML: {e}") from None

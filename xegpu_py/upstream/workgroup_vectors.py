@@ -559,8 +559,7 @@ class _Batches:
 
 def _parent(op: ir.Operation) -> ir.Operation:
     """The parent op of an op."""
-    found: ir.Operation = op.parent.operation
-    return found
+    return op.parent.operation
 
 
 def _is_batchwise(op: ir.Operation) -> bool:

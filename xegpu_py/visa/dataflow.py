@@ -540,8 +540,7 @@ class Liveness:
         data = np.frombuffer(pieces.to_bytes(len(self._owner) // 8 + 1, "little"), np.uint8)
         some = np.flatnonzero(data)
         row, bit = np.nonzero(np.unpackbits(data[some, None], axis=1, bitorder="little"))
-        found: Array = self._owner[8 * some[row] + bit]
-        return found
+        return self._owner[8 * some[row] + bit]
 
     def _out(self, block: int) -> int:
         live = 0

@@ -717,8 +717,7 @@ def _accumulator(name: str, use: Use, types: tuple[str, ...]) -> OperandSpec:
 
     def columns(inst: Instruction, target: Target) -> Array:
         rows = np.arange(size(inst, target)).reshape(inst["RC"], inst.exec_size, -1)
-        found: Array = rows.transpose(1, 0, 2).reshape(inst.exec_size, -1)
-        return found
+        return rows.transpose(1, 0, 2).reshape(inst.exec_size, -1)
 
     return OperandSpec(name, "raw", use, types, null=use == "read", bytes=size, lane_bytes=columns)
 

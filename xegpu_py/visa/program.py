@@ -330,8 +330,7 @@ def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concaten
         key = (found, args, tuple(kwargs.items()))
         if key not in program.known:
             program.known[key] = compute(program, *args, **kwargs)
-        result: R = program.known[key]
-        return result
+        return program.known[key]
 
     update_wrapper(found, compute)
     return found
@@ -563,8 +562,7 @@ class Region(_Placed, frozen=True):
     @property
     def format(self) -> Format:
         """The element type."""
-        found: Format = self.var.format
-        return found
+        return self.var.format
 
     @property
     def is_scalar(self) -> bool:
@@ -583,8 +581,7 @@ class Destination(_Placed, frozen=True):
     @property
     def format(self) -> Format:
         """The element type."""
-        found: Format = self.var.format
-        return found
+        return self.var.format
 
     def elements(self, exec_size: int) -> list[int]:
         """Where each lane's element lies, counted in elements from that of lane 0."""

@@ -125,8 +125,7 @@ def bfe(op: AluOp, width: Array, start: Array, a: Array) -> Array:
     width, start = width & 31, start & 31
     field = (a.astype(np.int64) & 0xFFFFFFFF) >> start.astype(np.int64) & ((1 << width.astype(np.int64)) - 1)
     sign = np.where(op.signs[-1] & (width > 0), field >> np.maximum(width.astype(np.int64) - 1, 0) & 1, 0)
-    found: Array = field - (sign << width.astype(np.int64))
-    return found
+    return field - (sign << width.astype(np.int64))
 
 
 @ARITHMETIC.of("bfi")
@@ -134,8 +133,7 @@ def bfi(op: AluOp, width: Array, start: Array, a: Array, into: Array) -> Array:
     """A number with a field of bits put into it."""
     width, start = width.astype(np.int64) & 31, start.astype(np.int64) & 31
     mask = ((1 << width) - 1) << start
-    found: Array = (a.astype(np.int64) << start & mask) | (into.astype(np.int64) & ~mask)
-    return found
+    return (a.astype(np.int64) << start & mask) | (into.astype(np.int64) & ~mask)
 
 
 @ARITHMETIC.of("dp4a")
@@ -153,8 +151,7 @@ def dp4a(op: AluOp, total: Array, a: Array, b: Array) -> Array:
 def bfrev(op: AluOp, a: Array) -> Array:
     """The 32 bits in reverse order."""
     bits = np.unpackbits(np.ascontiguousarray(a.astype(">u4"))[..., None].view(np.uint8), axis=-1)
-    found: Array = np.packbits(bits[..., ::-1], axis=-1).view(">u4")[..., 0].astype(a.dtype)
-    return found
+    return np.packbits(bits[..., ::-1], axis=-1).view(">u4")[..., 0].astype(a.dtype)
 
 
 @ARITHMETIC.of("fbl")
@@ -177,10 +174,7 @@ def lfsr(op: AluOp, a: Array, polynomial: Array) -> Array:
     lowest = np.uint64(sum(1 << n for n in range(0, 32, op.field_bits)))
     state = a.astype(np.uint64)
     out = (state & lowest) * np.uint64((1 << op.field_bits) - 1)
-    found: Array = (state >> np.uint64(1) & ~(lowest << np.uint64(op.field_bits - 1))) ^ (
-        out & polynomial.astype(np.uint64)
-    )
-    return found
+    return (state >> np.uint64(1) & ~(lowest << np.uint64(op.field_bits - 1))) ^ (out & polynomial.astype(np.uint64))
 
 
 @ARITHMETIC.of("rol")
@@ -188,22 +182,19 @@ def rol(op: AluOp, a: Array, count: Array) -> Array:
     """Rotate left in the width of the first source."""
     pattern = a.astype(np.uint64) & np.uint64((1 << op.size) - 1)
     by = count.astype(np.uint64) & np.uint64(op.size - 1)
-    found: Array = (pattern << by) | (pattern >> (np.uint64(op.size) - by) % np.uint64(op.size))
-    return found
+    return (pattern << by) | (pattern >> (np.uint64(op.size) - by) % np.uint64(op.size))
 
 
 @ARITHMETIC.of("ror")
 def ror(op: AluOp, a: Array, count: Array) -> Array:
     """Rotate right in the width of the first source."""
-    found: Array = rol(op, a, op.size - (count & (op.size - 1)))
-    return found
+    return rol(op, a, op.size - (count & (op.size - 1)))
 
 
 @ARITHMETIC.of("cbit")
 def cbit(op: AluOp, a: Array) -> Array:
     """The number of bits that are set."""
-    found: Array = np.unpackbits(a.astype(np.uint32)[..., None].view(np.uint8), axis=-1).sum(axis=-1, dtype=a.dtype)
-    return found
+    return np.unpackbits(a.astype(np.uint32)[..., None].view(np.uint8), axis=-1).sum(axis=-1, dtype=a.dtype)
 
 
 @ARITHMETIC.of("lzd")
@@ -215,23 +206,20 @@ def lzd(op: AluOp, a: Array) -> Array:
 @ARITHMETIC.of("shl")
 def shl(op: AluOp, a: Array, count: Array) -> Array:
     """Shift left by the lowest bits of the count: 6 with an execution width of 64, otherwise 5."""
-    shifted: Array = np.left_shift(a, (count & (op.bits - 1)).astype(a.dtype))
-    return shifted
+    return np.left_shift(a, (count & (op.bits - 1)).astype(a.dtype))
 
 
 @ARITHMETIC.of("shr")
 def shr(op: AluOp, a: Array, count: Array) -> Array:
     """Logical shift right of the bit pattern in the execution width."""
     pattern = a.astype(np.uint64) & np.uint64((1 << op.bits) - 1)
-    shifted: Array = np.right_shift(pattern, (count & (op.bits - 1)).astype(np.uint64))
-    return shifted
+    return np.right_shift(pattern, (count & (op.bits - 1)).astype(np.uint64))
 
 
 @ARITHMETIC.of("asr")
 def asr(op: AluOp, a: Array, count: Array) -> Array:
     """Arithmetic shift right: the number divided by a power of two, rounded down."""
-    shifted: Array = np.right_shift(a, (count & (op.bits - 1)).astype(a.dtype))
-    return shifted
+    return np.right_shift(a, (count & (op.bits - 1)).astype(a.dtype))
 
 
 @ARITHMETIC.of("cmp")
@@ -249,8 +237,7 @@ STEPS = Table()
 def register_step(inst: Instruction, layout: Layout, model: Model) -> Step:
     """The step of an instruction that accesses no memory and is not control flow."""
     if inst.name in STEPS:
-        step: Step = STEPS[inst.name](inst, layout, model)
-        return step
+        return STEPS[inst.name](inst, layout, model)
     on_predicates = isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares
     return (flag_logic_step if on_predicates else arithmetic_step)(inst, layout)
 
@@ -531,8 +518,7 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
             return numerics.directed(ROUNDED[inst.name], sources, fmt, rounding)
 
     def compute(batch: Batch, rows: Rows) -> Array:
-        result: Array = function(op, *(p(r(batch, rows)) for p, r in zip(prepare, reads)))
-        return result
+        return function(op, *(p(r(batch, rows)) for p, r in zip(prepare, reads)))
 
     if INSTRUCTIONS[inst.name].compares:
         return _comparison(inst, compute, mask, layout)

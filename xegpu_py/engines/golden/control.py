@@ -61,8 +61,7 @@ def jmp(inst: Instruction, program: Program, layout: Layout) -> Next:
 def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
     """Enabled lanes whose predicate bit is set jump to the label; of execution size 1 all or none."""
     if inst.exec_size == 1:
-        together: Next = jmp(inst, program, layout)
-        return together
+        return jmp(inst, program, layout)
     target, frame = program.labels[inst["label"]], _frames(program)
     mask, first, count = masker(inst, layout), inst.first_lane, inst.exec_size
 
@@ -121,8 +120,7 @@ def _targets(inst: Instruction, program: Program, layout: Layout) -> Callable[[B
         if wrong.any():
             thread, lane = (int(n) for n in np.argwhere(wrong)[0])
             raise AccessFault(thread, f"calls address {given[thread, lane]:#x}, at which no function begins")
-        index: Array = np.vectorize(lambda address: places.get(address, 0), otypes=[np.int64])(given)
-        return index
+        return np.vectorize(lambda address: places.get(address, 0), otypes=[np.int64])(given)
 
     return found
 
@@ -151,8 +149,7 @@ def ret(inst: Instruction, program: Program, layout: Layout) -> Next:
                 for span in returned:
                     regs[span] = batch.regs[row, span]
                 batch.regs[row] = regs
-        found: Array = batch.stack[rows, -(at >> bits) - 1]
-        return found
+        return batch.stack[rows, -(at >> bits) - 1]
 
     return step
 

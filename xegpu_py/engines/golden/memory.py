@@ -53,8 +53,7 @@ def lane_addresses(inst: Instruction, layout: Layout) -> Read:
 
     def addresses(batch: Batch, rows: Rows) -> Array:
         found = np.ascontiguousarray(read(batch, rows)).view(dtype).astype(np.uint64) * scale + plus
-        total: Array = (found if base is None else found + base(batch, rows).astype(np.uint64)) & low
-        return total
+        return (found if base is None else found + base(batch, rows).astype(np.uint64)) & low
 
     return addresses
 
@@ -294,8 +293,7 @@ def _block_order(block: BlockShape, grf_bytes: int) -> tuple[Array, int]:
 
 def _bytes_at(places: Array, size: int) -> Array:
     """The places of the bytes of elements, int64[..., size]."""
-    found: Array = places[..., None] + np.arange(size)
-    return found
+    return places[..., None] + np.arange(size)
 
 
 @STEPS.of("lsc_load_block2d")
@@ -448,8 +446,7 @@ def _changed_bytes(expected: Array, new: Array) -> Array:
     hardware they consist of whole pages, so that these bytes exist.
     """
     changed = expected ^ new
-    found: Array = 1 + sum((changed >> np.uint32(bits) != 0).astype(np.int64) for bits in (8, 16, 24))
-    return found
+    return 1 + sum((changed >> np.uint32(bits) != 0).astype(np.int64) for bits in (8, 16, 24))
 
 
 def _distinct(offsets: Array) -> list[Array]:

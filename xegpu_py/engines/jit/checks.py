@@ -264,8 +264,7 @@ def physical_memory() -> int:
 @lru_cache
 def _yield() -> int:
     """The address of the system's function that lets other threads run."""
-    found: int = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
-    return found
+    return ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
 
 
 # Checks for reads of registers that were never written, in native code.

@@ -682,14 +682,12 @@ class _Worker:
 
 def dwords(blocks: Array, place: int, count: int = 1) -> Array:
     """The dwords of threads' blocks from an offset on, int32[threads, count]."""
-    found: Array = blocks[:, place : place + 4 * count].view(np.int32)
-    return found
+    return blocks[:, place : place + 4 * count].view(np.int32)
 
 
 def packed(bits: Array) -> Array:
     """bool[threads, dwords, 32] as dwords, uint8[threads, 4 * dwords]."""
-    found: Array = np.packbits(bits, axis=-1, bitorder="little").reshape(len(bits), -1)
-    return found
+    return np.packbits(bits, axis=-1, bitorder="little").reshape(len(bits), -1)
 
 
 def unpacked(words: Array) -> Array:

@@ -190,8 +190,7 @@ class Context(ctypes.Structure):
 
 def context_offset(name: str) -> int:
     """The offset of a field of `Context`."""
-    found: int = getattr(Context, name).offset
-    return found
+    return getattr(Context, name).offset
 
 
 TRAFFIC = tuple((memory, category) for memory in ("ugm", "slm") for category in ("load", "store", "atomic"))
