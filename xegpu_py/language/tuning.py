@@ -23,7 +23,7 @@ from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.tuning import trials
 from xegpu_py.tuning.search import tune
 from xegpu_py.tuning.space import Space
-from xegpu_py.tuning.trials import Launch, Objective, Run, Trials
+from xegpu_py.tuning.trials import Launch, Objective, Run, Trials, bound
 
 
 class Config(Struct, frozen=True):
@@ -328,11 +328,7 @@ class Candidates:
                 own[name][...] = kept[name]
             return self.run(counted if self.counted else kernel, config, own)
 
-        def passed(arguments: Sequence[Any]) -> tuple[Sequence[Any], Any]:
-            _, given, values = kernel.bind(**named(arguments))
-            return given, self.grid(values) if callable(self.grid) else self.grid
-
-        return Launch(run, lambda arguments: kernel.compile(**named(arguments)), self.grid, passed, config)
+        return Launch(run, lambda arguments: bound(kernel, (), named(arguments), self.grid, self.block), config)
 
 
 class Autotuner(Tunable):

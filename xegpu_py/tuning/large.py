@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
 from xegpu_py.engines.faults import aligned
 from xegpu_py.engines.golden.memory import atomic_function
@@ -26,12 +26,14 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.profile.counts import segments_of
 from xegpu_py.profile.launches import Logged
 from xegpu_py.programs.load import compile
+from xegpu_py.runtime.executable import OPTIONS
 from xegpu_py.runtime.host_arrays import memory_between, overlapping, span_of
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import Prepared, Statistics
 from xegpu_py.tuning.cluster import LIMIT, Cluster, Limits, needing
+from xegpu_py.tuning.trials import Bound, bound
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Dim, Program, extent
+from xegpu_py.visa.program import Program, extent
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -163,8 +165,7 @@ class ModuleCall(Struct, dict=True):
         """
         if not kernel.levels:
             raise ValueError(f"kernel '{kernel.name}' has no module, which the workers could compile")
-        options = structs.asdict(kernel.options)
-        del options["strided"], options["aliased"]
+        options = {name: getattr(kernel.options, name) for name in OPTIONS}
         return cls(kernel.ir(kernel.levels[0]), kernel.name, options)
 
     @functools.cached_property
@@ -172,8 +173,8 @@ class ModuleCall(Struct, dict=True):
         return compile(self.text, self.kernel, **self.options)
 
     def bound(self, arguments: Sequence[Any], grid: Any, block: Any) -> Bound:
-        """See `Bound`."""
-        return Bound(self._compiled, list(arguments), extent(grid, "grid"), list(arguments))
+        """The call with these arguments."""
+        return bound(self._compiled, arguments, {}, grid)
 
 
 class FunctionCall(Struct):
@@ -183,21 +184,8 @@ class FunctionCall(Struct):
     names: tuple[str, ...]
 
     def bound(self, arguments: Sequence[Any], grid: Any, block: Any) -> Bound:
-        """See `Bound`."""
-        version, passed, values = self.kernel.bind(**dict(zip(self.names, arguments)))
-        if block is not None and "subgroups" not in version.options:
-            version = version.undivided
-        size = grid(values) if callable(grid) else grid
-        return Bound(version.compiled, version.converted(passed), extent(size, "grid"), passed)
-
-
-class Bound(Struct):
-    """A launch: its kernel, the arguments that are passed to it, its workgroups, and the user's arrays among them."""
-
-    kernel: CompiledKernel
-    passed: list[Any]
-    grid: Dim
-    given: list[Any]
+        """The call with these arguments."""
+        return bound(self.kernel, (), dict(zip(self.names, arguments)), grid, block)
 
 
 class Written(Struct):
@@ -240,21 +228,21 @@ class Chunks(Struct):
 
     def run(self, groups: range) -> Done:
         """Run the workgroups of these numbers."""
-        before, bound = (self.call.bound(_private(self.arguments, {}), self.grid, self.block) for _ in range(2))
-        kernel = bound.kernel.version_for(bound.passed, bound.grid)
+        before, call = (self.call.bound(_private(self.arguments, {}), self.grid, self.block) for _ in range(2))
+        kernel = call.kernel.version_for(call.passed, call.grid)
         block = kernel.block if self.block is None else self.block
         out = io.StringIO()
         try:
             log = AddressLog(*kernel.prepared(before.passed, before.grid, block), groups)
             kernel.groups = groups
             with contextlib.redirect_stdout(out):
-                done = kernel(*bound.passed, grid=bound.grid, block=block)
+                done = kernel(*call.passed, grid=call.grid, block=block)
         except DiagnosticError as e:
             return Done(errors=(e.diagnostics, e.sources))
         finally:
             kernel.groups = None
         found = Done(done, out.getvalue())
-        for i, (old, new) in enumerate(zip(*(map(_bytes_of, b.given) for b in (before, bound)))):
+        for i, (old, new) in enumerate(zip(*(map(_bytes_of, b.given) for b in (before, call)))):
             try:
                 found.written += _written(log, i, old, new) if len(old) else []
             except ValueError as e:
@@ -444,21 +432,21 @@ class LargeLaunch(Struct):
 
     problem: Chunks
     kernel: CompiledKernel
-    given: list[Any]
+    given: Sequence[Any]
     groups: int
 
     @classmethod
     def of(cls, kernel: Any, arguments: Sequence[Any], names: Sequence[str], grid: Any, block: Any) -> LargeLaunch:
         """Prepare a launch; see `launch_on`."""
         call = ModuleCall.of(kernel) if isinstance(kernel, CompiledKernel) else FunctionCall(kernel, tuple(names))
-        bound = call.bound(arguments, grid, block)
-        version = bound.kernel.version_for(bound.passed, bound.grid)
+        made = call.bound(arguments, grid, block)
+        version = made.kernel.version_for(made.passed, made.grid)
         refuse(version.program)
-        spans = [span_of(a) for a in {id(a): a for a in bound.given if isinstance(a, np.ndarray)}.values()]
+        spans = [span_of(a) for a in {id(a): a for a in made.given if isinstance(a, np.ndarray)}.values()]
         if any(len(group) > 1 for group in overlapping([s for s in spans if s[0] < s[1]])):
             raise ValueError(f"arrays of kernel '{version.name}' share memory, which chunks of workgroups do not see")
         problem = Chunks(call, tuple(_travelling(a) for a in arguments), grid, block)
-        return cls(problem, version, bound.given, math.prod(bound.grid))
+        return cls(problem, version, made.given, math.prod(extent(made.grid, "grid")))
 
     def chunks(self, size: int) -> list[range]:
         """The numbers of the workgroups of each chunk."""

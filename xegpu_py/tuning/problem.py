@@ -180,13 +180,13 @@ def write_launch(path: Path, launch: Launch, arguments: Sequence[Any], head: Seq
     Raises:
         ValueError: if a function of the user's hides the kernel.
     """
-    if launch.kernel is None or launch.passed is None:
+    if launch.bound is None:
         raise ValueError("the kernel is hidden by a function that launches it")
-    kernel = launch.kernel(arguments)
-    given, grid = launch.passed(arguments)
+    call = launch.bound(arguments)
+    kernel, grid = call.kernel, call.grid
     names = {dtype: name for name, dtype in DTYPES.items()}
     words = []
-    for i, (argument, kind) in enumerate(zip(given, kernel.types)):
+    for i, (argument, kind) in enumerate(zip(call.given, kernel.types)):
         if isinstance(argument, np.ndarray) and argument.ndim:
             file = path.with_name(f"{path.stem}-{i}.npy")
             np.save(file, argument)

@@ -23,7 +23,7 @@ from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.tuning.cluster import LIMIT, Cluster, Limits, Report, needing, packed
 from xegpu_py.tuning.problem import module_text
 from xegpu_py.tuning.space import Configuration, Space
-from xegpu_py.tuning.trials import Objective, ObjectiveName, Outcome, Trials, launch_of, named_objectives
+from xegpu_py.tuning.trials import Objective, ObjectiveName, Outcome, Trials, copied, launch_of, named_objectives
 
 if TYPE_CHECKING:
     import pandas
@@ -396,8 +396,7 @@ class _Search(Struct, dict=True):
     def run(self, cluster: Cluster, bar: Any) -> None:
         """Run trials until the budget is used up, or the space is."""
         self.bar, self.cluster, self.ended = bar, cluster, 0
-        self.listed = iter(self.space) if self.space.is_finite else None
-        self.drawn: list[Configuration] | None = None
+        self.listed: Iterator[Configuration] | None = None
         try:
             if self.problem.reference is None:
                 self._find_reference()
@@ -447,9 +446,7 @@ class _Search(Struct, dict=True):
     def _begin(self, key: str, wanted: bool = False) -> bool:
         """Begin a trial; False if all configurations are tried."""
         taken = self.journal.taken
-        if self.kind == "grid":
-            return self._begin_next(key, taken, wanted)
-        for _ in range(_FRUITLESS):
+        for _ in range(_FRUITLESS if self.kind != "grid" else 0):
             number, configuration = self.journal.ask()
             why = self.space.refusal(configuration)
             before = taken.get(_key(configuration))
@@ -463,30 +460,23 @@ class _Search(Struct, dict=True):
                 self.journal.tell(
                     number, Trial(number, configuration, "excluded" if why else REPEATED, message=why or "")
                 )
-        return self._begin_drawn(key, taken, wanted)
-
-    def _begin_next(self, key: str, taken: Mapping[str, Any], wanted: bool) -> bool:
         if self.listed is None:
-            raise ValueError("the sampler 'grid' needs a space without continuous ranges")
+            self.listed = self._all()
         for configuration in self.listed:
             if _key(configuration) not in taken:
                 self._submit(*self.journal.ask(configuration), key, wanted)
                 return True
         return False
 
-    def _begin_drawn(self, key: str, taken: Mapping[str, Any], wanted: bool) -> bool:
-        """Begin a configuration drawn from all that are left."""
-        if not self.space.is_finite:
-            return False
-        if self.drawn is None:
-            self.drawn = list(self.space)
-            random.Random(self.seed).shuffle(self.drawn)
-        while self.drawn:
-            configuration = self.drawn.pop()
-            if _key(configuration) not in taken:
-                self._submit(*self.journal.ask(configuration), key, wanted)
-                return True
-        return False
+    def _all(self) -> Iterator[Configuration]:
+        """All configurations: in order, or for a sampler that finds no further ones in a random order."""
+        if self.kind == "grid":
+            if not self.space.is_finite:
+                raise ValueError("the sampler 'grid' needs a space without continuous ranges")
+            return iter(self.space)
+        drawn = list(self.space) if self.space.is_finite else []
+        random.Random(self.seed).shuffle(drawn)
+        return reversed(drawn)
 
     def _submit(self, number: int, configuration: Configuration, key: str, wanted: bool) -> None:
         self.running[number] = configuration
@@ -557,10 +547,6 @@ class Tuning(Struct, frozen=True):
             done = [t for t in done if (t.host, t.cpu) == most]
         return min(done, key=lambda t: t.values[0])
 
-    def best_of(self, host: str) -> Trial:
-        """The best trial of a machine, whose times no other machine's are compared with."""
-        return min((t for t in self.done if t.host == host), key=lambda t: t.values[0])
-
     @property
     def front(self) -> list[Trial]:
         """The trials that no other one surpasses in all objectives, by the first objective."""
@@ -628,9 +614,9 @@ class Tuning(Struct, frozen=True):
             ValueError: if a function of the user's hides it.
         """
         launch = launch_of(self.problem.make_kernel, self.best.configuration, self.problem.grid)
-        if launch.kernel is None:
+        if launch.bound is None:
             raise ValueError("the kernel is hidden by a function that launches it")
-        return launch.kernel(list(self.problem.arguments))
+        return launch.bound(copied(self.problem.arguments, {})).kernel
 
     def save_best(self, path: str | Path) -> None:
         """Write the best kernel as a module, which `compile` takes. It holds the options with which it was compiled."""

@@ -36,21 +36,50 @@ LINE = 64
 # A kernel with its launch.
 
 
+class Bound(Struct, frozen=True):
+    """A call of a compiled kernel.
+
+    Attributes:
+        kernel: the kernel.
+        passed: its arguments.
+        grid: its workgroups.
+        given: the user's arrays among the arguments, which the kernel may get as another type.
+    """
+
+    kernel: CompiledKernel
+    passed: Sequence[Any]
+    grid: Any
+    given: Sequence[Any]
+
+
+def bound(kernel: Any, leading: Sequence[Any], named: Mapping[str, Any], grid: Any, block: Any = None) -> Bound:
+    """A call of a kernel of the tile language, with its version for these arguments, or of a compiled one.
+
+    Args:
+        leading, named: the arguments, without names and with names.
+        grid, block: as in a call; None for one workgroup, and for the kernel's block.
+    """
+    size = 1 if grid is None else grid
+    if isinstance(kernel, CompiledKernel):
+        return Bound(kernel, leading, size, leading)
+    own, full = kernel.chosen(leading, named, size, block)
+    version, passed, values = own.bind(**full)
+    if block is not None and "subgroups" not in version.options:
+        version = version.undivided
+    return Bound(version.compiled, version.converted(passed), size(values) if callable(size) else size, passed)
+
+
 class Launch(Struct):
     """A kernel of a configuration, ready to be launched.
 
     Attributes:
         run: launches it on arguments, whose arrays it changes.
-        kernel: gives the kernel compiled for arguments; None if it is a function of the user's.
-        grid: the workgroups, if they are known.
-        passed: gives the arguments that the compiled kernel gets, and the workgroups as numbers.
+        bound: gives the call of the compiled kernel for arguments; None if it is a function of the user's.
         configuration: what objectives see as the configuration; by default that of the search.
     """
 
     run: Callable[[Sequence[Any]], Any]
-    kernel: Callable[[Sequence[Any]], CompiledKernel] | None = None
-    grid: Any = None
-    passed: Callable[[Sequence[Any]], tuple[Sequence[Any], Any]] | None = None
+    bound: Callable[[Sequence[Any]], Bound] | None = None
     configuration: Any = None
 
 
@@ -83,22 +112,7 @@ def launch_of(make_kernel: Any, configuration: Mapping[str, Any], grid: Any = No
     def run(arguments: Sequence[Any]) -> Any:
         return kernel(grid=1 if grid is None else grid, **named(arguments))
 
-    return Launch(
-        run,
-        lambda arguments: kernel.compile(**named(arguments)),
-        grid,
-        lambda arguments: _passed(kernel, (), named(arguments), grid),
-    )
-
-
-def _passed(kernel: Any, leading: Sequence[Any], named: Mapping[str, Any], grid: Any) -> tuple[Sequence[Any], Any]:
-    """The arguments that the version of a kernel for a call gets, and its workgroups."""
-    if isinstance(kernel, CompiledKernel):
-        return leading, 1 if grid is None else grid
-    if not hasattr(kernel, "bind"):
-        raise TypeError(f"the model does not see the arguments of {kernel!r}")
-    _, passed, values = kernel.bind(*leading, **named)
-    return passed, 1 if grid is None else grid(values) if callable(grid) else grid
+    return Launch(run, lambda arguments: bound(kernel, (), named(arguments), grid))
 
 
 def _launch_of_made(made: Any, grid: Any) -> Launch:
@@ -109,12 +123,8 @@ def _launch_of_made(made: Any, grid: Any) -> Launch:
     if isinstance(made, tuple):
         source, grid, options = made if len(made) == 3 else (*made, {})
         kernel = compile(source, **options) if isinstance(source, (str, Path, Module)) else source
-        return Launch(
-            lambda arguments: kernel(*arguments, grid=1 if grid is None else grid),
-            lambda _: kernel,
-            grid,
-            lambda arguments: _passed(kernel, arguments, {}, grid),
-        )
+        run = functools.partial(kernel, grid=1 if grid is None else grid)
+        return Launch(lambda arguments: run(*arguments), lambda arguments: bound(kernel, arguments, {}, grid))
     if isinstance(made, CompiledKernel):
         return _launch_of_made((made, grid), grid)
     inner, keywords, leading = made, dict[str, Any](), list[Any]()
@@ -125,13 +135,11 @@ def _launch_of_made(made: Any, grid: Any) -> Launch:
             f"a kernel to tune must be a launch such as kernel[grid], a module with a grid, or callable: {made!r}"
         )
     size = keywords.pop("grid", grid)
-    if not hasattr(inner, "compile"):
+    if not hasattr(inner, "bind"):
         return Launch(lambda arguments: made(*arguments))
     return Launch(
         lambda arguments: inner(*leading, *arguments, grid=1 if size is None else size, **keywords),
-        lambda arguments: inner.compile(*leading, *arguments, **keywords),
-        size,
-        lambda arguments: _passed(inner, [*leading, *arguments], keywords, size),
+        lambda arguments: bound(inner, [*leading, *arguments], keywords, size),
     )
 
 
@@ -143,19 +151,22 @@ class Run(Struct):
 
     Attributes:
         configuration: the value of each parameter; in `autotune` the `Config`.
-        kernel: the compiled kernel; None if the user's function hides it.
+        bound: the call of the compiled kernel; None if the user's function hides it.
         statistics: what the launch counted; None if the user's function hides it.
         again: launches it once more, on the arrays as the last launch left them.
         arguments: the arguments, with the results.
-        passed: gives the arguments of the compiled kernel, and the workgroups; None if the user's function hides them.
     """
 
     configuration: Any
-    kernel: CompiledKernel | None
+    bound: Bound | None
     statistics: Statistics | None
     again: Callable[[], Any]
     arguments: Sequence[Any]
-    passed: Callable[[], tuple[Sequence[Any], Any]] | None = None
+
+    @property
+    def kernel(self) -> CompiledKernel | None:
+        """The compiled kernel; None if the user's function hides it."""
+        return self.bound.kernel if self.bound else None
 
     def counts(self) -> dict[str, float]:
         """The exact counts of the launch: `instructions`, `messages`, `lines` and `dpas`; see `counts_of`.
@@ -163,14 +174,15 @@ class Run(Struct):
         Raises:
             TypeError: if the launch counted nothing.
         """
-        if self.kernel is None or not isinstance(self.statistics, Statistics):
+        if self.bound is None or not isinstance(self.statistics, Statistics):
             raise TypeError(
                 "only launches of kernels are counted, and not those of Python or of the reference evaluator"
             )
         # The call may have chosen another version.
-        last = self.kernel.version_for(self.passed()[0]) if self.passed else self.kernel
+        kernel = self.bound.kernel
+        last = kernel.version_for(self.bound.passed)
         fits = len(last.program.instructions) == len(self.statistics.executed)
-        return counts_of(last.program if fits else self.kernel.program, self.statistics)
+        return counts_of(last.program if fits else kernel.program, self.statistics)
 
 
 def counts_of(program: Program, done: Statistics) -> dict[str, float]:
@@ -206,10 +218,9 @@ def _seconds(run: Run) -> float:
 
 def _model(run: Run) -> float:
     """The seconds that the launch takes on the target's usual GPU by the model of time (`profile.time_model`)."""
-    if run.kernel is None or run.passed is None:
+    if run.bound is None:
         raise TypeError("the model predicts launches of kernels, and not those of a function of the user's")
-    passed, grid = run.passed()
-    return predict(run.kernel, passed, grid).seconds
+    return predict(run.bound.kernel, run.bound.passed, run.bound.grid).seconds
 
 
 Objective = Callable[[Run], float]
@@ -272,11 +283,11 @@ ERRORS = (DiagnosticError, ValueError, TypeError, OverflowError)
 
 
 class Ready(Struct):
-    """A configuration with its launch, its kernel, None if it is hidden, and copies of the arguments."""
+    """A configuration with its launch, the call of its kernel, None if it is hidden, and copies of the arguments."""
 
     configuration: Configuration
     launch: Launch
-    kernel: CompiledKernel | None
+    bound: Bound | None
     arguments: tuple[Any, ...]
 
 
@@ -313,10 +324,10 @@ class Trials(Struct):
         copies = copied(self.arguments, {})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            kernel = launch.kernel(copies) if launch.kernel else None
-        if self.fits and kernel is not None and kernel.allocation.beyond:
-            raise ValueError(f"it does not fit: {kernel.allocation.report()}")
-        return Ready(configuration, launch, kernel, copies)
+            bound = launch.bound(copies) if launch.bound else None
+        if self.fits and bound is not None and bound.kernel.allocation.beyond:
+            raise ValueError(f"it does not fit: {bound.kernel.allocation.report()}")
+        return Ready(configuration, launch, bound, copies)
 
     def judged(self, ready: Ready, wanted: bool = False) -> Outcome:
         """Launch a configuration, compare its results, and judge it by the objectives.
@@ -324,18 +335,15 @@ class Trials(Struct):
         Raises:
             DiagnosticError, ValueError, TypeError, OverflowError: if the launch or an objective fails.
         """
-        launch, kernel, copies = ready.launch, ready.kernel, ready.arguments
+        launch, copies = ready.launch, ready.arguments
         statistics = launch.run(copies)
         outputs = [np.array(a) for a in arrays_of(copies)] if wanted or self.reference else None
         wrong = self.reference and outputs and difference(outputs, self.reference, self.tolerance)
         if wrong:
             return Outcome("wrong", message=wrong)
-        passed = launch.passed
-        seen = None if passed is None else functools.partial(passed, copies)
-        run = Run(
-            launch.configuration or ready.configuration, kernel, statistics, lambda: launch.run(copies), copies, seen
-        )
-        counted = run.counts() if kernel is not None and isinstance(statistics, Statistics) else {}
+        configuration = launch.configuration or ready.configuration
+        run = Run(configuration, ready.bound, statistics, lambda: launch.run(copies), copies)
+        counted = run.counts() if ready.bound is not None and isinstance(statistics, Statistics) else {}
         try:
             values = tuple(float(objective(run)) for objective in self.objectives.values())
         except (DiagnosticError, ValueError, TypeError) as e:

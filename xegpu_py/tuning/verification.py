@@ -86,8 +86,8 @@ class Verification(Struct):
         try:
             for engine in engines:
                 launch, arguments = self.launch(configuration, engine)
-                if launch.kernel:
-                    launch.kernel(arguments)
+                if launch.bound:
+                    launch.bound(arguments)
         except ERRORS as e:
             return "refused", str(e)
         results: dict[str, list[np.ndarray[Any, Any]]] = {}
