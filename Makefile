@@ -23,7 +23,7 @@ test-bare: $(VENV)/.installed
 oracles:
 	.ci/oracles
 
-# All tests, with all random cases of those that draw them: `make test` draws a tenth or a quarter.
+# All tests with all their cases: `make test` draws a tenth of the random ones, and of many combinations a few.
 sweep: $(VENV)/.installed
 	SWEEP=1 $(BIN)/pytest -q -n auto --dist worksteal
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import random
 from collections import OrderedDict, defaultdict
 
 os.environ["XEGPU_PY_CACHE"] = "off"
@@ -33,20 +34,50 @@ FEW = 6
 
 
 def pytest_collection_modifyitems(config, items):
-    """In `make test` each of many kernels is given to one of the finalizers, in turn; in `make sweep` to all."""
+    """Leaves cases out of `make test`, which `make sweep` runs.
+
+    Of a test marked `each_value` it runs so many cases that each value of each parameter occurs. Each of many kernels
+    is given to one of the finalizers, in turn.
+    """
+    left_out = set(_beyond_each_value(items))
     tests = defaultdict(lambda: defaultdict(dict))
     for item in items:
+        if item in left_out:
+            continue
         given = dict(item.callspec.params) if hasattr(item, "callspec") else {}
         name = given.pop("native_of", None)
         if name and "target" not in given and oracles.find(name):
             tests[item.path, item.originalname][str(given)][name] = item
-    left_out = set()
     for cases in tests.values():
         if SHARE < 1 and len(cases) > FEW:
             for turn, asked in enumerate(cases.values()):
                 left_out |= set(asked.values()) - {list(asked.values())[turn % len(asked)]}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+
+
+def _beyond_each_value(items):
+    """Cases of tests marked `each_value` that `make test` leaves out: without them each value of a parameter occurs."""
+    tests = defaultdict(list)
+    for item in items:
+        if SHARE < 1 and item.get_closest_marker("each_value"):
+            tests[item.path, item.originalname].append(item)
+    for (_, name), cases in tests.items():
+        seen = set()
+        # In no order of the parameters, so that values are combined as chance has it.
+        for item in random.Random(name).sample(cases, len(cases)):
+            # What cannot be hashed is one object in all cases.
+            params = item.callspec.params.items()
+            values = {(key, value if isinstance(value, str | int) else id(value)) for key, value in params}
+            if values <= seen or _is_unknown(**item.callspec.params):
+                yield item
+            else:
+                seen |= values
+
+
+def _is_unknown(native_of=None, target=None, **_):
+    """Whether a finalizer does not know the target: a case that would be skipped."""
+    return native_of and target and getattr(target, "name", target) not in FINALIZERS[native_of].platforms
 
 
 def pytest_collection_finish():

@@ -6,10 +6,12 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from effort import SHARE, examples
 from generators import coverage
 from generators.mistakes import MISTAKES, ROOT, Mistake
 from generators.program import Failure, Program, check, limit_of
@@ -21,14 +23,23 @@ from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.visa import assembly
 
-SHARE = {"xetile": 4, "xegpu_vc": 12, "xegpu_simt": 12, "nested": 4, "visa": 12, "host": 8, "core": 12, "upstream": 20}
-"""Programs of each level."""
+PROGRAMS = {
+    "xetile": 20,
+    "xegpu_vc": 50,
+    "xegpu_simt": 50,
+    "nested": 20,
+    "visa": 60,
+    "host": 40,
+    "core": 60,
+    "upstream": 80,
+}
+"""Programs of each level in `make sweep`; `make test` runs a tenth."""
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_all_evaluators_agree(level: str) -> None:
     @settings(
-        max_examples=SHARE[level],
+        max_examples=examples(PROGRAMS[level]),
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),
@@ -69,8 +80,9 @@ def test_a_seed_gives_one_program(level: str) -> None:
 
 
 def test_every_cell_can_be_reached() -> None:
-    """Some generator writes each op, attribute value and element type of the dialects."""
-    assert coverage.missing(coverage.survey(random.Random(0), rounds=120, length=18)) == []
+    """Some generator writes each op, attribute value and element type of the dialects; in few rounds, most of them."""
+    few = coverage.survey(random.Random(0), rounds=4 if SHARE < 1 else 120, length=18)
+    assert len(coverage.missing(few)) <= (len(coverage.missing(Counter())) / 8 if SHARE < 1 else 0)
 
 
 def test_cells_that_a_program_reaches() -> None:

@@ -85,6 +85,7 @@ def product(precision, dst, acc, rows, a, b, c):
     return found.view(DTYPES[dst]).reshape(rows, 16)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("skip", [0x00FF, 0x8001, 0xFFFE, 0x0000, 0xFFFF])
 @pytest.mark.parametrize(("precision", "dst", "acc"), CASES)
 def test_disabled_lanes_keep_their_columns(precision, dst, acc, skip):

@@ -230,6 +230,7 @@ DPAS = [
 ]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("w", "a", "dst", "acc", "model"),
     [*((w, a, "d", "ud", "fma") for w, a in INTEGERS), *((*case, model) for case in DPAS for model in MODELS)],
@@ -257,6 +258,7 @@ BDPAS = [
 ]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("w", "a", "dst", "acc"), BDPAS)
 @pytest.mark.parametrize("model", MODELS)
 def test_bdpas(w: str, a: str, dst: str, acc: str, model: str) -> None:

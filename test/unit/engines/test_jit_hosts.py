@@ -45,6 +45,7 @@ def program(seed: int) -> tuple[list[Instruction], Machine, random.Random]:
     return [varied(random_instruction(n, rng, target), rng, target) for n in names], Machine(target), rng
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("part", range(8))
 def test_programs(host: Host, part: int) -> None:
     """The programs differ from host to host, so that more programs are tested."""

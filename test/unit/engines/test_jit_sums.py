@@ -104,6 +104,7 @@ def accumulators(rng: np.random.Generator, sums: np.ndarray, unit: np.ndarray) -
         return np.choose(chosen[:, None, None], kinds).astype(np.float32)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("model", ["stage", "exact"])
 @pytest.mark.parametrize(("w", "a"), [("bf", "bf"), ("hf", "hf"), ("tf32", "tf32"), ("bf8", "hf8"), ("hf8", "hf8")])
 def test_sums_at_the_edge_of_f64(w: str, a: str, model: Model) -> None:

@@ -236,6 +236,7 @@ def swap(X, EXPECTED, NEW, OLD):
     xl.store(EXPECTED + at, xl.load(local + at))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["eager", "both"])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint16, np.int8, F32, BF16, ml_dtypes.float8_e5m2])
 def test_compare_and_swap(dtype, engine):

@@ -334,6 +334,7 @@ def divided(X, D, OUT, d, n: xl.uint32):
     OUT[4, 0], OUT[4, 1], OUT[4, 2], OUT[4, 3] = 7 // d, -7 % d, 7 // n, 7 % n
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", [I8, np.int16, I32, I64])
 @pytest.mark.parametrize("divisor", [0, -1])
 def test_divisions_that_hardware_leaves_undefined(dtype, divisor):

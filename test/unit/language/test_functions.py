@@ -208,6 +208,7 @@ def sorted_by_groups(rows, columns, size):
     return [(i, j) for group in groups for j in range(columns) for i in group]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("workgroup", [False, True], ids=["subgroup", "workgroup"])
 @pytest.mark.parametrize("name", CASES)
 def test_functions(name, workgroup):

@@ -121,6 +121,7 @@ def scaled(elements, scales):
     return elements * np.repeat(2.0 ** (scales.astype(int) - 127), 32, 1)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("target", ["pvcxt", "cri"])
 @pytest.mark.parametrize("workgroup", [False, True])
 def test_scaled_products(workgroup, target):

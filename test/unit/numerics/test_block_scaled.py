@@ -106,6 +106,7 @@ def test_bits(data):
     check(W, A, acc, src1, src2, scales(48), scales(40), dst_type, src0_type, data.draw(st.sampled_from(MODELS)))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("W, A", PAIRS)
 def test_scales_beyond_f32(W, A, model):
@@ -194,6 +195,7 @@ def nearest_element(x: Fraction | float, name: str) -> int:
     return sign | min(patterns, key=lambda vp: (abs(vp[0] - abs(x)), vp[1] & 1))[1]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dst", ["bf8", "hf8", "e2m1"])
 @pytest.mark.parametrize("src", ["f", "hf", "bf"])
 def test_truncation(src, dst):

@@ -102,6 +102,7 @@ def sample(name: str) -> np.ndarray:
     return np.array([f & ((1 << n) - 1) for f in found], np.uint64).astype(dtype)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("saturate", [False, True])
 @pytest.mark.parametrize("dst", ALL)
 @pytest.mark.parametrize("src", ALL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,11 @@ def held(kind: str) -> int:
     )
 
 
+@cache
+def _checked_kernel(text: str, gpu: str) -> Kernel:
+    return Kernel(lower(text, gpu), target=gpu, check=["uninit"])
+
+
 def apply(
     body: str,
     result: str,
@@ -91,8 +97,7 @@ def apply(
     last = len(types) - 1
     lines.append(f"xegpu.store_nd {store}, %d{last} {{mode = vc}} : {whole}, {line(held(result), e)}")
     text = f"gpu.module @m {{ {declared}\ngpu.func @k({names}) kernel {{\n" + "\n".join(lines) + "\ngpu.return\n} }"
-    program = lower(text, gpu)
     out = np.zeros(held(result), dtype_of(result))
     padded = [np.concatenate([np.ravel(a), np.zeros(held(t) - count_of(t), a.dtype)]) for t, a in arguments]
-    Kernel(program, target=gpu, check=["uninit"])(*padded, out)
+    _checked_kernel(text, gpu)(*padded, out)
     return out[: count_of(result)]

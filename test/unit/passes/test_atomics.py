@@ -84,6 +84,7 @@ def updated(kind, before, values):
     return after
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("space", ["", "slm"])
 @pytest.mark.parametrize("target", ["pvcxt", "dg2", "any"])
 def test_every_kind_of_every_type(target, space):
@@ -208,6 +209,7 @@ def test_updates_by_a_region(target, element):
     assert sorted(found[:3]) == read
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("target", GPUS)
 @pytest.mark.parametrize("space", ["", "slm"])
 def test_the_finalizer_accepts_updates_of_bytes(target, space, native_of):

@@ -123,6 +123,7 @@ def test_an_array_that_begins_anywhere():
     np.testing.assert_array_equal(out[:, :16], whole[6:14, 11:27])
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("target", ["pvc", "pvcxt", "dg2"])
 @settings(max_examples=examples(8), suppress_health_check=[HealthCheck.filter_too_much])
 @given(access=accesses(aligned=False))

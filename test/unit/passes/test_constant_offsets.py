@@ -9,6 +9,7 @@ ELEMENTS = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
 COUNT = 64
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("target", ["pvc", "dg2"])

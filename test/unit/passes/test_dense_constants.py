@@ -72,6 +72,7 @@ def test_floats(element, engine):
         assert found.tolist() == list(values)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("target", GPUS)
 def test_the_finalizer_accepts_them(target, native_of):
     cases = [*itertools.product(("i8", "i16", "i32", "i64"), INTEGERS.values())]

@@ -270,6 +270,7 @@ def rounding(source, target, count):
     }} }}"""
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("gpu", ["cri", "dg2"])
 @pytest.mark.parametrize("target", ["f8E5M2", "f8E4M3FN", "f4E2M1FN"])
 @pytest.mark.parametrize("source", ["f16", "bf16", "f32"])

@@ -59,6 +59,7 @@ gpu.module @m {{
 """
 
 
+@pytest.mark.each_value
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("t", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
@@ -115,6 +116,7 @@ gpu.module @m {{
     np.testing.assert_array_equal(bits(before), bits(memory))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("space", ["", ", 3"])
 @pytest.mark.parametrize(
     ("kind", "t"),
@@ -192,6 +194,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("t", ["f16", "bf16"])
 @pytest.mark.parametrize("kind", KINDS)

@@ -173,6 +173,7 @@ PAIRS = [(RANGES[0], RANGES[0]), (RANGES[1], RANGES[2]), (RANGES[2], RANGES[1]),
          (RANGES[3], RANGES[4]), (RANGES[0], RANGES[4])]  # fmt: skip
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("vector", [False, True], ids=["scalar", "vector"])
 @pytest.mark.parametrize("ranges", PAIRS, ids=lambda r: f"{r[0][1].bit_length()}-{r[1][1].bit_length()}")
 @pytest.mark.parametrize("target", ["pvcxt", "dg2"])
@@ -266,6 +267,7 @@ gpu.module @k {{
         assert one == a[15, 0] * a[15, 0] + a[15, 0]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("index", [1 << 27, 1 << 28, 1 << 29, (1 << 30) - 1, 1 << 30, -(1 << 30), 1 << 32, 1 << 40])
 @pytest.mark.parametrize("element", ["i8", "f16", "f32", "f64"])
 def test_indices_into_shared_local_memory_do_not_wrap_around(index, element):
@@ -291,6 +293,7 @@ def test_indices_into_shared_local_memory_do_not_wrap_around(index, element):
         xegpu_py.compile(items, engine="interpreter", cache="off")(np.zeros(2, kind), index, block=2)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("moves", [[1 << 27] * 64, [1 << 30] * 4, [1 << 40, 1 << 40], [1 << 40, -(1 << 40)], [1 << 62]])
 @pytest.mark.parametrize("element", ["i8", "i16", "i32", "i64"])
 @pytest.mark.parametrize("known", [False, True])

@@ -82,6 +82,7 @@ def check(found, operands, precision, exact):
     assert seen > 1000
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", PRECISIONS)
 @pytest.mark.parametrize("name", BINARY)
 def test_arithmetic(kind, name):
@@ -135,6 +136,7 @@ def test_truncation_rounds_once(kind, source):
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("kind", "target"), [("i32", "pvcxt"), ("i64", "pvcxt"), ("i64", "dg2")])
 @pytest.mark.parametrize("name", ["sitofp", "uitofp"])
 @pytest.mark.parametrize("result", ["bf16", "tf32"])
@@ -214,6 +216,7 @@ DIVISIONS = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("kind", "target"), [("i64", "pvcxt"), ("i32", "dg2"), ("i16", "dg2")])
 @pytest.mark.parametrize("name", DIVISIONS)
 def test_division(kind, target, name):

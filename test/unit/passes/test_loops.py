@@ -59,6 +59,7 @@ BOUNDS = {
 """Lower and upper bounds, and steps, of loops: at the ends of the types, and of no iterations."""
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("simt", [False, True])
 @pytest.mark.parametrize("order", ["", "unsigned "])
 @pytest.mark.parametrize("case", BOUNDS)

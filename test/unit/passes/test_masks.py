@@ -13,6 +13,7 @@ def numbers(count, dtype="i4"):
     return np.random.default_rng(count).integers(-5, 5, (2, count)).astype(dtype)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("element", DTYPES)
 @pytest.mark.parametrize("count", COUNTS)
 def test_compare_combine_and_select(count, element):
@@ -57,6 +58,7 @@ def test_parts_of_masks(count):
     np.testing.assert_array_equal(apply(body, f"vector<{part}xi32>", [(of, a), (of, b)]), (a < b)[3:])
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("bound", [0, 1, 3, 6, 14, 30])
 @pytest.mark.parametrize("count", COUNTS)
 def test_create_mask(count, bound):
@@ -70,6 +72,7 @@ def test_create_mask(count, bound):
     np.testing.assert_array_equal(apply(body, of, [(of, a), (of, b)]), expected)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["and", "or", "xor"])
 @pytest.mark.parametrize("count", COUNTS)
 def test_reductions(count, kind):

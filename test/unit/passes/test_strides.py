@@ -96,6 +96,7 @@ def test_three_dimensions(steps):
     assert run(block(CUBE, (2, 8, 16), at="1, 0, 2"), array, array[place].copy(), place) == (steps[1] != 1)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize("order", ["", ", #xetile.tile_attr<order = [0, 1]>"])
 def test_tiles(steps, order):

@@ -137,6 +137,7 @@ def test_every_file_is_tried():
     assert files == {file_of(name) for name in KERNELS}
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("prefetch", [0, 2])
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel(name, prefetch):

@@ -150,6 +150,7 @@ MAPS = ["<sg_layout = [4, 2], sg_data = [8, 16]>", "<sg_layout = [2, 4], sg_data
         "<sg_layout = [2, 4], sg_data = [32, 16]>", "<sg_layout = [4, 2], sg_data = [16, 8]>"]  # fmt: skip
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("source", MAPS)
 @pytest.mark.parametrize(("result", "element"), list(zip(MAPS, ["f32", "bf16", "i8"] * 2)))
 def test_conversion_between_maps(source, result, element):
@@ -172,6 +173,7 @@ def test_conversion_between_maps(source, result, element):
     np.testing.assert_array_equal(y, x)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("source", MAPS[:4])
 @pytest.mark.parametrize("result", MAPS[:4])
 def test_what_subgroups_need_of_each_other(source, result):
@@ -229,6 +231,7 @@ def test_scattered_tiles_of_any_size(element, count, masked, padded):
     np.testing.assert_array_equal(y, expected)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("element", ["f32", "f16", "i8"])
 @pytest.mark.parametrize("in_bounds", [True, False])
 @pytest.mark.parametrize("shape", [(8, 16), (16, 32), (5, 12), (8, 1)])

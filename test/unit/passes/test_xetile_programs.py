@@ -176,6 +176,7 @@ def test_a_product_whose_factors_are_divided_along_k():
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("product", ["", ", wg_map_c = <sg_layout = [2, 4], sg_data = [32, 16]>"])
 @pytest.mark.parametrize(
     ("first", "second"),

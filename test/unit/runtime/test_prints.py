@@ -69,6 +69,7 @@ def test_assembly_prints(capsys):
     assert capsys.readouterr().out == expected(1, 2)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("target", GPUS)
 def test_the_finalizer_accepts_what_prints(target, native_of):
     for text in (WORK_ITEMS, NUMBERS) if target == "pvc" else (WORK_ITEMS,):

@@ -66,7 +66,7 @@ def test_forms_of_offsets_are_those_of_numpy():
         steps = sum((s * i for s, i in zip(factors, np.indices(expected.shape))), np.zeros(expected.shape, int))
         assert form.shape == expected.shape
         assert (start + steps == expected).all(), text
-    assert known > 0.8 * examples(300)
+    assert known >= 0.75 * examples(300)
 
 
 def test_values_are_part_of_the_first_offset():

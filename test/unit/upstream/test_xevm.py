@@ -502,6 +502,7 @@ def packed(values):
     return codes[:, ::2] | codes[:, 1::2] << 4
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("narrow", ["bf8", "f8", "e2m1"])
 @pytest.mark.parametrize(("wide", "count"), [("f16", 1), ("bf16", 3), ("f16", 8), ("bf16", 16), ("bf16", 2)])

@@ -42,6 +42,7 @@ def fault(program: Program, target: Target, native_of: Any, registers: int | Non
     return None
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
 def test_every_form_is_accepted(target: Target, native_of: Any) -> None:
     cases = [
@@ -64,6 +65,7 @@ def test_every_form_is_accepted(target: Target, native_of: Any) -> None:
         assert not [why for found in pool.map(refused, together) for why in found]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("target", "name"), [(t, n) for t in GPUS for n in sorted(t.absent)], ids=lambda v: getattr(v, "name", v)
 )
