@@ -254,7 +254,7 @@ def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
 
 def _update_byte(memref: ir.Value, place: list[build.Index], value: ir.Value, mask: ir.Value) -> None:
     """Write the bits of a byte that a mask selects, if it selects any and the byte is in bounds."""
-    happens = build.compare("ne", mask, build.constant(mask.type, 0))
+    happens = build.compare("ne", mask, 0)
     indices = [build.index(i) for i in place]
     for d, at in enumerate(indices):
         extent = build.make("memref.dim", build.index_type(), memref, build.index(d))

@@ -165,7 +165,7 @@ def at_variable_position(low: Expansion, op: ir.Operation) -> ir.Value | None:
     for extent, at in zip(shape_of(whole), static):
         if at == DYNAMIC:
             place = next(given)
-            tests.append([(n, [build.compare("eq", place, build.constant(place.type, n))]) for n in range(extent)])
+            tests.append([(n, [build.compare("eq", place, n)]) for n in range(extent)])
         else:
             tests.append([(at, [])])
     found: ir.Value | None = None
@@ -428,9 +428,6 @@ def _codes(value: ir.Value, fmt: Format, most: float) -> ir.Value:
     """The bit patterns, in i8, of f32 numbers rounded to nearest even in a narrow format, and saturated."""
     single, kind = value.type, build.with_element(value.type, build.integer_type(32))
 
-    def number(n: int) -> ir.Value:
-        return build.constant(kind, n)
-
     def pattern(x: float) -> int:
         return int(np.float32(x).view(np.int32))
 
@@ -446,11 +443,11 @@ def _codes(value: ir.Value, fmt: Format, most: float) -> ir.Value:
     unit = 2.0 ** (24 - bias - fmt.mantissa)
     small = build.binary("addf", build.make("arith.bitcast", single, held), build.constant(single, unit))
     subnormal = build.binary("subi", build.make("arith.bitcast", kind, small), pattern(unit))
-    code = build.select(build.compare("ult", held, number((128 - bias) << 23)), subnormal, normal)
+    code = build.select(build.compare("ult", held, (128 - bias) << 23), subnormal, normal)
     sign = build.binary("andi", build.binary("shrui", bits, 32 - fmt.bits), 1 << fmt.bits - 1)
     # In a format without NaN, NaN converts to the greatest number.
-    nan = number(fmt.nan or (1 << fmt.bits - 1) - 1)
-    found = build.select(build.compare("ugt", size, number(0x7F800000)), nan, build.binary("ori", code, sign))
+    nan = build.constant(kind, fmt.nan or (1 << fmt.bits - 1) - 1)
+    found = build.select(build.compare("ugt", size, 0x7F800000), nan, build.binary("ori", code, sign))
     return build.make("arith.trunci", build.with_element(kind, build.integer_type(8)), found)
 
 

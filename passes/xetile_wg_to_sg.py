@@ -396,11 +396,8 @@ def store(d: Distribution, op: ir.Operation) -> Results:
 @rule("gpu.printf")
 def printf(d: Distribution, op: ir.Operation) -> None:
     """Print once for the workgroup."""
-
-    def act() -> list[ir.Value]:
-        return list(build.like(op, [], [d.one(value) for value in op.operands]).results)
-
-    build.if_(build.compare("eq", d.subgroup.id, build.index(0)), [], act)
+    first = build.compare("eq", d.subgroup.id, 0)
+    build.if_(first, [], lambda: list(build.like(op, [], [d.one(value) for value in op.operands]).results))
     d.replace(op)
 
 

@@ -422,13 +422,11 @@ class InstructionSyntax:
         return parsed
 
     def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool = False) -> str:
-        def attribute(name: str) -> Any:
-            return parsed.attributes.get(name, op.spec.attributes[name].default)
-
-        def operand(name: str) -> str | None:
-            return next(iter(parsed.operands[name]), None)
-
-        inst = instruction_of(self.spec, attribute, operand)
+        inst = instruction_of(
+            self.spec,
+            lambda name: parsed.attributes.get(name, op.spec.attributes[name].default),
+            lambda name: next(iter(parsed.operands[name]), None),
+        )
         dictionary = self._outside(op).write(op, parsed, print_defaults)
         return " ".join([write_instruction(self.spec, inst, SsaNotation()), *dictionary])
 

@@ -369,8 +369,7 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         return None
 
     def _map_problem(self, sg_map: SgMap) -> str | None:
-        problem = sg_map.problem()
-        if problem:
+        if problem := sg_map.problem():
             return problem
         if len(self.shape) > 2:
             return f"sg_map requires a 1D or 2D block, but got {by(self.shape)}"

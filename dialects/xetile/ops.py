@@ -592,7 +592,7 @@ def stated_subgroups(func: ir.Operation) -> int | None:
 def mapped_subgroups(func: ir.Operation) -> int | None:
     """The number of subgroups of a kernel's maps; None if it has no maps."""
     for op in walk(func):
-        given = [Tile.of(v).wg_map for v in op.results if Tile.accepts(str(v.type))]
+        given = [Tile.of(v).wg_map for v in op.results if Tile.matches(v)]
         texts = [str(op.attributes[name]) for name in op.attributes]
         given += [WgMap.decode(t) for t in texts if t.startswith(f"{WgMap.mnemonic()}<")]
         for wg_map in given:

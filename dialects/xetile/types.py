@@ -66,8 +66,7 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
 
     def problem_for(self, shape: Sequence[int]) -> str | None:
         """What keeps the map from dividing something of this shape."""
-        problem = self.problem()
-        if problem:
+        if problem := self.problem():
             return problem
         if len(shape) != len(self.sg_layout):
             return f"a map of {len(self.sg_layout)} dimensions cannot divide a shape of {by(shape)}"
@@ -93,8 +92,7 @@ class SgMap(Attr, dialect=XeTile, name="sg_map"):
 
     def problem_for(self, shape: Sequence[int]) -> str | None:
         """What keeps the map from dividing something of this shape."""
-        problem = xegpu.SgMap(self.wi_layout, self.wi_data).problem()
-        if problem:
+        if problem := xegpu.SgMap(self.wi_layout, self.wi_data).problem():
             return problem
         for size, layout, data, what in zip((1, *shape)[-2:], self.wi_layout, self.wi_data, ("rows", "columns")):
             if size % (layout * data):
@@ -211,10 +209,8 @@ class Tile(Type, dialect=XeTile, name="tile"):
             return "a scattered tile cannot have an order: its indices give the address of each element"
         if attr.memory_space not in (GLOBAL, SHARED):
             return f"memory_space must be 0 (global) or 3 (shared local memory), but got {attr.memory_space}"
-        if attr.wg_map:
-            problem = attr.wg_map.problem_for(self.shape)
-            if problem:
-                return problem
+        if attr.wg_map and (problem := attr.wg_map.problem_for(self.shape)):
+            return problem
         if attr.sg_map:
             if attr.scattered:
                 return "a scattered tile cannot have an sg_map"

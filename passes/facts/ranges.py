@@ -127,6 +127,15 @@ def _corners(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds
     return transfer
 
 
+def sums(a: Bounds, b: Bounds) -> Bounds:
+    """The interval of sums."""
+    return a[0] + b[0], a[1] + b[1]
+
+
+products = _corners(lambda x, y: x * y)
+"""The interval of products."""
+
+
 def _divisors(b: Bounds) -> list[int]:
     """The non-zero divisors at which a quotient can be extreme."""
     found = {n for n in (*b, -1, 1) if b[0] <= n <= b[1]} - {0}
@@ -185,9 +194,9 @@ def _shift_right(a: Bounds, b: Bounds) -> Bounds:
 
 
 _BINARY: dict[str, Callable[[Bounds, Bounds], Bounds | None]] = {
-    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "add": sums,
     "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
-    "mul": _corners(lambda x, y: x * y),
+    "mul": products,
     "and": _and,
     "or": _or,
     "xor": _or,
@@ -299,7 +308,7 @@ class Ranges:
         old = self._found.get(op.operands[0])
         if old:
             moved = zip(old, self._offsets(op))
-            self._found[op.results[0]] = tuple(_checked((a[0] + b[0], a[1] + b[1])) for a, b in moved)
+            self._found[op.results[0]] = tuple(checked(sums(a, b)) for a, b in moved)
 
     def offsets(self, desc: ir.Value, rank: int) -> tuple[Bounds, ...]:
         """The intervals of a descriptor's offsets."""
@@ -501,7 +510,7 @@ class Ranges:
                 if step is not None and trips != math.inf:
                     n = int(trips)
                     far = [(a[0] + min(s[0], 0) * n, a[1] + max(s[1], 0) * n) for a, s in zip(first, step)]
-                    known[argument] = tuple(_checked(f, bits) for f in far)
+                    known[argument] = tuple(checked(f, bits) for f in far)
                 else:
                     known[argument] = tuple(join(a, b) for a, b in zip(first, last or (full(bits),) * len(first)))
             self._found |= known
@@ -612,7 +621,8 @@ class Ranges:
         self._block(after)
 
 
-def _checked(found: Bounds, bits: int = INDEX_BITS) -> Bounds:
+def checked(found: Bounds, bits: int = INDEX_BITS) -> Bounds:
+    """An interval if numbers of a signed type do not wrap around in it; otherwise all of them."""
     return found if within(found, full(bits)) else full(bits)
 
 

@@ -231,8 +231,7 @@ def _is_simt(op: ir.Operation) -> bool:
 
 
 def _desc_problem(desc: TensorDesc) -> Problem:
-    problem = element_problem(desc.element)
-    if problem:
+    if problem := element_problem(desc.element):
         return problem
     if len(desc.shape) > 1 and desc.in_slm:
         return (
@@ -255,8 +254,7 @@ def block_access(kernel: Kernel, op: ir.Operation) -> Problem:
     desc, target, stores = TensorDesc.of(view.tdesc), kernel.target, op.name == "xegpu.store_nd"
     if op.name == "xegpu.prefetch_nd" and desc.in_slm:
         return None
-    problem = _desc_problem(desc)
-    if problem:
+    if problem := _desc_problem(desc):
         return problem
     message, (*_, columns) = "lsc_store" if stores else "lsc_load", desc.shape
     if len(desc.shape) == 1:
@@ -310,8 +308,7 @@ def scattered_access(kernel: Kernel, op: ir.Operation) -> Problem:
     """Check that there is a message with an address for each lane."""
     desc, stores = TensorDesc.of(op.opview.tdesc), op.name == "xegpu.store_scatter"
     message = "lsc_store" if stores else "lsc_load"
-    problem = element_problem(desc.element)
-    if problem:
+    if problem := element_problem(desc.element):
         return problem
     problem = lanes_problem(desc, kernel.target, message)
     return (*problem, SPLITS) if problem else caches_problem(op.opview, message, stores)
@@ -322,8 +319,7 @@ def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
     """Check that there is an atomic message for each element of a lane, or one that a loop can use."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
-    problem = element_problem(desc.element)
-    if problem:
+    if problem := element_problem(desc.element):
         return problem
     if desc.bits == 8 and is_float(desc.element) and view.kind.name != "assign" and desc.element not in BYTE_FLOATS:
         return (f"arithmetic on {desc.element} is not supported", "update f16 or f32, or use 'assign'")
@@ -380,8 +376,7 @@ def truncf(kernel: Kernel, op: ir.Operation) -> Problem:
 def dpas_mx(kernel: Kernel, op: ir.Operation) -> Problem:
     """Check that one bdpas instruction computes the product."""
     view: Any = op.opview
-    problem = scaled_problem(kernel.target)
-    if problem:
+    if problem := scaled_problem(kernel.target):
         return problem
     a_shape, a = shape_and_element(view.lhs)
     (m, n), _ = shape_and_element(view.result)
@@ -502,8 +497,7 @@ def _element(value: ir.Value) -> str:
 @rule("arith.extf", "arith.truncf")
 def convert(kernel: Kernel, op: ir.Operation) -> Problem:
     """Check that the target has the conversion."""
-    problem = rounding_problem(op)
-    if problem:
+    if problem := rounding_problem(op):
         return problem
     source, to = _element(op.operands[0]), _element(op.results[0])
     for element in (source, to):

@@ -73,12 +73,8 @@ def bits_of(element: ir.Type) -> int:
     return _BITS[element]
 
 
-_IS_DESC = Decoded(lambda kind: str(kind).startswith("!xegpu.tensor_desc<"))
-
-
-def is_desc(value: ir.Value | ir.Type) -> bool:
-    """Whether this is, or has the type of, a tensor descriptor."""
-    return _IS_DESC[value.type if isinstance(value, ir.Value) else value]
+is_desc = TensorDesc.matches
+"""Whether a type, or a value's type, is a tensor descriptor."""
 
 
 def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
@@ -189,7 +185,7 @@ def check_elements(ops: Iterable[ir.Operation]) -> None:
             continue
         kinds = [v.type for v in (*op.operands, *op.results)]
         elements = [str(k.element_type) for k in kinds if isinstance(k, ir.MemRefType)]
-        elements += [TensorDesc.decode(t).element for t in map(str, filter(is_desc, kinds))]
+        elements += [TensorDesc.of(k).element for k in filter(is_desc, kinds)]
         narrow = next((e for e in elements if e not in ("i1", "index") and bit_width(e) < 8), None)
         if narrow:
             note = "xegpu-emulate-narrow-types packs them into bytes"
@@ -212,7 +208,7 @@ def memref_bits(kind: ir.Type) -> int:
 
 def desc_bits(kind: ir.Type) -> int:
     """`narrow_bits` of a descriptor's elements; 0 for other types."""
-    return narrow_bits(TensorDesc.decode(str(kind)).element) if is_desc(kind) else 0
+    return narrow_bits(TensorDesc.of(kind).element) if is_desc(kind) else 0
 
 
 def needs_emulation(func: ir.Operation) -> bool:

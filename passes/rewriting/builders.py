@@ -199,8 +199,9 @@ def multiply(a: Index, b: Index) -> Index:
     return make("arith.muli", a.type, a, b)
 
 
-def compare(predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    """A comparison of numbers, or of vectors of them."""
+def compare(predicate: str, a: ir.Value, b: ir.Value | int) -> ir.Value:
+    """A comparison of numbers, or of vectors of them; an integer is a constant of the same type."""
+    b = constant(a.type, b) if isinstance(b, int) else b
     floats = isinstance(element_of(a), ir.FloatType)
     number = (FLOAT_PREDICATES if floats else PREDICATES).index(predicate)
     attribute = ir.IntegerAttr.get(integer_type(64), number)

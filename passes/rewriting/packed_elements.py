@@ -135,7 +135,7 @@ class Emulation(Conversion):
 
     def desc_type(self, kind: ir.Type) -> ir.Type:
         """The type of the descriptor of bytes that replaces a descriptor."""
-        desc = TensorDesc.decode(str(kind))
+        desc = TensorDesc.of(kind)
         each, attr = self.each(kind), desc.attr
         if desc.shape[-1] % each:
             self.fail(f"has rows of {desc.shape[-1]} elements of {desc.element}, which do not fill bytes")

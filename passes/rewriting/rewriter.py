@@ -347,9 +347,8 @@ def _flat(values: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None])
 # The conversion of a kernel with tiles, in which a tile may become several values.
 
 
-def is_tile(value: ir.Value) -> bool:
-    """Whether a value is a tile."""
-    return Tile.accepts(str(value.type))
+is_tile = Tile.matches
+"""Whether a type, or a value's type, is a tile."""
 
 
 class TileConversion(Conversion):

@@ -214,11 +214,11 @@ def _dynamic(w: Widener, offset: ir.Value, mode: str, data: ir.Value, width: int
     first, place = build.dense_integers(lane // width * width, i32), build.dense_integers(lane % width, i32)
     other = build.binary(name, place, offset) if name else offset
     # The comparison is unsigned, so that lanes below the segment are out of it too.
-    valid = build.compare("ult", other, build.constant(other.type, width))
+    valid = build.compare("ult", other, width)
     source = w.choose(valid, build.binary("addi", first, other), build.dense_integers(lane, i32))
     result = data
     for i in range(w.lanes):
-        same = build.compare("eq", source, build.constant(source.type, i))
+        same = build.compare("eq", source, i)
         result = w.choose(same, build.broadcast(build.extract(data, [i]), data.type), result)
     return result, valid
 
@@ -476,9 +476,6 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
     values = {v: w.wide(v) if w.varies(v) else None for v in dict.fromkeys((*indices, *used))}
     found = build.constant(w.vector(result.type), 0)
 
-    def nothing() -> list[ir.Value]:
-        return [build.constant(result.type, 0)]
-
     for lane in range(w.lanes):
 
         def update(lane: int = lane) -> list[ir.Value]:
@@ -496,7 +493,9 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
         if w.mask is None:
             (before,) = update()
         else:
-            (before,) = build.if_(build.extract(w.mask, [lane]), [result.type], update, nothing)
+            (before,) = build.if_(
+                build.extract(w.mask, [lane]), [result.type], update, lambda: [build.zero(result.type)]
+            )
         found = build.insert(before, found, [lane])
     w.widen(op, found)
 

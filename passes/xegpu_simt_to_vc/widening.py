@@ -381,9 +381,6 @@ def for_(w: Widener, op: ir.Operation) -> None:
     order = "ult" if "unsignedCmp" in op.attributes else "slt"
     wraps = _may_wrap(w, op)
 
-    def before(state: Sequence[ir.Value]) -> tuple[ir.Value, Sequence[ir.Value]]:
-        return w.any(state[1]), state
-
     def after(state: Sequence[ir.Value]) -> Sequence[ir.Value]:
         at, lanes, *values = state
         _bind(w, (counter, *arguments), (at, *values))
@@ -398,7 +395,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
         return [following, both(more, lanes), *(w.choose(lanes, n, o) for n, o in zip(yields, values))]
 
     state = [first, both(build.compare(order, first, last), outer), *(w.wide(v) for v in inits)]
-    _bind(w, op.results, _loop(w, op, state, before, after)[2:])
+    _bind(w, op.results, _loop(w, op, state, lambda state: (w.any(state[1]), state), after)[2:])
 
 
 @rule("scf.while")

@@ -134,9 +134,7 @@ def half_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
     if element == "f8E5M2" and "fcvt" not in emit.target.absent:
         return emit.apply("fcvt", "hf", count, numbers, most=16)
 
-    def word(value: int) -> Const:
-        return const(value, "uw")
-
+    word = partial(const, type_name="uw")
     bits = emit.in_registers(numbers, "uw")
     magnitude = emit.apply("and", "uw", count, bits, word(0x7F))
     if element == "f8E5M2":
@@ -157,9 +155,7 @@ def byte_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
     if fmt is BF8 and "fcvt" not in emit.target.absent:
         return emit.apply("fcvt", "ub", count, numbers, most=16)
 
-    def word(value: int) -> Const:
-        return const(value, "uw")
-
+    word = partial(const, type_name="uw")
     bits, dropped = emit.as_type(numbers, "uw"), HF.mantissa - fmt.mantissa
     magnitude = emit.apply("and", "uw", count, bits, word(0x7FFF))
     sign = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, bits, word(8)), word(0x80))
@@ -191,9 +187,7 @@ def _to_tf32(low: Lowering, numbers: Reg) -> Reg:
     if low.target.tf32_conversion:
         return emit.as_type(emit.apply("fcvt", "ud", count, numbers, most=16), "f")
 
-    def word(value: int) -> Const:
-        return const(value, "ud")
-
+    word = partial(const, type_name="ud")
     bits = emit.as_type(numbers, "ud")
     odd = emit.apply("and", "ud", count, emit.apply("shr", "ud", count, bits, word(13)), word(1))
     # Half a unit less the lowest bit, so that ties go to even; a carry out of the mantissa raises the exponent.

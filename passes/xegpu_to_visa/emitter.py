@@ -606,7 +606,7 @@ def bounds_of(numbers: Numbers) -> Bounds:
     if numbers.bounds is not None:
         return numbers.bounds
     fmt = numbers.format
-    return (-(1 << fmt.bits - 1), (1 << fmt.bits - 1) - 1) if fmt.kind == "s" else (0, (1 << fmt.bits) - 1)
+    return full(fmt.bits) if fmt.kind == "s" else (0, (1 << fmt.bits) - 1)
 
 
 class Mask(Struct, frozen=True, gc=False):

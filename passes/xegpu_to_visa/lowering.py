@@ -15,7 +15,7 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.ir.diagnostics import Position, position_of
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.facts.ranges import Bounds, Limits, Ranges, full, within
+from xegpu_py.passes.facts.ranges import Bounds, Limits, Ranges, checked, full, products, sums, within
 from xegpu_py.passes.facts.value_facts import (
     INDEX,
     byte_memref,
@@ -354,8 +354,7 @@ class Lowering(Rewriter):
             a, b = b, a
         if isinstance(b, Const) and b.value == 0:
             return a
-        (low, high), (least, most) = bounds_of(a), bounds_of(b)
-        return self._indices("add", a, b, within or (low + least, high + most))
+        return self._indices("add", a, b, within or sums(bounds_of(a), bounds_of(b)))
 
     def multiply(self, a: Numbers, b: Numbers, within: Bounds | None = None) -> Numbers:
         """The product of two indices, optionally with known bounds."""
@@ -363,8 +362,7 @@ class Lowering(Rewriter):
             return self.index(a.value * b.value)
         if isinstance(a, Const):
             a, b = b, a
-        corners = [x * y for x in bounds_of(a) for y in bounds_of(b)]
-        bounds = within or (min(corners), max(corners))
+        bounds = within or products(bounds_of(a), bounds_of(b))
         if isinstance(b, Const):
             if b.value == 1:
                 return a
@@ -376,9 +374,7 @@ class Lowering(Rewriter):
 
     def _indices(self, instruction: str, a: Numbers, b: Numbers, bounds: Bounds) -> Reg:
         """An instruction on two indices with known bounds of the result; the first index is in registers."""
-        kind = index_type(bounds)
-        if bounds[0] < -(1 << 63) or bounds[1] >= 1 << 63:
-            bounds = -(1 << 63), (1 << 63) - 1
+        kind, bounds = index_type(bounds), checked(bounds)
         if kind == NARROW:
             a, b = (self.typed(n, NARROW) for n in (a, b))
             found = self.emit.common(instruction, kind, 1, a, b)
@@ -411,15 +407,15 @@ class Lowering(Rewriter):
 
     def add_clamped(self, a: Numbers, b: Numbers) -> Numbers:
         """The sum of two indices, clamped to the range of 32 bits."""
-        (low, high), (least, most) = bounds_of(a), bounds_of(b)
-        if index_type((low + least, high + most)) == NARROW:
+        bounds = sums(bounds_of(a), bounds_of(b))
+        if index_type(bounds) == NARROW:
             return self.add(a, b)
         if isinstance(a, Const):
             a, b = b, a
         if isinstance(a, Const) or (isinstance(b, Const) and b.value == 0):
             return self.clamped(self.add(a, b))
         found = self.emit.common("add", NARROW, 1, a, b, saturate=True)
-        return replace(found, bounds=clamp((low + least, high + most)))
+        return replace(found, bounds=clamp(bounds))
 
     def address(self, base: Numbers, offset: Numbers, size: int, slm: bool = False) -> Numbers:
         """An address: `base` and `offset` elements of `size` bytes; 64 bits, uq, or in shared local memory ud."""
@@ -479,8 +475,7 @@ class Lowering(Rewriter):
         Args:
             into: the registers of the result; by default those of any equal sum.
         """
-        (low, high), (least, most) = bounds_of(at), bounds_of(more)
-        bounds = low + least, high + most
+        bounds = sums(bounds_of(at), bounds_of(more))
         saturates = not within(bounds, full(32))
         name = NARROW if saturates else "ud"
         operands = [self.emit.as_type(n, name) if n.type == "ud" else n for n in (at, more)]
@@ -509,9 +504,9 @@ class Lowering(Rewriter):
                 index = self.add(self.multiply(index, self.index(factor)), self.index(step))
             if index != self.index(0):
                 terms.append((index, stride))
-        products, constant, size = self._in_bytes(terms, constant, size, slm)
+        pairs, constant, size = self._in_bytes(terms, constant, size, slm)
         total: Numbers = self.index(0)
-        for index, stride in products:
+        for index, stride in pairs:
             total = self.add(total, self.multiply(index, stride))
         low, high = bounds_of(total)
         # Addresses in shared local memory have 32 bits: an index beyond them must not wrap around.

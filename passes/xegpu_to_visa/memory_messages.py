@@ -624,13 +624,12 @@ def update(low: Lowering, place: Place, count: int, guard: Guard | None, value: 
     emit, held = low.emit, place.register_type
     bits = unsigned(value.type)
 
-    def read(word: Reg) -> Reg:
-        return emit.as_type(emit.in_registers(word, bits), value.type)
-
     def write(word: Reg, found: Reg, into: Reg) -> None:
         emit.apply("mov", held, count, emit.as_type(found, bits), into=into)
 
-    return _loop(low, place, count, guard, value, combine, read, write)
+    return _loop(
+        low, place, count, guard, value, combine, lambda w: emit.as_type(emit.in_registers(w, bits), value.type), write
+    )
 
 
 def update_bytes(low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Combine) -> Reg:

@@ -126,10 +126,7 @@ def indirect_places(operand: Indirect, exec_size: int, layout: Layout) -> Read:
     which, behind = (np.array(n) for n in zip(*operand.elements(exec_size)))
     offsets = behind + operand.plus
 
-    def places(batch: Batch, rows: Rows) -> Array:
-        return batch.views["ud"][rows, first : first + count].astype(np.int64)[:, which] + offsets
-
-    return places
+    return lambda batch, rows: batch.views["ud"][rows, first : first + count].astype(np.int64)[:, which] + offsets
 
 
 def _indirect_reader(operand: Indirect, exec_size: int, layout: Layout) -> Read:
@@ -148,11 +145,7 @@ def _indirect_reader(operand: Indirect, exec_size: int, layout: Layout) -> Read:
 def raw_reader(operand: Raw | Vector | Address, size: int, layout: Layout) -> Read:
     """Reads the bytes of an operand, uint8[threads, size]."""
     start = layout.offset(operand.var) + first_byte(operand, layout.target.grf_bytes)
-
-    def read(batch: Batch, rows: Rows) -> Array:
-        return batch.regs[rows, start : start + size]
-
-    return read
+    return lambda batch, rows: batch.regs[rows, start : start + size]
 
 
 def writer(operand: Destination | Indirect, exec_size: int, layout: Layout) -> Write:

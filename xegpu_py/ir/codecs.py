@@ -204,10 +204,8 @@ class StringCodec(AttributeCodec):
         return self._unescape(value)
 
     def _unescape(self, text: str) -> str:
-        def meant(m: re.Match[bytes]) -> bytes:
-            return self._NAMED.get(m[1]) or bytes([int(m[1], 16)])
-
-        return self._ESCAPE.sub(meant, text.encode()).decode("utf-8", "replace")
+        meant = self._ESCAPE.sub(lambda m: self._NAMED.get(m[1]) or bytes([int(m[1], 16)]), text.encode())
+        return meant.decode("utf-8", "replace")
 
     def decode(self, raw: str) -> str:
         if not (len(raw) > 1 and raw[0] == raw[-1] == '"'):

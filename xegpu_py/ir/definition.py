@@ -278,11 +278,13 @@ class Type(_Parametrized, TypeConstraint):
 
     _sigil = "!"
     _decoded: ClassVar[Decoded[Any]]
+    _accepted: ClassVar[Decoded[bool]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         by_text = lru_cache(maxsize=4096)(cls.decode)
         cls._decoded = Decoded(lambda kind: by_text(str(kind)))
+        cls._accepted = Decoded(lambda kind: cls.accepts(str(kind)))
         if "dialect" in kwargs:
             cls.summary = cls.mnemonic()
             cls.fixed = None if cls._codecs else cls.mnemonic()
@@ -290,6 +292,11 @@ class Type(_Parametrized, TypeConstraint):
     @classmethod
     def accepts(cls, text: str) -> bool:
         return text == cls.mnemonic() or text.startswith(cls.mnemonic() + "<")
+
+    @classmethod
+    def matches(cls, value: ir.Type | ir.Value) -> bool:
+        """Whether an MLIR type, or a value's type, is one of these."""
+        return cls._accepted[value if isinstance(value, ir.Type) else value.type]
 
     @classmethod
     def irdl(cls, emitter: Emitter) -> str:

@@ -775,8 +775,7 @@ def first_byte(operand: Region | Destination | Vector | Raw | Address, grf_bytes
     """Byte offset of an operand's first element from its variable's start."""
     if isinstance(operand, (Raw, Address)):
         return operand.offset
-    size: int = operand.var.format.bytes
-    return operand.row * grf_bytes + operand.col * size
+    return operand.row * grf_bytes + operand.col * operand.var.format.bytes
 
 
 def variables(operands: Iterable[object]) -> list[Variable]:

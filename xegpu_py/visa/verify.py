@@ -255,24 +255,19 @@ def _instruction_problem(inst: Instruction, target: Target) -> Problem:
         masks = ", ".join(f"M{1 + i // 4}" for i in range(0, LANES, inst.exec_size))
         return (f"of execution size {inst.exec_size} has the mask {masks}, not {inst.mask}",)
     for slot in spec.slots:
-        problem = _type_problem(slot, inst)
-        if problem:
+        if problem := _type_problem(slot, inst):
             return problem
-    problem = spec.check(inst, target)
-    if problem:
+    if problem := spec.check(inst, target):
         return problem
     for slot in spec.slots:
-        problem = _reach_problem(slot, inst, target)
-        if problem:
+        if problem := _reach_problem(slot, inst, target):
             return problem
     guard = inst.guard
     if guard is not None:
         if not isinstance(guard.var, Predicate):
             return (f"is predicated by '{guard.var.name}', which is not a predicate",)
-        if not guard.control and not spec.goes_together(inst):
-            problem = _bits_problem(guard.var, inst)
-            if problem:
-                return problem
+        if not guard.control and not spec.goes_together(inst) and (problem := _bits_problem(guard.var, inst)):
+            return problem
     if spec.selects and guard is None:
         return ("needs a predicate",)
     if spec.no_mask_only(inst) and not inst.no_mask:

@@ -118,8 +118,7 @@ class _Data:
 
     def register_columns(self) -> Array:
         """Positions in the operand of the bytes that each lane has in memory, [lanes, elements * bytes]."""
-        columns: Array = self.places[:, :, None] + np.arange(self.shape.memory_bytes)
-        return columns.reshape(len(self.places), -1)
+        return (self.places[:, :, None] + np.arange(self.shape.memory_bytes)).reshape(len(self.places), -1)
 
 
 @STEPS.of("lsc_load")

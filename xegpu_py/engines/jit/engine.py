@@ -692,5 +692,5 @@ def packed(bits: Array) -> Array:
 
 def unpacked(words: Array) -> Array:
     """Dwords, uint8[threads, 4 * dwords], as bool[threads, dwords, 32]."""
-    found: Array = np.unpackbits(np.ascontiguousarray(words), axis=-1, bitorder="little").astype(bool)
-    return found.reshape(len(words), -1, LANES)
+    found = np.unpackbits(np.ascontiguousarray(words), axis=-1, bitorder="little")
+    return found.astype(bool).reshape(len(words), -1, LANES)
