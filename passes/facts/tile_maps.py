@@ -517,7 +517,7 @@ def resized(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]
 
 def is_tile_choice(op: ir.Operation) -> bool:
     """Whether an op selects one of two tiles."""
-    return op.name == "arith.select" and Tile.accepts(str(op.results[0].type))
+    return op.name == "arith.select" and is_tile(op.results[0])
 
 
 def value_classes(ops: Iterable[ir.Operation]) -> UnionFind[ir.Value]:

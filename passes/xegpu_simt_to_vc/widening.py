@@ -308,10 +308,6 @@ _PURE = ("arith.", "math.", "index.", "vector.extract", "vector.insert", "vector
 """Ops that inactive lanes may execute."""
 
 
-def _yield(values: Sequence[ir.Value]) -> None:
-    build.create("scf.yield", [], values)
-
-
 def _block(region: ir.Region, types: Sequence[ir.Type] = ()) -> ir.InsertionPoint:
     """An insertion point at the end of a new block of a region."""
     return ir.InsertionPoint(ir.Block.create_at_start(region, list(types)))
@@ -352,7 +348,7 @@ def _loop(
     made.regions[0].blocks[0].append_to(done.regions[0])
     made.erase()
     with _block(done.regions[1], types) as point:
-        _yield(after(list(point.block.arguments)))
+        build.create("scf.yield", [], after(list(point.block.arguments)))
     w.diverged, w.mask = outer
     return list(done.results)
 

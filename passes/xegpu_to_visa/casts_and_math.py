@@ -27,6 +27,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Reg,
     Value,
     const,
+    is_whole,
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, rule
 from xegpu_py.passes.xegpu_to_visa.register_values import assign, bf_as_f, divide, half, with_sign
@@ -482,7 +483,7 @@ def dpas(low: Lowering, op: ir.Operation) -> Value:
     lhs, rhs = (emit.as_type(_aligned(low, _packed(low, v)), operand) for v in (left, right))
     acc = _accumulator(low, view.acc)
     result = emit.whole(name, m * n)
-    if acc is not None and acc.first == 0 and acc.var.alias is None and acc.var.count != result.var.count:
+    if acc is not None and is_whole(acc) and acc.var.count != result.var.count:
         result = Reg(emit.variable(name, acc.var.count), 0, m * n)
     depth = DEPTH if scaled else max(low.target.dpas_depths)
     operands: dict[str, Any] = {"W": w, "A": a, "SD": depth, "RC": m, "dst": emit.raw(result)}

@@ -385,7 +385,7 @@ class Emitter(Struct):
 
     def copy(self, to: Reg, numbers: Numbers) -> None:
         """Copy a value into registers. `coalesce` removes the copy if both can share registers."""
-        if isinstance(numbers, Reg) and _covers(to) and _covers(numbers) and _alike(to.var, numbers.var):
+        if is_whole(to) and isinstance(numbers, Reg) and is_whole(numbers) and _alike(to.var, numbers.var):
             self.emit(COPY, dst=Raw(to.var), src0=Raw(numbers.var))
         elif to != numbers:
             self.apply("mov", to.type, to.count, numbers, into=to)
@@ -485,8 +485,9 @@ def _within(start: int, lanes: int) -> Iterator[tuple[int, int]]:
         start += size
 
 
-def _covers(reg: Reg) -> bool:
-    return reg.first == 0 and reg.var.alias is None
+def is_whole(numbers: object) -> bool:
+    """Whether these are registers from the begin of a variable that is no alias."""
+    return isinstance(numbers, Reg) and numbers.first == 0 and numbers.var.alias is None
 
 
 def _alike(a: Variable, b: Variable) -> bool:

@@ -23,6 +23,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Value,
     bounds_of,
     const,
+    is_whole,
     parts_of,
     with_parts,
 )
@@ -409,7 +410,7 @@ def carry(emit: Emitter, value: Value, fixed: Sequence[bool] = ()) -> Value:
 
 def _like(emit: Emitter, part: Reg | Const) -> Reg:
     """New registers of the size of the whole variable, so that both can be coalesced."""
-    if isinstance(part, Reg) and part.first == 0 and part.var.alias is None:
+    if isinstance(part, Reg) and is_whole(part):
         var = emit.variable(part.type, part.var.count)
         return Reg(var, 0, part.count)
     return emit.reg(part.type, part.count)

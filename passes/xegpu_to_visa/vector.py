@@ -11,7 +11,7 @@ from mlir import ir
 
 from xegpu_py.ir.builtin import CombiningKind, bit_width
 from xegpu_py.ir.element_movement import VIEWS, positions
-from xegpu_py.passes.facts.value_facts import INDEX, integers, narrow_bits, shape_and_element, shape_of
+from xegpu_py.passes.facts.value_facts import INDEX, defining_op, integers, narrow_bits, shape_and_element, shape_of
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
     NARROW,
@@ -25,6 +25,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Value,
     const,
     is_handle,
+    is_whole,
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, rule
 from xegpu_py.passes.xegpu_to_visa.register_values import Combine, combiner, dense, from_numbers, iota
@@ -254,8 +255,8 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
     count, _, name = result_of(low, op)
     name = name or "w"
     old = _numbers(low, op.operands[1])
-    result = Reg(low.emit.variable(name, _count_of(old, count)), 0, count)
-    if not _is_poison(op.operands[1]):
+    result = Reg(low.emit.variable(name, old.var.count if isinstance(old, Reg) and is_whole(old) else count), 0, count)
+    if (made := defining_op(op.operands[1])) is None or made.name != "ub.poison":
         if isinstance(old, Const) and name == INDEX:
             old = low.typed(old, name)
         low.emit.copy(result, old if isinstance(old, Const) or old.count == count else low.emit.spread(old, count))
@@ -292,14 +293,6 @@ def poison(low: Lowering, op: ir.Operation) -> Value:
         return Undefined()
     count, _, name = result_of(low, op)
     return Const(0, name, count) if name else KnownMask(False, count)
-
-
-def _is_poison(value: ir.Value) -> bool:
-    return not isinstance(value.owner, ir.Block) and value.owner.operation.name == "ub.poison"
-
-
-def _count_of(value: object, count: int) -> int:
-    return value.var.count if isinstance(value, Reg) and value.first == 0 and value.var.alias is None else count
 
 
 @rule("vector.shuffle")

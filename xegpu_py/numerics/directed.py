@@ -85,10 +85,6 @@ def _with_zeros(name: str, operands: Sequence[Array], found: Array, direction: D
     return np.where((found == 0) & ~positive, -np.zeros((), found.dtype), found)
 
 
-def _product_and_sum(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
-    return two_sum(a * b, c)
-
-
 def _quotient(a: Array, b: Array) -> tuple[Array, Array]:
     found = a / b
     product, error = two_product(found, b)
@@ -105,7 +101,7 @@ def _root(a: Array) -> tuple[Array, Array]:
 _PAIRS: dict[str, Callable[..., tuple[Array, Array]]] = {
     "add": two_sum,
     "mul": lambda a, b: (a * b, np.zeros(a.shape)),
-    "mad": _product_and_sum,
+    "mad": lambda a, b, c: two_sum(a * b, c),
     "div": _quotient,
     "sqrt": _root,
 }

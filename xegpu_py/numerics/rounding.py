@@ -504,10 +504,6 @@ def _fast_df(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
     return canonical(result, DF), np.flatnonzero(~(usual | infinite | ~np.isfinite(z)))
 
 
-def _exact_df(x: Array, y: Array, z: Array) -> Array:
-    return exact_sum([(x, y), (z, None)], DF)
-
-
 _Fast = Callable[[Array, Array, Array], tuple[Array, Array]]
 
 _Exact = Callable[[Array, Array, Array], Array]
@@ -516,5 +512,5 @@ _STEPS: dict[str, tuple[_Fast, _Exact]] = {
     "hf": (_fast_hf, partial(_exact_narrow, fmt="hf")),
     "bf": (_fast_bf, partial(_exact_narrow, fmt="bf")),
     "f": (_fast_f, partial(_exact_narrow, fmt="f")),
-    "df": (_fast_df, _exact_df),
+    "df": (_fast_df, lambda x, y, z: exact_sum([(x, y), (z, None)], DF)),
 }

@@ -15,7 +15,7 @@ from xegpu_py.runtime.device_memory import Buffer, DeviceMemory
 from xegpu_py.runtime.launch import Grid
 from xegpu_py.target import Target
 from xegpu_py.visa.assembly import write_statement
-from xegpu_py.visa.dataflow import flow_of, live_ranges
+from xegpu_py.visa.dataflow import flow_of, liveness_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import BlockShape, DataShape
@@ -543,7 +543,7 @@ class Counts:
 def live_bytes(program: Program, target: Target) -> Array:
     """The bytes of registers that are live at each instruction, int64[instructions]."""
     change = np.zeros(len(program.instructions) + 2, np.int64)
-    for var, (first, last) in live_ranges(program, target).items():
+    for var, (first, last) in liveness_of(program, target).ranges.items():
         change[first] += var.bytes
         change[last + 1] -= var.bytes
     return np.cumsum(change)[: len(program.instructions)]

@@ -106,14 +106,9 @@ def rounded(values: Array, element: Element) -> Array:
     return element.finish(values)
 
 
-def _maximum(a: Array, b: Array) -> Array:
-    """The greater number, or NaN if either is; -0 is less than +0."""
-    return np.where(np.isnan(a) | np.isnan(b), np.nan, maximum_number(a, b)).astype(a.dtype)
-
-
-def _minimum(a: Array, b: Array) -> Array:
-    """The lesser number, or NaN if either is; -0 is less than +0."""
-    return np.where(np.isnan(a) | np.isnan(b), np.nan, minimum_number(a, b)).astype(a.dtype)
+def _or_nan(choose: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """The function that chooses a number, or NaN if either is; -0 is less than +0."""
+    return lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, choose(a, b)).astype(a.dtype)
 
 
 def _quotient(a: Array, b: Array) -> Array:
@@ -122,7 +117,8 @@ def _quotient(a: Array, b: Array) -> Array:
 
 _FLOATS: dict[str, Callable[[Any, Any], Any]] = {
     "addf": operator.add, "subf": operator.sub, "mulf": operator.mul, "divf": _quotient, "remf": np.fmod,
-    "maxnumf": maximum_number, "minnumf": minimum_number, "maximumf": _maximum, "minimumf": _minimum,
+    "maxnumf": maximum_number, "minnumf": minimum_number,
+    "maximumf": _or_nan(maximum_number), "minimumf": _or_nan(minimum_number),
 }  # fmt: skip
 """The functions of floats in the type of `wide_floats`, whose results are rounded once, by the names of arith."""
 

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.target import Target
-from xegpu_py.visa.dataflow import live_ranges, maybe_unwritten
+from xegpu_py.visa.dataflow import liveness_of
 from xegpu_py.visa.program import NOWHERE, Program, Variable, align_bytes, kept_analysis
 
 HEADER_BYTES = 32
@@ -69,7 +69,7 @@ def allocate(program: Program, target: Target, registers: int | None = None) -> 
         registers: registers that the thread has; by default the target's usual number.
     """
     count = registers or target.grf_counts[0]
-    ranges = live_ranges(program, target)
+    ranges = liveness_of(program, target).ranges
     offsets: dict[Variable, int] = {}
     gaps = _Gaps()
     gaps.take(0, HEADER_BYTES)
@@ -106,7 +106,7 @@ def placed(program: Program, target: Target, registers: int | None = None) -> Al
     """
     found = allocate(program, target, registers)
     offsets, at = dict(found.offsets), found.bytes
-    for var in maybe_unwritten(program, target):
+    for var in liveness_of(program, target).unwritten:
         offsets[var] = at = -(-at // _APART) * _APART
         at += var.bytes
     return structs.replace(found, offsets=offsets, bytes=-(-at // target.grf_bytes) * target.grf_bytes)

@@ -398,21 +398,6 @@ def writes_all(inst: Instruction, access: Access, flow: Flow) -> bool:
 # Live intervals of variables, and live variables at the begin and end of blocks.
 
 
-def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, int]]:
-    """The first and last instruction, by index, between which each variable that is not an alias needs its registers.
-
-    A byte is live where a value may have been written to it and may still be read before the byte is certainly
-    overwritten. A variable's range spans all places at which one of its bytes is live, or accessed. Inputs are
-    written before the first instruction.
-    """
-    return liveness_of(program, target).ranges
-
-
-def maybe_unwritten(program: Program, target: Target) -> list[Variable]:
-    """The variables, none of them an alias or an input, of which a byte may be read before it is written."""
-    return liveness_of(program, target).unwritten
-
-
 _HEADER = frozenset(HEADER.values())
 
 _Change = tuple[int, Root, int, int, bool, bool]
@@ -462,7 +447,12 @@ class Liveness:
 
     @cached_property
     def ranges(self) -> dict[Variable, tuple[int, int]]:
-        """See `live_ranges`."""
+        """The first and last instruction, by index, between which each variable that is no alias needs its registers.
+
+        A byte is live where a value may have been written to it and may still be read before the byte is certainly
+        overwritten. A variable's range spans all places at which one of its bytes is live, or accessed. Inputs are
+        written before the first instruction.
+        """
         ranges = dict(self._accessed)
         for root, first, last in zip(self._roots, *(ends.tolist() for ends in self._reached())):
             ranges[root] = (min(ranges[root][0], first), max(ranges[root][1], last))
@@ -470,7 +460,7 @@ class Liveness:
 
     @cached_property
     def unwritten(self) -> list[Variable]:
-        """See `maybe_unwritten`."""
+        """The variables, none of them an alias or an input, of which a byte may be read before it is written."""
         entering = self.entering(0) if self._in else []
         return [v for v in entering if isinstance(v, Variable) and v not in self._given and v not in _HEADER]
 

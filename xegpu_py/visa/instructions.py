@@ -252,12 +252,8 @@ def _shift(name: str, doc: str, types: tuple[str, ...] = INTEGERS, **facts: Any)
 # Which integers are results.
 
 
-def _sum(a: Span, b: Span) -> Span:
-    return a[0] + b[0], a[1] + b[1]
-
-
-def _sum3(a: Span, b: Span, c: Span) -> Span:
-    return _sum(_sum(a, b), c)
+def _sum(*spans: Span) -> Span:
+    return sum(low for low, _ in spans), sum(high for _, high in spans)
 
 
 _SUM: dict[str, Any] = {"commutes": True, "identity": (0, "any"), "low_bits": True, "interval": _sum}
@@ -418,7 +414,14 @@ ARITHMETIC = (
         copies=True,
     ),
     _alu("add", "`src0 + src1`.", _ALL, 2, **_SUM),
-    _alu("add3", "`src0 + src1 + src2`.", ("d", "ud", "w", "uw"), 3, low_bits=True, interval=_sum3),
+    _alu(
+        "add3",
+        "`src0 + src1 + src2`.",
+        ("d", "ud", "w", "uw"),
+        3,
+        low_bits=True,
+        interval=_sum,
+    ),
     _alu("mul", "`src0 * src1`.", _ALL, 2, commutes=True, identity=(1, "any"), zero=True, **_PRODUCT),
     _alu("mulh", "The upper 32 bits of the 64-bit product of `src0` and `src1`.", ("ud", "d"), 2, sat=False),
     _with_carry("addc", "`src0 + src1`; `carry` is 1 where the sum has more than 32 bits, else 0."),

@@ -18,7 +18,7 @@ from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa import allocate as allocator
 from xegpu_py.visa.allocate import Allocation
-from xegpu_py.visa.dataflow import live_ranges
+from xegpu_py.visa.dataflow import liveness_of
 from xegpu_py.visa.program import Address, Destination, Instruction, Program, Raw, Region, Variable
 from xegpu_py.visa.spec import DataShape
 
@@ -360,7 +360,7 @@ def check_places(program: Program, allocation: Allocation) -> None:
 @given(st.integers(0, 1 << 32), st.booleans())
 def test_each_variable_has_the_first_place_that_is_free(seed: int, diverges: bool) -> None:
     program = Kernel.from_assembly(Generator(random.Random(seed), diverges).text()).program
-    offsets, ranges = allocator.allocate(program, PVC).offsets, live_ranges(program, PVC)
+    offsets, ranges = allocator.allocate(program, PVC).offsets, liveness_of(program, PVC).ranges
     placed = [(0, 32, 0, len(program.instructions))]
     placed += [(i.offset, i.offset + i.size, *ranges[i.var]) for i in program.inputs]
     given_places = {i.var for i in program.inputs}

@@ -13,7 +13,7 @@ from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import allocate
-from xegpu_py.visa.dataflow import live_ranges
+from xegpu_py.visa.dataflow import liveness_of
 from xegpu_py.visa.program import Program
 
 PVC = TARGETS["pvcxt"]
@@ -30,7 +30,7 @@ def program(body: str, *names: str) -> Program:
 
 
 def ranges(body: str) -> dict[str, tuple[int, int]]:
-    return {v.name: r for v, r in live_ranges(program(body), PVC).items() if v.name != "In"}
+    return {v.name: r for v, r in liveness_of(program(body), PVC).ranges.items() if v.name != "In"}
 
 
 def test_straight_line() -> None:
@@ -45,7 +45,9 @@ def test_straight_line() -> None:
 
 
 def test_an_input_lives_from_the_start() -> None:
-    found = live_ranges(program("    mov (M1_NM, 1) A(0,0)<1> 1:ud\n    mov (M1_NM, 1) B(0,0)<1> In(0,0)<0;1,0>"), PVC)
+    found = liveness_of(
+        program("    mov (M1_NM, 1) A(0,0)<1> 1:ud\n    mov (M1_NM, 1) B(0,0)<1> In(0,0)<0;1,0>"), PVC
+    ).ranges
     assert {v.name: r for v, r in found.items()} == {"In": (0, 1), "A": (0, 0), "B": (1, 1)}
 
 
@@ -126,7 +128,7 @@ End:
 
 def test_an_input_lives_as_long_as_a_loop_that_reads_it() -> None:
     made = program(LOOP.format(first="mov (M1_NM, 16) B(0,0)<1> In(0,0)<0;1,0>"))
-    assert {v.name: r for v, r in live_ranges(made, PVC).items()}["In"] == (0, 5)
+    assert {v.name: r for v, r in liveness_of(made, PVC).ranges.items()}["In"] == (0, 5)
 
 
 def test_what_a_block_of_the_loop_writes_first_lives_from_there() -> None:
@@ -252,7 +254,7 @@ def test_lanes_that_wait_keep_what_the_others_never_read(leave: str, mask: str, 
     out = np.zeros(32, np.uint32)
     Kernel.from_assembly(text)(out)
     assert out.tolist() == [5] * 16 + [9] * 16
-    found = {v.name: r for v, r in live_ranges(assembly.read(Source(text, "waiting"))[0], PVC).items()}
+    found = {v.name: r for v, r in liveness_of(assembly.read(Source(text, "waiting"))[0], PVC).ranges.items()}
     assert found["Kept"][0] <= found["Other"][0]
 
 

@@ -105,20 +105,21 @@ def _locate(
 
 
 class _Data:
-    """The register layout of a message's data: the first byte of each element of each lane."""
+    """The register layout of a message's data.
+
+    Attributes:
+        places: [lanes, elements], the first byte of each element of each lane.
+        columns: [elements * bytes], offsets from a lane's address of its bytes in memory.
+        register_columns: [lanes, elements * bytes], positions in the operand of the bytes that a lane has in memory.
+    """
 
     def __init__(self, inst: Instruction, layout: Layout) -> None:
         self.shape: DataShape = inst["data"]
         self.places = data_places(self.shape, inst.exec_size, layout.target.grf_bytes)
         self.bytes = INSTRUCTIONS[inst.name].size("dst" if "dst" in inst.values else "src0", inst, layout.target)
-
-    def memory_columns(self) -> Array:
-        """Offsets from a lane's address of its bytes in memory, [elements * bytes]."""
-        return np.arange(self.shape.vector * self.shape.memory_bytes)
-
-    def register_columns(self) -> Array:
-        """Positions in the operand of the bytes that each lane has in memory, [lanes, elements * bytes]."""
-        return (self.places[:, :, None] + np.arange(self.shape.memory_bytes)).reshape(len(self.places), -1)
+        each = np.arange(self.shape.memory_bytes)
+        self.columns = np.arange(self.shape.vector * self.shape.memory_bytes)
+        self.register_columns = (self.places[:, :, None] + each).reshape(len(self.places), -1)
 
 
 @STEPS.of("lsc_load")
@@ -128,7 +129,7 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
     if inst["dst"].var is None:
         return lambda batch, rows, active: None
     read_addresses, data = lane_addresses(inst, layout), _Data(inst, layout)
-    columns, into, shape = data.memory_columns(), data.register_columns(), data.shape
+    columns, into, shape = data.columns, data.register_columns, data.shape
     read = raw_reader(inst["dst"], data.bytes, layout)
     write = raw_writer(inst["dst"], layout)
     widened = shape.register_bytes > shape.memory_bytes
@@ -152,7 +153,7 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
 def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Store to each lane's address; of lanes with equal addresses the last one wins."""
     mask, read_addresses, data = masker(inst, layout), lane_addresses(inst, layout), _Data(inst, layout)
-    columns, out_of = data.memory_columns(), data.register_columns()
+    columns, out_of = data.columns, data.register_columns
     read = raw_reader(inst["src0"], data.bytes, layout)
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:

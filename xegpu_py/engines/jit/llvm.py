@@ -352,9 +352,6 @@ def _compiled(text: str, target: Machine, passes: str, level: int, file: str, re
             found = ctypes.string_at(message.value or b"").decode(errors="replace")
             raise LLVMError(found)
 
-    def check_error(error: int | None) -> None:
-        _check(library, error)
-
     errors: list[str] = []
 
     def handle(info: int, _: None) -> None:
@@ -378,7 +375,7 @@ def _compiled(text: str, target: Machine, passes: str, level: int, file: str, re
             library.LLVMSetTarget(module, target.triple.encode())
             library.LLVMSetModuleDataLayout(module, layout)
             wanted = ctypes.create_string_buffer(passes.encode())
-            check_error(call(library.LLVMRunPasses, module.value, ctypes.addressof(wanted), maker, options))
+            _check(library, call(library.LLVMRunPasses, module.value, ctypes.addressof(wanted), maker, options))
             emit, results = library.LLVMTargetMachineEmitToMemoryBuffer, map(ctypes.addressof, (message, output))
             check(call(emit, maker, module.value, FILES[file], *results) & 0xFFFFFFFF)
             with _owned(output, library.LLVMDisposeMemoryBuffer):

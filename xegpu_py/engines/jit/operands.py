@@ -241,10 +241,6 @@ class Emitter(Struct):
         start = found[1]
         self._panels.setdefault(operand.var.root[0], []).append((start, start + size, panel))
 
-    def is_panel(self, operand: Raw | Vector) -> bool:
-        """Whether an operand lies in a panel."""
-        return self.matrix(operand) is not None
-
     def new_queue(self, queue: Queue, size: int) -> None:
         """Begin a queue of `size` bytes in the current loop."""
         self.code.variable(queue.count.name, "i64")

@@ -16,7 +16,7 @@ from xegpu_py.engines.jit.host import LINE_BYTES
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.target import Target
-from xegpu_py.visa.dataflow import Access, accesses, live_ranges
+from xegpu_py.visa.dataflow import Access, accesses, liveness_of
 from xegpu_py.visa.program import Instruction, Program, Variable, analysis
 from xegpu_py.visa.spec import BlockShape
 
@@ -146,7 +146,7 @@ class Matrices:
 @analysis
 def found_matrices(program: Program, target: Target, starts: tuple[int, ...], byte_bits: int = 0) -> Matrices:
     """The matrices of a program; see `Matrices`."""
-    return Matrices(program, target, live_ranges(program, target), starts, byte_bits)
+    return Matrices(program, target, liveness_of(program, target).ranges, starts, byte_bits)
 
 
 def block_bytes(shape: BlockShape, grf_bytes: int) -> int:

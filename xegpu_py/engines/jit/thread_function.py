@@ -20,7 +20,7 @@ from xegpu_py.engines.jit.rules.memory import addresses
 from xegpu_py.engines.operands import MAX_CALLS, RETURNED, Layout
 from xegpu_py.numerics.dpas import Model, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS
-from xegpu_py.visa.dataflow import accesses, divergent_lanes, has_calls, live_ranges, liveness_of
+from xegpu_py.visa.dataflow import accesses, divergent_lanes, has_calls, liveness_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import HEADER, STATE, Flag, Instruction, Program, Variable
 from xegpu_py.visa.spec import LANES
@@ -79,7 +79,7 @@ def functions_of_program(
     """
     frame, blocks = frame_of(program, layout), Blocks(program)
     # Only products use live ranges.
-    live = live_ranges(program, layout.target) if _multiplies(program) and not keep else None
+    live = liveness_of(program, layout.target).ranges if _multiplies(program) and not keep else None
     matrices = matrices_of(program, layout, model, host, divergent, keep)
     # The checks of registers never written, and divergent lanes, look at registers between instructions.
     within = not (divergent or layout.watch)

@@ -220,7 +220,7 @@ def _defers(emitter: Emitter, run: Sequence[tuple[int, Instruction]], order: Seq
             or any(kept[:-1])
         ):
             return False
-    if not all(emitter.is_panel(inst[name]) for _, inst in run for name in ("src1", "src2")):
+    if not all(emitter.matrix(inst[name]) for _, inst in run for name in ("src1", "src2")):
         return False
     own = {at for at, _ in run}
     users = _users(emitter.program, emitter.layout.target, loop)
