@@ -22,7 +22,7 @@ from mlir import ir as mlir
 
 from xegpu_py import build
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.module import Context, Module, current
+from xegpu_py.ir.module import Module, current
 from xegpu_py.language import eager
 from xegpu_py.language.arrays import Array
 from xegpu_py.language.compiler import Compiler
@@ -64,20 +64,6 @@ REGISTERS = 256
 """The default number of registers of a thread: tiles need many."""
 
 
-@contextmanager
-def _building(context: Context | None, target: str) -> Iterator[Module]:
-    """A module in which a kernel is built; the compiler sets the locations of ops."""
-    with context or Context(), mlir.Location.unknown():
-        made = Module(mlir.Module.create())
-        BUILDING.enter(target=target)
-        try:
-            with mlir.InsertionPoint(made.body):
-                yield made
-        finally:
-            BUILDING.leave()
-        made.verify()
-
-
 def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType], target: str = DEFAULT) -> Module:
     """Compile a Python function to a module of XeTile.
 
@@ -106,20 +92,26 @@ def _built_module(
     code = code_of(function)
     passed = [kind.mlir for kind in _passed(arguments).values()]
     where = code.position(code.node)
-    try:
-        with (
-            _building(current(), target) as module,
-            mlir.Location.file(where.file, where.line, where.column),
-            build.gpu_module("kernels"),
-            build.kernel(function.__name__, *passed) as values,
-        ):
-            if Compiler(needed).run(function, [], _given(arguments, values)) is not None:
+    with current(), mlir.Location.file(where.file, where.line, where.column):
+        made = Module(mlir.Module.create(), (code.source,))
+        BUILDING.enter(target=target)
+        try:
+            with (
+                mlir.InsertionPoint(made.body),
+                build.gpu_module("kernels"),
+                build.kernel(function.__name__, *passed) as values,
+            ):
+                found = Compiler(needed).run(function, [], _given(arguments, values))
+            if found is not None:
                 returned = (n for n in ast.walk(code.node) if isinstance(n, ast.Return) and n.value)
                 raise DiagnosticError([Diagnostic("error", eager.NO_RESULT, code.position(next(returned, code.node)))])
-    except DiagnosticError as e:
-        e.sources = [*e.sources, code.source]
-        raise
-    return Module(module.ir, (code.source,))
+        except DiagnosticError as e:
+            e.sources = [*e.sources, code.source]
+            raise
+        finally:
+            BUILDING.leave()
+        made.verify()
+    return made
 
 
 def _warn_of_pressure(kernel: CompiledKernel) -> None:
@@ -182,7 +174,7 @@ class TileKernel:
     def module(self) -> Module:
         """The module of XeTile that holds it."""
         _ = self.uses
-        return self._module(self._target)
+        return build_module(self.function, self.arguments, self._target)
 
     @functools.cached_property
     def uses(self) -> Uses:
@@ -193,15 +185,11 @@ class TileKernel:
     def _target(self) -> str:
         return str(self.options.get("target", DEFAULT))
 
-    def _module(self, target: str) -> Module:
-        return build_module(self.function, self.arguments, target)
-
     def compile(self, **options: Any) -> CompiledKernel:
         """The kernel lowered to vISA; see `xegpu_py.compile`."""
-        target = options.get("target", self._target)
-        own = target == self._target
-        uses = self.uses if own else Uses(self.function, self.arguments)
-        source = ModuleSource(lambda: self.module if own else self._module(target), uses.fingerprint)
+        if options.get("target", self._target) != self._target:
+            return TileKernel(self.function, self.arguments, {**self.options, **options}).compile()
+        source = ModuleSource(lambda: self.module, self.uses.fingerprint)
         return compile(source, self.name, **{**self._lowering(), **options})
 
     def _lowering(self) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def listings(done: Launched, rows: Sequence[Row], cycles: Sequence[float]) -> li
         )
     for level in kernel.levels:
         if level != "visa":
-            found.append(_level(level, kernel.text_with_places(level), by_key))
+            found.append(_level(level, kernel.ir(level, debuginfo=True), by_key))
     texts = {row.index: row for row in rows}
     instructions = kernel.program.instructions
     lines = [texts[at].text if at in texts else f"{inst['label']}:" for at, inst in enumerate(instructions)]

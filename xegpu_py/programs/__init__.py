@@ -8,6 +8,6 @@
 and `host_libraries` defines the library functions that such programs call.
 """
 
-from xegpu_py.programs.load import HostFunction, Program, load_program
+from xegpu_py.programs.load import Program, load_program
 
-__all__ = ["HostFunction", "Program", "load_program"]
+__all__ = ["Program", "load_program"]

@@ -212,34 +212,6 @@ def read(source: Source, imported: Imported, context: Context) -> Module:
     return import_upstream(source, level=imported)
 
 
-class HostFunction:
-    """A function of host code. Each call runs it in a new child process, from the program's initial state.
-
-    Attributes:
-        name: its name.
-    """
-
-    def __init__(self, program: Program, name: str) -> None:
-        self._program = program
-        self.name = name
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the function. Its output goes to this process's standard output.
-
-        Args:
-            arguments: a numpy array for each memref, which is changed in place when the function returns; otherwise a
-                number.
-
-        Returns:
-            Its result, or a tuple of its results. Memrefs are returned as arrays.
-
-        Raises:
-            TypeError, ValueError: if an argument does not fit.
-            DiagnosticError: if the program cannot be lowered, a launch fails, or host code crashes.
-        """
-        return self._program.call(self.name, *arguments)
-
-
 class Kernels(Mapping[str, Any]):
     """A program's kernels by name, or by "module::name" if it is ambiguous. Kernels are compiled when first used."""
 
@@ -284,13 +256,27 @@ class Program:
             if op.name == "func.func" and len(op.regions[0].blocks)
         )
 
-    def __getattr__(self, name: str) -> HostFunction:
+    def __getattr__(self, name: str) -> functools.partial[Any]:
         if name in self.__dict__.get("functions", ()):
-            return HostFunction(self, name)
+            return functools.partial(self.call, name)
         raise AttributeError(f"the program has no host function '{name}'; it has {', '.join(self.functions) or 'none'}")
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a host function by its name; see `HostFunction`."""
+        """Call a host function, in a new child process, from the program's initial state.
+
+        Its output goes to this process's standard output.
+
+        Args:
+            arguments: a numpy array for each memref, which is changed in place when the function returns; otherwise a
+                number.
+
+        Returns:
+            Its result, or a tuple of its results. Memrefs are returned as arrays.
+
+        Raises:
+            TypeError, ValueError: if an argument does not fit.
+            DiagnosticError: if the program cannot be lowered, a launch fails, or host code crashes.
+        """
         job = Job(self._source, self._imported, name, options=self.options, seed=self._seed)
         results = run(job, arguments)
         return None if not results else results[0] if len(results) == 1 else tuple(results)

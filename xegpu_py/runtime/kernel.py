@@ -164,17 +164,20 @@ class Kernel(Launcher):
         """The levels that `ir` accepts, the highest first."""
         return tuple(self._levels)
 
-    def ir(self, level: str) -> str:
+    def ir(self, level: str, debuginfo: bool = False) -> str:
         """The module's text at a level: as it was written ("xetile" or "xegpu"), or lowered ("xegpu" or "visa").
 
         Lowered modules do not have the module's other kernels, unless there is host code, which may launch them.
+
+        Args:
+            debuginfo: whether the text has the location of each op.
 
         Raises:
             ValueError: if there is no such level.
         """
         if level not in self._levels:
             raise ValueError(f"unknown level '{level}'; there are {', '.join(self._levels)}")
-        return str(self._levels[level])
+        return self._levels[level].text(debuginfo=debuginfo)
 
     def with_engine(self, engine: Engine, **options: Any) -> Kernel:
         """This version of the kernel on an engine, without checks, and with other options of the engine."""
@@ -182,10 +185,6 @@ class Kernel(Launcher):
         made = Kernel(self.executable, structs.replace(self.options, **options), levels=self._modules)
         made.names = self.names
         return made
-
-    def text_with_places(self, level: str) -> str:
-        """The module's text at a level, with the location of each op; see `ir`."""
-        return self._levels[level].text(debuginfo=True)
 
     @property
     def block(self) -> tuple[int, ...]:
