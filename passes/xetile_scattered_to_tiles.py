@@ -18,6 +18,7 @@ from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.index_polynomials import (
     ZERO,
+    IndexForm,
     IndexForms,
     Polynomial,
     conditions,
@@ -27,7 +28,7 @@ from xegpu_py.passes.facts.index_polynomials import (
     plus,
     single,
 )
-from xegpu_py.passes.facts.surfaces import DIVIDED, argument_of, unaligned_arguments
+from xegpu_py.passes.facts.surfaces import DIVIDED, NARROW, argument_of, unaligned_arguments
 from xegpu_py.passes.facts.target_messages import hints_of
 from xegpu_py.passes.facts.value_facts import (
     bits_of,
@@ -60,10 +61,12 @@ class XeTileScatteredToTiles(Pass):
     comparisons of positions with bounds, of which the mask must consist, become the extents of the matrix. Elements
     that 2D block messages cannot address for certain, because of their alignment, stay scattered, as do tiles with a
     map, atomic ops, and shared local memory. A map of indices of one dimension becomes that of the tile; elements
-    whose indices of two dimensions have one stay scattered. An index counts as one that does not overflow. Positions
+    whose indices of two dimensions have one stay scattered. An index of 64 bits counts as one that does not
+    overflow, and one that may overflow a narrower type has no form. Positions
     modulo a number that is an argument are consecutive if the number is a multiple of how many there are. This is
     assumed of arrays that are not in `xegpu.unaligned`, and noted in the kernel's attribute `xetile.divided`; calls
-    check it.
+    check it. So is that sums and products of arguments, such as a stride times a constant, fit 32 bits, which the
+    attribute `xetile.narrow` notes.
 
         %i = arith.addi %first, %step : vector<256xindex>
         %m = arith.cmpi slt, %i, %bound : vector<256xindex>
@@ -116,6 +119,7 @@ class _Block(Struct):
         row, column: where the block begins.
         rows, columns: the matrix's extents; of several the least.
         turned: whether rows of memory are the second dimension of the vector.
+        fits: the scalars of 32 bits that are assumed not to overflow.
         wg_map: the map of the tile, if its indices have one.
     """
 
@@ -128,6 +132,7 @@ class _Block(Struct):
     columns: list[Polynomial]
     turned: bool
     wg_map: WgMap | None = None
+    fits: set[int] = field(default_factory=set)
 
 
 class _Blocks:
@@ -135,9 +140,10 @@ class _Blocks:
 
     def __init__(self, func: ir.Operation, limits: Block2DLimits) -> None:
         self._func, self._limits = func, limits
-        self._forms = IndexForms()
+        self._forms = IndexForms(unwraps=True)
         self._unaligned = {*unaligned_arguments(func, "xetile.unaligned"), *unaligned_arguments(func)}
         self._divided: set[Divided] = set()
+        self._narrow: set[tuple[int, ...]] = set()
 
     def run(self) -> None:
         found = []
@@ -158,6 +164,9 @@ class _Blocks:
 
         if self._divided:
             self._func.attributes[DIVIDED] = ir.DenseI64ArrayAttr.get([n for one in sorted(self._divided) for n in one])
+        if self._narrow:
+            sums = [ir.DenseI64ArrayAttr.get(list(one)) for one in sorted(self._narrow)]
+            self._func.attributes[NARROW] = ir.ArrayAttr.get(sums)
 
     def _assume(self, source: ir.Value, block: _Block) -> bool:
         """Note what a block assumes of the arguments of calls; whether a call can say that it does not hold."""
@@ -168,13 +177,26 @@ class _Blocks:
             number, count = self._forms.assumed[scalar]
             if number is None:
                 continue
-            made = defining_op(number)
-            dim = constant_of(made.operands[1]) if made is not None else -1
-            giver = argument_of(made.operands[0] if made is not None else number)
-            if array is None or array in self._unaligned or giver is None or dim is None:
+            giver = self._giver(number)
+            if array is None or array in self._unaligned or giver is None:
                 return False
-            self._divided.add((array, giver, dim, count))
+            self._divided.add((array, *giver, count))
+        for scalar in block.fits:
+            sum_ = self._forms.unwrapped({(scalar,): 1})
+            givers = [self._giver(self._forms.first(s)) for m in sum_ for s in m]
+            if array is None or array in self._unaligned or None in givers:
+                return False
+            left = iter(givers)
+            terms = [[n, len(m), *(d for _ in m for d in next(left) or ())] for m, n in sum_.items()]
+            self._narrow.add((array, *(n for term in terms for n in term)))
         return True
+
+    def _giver(self, number: ir.Value) -> tuple[int, int] | None:
+        """The argument that a number is, and -1, or the array of which it is an extent, and the dimension."""
+        made = defining_op(number)
+        dim = constant_of(made.operands[1]) if made is not None else -1
+        giver = argument_of(made.operands[0] if made is not None else number)
+        return None if giver is None or dim is None else (giver, dim)
 
     # Which block of which matrix an access is of.
 
@@ -182,12 +204,20 @@ class _Blocks:
         tile = Tile.of(init.tile)
         if tile.attr != TileAttr(scattered=True) or tile.bits < 8 or not isinstance(init.source.type, ir.MemRefType):
             return None
-        form = self._forms.of(init.indices)
-        if form is None:
+        found = self._forms.of(init.indices)
+        if found is None:
             return None
-        bounds, maps = self._bounds(mask, form.shape), _maps_of(init.indices)
+        fits: set[int] = set()
+        form = self._forms.without_overflow(found, fits)
+        bounds, maps = self._bounds(mask, form.shape, fits), _maps_of(init.indices)
         if bounds is None or len(maps) > 1 or (maps and len(form.shape) > 1):
             return None
+        block = self._of_form(form, bounds, tile, maps)
+        if block is not None:
+            block.fits = fits
+        return block
+
+    def _of_form(self, form: IndexForm, bounds: Sequence[_Bounds], tile: Tile, maps: set[WgMap]) -> _Block | None:
         shape, steps = form.shape, [constant_part(s) for s in form.steps]
         if len(shape) == 1:
             found = self._of_rows((1, *shape), ZERO, form.start, bounds, tile) if steps == [1] else None
@@ -204,12 +234,13 @@ class _Blocks:
             return found
         return None
 
-    def _bounds(self, mask: ir.Value | None, shape: Sequence[int]) -> list[_Bounds] | None:
+    def _bounds(self, mask: ir.Value | None, shape: Sequence[int], fits: set[int]) -> list[_Bounds] | None:
         """What a mask says of rows and columns; None if it says something else."""
         found = [_Bounds(), _Bounds()]
-        for form in conditions(self._forms, mask) if mask is not None else ():
-            if form is None:
+        for condition in conditions(self._forms, mask) if mask is not None else ():
+            if condition is None:
                 return None
+            form = self._forms.without_overflow(condition, fits)
             steps = [constant_part(s) for s in form.steps]
             moving = [d for d, s in enumerate(steps) if s != 0]
             if len(moving) != 1:

@@ -12,10 +12,10 @@ from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, walk
 from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
-from xegpu_py.passes.facts.surfaces import multiples_of, products_of, surfaces_of, unaligned_arguments
+from xegpu_py.passes.facts.surfaces import multiples_of, products_of, sums_of, surfaces_of, unaligned_arguments
 from xegpu_py.passes.facts.tile_maps import ALIASED
 from xegpu_py.passes.facts.workgroup_sizes import can_be_divided, stored_arguments, suitable_subgroups
-from xegpu_py.runtime.executable import SMALL, Executable, Multiple, Options, Surface, parameters_of
+from xegpu_py.runtime.executable import SMALL, Executable, Multiple, Options, Sum, Surface, parameters_of
 from xegpu_py.visa.program import chosen
 
 
@@ -30,11 +30,12 @@ def lower(module: Module, name: str, options: Options) -> Executable:
     products = products_of(kernel)
     surfaces: dict[Surface, None] = {}
     multiples: tuple[Multiple, ...] = ()
+    sums: tuple[Sum, ...] = ()
     for level, lowered in levels_of(module, name, options, remarks):
         if level != "visa":
             func = visa.kernel_named(lowered.outline, name)
             surfaces |= dict.fromkeys(surfaces_of(func))
-            multiples = multiples_of(func)
+            multiples, sums = multiples_of(func), sums_of(func)
     chosen = subgroups_for(kernel, options)
     return structs.replace(
         executable_of(lowered, visa.kernel_named(lowered.outline, name)),
@@ -43,6 +44,7 @@ def lower(module: Module, name: str, options: Options) -> Executable:
         remarks=tuple(remarks),
         surfaces=tuple(surfaces),
         multiples=multiples,
+        sums=sums,
         products=products,
     )
 

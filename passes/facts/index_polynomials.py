@@ -14,6 +14,7 @@ from xegpu_py.ir.builtin import integer_elements
 from xegpu_py.ir.control_flow import dominates, yielded
 from xegpu_py.ir.element_movement import VIEWS, groups, view_of
 from xegpu_py.passes.facts.integer_forms import divisor
+from xegpu_py.passes.facts.ranges import INDEX_BITS, Limits, Ranges, full
 from xegpu_py.passes.facts.value_facts import (
     argument_number,
     attributes_of,
@@ -133,8 +134,9 @@ _IDS = ("gpu.block_id", "gpu.grid_dim", "memref.dim", "arith.extui", "arith.inde
 class IndexForms:
     """The forms of a kernel's integers.
 
-    Integers of 32 bits and more count as if they did not overflow: the index of an element in memory is no index after
-    an overflow. Narrower ones wrap around: what is computed of them, or converted to them, is a scalar of its own.
+    Integers of 64 bits count as if they did not overflow: the index of an element in memory is no index after an
+    overflow. Narrower ones wrap around: what is computed of them, or converted to them, and may not fit, is a scalar of
+    its own.
 
     Attributes:
         scalars: by its number the values that a scalar is, in the order in which they were met.
@@ -142,11 +144,15 @@ class IndexForms:
             and of what; None for one that is known to be.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unwraps: bool = False) -> None:
+        """Begin without forms; `unwraps` says whether all that are used will be `unwrapped`."""
+        self._unwraps = unwraps
         self.scalars: list[dict[ir.Value, None]] = []
         self.assumed: dict[int, tuple[ir.Value | None, int]] = {}
         self._numbers: dict[object, int] = {}
         self._forms: dict[ir.Value, IndexForm | None] = {}
+        self._ranges: Ranges | None = None
+        self._wide: dict[int, Polynomial] = {}
 
     def of(self, value: ir.Value) -> IndexForm | None:
         """The form of an integer or of a vector of integers; None if it has none."""
@@ -166,20 +172,54 @@ class IndexForms:
         known = constant_of(value)
         if known is not None:
             return IndexForm((), constant(known), ())
-        op = defining_op(value)
-        if _wraps(value):
-            return self._atom(value)
+        op, found = defining_op(value), None
         if op is None:
-            carried = self._carried(value)
-            if carried is not None:
-                return carried
+            found = self._carried(value)
         elif op.name in _SIGNED_CASTS:
-            return IndexForm((), self.scalar(op.operands[0]), ())
+            found = IndexForm((), self.scalar(op.operands[0]), ())
         elif op.name in _ARITHMETIC and _floored(op) is None:
             found = _ARITHMETIC[op.name](*(IndexForm((), self.scalar(v), ()) for v in op.operands))
-            if found is not None:
-                return found
-        return self._atom(value)
+        if found is None or not self._wraps(value):
+            return found or self._atom(value)
+        atom = self._atom(value)
+        if self._unwraps and element_of(value).width >= 32 and self.of_arguments(self.unwrapped(found.start)):
+            ((scalar,),) = atom.start
+            self._wide[scalar] = found.start
+        return atom
+
+    def unwrapped(self, p: Polynomial, fits: set[int] | None = None) -> Polynomial:
+        """A polynomial in which integers of 32 bits that are computed of arguments are what they are without overflow.
+
+        Args:
+            fits: gets their scalars.
+        """
+        found: Polynomial = ZERO
+        for m, n in p.items():
+            term = constant(n)
+            for scalar in m:
+                if scalar in self._wide and fits is not None:
+                    fits.add(scalar)
+                wide = self._wide.get(scalar)
+                term = product(term, single(scalar) if wide is None else self.unwrapped(wide, fits))
+            found = plus(found, term)
+        return found
+
+    def _wraps(self, value: ir.Value) -> bool:
+        """Whether numbers of a value may have wrapped around."""
+        element = element_of(value)
+        if not isinstance(element, ir.IntegerType) or element.width >= INDEX_BITS:
+            return False
+        if self._ranges is None:
+            block = block_of(value)
+            while (op := block.owner.operation).name not in ("gpu.func", "func.func"):
+                block = op.block
+            self._ranges = Ranges(op, Limits())
+        return self._ranges.of(value) == full(element.width)
+
+    def without_overflow(self, form: IndexForm, fits: set[int]) -> IndexForm:
+        """A form whose polynomials are `unwrapped`."""
+        steps = tuple(self.unwrapped(s, fits) for s in form.steps)
+        return IndexForm(form.shape, self.unwrapped(form.start, fits), steps)
 
     def _atom(self, value: ir.Value) -> IndexForm:
         key = self._key(value)
@@ -197,7 +237,8 @@ class IndexForms:
                 return value
         return None
 
-    def _first(self, scalar: int) -> ir.Value:
+    def first(self, scalar: int) -> ir.Value:
+        """The first value that a scalar is."""
         return next(iter(self.scalars[scalar]))
 
     def _key(self, value: ir.Value) -> object:
@@ -211,7 +252,7 @@ class IndexForms:
     def _vector(self, value: ir.Value) -> IndexForm | None:
         op, shape = defining_op(value), shape_of(value)
         still = (ZERO,) * len(shape)
-        if _wraps(value) and (op is None or op.name in (*_SIGNED_CASTS, *_REMAINDERS, *_ARITHMETIC)):
+        if self._wraps(value) and (op is None or op.name in (*_SIGNED_CASTS, *_REMAINDERS, *_ARITHMETIC)):
             return None
         if op is None:
             return self._carried(value)
@@ -259,7 +300,7 @@ class IndexForms:
             operands = [index(self.build(p, op)) for p in (positions.start, by.start)]
             first = create("arith.remsi", [index_type()], operands).results[0]
         ((scalar,),) = self._atom(first).start
-        self.assumed[scalar] = (None if known is not None else self._first(next(iter(by.start))[0]), count)
+        self.assumed[scalar] = (None if known is not None else self.first(next(iter(by.start))[0]), count)
         return IndexForm(positions.shape, single(scalar), positions.steps)
 
     def _carried(self, value: ir.Value) -> IndexForm | None:
@@ -290,8 +331,10 @@ class IndexForms:
         return before.plus(IndexForm(before.shape, moves, (ZERO,) * len(before.shape)))
 
     def _inside(self, number: int, block: ir.Block) -> bool:
-        """Whether a scalar is defined in the body of a loop."""
-        at: ir.Block | None = block_of(self._first(number))
+        """Whether a scalar is defined in the body of a loop, or is computed of one that is."""
+        if number in self._wide:
+            return any(self._inside(s, block) for m in self._wide[number] for s in m)
+        at: ir.Block | None = block_of(self.first(number))
         while at is not None and at != block:
             parent = at.owner.operation if at.owner is not None else None
             at = parent.block if parent is not None and parent.name != "gpu.func" else None
@@ -321,11 +364,11 @@ class IndexForms:
         return math.gcd(*(math.prod((n, *map(self._divisor, m))) for m, n in p.items()))
 
     def _divisor(self, scalar: int) -> int:
-        return self.assumed[scalar][1] if scalar in self.assumed else divisor(self._first(scalar))
+        return self.assumed[scalar][1] if scalar in self.assumed else divisor(self.first(scalar))
 
     def is_natural(self, p: Polynomial) -> bool:
         """Whether a polynomial is not negative, if the sizes by which positions are divided are not."""
-        return all(n > 0 and all(self._natural(self._first(s)) for s in m) for m, n in p.items())
+        return all(n > 0 and all(self._natural(self.first(s)) for s in m) for m, n in p.items())
 
     def _natural(self, value: ir.Value) -> bool:
         op = defining_op(value)
@@ -344,16 +387,10 @@ class IndexForms:
 
     def of_arguments(self, p: Polynomial) -> bool:
         """Whether a polynomial depends only on numbers and extents that a call of the kernel knows."""
-        return all(_is_argument(self._first(s)) for m in p for s in m)
+        return all(_is_argument(self.first(s)) for m in p for s in m)
 
 
 _REMAINDERS = ("arith.remsi", "arith.remui")
-
-
-def _wraps(value: ir.Value) -> bool:
-    """Whether numbers of a value's type may be meant to wrap around."""
-    element = element_of(value)
-    return isinstance(element, ir.IntegerType) and element.width < 32
 
 
 def _unguarded(number: ir.Value) -> ir.Value:

@@ -31,7 +31,7 @@ from xegpu_py.passes.facts.value_facts import (
     numbers_of_view,
     sees,
 )
-from xegpu_py.runtime.executable import OPERATIONS, Expression, Multiple, Product, Surface
+from xegpu_py.runtime.executable import OPERATIONS, Expression, Multiple, Product, Sum, Surface
 from xegpu_py.target import Block2DLimits, Target
 
 # The tensors of block descriptors, and the rules of 2D block messages that they must satisfy.
@@ -51,10 +51,30 @@ DIVIDED = "xetile.divided"
 def multiples_of(func: ir.Operation) -> tuple[Multiple, ...]:
     """What a kernel's attribute `DIVIDED` says."""
     numbers = [*ir.DenseI64ArrayAttr(func.attributes[DIVIDED])] if DIVIDED in func.attributes else []
-    return tuple(
-        Multiple(array, ("argument", giver) if dim < 0 else ("extent", giver, dim), count)
-        for array, giver, dim, count in zip(*[iter(numbers)] * 4)
-    )
+    return tuple(Multiple(array, _given(giver, dim), count) for array, giver, dim, count in zip(*[iter(numbers)] * 4))
+
+
+NARROW = "xetile.narrow"
+"""The attribute with the sums of products that a kernel assumes to fit 32 bits; see xetile-scattered-to-tiles."""
+
+
+def sums_of(func: ir.Operation) -> tuple[Sum, ...]:
+    """What a kernel's attribute `NARROW` says."""
+    found = []
+    for one in ir.ArrayAttr(func.attributes[NARROW]) if NARROW in func.attributes else ():
+        array, *numbers = ir.DenseI64ArrayAttr(one)
+        terms = []
+        while numbers:
+            factor, count, *numbers = numbers
+            givers, numbers = numbers[: 2 * count], numbers[2 * count :]
+            terms.append((factor, tuple(_given(*pair) for pair in zip(*[iter(givers)] * 2))))
+        found.append(Sum(array, tuple(terms)))
+    return tuple(found)
+
+
+def _given(giver: int, dim: int) -> Expression:
+    """An argument, or the extent of an array if there is a dimension."""
+    return ("argument", giver) if dim < 0 else ("extent", giver, dim)
 
 
 def buffer_of(value: ir.Value) -> ir.Value:

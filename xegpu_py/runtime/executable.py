@@ -456,6 +456,23 @@ class Multiple(Struct, frozen=True):
         return found is not None and found > 0 and found % self.of == 0
 
 
+class Sum(Struct, frozen=True):
+    """A sum of products of numbers that a kernel assumes to fit 32 bits.
+
+    Attributes:
+        argument: the number of the array that is accessed as if it did; see `Multiple`.
+        terms: of each product, its factor and its numbers.
+    """
+
+    argument: int
+    terms: tuple[tuple[int, tuple[Expression, ...]], ...]
+
+    def holds(self, arguments: Sequence[Any]) -> bool:
+        """Whether it fits in a call."""
+        terms = (n * math.prod(evaluated(e, arguments) or 0 for e in numbers) for n, numbers in self.terms)
+        return -(1 << 31) <= sum(terms) < 1 << 31
+
+
 class Product(Struct, frozen=True):
     """A product of matrices that are loaded from surfaces.
 
@@ -517,6 +534,7 @@ class Executable(Struct, frozen=True):
         source: the text from which it was read, for diagnostics.
         surfaces: the 2D surfaces whose extents or strides are computed from arguments.
         multiples: the numbers that it assumes to be multiples of others.
+        sums: the sums that it assumes to fit 32 bits.
         products: the products of matrices, whose inner sizes a call compares.
         unit_strides: the numbers of the arguments whose innermost stride must be 1 although their types allow others.
         changed: the numbers of the arguments that may not share memory with others, since subgroups change them without
@@ -535,6 +553,7 @@ class Executable(Struct, frozen=True):
     source: Source | None = None
     surfaces: tuple[Surface, ...] = ()
     multiples: tuple[Multiple, ...] = ()
+    sums: tuple[Sum, ...] = ()
     products: tuple[Product, ...] = ()
     unit_strides: tuple[int, ...] = ()
     changed: tuple[int, ...] = ()
@@ -555,7 +574,7 @@ class Executable(Struct, frozen=True):
         """
         found = {i for i, (p, a) in enumerate(zip(self.parameters, arguments)) if p.misfits(a, limits)}
         found |= {s.argument for s in self.surfaces if limits is not None and s.misfits(arguments, limits)}
-        return found | {m.argument for m in self.multiples if not m.holds(arguments)}
+        return found | {m.argument for m in (*self.multiples, *self.sums) if not m.holds(arguments)}
 
     def strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:
         """The numbers of the arguments whose innermost stride is assumed to be 1, but is not."""
