@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from mlir import ir
-from mlir.dialects import arith, gpu, vector
+from mlir.dialects import arith, vector
 
 from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK
 from xegpu_py.dialects.xetile import (
@@ -17,28 +15,22 @@ from xegpu_py.dialects.xetile import (
     BroadcastOp,
     InitTileOp,
     LoadOp,
-    LoadTileOp,
     ReductionOp,
     StoreOp,
-    StoreTileOp,
     Tile,
-    TileAttr,
     TileMmaOp,
     TransposeOp,
+    WgMap,
 )
 from xegpu_py.dialects.xetile.ops import MAP, SUBGROUPS, subgroups
-from xegpu_py.dialects.xetile.types import SHARED
-from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.layout import WgTiles
 from xegpu_py.layout.maps import dealing_problem
-from xegpu_py.passes.facts.block_pieces import overlap, sizes, within
+from xegpu_py.passes.facts.element_moves import ACROSS, across, is_local, local_places, moved_along, places_of, runs_of
 from xegpu_py.passes.facts.target_messages import hints_of
 from xegpu_py.passes.facts.tile_maps import (
-    ACROSS,
     Layouts,
-    across,
     bitcast_map,
     check_counts,
     has_maps,
@@ -50,7 +42,6 @@ from xegpu_py.passes.facts.tile_maps import (
 )
 from xegpu_py.passes.facts.value_facts import (
     attributes_of,
-    bits_of,
     element_of,
     is_used,
     is_vector,
@@ -59,7 +50,7 @@ from xegpu_py.passes.facts.value_facts import (
     tile_kernels,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import make
+from xegpu_py.passes.rewriting.part_exchange import Subgroup
 from xegpu_py.passes.rewriting.rewriter import Results, Rule, Rules, TileConversion, is_tile
 from xegpu_py.target import Target
 
@@ -120,6 +111,7 @@ class Distribution(TileConversion):
         self.target = target
         use_tile_ops(func)
         self.layouts = Layouts(func)
+        self._parts: dict[tuple[ir.Value, WgTiles, ir.Block], list[ir.Value]] = {}
         check_counts(func, self.layouts)
         block = func.regions[0].blocks[0]
         for argument in block.arguments:
@@ -199,14 +191,18 @@ class Distribution(TileConversion):
         grid = [subgroups(wg_map), *[1] * (len(shape) - 1)]
         return WgTiles.of(shape, grid, shape)
 
-    def own_across(self, op: ir.Operation, value: ir.Value, known: Any) -> WgTiles:
-        wg_map = across(op, value, known)
+    def own_across(self, op: ir.Operation, value: ir.Value, known: WgMap) -> WgTiles:
+        """The distribution of an operand or result of an op that moves elements, for that of its result."""
+        wg_map = across(op, value, op.results[0], known)
         assert wg_map is not None
         return WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
 
     def parts(self, old: ir.Value, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
-        """The parts of an old vector that the subgroup needs."""
-        return self.subgroup.exchange(self.get(old), self.own(old), want, user)
+        """The parts of an old vector that the subgroup needs; uses in one block share them."""
+        key = (old, want, user.block)
+        if key not in self._parts:
+            self._parts[key] = self.subgroup.exchange(self.get(old), self.own(old), want, user)
+        return self._parts[key]
 
     def _elementwise(self, op: ir.Operation) -> list[list[ir.Value]]:
         """The parts of each result."""
@@ -287,20 +283,37 @@ def bitcast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
 
 @rule(*ACROSS)
 def moved_across(d: Distribution, op: ir.Operation) -> Results:
-    """Convert ops that move elements along a dimension; each subgroup gets the whole dimension."""
+    """Convert ops that move elements along a dimension.
+
+    If parts exchange no elements, each is moved on its own. Otherwise rows go through shared local memory, or each
+    subgroup gets the whole dimension.
+    """
     old = op.results[0]
-    known = d.layouts.get(old)
-    if known is None or any(d.layouts.get(v) is None for v in op.operands):
+    known, dim = d.layouts.get(old), moved_along(op)
+    if known is None or dim is None or any(d.layouts.get(v) is None for v in op.operands):
         return d.undivided(op)
-    operands = []
-    for operand in op.operands:
-        operands += d.parts(operand, d.own_across(op, operand, known), op)
-    own = d.own_across(op, old, known)
+    own = d.own(old)
+    if not is_local(op, own.counts[dim]):
+        wg_map = across(op, old, old, known)
+        assert wg_map is not None
+        if wg_map.sg_data[dim] < own.shape[dim]:
+            rows = places_of(op) or ()
+            runs = runs_of(rows, own.counts[dim])
+            if runs is None:
+                return d.undivided(op)
+            sources = list(op.operands)[: 1 + (max(rows) >= shape_of(op.operands[0])[0])]
+            return d.subgroup.moved([(d.get(v), d.own(v)) for v in sources], runs, own, op)
+        own = WgTiles.of(own.shape, wg_map.sg_layout, wg_map.sg_data)
+    wanted = WgMap(own.grid, own.data)
+    groups = [d.parts(v, d.own_across(op, v, wanted), op) for v in op.operands]
     attributes = {n: a for n, a in attributes_of(op).items() if n != MAP}
     if op.name == "vector.extract_strided_slice":
         attributes["sizes"] = build.integer_array(own.data)
-    made = build.create(op.name, [build.with_shape(old.type, own.data)] * len(op.results), operands, attributes)
-    found = [d.subgroup.exchange([new], own, d.own(v), op) for new, v in zip(made.results, op.results)]
+    elif op.name == "vector.shuffle":
+        attributes["mask"] = build.i64_array(local_places(op, own.counts[dim]) or ())
+    kinds = [build.with_shape(old.type, own.data)] * len(op.results)
+    made = [build.create(op.name, kinds, operands, attributes).results for operands in zip(*groups, strict=True)]
+    found = [d.subgroup.exchange(list(new), own, d.own(v), op) for new, v in zip(zip(*made), op.results)]
     return tuple(found)
 
 
@@ -460,6 +473,14 @@ def broadcast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     (dim,) = view.dims
     times = view.broadcast_size
     given = d.own(view.result)
+    if times and dim == 0 and times % given.data[0] == 0:
+        # Each part repeats one row.
+        count = given.counts[0]
+        runs = runs_of(tuple(i * given.data[0] // times for i in range(count)), count)
+        rows = given.replaced(0, count, 1)
+        parts = d.subgroup.moved([(d.get(view.value), d.own(view.value))], runs or (), rows, op)
+        kind = build.with_shape(view.result.type, given.data)
+        return [BroadcastOp(part, view.dims, result=kind).result for part in parts]
     own = _in_groups(given, dim, times or 1)
     want = own.replaced(dim, own.shape[dim] // times, own.data[dim] // times) if times else own.replaced(dim, 1, 1)
     parts = d.parts(view.value, want, op)
@@ -503,213 +524,3 @@ def _in_groups(own: WgTiles, dim: int, size: int) -> WgTiles:
     whole = own.shape[dim]
     fitting = [n for n in range(size, whole + 1, size) if dealing_problem(whole, own.grid[dim], n) is None]
     return own if own.data[dim] % size == 0 else own.replaced(dim, whole, fitting[0])
-
-
-# Exchange of parts of values between subgroups.
-
-
-def _in_memory(element: ir.Type) -> ir.Type:
-    """The element type that represents this one in memory; memory has no i1 and no index."""
-    if isinstance(element, ir.IndexType):
-        return build.integer_type(64)
-    return build.integer_type(8) if element == build.integer_type(1) else element
-
-
-Copy = tuple[int, list[int], list[int], tuple[int, ...]]
-"""A copy: the number of the source part, the offsets in it, the offsets in the destination, and the shape."""
-
-
-def copies(have: WgTiles, want: WgTiles) -> list[list[Copy]] | None:
-    """For each wanted part, the copies from parts that the same subgroup has; None if a subgroup lacks elements."""
-    found: list[list[Copy]] | None = None
-    for subgroup in range(want.subgroups):
-        parts = have.starts(subgroup)
-        needed = []
-        for start in want.starts(subgroup):
-            listed = _covering(parts, have.data, start, want.data)
-            if listed is None:
-                return None
-            needed.append(listed)
-        if found is not None and needed != found:
-            return None
-        found = needed
-    return found
-
-
-def _covering(
-    parts: Sequence[tuple[int, ...]], part: tuple[int, ...], start: tuple[int, ...], size: tuple[int, ...]
-) -> list[Copy] | None:
-    listed: list[Copy] = []
-    covered = 0
-    for i, at in enumerate(parts):
-        have, want = tuple(zip(at, part)), tuple(zip(start, size))
-        common = overlap(have, want)
-        extent = sizes(common)
-        if min(extent) > 0:
-            listed.append((i, within(common, have), within(common, want), extent))
-            covered += math.prod(extent)
-    return listed if covered == math.prod(size) else None
-
-
-class Subgroup:
-    """The executing subgroup, and the positions of its parts.
-
-    Attributes:
-        id: its number in the workgroup.
-        slm_bytes: bytes of shared local memory allocated so far.
-    """
-
-    def __init__(self) -> None:
-        self.id: ir.Value = gpu.subgroup_id()
-        # Values computed from the id are inserted before this op, so that loops do not compute them again.
-        self._anchor = build.index(0).owner.operation
-        self._places: dict[tuple[int, int], ir.Value] = {}
-        self.slm_bytes = 0
-
-    def _place(self, own: WgTiles, dim: int) -> build.Index:
-        """The index of the first part that the subgroup owns along a dimension."""
-        stride, owners = own.strides[dim], own.owners[dim]
-        if owners == 1:
-            return 0
-        # The outermost dimension needs no remainder, since ids do not exceed it.
-        wrap = 0 if stride * owners == own.subgroups else owners
-        key = (stride, wrap)
-        if key not in self._places:
-            with ir.InsertionPoint(self._anchor):
-                found = self.id if stride == 1 else arith.divui(self.id, build.index(stride))
-                self._places[key] = arith.remui(found, build.index(wrap)) if wrap else found
-        return self._places[key]
-
-    def starts(self, own: WgTiles) -> list[tuple[build.Index, ...]]:
-        """The first positions of the subgroup's parts, in the order of `WgTiles.starts`."""
-        found: list[tuple[build.Index, ...]] = [()]
-        for dim, (grid, data, rounds) in enumerate(zip(own.grid, own.data, own.rounds)):
-            with ir.InsertionPoint(self._anchor):
-                first = build.multiply(self._place(own, dim), data)
-                along = [build.add(first, r * grid * data) for r in range(rounds)]
-            found = [(*f, a) for f in found for a in along]
-        return found
-
-    def is_first(self, own: WgTiles) -> ir.Value | None:
-        """Whether this is the first of the subgroups that own the same parts; None if no parts are shared."""
-        found: ir.Value | None = None
-        for grid, owners, stride in zip(own.grid, own.owners, own.strides):
-            if owners == grid:
-                continue
-            with ir.InsertionPoint(self._anchor):
-                place = self.id if stride == 1 else arith.divui(self.id, build.index(stride))
-                place = arith.remui(place, build.index(grid))
-                here = arith.cmpi(arith.CmpIPredicate.ult, place, build.index(owners))
-                found = here if found is None else arith.andi(found, here)
-        return found
-
-    def exchange(self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
-        """The subgroup's parts of a value under another distribution."""
-        listed = copies(have, want)
-        if listed is None:
-            return self.shared(lambda: parts, element_of(parts[0]), have, want, user)
-        found = []
-        for needed in listed:
-            if len(needed) == 1:
-                i, source, _, size = needed[0]
-                found.append(build.extract_slice(parts[i], source, size))
-                continue
-            made = build.zero(build.with_shape(parts[0].type, want.data))
-            for i, source, to, size in needed:
-                made = build.insert_slice(build.extract_slice(parts[i], source, size), made, to)
-            found.append(made)
-        return found
-
-    def reshape(self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
-        """The subgroup's parts of a value that is cast to another shape."""
-        if _same_elements(have, want):
-            return [build.shape_cast(p, want.data) for p in parts]
-        return self.shared(lambda: parts, element_of(parts[0]), have, want, user)
-
-    def shared(
-        self,
-        make: Callable[[], Sequence[ir.Value]],
-        held: ir.Type,
-        have: WgTiles,
-        want: WgTiles,
-        user: ir.Operation,
-    ) -> list[ir.Value]:
-        """Exchange parts through shared local memory.
-
-        Args:
-            make: gives the parts; only the first of the subgroups that own the same ones executes it, and writes them.
-            held: their element type.
-        """
-        if 1 in (len(have.shape), len(want.shape)):
-            # A vector of one dimension is stored as a matrix of one row.
-            rows, wanted = _as_row(have), _as_row(want)
-            found = self.shared(lambda: [build.shape_cast(p, rows.data) for p in make()], held, rows, wanted, user)
-            return [build.shape_cast(f, want.data) for f in found]
-        element = _in_memory(held)
-        buffer = build.shared_buffer(have.shape, element)
-        self.slm_bytes += math.prod(have.shape) * max(bits_of(element) // 8, 1)
-        mine = self.starts(have)
-
-        def write() -> list[ir.Value]:
-            for part, start in zip(make(), mine):
-                StoreTileOp(_as(part, element), self._tile(buffer, start, have.data, element))
-            return []
-
-        first = self.is_first(have)
-        if first is None:
-            write()
-        else:
-            build.if_(first, [], write)
-        gpu.barrier()
-        found = []
-        if want.shape != have.shape:
-            buffer = build.reinterpret_cast(buffer, 0, want.shape, [want.shape[1], 1])
-        for start in self.starts(want):
-            tile = self._tile(buffer, start, want.data, element)
-            loaded = LoadTileOp(tile, value=build.vector_type(want.data, element)).value
-            found.append(_as(loaded, held))
-        if in_loop(user):
-            gpu.barrier()
-        return found
-
-    @staticmethod
-    def _tile(buffer: ir.Value, start: Sequence[build.Index], shape: Sequence[int], element: ir.Type) -> ir.Value:
-        tile = Tile(tuple(shape), str(element), TileAttr(memory_space=SHARED))
-        return InitTileOp(buffer, list(start), tile=tile.to_ir(), in_bounds=True).tile
-
-
-def _same_elements(have: WgTiles, want: WgTiles) -> bool:
-    """Whether the parts of each subgroup hold the same elements in the same order in two shapes."""
-    numbers = [np.arange(math.prod(own.shape)).reshape(own.shape) for own in (have, want)]
-
-    def elements(own: WgTiles, numbers: Any, subgroup: int) -> list[list[int]]:
-        parts = (tuple(slice(a, a + n) for a, n in zip(start, own.data)) for start in own.starts(subgroup))
-        return [numbers[part].ravel().tolist() for part in parts]
-
-    return all(elements(have, numbers[0], i) == elements(want, numbers[1], i) for i in range(have.subgroups))
-
-
-def _as_row(own: WgTiles) -> WgTiles:
-    if len(own.shape) == 2:
-        return own
-    return WgTiles((1, *own.shape), (1, *own.grid), (1, *own.data), (own.subgroups, *own.strides))
-
-
-def in_loop(op: ir.Operation) -> bool:
-    """Whether an op may run several times."""
-    parent: Any = op.parent
-    while parent is not None and parent.operation.name != "gpu.func":
-        if parent.operation.name in STRUCTURED and parent.operation.name not in ("scf.if", "scf.index_switch"):
-            return True
-        parent = parent.operation.parent
-    return False
-
-
-def _as(value: ir.Value, element: ir.Type) -> ir.Value:
-    """Convert elements to their type in memory, or back."""
-    held, kind = element_of(value), build.with_element(value.type, element)
-    if held == element:
-        return value
-    if build.integer_type(1) in (held, element):
-        return make("arith.extui" if element != build.integer_type(1) else "arith.trunci", kind, value)
-    return make("arith.index_cast", kind, value)

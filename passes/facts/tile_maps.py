@@ -36,6 +36,7 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import WHOLE, has_one_shape, permutation_of
 from xegpu_py.ir.module import walk
 from xegpu_py.layout.maps import dealing_problem
+from xegpu_py.passes.facts.element_moves import ACROSS, LANES, across, even_map, part
 from xegpu_py.passes.facts.value_facts import attributes_of, is_used, is_vector, shape_of
 from xegpu_py.passes.rewriting.builders import (
     MOST_SUBGROUPS,
@@ -50,9 +51,6 @@ from xegpu_py.passes.rewriting.builders import (
 from xegpu_py.passes.rewriting.rewriter import is_tile
 
 # Inference of the maps of a workgroup's values from the given maps.
-
-LANES = 16
-"""The least number of columns of a subgroup's part if the number of columns can be chosen."""
 
 ALIASED = "xetile.aliased"
 """The attribute of a kernel whose arguments may share memory, although each subgroup accesses parts of them."""
@@ -120,7 +118,7 @@ class Layouts:
             root = classes.find(value)
             down = root in columns - rows or (is_tile(value) and Tile.of(value).column_major)
             if len(_shape(value)) <= 2:
-                yield value, _even_map(_shape(value), count, down)
+                yield value, even_map(_shape(value), count, down)
 
     def _propagate(self) -> None:
         """Propagate known maps to a fixed point."""
@@ -195,7 +193,8 @@ class Layouts:
     ) -> Iterator[tuple[ir.Value, WgMap | None]]:
         """The maps of an op's results from those of its operands, or the reverse."""
         view: Any = op.opview
-        known = next(filter(None, map(self.get, filter(is_vector, given))), None)
+        source = next(filter(self.get, filter(is_vector, given)), None)
+        known = None if source is None else self.get(source)
         if isinstance(view, TransposeOp):
             yield others[0], known if view.permutation == (0, 1) else _transposed(known)
         elif isinstance(view, (ReductionOp, BroadcastOp)):
@@ -206,7 +205,8 @@ class Layouts:
             yield others[0], bitcast_map(known, given[0], others[0])
         elif op.name in ACROSS or is_elementwise(op):
             for value in filter(is_vector, others):
-                yield value, across(op, value, known) if op.name in ACROSS else known
+                moves = op.name in ACROSS and source is not None
+                yield value, across(op, value, source, known) if moves else known
 
     def wanted(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
         """(operand, map) for each vector operand whose required map is known.
@@ -234,52 +234,12 @@ class Layouts:
                 yield view.value, view.wg_map_source
 
 
-ACROSS = (
-    "vector.shuffle", "vector.extract_strided_slice", "vector.insert_strided_slice", "vector.interleave",
-    "vector.deinterleave",
-)  # fmt: skip
-"""Ops that move elements along a dimension; each subgroup then needs the whole extent of it."""
-
-
-def across(op: ir.Operation, given: ir.Value, wg_map: WgMap | None) -> WgMap | None:
-    """The map of an operand or result of an op that moves elements, for the number of subgroups of another map.
-
-    Each subgroup has the whole extent of the dimension along which elements move. The other dimension is divided if
-    each part has enough lanes; otherwise each subgroup has the whole vector, and no exchange is necessary.
-    """
-    shape = shape_of(given)
-    if wg_map is None or len(shape) > 2:
-        return None
-    count = subgroups(wg_map)
-    dim = _moved_along(op)
-    if len(shape) == 1 or dim is None:
-        return WgMap(tuple([count] + [1] * (len(shape) - 1)), shape)
-    other = 1 - dim
-    size = shape[other]
-    fits = size % count == 0 and (other == 0 or size // count >= LANES)
-    data = size // count if fits else size
-    return WgMap(
-        tuple(count if d == other else 1 for d in range(2)), tuple(data if d == other else shape[d] for d in range(2))
-    )
-
-
 def bitcast_map(wg_map: WgMap | None, have: ir.Value, want: ir.Value) -> WgMap | None:
     """The map after a bitcast to rows of more or fewer elements; None if it would divide an element."""
     columns, others = shape_of(have)[-1], shape_of(want)[-1]
     if wg_map is None or wg_map.sg_data[-1] * others % columns:
         return None
     return WgMap(wg_map.sg_layout, (*wg_map.sg_data[:-1], wg_map.sg_data[-1] * others // columns))
-
-
-def _moved_along(op: ir.Operation) -> int | None:
-    """The dimension of a matrix along which an op moves elements; None if it moves them along both."""
-    if op.name in ("vector.shuffle", "vector.interleave", "vector.deinterleave"):
-        return 0 if op.name == "vector.shuffle" else 1
-    shapes = [shape_of(v) for v in (op.operands[0], op.results[0])]
-    if len(shapes[0]) != len(shapes[1]):
-        return None
-    dims = [d for d, (a, b) in enumerate(zip(*shapes)) if a != b]
-    return dims[0] if len(dims) == 1 else 0 if not dims else None
 
 
 def _unsaid(op: ir.Operation) -> ir.Value | None:
@@ -365,28 +325,6 @@ def _size(value: ir.Value) -> int:
     return -math.prod(_shape(value))
 
 
-def _part(size: int, count: int, least: int) -> int:
-    """The elements of a dimension that each of `count` subgroups has: at least `least`, if there are as many."""
-    return min((n for n in range(least, size) if size % n == 0 and count % (size // n) == 0), default=size)
-
-
-def _even_map(shape: tuple[int, ...], count: int, columns: bool = False) -> WgMap:
-    """The map that divides rows among as many of `count` subgroups as possible, and columns among the rest.
-
-    With `columns` columns are divided first. Remaining subgroups have the same parts as others.
-    """
-    if len(shape) == 1:
-        return WgMap((count,), (_part(shape[0], count, LANES),))
-    leasts = (1, LANES)
-    first = int(columns)
-    data, layout = list(shape), [1, 1]
-    data[first] = _part(shape[first], count, leasts[first])
-    layout[first] = shape[first] // data[first]
-    layout[1 - first] = count // layout[first]
-    data[1 - first] = _part(shape[1 - first], layout[1 - first], leasts[1 - first])
-    return WgMap((layout[0], layout[1]), (data[0], data[1]))
-
-
 def _product_map(shape: tuple[int, ...], count: int, in_rows: bool) -> WgMap:
     """The map of a product: parts are as small as possible, and then of the least circumference.
 
@@ -395,7 +333,7 @@ def _product_map(shape: tuple[int, ...], count: int, in_rows: bool) -> WgMap:
     """
     maps = []
     for down in (n for n in range(1, count + 1) if count % n == 0):
-        data = (_part(shape[0], down, REPEATS), _part(shape[1], count // down, LANES))
+        data = (part(shape[0], down, REPEATS), part(shape[1], count // down, LANES))
         maps.append(WgMap((down, count // down), data))
     return min(maps, key=lambda m: (math.prod(m.sg_data), 0 if in_rows else sum(m.sg_data), -m.sg_layout[0]))
 

@@ -11,6 +11,7 @@ from xegpu_py.dialects.xetile import InitTileOp, TileMmaOp
 from xegpu_py.dialects.xetile.types import TileStore
 from xegpu_py.ir.control_flow import UnionFind
 from xegpu_py.ir.module import walk
+from xegpu_py.passes.facts.element_moves import ACROSS
 from xegpu_py.passes.facts.surfaces import buffer_of
 from xegpu_py.passes.facts.tile_maps import is_elementwise, is_splat, value_classes
 from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, is_vector, shape_of
@@ -20,11 +21,12 @@ _SUBGROUP_OPS = ("gpu.subgroup_id", "gpu.thread_id", "gpu.lane_id", "xegpu.", "f
 
 _DIVIDED = (
     "vector.step", "vector.create_mask", "vector.broadcast", "vector.shape_cast", "vector.transpose",
-    "vector.multi_reduction", "vector.extract", "arith.constant",
+    "vector.multi_reduction", "vector.extract", "vector.bitcast", "arith.constant", *ACROSS,
 )  # fmt: skip
 
-_LARGEST_PRODUCTS, _LARGEST = 8 << 10, 2 << 10
-"""The most bytes that one subgroup has of all products, half of 256 registers, and of any other vector."""
+_LARGEST_PRODUCTS, _LARGEST, _LARGEST_MOVED = 8 << 10, 2 << 10, 512
+"""The most bytes that one subgroup has of all products, half of 256 registers, of any other vector, and of one whose
+elements move along a dimension, as in scans and sorts, of which many ops have one more."""
 
 _MOST = 32
 """The most subgroups that are chosen: as many as a core of PVC executes with 256 registers each."""
@@ -67,7 +69,7 @@ def suitable_subgroups(func: ir.Operation) -> int:
     ops = walk(func)
     classes: UnionFind[ir.Value] = value_classes(ops)
     products: dict[ir.Value, int] = {}
-    largest = 0
+    largest, most = 0, _LARGEST
     for op in ops:
         if op.name == "scf.while":
             return 1
@@ -75,6 +77,8 @@ def suitable_subgroups(func: ir.Operation) -> int:
             if not is_vector(value):
                 continue
             known = op.name.startswith("xetile.") or op.name in _DIVIDED or is_elementwise(op) or is_splat(op)
+            if op.name in ACROSS:
+                most = _LARGEST_MOVED
             if len(shape_of(value)) > 2 or not (known or op.name.startswith("scf.")):
                 return 1
             element = element_of(value)
@@ -84,5 +88,7 @@ def suitable_subgroups(func: ir.Operation) -> int:
             if isinstance(op.opview, TileMmaOp):
                 products[classes.find(value)] = size
             largest = max(largest, size)
-    wanted = sum(products.values()) / _LARGEST_PRODUCTS if products else largest / _LARGEST
+    wanted = largest / most
+    if products:
+        wanted = max(sum(products.values()) / _LARGEST_PRODUCTS, largest / _LARGEST if most < _LARGEST else 1)
     return min(1 << max(math.ceil(math.log2(max(wanted, 1))), 0), _MOST)

@@ -8,17 +8,19 @@ from typing import Any
 from xegpu_py.language import element_types
 from xegpu_py.language.element_types import DType
 from xegpu_py.language.functions import arange, cos, log, maximum, minimum, sin, sqrt, umulhi, where
-from xegpu_py.language.shaped_values import BUILDING, axis_of, common_shape, concatenate
+from xegpu_py.language.shaped_values import BUILDING, around, axis_of, common_shape, concatenate
 from xegpu_py.language.tile_values import Value, axes_of, constant, reduced_shape, value_of
 
 # Scans, sorts and reductions by functions.
 #
-# They work on the rows of a matrix: the dimension becomes the first one (`Shapes.with_first`). Rows are selected by
-# constant indices, so results do not depend on the distribution of elements over lanes and subgroups.
+# Elements are selected by constant indices along the dimension, so results do not depend on the distribution of
+# elements over lanes and subgroups.
 
 Combine = Callable[..., Any]
 
 Values = tuple[Value, ...]
+
+NAME = "associative_scan"
 
 
 def takes_functions(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,8 +51,27 @@ def _combined(combine: Combine, a: Values, b: Values, name: str) -> Values:
     return tuple(value_of(v).to(x.dtype).broadcast(x.shape) for v, x in zip(found, a))
 
 
-def _rows(values: Values, places: Sequence[int]) -> Values:
-    return tuple(v.rows(places) for v in values)
+def _along(values: Values, axis: int, places: Sequence[int]) -> Values:
+    return tuple(v.along(axis, places) for v in values)
+
+
+PARTS, LEAST = 32, 16
+"""How many parts of a value are scanned or reduced on their own, and the least extent of a part."""
+
+
+def _in_parts(values: Values, axis: int) -> Values:
+    """The values with the dimension split into parts of a power of two: the same pairs are combined first in each.
+
+    The dimension becomes dimensions 1 and 2. Dimensions 0 and 1 are lines, among which a kernel can be divided.
+    """
+    before, extent, after = around(values[0].shape, axis)
+    lines = before * max(after // LEAST, 1)
+    size = extent & -extent
+    while size > LEAST and extent // size * lines < PARTS:
+        size //= 2
+    count = extent // size if size >= LEAST and lines < PARTS else 1
+    shape = (before, count, extent // count, *([after] if after > 1 else []))
+    return tuple(v.reshape(shape) for v in values)
 
 
 @takes_functions
@@ -76,21 +97,23 @@ def reduce(value: Any, axis: Any, combine_fn: Combine, keep_dims: bool = False) 
         left, dims = tuple(v.ravel() for v in given), [0]
     for dim in reversed(dims):
         old = left[0].shape
-        left = tuple(v.from_first(old, dim) for v in _reduced(tuple(v.with_first(dim) for v in left), combine_fn))
+        whole = (*old[:dim], 1, *old[dim + 1 :])
+        totals = _reduced(_in_parts(left, dim), 2, combine_fn)
+        left = tuple(v.reshape(whole) for v in _reduced(totals, 1, combine_fn))
     whole = (1,) * len(shape) if axis is None else left[0].shape
     made = tuple(reduced_shape(v.reshape(whole), shape, axis, keep_dims) for v in left)
     return made[0] if single else made
 
 
-def _reduced(rows: Values, combine: Combine) -> Values:
-    """Combine all rows: pairs of neighbours first, and an odd last row at the end."""
-    count = rows[0].shape[0]
+def _reduced(values: Values, axis: int, combine: Combine) -> Values:
+    """Combine all elements along a dimension: pairs of neighbours first, and an odd last one at the end."""
+    count = values[0].shape[axis]
     if count == 1:
-        return rows
+        return values
     pairs = count // 2 * 2
-    found = _combined(combine, _rows(rows, range(0, pairs, 2)), _rows(rows, range(1, pairs, 2)), "reduce")
-    found = _reduced(found, combine)
-    return found if pairs == count else _combined(combine, found, _rows(rows, [count - 1]), "reduce")
+    even, odd = zip(*(v.halves(axis) for v in _along(values, axis, range(pairs))))
+    found = _reduced(_combined(combine, even, odd, "reduce"), axis, combine)
+    return found if pairs == count else _combined(combine, found, _along(values, axis, [count - 1]), "reduce")
 
 
 @takes_functions
@@ -112,31 +135,61 @@ def associative_scan(value: Any, axis: int, combine_fn: Combine, reverse: bool =
     given, single = _tuple_of(value)
     shape = common_shape(*(v.shape for v in given))
     dim = axis_of(axis, len(shape))
-    rows = tuple(v.broadcast(shape).with_first(dim) for v in given)
-    backward = list(range(shape[dim]))[::-1]
-    rows = _rows(rows, backward) if reverse else rows
-    rows = _scanned(rows, combine_fn)
-    rows = _rows(rows, backward) if reverse else rows
-    made = tuple(v.from_first(shape, dim) for v in rows)
-    return made[0] if single else made
+    given = tuple(v.broadcast(shape) for v in given)
+    backward = range(shape[dim])[::-1]
+    rows = _along(given, dim, backward) if reverse else given
+    rows = tuple(v.reshape(shape) for v in _scanned_parts(_in_parts(rows, dim), combine_fn)[0])
+    rows = _along(rows, dim, backward) if reverse else rows
+    return rows[0] if single else rows
 
 
-def _scanned(rows: Values, combine: Combine) -> Values:
-    count = rows[0].shape[0]
+def _scanned(values: Values, axis: int, combine: Combine) -> Values:
+    count = values[0].shape[axis]
     if count == 1:
-        return rows
+        return values
     pairs = count // 2
-    even, odd = _rows(rows, range(0, 2 * pairs, 2)), _rows(rows, range(1, 2 * pairs, 2))
-    sums = _scanned(_combined(combine, even, odd, "associative_scan"), combine)
+    even, odd = zip(*(v.halves(axis) for v in _along(values, axis, range(2 * pairs))))
+    sums = _scanned(_combined(combine, even, odd, NAME), axis, combine)
     # Elements 2, 4, ... follow the sums of the pairs before them.
-    later = range(2, count, 2)
-    if not later:
-        return tuple(e.rows_with(s, [0, 1]) for e, s in zip(even, sums))
-    between = _combined(combine, _rows(sums, range(len(later))), _rows(rows, later), "associative_scan")
-    firsts = tuple(concatenate([r.rows([0]), b], 0) for r, b in zip(rows, between))
-    wholes = firsts[0].shape[0]
-    places = [(i // 2 if i % 2 == 0 else wholes + i // 2) for i in range(count)]
-    return tuple(f.rows_with(s, places) for f, s in zip(firsts, sums))
+    first = _along(even, axis, [0])
+    if pairs > 1:
+        later = _along(even, axis, range(1, pairs))
+        between = _combined(combine, _along(sums, axis, range(pairs - 1)), later, NAME)
+        first = tuple(concatenate(both, axis) for both in zip(first, between))
+    found = tuple(f.interleaved(s, axis) for f, s in zip(first, sums))
+    if count % 2 == 0:
+        return found
+    last = _combined(combine, _along(sums, axis, [pairs - 1]), _along(values, axis, [count - 1]), NAME)
+    return tuple(concatenate(both, axis) for both in zip(found, last))
+
+
+def _scanned_parts(values: Values, combine: Combine) -> tuple[Values, Values]:
+    """The scan along dimensions 1 and 2 together, as `_scanned` computes it.
+
+    Each part is scanned on its own between the first steps, which give its total, and the last ones, which begin with
+    the scan of all parts before.
+
+    Returns:
+        the results, and for each part the last one of the part before.
+    """
+    before, count, extent, *after = values[0].shape
+    if count == 1:
+        return _scanned(values, 2, combine), values
+    if extent == 1:
+        totals = _scanned(tuple(v.reshape((before, count, *after)) for v in values), 1, combine)
+        earlier = _along(totals, 1, [0, *range(count - 1)])
+        return tuple(v.reshape(values[0].shape) for v in totals), tuple(v.reshape(values[0].shape) for v in earlier)
+    even, odd = zip(*(v.halves(2) for v in values))
+    sums, earlier = _scanned_parts(_combined(combine, even, odd, NAME), combine)
+    # Elements 2, 4, ... follow the sums of the pairs before them; the first one of a part follows those of other parts.
+    first = _along(even, 2, [0])
+    is_first = (arange(count) == 0).reshape((1, count, 1, *(1 for _ in after))).broadcast(first[0].shape)
+    firsts = tuple(where(is_first, a, b) for a, b in zip(first, _combined(combine, earlier, first, NAME)))
+    if extent > 2:
+        pairs = range(extent // 2)
+        between = _combined(combine, _along(sums, 2, pairs[:-1]), _along(even, 2, pairs[1:]), NAME)
+        firsts = tuple(concatenate(both, 2) for both in zip(firsts, between))
+    return tuple(f.interleaved(s, 2) for f, s in zip(firsts, sums)), earlier
 
 
 def cumsum(value: Any, axis: int = 0, reverse: bool = False, dtype: Any = None) -> Value:
@@ -235,7 +288,7 @@ def bitonic_merge(value: Any, dim: int | None = None, descending: bool = False) 
     rows = _keys(given).with_first(axis)
     stride = extent // 2
     while stride:
-        rows = _exchanged(rows, stride, lambda i: descending)
+        rows = _exchanged(rows, stride, _always(descending))
         stride //= 2
     return _numbers(rows.from_first(given.shape, axis), given)
 
@@ -272,78 +325,64 @@ def _merged(rows: Value, size: int, first: int, whole: int, descending: bool) ->
     """Merge rows to sorted runs of `size`, alternately ascending and descending; the last merge in one direction."""
     stride = first // 2
     while stride:
-        rows = _exchanged(rows, stride, _falling(1, size, whole, descending))
+        rows = _exchanged(rows, stride, lambda i: descending if size >= whole else bool(i & size) != descending)
         stride //= 2
     return rows
 
 
-def _falling(step: int, size: int, whole: int, descending: bool) -> Callable[[int], bool]:
-    """Whether the run of `size` elements that contains row i is descending; rows are `step` elements apart."""
-    if size >= whole:
-        return lambda i: descending
-    return lambda i: bool(i * step & size) != descending
+def _always(falls: bool) -> Callable[[int], bool]:
+    return lambda i: falls
 
 
-def _exchanged(rows: Value, stride: int, falling: Callable[[int], bool]) -> Value:
-    """Compare and exchange rows that are `stride` apart: the lesser comes first unless the run is descending."""
-    count = rows.shape[0]
+def _exchanged(value: Value, stride: int, falling: Callable[[int], bool], axis: int = 0) -> Value:
+    """Compare and exchange elements that are `stride` apart: the lesser comes first unless the run is descending."""
+    before, count, after = around(value.shape, axis)
     firsts = [i for i in range(count) if not i & stride]
-    a, b = rows.rows(firsts), rows.rows([i + stride for i in firsts])
-    low, high = minimum(a, b), maximum(a, b)
+    a, b = value.along(axis, firsts), value.along(axis, [i + stride for i in firsts])
+    low, high = (v.reshape((-1, after)) for v in (minimum(a, b), maximum(a, b)))
     half = len(firsts)
     places = [0] * count
     for n, i in enumerate(firsts):
         lesser, greater = (i + stride, i) if falling(i) else (i, i + stride)
-        places[lesser], places[greater] = n, half + n
-    return low.rows_with(high, places)
+        places[lesser], places[greater] = n, half * before + n
+    return low.rows_with(high, [k * half + p for k in range(before) for p in places]).reshape(value.shape)
 
 
 def _sorted_line(line: Value, extent: int, descending: bool) -> Value:
     """Sort a line in runs of `extent`, a power of two greater than a row.
 
-    In a matrix of rows of 16, elements at a distance of a multiple of 16 share a column. In its transpose, the
-    elements of a row do.
+    Distances of 16^k to 16^(k + 1) are along a dimension of 16 elements that has 16^k elements after it. What is before
+    and after it are lines, among which a kernel can be divided.
     """
-    across = ROW_LANES
-    height = line.size // across
-    transposed = line.reshape((height, across)).T
-    # Runs of up to 16 elements; runs of 16 alternate between the columns of the transpose.
+    count = line.size
+    rows = line.reshape((-1, ROW_LANES)).T
     size = 2
-    while size < across:
-        transposed = _merged(transposed, size, size, extent, descending)
+    while size < ROW_LANES:
+        rows = _merged(rows, size, size, extent, descending)
         size *= 2
+    line = rows.T.ravel()
     while size <= extent:
-        if size > across:
-            rows = transposed.T
-            stride = size // 2
-            while stride >= across:
-                near = stride // across
-                rows = _exchanged(rows, near, _falling(across, size, extent, descending))
+        mask = None
+        if size < extent:
+            # Runs are ascending and descending alternately; the descending ones are complemented.
+            falls = ((arange(count) & size) != 0) ^ descending
+            mask = where(falls, -1, 0).to(element_types.integer_of(line.dtype.bits, signed=True)).to(line.dtype)
+        line = line if mask is None else line ^ mask
+        near, stride = ROW_LANES, size // 2
+        while near <= stride:
+            near *= ROW_LANES
+        while stride:
+            near //= ROW_LANES
+            extents = (count // min(near * ROW_LANES, count), min(ROW_LANES, count // near), near)
+            block = line.reshape(extents[:2]).T if near == 1 else line.reshape(extents)
+            last, axis = descending and size == extent, int(near > 1)
+            while stride >= near:
+                block = _exchanged(block, stride // near, _always(last), axis)
                 stride //= 2
-            transposed = rows.T
-        transposed = _near(transposed, size, extent, descending)
+            line = (block.T if near == 1 else block).ravel()
+        line = line if mask is None else line ^ mask
         size *= 2
-    return transposed.T.ravel()
-
-
-def _near(transposed: Value, size: int, extent: int, descending: bool) -> Value:
-    """The exchanges within 16 elements of a merge of runs of `size`; descending columns are complemented for them."""
-    across, columns = transposed.shape
-    mask = None
-    if size < extent:
-        runs = (arange(columns) & (size // across)) != 0
-        mask = where(runs, -1 if not descending else 0, 0 if not descending else -1).to(element_types.int32)
-        mask = (
-            mask.to(element_types.integer_of(transposed.dtype.bits, signed=True))
-            .to(transposed.dtype)
-            .reshape((1, columns))
-        )
-        transposed = transposed ^ mask
-    stride = across // 2
-    while stride:
-        transposed = _exchanged(transposed, stride, lambda i: descending and mask is None)
-        stride //= 2
-    return transposed if mask is None else transposed ^ mask
+    return line
 
 
 COMPARED = 4096
@@ -371,14 +410,14 @@ def histogram(value: Any, num_bins: int, mask: Any = None) -> Value:
     if mask is not None:
         counted = value_of(mask).to(element_types.bool_).broadcast(given.shape).ravel()
         line = where(counted, line, line.dtype.limits[1])
-    # One reduction of a matrix of comparisons serves as many bins as registers hold.
+    # Each part is compared with as many bins as registers hold; the counts of all parts are added at the end.
+    (parts,) = _in_parts((line,), 0)
     most = max(COMPARED // line.size, 1)
     found = []
     for first in range(0, num_bins, most):
-        bins = arange(first, min(first + most, num_bins)).to(line.dtype)
-        hit = bins.expand_dims(1) == line.expand_dims(0)
-        found.append(hit.to(element_types.int32).sum(1).reshape((bins.size,)))
-    return concatenate(found, 0)
+        bins = arange(first, min(first + most, num_bins)).to(line.dtype).reshape((1, -1, 1))
+        found.append((parts.reshape((parts.shape[1], 1, -1)) == bins).to(element_types.int32).sum(2))
+    return concatenate(found, 1).sum(0)
 
 
 @takes_functions

@@ -480,11 +480,12 @@ class Shapes(Elements):
         shape = tuple(self.shape[d] for d in order)
         if len(order) == 2:
             return self._made(xetile.transpose(self.ir, (1, 0), result=self._type(shape)), shape=shape)
-        numbers = np.arange(self.size).reshape(self.shape).transpose(order)
-        if order[-1] == self.ndim - 1:
-            rows = numbers[..., 0].ravel() // self.shape[-1]
-            return self.reshape((-1, self.shape[-1])).rows(rows.tolist()).reshape(shape)
-        return self.ravel().rows(numbers.ravel().tolist()).reshape(shape)
+        if order[-1] != self.ndim - 1:
+            # A transpose of a matrix makes the last dimension the last one.
+            first = [*range(order[-1] + 1, self.ndim), *range(order[-1] + 1)]
+            return self.permute(first).permute([first.index(d) for d in order])
+        numbers = np.arange(math.prod(self.shape[:-1])).reshape(self.shape[:-1]).transpose(order[:-1])
+        return self.reshape((-1, self.shape[-1])).rows(numbers.ravel().tolist()).reshape(shape)
 
     # Parts.
 
@@ -510,6 +511,30 @@ class Shapes(Elements):
             return self._made(vector.interleave(self.ir, other.ir), shape=shape)
         return self._made(vector.shuffle(self.ir, other.ir, list(places)), shape=shape)
 
+    def halves(self, axis: int) -> tuple[Self, Self]:
+        """The elements at even and at odd indices along a dimension, whose extent is even."""
+        BUILDING.check_together("select elements")
+        before, extent, after = around(self.shape, axis)
+        if after > 1:
+            return self.along(axis, range(0, extent, 2)), self.along(axis, range(1, extent, 2))
+        shape = (*self.shape[:axis], extent // 2, *self.shape[axis + 1 :])
+        held = self.reshape((before, extent) if before > 1 else (extent,))
+        kind = self._type((before, extent // 2) if before > 1 else (extent // 2,))
+        made = mlir.Operation.create("vector.deinterleave", results=[kind, kind], operands=[held.ir]).results
+        even, odd = (self._made(v, shape=vector_of(str(kind))[0]).reshape(shape) for v in made)
+        return even, odd
+
+    def interleaved(self, other: Self, axis: int) -> Self:
+        """The elements of two values of one shape, alternating along a dimension."""
+        before, extent, after = around(self.shape, axis)
+        shape = (*self.shape[:axis], 2 * extent, *self.shape[axis + 1 :])
+        if after == 1:
+            held = [v.reshape((before, extent) if before > 1 else (extent,)) for v in (self, other)]
+            made = vector.interleave(*(v.ir for v in held))
+            return self._made(made, shape=(before, 2 * extent) if before > 1 else (2 * extent,)).reshape(shape)
+        held = [v.reshape((before * extent, after)) for v in (self, other)]
+        return held[0].rows_with(held[1], alternating(before * extent)).reshape(shape)
+
     def with_first(self, axis: int) -> Self:
         """A matrix whose rows are a dimension and whose columns are all others; a line if the others have extent 1.
 
@@ -520,6 +545,8 @@ class Shapes(Elements):
             return self.reshape((extent,))
         if before == 1:
             return self.reshape((extent, after))
+        if after == 1:
+            return self.reshape((before, extent)).T
         return self.reshape((before, extent, after)).permute(1, 0, 2).reshape((extent, before * after))
 
     def from_first(self, shape: Sequence[int], axis: int) -> Self:
@@ -529,6 +556,8 @@ class Shapes(Elements):
         wanted = (*shape[:axis], extent, *shape[axis + 1 :])
         if before == 1 or before * after == 1:
             return self.reshape(wanted)
+        if after == 1:
+            return self.T.reshape(wanted)
         return self.reshape((extent, before, after)).permute(1, 0, 2).reshape(wanted)
 
     def along(self, axis: int, places: Sequence[int]) -> Self:
@@ -632,10 +661,12 @@ def concatenate(values: Sequence[S], axis: int) -> S:
     first, *rest = values
     at = axis_of(axis, first.ndim)
     np.concatenate([np.broadcast_to(False, value.shape) for value in values], at)
-    found = first
-    for value in rest:
-        found = _joined(found, value, at)
-    return found
+    # Neighbours are joined first, so that each element is moved as often as there are levels.
+    found = [first, *rest]
+    while len(found) > 1:
+        pairs = [_joined(a, b, at) for a, b in zip(found[::2], found[1::2])]
+        found = [*pairs, *found[2 * len(pairs) :]]
+    return found[0]
 
 
 def _joined(a: S, b: S, axis: int) -> S:

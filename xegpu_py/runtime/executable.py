@@ -574,7 +574,8 @@ class Executable(Struct, frozen=True):
         """
         found = {i for i, (p, a) in enumerate(zip(self.parameters, arguments)) if p.misfits(a, limits)}
         found |= {s.argument for s in self.surfaces if limits is not None and s.misfits(arguments, limits)}
-        return found | {m.argument for m in (*self.multiples, *self.sums) if not m.holds(arguments)}
+        found |= {m.argument for m in self.multiples if not m.holds(arguments)}
+        return found | {s.argument for s in self.sums if not s.holds(arguments)}
 
     def strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:
         """The numbers of the arguments whose innermost stride is assumed to be 1, but is not."""

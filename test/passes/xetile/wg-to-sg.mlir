@@ -106,7 +106,11 @@ gpu.module @m {
       // CHECK: xetile.load_tile %{{.*}} -> vector<32x16xf32>
       // CHECK: gpu.barrier
       %w = xetile.convert_layout %b {wg_map_result = #xetile.wg_map<sg_layout = [1, 4], sg_data = [32, 16]>} : vector<32x64xf32>
-      // CHECK: memref.alloc
+      // The next exchange has the same buffer.
+      // CHECK-NOT: memref.alloc
+      // CHECK: xetile.store_tile
+      // CHECK: gpu.barrier
+      // CHECK: xetile.load_tile %{{.*}} -> vector<8x64xf32>
       %x = xetile.convert_layout %w {wg_map_result = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 64]>} : vector<32x64xf32>
       xetile.store_tile %x, %t : vector<32x64xf32>, !rows
     }

@@ -1,10 +1,12 @@
 """Kernels without maps: their tiles are divided among subgroups, and pointers become tiles where they form blocks."""
 
+import os
 import warnings
 
 import ml_dtypes
 import numpy as np
 import pytest
+from effort import some
 
 import xegpu_py
 import xegpu_py.language as xl
@@ -267,6 +269,20 @@ def narrow_index(X, Y, factor: xl.int32, HOW: Constexpr):
     xl.store(Y + block * 64 + i, xl.load(X + place.to(xl.int32) + 128 + i))
 
 
+@xegpu_py.jit
+def wrapped(X, Y, least):
+    i = xl.arange(0, 64).to(xl.int32)
+    j = i + least + least
+    xl.store(Y + i, xl.load(X + j + least * 2, mask=j < 60, other=-1), mask=i < 62)
+
+
+@pytest.mark.parametrize("engine", ["both", "eager"])
+def test_integers_of_32_bits_wrap_around(engine):
+    x, y = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    wrapped.with_options(engine=engine, cache="off")[1](x, y, -(1 << 31))
+    assert y.tolist() == [*range(60), -1, -1, 0, 0]
+
+
 @pytest.mark.parametrize("how", ["converted", "multiplied", "carried"])
 def test_narrow_integers_wrap_around(how):
     blocks = np.arange(4)
@@ -274,3 +290,63 @@ def test_narrow_integers_wrap_around(how):
     x, y = np.arange(512, dtype=np.int32), np.zeros(256, np.int32)
     launch(narrow_index, 4, x, y, 100, HOW=how)
     assert (y.reshape(4, 64) == places[:, None] + np.arange(64)).all()
+
+
+@xegpu_py.jit
+def applied(X, Y, FUNCTION: Constexpr, SHAPE: Constexpr, SIZE: Constexpr):
+    x = xl.load(X + xl.arange(0, SIZE)).reshape(SHAPE)
+    y = FUNCTION(x).ravel()
+    xl.store(Y + xl.arange(0, y.shape[0]), y)
+
+
+MOVES = {
+    "permuted (1, 0, 2)": ((4, 8, 32), lambda x: x.permute(1, 0, 2), lambda x: x.transpose(1, 0, 2)),
+    "permuted (0, 2, 1)": ((4, 8, 32), lambda x: x.permute(0, 2, 1), lambda x: x.transpose(0, 2, 1)),
+    "permuted (2, 1, 0)": ((4, 8, 32), lambda x: x.permute(2, 1, 0), lambda x: x.transpose(2, 1, 0)),
+    "broadcast": ((2, 1, 64), lambda x: x.broadcast_to((2, 16, 64)), lambda x: np.broadcast_to(x, (2, 16, 64))),
+    "sum along the first": ((8, 4, 32), lambda x: x.sum(0), lambda x: x.sum(0)),
+    "sum along the middle": ((8, 4, 32), lambda x: x.sum(1), lambda x: x.sum(1)),
+    "scan of a line": ((1024,), lambda x: xl.cumsum(x), np.cumsum),
+    "scan of rows": ((32, 32), lambda x: xl.cumsum(x, 1), lambda x: x.cumsum(1)),
+    "scan of columns": ((32, 64), lambda x: xl.cumsum(x, 0, reverse=True), lambda x: x[::-1].cumsum(0)[::-1]),
+    "reduction": ((1024,), lambda x: xl.reduce(x, 0, lambda a, b: xl.maximum(a, b)).reshape((1,)), np.max),
+    "sorted line": ((512,), lambda x: xl.sort(x, descending=True), lambda x: np.sort(x)[::-1]),
+    "sorted rows": ((32, 16), lambda x: xl.sort(x), lambda x: np.sort(x, 1)),
+    "histogram": ((1024,), lambda x: xl.histogram(x, 8), lambda x: np.bincount(x[(x >= 0) & (x < 8)], minlength=8)),
+    "reversed line": ((1024,), lambda x: xl.flip(x), lambda x: x[::-1]),
+    "reversed rows": ((64, 16), lambda x: xl.flip(x, 0), lambda x: x[::-1]),
+    "joined lines": ((1024,), lambda x: xl.cat(x, x + 1), lambda x: np.concatenate([x, x + 1])),
+    "slice of rows": ((64, 16), lambda x: x[3:51], lambda x: x[3:51]),
+    "halves": ((512, 2), lambda x: xl.split(x)[1], lambda x: x[:, 1]),
+}
+
+
+@pytest.mark.parametrize("name", some(MOVES))
+def test_what_moves_elements_is_divided(name):
+    shape, function, wanted = MOVES[name]
+    x = np.random.default_rng(4).integers(-50, 50, shape).astype(np.int32)
+    expected = np.ravel(wanted(x))
+    for count in (None, 4, 32)[: 3 if os.environ.get("SWEEP") else 1]:
+        y = np.zeros(expected.size, np.int32)
+        launch(applied, 1, x.ravel(), y, FUNCTION=function, SHAPE=shape, SIZE=x.size, count=count)
+        np.testing.assert_array_equal(y, expected)
+    kernel = applied.compile(x.ravel(), expected.astype(np.int32), FUNCTION=function, SHAPE=shape, SIZE=x.size)
+    assert kernel.subgroups is not None and kernel.subgroups > 1
+
+
+def in_pairs(x):
+    """The sums up to each element in the order of docs/numerics.md: those of pairs, and one element after them."""
+    if x.size == 1:
+        return x
+    sums = in_pairs(x[0::2] + x[1::2])
+    found = np.empty_like(x)
+    found[1::2], found[0], found[2::2] = sums, x[0], sums[:-1] + x[2::2]
+    return found
+
+
+@pytest.mark.parametrize("count", [None, 4])
+def test_scans_of_floats_do_not_depend_on_the_number_of_subgroups(count):
+    x = (np.random.default_rng(5).standard_normal(1024) * 1000).astype(np.float32)
+    y = np.zeros_like(x)
+    launch(applied, 1, x, y, FUNCTION=xl.cumsum, SHAPE=(1024,), SIZE=1024, count=count)
+    np.testing.assert_array_equal(y, in_pairs(x))
