@@ -63,7 +63,7 @@ class Gpu(Struct, frozen=True):
         return self.cores * self.engines * self.clock * row / self.dpas_cycles
 
 
-def _xe_hpc(name: str, cores: int, clock: float, l2_mib: float, memory_rate: float) -> Gpu:
+def _xe_hpc(name: str, cores: int, clock: float, l2_mib: float, memory_rate: float, dpas_share: float = 0.65) -> Gpu:
     # Sources: 512 KB of L1 and 4096 operations of bf16 in a cycle of a core: Intel Architecture Day 2021; f64 at two
     # thirds of f32: ProjectPhysX/OpenCL-Benchmark; the L2's 3 TB/s, the memory's 1000 of 1638 GB/s, and 6 us of a
     # launch: oneDNN's model of batch normalization (src/gpu/intel/bnorm/model.cpp); the L1's 512 bytes in a cycle:
@@ -71,8 +71,8 @@ def _xe_hpc(name: str, cores: int, clock: float, l2_mib: float, memory_rate: flo
     # OpenCL-Benchmark's misaligned writes, which take 2.8 times as long as aligned ones, and on a B580 1.2 times.
     rate = 3e12 * cores / 64
     return Gpu(
-        name, "pvcxt", cores, 8, clock, 16, 32 / 3, 1, 1, 0.65, 512 << 10, 128 << 10, 512, 2, int(l2_mib * (1 << 20)),
-        rate, memory_rate, 1000 / 1638.4, 6e-6,
+        name, "pvcxt", cores, 8, clock, 16, 32 / 3, 1, 1, dpas_share, 512 << 10, 128 << 10, 512, 2,
+        int(l2_mib * (1 << 20)), rate, memory_rate, 1000 / 1638.4, 6e-6,
     )  # fmt: skip
 
 
@@ -107,8 +107,11 @@ GPUS = {
     for gpu in (
         # Cores, clocks, caches and memory: device queries of ProjectPhysX/OpenCL-Benchmark and FluidX3D, chipsandcheese
         # and glennklockwood.com.
-        _xe_hpc("max1100", 56, 1.55e9, 108, 1228.8e9),
+        # The share of dpas of a Max 1100: oneDNN's 136 of 355 TFLOPS (intel-xpu-backend-for-triton, issue 3328).
+        _xe_hpc("max1100", 56, 1.55e9, 108, 1228.8e9, 136 / 355.5),
         _xe_hpc("max1550", 64, 1.6e9, 204, 1638.4e9),
+        # Argonne's user guide: a stack of Aurora's Max 1550 holds 1.5 GHz.
+        _xe_hpc("aurora", 64, 1.5e9, 204, 1638.4e9),
         _xe2("b580", 20, 2.85e9, 18, 456e9, _B580),
         _xe2("b60", 20, 2.4e9, 18, 456e9, _B580),
         # The L2 of the following is in proportion to the cores of others (an assumption), except for the 140V.

@@ -31,13 +31,14 @@ class Launch(Struct):
 
 
 class ItemLaunch(Struct):
-    """A launch of a kernel of kernels.cl: its name, its macros, its arrays, and its global and local size."""
+    """A launch of a kernel of kernels.cl: its name, macros, arguments, global and local size, and further options."""
 
     kernel: str
     macros: Mapping[str, int]
     arrays: Callable[[], list[Any]]
     items: Any
     local: Any
+    options: str = ""
 
 
 class Case(Struct):
@@ -116,8 +117,8 @@ def arithmetic() -> Iterator[Case]:
         yield chain(f"P{68 + n:03}", "a770", dtype, count)
     for point, gpu, dtype in (
         ("P038", "b580", np.int32), ("P040", "b580", F64), ("P048", "a770", F16), ("P049", "a770", np.int32),
-        ("P057", "a750", F16), ("P064", "a750", F16), ("P065", "a750", np.int32), ("P102", "max1550", F32),
-        ("P103", "max1550", F64),
+        ("P057", "a750", F16), ("P064", "a750", F16), ("P065", "a750", np.int32), ("P102", "aurora", F32),
+        ("P103", "aurora", F64),
     ):  # fmt: skip
         yield chain(point, gpu, dtype)
     for point, gpu in (("P007", "max1100"), ("P018", "b580")):
@@ -152,7 +153,7 @@ def memory() -> Iterator[Case]:
     yield bandwidth_of_items("P020", "b580", "write misaligned")
     count = 1 << 24
     arrays = empty(*[((count // 4096, 4096), F64)] * 3)
-    yield Case("P104", "max1550", [Launch(kernels.triad, arrays, {}, (count // 4096 // 32, 64))], 24.0 * count)
+    yield Case("P104", "aurora", [Launch(kernels.triad, arrays, {}, (count // 4096 // 32, 64))], 24.0 * count)
     for point, gpu in (
         ("P050", "a770"), ("P051", "a770"), ("P052", "a770"), ("P058", "a750"), ("P059", "a750"), ("P066", "a750"),
         ("P067", "a750"),
@@ -171,32 +172,43 @@ def embedding() -> Iterator[Case]:
     def arrays() -> list[Any]:
         indices = np.random.default_rng(0).integers(0, rows, bags * length)
         starts = np.arange(0, bags * length + 1, length)
-        return [np.empty((rows, dim), F16), indices, starts, np.empty((bags, dim), F16)]
+        marks = [np.empty(n, np.int64) for n in (bags * length, bags)]
+        return [np.empty((rows, dim), F16), indices, starts, np.empty((bags, dim), F16), *marks, np.zeros(1, np.int32)]
 
     for gpu, first in (("max1550", 404), ("b580", 407)):
-        for n, (vector, local) in enumerate(((1, 256), (8, 1024), (8, 1024))):
-            point = f"P{first + n}"
-            macros = {"WIDTH": dim, "VECTOR": vector}
-            yield Case(point, gpu, [ItemLaunch("embedding_bag", macros, arrays, bags * dim // vector, local)])
+        for n, (vector, local, checked, options) in enumerate(
+            ((1, 256, 1, "-cl-intel-256-GRF-per-thread"), (8, 1024, 1, ""), (8, 1024, 0, ""))
+        ):
+
+            def all_arguments(vector: int = vector) -> list[Any]:
+                return [*arrays(), np.int64(rows), np.int64(dim // vector), np.int64(-1)]
+
+            macros = {"VECTOR": vector, "CHECKED": checked}
+            count = bags * dim // vector
+            launch = ItemLaunch("embedding_bag", macros, all_arguments, count, local, options)
+            yield Case(f"P{first + n}", gpu, [launch])
 
 
 def pools() -> Iterator[Case]:
     images = 4096
     for n, (channels, size) in enumerate(((64, 55), (192, 27), (256, 13))):
         out = (size - 3) // 2 + 1
-        macros = {"WIDTH": channels, "IN": size, "OUT": out}
+        sizes = [np.int32(n) for n in (channels, size, out, 3, 2)]
         inner, outer = images * size * size * channels, images * out * out * channels
         for m, vector in enumerate((1, 8)):
             for shift, gpu in ((0, "max1550"), (2, "b580")):
-                arrays = empty(((inner,), F16), ((outer,), F16), ((outer,), np.int64))
-                launch = ItemLaunch("max_pool", {**macros, "VECTOR": vector}, arrays, outer // vector, 256)
+
+                def values(outer: int = outer, inner: int = inner, sizes: list[Any] = sizes) -> list[Any]:
+                    return [np.empty(inner, F16), np.empty(outer, F16), np.empty(outer, np.int64), *sizes]
+
+                launch = ItemLaunch("max_pool", {"VECTOR": vector}, values, outer // vector, 1024)
                 yield Case(f"P{382 + 4 * n + m + shift}", gpu, [launch])
 
             # All places are those of the first element of their window.
-            def gradients(outer: int = outer, inner: int = inner) -> list[Any]:
-                return [np.empty(outer, F16), np.empty(outer, np.int64), np.empty(inner, F16)]
+            def gradients(outer: int = outer, inner: int = inner, sizes: list[Any] = sizes) -> list[Any]:
+                return [np.empty(outer, F16), np.empty(outer, np.int64), np.empty(inner, F16), *sizes]
 
-            launch = ItemLaunch("max_pool_gradient", {**macros, "VECTOR": vector}, gradients, inner // vector, 256)
+            launch = ItemLaunch("max_pool_gradient", {"VECTOR": vector}, gradients, inner // vector, 1024)
             yield Case(f"P{394 + 2 * n + m}", "max1550", [launch])
 
 
@@ -254,14 +266,81 @@ def rows() -> Iterator[Case]:
             arrays = empty(((count, 24), F32), ((count, 24), F32), ((2 * groups, 32), F32))
             return Launch(kernels.column_sums, arrays, {"ROWS": 8, "TURNS": turns, "SUBGROUPS": 16}, groups)
 
-        yield Case(one, gpu, [sums(1)])
-        yield Case(two, gpu, [sums(64), sums(1, 128)])
+        def alone(count: int = count) -> list[Any]:
+            arrays = [np.empty(n, F32) for n in (count * 24, count * 24, count, count, 48)]
+            return [*arrays, np.int32(count), np.int32(24)]
+
+        yield Case(one, gpu, [ItemLaunch("column_sums_alone", {}, alone, (32, 32), (32, 32))])
+
+        def tiles(count: int = count) -> list[Any]:
+            arrays = [np.empty(n, F32) for n in (count * 24, count * 24, count, count, 48 * count // 1024)]
+            return [*arrays, *(np.int32(n) for n in (count, 24, 16))]
+
+        first = ItemLaunch("column_sums_of_tiles", {}, tiles, (32, 8 * count // 1024), (32, 8))
+        yield Case(two, gpu, [first, sums(1, count // 1024)])
     arrays = empty(((1, 5120), F16), ((1, 5120), S8))
     yield Case("P460", "b70", [Launch(kernels.rms_norm_alone, arrays, {"N": 5120}, 1)])
     yield Case("P461", "b70", [Launch(kernels.rms_norm, arrays, {"N": 5120, "SUBGROUPS": 8}, 1)])
     for point, n in (("P458", 5120), ("P459", 17408)):
         arrays = empty(((5120,), S8), ((n * 5120,), S8), ((n,), np.int32))
         yield Case(point, "b70", [Launch(kernels.gemv_columns, arrays, {"K": 5120}, n // 32)], warm=True)
+
+
+def greatest() -> Iterator[Case]:
+    for first, dtype, shapes in (
+        (413, BF16, ((1024, 131072), (2048, 131072))),
+        (417, F32, ((1024, 131072), (2048, 131072), (2048, 8192))),
+    ):
+        for n, (count, width) in enumerate(shapes):
+
+            def arrays(count: int = count, width: int = width, dtype: Any = dtype) -> list[Any]:
+                numbers = np.random.default_rng(0).standard_normal(1 << 20, np.float32).astype(dtype)
+                return [np.resize(numbers, count * width), np.empty(count * 8, F32), np.empty(count * 8, np.int64)]
+
+            macros = {"WIDTH": width, "BYTES": np.dtype(dtype).itemsize}
+            yield Case(f"P{first + 2 * n}", "b580", [ItemLaunch("greatest", macros, arrays, count * 32, 256)])
+
+
+def convolutions() -> Iterator[Case]:
+    for n, (sequences, length) in enumerate(((1, 4096), (1, 8192), (8, 1024), (16, 512), (32, 256))):
+        tokens = sequences * length
+
+        def arrays(*chosen: int, tokens: int = tokens, length: int = length) -> list[Any]:
+            starts = np.arange(0, tokens + 1, length, np.int32)
+            x, weights, *results = (np.empty(n, np.uint16) for n in (
+                tokens * 12288, 32768, tokens * 2048, tokens * 2048, tokens * 4096, tokens * 4096
+            ))  # fmt: skip
+            found = [x, weights, starts, *results]
+            return [found[at] for at in chosen]
+
+        def launch(
+            kernel: str, items: int, groups: int, *chosen: int, arrays: Any = arrays, sequences: int = sequences
+        ) -> ItemLaunch:
+            macros = {"SEQUENCES": sequences}
+            return ItemLaunch(kernel, macros, lambda: arrays(*chosen), (16 * items, groups), (items, 1))
+
+        direct = [launch("convolve", 128, tokens, 0, 1, 2, 3, 4, 5), launch("copy_gates", 64, tokens, 0, 6)]
+        yield Case(f"P{309 + 2 * n}", "b580", direct)
+        tiles = launch("convolve_tiles", 64, tokens // 8 * 2, 0, 1, 2, 3, 4, 5, 6)
+        yield Case(f"P{310 + 2 * n}", "b580", [tiles])
+
+
+# Attention.
+
+
+def heads(point: str, gpu: str, shape: tuple[int, int, int], dtype: Any, step: int, **named: Any) -> Case:
+    count, n, d = shape
+    arrays = empty(*[((count * n, d), dtype)] * 4)
+    all_named = {"N": n, "M": 128, "STEP": step, "D": d, "PART": d, "FAST": True, "AHEAD": True, **named}
+    launch = Launch(kernels.attention, arrays, all_named, (n // 128, count), {"registers": 256, "prefetch": 0})
+    return Case(point, gpu, [launch], 4.0 * count * n * n * d)
+
+
+def attention() -> Iterator[Case]:
+    for n, (fast, ahead) in enumerate(((False, False), (True, False), (True, True))):
+        yield heads(f"X{8 + n:03}", "max1100", (16, 4096, 64), F16, 64, FAST=fast, AHEAD=ahead)
+    for n, (count, rows) in enumerate(((4, 512), (4, 1024), (8, 512), (8, 1024), (32, 1024), (32, 512))):
+        yield heads(f"P{216 + 2 * n}", "b580", (count, rows, 128), BF16, 32, PART=32)
 
 
 # Products of matrices.
@@ -294,7 +373,7 @@ def matrices() -> Iterator[Case]:
         tile, subgroups = ((256, 256), (8, 4)) if m > 128 else ((128, 64), (4, 2)) if m > 32 else ((32, 64), (4, 4))
         yield gemm(f"P{332 + 2 * n}", "b580", (m, 4096, 4096), BF16, tile=tile, subgroups=subgroups, timed=True)
     for point, dtype in (("P107", F16), ("P108", BF16), ("P110", S8)):
-        yield gemm(point, "max1550", (8192, 8192, 8192), dtype)
+        yield gemm(point, "aurora", (8192, 8192, 8192), dtype)
     shapes = ((1024, 1536, 7168), (1024, 1536, 1536), (1024, 7168, 1024), (1024, 7168, 128))
     for n, shape in enumerate(shapes):
         for m, dtype in enumerate((ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)):
@@ -327,9 +406,12 @@ def fluids() -> Iterator[Case]:
     for first, gpu in FLUIDS.items():
         for n, (form, dtype) in enumerate((("f32", F32), ("f16s", F16), ("f16c", np.uint16))):
             number = 19 * cells + 4 * size * size
-            arrays = empty(((number,), dtype), ((number,), dtype), ((cells + 4 * size * size,), np.uint8))
-            named = {"SIZE": size, "CELLS": cells, "FORM": form}
-            yield Case(f"P{first + n:03}", gpu, [Launch(kernels.lattice_boltzmann, arrays, named, cells // 32)], cells)
+            arrays = empty(((number,), dtype), ((cells + 4 * size * size,), np.uint8))
+            # As many lanes as the registers of the GPU have room for.
+            width = 16 if target(gpu) == "dg2" else 32
+            named = {"SIZE": size, "CELLS": cells, "FORM": form, "WIDTH": width}
+            launch = Launch(kernels.lattice_boltzmann, arrays, named, cells // width)
+            yield Case(f"P{first + n:03}", gpu, [launch], cells)
 
 
 FLUIDS = {72: "max1100", 75: "b70", 81: "b580", 87: "b50", 90: "a770", 93: "a750", 96: "140v", 99: "185h"}
@@ -339,6 +421,6 @@ FLUIDS = {72: "max1100", 75: "b70", 81: "b580", 87: "b50", 90: "a770", 93: "a750
 def cases() -> list[Case]:
     """All cases."""
     return [
-        *arithmetic(), *memory(), *embedding(), *pools(), *histograms(), *rows(), *matrices(), *products_of_items(),
-        *fluids(),
+        *arithmetic(), *memory(), *embedding(), *pools(), *histograms(), *rows(), *greatest(), *convolutions(),
+        *attention(), *matrices(), *products_of_items(), *fluids(),
     ]  # fmt: skip

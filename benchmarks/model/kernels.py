@@ -209,6 +209,23 @@ def gemm(A, B, C, K: Constexpr, M: Constexpr, N: Constexpr, STEP: Constexpr, SG:
     C.tile((M, N), at=(m, n)).store(c.to(C.dtype))
 
 
+def widened(x):
+    """Numbers of 8 bits as halves, by the instructions of sycl-tla's conversions."""
+    if x.dtype == xl.float8_e5m2:
+        return (x.bitcast(xl.uint8).to(xl.uint16) << 8).bitcast(xl.float16)
+    bits = x.bitcast(xl.uint8)
+    rest = bits & 0x7F
+    sign = bits ^ rest
+    zero = (rest == 0).to(xl.uint8)
+    invalid = (0x7E - rest) & 0x80
+    small = ((rest - 8) >> 7) & 1
+    rest = (rest + (invalid >> 1)) | (small & 8)
+    rest = rest + (0x40 & ~(zero * 0x40))
+    wide = (rest.to(xl.uint16) << 7) - ((small & 0x48 & ~zero).to(xl.uint16) << 7)
+    wide = wide & ~(zero.to(xl.uint16) << 7)
+    return (wide ^ (sign.to(xl.uint16) << 8)).bitcast(xl.float16)
+
+
 @xegpu_py.jit
 def gemm_fp8(A, B, C, K: Constexpr, M: Constexpr, N: Constexpr, STEP: Constexpr, SG: Constexpr):
     """`gemm` of numbers of 8 bits, which each subgroup converts."""
@@ -218,7 +235,7 @@ def gemm_fp8(A, B, C, K: Constexpr, M: Constexpr, N: Constexpr, STEP: Constexpr,
     a, b = A.tile((M, STEP), at=(m, 0)), B.tile((STEP, N), at=(0, n))
     c = xl.zeros((M, N), map=shared)
     for _ in range(0, K, STEP):
-        c = xl.dot(a.load().to(xl.float16), b.load().to(xl.float16), c)
+        c = xl.dot(widened(a.load()), widened(b.load()), c)
         a.advance(columns=STEP)
         b.advance(rows=STEP)
     C.tile((M, N), at=(m, n)).store(c)
@@ -254,14 +271,20 @@ def encoded(x):
 
 
 @xegpu_py.jit
-def lattice_boltzmann(F, G, FLAGS, SIZE: Constexpr, CELLS: Constexpr, FORM: Constexpr):
-    """Streaming and collision of 32 cells along x; `FORM` is "f32", "f16s" or "f16c"."""
-    cell = (xl.program_id(0) * 32 + xl.arange(0, 32)).reshape(1, 32) + SIZE * SIZE + SIZE
+def lattice_boltzmann(F, FLAGS, SIZE: Constexpr, CELLS: Constexpr, FORM: Constexpr, WIDTH: Constexpr):
+    """Streaming in place (Esoteric Pull, an odd step) and collision of `WIDTH` cells along x.
+
+    `FORM` is "f32", "f16s" or "f16c".
+    """
+    cell = (xl.program_id(0) * WIDTH + xl.arange(0, WIDTH)).reshape(1, WIDTH) + SIZE * SIZE + SIZE
     flag = FLAGS.at(cell).load()
-    f = []
-    for q in xl.static_range(19):
+    # Of two opposite velocities one is at the cell, one at the neighbour; both are stored where the other was.
+    places, f = [cell], []
+    for q in xl.static_range(1, 19, 2):
         x, y, z = VELOCITIES[q]
-        found = F.at(cell + (q * CELLS - (x + SIZE * y + SIZE * SIZE * z))).load()
+        places = [*places, cell + q * CELLS, cell + ((q + 1) * CELLS + x + SIZE * y + SIZE * SIZE * z)]
+    for q in xl.static_range(19):
+        found = F.at(places[q]).load()
         if FORM == "f16s":
             found = found.to(xl.float32) * 3.0517578e-5
         if FORM == "f16c":
@@ -273,7 +296,7 @@ def lattice_boltzmann(F, G, FLAGS, SIZE: Constexpr, CELLS: Constexpr, FORM: Cons
     rho = rho + 1.0
     u = []
     for axis in xl.static_range(3):
-        total = xl.zeros((1, 32))
+        total = xl.zeros((1, WIDTH))
         for q in xl.static_range(19):
             if VELOCITIES[q][axis] == 1:
                 total = total + f[q]
@@ -283,7 +306,7 @@ def lattice_boltzmann(F, G, FLAGS, SIZE: Constexpr, CELLS: Constexpr, FORM: Cons
     square = u[0] * u[0] + u[1] * u[1] + u[2] * u[2]
     keep = (flag == 0).to(xl.float32)
     for q in xl.static_range(19):
-        along = xl.zeros((1, 32))
+        along = xl.zeros((1, WIDTH))
         for axis in xl.static_range(3):
             if VELOCITIES[q][axis] == 1:
                 along = along + u[axis]
@@ -295,4 +318,44 @@ def lattice_boltzmann(F, G, FLAGS, SIZE: Constexpr, CELLS: Constexpr, FORM: Cons
             value = (value * 32768.0).to(xl.float16)
         if FORM == "f16c":
             value = encoded(value)
-        G.at(cell + q * CELLS).store(value)
+        F.at(places[q if q == 0 else q + 1 if q % 2 else q - 1]).store(value)
+
+
+# Attention.
+
+
+@xegpu_py.jit
+def attention(
+    Q, K, V, OUT,
+    N: Constexpr, M: Constexpr, STEP: Constexpr, D: Constexpr, PART: Constexpr, FAST: Constexpr, AHEAD: Constexpr,
+):  # fmt: skip
+    """Flash attention of heads of `N` rows: a subgroup has 16 of `M` rows, and all `STEP` rows of K and V in a step.
+
+    A product of Q and K has `PART` columns; if these are not all, Q is loaded in each step. `FAST` takes the powers of
+    2 of the hardware; `AHEAD` loads the next step's rows into the cache.
+    """
+    shared = WgMap(sg_layout=(M // 16, 1), sg_data=(16, D))
+    first = xl.program_id(1) * N
+    m = first + xl.program_id(0) * M
+    q = Q.tile((M, D), at=(m, 0), map=shared).load() if PART == D else None
+    top, total, out = xl.full((M, 1), -1e30), xl.zeros((M, 1)), xl.zeros((M, D))
+    for n in range(first, first + N, STEP):
+        if AHEAD:
+            ahead = WgMap(sg_layout=(M // 32, 2), sg_data=(STEP * 32 // M, D // 2))
+            K.tile((STEP, D), at=(n + STEP, 0), map=ahead).prefetch()
+            V.tile((STEP, D), at=(n + STEP, 0), map=ahead).prefetch()
+        if PART == D:
+            scores = q @ K.tile((STEP, D), at=(n, 0)).load().T
+        else:
+            scores = xl.zeros((M, STEP), map=WgMap(sg_layout=(M // 16, 1), sg_data=(16, STEP)))
+            for d in xl.static_range(0, D, PART):
+                part = K.tile((STEP, PART), at=(n, d)).load().T
+                scores = xl.dot(Q.tile((M, PART), at=(m, d)).load(), part, scores)
+        scores = scores * D**-0.5
+        new = xl.maximum(top, scores.max(axis=1, keep_dims=True))
+        powers = xl.exp2(scores - new) if FAST else xl.exp(scores - new)
+        kept = xl.exp2(top - new) if FAST else xl.exp(top - new)
+        total = total * kept + powers.sum(axis=1, keep_dims=True)
+        out = out * kept + powers.to(V.dtype) @ V.tile((STEP, D), at=(n, 0)).load()
+        top = new
+    OUT.tile((M, D), at=(m, 0)).store((out / total).to(OUT.dtype))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,27 +31,27 @@ class Fitted(Struct, frozen=True):
     """The constants that are fitted to published times; all others have sources (`gpus`).
 
     Attributes:
-        l2_latency, memory_latency: seconds from a message to its data.
-        gather_cycles: cycles of a core's cache for a line of a gather or scatter.
-        message_cycles: the same for any message.
+        l1_latency: cycles from a message to its data.
+        l2_latency, memory_latency: seconds that these levels add.
+        gather_cycles: cycles of a core's cache for a line of which lanes access little.
+        message_cycles: its cycles for any message, at least.
         overlap: the exponent of the norm that joins bounds: the greater, the better they overlap.
         issue: instructions that a vector engine issues in a cycle.
         atomic: seconds between two atomics of one line.
         dispatch: cycles of a core between the begins of two threads.
-        queue: how much longer messages wait where the L2 or the memory is busy.
-        launch: the share of the host's time of a launch that is part of a published time.
+        exposed: the share of waiting for the L2 and the memory that other threads do not hide.
     """
 
-    l2_latency: float = 300e-9
-    memory_latency: float = 700e-9
-    gather_cycles: float = 0.5
-    message_cycles: float = 3.2
+    l1_latency: float = 104.0
+    l2_latency: float = 100e-9
+    memory_latency: float = 300e-9
+    gather_cycles: float = 1.4
+    message_cycles: float = 1.6
     overlap: float = 3.2
     issue: float = 1.5
     atomic: float = 40e-9
-    dispatch: float = 65.0
-    queue: float = 0.1
-    launch: float = 0.8
+    dispatch: float = 62.5
+    exposed: float = 0.6
 
 
 FITTED = Fitted()
@@ -193,9 +193,8 @@ def latency(inst: Instruction, on: Gpu) -> float:
     return (6 if inst.exec_size > 1 else 10) + extra
 
 
-SLM_LATENCY, WIDE_SLM_LATENCY, L1_LATENCY = 28, 45, 45
-"""Cycles of loads from shared local memory, of up to 16 lanes and of more, and of loads that hit the L1. Source: IGC's
-LatencyTable."""
+SLM_LATENCY, WIDE_SLM_LATENCY = 28, 45
+"""Cycles of loads from shared local memory, of up to 16 lanes and of more. Source: IGC's LatencyTable."""
 
 BARRIER, BRANCH = 30, 23
 """Cycles of a barrier, and of a jump. Source: IGC's LatencyTable."""
@@ -208,17 +207,57 @@ WINDOW = 32
 
 
 class _Scheduled(Struct):
-    """An instruction in a block: what it reads and writes, the cycles of its pipe, and those until its result."""
+    """An instruction in a block: what it reads and writes, by number, and the cycles of its pipe and until its result.
+
+    A message's cycles are given when the thread is followed.
+    """
 
     at: int
-    reads: frozenset[object]
-    writes: frozenset[object]
+    reads: frozenset[int]
+    writes: frozenset[int]
     cycles: float
     wait: float
-    product: bool = False
+    message: bool
+    product: bool
 
 
-def thread_cycles(program: Program, on: Gpu, message_latency: Array, message_cycles: Array) -> Array:
+def scheduled(program: Program, on: Gpu) -> tuple[list[_Scheduled | None], dict[int, int]]:
+    """The instructions as they are scheduled, None for labels; and the last instruction of each loop by its first."""
+    target, labels = target_of(on.target), program.labels
+    loops: dict[int, int] = {}
+    steps: list[_Scheduled | None] = []
+    joined, places = joined_products(program), dict[object, int]()
+
+    def numbers(roots: Iterable[object]) -> frozenset[int]:
+        return frozenset(places.setdefault(root, len(places)) for root in roots)
+
+    for at, inst in enumerate(program.instructions):
+        spec = INSTRUCTIONS[inst.name]
+        if spec.is_label:
+            steps.append(None)
+            continue
+        if spec.jumps and labels[inst["label"]] <= at:
+            start = labels[inst["label"]]
+            loops[start] = max(at, loops.get(start, at))
+        pipe, cycles = pipe_cycles(inst, on, at in forwarded(program))
+        if spec.is_message or at in joined:
+            cycles = wait = 0.0
+        elif spec.barrier or spec.jumps:
+            cycles, wait = (BARRIER if spec.barrier else BRANCH), 0.0
+        else:
+            cycles, wait = max(cycles, 1.0), latency(inst, on)
+        found = effects(inst, target)
+        reads, writes = numbers(found.read), numbers(found.written)
+        steps.append(_Scheduled(at, reads, writes, float(cycles), float(wait), spec.is_message, pipe == "dpas"))
+    return steps, loops
+
+
+def thread_cycles(
+    program: Program,
+    plan: tuple[list[_Scheduled | None], dict[int, int]],
+    message_latency: Sequence[float],
+    message_cycles: Sequence[float],
+) -> Array:
     """The cycles that a thread spends at each instruction, for one execution, float64[instructions].
 
     A block's instructions are issued one after the other; of the next `WINDOW` that may change places, the one is next
@@ -226,48 +265,35 @@ def thread_cycles(program: Program, on: Gpu, message_latency: Array, message_cyc
     first.
 
     Args:
+        plan: the program, `scheduled`.
         message_latency: cycles from each message to its data, float64[instructions].
         message_cycles: cycles in which it is sent.
     """
-    target = target_of(on.target)
-    instructions, labels = program.instructions, program.labels
+    steps, loops = plan
+    instructions = program.instructions
     cost = np.zeros(len(instructions))
-    ready: dict[object, float] = {}
-    loops: dict[int, int] = {}
-    steps: list[_Scheduled | None] = []
-    joined = joined_products(program)
-    for at, inst in enumerate(instructions):
-        spec = INSTRUCTIONS[inst.name]
-        if spec.jumps and labels[inst["label"]] <= at:
-            start = labels[inst["label"]]
-            loops[start] = max(at, loops.get(start, at))
-        pipe, cycles = pipe_cycles(inst, on, at in forwarded(program))
-        if spec.is_message:
-            cycles, wait = message_cycles[at], message_latency[at]
-        elif spec.barrier or spec.jumps:
-            cycles, wait = (BARRIER if spec.barrier else BRANCH), 0.0
-        else:
-            cycles, wait = max(cycles, 1.0), latency(inst, on)
-        if at in joined:
-            cycles = wait = 0.0
-        found = effects(inst, target)
-        reads, writes = frozenset(found.read), frozenset(found.written)
-        step = _Scheduled(at, reads, writes, float(cycles), float(wait), pipe == "dpas")
-        steps.append(None if spec.is_label else step)
+    ready: dict[int, float] = {}
     fixed = [spec.decides or spec.category == "sync" for spec in (INSTRUCTIONS[i.name] for i in instructions)]
     now = 0.0
 
     def begin(step: _Scheduled) -> float:
-        return max([now, *(ready.get(root, 0.0) for root in step.reads)])
+        first = now
+        for root in step.reads:
+            if (when := ready.get(root, 0.0)) > first:
+                first = when
+        return first
 
     def run(step: _Scheduled) -> None:
         nonlocal now
         before, now = now, begin(step)
+        cycles, wait = step.cycles, step.wait
+        if step.message:
+            cycles, wait = message_cycles[step.at], message_latency[step.at]
         for root in step.writes:
             # Products that add to one accumulator follow each other without a gap.
             shared = step.product and root in step.reads
-            ready[root] = now + (step.cycles if shared else max(step.wait, step.cycles))
-        now += step.cycles
+            ready[root] = now + (cycles if shared else max(wait, cycles))
+        now += cycles
         cost[step.at] = now - before
 
     def block(pending: list[_Scheduled]) -> None:
@@ -408,17 +434,23 @@ class _Model:
         bounds["L2"] = l2_bytes / on.l2_rate
         bounds["memory"] = memory_bytes / (on.memory_rate * on.memory_share)
         bounds["atomics"] = self._atomics()
-        # Messages wait the longer, the busier the memory is, and how busy that is depends on the time.
-        joined, cycles = 0.0, np.zeros(0)
-        for _ in range(4):
-            busy = min(max(bounds["memory"], bounds["L2"]) / joined, 0.95) if joined else 0.0
-            queue = 1 + fitted.queue * busy * busy / (1 - busy)
-            cycles = thread_cycles(self.program, on, self._latencies(share, missing, queue), sends)
-            # A workgroup's last thread begins when all others have.
-            alone = float(cycles @ self.runs) + self.threads * fitted.dispatch
-            bounds["latency"] = max(1.0, most / self.resident) * alone / on.clock
-            found = float(np.sum(np.array(list(bounds.values())) ** fitted.overlap) ** (1 / fitted.overlap))
-            joined = (joined + found) / 2 if joined else found
+        plan, delays = scheduled(self.program, on), self._latencies(share, missing)
+        cycles, ready = (
+            thread_cycles(self.program, plan, waits.tolist(), sends.tolist())
+            for waits in (delays, np.minimum(delays, fitted.l1_latency))
+        )
+        # A workgroup's last thread begins when all others have.
+        alone = float(cycles @ self.runs) + self.threads * fitted.dispatch
+        rounds = max(1.0, most / self.resident) / on.clock
+        bounds["latency"] = rounds * alone
+        waits = rounds * max(0.0, float((cycles - ready) @ self.runs))
+        # What keeps a pipe busy is issued meanwhile, and a launch is prepared while the one before it runs.
+        busiest = max(bounds[pipe] for pipe in PIPES)
+        parts = {**bounds, "issue": max(bounds["issue"] - busiest, 0.0), "launch": on.launch}
+        del parts["latency"]
+        busy = float(np.sum(np.array(list(parts.values())) ** fitted.overlap) ** (1 / fitted.overlap))
+        # Threads of one kernel wait for the L2 at the same time: others hide only a part of it.
+        seconds = max(busy + fitted.exposed * waits, bounds["latency"])
         bound = max(bounds, key=lambda name: bounds[name])
         products = [
             2 * i["RC"] * i.exec_size * i["SD"] * ops_per_channel(i["W"], i["A"]) * float(n)
@@ -427,7 +459,7 @@ class _Model:
         ]
         return Prediction(
             on.name,
-            fitted.launch * on.launch + joined,
+            seconds,
             bound,
             bounds,
             min(self.resident, most) * self.threads / on.engines,
@@ -479,7 +511,10 @@ class _Model:
                 continue
             whole = "block" in inst.values or inst["data"].transpose
             lines = tables["lines"][at]
-            cycles = lines * LINE / on.l1_rate if whole else lines * self.fitted.gather_cycles
+            cycles = lines * LINE / on.l1_rate
+            if not whole:
+                # Lanes of one line share it; lines of which little is accessed are looked up one after the other.
+                cycles += max(0.0, lines - tables["bytes"][at] / LINE) * self.fitted.gather_cycles
             cycles = max(cycles, executions * self.fitted.message_cycles)
             total += cycles
             sends[at] = max(1.0, cycles / executions)
@@ -526,16 +561,16 @@ class _Model:
         traced = max(len(trace.lines), 1) / max(int(self.counts.tables["lines"].sum()), 1)
         return missed / min(traced, 1.0), np.divide(found, total, out=np.ones(count), where=total > 0)
 
-    def _latencies(self, share: Array, missing: float, queue: float) -> Array:
+    def _latencies(self, share: Array, missing: float) -> Array:
         """Cycles from each message to its data."""
         on, fitted = self.on, self.fitted
         found = np.zeros(len(self.program.instructions))
-        beyond = (fitted.l2_latency + missing * fitted.memory_latency) * queue * on.clock
+        beyond = (fitted.l2_latency + missing * fitted.memory_latency) * on.clock
         for at, inst in self._messages():
             if inst.values.get("sfid") == "slm":
                 found[at] = SLM_LATENCY if inst.exec_size <= 16 else WIDE_SLM_LATENCY
             else:
-                found[at] = L1_LATENCY + (1 - share[at]) * beyond
+                found[at] = fitted.l1_latency + (1 - share[at]) * beyond
         return found
 
     def _memory_bytes(self, warm: bool) -> float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 import xegpu_py
 from xegpu_py import Constexpr
 from xegpu_py import language as xl
 from xegpu_py.gpus import GPUS, gpu
 from xegpu_py.profile.caches import hits, new_lines, reuse_distances
-from xegpu_py.profile.time_model import Prediction, predict
+from xegpu_py.profile.time_model import FITTED, Prediction, predict
 from xegpu_py.runtime.device_memory import Buffer
 
 
@@ -169,3 +170,49 @@ def test_stores_to_parts_of_lines(name: str, times: float) -> None:
     for step, lines in ((1, 2), (16, 32 * times)):
         kernel = scattered.with_options(target=gpu(name).target).compile(y, STEP=step)
         assert predict(kernel, (y,), 1024, name).bytes["l2"] == 1024 * lines * 64
+
+
+def test_lanes_that_are_spread_take_a_lookup_each() -> None:
+    """32 lanes that write a line each write a sixteenth of it; those of two whole lines pay for the message."""
+    on, y = gpu("b580"), np.empty(1 << 20, np.float32)
+    cycles = {}
+    for step in (1, 16):
+        found = predict(scattered.with_options(target="bmg").compile(y, STEP=step), (y,), 1024, on)
+        cycles[step] = found.bounds["L1"] * on.clock / -(-1024 // on.cores)
+    # The lowering writes 16 or 32 lanes at a time.
+    whole = 32 * 64 / on.l1_rate
+    assert cycles[16] == pytest.approx(whole + (32 - 2) * FITTED.gather_cycles, rel=0.01)
+    assert cycles[1] in (FITTED.message_cycles, 2 * FITTED.message_cycles)
+
+
+@xegpu_py.jit(target="bmg")
+def walked(X, Y, TURNS: Constexpr):
+    m, found = xl.program_id(0) * 8, xl.zeros((8, 16))
+    for turn in range(TURNS):
+        found += X.tile((8, 16), at=(m, turn * 16)).load()
+    Y.tile((8, 16), at=(m, 0)).store(found)
+
+
+def test_waiting_is_exposed() -> None:
+    """Each turn of a loop waits for the memory; a share of that is added to what bounds the launch."""
+    x, y = np.empty((20 * 64 * 8, 4096), np.float32), np.empty((20 * 64 * 8, 16), np.float32)
+    kernel = walked.compile(x, y, TURNS=256)
+    times = {
+        share: predict(kernel, (x, y), 20 * 64, "b580", fitted=structs.replace(FITTED, exposed=share)).seconds
+        for share in (0.0, 0.5, 1.0)
+    }
+    least = 256 * (FITTED.l2_latency + FITTED.memory_latency) / 4
+    assert times[1.0] - times[0.5] == pytest.approx(times[0.5] - times[0.0], rel=0.01)
+    assert times[1.0] - times[0.0] > least
+
+
+def test_a_launch_is_prepared_while_another_one_runs() -> None:
+    on, x = gpu("b580"), np.empty((1024, 4096), np.float32)
+    kernel = copied.compile(x, x.copy(), ROWS=32, COLUMNS=64)
+
+    def seconds(launch: float) -> float:
+        return predict(kernel, (x, np.empty_like(x)), (32, 64), structs.replace(on, launch=launch)).seconds
+
+    alone = seconds(0.0)
+    assert 1.1 * alone < seconds(alone) < 1.5 * alone
+    assert seconds(10 * alone) < 10.1 * alone
