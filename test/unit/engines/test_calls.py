@@ -129,6 +129,14 @@ def test_recursion() -> None:
     assert run(program, NUMBERS) == [math.factorial(n) for n in NUMBERS]
 
 
+def test_function_without_jumps_in_native_code_of_its_own() -> None:
+    """Long programs become several native functions; here nothing in one of them continues elsewhere but by return."""
+    add = "    add (M1, 16) {0}(0,0)<1> {0}(0,0)<1;1,0> 0x1:d\n"
+    leaf = add.format("V0035") * 99 + "    mov (M1, 16) V0036(0,0)<1> V0035(0,0)<1;1,0>\n    fret (M1, 16)\n"
+    program = link(kernel(CALLED.format(name="leaf") + add.format("V0033") * 450), [function("leaf", leaf)])
+    assert run(program, NUMBERS) == [n + 549 for n in NUMBERS]
+
+
 def test_recorded_recursion_is_linked() -> None:
     recorded = Path(__file__).parents[2] / "opencl" / "recorded"
     made = msgspec.msgpack.decode(lzma.decompress(recorded.read_bytes()))["programs"]["calls.cl"]

@@ -144,7 +144,8 @@ class Code:
         """The whole function."""
         lines = list(self._lines)
         for at, label, values in self._merged:
-            lines[at] = "\n".join(self._phi(i, value, self._incoming[label]) for i, value in enumerate(values))
+            incoming = self._incoming.get(label, ())
+            lines[at] = "\n".join(self._phi(i, value, incoming) for i, value in enumerate(values))
         result = llvm_type(self.result) if self.result else "void"
         head = f"define hidden {result} @{self.name}({self._signature}) {self.attributes} {{\nentry:"
         return "\n".join([head, *self._entry, *lines, "}"])
@@ -155,6 +156,9 @@ class Code:
 
     @staticmethod
     def _phi(index: int, value: Value, incoming: Sequence[tuple[str, Sequence[Value]]]) -> str:
+        if not incoming:
+            # No branch leads to the block.
+            return f"{value.name} = freeze {llvm_type(value.type)} poison"
         sources = ", ".join(f"[{operands[index].name}, %{label}]" for label, operands in incoming)
         return f"{value.name} = phi {llvm_type(value.type)} {sources}"
 
