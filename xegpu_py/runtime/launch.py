@@ -31,7 +31,7 @@ from xegpu_py.runtime.host_arrays import Staged
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, placed
 from xegpu_py.visa.assembly import write_statement
-from xegpu_py.visa.dataflow import accesses, flow_of, has_calls
+from xegpu_py.visa.dataflow import accesses, flow_of, has_calls, polls
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.modes import with_modes
 from xegpu_py.visa.program import (
@@ -290,7 +290,7 @@ class Launcher:
         size, group_size = launch.size, launch.size.threads(self.program)
         groups = range(math.prod(size.grid)) if self.groups is None else self.groups
         count = len(groups)
-        at_once = max(1, THREADS_AT_ONCE // max(group_size, 1))
+        most = max(1, THREADS_AT_ONCE // max(group_size, 1))
         counter = _Counter(len(self.program.instructions), self.observer)
         self._interpreter.observer = counter
         traffic: Counter[tuple[str, str]] = Counter()
@@ -299,7 +299,9 @@ class Launcher:
         if self.races and not self._interpreter.delays:
             races = Races(self.runnable, group_size, count, len(launch.memory.data), _namer(size, group_size))
         with progress_bar(self.program.name, count, self.options.progress) as progress:
-            for start in range(0, count, at_once):
+            # Most races show in the first workgroup.
+            start, at_once = 0, 1 if races and self._interpreter.order is None and not polls(self.program) else most
+            while start < count:
                 chosen = np.asarray(groups[start : start + at_once], np.int64)
                 batch = self._batch(chosen, launch)
                 if races:
@@ -307,7 +309,8 @@ class Launcher:
                     batch.races = races
                 self._interpreter.run(batch, _namer(size, group_size, start * group_size))
                 traffic += batch.traffic
-                progress(start + len(chosen))
+                start, at_once = start + len(chosen), most
+                progress(start)
         executed = _without_waits(self.runnable, counter.executed)
         return Statistics(count * group_size, executed, traffic, self.allocation)
 

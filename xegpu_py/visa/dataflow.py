@@ -390,6 +390,18 @@ def _waiting_places(instructions: Sequence[Instruction], labels: Mapping[str, in
     return found - {len(instructions)}
 
 
+@analysis
+def polls(program: Program) -> bool:
+    """Whether workgroups may wait for others: a loop, or anything in a program with calls, reads global memory."""
+    instructions = list(enumerate(program.instructions))
+    reading = [i for i, inst in instructions if INSTRUCTIONS[inst.name].category in ("load", "atomic")]
+    reads = [i for i in reading if program.instructions[i].values.get("sfid") != "slm"]
+    if has_calls(program):
+        return bool(reads)
+    loops = [(program.labels[inst["label"]], i) for i, inst in instructions if INSTRUCTIONS[inst.name].jumps]
+    return any(start <= i < end for start, end in loops for i in reads)
+
+
 def writes_all(inst: Instruction, access: Access, flow: Flow) -> bool:
     """Whether an access certainly writes all of its bytes."""
     return access.whole and flow.certain(inst)

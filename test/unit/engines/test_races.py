@@ -17,6 +17,7 @@ from xegpu_py.engines.jit import checks as native_races
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Launcher
+from xegpu_py.visa.dataflow import polls
 
 HEAD = """\
 .version 3.8
@@ -577,3 +578,29 @@ def test_what_docs_say_of_unordered_accesses(engine: str, groups: int) -> None:
         else:
             with pytest.raises(DiagnosticError, match="and nothing orders the two"):
                 check(*arguments, block=4)
+
+
+def test_workgroups_that_wait_for_others_run_together() -> None:
+    """The check begins with one workgroup, unless it may wait for one that has not begun."""
+    atomic = "lsc_atomic_iadd.ugm (M1_NM, 1) Y:d32 flat[Global]:a64"
+    lines = [
+        "mov (M1_NM, 1) Global(0,0)<1> Data(0,0)<0;1,0>",
+        "mov (M1_NM, 1) X(0,0)<1> %group_id_x(0,0)<0;1,0>",
+        "cmp.eq (M1_NM, 1) P X(0,0)<0;1,0> 1:ud",
+        "(P) goto (M1, 1) Other",
+        "Again:",
+        f"{atomic} X.0 %null.0",
+        "cmp.eq (M1_NM, 1) P Y(0,0)<0;1,0> 0:ud",
+        "(P) goto (M1, 1) Again",
+        "ret (M1, 1)",
+        "Other:",
+        f"{atomic} X.0 %null.0",
+        "ret (M1, 1)",
+    ]
+    kernel = Kernel.from_assembly(HEAD + "\n".join(lines) + "\n", check="races", engine="interpreter", cache="off")
+    assert polls(kernel.program)
+    data = np.zeros(1, np.uint32)
+    kernel(np.zeros(1, np.uint32), data, grid=2)
+    assert data[0] == 1
+    slm = [line.replace(".ugm", ".slm").replace("Global]:a64", "Local]:a32") for line in lines]
+    assert not polls(Kernel.from_assembly(HEAD + "\n".join(slm) + "\n").program)
