@@ -221,19 +221,30 @@ _ALU: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 """Arithmetic: the instruction, and the types of its result and sources."""
 
 
-def _atomic(target: Target, name: str, kind: str, operands: int, seed: int) -> Check:
-    """The check of an atomic message, of lanes that update elements of their own; it keeps the old numbers."""
-    rng = np.random.default_rng(seed)
+def _atomic(target: Target, name: str, kind: str, operands: int, seed: int, contended: bool = False) -> Check:
+    """The check of an atomic message.
+
+    Args:
+        contended: whether the lanes of all threads update the same four elements, with small whole numbers, so that
+            their order does not matter; otherwise each lane updates an element of its own.
+    """
+    rng, count = np.random.default_rng(seed), LANES * THREADS
     more = _declared("Bytes", "ud", LANES) + _declared("Where", "uq", LANES)
     data = ["A.0", "B.0"][:operands] + ["%null.0"] * (2 - operands)
-    body = "".join(f"    mov (M1_NM, 1) Bytes(0,{n})<1> {4 * n:#x}:ud\n" for n in range(LANES))
+    base, elements = ("P2", 4) if contended else ("At2", LANES)
+    body = "".join(f"    mov (M1_NM, 1) Bytes(0,{n})<1> {4 * (n % elements):#x}:ud\n" for n in range(LANES))
     body += (
-        "    add (M1_NM, 16) Where(0,0)<1> At2(0,0)<0;1,0> Bytes(0,0)<1;1,0>\n"
+        f"    add (M1_NM, 16) Where(0,0)<1> {base}(0,0)<0;1,0> Bytes(0,0)<1;1,0>\n"
         f"    {name}.ugm (M1_NM, 16) %null.0:d32 flat[Where.0]:a64 {' '.join(data)}\n"
     )
     ways: tuple[tuple[str, Literal["load", "other"]], ...] = (("A", "load"), ("B", "load"), ("", "other"))
-    parts: list[Part] = [(own, kind, way, _numbers(TYPES[kind], LANES * THREADS, rng)) for own, way in ways]
-    return _check(f"{name} {kind}", target, parts, body, more=more)
+
+    def numbers() -> Array:
+        whole = rng.integers(-999, 999, count).astype(np.int32).astype(TYPES[kind].dtype)
+        return whole if contended else _numbers(TYPES[kind], count, rng)
+
+    parts: list[Part] = [(own, kind, way, numbers()) for own, way in ways]
+    return _check(f"{name} {kind}{' of all threads' * contended}", target, parts, body, more=more)
 
 
 _ATOMICS = (
@@ -243,29 +254,39 @@ _ATOMICS = (
     ("lsc_atomic_fcas", "f", 2),
     ("lsc_atomic_iadd", "ud", 1),
     ("lsc_atomic_smax", "d", 1),
+    ("lsc_atomic_iinc", "ud", 0),
+    ("lsc_atomic_xor", "ud", 1),
 )
 """Atomics: the message, the type of its operands, and their number."""
 
-_BLOCKS = ("d16.16x8nn", "d16.16x16nt", "d32.8x8tn", "d8.2x16x8nn", "d32.16x4nn")
+_BLOCKS = {
+    "lsc_load_block2d": ("d16.16x8nn", "d16.16x16nt", "d32.8x8tn", "d8.2x16x8nn", "d32.16x4nn"),
+    "lsc_store_block2d": ("d8.64x8nn", "d16.16x8nn", "d32.16x4nn", "d64.8x3nn"),
+}
 
 
-def _block(target: Target, shape: str, seed: int) -> Check:
-    """The check of a 2D block load at and beyond all edges of a surface of 12 rows of 72 bytes."""
+def _block(target: Target, message: str, shape: str, seed: int) -> Check:
+    """The check of a 2D block message at and beyond all edges of a surface of 12 rows of 72 bytes."""
     rng = np.random.default_rng(seed)
-    surface = rng.integers(0, 256, (16, 128), np.uint8)
     size = int(shape[1:].partition(".")[0])
     columns = 72 * 8 // size
     step = max(32 // size, 1)
     across = (-2 * step, 0, columns - step, columns - 4 * step, columns)
     places = [(x, y) for y in (-9, -3, 0, 7, 11, 13) for x in across]
-    at = f"flat[P0(0,0),{72 - 1:#x},{12 - 1:#x},{128 - 1:#x},XY(0,0),XY(0,1)]"
+    stores, count = "store" in message, len(places)
+    # All threads load from one surface; each stores to one of its own.
+    surfaces = rng.integers(0, 256, (count if stores else 1, 16, 128), np.uint8)
+    base = "At2" if stores else "P0"
+    at = f"flat[{base}(0,0),{72 - 1:#x},{12 - 1:#x},{128 - 1:#x},XY(0,0),XY(0,1)]"
+    data = rng.integers(0, 256, (count, 512), np.uint8)
     parts: list[Part] = [
-        ("", "ub", "other", surface),
+        ("", "ub", "other", surfaces),
         ("XY", "d", "load", np.array(places, np.int32)),
-        ("D", "ud", "store", np.zeros((len(places), 512), np.uint8)),
+        ("D", "ud", "load" if stores else "store", data),
     ]
-    body = f"    lsc_load_block2d.ugm (M1_NM, 1) D.0:{shape} {at}\n"
-    return _check(f"lsc_load_block2d {shape}", target, parts, body, len(places))
+    operands = [f"D.0:{shape}", at]
+    body = f"    {message}.ugm (M1_NM, 1) {' '.join(operands[::-1] if stores else operands)}\n"
+    return _check(f"{message} {shape}", target, parts[::-1] if stores else parts, body, count)
 
 
 def checks(target: Target) -> list[Check]:
@@ -280,7 +301,10 @@ def checks(target: Target) -> list[Check]:
             title = f"{op} {dst}" if {dst} == {*sources} else f"{op} {', '.join(sources)} to {dst}"
             found.append(_arithmetic(target, title, form, dst, sources, seed))
     found += [_atomic(target, *of, seed) for seed, of in enumerate(_ATOMICS)]
-    found += [_block(target, shape, seed) for seed, shape in enumerate(_BLOCKS) if target.block2d]
+    # What compare-and-swap leaves depends on the order.
+    found += [_atomic(target, *of, seed, True) for seed, of in enumerate(_ATOMICS) if "cas" not in of[0]]
+    blocks = [(message, shape) for message, shapes in _BLOCKS.items() for shape in shapes]
+    found += [_block(target, *of, seed) for seed, of in enumerate(blocks) if target.block2d]
     return found
 
 
