@@ -115,7 +115,10 @@ class Writer:
         yield f"({kind})({a} << ({b} & {bits - 1}))" if bits >= 32 else f"({kind})(~{a})"
         yield f"({kind})({a} >> ({b} & {bits - 1}))"
         yield f"({kind})(as_{signed}({a}) >> ({b} & {bits - 1}))"
-        yield from (f"{n}({a}, {b})" for n in ("rotate", "mul_hi", "min", "max", "abs_diff", "add_sat", "sub_sat"))
+        yield from (f"{n}({a}, {b})" for n in ("rotate", "min", "max", "abs_diff", "add_sat", "sub_sat"))
+        if kind != "ushort":
+            # IGC 2.40 takes products of ushort to be below 2^31.
+            yield f"mul_hi({a}, {b})"
         yield from (
             f"as_{kind}({n}(as_{signed}({a}), as_{signed}({b})))" for n in ("max", "add_sat", "sub_sat", "hadd")
         )
