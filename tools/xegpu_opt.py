@@ -315,13 +315,12 @@ class _Session:
 
     def _parse(self, source: Source) -> Module:
         start = time.perf_counter()
-        context = Context()
+        imports = self.args.import_upstream or self.args.via
+        context = Context(()) if imports else Context()
         context.allow_unregistered_dialects = self.args.allow_unregistered_dialect
         try:
-            if self.args.import_upstream or self.args.via:
-                # Imported only when needed: it imports passes, and most runs of the tool do not read upstream's text.
-
-                return import_upstream(source, level=self.args.level, via=self.args.via)
+            if imports:
+                return import_upstream(source, level=self.args.level, via=self.args.via, context=context)
             return parse_source(source, context=context)
         finally:
             self.timer.add("Parser", time.perf_counter() - start)

@@ -17,7 +17,7 @@ from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context
 from xegpu_py.profile.profiles import Profile
 from xegpu_py.profile.report import MissingExtra
-from xegpu_py.programs.load import Job, read
+from xegpu_py.programs.load import Job, read, stated_target
 from xegpu_py.programs.load import compile as compile_kernel
 from xegpu_py.programs.load import run as run_job
 from xegpu_py.runtime.executable import CHECKS, DENORMALS, ENGINES, REFERENCE
@@ -317,8 +317,8 @@ def run(argv: Sequence[str]) -> int:
         parser.error("--schedules runs other orders of threads for --check=races, which is not given")
     is_opencl = opencl.is_path(args.file)
     _check_sizes(parser, args, is_opencl)
-    args.target = args.target or (opencl.DEFAULT if is_opencl else DEFAULT)
     source = Source("", args.file) if is_opencl else parser.read(args.file)
+    args.target = args.target or (opencl.DEFAULT if is_opencl else stated_target(source.text) or DEFAULT)
     if args.via and args.level:
         parser.error("--level is for kernels that are imported as they are, not --via=upstream")
     args.imported = args.via or args.level or args.import_upstream

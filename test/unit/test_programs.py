@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.programs import host_libraries
+from xegpu_py.programs import device, host_libraries
 from xegpu_py.programs.host_libraries import Host, MemRef, multiply
 from xegpu_py.programs.host_lowering import jam_loops
 
@@ -371,3 +371,23 @@ def test_subgroups_that_all_do_the_same_are_warned_of(capfd):
     text = text.replace(" attributes {known_block_size = array<i32: 32, 1, 1>}", "")
     xegpu_py.load_program(text, level="workgroup", engine="interpreter").main(array)
     assert "has layouts for 1 subgroups" in capfd.readouterr().err
+
+
+def test_a_long_launch_that_changes_nothing_is_executed_once(monkeypatch):
+    monkeypatch.setattr(device, "LONG", -1)
+    gpu = device.Device({}, None, print, print)
+    array, runs = np.zeros(4), []
+
+    def launched(key="kernel", number=3):
+        gpu.steadily(key, [array, number], lambda: (runs.append(key), array.fill(number)))
+        return len(runs)
+
+    # The first launch changes the array; the second one shows that another changes nothing.
+    assert [launched() for _ in range(4)] == [1, 2, 2, 2]
+    array[1] = 5
+    assert launched() == 3
+    assert array.tolist() == [3] * 4
+    # Other kernels and other numbers are other launches.
+    assert [launched(), launched(), launched("other"), launched(number=4)] == [4, 4, 5, 6]
+    monkeypatch.setattr(device, "LONG", 60)
+    assert [launched(number=7) for _ in range(3)] == [7, 8, 9]

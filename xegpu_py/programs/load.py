@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from xegpu_py.profile import profiles  # noqa: F401  (provides `Kernel.profile`)
 from xegpu_py.programs.host_lowering import own_module
 from xegpu_py.runtime.executable import REFERENCE, Executable, Options
 from xegpu_py.runtime.kernel import Kernel, ReferenceKernel
+from xegpu_py.target import TARGETS
 from xegpu_py.target import target as target_of
 from xegpu_py.upstream import Level, import_upstream, looks_upstream, looks_xevm
 from xegpu_py.visa.allocate import placed
@@ -133,15 +135,29 @@ def _read(source: Source) -> Module:
 OPTIONS_ATTRIBUTE = "xegpu.options"
 """The attribute of a module that gives the options with which its kernels are compiled by default."""
 
+_CHIP = re.compile(r'#xevm\.target<[^>]*\bchip = "(\w+)"')
+
+
+def stated_target(text: str) -> str | None:
+    """The target that upstream's `#xevm.target` names in a program; None if that is `pvc` or `bmg`, or none of ours.
+
+    The default target runs what is written for `pvc` and `bmg`.
+    """
+    chips = set(_CHIP.findall(text))
+    return chips.pop() if len(chips) == 1 and chips <= TARGETS.keys() - {"pvc", "bmg"} else None
+
 
 def stated_options(source: ModuleSource) -> dict[str, Any]:
-    """The options that a module states; texts without the attribute are not parsed for it."""
-    if source.key and not any(OPTIONS_ATTRIBUTE in part for part in source.key):
+    """The options that a module states; texts that state none are not parsed for them."""
+    if source.key and not any(OPTIONS_ATTRIBUTE in part or "#xevm.target" in part for part in source.key):
         return {}
-    attributes = source.read().operation.attributes
-    if OPTIONS_ATTRIBUTE not in attributes:
-        return {}
-    return {item.name: item.attr.value for item in ir.DictAttr(attributes[OPTIONS_ATTRIBUTE])}
+    root = source.read().operation
+    modules = [op for op in walk(root) if op.name == "gpu.module" and "targets" in op.attributes]
+    target = stated_target(" ".join(str(op.attributes["targets"]) for op in modules))
+    stated = {"target": target} if target else {}
+    if OPTIONS_ATTRIBUTE in root.attributes:
+        stated |= {item.name: item.attr.value for item in ir.DictAttr(root.attributes[OPTIONS_ATTRIBUTE])}
+    return stated
 
 
 def _imported_xevm(source: Source) -> Module | None:
@@ -177,7 +193,7 @@ def compile(
         kernel: the name of the `gpu.func`; optional if the module has one kernel.
         options: target, registers, optimize, prefetch, load_ahead, subgroups, unaligned, large, model, check,
             strict_grf, engine, threads, cache, progress: see `Options`. A module's attribute `xegpu.options` gives the
-            defaults.
+            defaults, and `#xevm.target` of its `gpu.module`s the target.
 
     Raises:
         TypeError: if there is no such option.

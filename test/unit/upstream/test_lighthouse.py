@@ -315,6 +315,125 @@ def test_attention_of_several_heads(tmp_path):
     close(p, arrays, expected, 3e-3, tmp_path, tile="[1, 32]", data=(8, 32))
 
 
+FLASH = """
+#left = affine_map<(i, j, k) -> (i, k)>
+#right = affine_map<(i, j, k) -> (k, j)>
+#both = affine_map<(i, j, k) -> (i, j)>
+#product = {indexing_maps = [#left, #right, #both], iterator_types = ["parallel", "parallel", "reduction"]}
+!matrix = memref<2x64x32xf16>
+!queries = vector<32x32xf16>
+!scores = vector<32x16xf32>
+!sums = vector<32x32xf32>
+!rows = vector<32xf32>
+module {
+  func.func @payload(%out: !matrix, %q: !matrix, %k: !matrix, %v: !matrix) attributes {llvm.emit_c_interface} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
+    %c64 = arith.constant 64 : index
+    gpu.launch blocks(%h, %g, %z) in (%gx = %c2, %gy = %c2, %gz = %c1)
+        threads(%tx, %ty, %tz) in (%bx = %c64, %by = %c1, %bz = %c1) {
+      %pad = arith.constant 0.0 : f16
+      %least = arith.constant dense<0xFF800000> : !rows
+      %none = arith.constant dense<0.0> : !rows
+      %nothing = arith.constant dense<0.0> : !sums
+      %unscored = arith.constant dense<0.0> : !scores
+      %scale = arith.constant dense<0.176776695> : !scores
+      %row = arith.muli %g, %c32 : index
+      %vq = vector.transfer_read %q[%h, %row, %c0], %pad {in_bounds = [true, true]} : !matrix, !queries
+      %end:3 = scf.for %i = %c0 to %c64 step %c16 iter_args(%m = %least, %l = %none, %acc = %nothing)
+          -> (!rows, !rows, !sums) {
+        %vk = vector.transfer_read %k[%h, %i, %c0], %pad {in_bounds = [true, true]} : !matrix, vector<16x32xf16>
+        %kt = vector.transpose %vk, [1, 0] : vector<16x32xf16> to vector<32x16xf16>
+        %s = vector.contract #product %vq, %kt, %unscored : !queries, vector<32x16xf16> into !scores
+        %scaled = arith.mulf %s, %scale : !scores
+        %most = vector.multi_reduction <maximumf>, %scaled, %least [1] : !scores to !rows
+        %next = arith.maximumf %m, %most : !rows
+        %wide = vector.broadcast %next : !rows to vector<16x32xf32>
+        %across = vector.transpose %wide, [1, 0] : vector<16x32xf32> to !scores
+        %centred = arith.subf %scaled, %across : !scores
+        %p = math.exp %centred fastmath<fast> : !scores
+        %sum = vector.multi_reduction <add>, %p, %none [1] : !scores to !rows
+        %less = arith.subf %m, %next : !rows
+        %alpha = math.exp %less fastmath<fast> : !rows
+        %ls = arith.mulf %l, %alpha : !rows
+        %ln = arith.addf %ls, %sum : !rows
+        %alphas = vector.broadcast %alpha : !rows to !sums
+        %by_row = vector.transpose %alphas, [1, 0] : !sums to !sums
+        %rescaled = arith.mulf %acc, %by_row : !sums
+        %weights = arith.truncf %p : !scores to vector<32x16xf16>
+        %vv = vector.transfer_read %v[%h, %i, %c0], %pad {in_bounds = [true, true]} : !matrix, vector<16x32xf16>
+        %an = vector.contract #product %weights, %vv, %rescaled : vector<32x16xf16>, vector<16x32xf16> into !sums
+        scf.yield %next, %ln, %an : !rows, !rows, !sums
+      }
+      %totals = vector.broadcast %end#1 : !rows to !sums
+      %total = vector.transpose %totals, [1, 0] : !sums to !sums
+      %r = arith.divf %end#2, %total : !sums
+      %o = arith.truncf %r : !sums to !queries
+      vector.transfer_write %o, %out[%h, %row, %c0] {in_bounds = [true, true]} : !queries, !matrix
+      gpu.terminator
+    }
+    return
+  }
+}
+"""
+
+FLASH_LAYOUTS = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %store = transform.structured.match ops{["xegpu.store_nd"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.xegpu.set_op_layout_attr %store sg_layout = [4, 1] sg_data = [8, 32] : !transform.any_op
+    %loads = transform.structured.match ops{["xegpu.load_nd"]} in %root : (!transform.any_op) -> !transform.any_op
+    %q, %k, %v = transform.split_handle %loads
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.xegpu.set_op_layout_attr %q result sg_layout = [4, 1] sg_data = [8, 32] inst_data = [8, 16]
+      : !transform.any_op
+    transform.xegpu.set_op_layout_attr %k result sg_layout = [1, 1] sg_data = [16, 32] : !transform.any_op
+    transform.xegpu.set_op_layout_attr %v result sg_layout = [1, 1] sg_data = [16, 32] inst_data = [16, 32]
+      : !transform.any_op
+    %products = transform.structured.match ops{["xegpu.dpas"]} in %root : (!transform.any_op) -> !transform.any_op
+    %qk, %pv = transform.split_handle %products : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.xegpu.set_op_layout_attr %qk result sg_layout = [4, 1] sg_data = [8, 16] : !transform.any_op
+    transform.xegpu.set_op_layout_attr %pv result sg_layout = [4, 1] sg_data = [8, 32] : !transform.any_op
+    transform.yield
+  }
+}
+"""
+
+
+def test_tiled_flash_attention(tmp_path):
+    """A loop over tiles of keys and values, with the running maximum and sum of each row.
+
+    Lighthouse makes it of attention by a transform of its own, in Python for newer bindings: what that makes is written
+    here, and stock mlir-opt converts it to XeGPU and sets the layouts of Lighthouse's schedule.
+    """
+    schedule = tmp_path / "layouts.mlir"
+    schedule.write_text(FLASH_LAYOUTS)
+    passes = (
+        "--gpu-launch-sink-index-computations", "--gpu-kernel-outlining", "--cse", "--xevm-attach-target=chip=bmg",
+        "--convert-vector-to-xegpu", "--cse", "--loop-invariant-code-motion", "--canonicalize",
+        f"--transform-preload-library=transform-library-paths={schedule}", "--transform-interpreter",
+    )  # fmt: skip
+    # MLIR has no aliases of the properties of an op.
+    text = FLASH.replace("#product %", "{PRODUCT} %")
+    line = next(s for s in FLASH.splitlines() if s.startswith("#product"))
+    text = text.replace(line + "\n", "").replace("{PRODUCT}", line.partition(" = ")[2])
+    done = subprocess.run(
+        [oracles.find("mlir-opt"), "-", *passes], input=text, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr[:2000]
+    q, k, v = (noise((2, 64, 32), np.float16, seed) for seed in range(3))
+    found = np.zeros_like(q)
+    runner = Runner(done.stdout, mem_manager_cls=object, engine="interpreter")
+    runner.execute("payload", [found, q, k, v], Runner.get_gpu_argument_access_callback(found))
+    weights = np.einsum("hid,hjd->hij", q.astype(np.float64), k.astype(np.float64)) / np.sqrt(32)
+    w = np.exp(weights - weights.max(-1, keepdims=True))
+    expected = np.einsum("hij,hjd->hid", w / w.sum(-1, keepdims=True), v.astype(np.float64))
+    np.testing.assert_allclose(found.astype(np.float64), expected, atol=1e-3, rtol=0)
+
+
 @pytest.mark.parametrize("form", ["softmax", "layer_norm"])
 def test_rows(form, tmp_path):
     """Lighthouse's softmax and layer normalization, each one kernel."""

@@ -6,6 +6,7 @@ import pytest
 from upstream.programs import kernel
 
 import xegpu_py
+from xegpu_py.upstream import import_upstream
 
 E2M1, E8M0, BF16 = ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu, ml_dtypes.bfloat16
 
@@ -156,3 +157,27 @@ def test_scaled_factors_are_loaded_in_parts_with_their_scales():
     x = a.astype(np.float32) * np.repeat(2.0 ** (p - 127.0), 32, 1)
     y = b.astype(np.float32) * np.repeat(2.0 ** (q - 127.0), 32, 0)
     np.testing.assert_array_equal(out, 1 + x @ y)
+
+
+def chipped(chip):
+    """A block-scaled product in a module for a chip."""
+    shapes = {"a": "8x32xf8E5M2", "b": "32x16xf8E5M2", "c": "8x16xf32", "s": "8x1xf8E8M0FNU", "t": "1x16xf8E8M0FNU"}
+    body = "".join(
+        f"%{n} = xegpu.create_nd_tdesc %{n}m : memref<{s}> -> !xegpu.tensor_desc<{s}>\n"
+        f"%v{n} = xegpu.load_nd %{n}[0, 0] : !xegpu.tensor_desc<{s}> -> vector<{s}>\n"
+        for n, s in shapes.items()
+    )
+    types = ", ".join(f"vector<{s}>" for s in shapes.values())
+    body += f"%d = xegpu.dpas_mx %va, %vb, %vc scale_a = %vs scale_b = %vt : ({types}) -> vector<8x16xf32>\n"
+    body += "xegpu.store_nd %d, %c[0, 0] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>"
+    text = kernel(", ".join(f"%{n}m: memref<{s}>" for n, s in shapes.items()), body.splitlines())
+    return text.replace("gpu.module @m {", f'gpu.module @m [#xevm.target<chip = "{chip}">] {{')
+
+
+def test_modules_for_cri_choose_it():
+    for source in (chipped("cri"), import_upstream(chipped("cri"))):
+        assert xegpu_py.compile(source).options.target == "cri"
+    for chip, options in (("bmg", {}), ("cri", {"target": "pvc"})):
+        with pytest.raises(xegpu_py.DiagnosticError, match="requires bdpas") as error:
+            xegpu_py.compile(chipped(chip), **options)
+        assert "--target=cri" in str(error.value)
