@@ -93,7 +93,7 @@ def _built_module(
     passed = [kind.mlir for kind in _passed(arguments).values()]
     where = code.position(code.node)
     with current(), mlir.Location.file(where.file, where.line, where.column):
-        made = Module(mlir.Module.create(), (code.source,))
+        made = Module(mlir.Module.create(mlir.Location.unknown()), (code.source,))
         BUILDING.enter(target=target)
         try:
             with (
