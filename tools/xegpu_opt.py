@@ -31,6 +31,7 @@ from xegpu_py.ir.passes import (
 )
 from xegpu_py.tools import driver
 from xegpu_py.upstream import export_upstream, import_upstream
+from xegpu_py.upstream.rebuilding import looks_older
 
 LEVELS = ("subgroup", "lane", "workgroup")
 """The levels of upstream's kernels."""
@@ -316,7 +317,8 @@ class _Session:
     def _parse(self, source: Source) -> Module:
         start = time.perf_counter()
         imports = self.args.import_upstream or self.args.via
-        context = Context(()) if imports else Context()
+        # IMEX's older programs are in our dialects.
+        context = Context(()) if imports and not looks_older(source.text) else Context()
         context.allow_unregistered_dialects = self.args.allow_unregistered_dialect
         try:
             if imports:

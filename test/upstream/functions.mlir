@@ -59,3 +59,15 @@ gpu.module @kernels {
     gpu.return %v : vector<16x16x2xf16>
   }
 }
+
+// Ops that store a vector of the workgroup have no results.
+// CHECK-LABEL: func.func @stores_vector
+func.func @stores_vector(%a: memref<2x8x32xf32>, %b: memref<2x8x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %d = xegpu.create_nd_tdesc %a : memref<2x8x32xf32> -> !xegpu.tensor_desc<2x8x32xf32>
+  %v = xegpu.load_nd %d[0, 0, 0] <{layout = #xegpu.layout<sg_layout = [2, 1, 1], sg_data = [1, 8, 32]>}>
+    : !xegpu.tensor_desc<2x8x32xf32> -> vector<2x8x32xf32>
+  // CHECK: vector.store %{{.*}}, %{{.*}} : memref<2x8x32xf32>, vector<2x8x32xf32>
+  vector.store %v, %b[%c0, %c0, %c0] : memref<2x8x32xf32>, vector<2x8x32xf32>
+  return
+}

@@ -144,7 +144,7 @@ class WorkgroupImport(VectorImport):
         for op in parts(self.func):
             if op.name == "vector.shape_cast" and op.operands[0].type == op.results[0].type:
                 op.results[0].replace_all_uses_with(op.operands[0])
-        for op in reversed([op for op in parts(self.func) if op.name.startswith(_PURE)]):
+        for op in reversed([op for op in parts(self.func) if _is_pure(op)]):
             if all(next(iter(r.uses), None) is None for r in op.results):
                 op.erase()
         if rebuilding.KNOWN in self.func.attributes:
@@ -564,9 +564,12 @@ def _loads_for(load: ir.Operation | None, user: ir.Operation) -> bool:
     inner = [op.operation for op in load.block.operations]
     between = inner[inner.index(load) + 1 : inner.index(user)]
     is_whole = TensorDesc.of(view.tdesc).shape == shape_of(view.value) and len(list(view.value.uses)) == 1
-    return is_whole and all(
-        op.name.startswith(_PURE) or not getattr(op.opview, "effects", {"write"}) - {"read"} for op in between
-    )
+    return is_whole and all(_is_pure(op) or not getattr(op.opview, "effects", {"write"}) - {"read"} for op in between)
+
+
+def _is_pure(op: ir.Operation) -> bool:
+    """Whether all that an op does is to compute its results. The ops of `vector` that write or print have none."""
+    return bool(op.results) and op.name.startswith(_PURE)
 
 
 def _part_desc(load: Any, factor: str) -> ir.Value:

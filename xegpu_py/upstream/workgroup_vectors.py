@@ -250,6 +250,11 @@ class VectorImport(SubgroupImport):
     def whole(self, op: ir.Operation) -> None:
         """An op on vectors of any rank, with its original shapes."""
         operands = [cast(v, self.shapes[v]) if v in self.shapes else v for v in op.operands]
+        if not op.results:
+            # It stores or prints a vector.
+            for number, operand in enumerate(operands):
+                op.operands[number] = operand
+            return
         kinds = [vector_type(self.shapes[r], element_of(r)) if r in self.shapes else r.type for r in op.results]
         attributes = dict(op.attributes.items())
         made = ir.Operation.create(op.name, results=kinds, operands=operands, attributes=attributes)
