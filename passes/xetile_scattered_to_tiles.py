@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from xegpu_py.passes.facts.index_polynomials import (
     constant_part,
     divided,
     plus,
+    product,
     single,
 )
 from xegpu_py.passes.facts.surfaces import DIVIDED, NARROW, argument_of, unaligned_arguments
@@ -65,8 +67,9 @@ class XeTileScatteredToTiles(Pass):
     overflow, and one that may overflow a narrower type has no form. Positions
     modulo a number that is an argument are consecutive if the number is a multiple of how many there are. This is
     assumed of arrays that are not in `xegpu.unaligned`, and noted in the kernel's attribute `xetile.divided`; calls
-    check it. So is that sums and products of arguments, such as a stride times a constant, fit 32 bits, which the
-    attribute `xetile.narrow` notes.
+    check it. So are multiples of arguments by which the first element of a matrix is aligned, that arguments by which
+    positions are multiplied are positive, and that sums and products of arguments, such as a stride times a constant,
+    fit 32 bits, which the attribute `xetile.narrow` notes.
 
         %i = arith.addi %first, %step : vector<256xindex>
         %m = arith.cmpi slt, %i, %bound : vector<256xindex>
@@ -119,6 +122,7 @@ class _Block(Struct):
         row, column: where the block begins.
         rows, columns: the matrix's extents; of several the least.
         turned: whether rows of memory are the second dimension of the vector.
+        multiples: of which scalars it is assumed that they are multiples of numbers.
         fits: the scalars of 32 bits that are assumed not to overflow.
         wg_map: the map of the tile, if its indices have one.
     """
@@ -131,6 +135,7 @@ class _Block(Struct):
     rows: list[Polynomial]
     columns: list[Polynomial]
     turned: bool
+    multiples: dict[int, int]
     wg_map: WgMap | None = None
     fits: set[int] = field(default_factory=set)
 
@@ -181,6 +186,11 @@ class _Blocks:
             if array is None or array in self._unaligned or giver is None:
                 return False
             self._divided.add((array, *giver, count))
+        for scalar, count in block.multiples.items():
+            giver = self._giver(self._forms.first(scalar))
+            if array is None or array in self._unaligned or giver is None:
+                return False
+            self._divided.add((array, *giver, count))
         for scalar in block.fits:
             sum_ = self._forms.unwrapped({(scalar,): 1})
             givers = [self._giver(self._forms.first(s)) for m in sum_ for s in m]
@@ -194,6 +204,8 @@ class _Blocks:
     def _giver(self, number: ir.Value) -> tuple[int, int] | None:
         """The argument that a number is, and -1, or the array of which it is an extent, and the dimension."""
         made = defining_op(number)
+        if made is not None and made.name != "memref.dim":
+            return None
         dim = constant_of(made.operands[1]) if made is not None else -1
         giver = argument_of(made.operands[0] if made is not None else number)
         return None if giver is None or dim is None else (giver, dim)
@@ -203,6 +215,8 @@ class _Blocks:
     def _block(self, init: Any, mask: ir.Value | None) -> _Block | None:
         tile = Tile.of(init.tile)
         if tile.attr != TileAttr(scattered=True) or tile.bits < 8 or not isinstance(init.source.type, ir.MemRefType):
+            return None
+        if ir.MemRefType(init.source.type).get_strides_and_offset()[1] != 0:
             return None
         found = self._forms.of(init.indices)
         if found is None:
@@ -262,46 +276,78 @@ class _Blocks:
         if shape[0] > 1:
             return self._split(shape, step, start, bounds, tile) if len(step) == 1 else None
         pitches = [ZERO, *(single(s) for m in start for s in m)]
-        return next((b for p in pitches if (b := self._split(shape, p, start, bounds, tile)) is not None), None)
+        found = [b for p in pitches if (b := self._split(shape, p, start, bounds, tile)) is not None]
+        return min(found, key=lambda b: len(b.multiples), default=None)
 
     def _split(
         self, shape: Sequence[int], pitch: Polynomial, start: Polynomial, bounds: Sequence[_Bounds], tile: Tile
     ) -> _Block | None:
-        """The block for a pitch: the terms of the first index become a row, a column, and the begin of a matrix."""
+        """The block for a pitch: the terms of the first index become a row, a column, and the begin of a matrix.
+
+        Positions that are compared with 0 say which row and column these are.
+        """
         forms, (rows, columns), size = self._forms, bounds, tile.bits // 8
         column = ZERO
         if columns.above:
             bound, whole = columns.above[0], not pitch and forms.of_arguments(plus(columns.above[0], start))
             # What is added to positions is subtracted from their bounds.
             column = start if whole else {m: n for m, n in start.items() if bound.get(m, 0) == -n}
+        if columns.below:
+            column = columns.below[0]
         rest = plus(start, column, -1)
         row, lead = divided(rest, pitch) if pitch else (ZERO, rest)
+        if rows.below and pitch:
+            row = rows.below[0]
+            lead = plus(rest, product(row, pitch), -1)
         widths = [plus(n, column) for n in columns.above] or [constant(shape[1])]
         heights = [plus(n, row) for n in rows.above] or [plus(row, constant(shape[0]))]
         given = [*widths, *(heights if rows.above else []), pitch]
         unlike = any(n != column for n in columns.below) or any(n != row for n in rows.below)
+        multiples = self._multiples(lead, size)
         if (
             unlike
+            or multiples is None
             or not all(map(forms.of_arguments, given))
-            or not self._is_addressed(widths, pitch, lead, column, size)
+            or not self._is_addressed(widths, pitch, column, size)
         ):
             return None
         # Before the first row and column a matrix has no elements, but the buffer may have some.
-        natural = columns.below or forms.is_natural(column) or not (row or lead)
-        if not natural or not (rows.below or forms.is_natural(row) or not lead):
-            return None
-        return _Block((shape[0], shape[1]), lead, pitch, row, column, heights, widths, False)
+        for place, is_known, others in ((column, columns.below, row or lead), (row, rows.below, lead)):
+            positive = {} if is_known or not others else self._positive(place)
+            if positive is None:
+                return None
+            multiples = {**positive, **multiples}
+        return _Block((shape[0], shape[1]), lead, pitch, row, column, heights, widths, False, multiples)
 
-    def _is_addressed(
-        self, widths: Sequence[Polynomial], pitch: Polynomial, lead: Polynomial, column: Polynomial, size: int
-    ) -> bool:
+    def _positive(self, p: Polynomial) -> dict[int, int] | None:
+        """The arguments that must be positive for a polynomial not to be negative; None if it may be all the same."""
+        forms = self._forms
+        scalars = [s for m in p for s in m if not forms.is_natural(single(s))]
+        if any(n < 0 for n in p.values()) or not all(self._giver(forms.first(s)) for s in scalars):
+            return None
+        return dict.fromkeys(scalars, 1)
+
+    def _multiples(self, lead: Polynomial, size: int) -> dict[int, int] | None:
+        """Of which arguments, such as strides of batches, which multiples align the matrix; None if none do."""
+        unit = self._limits.base_alignment // math.gcd(self._limits.base_alignment, size)
+        found: dict[int, int] = {}
+        for m, n in lead.items():
+            left = unit // math.gcd(unit, self._forms.divisor({m: n}))
+            if left > 1:
+                givers = [s for s in m if s not in self._forms.assumed and self._giver(self._forms.first(s))]
+                if not givers:
+                    return None
+                found[givers[-1]] = max(found.get(givers[-1], 1), left)
+        return found
+
+    def _is_addressed(self, widths: Sequence[Polynomial], pitch: Polynomial, column: Polynomial, size: int) -> bool:
         """Whether messages can address the block, as far as it is known before the kernel is called."""
         limits, numbers = self._limits, [constant_part(n) for n in widths]
         width = None if None in numbers else min(n for n in numbers if n is not None)
         stride = constant_part(pitch) if pitch else None
         in_bytes = [None if n is None else n * size for n in (width, stride)]
         return (
-            limits.surface_problem(in_bytes[0], None, in_bytes[1], self._forms.divisor(lead) * size) is None
+            limits.surface_problem(in_bytes[0], None, in_bytes[1], None) is None
             and self._forms.divisor(column) * size % limits.column_granule == 0
         )
 

@@ -21,7 +21,7 @@ ROWS: list[tuple[str, str, str]] = [
     (
         "make_block_ptr advance",
         "",
-        "of an array; `array.tile(shape, at=...)` and `tile.advance(...)`, which moves it in place, are shorter",
+        "of an array, or from a pointer on; `array.tile(shape, at=...)` and `tile.advance(...)`, which moves it in place, are shorter",
     ),
     ("make_tensor_descriptor load_tensor_descriptor store_tensor_descriptor tensor_descriptor", "", ""),
     (

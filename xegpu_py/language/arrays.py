@@ -121,12 +121,7 @@ class Array:
             ValueError: if the numbers of dimensions do not fit.
             TypeError: if the shape is not known at compile time.
         """
-        wanted, at = static_shape(shape), (at,) if isinstance(at, (int, Value)) else at
-        if len(at) != self.ndim or not 1 <= len(wanted) <= self.ndim:
-            raise ValueError(
-                f"a tile of {len(wanted)} dimensions at {len(at)} indices does not fit an array of "
-                f"{self.ndim} dimensions"
-            )
+        wanted, at = self._block(shape, at)
         if len(wanted) == 1:
             return self._line(wanted[0], at, map)
         if len(wanted) > 2:
@@ -138,6 +133,17 @@ class Array:
         attr = xetile.TileAttr(wg_map=map, order=order, memory_space=self._space)
         kind = xetile.Tile(wanted, self.dtype.memory.mlir, attr)
         return Tile(xetile.init_tile(self.ir, [as_index(n) for n in at], tile=kind.to_ir()), self.dtype)
+
+    def _block(
+        self, shape: int | Sequence[int], at: int | Value | Sequence[int | Value]
+    ) -> tuple[tuple[int, ...], Sequence[int | Value]]:
+        wanted, at = static_shape(shape), (at,) if isinstance(at, (int, Value)) else at
+        if len(at) != self.ndim or not 1 <= len(wanted) <= self.ndim:
+            raise ValueError(
+                f"a tile of {len(wanted)} dimensions at {len(at)} indices does not fit an array of "
+                f"{self.ndim} dimensions"
+            )
+        return wanted, at
 
     def _line(self, count: int, at: Sequence[int | Value], map: WgMap | None) -> LineTile | StridedTile:
         """A 1D tile: a row of a matrix, or part of a 1D array, which is viewed as a matrix of one row."""
@@ -246,6 +252,53 @@ def _beginning(array: mlir.Value) -> mlir.InsertionPoint:
     return (
         mlir.InsertionPoint.at_block_begin(owner) if isinstance(owner, mlir.Block) else mlir.InsertionPoint.after(owner)
     )
+
+
+class ArrayFrom(Array):
+    """The memory of an array from one of its elements on, with extents and strides of its own.
+
+    Where that element is may be known only at run time: tiles are gathered, unless they are blocks of a matrix whose
+    alignment is known (`xetile-scattered-to-tiles`).
+    """
+
+    def __init__(
+        self, array: Array, first: Value, shape: Sequence[int | Value], strides: Sequence[int | Value]
+    ) -> None:
+        super().__init__(array.ir, array.dtype)
+        self._first = first
+        self._bounds = [*zip(strides, shape)]
+        if len(shape) != len(strides):
+            raise ValueError(f"an array of {len(shape)} dimensions needs as many strides, not {len(strides)}")
+
+    @property
+    def ndim(self) -> int:
+        return len(self._bounds)
+
+    @property
+    def shape(self) -> tuple[int | Value, ...]:
+        return tuple(n for _, n in self._bounds)
+
+    @property
+    def strides(self) -> tuple[int | Value, ...]:
+        return tuple(n for n, _ in self._bounds)
+
+    def tile(
+        self, shape: int | Sequence[int], at: int | Value | Sequence[int | Value], map: WgMap | None = None
+    ) -> Any:
+        wanted, at = self._block(shape, at)
+        if len(wanted) > 2:
+            return self._stack(wanted, at, map)
+        bounds = self._bounds
+        if self.ndim == 1:
+            bounds, at = [(0, 1), *bounds], (0, *at)
+        block = (wanted[0], wanted[1]) if len(wanted) == 2 else (1, wanted[0])
+        return StridedTile(lambda index: self.at(index, map), self.dtype, bounds, wanted, at, block)
+
+    def view(self, shape: Sequence[int | Value], strides: Sequence[int | Value]) -> Array:
+        return ArrayFrom(Array(self.ir, self.dtype), self._first, shape, strides)
+
+    def at(self, indices: Value, map: WgMap | None = None) -> Scattered:
+        return super().at(indices + self._first, map)
 
 
 def _known_or_index(n: Value) -> int | Value:

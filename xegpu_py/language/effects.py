@@ -17,7 +17,7 @@ from xegpu_py.ir.builtin import INLINE, TEXT, called
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.ir.module import current, parse_source
 from xegpu_py.language import element_types
-from xegpu_py.language.arrays import ATOMICS, Array, Block, Pointers, Scattered, assignable
+from xegpu_py.language.arrays import ATOMICS, Array, ArrayFrom, Block, Pointers, Scattered, assignable
 from xegpu_py.language.element_types import DType, dtype_of
 from xegpu_py.language.shaped_values import BUILDING, Handle, common_shape, matrix_shape
 from xegpu_py.language.tile_values import Product, Value, constant, value_of
@@ -126,8 +126,21 @@ def _check_hints(hints: dict[str, Any]) -> None:
 # Triton's block pointers and tensor descriptors: tiles of arrays that are views of memory.
 
 
+def _viewed(base: Any, shape: Sequence[int | Value], strides: Sequence[int | Value]) -> Array:
+    """The memory from an array's first element on, or from the one to which a pointer points.
+
+    Raises:
+        TypeError: if it is neither an array nor a pointer to one element of an array.
+    """
+    if isinstance(base, Array):
+        return base.view(shape, strides)
+    if not isinstance(base, Pointers) or base.shape or not isinstance(base.array, Array):
+        raise TypeError(f"tiles are of an array, or of what follows a pointer to one of its elements, not of {base!r}")
+    return ArrayFrom(base.array, base.indices, shape, strides)
+
+
 def make_block_ptr(
-    base: Array,
+    base: Array | Pointers,
     shape: Sequence[int | Value],
     strides: Sequence[int | Value],
     offsets: Sequence[int | Value],
@@ -137,7 +150,8 @@ def make_block_ptr(
     """A tile of a view of an array's memory, which `load` and `store` take and `advance` moves.
 
     Args:
-        base: the array whose memory is viewed, from its first element on.
+        base: the array whose memory is viewed, from its first element on, or a pointer to the element at which the view
+            begins.
         shape: the extents of the view.
         strides: the strides of the view, in elements.
         offsets: the indices at which the tile begins.
@@ -147,7 +161,7 @@ def make_block_ptr(
     Raises:
         ValueError: if the numbers of dimensions do not fit.
     """
-    return assignable(base.view(shape, strides).tile(block_shape, at=offsets))
+    return assignable(_viewed(base, shape, strides).tile(block_shape, at=offsets))
 
 
 def advance(base: Any, offsets: Sequence[int | Value]) -> Any:
@@ -207,7 +221,7 @@ class TensorDescriptor:
 
 
 def make_tensor_descriptor(
-    base: Array,
+    base: Array | Pointers,
     shape: Sequence[int | Value],
     strides: Sequence[int | Value],
     block_shape: Sequence[int],
@@ -216,7 +230,7 @@ def make_tensor_descriptor(
     """A view of an array's memory from which tiles of one shape are loaded.
 
     Args:
-        base: the array whose memory is viewed, from its first element on.
+        base: the array whose memory is viewed, or a pointer; see `make_block_ptr`.
         shape: the extents of the view.
         strides: the strides of the view, in elements.
         block_shape: the shape of the tiles.
@@ -229,7 +243,7 @@ def make_tensor_descriptor(
         raise ValueError(f"out-of-bounds elements of a tensor descriptor are zero, not {padding_option!r}")
     if len(block_shape) != len(shape):
         raise ValueError(f"blocks of {len(block_shape)} dimensions do not fit a tensor of {len(shape)} dimensions")
-    return TensorDescriptor(base.view(shape, strides), block_shape)
+    return TensorDescriptor(_viewed(base, shape, strides), block_shape)
 
 
 def load_tensor_descriptor(desc: TensorDescriptor, offsets: Sequence[int | Value]) -> Value:

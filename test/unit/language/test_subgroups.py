@@ -63,7 +63,6 @@ def gemm(A, B, C, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: Constexpr, BN: Cons
     xl.store(C + rows[:, None] * scm + columns[None, :] * scn, acc, mask=mask)
 
 
-@pytest.mark.each_value
 @pytest.mark.parametrize("count", [None, 1, 4])
 @pytest.mark.parametrize(
     "m, n, k, transposed", [(64, 64, 64, False), (52, 60, 72, False), (64, 64, 64, True), (33, 17, 21, False)]
@@ -270,17 +269,19 @@ def narrow_index(X, Y, factor: xl.int32, HOW: Constexpr):
 
 
 @xegpu_py.jit
-def wrapped(X, Y, least):
+def wrapped(X, Y, least, great):
     i = xl.arange(0, 64).to(xl.int32)
     j = i + least + least
     xl.store(Y + i, xl.load(X + j + least * 2, mask=j < 60, other=-1), mask=i < 62)
+    k = xl.arange(0, 64)
+    xl.store(Y + 64 + k, xl.load(X + xl.program_id(0) * (great * great) + k))
 
 
 @pytest.mark.parametrize("engine", ["both", "eager"])
 def test_integers_of_32_bits_wrap_around(engine):
-    x, y = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
-    wrapped.with_options(engine=engine, cache="off")[1](x, y, -(1 << 31))
-    assert y.tolist() == [*range(60), -1, -1, 0, 0]
+    x, y = np.arange(64, dtype=np.int32), np.zeros(128, np.int32)
+    wrapped.with_options(engine=engine, cache="off")[2](x, y, -(1 << 31), 1 << 16)
+    assert y.tolist() == [*range(60), -1, -1, 0, 0, *range(64)]
 
 
 @pytest.mark.parametrize("how", ["converted", "multiplied", "carried"])
@@ -350,3 +351,49 @@ def test_scans_of_floats_do_not_depend_on_the_number_of_subgroups(count):
     y = np.zeros_like(x)
     launch(applied, 1, x, y, FUNCTION=xl.cumsum, SHAPE=(1024,), SIZE=1024, count=count)
     np.testing.assert_array_equal(y, in_pairs(x))
+
+
+@xegpu_py.jit
+def from_pointers(X, Y, first, pitch, ALIGNED: Constexpr):
+    """A block from an element of an array on, as in kernels that add a batch's offset to an argument."""
+    first = xl.program_id(0) * 1024 if ALIGNED else first + xl.program_id(0) * 3
+    block = xl.make_block_ptr(X + first, (16, 24), (pitch, 1), (0, 0), (16, 16), (1, 0))
+    left = xl.load(block, boundary_check=(0, 1))
+    right = xl.load(xl.advance(block, (0, 16)), boundary_check=(0, 1))
+    out = xl.make_tensor_descriptor(Y + xl.program_id(0) * 256, [16, 16], [16, 1], [16, 16])
+    out.store([0, 0], left + right)
+
+
+@pytest.mark.parametrize("engine", ["both", "eager"])
+@pytest.mark.parametrize("aligned", [True, False])
+def test_block_pointers_begin_at_pointers(engine, aligned):
+    x, y = np.arange(4096, dtype=np.int32), np.zeros((2, 16, 16), np.int32)
+    from_pointers.with_options(engine=engine, cache="off")[2](x, y, 5, 48, ALIGNED=aligned)
+    for block in range(2):
+        first = block * 1024 if aligned else 5 + block * 3
+        rows = x[first + np.arange(16)[:, None] * 48 + np.arange(32)] * (np.arange(32) < 24)
+        np.testing.assert_array_equal(y[block], rows[:, :16] + rows[:, 16:])
+    if aligned and engine == "both":
+        assert messages(from_pointers, x, y, 5, 48, ALIGNED=True) == {"lsc_load_block2d.ugm", "lsc_store_block2d.ugm"}
+
+
+@xegpu_py.jit
+def batches(X, Y, batch, pitch):
+    """A block of each matrix of a stack, whose distance is an argument."""
+    i, j = xl.arange(0, 16)[:, None], xl.arange(0, 32)[None, :]
+    x = xl.load(X + xl.program_id(0) * batch + i * pitch + j)
+    xl.store(Y + xl.program_id(0) * 512 + i * 32 + j, x)
+
+
+@pytest.mark.parametrize("batch", [1024, 1040, 1001, -32])
+def test_strides_of_batches_are_multiples(batch):
+    x, y = np.arange(4096, dtype=np.int32), np.zeros((3, 16, 32), np.int32)
+    kernel = batches.with_options(engine="both", cache="off")
+    count = 3 if batch > 0 else 1
+    kernel[count](x, y, batch, 48)
+    for block in range(count):
+        np.testing.assert_array_equal(y[block], x[block * batch + np.arange(16)[:, None] * 48 + np.arange(32)])
+    compiled = kernel.compile(x, y, batch, 48)
+    version = compiled.version_for((x, y, batch, 48), 3)
+    assert (version is compiled) == (batch > 0 and batch % 16 == 0)
+    assert ("lsc_load_block2d.ugm" in version.asm) == (batch > 0 and batch % 16 == 0)
