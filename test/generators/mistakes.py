@@ -70,7 +70,7 @@ MISTAKES = (
             'saturate=beyond)\n        more = emit.compare("lt"', 'saturate=beyond)\n        more = emit.compare("le"'),
     Mistake("a split dpas takes the first columns of B for all", "xegpu_vc", "passes/xegpu_cut/cut_rules.py",
             "b = factor(view.rhs, (k, blocks.step), column, 0)", "b = factor(view.rhs, (k, blocks.step), (0, column[1]), 0)"),
-    Mistake("parts distributed round robin lie side by side", "xetile", "passes/xetile_wg_to_sg.py",
+    Mistake("parts distributed round robin lie side by side", "xetile", "passes/rewriting/part_exchange.py",
             "add(first, r * grid * data)", "add(first, r * data)"),
     Mistake("padding is left out where blocks are loaded", "xetile", "passes/xetile_to_xegpu.py",
             "kind, left), loaded, padding)", "kind, left), loaded, loaded)"),
