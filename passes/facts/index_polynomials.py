@@ -153,6 +153,8 @@ class IndexForms:
         self._forms: dict[ir.Value, IndexForm | None] = {}
         self._ranges: Ranges | None = None
         self._wide: dict[int, Polynomial] = {}
+        # By the scalar of a loop's counter: what must fit, since by it what the loop carries was divided by its step.
+        self._fits: dict[int, set[int]] = {}
 
     def of(self, value: ir.Value) -> IndexForm | None:
         """The form of an integer or of a vector of integers; None if it has none."""
@@ -197,8 +199,8 @@ class IndexForms:
         for m, n in p.items():
             term = constant(n)
             for scalar in m:
-                if scalar in self._wide and fits is not None:
-                    fits.add(scalar)
+                if fits is not None:
+                    fits |= {scalar} & self._wide.keys() | self._fits.get(scalar, set())
                 wide = self._wide.get(scalar)
                 term = product(term, single(scalar) if wide is None else self.unwrapped(wide, fits))
             found = plus(found, term)
@@ -323,10 +325,15 @@ class IndexForms:
         self._forms = known
         if after is None or not after.is_splat:
             return None
-        by = plus(after.start, own, -1)
+        by, fits = plus(after.start, own, -1), set[int]()
+        if any(n % stride for n in by.values()):
+            by = self.unwrapped(by, fits)
         if any(n % stride for n in by.values()) or any(self._inside(s, block) for m in by for s in m):
             return None
-        passed = plus(self.scalar(block.arguments[0]), self.scalar(first), -1)
+        counter = self.scalar(block.arguments[0])
+        ((scalar,),) = counter
+        self._fits.setdefault(scalar, set()).update(fits)
+        passed = plus(counter, self.scalar(first), -1)
         moves = product(passed, {m: n // stride for m, n in by.items()})
         return before.plus(IndexForm(before.shape, moves, (ZERO,) * len(before.shape)))
 

@@ -284,6 +284,26 @@ def test_integers_of_32_bits_wrap_around(engine):
     assert y.tolist() == [*range(60), -1, -1, 0, 0, *range(64)]
 
 
+@xegpu_py.jit
+def sum_of_blocks(X, Y, K, pitch, BK: Constexpr):
+    rows, columns = xl.arange(0, BK)[:, None], xl.arange(0, 16)[None, :]
+    x, total = X + rows * pitch + columns, xl.zeros((BK, 16), dtype=xl.int32)
+    for start in range(0, K, BK):
+        total += xl.load(x, mask=rows < K - start, other=0)
+        x += BK * pitch
+    xl.store(Y + rows * 16 + columns, total)
+
+
+def test_steps_of_loops_are_those_of_pointers():
+    """A loop's step is a factor of a product of 32 bits; a call says whether the product fits."""
+    x, y = np.arange(40 * 64, dtype=np.int32).reshape(40, 64), np.zeros((16, 16), np.int32)
+    launch(sum_of_blocks, 1, x, y, 40, 64, BK=16)
+    np.testing.assert_array_equal(y, x[:16, :16] + x[16:32, :16] + np.pad(x[32:, :16], ((0, 8), (0, 0))))
+    kernel = sum_of_blocks.compile(x, y, 40, 64, BK=16)
+    fits, wraps = ({i.name for i in kernel.version_for((x, y, 40, n)).program.instructions} for n in (64, 1 << 28))
+    assert "lsc_load_block2d" in fits and "lsc_load_block2d" not in wraps
+
+
 @pytest.mark.parametrize("how", ["converted", "multiplied", "carried"])
 def test_narrow_integers_wrap_around(how):
     blocks = np.arange(4)
