@@ -261,6 +261,23 @@ def test_arrays_of_indices(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        '"t.a"() {transform.x} : () -> ()',
+        '"t.a"() {x = !transform.any_op} : () -> ()',
+        '"t.a"() {x = #transform.x} : () -> ()',
+        '"transform.yield"() : () -> ()',
+        "transform.yield",
+    ],
+)
+def test_dialect_transform(text: str) -> None:
+    """It loads upstream's C++ dialect xegpu, whose name is taken: MLIR ends the process."""
+    with pytest.raises(DiagnosticError, match="m.mlir:2:.*: error: dialect 'transform' cannot be read beside 'xegpu'"):
+        parse(f"// transform.yield\n{text}")
+    assert check('"t.a"() {a.transform.x, x = "transform.y"} : () -> () // transform.yield "transform.yield"()')
+
+
+@pytest.mark.parametrize(
     ("first", "twice"),
     [("#a0 = [1 : i32]", "#a{} = [#a{}, #a{}]"), ("!a0 = tuple<i1, i1>", "!a{} = tuple<!a{},\n !a{}>")],
 )

@@ -39,6 +39,8 @@ _OPAQUE = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"')
 
 _ARRAY_OF_INDICES = re.compile(r"(?<![\w.$!#@%])array\s*<\s*(?:index\b|!)")
 
+_TRANSFORM = re.compile(r"(?<![\w.$@%^-])transform\.\w")
+
 _ALIAS = re.compile(r"^[ \t]*([#!][A-Za-z_][\w$.-]*)[ \t]*=", re.MULTILINE)
 
 _ALIAS_USE = re.compile(r"[#!][A-Za-z_][\w$.-]*")
@@ -143,6 +145,24 @@ class Source(Struct, frozen=True, dict=True):
         if found:
             note = "write array<i64: ...>, or another type out, not as an alias"
             raise self.error(found.start(), "elements of 'array' must be integers or floats of known width", note)
+
+    def check_dialects(self) -> None:
+        """Refuse MLIR's dialect `transform`: it loads upstream's C++ `xegpu`, whose name ours has, and MLIR aborts.
+
+        Raises:
+            DiagnosticError: at its first op, type or attribute.
+        """
+        if "transform." not in self.text:
+            return
+
+        def shown(m: re.Match[str]) -> str:
+            is_op = m[0].startswith('"transform.') and self.text.startswith("(", m.end())
+            return m[0] if is_op else " " * len(m[0])
+
+        found = _TRANSFORM.search(_OPAQUE.sub(shown, self.text))
+        if found:
+            note = "apply its sequences first: mlir-opt --transform-interpreter"
+            raise self.error(found.start(), "dialect 'transform' cannot be read beside 'xegpu'", note)
 
     def check_aliases(self) -> None:
         """Refuse aliases that are longer than `MAX_ALIAS` with all aliases in them written out.

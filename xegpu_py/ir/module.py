@@ -268,6 +268,7 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
     source.check_nesting()
     source.check_numbers()
     source.check_arrays()
+    source.check_dialects()
     source.check_aliases()
     context.load_met(source.text)
     while True:
