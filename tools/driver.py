@@ -335,8 +335,12 @@ def _continue_in_child() -> None:
     What MLIR does not expect ends the process. Signals sent to this process are passed on.
     """
     step = watch_steps()
+    passed_on = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    # A signal that comes before this process passes it on would be lost, or end this process alone.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
     child = os.fork()
     if child == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if sys.platform == "linux":
             # Its number is PR_SET_PDEATHSIG: the child does not outlive this process.
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -349,8 +353,9 @@ def _continue_in_child() -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, number)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in passed_on:
         signal.signal(number, pass_on)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     _, status = os.waitpid(child, 0)
     if not os.WIFSIGNALED(status):
         os._exit(os.waitstatus_to_exitcode(status))
