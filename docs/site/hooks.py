@@ -12,6 +12,7 @@ import re
 from functools import cache
 from html import unescape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FunctionType, ModuleType
 
 import gallery
@@ -81,10 +82,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made, and the examples that pages link to."""
+    tour = _executed(ROOT / "examples" / "tour.ipynb")
     made = {
         "index.md": _index(),
         **{_page_of(name): _module(name) for name in PUBLIC},
-        "generated/tour.md": _notebook(ROOT / "examples" / "tour.ipynb"),
+        "generated/tour.md": _notebook(tour),
+        # The notebook to be downloaded shows what it says.
+        "examples/tour.ipynb": nbformat.writes(tour),
         "generated/gallery.md": gallery.page(),
         "generated/tools.md": _tools(),
         "generated/passes.md": _passes(),
@@ -96,7 +100,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = re.sub(r"\]\(docs/", "](", (ROOT / path).read_text())
         files.append(File.generated(config, path, content=text))
     for path in sorted((ROOT / "examples").iterdir()):
-        if path.is_file():
+        if path.is_file() and f"examples/{path.name}" not in made:
             files.append(File.generated(config, f"examples/{path.name}", abs_src_path=str(path)))
     return files
 
@@ -125,12 +129,16 @@ def _index() -> str:
     return re.sub(r"\]\(docs/", "](", text)
 
 
-def _notebook(path: Path) -> str:
-    """A notebook's cells, each with what it shows when it is run."""
+def _executed(path: Path) -> nbformat.NotebookNode:
     notebook = nbformat.read(path, as_version=4)
-    # Sockets in files, not ports, whose kernels warn of them.
-    config = Config(KernelManager={"transport": "ipc"})
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", config=config).execute()
+    with TemporaryDirectory() as folder:
+        # Sockets in files, not ports, whose kernels warn of them; not those of another build in the same folder.
+        config = Config(KernelManager={"transport": "ipc", "ip": f"{folder}/kernel"})
+        return nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", config=config).execute()
+
+
+def _notebook(notebook: nbformat.NotebookNode) -> str:
+    """A notebook's cells, each with what it shows."""
     parts = []
     for cell in notebook.cells:
         parts.append(f"```python\n{cell.source}\n```" if cell.cell_type == "code" else cell.source)

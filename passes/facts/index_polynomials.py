@@ -153,7 +153,7 @@ class IndexForms:
         self._forms: dict[ir.Value, IndexForm | None] = {}
         self._ranges: Ranges | None = None
         self._wide: dict[int, Polynomial] = {}
-        # By the scalar of a loop's counter: what must fit, since by it what the loop carries was divided by its step.
+        # For the scalar of a loop's counter, the scalars that must fit because the loop's step is a factor of them.
         self._fits: dict[int, set[int]] = {}
 
     def of(self, value: ir.Value) -> IndexForm | None:

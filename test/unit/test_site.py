@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 from markdown import ROOT
+from test_notebook import shows_what_it_says
 
 from xegpu_py import oracles
 
 pytest.importorskip("mkdocs")
+nbformat = pytest.importorskip("nbformat")
 SCREENSHOTS = ROOT / "docs" / "site" / "screenshots"
 PAGES = (
     "",
@@ -57,6 +59,10 @@ def test_reference_is_made_from_the_code(site):
     assert "xegpu-legalize" in passes and "becomes" in passes
     assert "--help-pass" in (site / "generated" / "tools" / "index.html").read_text()
     assert "is not a valid hint for a read" in (site / "generated" / "diagnostics" / "index.html").read_text()
+
+
+def test_the_notebook_shows_what_it_says(site):
+    shows_what_it_says(nbformat.read(site / "examples" / "tour.ipynb", as_version=4))
 
 
 @pytest.mark.parametrize("name", ["xegpu_py", "xegpu_py.language", "xegpu_py.numerics"])

@@ -177,7 +177,7 @@ def steps(text):
 
 @pytest.mark.parametrize(
     ("kernel", "n"),
-    [(pointers, 256), (product, 128), (shallow_product, 32), (transposed, 8), (places, 12), (branches, 6)],
+    [(pointers, 512), (product, 128), (shallow_product, 64), (transposed, 16), (places, 24), (branches, 12)],
 )
 def test_steps_grow_with_the_kernel(kernel, n):
     sizes = n, 2 * n, 4 * n

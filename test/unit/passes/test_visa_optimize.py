@@ -214,6 +214,6 @@ def test_time_is_linear(lanes_part: bool) -> None:
         gc.enable()
         return taken
 
-    programs = [Mixture(random.Random(0), lanes_part=lanes_part).program(n) for n in (100, 400)]
+    programs = [Mixture(random.Random(0), lanes_part=lanes_part).program(n) for n in (200, 800)]
     few, many = (min(seconds(program) for _ in range(2)) for program in programs)
     assert many < 4 * 2 * few
