@@ -2,7 +2,6 @@
 
 import gc
 import os
-import random
 from collections import OrderedDict, defaultdict
 
 os.environ["XEGPU_PY_CACHE"] = "off"
@@ -12,7 +11,7 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
-from effort import SHARE, examples
+from effort import SHARE, examples, with_each_value
 from hypothesis import settings
 
 from xegpu_py import cache, oracles
@@ -57,22 +56,17 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _beyond_each_value(items):
-    """Cases of tests marked `each_value` that `make test` leaves out: without them each value of a parameter occurs."""
+    """Cases of tests marked `each_value` that `make test` leaves out."""
     tests = defaultdict(list)
     for item in items:
         if SHARE < 1 and item.get_closest_marker("each_value"):
-            tests[item.path, item.originalname].append(item)
-    for (_, name), cases in tests.items():
-        seen = set()
-        # In no order of the parameters, so that values are combined as chance has it.
-        for item in random.Random(name).sample(cases, len(cases)):
-            # What cannot be hashed is one object in all cases.
-            params = item.callspec.params.items()
-            values = {(key, value if isinstance(value, str | int) else id(value)) for key, value in params}
-            if values <= seen or _is_unknown(**item.callspec.params):
+            if _is_unknown(**item.callspec.params):
                 yield item
             else:
-                seen |= values
+                tests[item.path, item.originalname].append(item)
+    for (_, name), cases in tests.items():
+        kept = with_each_value([item.callspec.params for item in cases], name)
+        yield from (item for i, item in enumerate(cases) if i not in kept)
 
 
 def _is_unknown(native_of=None, target=None, **_):

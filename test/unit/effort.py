@@ -1,8 +1,9 @@
 """How many random cases tests draw: a tenth of the declared number in `make test`, all in `make sweep`."""
 
 import os
-from collections.abc import Iterable
-from typing import TypeVar
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -26,3 +27,15 @@ def some(cases: Iterable[T], share: float = SHARE, first: int = 0) -> list[T]:
     """
     distance = round(1 / share) if SHARE < 1 else 1
     return list(cases)[first % distance :: distance]
+
+
+def with_each_value(cases: Sequence[Mapping[str, Any]], seed: str) -> list[int]:
+    """The indices of so many cases that each value of each parameter occurs, which are combined as chance has it."""
+    kept, seen = [], set[tuple[str, object]]()
+    for i in random.Random(seed).sample(range(len(cases)), len(cases)):
+        # What cannot be hashed is one object in all cases.
+        values = {(name, v if isinstance(v, str | int) else id(v)) for name, v in cases[i].items()}
+        if not values <= seen:
+            kept.append(i)
+            seen |= values
+    return sorted(kept)
