@@ -275,6 +275,7 @@ def test_dialect_transform(text: str) -> None:
     with pytest.raises(DiagnosticError, match="m.mlir:2:.*: error: dialect 'transform' cannot be read beside 'xegpu'"):
         parse(f"// transform.yield\n{text}")
     assert check('"t.a"() {a.transform.x, x = "transform.y"} : () -> () // transform.yield "transform.yield"()')
+    assert check('func.func private @"transform.f"() func.func @g() { func.call @"transform.f"() : () -> () return }')
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,7 @@ class Source(Struct, frozen=True, dict=True):
 
         def shown(m: re.Match[str]) -> str:
             is_op = m[0].startswith('"transform.') and self.text.startswith("(", m.end())
+            is_op = is_op and not self.text.startswith("@", m.start() - 1)
             return m[0] if is_op else " " * len(m[0])
 
         found = _TRANSFORM.search(_OPAQUE.sub(shown, self.text))
