@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +81,12 @@ def test_a_seed_gives_one_program(level: str) -> None:
 
 def test_every_cell_can_be_reached() -> None:
     """Some generator writes each op, attribute value and element type of the dialects."""
-    assert coverage.missing(coverage.survey(random.Random(0), rounds=120, length=18)) == []
+    found = Counter[str]()
+    for seed in range(3):
+        found += coverage.survey(random.Random(seed), rounds=120, length=18)
+        if not coverage.missing(found):
+            break
+    assert coverage.missing(found) == []
 
 
 def test_cells_that_a_program_reaches() -> None:
