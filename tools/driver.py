@@ -36,7 +36,7 @@ _SPLIT_MARKER = "--input-split-marker"
 
 _SINGLE_DASH = re.compile(r"-[a-z][\w-]+(?:=.*)?\Z", re.DOTALL)
 
-_BOOLEAN = re.compile(r"(--[\w-]+)=(true|false)\Z")
+_BOOLEAN = re.compile(r"(--[\w-]+)=(?:(true|1)|false|0)\Z", re.IGNORECASE)
 
 _COLOR: ContextVar[str] = ContextVar("color", default="auto")
 """The value of `--color`, also for output before and after a tool's run."""
@@ -139,7 +139,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(1, f"{self.prog}: error: {message}\n")
 
     def normalized(self, argv: Sequence[str]) -> list[str]:
-        """Arguments in LLVM's spelling (one dash, switches with `=true` or `=false`) as argparse reads them.
+        """Arguments in LLVM's spelling (one dash, switches with `=true` or `=0`) as argparse reads them.
 
         If a shell asks for completions, print them and exit.
         """
@@ -158,7 +158,7 @@ class Parser(argparse.ArgumentParser):
                 continue
             if m and m[1] in switches:
                 negated = f"--no-{m[1][2:]}"
-                if m[2] == "true":
+                if m[2]:
                     out.append(m[1])
                 elif negated in switches:
                     out.append(negated)

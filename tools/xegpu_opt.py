@@ -62,11 +62,19 @@ def argument_parser() -> driver.Parser:
     switch("--mlir-print-op-generic", "print generic form, which stock mlir-opt --irdl-file reads")
     switch("--xegpu-print-defaults", "also print attributes that have their default value")
     switch("--mlir-print-debuginfo", "print locations")
+    switch("--mlir-print-local-scope", "print attributes, types and locations where they are used, without aliases")
+    add(
+        "--mlir-elide-elementsattrs-if-larger",
+        metavar="N",
+        type=int,
+        help="print constants of more than N elements as __elided__",
+    )
     switch("--mlir-print-ir-before-all", "print the IR before each pass")
     switch("--mlir-print-ir-after-all", "print the IR after each pass")
     names: dict[str, Any] = {"metavar": "PASS[,PASS]", "type": _passes, "default": frozenset()}
     add("--mlir-print-ir-before", help="print the IR before these passes", **names)
     add("--mlir-print-ir-after", help="print the IR after these passes", **names)
+    switch("--mlir-print-ir-after-change", "after passes print the IR only if it changed")
     switch("--mlir-print-ir-after-failure", "print the IR on which a pass failed")
     switch("--mlir-print-ir-module-scope", "print the whole module whenever IR is printed")
     switch("--remarks", "print remarks on ops for which passes generate slow code")
@@ -166,18 +174,29 @@ class _IrPrinter(Listener):
     after_all: bool
     before_passes: frozenset[str]
     after_passes: frozenset[str]
+    after_change: bool
     after_failure: bool
     module_scope: bool
-    debuginfo: bool
+    flags: dict[str, Any]
     bodies: Bodies = field(default_factory=Bodies)
+    was: str = ""
 
     def before(self, step: Step, op: ir.Operation) -> None:
         if self.before_all or step.name in self.before_passes:
             self._print(f"Before {step.name}", op)
+        if self.after_change and self._is_shown_after(step):
+            self.was = self._text(op)
 
     def after(self, step: Step, op: ir.Operation, seconds: float) -> None:
-        if self.after_all or step.name in self.after_passes:
+        if self._is_shown_after(step) and not (self.after_change and self._text(op) == self.was):
             self._print(f"After {step.name}", op)
+
+    def _is_shown_after(self, step: Step) -> bool:
+        return self.after_all or step.name in self.after_passes
+
+    def _text(self, op: ir.Operation) -> str:
+        self.bodies.build()
+        return print_op(op, **self.flags)
 
     def failed(self, step: Step, op: ir.Operation) -> None:
         if self.after_failure:
@@ -191,9 +210,7 @@ class _IrPrinter(Listener):
         shown = op
         while self.module_scope and shown.parent is not None:
             shown = shown.parent.operation
-        self.bodies.build()
-        text = print_op(shown, debuginfo=self.debuginfo)
-        print(f"// -----// IR Dump {when}{where} //----- //\n{text}\n", file=sys.stderr)
+        print(f"// -----// IR Dump {when}{where} //----- //\n{self._text(shown)}\n", file=sys.stderr)
 
 
 _REPRODUCER = """{{-#
@@ -334,11 +351,7 @@ class _Session:
         start = time.perf_counter()
         if self.args.export_upstream:
             return export_upstream(module)
-        text = module.text(
-            generic=self.args.mlir_print_op_generic,
-            debuginfo=self.args.mlir_print_debuginfo,
-            print_defaults=self.args.xegpu_print_defaults,
-        )
+        text = module.text(**self.printer.flags)
         self.timer.add("Output", time.perf_counter() - start)
         return text if text.endswith("\n") else text + "\n"
 
@@ -373,9 +386,16 @@ def run(argv: Sequence[str]) -> int:
         args.mlir_print_ir_after_all,
         args.mlir_print_ir_before,
         args.mlir_print_ir_after,
+        args.mlir_print_ir_after_change,
         args.mlir_print_ir_after_failure,
         args.mlir_print_ir_module_scope,
-        args.mlir_print_debuginfo,
+        {
+            "generic": args.mlir_print_op_generic,
+            "debuginfo": args.mlir_print_debuginfo,
+            "local_scope": args.mlir_print_local_scope,
+            "elide": args.mlir_elide_elementsattrs_if_larger,
+            "print_defaults": args.xegpu_print_defaults,
+        },
     )
     if args.run_reproducer and pipeline.items:
         parser.error("--run-reproducer runs the pipeline of its input; no other passes can be given")

@@ -185,6 +185,8 @@ def print_op(
     *,
     generic: bool = False,
     debuginfo: bool = False,
+    local_scope: bool = False,
+    elide: int | None = None,
     print_defaults: bool = False,
     verified: bool = False,
 ) -> str:
@@ -193,10 +195,18 @@ def print_op(
     Args:
         generic: print generic form, with types and attributes as IRDL has them: what stock `mlir-opt` reads.
         debuginfo: print locations.
+        local_scope: print attributes, types and locations where they are used, without aliases.
+        elide: print constants of more elements than this as `__elided__`.
         print_defaults: print attributes of our ops that have their default value too.
         verified: the op is known to be valid, and MLIR need not check that before it prints.
     """
-    text = op.get_asm(enable_debug_info=debuginfo, print_generic_op_form=generic, assume_verified=verified)
+    text = op.get_asm(
+        large_elements_limit=elide,
+        enable_debug_info=debuginfo,
+        print_generic_op_form=generic,
+        use_local_scope=local_scope,
+        assume_verified=verified,
+    )
     if generic:
         return str(text)
     return Printer(op.context.own, print_defaults).rewrite(text)
