@@ -22,7 +22,7 @@ from support.gemm_kernel import GemmKernel
 
 import xegpu_py
 from xegpu_py.profile.launches import launched
-from xegpu_py.runtime.launch import Launcher
+from xegpu_py.runtime.kernel import Kernel
 
 CHECKS = {"uninit": 5, "races": 5}
 """The checks, and the greatest allowed ratio of times for each."""
@@ -121,10 +121,10 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=1024, help="of the GEMM")
     parser.add_argument("--times", type=int, default=5, help="launches, of which the median counts")
     args = parser.parse_args()
-    worst, interpreted = 0.0, Launcher._run_interpreted
+    worst, interpreted = 0.0, Kernel._run_interpreted
     for work in works(args.size):
         name, make, arguments, _ = work
-        Launcher._run_interpreted = refuse
+        Kernel._run_interpreted = refuse
         plain, more = measured(make(engine="jit", threads=1), work, args.times)
         given = sum(array.nbytes for array in arguments)
         print(f"{name:16} {plain * 1e3:7.2f} ms, {more / 1e6:6.2f} MB beside {given / 1e6:6.2f} MB of arrays")
@@ -132,7 +132,7 @@ def main() -> None:
             taken, more = measured(make(engine="jit", threads=1, check=check), work, args.times)
             worst = max(worst, taken / plain / most)
             print(f"  {check:14} {taken * 1e3:7.2f} ms, {more / 1e6:6.2f} MB, {taken / plain:5.2f} times as long")
-        Launcher._run_interpreted = interpreted
+        Kernel._run_interpreted = interpreted
         taken = counting(make(engine="jit", threads=1), work, args.times)
         worst = max(worst, taken / plain / COUNTING)
         print(f"  {'counting':14} {taken * 1e3:7.2f} ms, {taken / plain:5.2f} times as long")

@@ -344,7 +344,7 @@ def run(argv: Sequence[str]) -> int:
                 parser.error(f"'{name}' is not an array among the kernel's arguments {listed}")
         if args.trace and kernel:
             _check_thread(parser, kernel.program, args)
-            kernel.observer = Tracer(kernel, args.trace[0], args.trace[1], print)
+            kernel.observer = Tracer(kernel.program, kernel.layout, args.trace[0], args.trace[1], print)
         start = time.perf_counter()
         if args.profile and job.profile:
             found = job.profile()

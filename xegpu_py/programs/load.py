@@ -29,8 +29,9 @@ from xegpu_py.ir.passes import collector_paused
 from xegpu_py.lower_kernel import chosen_kernel, levels_of, lower
 from xegpu_py.profile import profiles  # noqa: F401  (provides `Kernel.profile`)
 from xegpu_py.programs.host_lowering import own_module
+from xegpu_py.reference.evaluate import ReferenceKernel
 from xegpu_py.runtime.executable import REFERENCE, Executable, Options
-from xegpu_py.runtime.kernel import Kernel, ReferenceKernel
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.target import target as target_of
 from xegpu_py.upstream import Level, import_upstream, looks_upstream, looks_xevm

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
+from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module, argument_names, kernels, walk
@@ -20,6 +21,7 @@ from xegpu_py.reference import arith_math, gpu_control, memref, vector, xegpu_xe
 from xegpu_py.reference.machine import Function, Launch, Workgroup
 from xegpu_py.reference.storage import BASE, Memory, MemRef, attach, element_of, kind_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, check_numbers, packed_shape
+from xegpu_py.runtime.launch import block_of
 from xegpu_py.visa.program import chosen, extent, place_in
 
 SUBGROUP_SIZE, WORK_ITEMS = "xegpu.subgroup_size", "xegpu.work_items"
@@ -281,3 +283,33 @@ def _number(argument: Any, text: str, title: str) -> Any:
     except (TypeError, ValueError):
         raise TypeError(f"{title} must be an integer, but got {argument!r}") from None
     return np.asarray(kind.element.wrap(np.array(bits, np.uint64).view(np.int64))).reshape(kind.shape)
+
+
+class ReferenceKernel:
+    """A kernel that is not lowered: its module is evaluated op by op.
+
+    Attributes:
+        name: the kernel's name.
+        types: see `runtime.kernel.Kernel.types`.
+        subgroups: the number of subgroups of a workgroup if the kernel's maps define it; otherwise None.
+        block: see `runtime.kernel.Kernel.block`.
+        names: see `runtime.kernel.Kernel.names`.
+    """
+
+    def __init__(self, module: Module, name: str, model: Model) -> None:
+        """Make a kernel of a module; see `compile`."""
+        self._module, self._model = module, model
+        self.names: Sequence[str] = ()
+        self.name = name
+        func = kernel_of(module, name)
+        self.types = tuple(map(str, types_of(func)))
+        known = func.attributes.get("known_block_size")
+        self.subgroups = xetile.subgroups_of_kernel(func)
+        self.block = tuple(ir.DenseI32ArrayAttr(known)) if known is not None else (self.subgroups or 1,)
+
+    def __call__(
+        self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
+    ) -> None:
+        """Evaluate the kernel. Arguments and errors are those of `runtime.kernel.Kernel.__call__`."""
+        block = block_of(block, self.block, self.subgroups)
+        run(self._module, self.name, arguments, grid=grid, block=block, model=self._model, names=self.names)

@@ -1,38 +1,65 @@
-"""`Kernel`: what happens in a call on numpy arrays: check, choose a version, stage, launch."""
+"""`Kernel`: a call on numpy arrays checks them, chooses a version, stages the arrays, and runs the engines."""
 
 from __future__ import annotations
 
 import functools
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from mlir import ir as mlir
 from msgspec import structs
 
-from xegpu_py import reference
-from xegpu_py.dialects import xetile
+from xegpu_py.cache import Cache, folder_of
 from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.drawing import html
-from xegpu_py.engines.faults import RuntimeFault
+from xegpu_py.engines.faults import Races, RuntimeFault
+from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.jit.checks import MOST_KEPT, RaceSuspected, Shadow
+from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.engines.jit.llvm import LLVMError
+from xegpu_py.engines.jit.native_code import processors
+from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, Layout, new_batch
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, decode_utf8
 from xegpu_py.ir.module import Module
-from xegpu_py.numerics.dpas import Model
-from xegpu_py.runtime.executable import Engine, Executable, Options, beyond, is_pointer, value_of
+from xegpu_py.numerics.formats import Array
+from xegpu_py.runtime.device_memory import DeviceMemory
+from xegpu_py.runtime.executable import CHECKS, Engine, Executable, Options, beyond, is_pointer, value_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, Staged
-from xegpu_py.runtime.launch import EngineMismatch, Grid, Launcher, Prepared, Statistics, memory_for
+from xegpu_py.runtime.launch import (
+    THREADS_AT_ONCE,
+    EngineMismatch,
+    ExecutionCounter,
+    Grid,
+    Prepared,
+    Prints,
+    Statistics,
+    block_of,
+    engine_of,
+    first_difference,
+    memory_for,
+    progress_bar,
+    without_waits,
+)
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
+from xegpu_py.visa.allocate import HEADER_BYTES, placed
+from xegpu_py.visa.dataflow import flow_of, has_calls, polls
 from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
-from xegpu_py.visa.program import Dim, Program, chosen, extent
+from xegpu_py.visa.modes import with_modes
+from xegpu_py.visa.program import PRINT_BUFFER, STATE, Dim, Program, chosen, extent
 from xegpu_py.visa.verify import verify
 
+if TYPE_CHECKING:
+    from xegpu_py.engines.interpreter import Observer
+    from xegpu_py.engines.jit.checks import Log
 
-class Kernel(Launcher):
+
+class Kernel:
     """A kernel lowered to vISA.
 
         gemm = xegpu_py.compile("gemm.mlir", target="pvcxt")
@@ -43,12 +70,22 @@ class Kernel(Launcher):
     violates an assumption compiles another version without it; for arrays that 2D block messages cannot address, that
     version uses gathers and scatters.
 
-    Attributes, besides those of `Launcher`:
+    Attributes:
         name: the kernel's name.
         executable: the lowered kernel.
+        program: its program.
+        options: the options.
+        target: the GPU.
         remarks: the remarks of the lowering about code that is correct but slow; see `version_for`.
         stats: statistics of the last call; None before the first call.
         names: the user's names of the arguments, for error messages; empty if they have none.
+        runnable: the program as engines run it, whose instructions say how they round.
+        engine: the engine that runs it: that of the options, or else the default.
+        allocation: the registers of the variables.
+        layout: where the variables lie.
+        observer: called for each executed instruction; the interpreter only.
+        log: takes the records of messages, if the layout says that there are some; native code only.
+        groups: the numbers of the workgroups that run, x varying fastest; None for all.
     """
 
     def __init__(
@@ -83,10 +120,22 @@ class Kernel(Launcher):
         self.names: Sequence[str] = ()
         # The last call's key, version and arguments, if a call with the same key need not prepare them again.
         self._last: tuple[tuple[object, ...], Kernel, Prepared] | None = None
-        issues = verify(executable.program, target_of(options.target))
+        program, self.options, self.target = executable.program, options, target_of(options.target)
+        issues = verify(program, self.target)
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
-        super().__init__(executable.program, options)
+        self.program, self.runnable = program, with_modes(program, self.target, options.dpas_denormals == "flush")
+        self.engine = engine_of(options)
+        self.observer: Observer | None = None
+        self.log: Log | None = None
+        self.groups: range | None = None
+        self.allocation = placed(program, self.target, options.registers)
+        predicates = {p: i for i, p in enumerate(program.predicates)}
+        watch, races, bounds = (name in options.check for name in CHECKS[1:])
+        self.layout = Layout(self.target, self.allocation, predicates, watch, races, bounds, program.local_bits)
+        # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
+        self._recorded: set[int] = set()
+        self._shadow: Shadow | None = None
         if options.strict_grf and self.allocation.beyond:
             raise self._error(f"kernel '{self.name}' does not fit: {self.allocation.report()}")
 
@@ -263,7 +312,7 @@ class Kernel(Launcher):
         """
         parameters = self.executable.parameters
         self._check_count(arguments)
-        block = _block(block, self.block, self.subgroups)
+        block = block_of(block, self.block, self.subgroups)
         key = self._key(arguments, extent(grid, "grid"), extent(block, "block"))
         held, last = PackedArrays(), self._last
         if key is not None and last is not None and last[0] == key:
@@ -312,7 +361,7 @@ class Kernel(Launcher):
     ) -> tuple[Kernel, Prepared]:
         """The version of the kernel that a call runs, and the arguments with which it does; see `__call__`."""
         self._check_count(arguments)
-        return self._prepared(arguments, grid, _block(block, self.block, self.subgroups), PackedArrays())
+        return self._prepared(arguments, grid, block_of(block, self.block, self.subgroups), PackedArrays())
 
     def _prepared(
         self, arguments: Sequence[Any], grid: int | Sequence[int], block: int | Sequence[int], held: PackedArrays
@@ -376,21 +425,6 @@ class Kernel(Launcher):
         values |= staged.addresses()
         return Prepared(size, values, memory, None if staged.in_place else staged)
 
-    def run(self, launch: Prepared) -> Statistics:
-        """Launch the kernel on prepared arguments; errors as in `__call__`."""
-        try:
-            done = super().run(launch)
-        except RuntimeFault as fault:
-            raise DiagnosticError([_diagnostic(fault)], self._sources) from None
-        except EngineMismatch as mismatch:
-            raise self._error(f"kernel '{self.name}': {mismatch}") from None
-        except LLVMError as failure:
-            note = "the interpreter runs it: engine='interpreter', or --engine=interpreter"
-            raise self._error(f"kernel '{self.name}' has no native code: {failure}", note) from None
-        if launch.staged:
-            launch.staged.write_back(self.name)
-        return done
-
     def _error(self, message: str, *notes: str) -> DiagnosticError:
         where = self.program.where
         found = Diagnostic("error", message, where, tuple(Diagnostic("note", n, where) for n in notes))
@@ -405,22 +439,242 @@ class Kernel(Launcher):
             for i, (p, a) in enumerate(zip(self.executable.parameters, arguments))
         ]
 
+    @functools.cached_property
+    def _interpreter(self) -> Interpreter:
+        return Interpreter(self.runnable, self.layout, self.options.model)
+
+    def run(self, launch: Prepared) -> Statistics:
+        """Launch the kernel on prepared arguments, and copy its output to standard output; errors as in `__call__`.
+
+        Raises:
+            ValueError: if there is an observer, and the engine does not support it.
+        """
+        if self.observer is not None and self.engine != "interpreter":
+            raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
+        try:
+            if self.options.schedules:
+                self._compare_schedules(launch)
+            done = self._printing(launch) if self.program.prints else self._run(launch)
+        except RuntimeFault as fault:
+            raise DiagnosticError([_diagnostic(fault)], self._sources) from None
+        except EngineMismatch as mismatch:
+            raise self._error(f"kernel '{self.name}': {mismatch}") from None
+        except LLVMError as failure:
+            note = "the interpreter runs it: engine='interpreter', or --engine=interpreter"
+            raise self._error(f"kernel '{self.name}' has no native code: {failure}", note) from None
+        if launch.staged:
+            launch.staged.write_back(self.name)
+        return done
+
+    def _printing(self, launch: Prepared) -> Statistics:
+        prints = Prints(launch.memory)
+        try:
+            return self._run(prints.given(launch), prints)
+        finally:
+            print(prints.text, end="")
+
+    def _run(self, launch: Prepared, prints: Prints | None = None) -> Statistics:
+        def reading(run: Callable[[Prepared], Statistics], launch: Prepared) -> Statistics:
+            with prints.reading(launch.memory) if prints else nullcontext():
+                return run(launch)
+
+        if self.engine == "interpreter":
+            return reading(self._run_interpreted, launch)
+        if self.engine == "jit":
+            return reading(self._run_native, launch)
+        golden = structs.replace(launch, memory=launch.memory.copy())
+        reading(self._run_interpreted, golden)
+        printed = prints and prints.text
+        done = reading(self._run_native, launch)
+        if prints and prints.text != printed:
+            raise EngineMismatch("the engines print different texts")
+        if unlike := first_difference(golden.memory, launch.memory):
+            count, name, at, wanted, found = unlike
+            raise EngineMismatch(
+                f"the engines differ in {count} bytes of '{name}', first in byte {at}: {wanted:#04x} of "
+                f"the interpreter, {found:#04x} of the JIT"
+            )
+        return done
+
+    def _compare_schedules(self, launch: Prepared) -> None:
+        """Run the launch on copies of the memory, in the usual order of threads and in others, with and without delays
+        of stores.
+
+        Raises:
+            RuntimeFault: if it fails in one of the orders, or leaves other bytes; a note names the order.
+        """
+        if self.program.prints:
+            launch = structs.replace(launch, memory=launch.memory.copy())
+            launch = Prints(launch.memory).given(launch)
+        usual: DeviceMemory | None = None
+        others = [(seed, delays) for seed in range(1, self.options.schedules + 1) for delays in (False, True)]
+        for seed, delays in [(0, False), *others]:
+            found = launch.memory.copy()
+            note = f"in the order of threads of seed {seed}{', with delayed stores' * delays}"
+            self._interpreter.order = np.random.default_rng(seed) if seed else None
+            self._interpreter.delays = delays
+            try:
+                self._run_interpreted(structs.replace(launch, memory=found))
+            except RuntimeFault as fault:
+                if seed:
+                    fault.notes.append(note)
+                raise
+            finally:
+                self._interpreter.order, self._interpreter.delays = None, False
+            if usual is None:
+                usual = found
+                continue
+            if unlike := first_difference(usual, found):
+                count, name, at, first, second = unlike
+                raise RuntimeFault(
+                    f"the results of kernel '{self.program.name}' depend on the order of threads: "
+                    f"{count} bytes of '{name}' differ, first byte {at}: {first:#04x} or {second:#04x}",
+                    [note],
+                    self.program.where,
+                )
+
+    def _run_interpreted(self, launch: Prepared) -> Statistics:
+        size, group_size = launch.size, launch.size.threads(self.program)
+        groups = range(math.prod(size.grid)) if self.groups is None else self.groups
+        count = len(groups)
+        most = max(1, THREADS_AT_ONCE // max(group_size, 1))
+        counter = ExecutionCounter(len(self.program.instructions), self.observer)
+        self._interpreter.observer = counter
+        traffic: Counter[tuple[str, str]] = Counter()
+        races: Races | None = None
+        # Delayed stores would seem to change what other threads have changed; the usual order has been checked.
+        if self.layout.races and not self._interpreter.delays:
+            races = Races(self.runnable, group_size, count, len(launch.memory.data), size.namer(group_size))
+        with progress_bar(self.program.name, count, self.options.progress) as progress:
+            # Most races show in the first workgroup.
+            start, at_once = 0, 1 if races and self._interpreter.order is None and not polls(self.program) else most
+            while start < count:
+                chosen = np.asarray(groups[start : start + at_once], np.int64)
+                batch = self._batch(chosen, launch)
+                if races:
+                    races.begin(start, len(chosen), batch.barriers.phases.shape[1], self.program.slm_bytes)
+                    batch.races = races
+                self._interpreter.run(batch, size.namer(group_size, start * group_size))
+                traffic += batch.traffic
+                start, at_once = start + len(chosen), most
+                progress(start)
+        executed = without_waits(self.runnable, counter.executed)
+        return Statistics(count * group_size, executed, traffic, self.allocation)
+
+    @functools.cached_property
+    def jit(self) -> Jit:
+        """The program as native code."""
+        cache = Cache(folder_of(self.options.cache))
+        return Jit(self.runnable, self.layout, self.options.model, alone=False, cache=cache)
+
+    def _run_native(self, launch: Prepared) -> Statistics:
+        """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""
+        if not self.layout.races:
+            return self._launch_native(launch)
+        memory, threads = launch.memory, math.prod(launch.size.grid) * launch.size.threads(self.program)
+        while True:
+            before, self._shadow = self._shadow, None
+            workers = self.options.threads or processors()
+            shadow = Shadow(self.runnable, memory, threads, workers, self._recorded, before)
+            try:
+                done = self._launch_native(launch, shadow)
+            except (RaceSuspected, RuntimeFault):
+                shadow.restore()
+                golden = memory.copy()
+                try:
+                    done = self._run_interpreted(structs.replace(launch, memory=golden))
+                except RuntimeFault:
+                    memory.assign(golden, PRINT_BUFFER)
+                    raise
+                memory.assign(golden)
+                return done
+            if shadow.bytes <= MOST_KEPT:
+                self._shadow = shadow
+            unrecorded = shadow.unrecorded()
+            if not unrecorded:
+                return done
+            shadow.restore()
+            self._recorded |= unrecorded
+
+    def _launch_native(self, given: Prepared, shadow: Shadow | None = None) -> Statistics:
+        program, size = self.runnable, given.size
+        group_size = size.threads(program)
+        registers = np.zeros(self.jit.frame.registers, np.uint8)
+        self._fill(registers, given)
+        written = self._given(len(registers)) if self.layout.watch else None
+        launch = Launch(
+            size.grid,
+            size.block[:2],
+            group_size,
+            size.items_of_a_thread(program),
+            registers,
+            given.memory,
+            size.namer(group_size),
+            written,
+            shadow,
+            self.log,
+            chosen=self.groups,
+        )
+        with progress_bar(program.name, launch.groups, self.options.progress) as progress:
+            done = self.jit.run(launch, self.options.threads, progress)
+        executed = without_waits(program, done.executed)
+        return Statistics(launch.groups * group_size, executed, done.traffic, self.allocation)
+
+    def _batch(self, groups: Array, launch: Prepared) -> Batch:
+        program, size = self.runnable, launch.size
+        batch = new_batch(
+            len(groups),
+            size.threads(program),
+            max(self.allocation.bytes, self.target.grf_bytes),
+            len(program.predicates),
+            int(program.attributes.get("NBarrierCnt", 0)),
+            program.slm_bytes,
+            launch.memory,
+            divergent=flow_of(program).divergent,
+            watch=self.layout.watch,
+            calls=has_calls(program),
+        )
+        header = np.zeros((batch.threads, HEADER_BYTES), np.uint8)
+        words = header.view(np.uint32)
+        words[:, 2] = batch.numbers
+        x, y, _ = size.grid
+        for name, each in (
+            ("%group_id_x", groups % x),
+            ("%group_id_y", groups // x % y),
+            ("%group_id_z", groups // (x * y)),
+        ):
+            words[:, BUILTIN_OFFSETS[name] // 4] = each[batch.groups]
+        batch.regs[:, :HEADER_BYTES] = header
+        self._fill(batch.regs, launch)
+        for item in program.inputs:
+            if item.kind == "LOCAL_ID":
+                at = self.allocation.offset(item.var)
+                batch.regs[:, at : at + item.size] = size.local_ids(program, batch.numbers).view(np.uint8)
+        if batch.written is not None:
+            batch.written[:] = self._given(batch.written.shape[1])
+        return batch
+
+    def _fill(self, registers: Array, launch: Prepared) -> None:
+        """Write the inputs that all threads share to the registers, uint8[..., bytes]."""
+        for item in self.program.inputs:
+            if item.kind != "LOCAL_ID":
+                value = launch.size.implicit(item.kind) if item.kind else launch.values[item.var.name]
+                at = self.allocation.offset(item.var)
+                registers[..., at : at + item.size] = np.frombuffer(value, np.uint8)
+
+    def _given(self, count: int) -> Array:
+        """Which bytes of the registers are initialised at the start of a thread, bool[count]."""
+        found = np.zeros(count, bool)
+        found[:HEADER_BYTES] = True
+        for var in (*(item.var for item in self.program.inputs), *STATE.values()):
+            if var.root[0] in self.allocation.offsets:
+                at = self.allocation.offset(var)
+                found[at : at + var.bytes] = True
+        return found
+
 
 CompiledKernel = Kernel
 """The kernel that `xegpu_py.compile` returns."""
-
-
-def _block(given: int | Sequence[int] | None, default: tuple[int, ...], subgroups: int | None) -> int | Sequence[int]:
-    """The block of a launch: the given one, otherwise the one that the kernel defines.
-
-    Raises:
-        ValueError: if its number of subgroups differs from that of the kernel's maps.
-    """
-    if given is None:
-        return default
-    if subgroups and math.prod(extent(given, "block")) != subgroups:
-        raise ValueError(f"'block' must be {subgroups} subgroups, as the kernel's maps say, but got {given}")
-    return given
 
 
 def _with_remedy(fault: Diagnostic, arguments: Sequence[Any], shown: Sequence[str]) -> Diagnostic:
@@ -451,33 +705,3 @@ def _diagnostic(fault: RuntimeFault) -> Diagnostic:
         text, place = fault.elsewhere
         notes.append(Diagnostic("note", text, place if isinstance(place, Position) else where))
     return Diagnostic("error", fault.message, where, tuple(notes))
-
-
-class ReferenceKernel:
-    """A kernel that is not lowered: `xegpu_py.reference` evaluates its module op by op.
-
-    Attributes:
-        name: the kernel's name.
-        types: see `Kernel.types`.
-        subgroups: the number of subgroups of a workgroup if the kernel's maps define it; otherwise None.
-        block: see `Kernel.block`.
-        names: see `Kernel.names`.
-    """
-
-    def __init__(self, module: Module, name: str, model: Model) -> None:
-        """Make a kernel of a module; see `compile`."""
-        self._module, self._model = module, model
-        self.names: Sequence[str] = ()
-        self.name = name
-        func = reference.kernel_of(module, name)
-        self.types = tuple(map(str, reference.types_of(func)))
-        known = func.attributes.get("known_block_size")
-        self.subgroups = xetile.subgroups_of_kernel(func)
-        self.block = tuple(mlir.DenseI32ArrayAttr(known)) if known is not None else (self.subgroups or 1,)
-
-    def __call__(
-        self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
-    ) -> None:
-        """Evaluate the kernel. Arguments and errors are those of `Kernel.__call__`."""
-        block = _block(block, self.block, self.subgroups)
-        reference.run(self._module, self.name, arguments, grid=grid, block=block, model=self._model, names=self.names)

@@ -1,4 +1,4 @@
-"""How a grid runs on an engine, and what is counted, printed and traced."""
+"""Launches: their extents and arguments, and what is counted, printed and traced."""
 
 from __future__ import annotations
 
@@ -7,52 +7,42 @@ import math
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from msgspec import Struct, field, structs
 
-from xegpu_py.cache import Cache, folder_of
-from xegpu_py.engines.faults import Races, RuntimeFault
-from xegpu_py.engines.interpreter import Interpreter
-from xegpu_py.engines.jit.checks import MOST_KEPT, RaceSuspected, Shadow
-from xegpu_py.engines.jit.engine import Jit, Launch
+from xegpu_py.engines.faults import RuntimeFault
 from xegpu_py.engines.jit.llvm import available
-from xegpu_py.engines.jit.native_code import processors
-from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, Layout, new_batch
+from xegpu_py.engines.operands import Batch, Layout
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import DeviceMemory, HostMemory
-from xegpu_py.runtime.executable import CHECKS, Engine, Options
+from xegpu_py.runtime.executable import Engine, Options
 from xegpu_py.runtime.host_arrays import Staged
-from xegpu_py.target import target as target_of
-from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, placed
+from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.assembly import write_statement
-from xegpu_py.visa.dataflow import accesses, flow_of, has_calls, polls
+from xegpu_py.visa.dataflow import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.modes import with_modes
 from xegpu_py.visa.program import (
     BUFFER_BYTES,
     FIRST_RECORD,
     PRINT_BUFFER,
-    STATE,
     Dim,
     Predicate,
     Program,
     Record,
+    extent,
     place_in,
     read_records,
 )
 
 if TYPE_CHECKING:
     from xegpu_py.engines.interpreter import Observer
-    from xegpu_py.engines.jit.checks import Log
 
-
-# Launching a kernel over a grid of workgroups.
 
 THREADS_AT_ONCE = 1024
 """Hardware threads that run together: enough to make numpy's overhead small, few enough for caches."""
@@ -100,10 +90,36 @@ class Grid(Struct, frozen=True):
         x, y, _ = self.block
         return np.stack([item % x, item // x % y, item // (x * y)], axis=1).astype(np.uint32)
 
+    def implicit(self, kind: str) -> bytes:
+        """The bytes of an input that the launch gives: LOCAL_SIZE or GROUP_COUNT."""
+        return np.array(self.block if kind == "LOCAL_SIZE" else self.grid, np.uint32).tobytes()
+
+    def namer(self, group_size: int, first: int = 0) -> Callable[[int], str]:
+        """A function that names threads in messages; it numbers them from the thread `first` of the launch on."""
+
+        def name(thread: int) -> str:
+            group, number = divmod(first + thread, group_size)
+            return name_of(place_in(self.grid, group), number)
+
+        return name
+
     @staticmethod
     def items_of_a_thread(program: Program) -> int:
         """Work items of a hardware thread."""
         return 1 if program.attributes.get("Target") == "cm" else program.simd_size
+
+
+def block_of(given: int | Sequence[int] | None, default: tuple[int, ...], subgroups: int | None) -> int | Sequence[int]:
+    """The block of a launch: the given one, otherwise the one that the kernel defines.
+
+    Raises:
+        ValueError: if its number of subgroups differs from that of the kernel's maps.
+    """
+    if given is None:
+        return default
+    if subgroups and math.prod(extent(given, "block")) != subgroups:
+        raise ValueError(f"'block' must be {subgroups} subgroups, as the kernel's maps say, but got {given}")
+    return given
 
 
 class Prepared(Struct, frozen=True):
@@ -154,7 +170,9 @@ class EngineMismatch(Exception):
     """The JIT and the interpreter wrote different bytes. The argument is a message with the first difference."""
 
 
-class _Counter:
+class ExecutionCounter:
+    """Counts the executions of each instruction, and tells an observer of them."""
+
     def __init__(self, length: int, then: Observer | None) -> None:
         self.executed = np.zeros(length, np.int64)
         self._then = then
@@ -165,268 +183,7 @@ class _Counter:
             self._then.ran(index, batch, rows)
 
 
-class Launcher:
-    """A valid program with its registers allocated, which engines run.
-
-    Attributes:
-        program: the program.
-        options: the options.
-        target: the GPU.
-        runnable: the program, whose instructions say how they round, as engines run it.
-        engine: the engine that runs it: that of the options, or else the default.
-        watch: whether to check for reads of registers that were never written.
-        races: whether to check for races.
-        allocation: the registers of the variables.
-        layout: where the variables lie.
-        observer: called for each executed instruction; the interpreter only.
-        log: takes the records of messages, if the layout says that there are some; native code only.
-        groups: the numbers of the workgroups that run, x varying fastest; None for all.
-    """
-
-    def __init__(self, program: Program, options: Options) -> None:
-        self.program, self.options, self.target = program, options, target_of(options.target)
-        self.runnable = with_modes(program, self.target, options.dpas_denormals == "flush")
-        self.watch, self.races, bounds = (name in options.check for name in CHECKS[1:])
-        self.engine = engine_of(options)
-        self.observer: Observer | None = None
-        self.log: Log | None = None
-        self.groups: range | None = None
-        self.allocation = placed(program, self.target, options.registers)
-        predicates = {p: i for i, p in enumerate(program.predicates)}
-        self.layout = Layout(
-            self.target, self.allocation, predicates, self.watch, self.races, bounds, program.local_bits
-        )
-        # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
-        self._recorded: set[int] = set()
-        self._shadow: Shadow | None = None
-
-    @cached_property
-    def _interpreter(self) -> Interpreter:
-        return Interpreter(self.runnable, self.layout, self.options.model)
-
-    def run(self, launch: Prepared) -> Statistics:
-        """Run the program, and copy its output to standard output.
-
-        Raises:
-            RuntimeFault: if the kernel fails.
-            EngineMismatch: if both engines run, and their results differ.
-            ValueError: if there is an observer, and the engine does not support it.
-        """
-        if self.observer is not None and self.engine != "interpreter":
-            raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
-        if self.options.schedules:
-            self._compare_schedules(launch)
-        if not self.program.prints:
-            return self._run(launch, None)
-        prints = Prints(launch.memory)
-        try:
-            return self._run(prints.given(launch), prints)
-        finally:
-            print(prints.text, end="")
-
-    def _run(self, launch: Prepared, prints: Prints | None) -> Statistics:
-        def reading(run: Callable[[Prepared], Statistics], launch: Prepared) -> Statistics:
-            if prints is None:
-                return run(launch)
-            with prints.reading(launch.memory):
-                return run(launch)
-
-        if self.engine == "interpreter":
-            return reading(self._run_interpreted, launch)
-        if self.engine == "jit":
-            return reading(self._run_native, launch)
-        golden = structs.replace(launch, memory=launch.memory.copy())
-        reading(self._run_interpreted, golden)
-        printed = prints and prints.text
-        done = reading(self._run_native, launch)
-        if prints and prints.text != printed:
-            raise EngineMismatch("the engines print different texts")
-        if unlike := _difference(golden.memory, launch.memory):
-            count, name, at, wanted, found = unlike
-            raise EngineMismatch(
-                f"the engines differ in {count} bytes of '{name}', first in byte {at}: {wanted:#04x} of "
-                f"the interpreter, {found:#04x} of the JIT"
-            )
-        return done
-
-    def _compare_schedules(self, launch: Prepared) -> None:
-        """Run the launch on copies of the memory, in the usual order of threads and in others, with and without delays
-        of stores.
-
-        Raises:
-            RuntimeFault: if it fails in one of the orders, or leaves other bytes; a note names the order.
-        """
-        if self.program.prints:
-            launch = structs.replace(launch, memory=launch.memory.copy())
-            launch = Prints(launch.memory).given(launch)
-        usual: DeviceMemory | None = None
-        others = [(seed, delays) for seed in range(1, self.options.schedules + 1) for delays in (False, True)]
-        for seed, delays in [(0, False), *others]:
-            found = launch.memory.copy()
-            note = f"in the order of threads of seed {seed}{', with delayed stores' * delays}"
-            self._interpreter.order = np.random.default_rng(seed) if seed else None
-            self._interpreter.delays = delays
-            try:
-                self._run_interpreted(structs.replace(launch, memory=found))
-            except RuntimeFault as fault:
-                if seed:
-                    fault.notes.append(note)
-                raise
-            finally:
-                self._interpreter.order, self._interpreter.delays = None, False
-            if usual is None:
-                usual = found
-                continue
-            if unlike := _difference(usual, found):
-                count, name, at, first, second = unlike
-                raise RuntimeFault(
-                    f"the results of kernel '{self.program.name}' depend on the order of threads: "
-                    f"{count} bytes of '{name}' differ, first byte {at}: {first:#04x} or {second:#04x}",
-                    [note],
-                    self.program.where,
-                )
-
-    def _run_interpreted(self, launch: Prepared) -> Statistics:
-        size, group_size = launch.size, launch.size.threads(self.program)
-        groups = range(math.prod(size.grid)) if self.groups is None else self.groups
-        count = len(groups)
-        most = max(1, THREADS_AT_ONCE // max(group_size, 1))
-        counter = _Counter(len(self.program.instructions), self.observer)
-        self._interpreter.observer = counter
-        traffic: Counter[tuple[str, str]] = Counter()
-        races: Races | None = None
-        # Delayed stores would seem to change what other threads have changed; the usual order has been checked.
-        if self.races and not self._interpreter.delays:
-            races = Races(self.runnable, group_size, count, len(launch.memory.data), _namer(size, group_size))
-        with progress_bar(self.program.name, count, self.options.progress) as progress:
-            # Most races show in the first workgroup.
-            start, at_once = 0, 1 if races and self._interpreter.order is None and not polls(self.program) else most
-            while start < count:
-                chosen = np.asarray(groups[start : start + at_once], np.int64)
-                batch = self._batch(chosen, launch)
-                if races:
-                    races.begin(start, len(chosen), batch.barriers.phases.shape[1], self.program.slm_bytes)
-                    batch.races = races
-                self._interpreter.run(batch, _namer(size, group_size, start * group_size))
-                traffic += batch.traffic
-                start, at_once = start + len(chosen), most
-                progress(start)
-        executed = _without_waits(self.runnable, counter.executed)
-        return Statistics(count * group_size, executed, traffic, self.allocation)
-
-    @cached_property
-    def jit(self) -> Jit:
-        """The program as native code."""
-        cache = Cache(folder_of(self.options.cache))
-        return Jit(self.runnable, self.layout, self.options.model, alone=False, cache=cache)
-
-    def _run_native(self, launch: Prepared) -> Statistics:
-        """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""
-        if not self.races:
-            return self._launch_native(launch)
-        memory, threads = launch.memory, math.prod(launch.size.grid) * launch.size.threads(self.program)
-        while True:
-            before, self._shadow = self._shadow, None
-            workers = self.options.threads or processors()
-            shadow = Shadow(self.runnable, memory, threads, workers, self._recorded, before)
-            try:
-                done = self._launch_native(launch, shadow)
-            except (RaceSuspected, RuntimeFault):
-                shadow.restore()
-                golden = memory.copy()
-                try:
-                    done = self._run_interpreted(structs.replace(launch, memory=golden))
-                except RuntimeFault:
-                    memory.assign(golden, PRINT_BUFFER)
-                    raise
-                memory.assign(golden)
-                return done
-            if shadow.bytes <= MOST_KEPT:
-                self._shadow = shadow
-            unrecorded = shadow.unrecorded()
-            if not unrecorded:
-                return done
-            shadow.restore()
-            self._recorded |= unrecorded
-
-    def _launch_native(self, given: Prepared, shadow: Shadow | None = None) -> Statistics:
-        program, size = self.runnable, given.size
-        group_size = size.threads(program)
-        registers = np.zeros(self.jit.frame.registers, np.uint8)
-        self._fill(registers, given)
-        written = self._given(len(registers)) if self.watch else None
-        launch = Launch(
-            size.grid,
-            size.block[:2],
-            group_size,
-            size.items_of_a_thread(program),
-            registers,
-            given.memory,
-            _namer(size, group_size),
-            written,
-            shadow,
-            self.log,
-            chosen=self.groups,
-        )
-        with progress_bar(program.name, launch.groups, self.options.progress) as progress:
-            done = self.jit.run(launch, self.options.threads, progress)
-        executed = _without_waits(program, done.executed)
-        return Statistics(launch.groups * group_size, executed, done.traffic, self.allocation)
-
-    def _batch(self, groups: Array, launch: Prepared) -> Batch:
-        program, size = self.runnable, launch.size
-        batch = new_batch(
-            len(groups),
-            size.threads(program),
-            max(self.allocation.bytes, self.target.grf_bytes),
-            len(program.predicates),
-            int(program.attributes.get("NBarrierCnt", 0)),
-            program.slm_bytes,
-            launch.memory,
-            divergent=flow_of(program).divergent,
-            watch=self.watch,
-            calls=has_calls(program),
-        )
-        header = np.zeros((batch.threads, HEADER_BYTES), np.uint8)
-        words = header.view(np.uint32)
-        words[:, 2] = batch.numbers
-        x, y, _ = size.grid
-        for name, each in (
-            ("%group_id_x", groups % x),
-            ("%group_id_y", groups // x % y),
-            ("%group_id_z", groups // (x * y)),
-        ):
-            words[:, BUILTIN_OFFSETS[name] // 4] = each[batch.groups]
-        batch.regs[:, :HEADER_BYTES] = header
-        self._fill(batch.regs, launch)
-        for item in program.inputs:
-            if item.kind == "LOCAL_ID":
-                at = self.allocation.offset(item.var)
-                batch.regs[:, at : at + item.size] = size.local_ids(program, batch.numbers).view(np.uint8)
-        if batch.written is not None:
-            batch.written[:] = self._given(batch.written.shape[1])
-        return batch
-
-    def _fill(self, registers: Array, launch: Prepared) -> None:
-        """Write the inputs that all threads share to the registers, uint8[..., bytes]."""
-        for item in self.program.inputs:
-            if item.kind != "LOCAL_ID":
-                value = _implicit(item.kind, launch.size) if item.kind else launch.values[item.var.name]
-                at = self.allocation.offset(item.var)
-                registers[..., at : at + item.size] = np.frombuffer(value, np.uint8)
-
-    def _given(self, count: int) -> Array:
-        """Which bytes of the registers are initialised at the start of a thread, bool[count]."""
-        found = np.zeros(count, bool)
-        found[:HEADER_BYTES] = True
-        for var in (*(item.var for item in self.program.inputs), *STATE.values()):
-            if var.root[0] in self.allocation.offsets:
-                at = self.allocation.offset(var)
-                found[at : at + var.bytes] = True
-        return found
-
-
-def _without_waits(program: Program, executed: Array) -> Array:
+def without_waits(program: Program, executed: Array) -> Array:
     """Executions of instructions, in which a thread that waits at a barrier counts once.
 
     Engines execute a barrier again when they find that a thread may continue.
@@ -443,7 +200,7 @@ def _without_waits(program: Program, executed: Array) -> Array:
     return executed
 
 
-def _difference(one: DeviceMemory, other: DeviceMemory) -> tuple[int, str, int, int, int] | None:
+def first_difference(one: DeviceMemory, other: DeviceMemory) -> tuple[int, str, int, int, int] | None:
     """The first allocation in which two memories differ: how many bytes do, its name, the first of these, and both."""
     for buffer in one.buffers:
         a, b = one.bytes_of(buffer), other.bytes_of(buffer)
@@ -453,20 +210,6 @@ def _difference(one: DeviceMemory, other: DeviceMemory) -> tuple[int, str, int, 
             at = int(wrong[0])
             return len(wrong), buffer.name, at, int(a[at]), int(b[at])
     return None
-
-
-def _implicit(kind: str, size: Grid) -> bytes:
-    return np.array(size.block if kind == "LOCAL_SIZE" else size.grid, np.uint32).tobytes()
-
-
-def _namer(size: Grid, group_size: int, first: int = 0) -> Callable[[int], str]:
-    """A function that names threads in messages; it numbers them from the thread `first` of the launch on."""
-
-    def name(thread: int) -> str:
-        group, number = divmod(first + thread, group_size)
-        return name_of(place_in(size.grid, group), number)
-
-    return name
 
 
 # Output of kernels: the print buffer of a launch, and its records.
@@ -562,13 +305,15 @@ class Tracer(Struct):
     """Prints each instruction of one thread, with the registers that it changed.
 
     Attributes:
-        kernel: the kernel.
+        program: the program.
+        layout: where its variables lie.
         group: the traced workgroup.
         thread: the traced thread of the workgroup.
         emit: prints a line.
     """
 
-    kernel: Launcher
+    program: Program
+    layout: Layout
     group: Dim
     thread: int
     emit: Callable[[str], None]
@@ -577,8 +322,7 @@ class Tracer(Struct):
     def ran(self, index: int, batch: Batch, rows: Array) -> None:
         """See `engines.interpreter.Observer`."""
         for row in self._watched(batch, rows):
-            program = self.kernel.program
-            self.emit(f"{index:5d}: {write_statement(program.instructions[index], program.modern)}")
+            self.emit(f"{index:5d}: {write_statement(self.program.instructions[index], self.program.modern)}")
             for line in self._changes(index, batch, row):
                 self.emit(f"         {line}")
             self._regs = batch.regs[row].copy()
@@ -590,15 +334,15 @@ class Tracer(Struct):
         yield from (int(r) for r in rows[match])
 
     def _changes(self, index: int, batch: Batch, row: int) -> Iterator[str]:
-        inst = self.kernel.program.instructions[index]
-        for access in accesses(inst, self.kernel.target):
+        inst = self.program.instructions[index]
+        for access in accesses(inst, self.layout.target):
             if not access.writes:
                 continue
             # If the instruction names an alias of the variable, its type is the one to print.
             named = inst.values.get("dst")
             var = named.var if named is not None and getattr(named, "var", None) is not None else access.var
             size = var.format.bytes
-            base = self.kernel.allocation.offset(access.var)
+            base = self.layout.allocation.offset(access.var)
             start, end = access.start // size * size, -(-access.end // size) * size
             now = batch.regs[row, base + start : base + end]
             before = self._regs[base + start : base + end] if len(self._regs) else np.zeros_like(now)
@@ -611,7 +355,7 @@ class Tracer(Struct):
                 yield f"{var.name}: {', '.join(shown)}{more}"
         flag = inst.values.get("dst")
         if flag is not None and isinstance(getattr(flag, "var", None), Predicate):
-            at = self.kernel.program.predicates.index(flag.var)
+            at = self.program.predicates.index(flag.var)
             bits = "".join("1" if b else "0" for b in batch.flags[row, at, : flag.var.count])
             yield f"{flag.var.name}: {bits}"
 

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from xegpu_py.engines.faults import RuntimeFault
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.executable import Options
-from xegpu_py.runtime.launch import Grid, Launcher, Prepared
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.launch import Grid, Prepared
 from xegpu_py.target import target
 from xegpu_py.visa.assembly import read
 from xegpu_py.visa.linking import link
@@ -71,7 +71,7 @@ def run(program: Program, numbers: list[int]) -> list[int]:
     memory.bytes_of(buffer)[:] = np.array(numbers, np.int32).view(np.uint8)
     argument = {"V0032": buffer.address.to_bytes(8, "little")}
     launch = Prepared(Grid((1, 1, 1), (1, 1, 1)), argument, memory)
-    Launcher(program, Options(engine="both", cache=None)).run(launch)
+    Kernel(program, Options(engine="both", cache=None)).run(launch)
     return [int(n) for n in memory.bytes_of(buffer).view(np.int32)]
 
 
@@ -153,9 +153,9 @@ def test_recursion_without_end(engine: str) -> None:
     program = link(kernel(CALLED.format(name="endless")), [function("endless", endless)])
     memory = DeviceMemory()
     argument = {"V0032": memory.allocate("numbers", 64).address.to_bytes(8, "little")}
-    launcher = Launcher(program, Options(engine=engine, cache=None))  # type: ignore[arg-type]
-    with pytest.raises(RuntimeFault, match="calls more than 256 functions in each other"):
-        launcher.run(Prepared(Grid((1, 1, 1), (1, 1, 1)), argument, memory))
+    endless_kernel = Kernel(program, Options(engine=engine, cache=None))  # type: ignore[arg-type]
+    with pytest.raises(DiagnosticError, match="calls more than 256 functions in each other"):
+        endless_kernel.run(Prepared(Grid((1, 1, 1), (1, 1, 1)), argument, memory))
 
 
 BY_ADDRESS = """
@@ -184,7 +184,7 @@ def test_addresses_of_no_function() -> None:
     program = link(kernel(BY_ADDRESS.replace('faddr "less" V0038(0,0)<1>', "mov (M1_NM, 1) V0038(0,0)<1> 0x7:uq")), [
         function("twice", TWICE)
     ])  # fmt: skip
-    with pytest.raises(RuntimeFault, match="calls address 0x7, at which no function begins"):
+    with pytest.raises(DiagnosticError, match="calls address 0x7, at which no function begins"):
         run(program, NUMBERS)
 
 

@@ -16,7 +16,6 @@ import xegpu_py
 from xegpu_py.engines.jit import checks as native_races
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.kernel import Kernel
-from xegpu_py.runtime.launch import Launcher
 from xegpu_py.visa.dataflow import polls
 
 HEAD = """\
@@ -164,13 +163,13 @@ def random_statements(rng: random.Random, kinds: tuple[str, ...]) -> list[Access
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that the interpreter has run."""
     names: list[str] = []
-    own = Launcher._run_interpreted
+    own = Kernel._run_interpreted
 
-    def spy(launcher: Launcher, *arguments: object) -> object:
-        names.append(launcher.program.name)
-        return own(launcher, *arguments)
+    def spy(kernel: Kernel, *arguments: object) -> object:
+        names.append(kernel.program.name)
+        return own(kernel, *arguments)
 
-    monkeypatch.setattr(Launcher, "_run_interpreted", spy)
+    monkeypatch.setattr(Kernel, "_run_interpreted", spy)
     return names
 
 

@@ -15,7 +15,7 @@ from .programs import SCALE
 
 def traced(group: int, text: str = SCALE) -> list[str]:
     kernel, lines = Kernel.from_assembly(text, engine="interpreter"), []
-    kernel.observer = Tracer(kernel, (group, 0, 0), 0, lines.append)
+    kernel.observer = Tracer(kernel.program, kernel.layout, (group, 0, 0), 0, lines.append)
     kernel(np.arange(32, dtype=np.float32), np.zeros(32, np.float32), 2.0, (0, 1), grid=2)
     return lines
 
