@@ -125,11 +125,8 @@ class Module:
         Raises:
             DiagnosticError: with a diagnostic for each broken rule.
         """
-        self._verify()
-
-    def _verify(self, repeated: frozenset[int] = frozenset()) -> None:
         self.bodies.build()
-        found = problems(self.outline, self.bodies, repeated)
+        found = problems(self.outline, self.bodies)
         if found:
             raise DiagnosticError(found, self.sources)
 
@@ -168,16 +165,13 @@ class Module:
                 raise DiagnosticError([op_error(self.outline, f"does not read back the same from its {form}", *notes)])
 
 
-def problems(op: mlir.Operation, bodies: Bodies, repeated: frozenset[int] = frozenset()) -> list[Diagnostic]:
-    """The rules of MLIR and of our dialects that `op`, the ops in it or its pending bodies break.
-
-    Ops on the lines `repeated` equal others, and need not be verified by the rules of our dialects.
-    """
+def problems(op: mlir.Operation, bodies: Bodies) -> list[Diagnostic]:
+    """The rules of MLIR and of our dialects that `op`, the ops in it or its pending bodies break."""
     try:
         op.verify()
     except mlir.MLIRError as e:
         return from_mlir(e, op.context)
-    return verify(op, bodies, repeated) or bodies.verify()
+    return verify(op, bodies) or bodies.verify()
 
 
 def print_op(
@@ -298,9 +292,7 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
     _relocate(module.operation, rewritten)
     made = Module(module, (source,))
     if verify:
-        # Where the text states locations, lines do not tell ops apart.
-        repeated = {line + source.first_line - 1 for line in rewritten.repeated} if "loc(" not in source.text else ()
-        made._verify(frozenset(repeated))
+        made.verify()
     return made
 
 
@@ -587,14 +579,11 @@ def argument_names(func: ir.Operation, sources: Sequence[Source]) -> tuple[str, 
     return tuple(found)
 
 
-def verify(
-    root: ir.Operation, bodies: Bodies | None = None, repeated: frozenset[int] = frozenset()
-) -> list[Diagnostic]:
+def verify(root: ir.Operation, bodies: Bodies | None = None) -> list[Diagnostic]:
     """The rules of our dialects that ops in `root` break, in order; an empty list if none.
 
     Args:
         bodies: where dialects note the bodies of functions that they decode.
-        repeated: lines of ops that equal others in `root` but for operands, and so need not be looked at.
     """
     found: list[Diagnostic] = []
     # The rules depend on types and attributes only, so equal ops are checked once.
@@ -611,7 +600,7 @@ def verify(
             cls = type(op.opview) if name.partition(".")[0] in ours else ir.OpView
             classes[name] = cls if issubclass(cls, Operation) else None
         declared = classes[name]
-        if declared is None or (repeated and op.location.start_line in repeated):
+        if declared is None:
             continue
         if declared.dialect_class.rules:
             own.setdefault(declared.dialect_class, []).append(op.opview)
@@ -623,8 +612,6 @@ def verify(
         broken = seen[key]
         if broken:
             found.append(op_error(op, broken[0], *broken[1]))
-    if found and repeated:
-        return verify(root, bodies)
     if not found:
         bodies = bodies or Bodies()
         found = [d for dialect, ops in own.items() for rule in dialect.rules for d in rule(ops, bodies)]

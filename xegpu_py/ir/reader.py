@@ -51,13 +51,11 @@ class Rewritten(Struct, dict=True):
 
     Attributes:
         edits: what was replaced, except on lines that equal one read before but for SSA names.
-        repeated: the lines, from 1, of ops that equal another one but for their operands.
     """
 
     source: Source
     text: str
     edits: list[Edit]
-    repeated: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         self._starts = [e.start for e in self.edits]
@@ -113,22 +111,15 @@ class _Template(Struct):
         pieces: the text between holes and, as every second piece, the index in `names` and `numbers` of what fills it.
         names: the SSA names, as they were read.
         numbers: the constants of index lists, as they were read.
-        repeats: whether equal ops need not be verified again.
     """
 
     pieces: list[str]
     names: list[str]
     numbers: list[str]
-    repeats: bool
 
 
 class _Line:
-    """The generic form of a line with an op, with holes for SSA names and constants of index lists.
-
-    Attributes:
-        repeats: whether the op need not be verified again.
-        numbers: whether there are constants.
-    """
+    """The generic form of a line with an op, with holes for SSA names and constants of index lists."""
 
     def __init__(self, before: str, op: _Template, after: str, holes: Sequence[str]) -> None:
         """From what was read of a line.
@@ -156,8 +147,6 @@ class _Line:
         ]
         self._format = own.join(outer)
         self._order = None if order == list(range(len(holes))) else order
-        self.repeats = op.repeats
-        self.numbers = bool(op.numbers)
 
     def fill(self, holes: Sequence[str]) -> str:
         """The line in generic form, with other names and constants."""
@@ -200,8 +189,6 @@ class Reader(TypeReader):
         self._marks = (*(f"{name}." for name in self._by_name), "#", "!")
         self._memo: dict[str, _Line] = {}
         self._template: _Template | None = None
-        self._repeated: list[int] = []
-        self._met: set[tuple[str, ...]] = set()
         self._out: list[str] = []
         self._length = 0
         self._edits: list[Edit] = []
@@ -216,8 +203,7 @@ class Reader(TypeReader):
             self._range(0, len(self.source.text))
         except SyntaxFault as fault:
             raise self.source.error(fault.offset, fault.message) from None
-        lines = frozenset(map(self.source.line_of, self._repeated))
-        return Rewritten(self.source, "".join(self._out), self._edits, lines)
+        return Rewritten(self.source, "".join(self._out), self._edits)
 
     def _emit(self, text: str) -> None:
         self._out.append(text)
@@ -251,18 +237,8 @@ class Reader(TypeReader):
             if known is None:
                 break
             self._emit(known.fill(holes))
-            if known.repeats and (not known.numbers or self._is_repeated(key, holes)):
-                self._repeated.append(pos)
             pos = stop
         return pos
-
-    def _is_repeated(self, key: str, holes: Sequence[str]) -> bool:
-        """Whether a line with this key and these constants has been met; it is noted."""
-        line = (key, *(hole for hole in holes if hole[0] != "%"))
-        if line in self._met:
-            return True
-        self._met.add(line)
-        return False
 
     def _line(self, start: int, end: int) -> int:
         """Replace our ops, types and attributes from `start` to the end of a line; the offset of the next line."""
@@ -312,7 +288,6 @@ class Reader(TypeReader):
             key, holes = _split(line)
             with suppress(ValueError):
                 self._memo[key] = _Line(before, template, after, holes)
-                self._is_repeated(key, holes)
 
     def _find_op(self, m: re.Match[str]) -> type[Operation] | None:
         dialect = self._by_name[m["renamed"] or m["dialect"]]
@@ -365,7 +340,7 @@ class Reader(TypeReader):
         before, after = encode(op, parsed)
         if not op.spec.regions:
             pieces = _HOLE_MARK.split(before + after)
-            self._template = _Template(pieces, names, numbers, not op.dialect_class.rules)
+            self._template = _Template(pieces, names, numbers)
             self._replace(start, cursor.pos, _filled(pieces, names + numbers))
             return cursor.pos
         before, after = (_filled(_HOLE_MARK.split(text), names + numbers) for text in (before, after))
