@@ -52,8 +52,7 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas", interfaces=(MatrixProduct,))
         "($acc^ `,`)? $lhs `,` $rhs attr-dict `:` (type($acc)^ `,`)? type($lhs) `,` type($rhs) `->` type($result)"
     )
     also_reads = (
-        "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)",
-        "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc) `->` type($result)",
+        "$lhs `,` $rhs (`,` $acc^)? attr-dict `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)",
     )
 
     def verify_op(self) -> None:

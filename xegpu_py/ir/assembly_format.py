@@ -12,7 +12,6 @@ go the other way.
 from __future__ import annotations
 
 import difflib
-import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -307,30 +306,23 @@ class AttrDict(Struct, frozen=True):
         return True
 
 
-class Group(Struct):
+class Group(Struct, frozen=True):
     """Elements that are either all present or all absent.
 
     Attributes:
         anchor: the element that decides whether the group is present.
-        followed: whether it is an operand's type that another optional type follows: the text does not say whose it is.
     """
 
     elements: tuple[Element, ...]
     anchor: Element | None
-    followed: bool = False
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
-        if self.starts(r.cursor) and not (self.followed and self._lacks_operand(parsed)):
+        # The type of an operand that is left out is left out too: the text does not say whose type comes next.
+        field = self.anchor.field if isinstance(self.anchor, TypeElement) else None
+        is_left_out = field is not None and field in op.spec.operands and not parsed.operands.get(field.name)
+        if not is_left_out and self.starts(r.cursor):
             for element in self.elements:
                 element.read(r, op, parsed)
-
-    @property
-    def is_type(self) -> bool:
-        """Whether it is the type of an optional operand or result."""
-        return isinstance(self.anchor, TypeElement) and self.anchor.field.arity == "optional"
-
-    def _lacks_operand(self, parsed: ParsedOp) -> bool:
-        return isinstance(self.anchor, TypeElement) and not parsed.operands.get(self.anchor.field.name)
 
     def starts(self, cursor: Cursor) -> bool:
         # All leading literals, so that groups which begin with the same one can follow each other.
@@ -392,11 +384,7 @@ class Format:
                 stack[-1][0].append(Group(tuple(elements), anchors[0] if anchors else None))
             else:
                 anchors.append(elements[-1])
-        found = stack[0][0]
-        for element, after in itertools.pairwise(found):
-            if isinstance(element, Group) and isinstance(after, Group):
-                element.followed = element.is_type and after.is_type
-        return tuple(found)
+        return tuple(stack[0][0])
 
     def read(self, op: type[Operation], r: Reading) -> ParsedOp:
         parsed = ParsedOp()
@@ -482,8 +470,8 @@ def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable
         cursor.pos = start
         try:
             parsed = fmt.read(op, Reading(cursor, scope, operand()))
-            if cursor.at("->"):
-                # A form without the results' types fits the beginning of one with them.
+            if cursor.at("->") or cursor.at(","):
+                # A form with fewer types fits the beginning of one with more.
                 raise cursor.expected(f"the end of {op.OPERATION_NAME}")
         except SyntaxFault as fault:
             if worst is None or fault.offset > worst.offset:

@@ -408,7 +408,6 @@ class LoadGatherOp(Operation, dialect=UpstreamXeGPU, name="load", interfaces=(Hi
         "$source (`` `[` $offsets^ `]`)? `,` $mask prop-dict attr-dict `:` "
         "type($source) (`,` type($offsets)^)? `,` type($mask) `->` type($value)"
     )
-    also_reads = ("$source `,` $mask prop-dict attr-dict `:` type($source) `,` type($mask) `->` type($value)",)
 
     verify_op = _check_scattered
 
@@ -427,7 +426,6 @@ class StoreScatterOp(Operation, dialect=UpstreamXeGPU, name="store", interfaces=
         "$value `,` $dest (`` `[` $offsets^ `]`)? `,` $mask prop-dict attr-dict `:` "
         "type($value) `,` type($dest) (`,` type($offsets)^)? `,` type($mask)"
     )
-    also_reads = ("$value `,` $dest `,` $mask prop-dict attr-dict `:` type($value) `,` type($dest) `,` type($mask)",)
 
     @property
     def source(self) -> ir.Value:
@@ -470,12 +468,8 @@ class AtomicRmwOp(Operation, dialect=UpstreamXeGPU, name="atomic_rmw"):
 
     effects = frozenset(["read", "write"])
     assembly_format = (
-        "$kind $tdesc `,` $mask `,` $value prop-dict attr-dict `:` "
-        "type($tdesc) `,` type($mask) `,` type($value) `->` type($result)"
-    )
-    also_reads = (
-        "$kind $tdesc `` `[` $offsets `]` `,` $mask `,` $value prop-dict attr-dict `:` "
-        "type($tdesc) `,` type($offsets) `,` type($mask) `,` type($value) `->` type($result)",
+        "$kind $tdesc (`` `[` $offsets^ `]`)? `,` $mask `,` $value prop-dict attr-dict `:` "
+        "type($tdesc) (`,` type($offsets)^)? `,` type($mask) `,` type($value) `->` type($result)"
     )
 
     @property
@@ -606,8 +600,7 @@ class ConvertLayoutOp(Operation, dialect=UpstreamXeGPU, name="convert_layout"):
 
     effects = frozenset()
     same_type = ("result", "source")
-    assembly_format = "$source prop-dict attr-dict `:` type($source)"
-    also_reads = ("$source prop-dict attr-dict `:` type($source) `->` type($result)",)
+    assembly_format = "$source prop-dict attr-dict `:` type($source) (`->` type($result))?"
 
     def verify_op(self) -> None:
         layouts = [layout for layout in (self.input_layout, self.target_layout) if layout is not None]

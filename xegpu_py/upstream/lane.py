@@ -46,7 +46,6 @@ from xegpu_py.upstream.rebuilding import (
     put_hints,
     refuse,
     signless,
-    vector_type,
 )
 from xegpu_py.upstream.subgroup import SubgroupImport, is_static, line
 
@@ -206,26 +205,15 @@ class LaneImport(SubgroupImport):
             found = transpose(split, [*range(len(outer)), len(outer), len(outer) + 2, len(outer) + 1])
         self.replace(op, cast(found, wanted))
 
-    @rule(PREFIX + "dpas")
+    @rule(PREFIX + "dpas", PREFIX + "dpas_mx")
     def dpas(self, op: Any) -> None:
-        self.replace(op, *self.product(op, ours.DpasOp))
-
-    @rule(PREFIX + "dpas_mx")
-    def dpas_mx(self, op: Any) -> None:
-        scales = {n: v for n, v in (("scale_a", op.scale_a), ("scale_b", op.scale_b)) if v is not None}
-        self.replace(op, *self.product(op, ours.DpasMxOp, **{name: line(value) for name, value in scales.items()}))
-
-    def product(self, view: Any, build: Any, **scales: ir.Value) -> list[ir.Value]:
-        """The product of the matrices whose fragments lanes have."""
-        a, b, d = (math.prod(shape_of(v)) for v in (view.lhs, view.rhs, view.result))
-        factor = max(32 // bit_width(element_of(view.rhs)), 1)
-        # A lane has a column of the second factor and of the result.
-        left = (d, a // d) if a % d == 0 else (a, 1)
-        right = (b // factor, 1, factor) if factor > 1 else (b, 1)
-        kind = vector_type((d, 1), element_of(view.result))
-        acc = None if view.acc is None else cast(view.acc, (d, 1))
-        made = build(cast(view.lhs, left), cast(view.rhs, right), acc=acc, mode=self.mode, result=kind, **scales)
-        return [cast(made.result, shape_of(view.result))]
+        scales = None
+        if op.operation.name == PREFIX + "dpas_mx":
+            given = {"scale_a": op.scale_a, "scale_b": op.scale_b}
+            scales = {name: line(value) for name, value in given.items() if value is not None}
+        rows, element = math.prod(shape_of(op.result)), element_of(op.result)
+        made = rebuilding.product_of_lanes(op.lhs, op.rhs, op.acc, rows, element, scales)
+        self.replace(op, cast(made, shape_of(op.result)))
 
     @rule(PREFIX + "lane_shuffle")
     def lane_shuffle(self, op: Any) -> None:

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NoReturn
 
@@ -284,6 +284,30 @@ def cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     if op is not None and op.name == "vector.shape_cast" and shape_of(op.operands[0]) == tuple(shape):
         return op.operands[0]
     return shape_cast(value, shape)
+
+
+def product_of_lanes(
+    a: ir.Value,
+    b: ir.Value,
+    acc: ir.Value | None,
+    rows: int,
+    element: str | ir.Type,
+    scales: Mapping[str, ir.Value] | None = None,
+) -> ir.Value:
+    """The product of the matrices whose fragments lanes have: each has a column of the second factor and of the result.
+
+    Args:
+        rows, element: the rows of the result, and the type of its elements.
+        scales: the scales of a product of block-scaled matrices, by the names of the operands.
+    """
+    held, count = (math.prod(shape_of(v)) for v in (a, b))
+    factor = max(32 // bit_width(element_of(b)), 1)
+    left = cast(a, (rows, held // rows) if held % rows == 0 else (held, 1))
+    right = cast(b, (count // factor, 1, factor) if factor > 1 else (count, 1))
+    acc = None if acc is None else cast(acc, (rows, 1))
+    build: Any = ours.DpasOp if scales is None else ours.DpasMxOp
+    kind = vector_type((rows, 1), element)
+    return build(left, right, acc=acc, mode=ours.Mode.SIMT, result=kind, **scales or {}).result
 
 
 def block_attr(desc: TensorDesc) -> BlockTdescAttr:

@@ -268,28 +268,18 @@ class SubgroupImport(Rewriter):
 
     # Matrices.
 
-    @rule(PREFIX + "dpas")
+    @rule(PREFIX + "dpas", PREFIX + "dpas_mx")
     def dpas(self, op: Any) -> None:
-        a, b = op.lhs, op.rhs
-        shapes = [shape_of(v) for v in (a, b)]
-        if len(shapes[0]) < 2:
-            refuse(op, f"it multiplies {by(shapes[0])} and {by(shapes[1])}", "is this a kernel of lanes?")
-
-        def product(a: ir.Value, b: ir.Value, acc: ir.Value | None, kind: ir.Type) -> ir.Value:
-            return ours.DpasOp(a, packed(b), acc, mode=self.mode, result=kind).result
-
-        self.replace(op, _of_matrices(product, [a, b, op.acc], op.result.type))
-
-    @rule(PREFIX + "dpas_mx")
-    def dpas_mx(self, op: Any) -> None:
         a, b = op.lhs, op.rhs
         if len(shape_of(a)) < 2:
             refuse(op, f"it multiplies {by(shape_of(a))} and {by(shape_of(b))}", "is this a kernel of lanes?")
-        scales = [None if v is None else self.scale(op, v) for v in (op.scale_a, op.scale_b)]
+        given = (op.scale_a, op.scale_b) if op.operation.name == PREFIX + "dpas_mx" else ()
+        scales = [None if v is None else self.scale(op, v) for v in given]
 
         def product(a: ir.Value, b: ir.Value, acc: ir.Value | None, *more: Any) -> ir.Value:
             *scales, kind = more
-            return ours.DpasMxOp(a, packed(b), acc, *scales, mode=self.mode, result=kind).result
+            build: Any = ours.DpasMxOp if scales else ours.DpasOp
+            return build(a, packed(b), acc, *scales, mode=self.mode, result=kind).result
 
         self.replace(op, _of_matrices(product, [a, b, op.acc, *scales], op.result.type))
 

@@ -330,37 +330,31 @@ class WorkgroupImport(VectorImport):
         tile = xetile.InitTileOp(address, None, indices=places, tile=kind.to_ir()).tile
         return tile, mask if block_attr(desc).boundary_check else None
 
-    @rule(PREFIX + "dpas")
+    @rule(PREFIX + "dpas", PREFIX + "dpas_mx")
     def dpas(self, op: Any) -> None:
-        self.replace(op, *self.product(op, (None, None)))
-
-    def product(self, view: Any, scales: Sequence[ir.Value | None]) -> list[ir.Value]:
-        """The product of an op's factors, with scales if there are any. Batches have become matrices before."""
-        shapes = [self.shapes[v] for v in (view.lhs, view.rhs)]
+        """The product of matrices, with scales if there are any. Batches have become matrices before."""
+        shapes = [self.shapes[v] for v in (op.lhs, op.rhs)]
         if {len(s) for s in shapes} != {2}:
-            refuse(view, f"it multiplies {by(shapes[0])} and {by(shapes[1])}, which are not matrices")
-        wg_map = self.map_for(view, view.result, "layout_cd")
-        kind = vector_type(self.shapes[view.result], element_of(view.result))
-        factors = [None if v is None else cast(v, self.shapes[v]) for v in (view.lhs, view.rhs, view.acc, *scales)]
-        for i, factor in enumerate(factors[:2]):
-            if element_of(factor) == "f32":
-                remark(view.operation, f"multiplies f32 as tf32: '{('lhs', 'rhs')[i]}' is rounded")
-                factors[i] = arith.truncf(vector_type(shape_of(factor), "tf32"), factor)
-        return [self.put(xetile.TileMmaOp(*factors, d=kind, wg_map_c=wg_map).d, view.result)]
-
-    @rule(PREFIX + "dpas_mx")
-    def dpas_mx(self, op: Any) -> None:
-        scales: list[ir.Value | None] = [op.scale_a, op.scale_b]
+            refuse(op, f"it multiplies {by(shapes[0])} and {by(shapes[1])}, which are not matrices")
+        is_scaled = op.operation.name == PREFIX + "dpas_mx"
+        scales: list[ir.Value | None] = [op.scale_a, op.scale_b] if is_scaled else []
         for value in scales:
             if value is not None and value not in self.shapes:
                 refuse(op, f"its scale must be a matrix, but got {value.type}", "is this a kernel of lanes?")
-        if all(v is None for v in scales):
+        if is_scaled and all(v is None for v in scales):
             # Only scales distinguish this product from a plain one, so scales of one are built here.
-            rows, depth = self.shapes[op.lhs]
+            rows, depth = shapes[0]
             shape = (rows, -(-depth // SCALE_BLOCK))
             scales[0] = constant(vector_type(shape, SCALE), 1.0)
             self.shapes[scales[0]] = shape
-        self.replace(op, *self.product(op, scales))
+        wg_map = self.map_for(op, op.result, "layout_cd")
+        kind = vector_type(self.shapes[op.result], element_of(op.result))
+        factors = [None if v is None else cast(v, self.shapes[v]) for v in (op.lhs, op.rhs, op.acc, *scales)]
+        for i, factor in enumerate(factors[:2]):
+            if element_of(factor) == "f32":
+                remark(op.operation, f"multiplies f32 as tf32: '{('lhs', 'rhs')[i]}' is rounded")
+                factors[i] = arith.truncf(vector_type(shape_of(factor), "tf32"), factor)
+        self.replace(op, self.put(xetile.TileMmaOp(*factors, d=kind, wg_map_c=wg_map).d, op.result))
 
     @rule(PREFIX + "truncf")
     def truncf(self, op: Any) -> None:

@@ -30,7 +30,7 @@ from xegpu_py.passes.rewriting.builders import (
     shared_buffer,
 )
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
-from xegpu_py.upstream.rebuilding import LANES, of_first_lane, parts, refuse, within
+from xegpu_py.upstream.rebuilding import LANES, of_first_lane, parts, product_of_lanes, refuse, within
 from xegpu_py.upstream.xevm_dialect import PREFIX
 
 # The state that the rules of ops share while a kernel in `xevm` and `llvm` is rebuilt.
@@ -638,17 +638,10 @@ def multiply(
     rows = (shape_of(kind) or (1,))[0] * bit_width(str(element_of(kind))) // bit_width(str(result))
     if bits_of(a) * LANES != rows * depth * bits or bits_of(b) * LANES != depth * LANES * bits:
         refuse(op, f"its factors are not of {rows}x{depth} and {depth}x{LANES} elements of {bits} bits")
-    count = bits_of(b) // bits
-    left, right = _factor(a, bits_of(a) // bits, first_type), _factor(b, count, second_type)
-    factor = max(32 // bits, 1)
-    held = bits_of(a) // bits
-    left = shape_cast(left, (rows, held // rows) if held % rows == 0 else (held, 1))
-    right = shape_cast(right, (count // factor, 1, factor) if factor > 1 else (count, 1))
+    left, right = (_factor(v, bits_of(v) // bits, element) for v, element in ((a, first_type), (b, second_type)))
     if acc is not None:
-        acc = shape_cast(bitcast(acc, ir.VectorType.get([rows], result)), (rows, 1))
-    build: Any = ours.DpasMxOp if scales else ours.DpasOp
-    wide = ir.VectorType.get([rows, 1], result)
-    made = build(left, right, acc=acc, mode=ours.Mode.SIMT, result=wide, **scales).result
+        acc = bitcast(acc, ir.VectorType.get([rows], result))
+    made = product_of_lanes(left, right, acc, rows, result, scales or None)
     return bitcast(shape_cast(made, (rows,)), kind)
 
 
