@@ -71,3 +71,45 @@ func.func @stores_vector(%a: memref<2x8x32xf32>, %b: memref<2x8x32xf32>) {
   vector.store %v, %b[%c0, %c0, %c0] : memref<2x8x32xf32>, vector<2x8x32xf32>
   return
 }
+
+// A descriptor of several lanes is one of a subgroup, which returns it.
+// CHECK-LABEL: func.func @returns_lanes
+// CHECK-SAME: -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+func.func @returns_lanes(%a: ui64) -> !xegpu.tensor_desc<16xf32, #xegpu.scatter_tdesc_attr<>> {
+  %o = vector.step : vector<16xindex>
+  // CHECK: xegpu.create_tdesc
+  %d = xegpu.create_tdesc %a, %o : ui64, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scatter_tdesc_attr<>>
+  return %d : !xegpu.tensor_desc<16xf32, #xegpu.scatter_tdesc_attr<>>
+}
+
+gpu.module @more {
+  // One offset is that of all lanes; a condition may be any value; a default attribute of a descriptor is none.
+  // CHECK-LABEL: gpu.func @one_offset
+  gpu.func @one_offset(%a: memref<256xf16>, %t: memref<16xf16>) kernel {
+    %c3 = arith.constant 3 : index
+    %m = arith.constant dense<true> : vector<16xi1>
+    // CHECK: ub.poison : i1
+    %if = llvm.mlir.poison : i1
+    scf.if %if {
+      // CHECK: %[[AT:.*]] = vector.broadcast %{{.*}} : index to vector<16xindex>
+      // CHECK: xegpu.create_tdesc %{{.*}}, %[[AT]]
+      %v = xegpu.load %a[%c3], %m : memref<256xf16>, index, vector<16xi1> -> vector<16xf16>
+      %d = xegpu.create_nd_tdesc %t : memref<16xf16> -> !xegpu.tensor_desc<16xf16, #xegpu.block_tdesc_attr<>>
+      // CHECK: xegpu.load_nd %{{.*}} {mode = vc} : !xegpu.tensor_desc<16xf16>
+      %w = xegpu.load_nd %d[0] <{packed}> : !xegpu.tensor_desc<16xf16> -> vector<16xf16>
+      %s = arith.addf %v, %w : vector<16xf16>
+      xegpu.store_nd %s, %d[0] : vector<16xf16>, !xegpu.tensor_desc<16xf16>
+    }
+    gpu.return
+  }
+
+  // Rows of the block are no subgroups: its vectors are those of a workgroup.
+  // CHECK-LABEL: gpu.func @counted_along_y
+  // CHECK: xetile.load
+  gpu.func @counted_along_y(%a: memref<64x32xf32>) kernel attributes {known_block_size = array<i32: 1, 4, 16>} {
+    %d = xegpu.create_nd_tdesc %a : memref<64x32xf32> -> !xegpu.tensor_desc<64x32xf32>
+    %v = xegpu.load_nd %d[0, 0] : !xegpu.tensor_desc<64x32xf32> -> vector<64x32xf32>
+    xegpu.store_nd %v, %d[0, 0] : vector<64x32xf32>, !xegpu.tensor_desc<64x32xf32>
+    gpu.return
+  }
+}

@@ -164,3 +164,13 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @lane_descriptor(%a: memref<64xf32>, %o: vector<1xindex>) -> !xegpu.tensor_desc<1xf32, #xegpu.scatter_tdesc_attr<>> {
+    %d = xegpu.create_tdesc %a, %o : memref<64xf32>, vector<1xindex> -> !xegpu.tensor_desc<1xf32, #xegpu.scatter_tdesc_attr<>>
+    // expected-error @+1 {{'gpu.return' op cannot be imported: it uses a value of 'xegpu.create_tdesc', which only accesses of memory can use}}
+    gpu.return %d : !xegpu.tensor_desc<1xf32, #xegpu.scatter_tdesc_attr<>>
+  }
+}

@@ -23,7 +23,7 @@ gpu.module @kernels [#xevm.target] {
     // CHECK: xegpu.load_nd %[[D]] : {{.*}} -> vector<8x1xi16>
     %v = xevm.blockload2d %a, %c128, %n, %c128, %c0, %at <{elem_size_in_bits = 16 : i32, tile_width = 16 : i32, tile_height = 8 : i32, v_blocks = 1 : i32, transpose = false, pack_register = false}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32) -> vector<8xi16>
     // CHECK: xegpu.prefetch_nd
-    xevm.blockprefetch2d %a, %c128, %n, %c128, %c0, %at <{elem_size_in_bits = 16 : i32, tile_width = 16 : i32, tile_height = 8 : i32, v_blocks = 1 : i32}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32)
+    xevm.blockprefetch2d %a, %c128, %n, %c128, %c0, %at <{elem_size_in_bits = 16 : i32, tile_width = 16 : i32, tile_height = 8 : i32, v_blocks = 1 : i32, cache_control = #xevm.load_cache_control<Use_Default>}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32)
     // CHECK: xegpu.fence {scope = workgroup, memory_kind = shared}
     xevm.memfence <{addrspace = #xevm.addr_space<shared>, scope = #xevm.mem_scope<workgroup>}>
     xevm.blockstore2d %a, %c128, %n, %c128, %c0, %at, %v <{elem_size_in_bits = 16 : i32, tile_width = 16 : i32, tile_height = 8 : i32}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32, vector<8xi16>)

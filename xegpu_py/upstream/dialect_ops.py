@@ -109,6 +109,7 @@ def _check_block(op: Any, value: ir.Value, desc: TensorDesc, shape: Sequence[int
     """
     _check_hints(op)
     _check_offsets(op, desc)
+    _check_distribution(op, op.layout, desc.shape)
     found = shape_of(value)
     whole = math.prod(shape)
     if len(found) == 1 and found[0] < whole:
@@ -130,9 +131,9 @@ def _check_offsets(op: Any, desc: TensorDesc) -> None:
         op.fail(f"a descriptor of {rank} dimensions needs {rank} offsets, but got {len(op.static_offsets)}")
 
 
-def _check_distribution(op: Any, layout: Layout | Slice, value: ir.Value) -> None:
-    if not layout.distributes(shape_of(value)):
-        op.fail(f"{layout} cannot divide {value.type} equally")
+def _check_distribution(op: Any, layout: Layout | Slice | None, shape: Sequence[int]) -> None:
+    if layout is not None and not layout.distributes(shape):
+        op.fail(f"{layout} cannot divide {by(shape)} equally")
 
 
 def _check_element(op: Any, value: ir.Value, desc: TensorDesc | MemDesc) -> None:
@@ -155,37 +156,47 @@ def _check_places(op: Any) -> TensorDesc | None:
     return desc
 
 
+def lanes_of(op: Any) -> tuple[int, ...]:
+    """The lanes of a scattered access: those of its mask, whose offset may be one for all."""
+    return shape_of(op.mask) or shape_of(op.mask if op.offsets is None else op.offsets)
+
+
 def chunk_of(op: Any) -> int:
     """The elements from each offset on that a scattered access moves: what its value has beyond one for each."""
-    lanes = shape_of(op.mask if op.offsets is None else op.offsets)
-    return max(math.prod(shape_of(op.value)) // math.prod(lanes), 1)
+    return max(math.prod(shape_of(op.value)) // math.prod(lanes_of(op)), 1)
 
 
 def _check_scattered(op: Any) -> None:
-    """Value, offsets and mask fit each other (verifyGatherScatter)."""
+    """Value, offsets and mask fit each other (isValidGatherScatterBufferParams)."""
     _check_hints(op)
     desc = _check_places(op)
     kind = op.source.type
     if isinstance(kind, ir.MemRefType) and str(kind.element_type) != element_of(op.value):
         op.fail(f"needs a memref of elements as in {op.value.type}, but got {kind}")
-    if desc:
-        lanes: tuple[int, ...] = desc.lanes
-        expected = desc.shape
-    else:
-        lanes = shape_of(op.offsets)
-        chunk = chunk_of(op)
-        expected = (*lanes, chunk) if chunk > 1 else lanes
-    if shape_of(op.mask) != lanes and (shape_of(op.mask), lanes) not in (((1,), ()), ((), (1,))):
+    lanes = desc.lanes if desc else shape_of(op.offsets)
+    mask, found = shape_of(op.mask), shape_of(op.value)
+    if not desc and mask and not lanes:
+        lanes = mask
+    if mask != lanes:
         op.fail(f"has offsets for {by(lanes) or 'one lane'}, but a mask of {op.mask.type}")
-    found = shape_of(op.value)
-    # LLVM's main branch gives the size of chunks of which all elements have an offset, too.
-    if op.chunk_size not in (None, chunk_of(op)) and found != lanes:
-        op.fail(f"has a chunk_size of {op.chunk_size}, but a value of {op.value.type}")
-    squeezed = [tuple(n for n in s if n != 1) for s in (found, expected)]
-    # Of a descriptor of several lanes, a lane's value is its own chunk.
-    fragment = desc and tuple(n for n in expected[len(lanes) :] if n != 1) == squeezed[0]
-    if found != expected and squeezed[0] != squeezed[1] and not fragment:
-        op.fail(f"accesses {by(expected) or 'one element'}, but has a value of {op.value.type}")
+    chunk = desc.scatter.chunk_size if desc and desc.scatter else op.chunk_size or 1
+    expected = [desc.shape if desc else (*lanes, chunk) if chunk > 1 else lanes]
+    if desc or math.prod(lanes) == 1:
+        # A lane's own chunk.
+        expected.append((chunk,))
+    if op.offsets is not None and shape_of(op.offsets):
+        # LLVM's main branch gives the size of chunks of which all elements have an offset, too.
+        expected.append(lanes)
+    if op.chunk_size is None and not desc and lanes != (1,) and found[:-1] == lanes:
+        # Chunks of which only the value tells the size.
+        expected.append(found)
+    if found not in expected:
+        has = "" if op.chunk_size is None else f" with a chunk_size of {op.chunk_size}"
+        op.fail(f"accesses {by(expected[0]) or 'one element'}{has}, but has a value of {op.value.type}")
+    if op.layout is not None and op.layout.rank() <= len(found):
+        _check_distribution(op, op.layout, found)
+    if (size := op.contiguity) is not None and (size < 2 or not lanes or lanes[-1] % size):
+        op.fail(f"contiguity must be at least 2 and divide the innermost dimension of the offsets, but got {size}")
 
 
 def _check_product(op: Any) -> None:
@@ -218,6 +229,8 @@ def _check_matrix(op: Any) -> None:
     found = shape_of(op.value)
     if len(found) == len(desc.shape) and any(n > m for n, m in zip(found, desc.shape)):
         op.fail(f"{op.value.type} exceeds the matrix of {by(desc.shape)}")
+    if found:
+        _check_distribution(op, op.layout, found)
     lanes = op.layout.lane_layout if op.subgroup_block_io and isinstance(op.layout, Layout) else ()
     if lanes:
         if any(n != 1 for n in op.layout.lane_data[:-1]):
@@ -342,6 +355,7 @@ class PrefetchNdOp(Operation, dialect=UpstreamXeGPU, name="prefetch_nd", interfa
             self.fail(f"prefetches blocks, but {desc} is scattered")
         _check_hints(self)
         _check_offsets(self, desc)
+        _check_distribution(self, self.layout, desc.shape)
 
 
 class UpdateNdOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_nd_offset"):
@@ -356,7 +370,10 @@ class UpdateNdOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_nd_offset"
     assembly_format = "$tdesc `,` $offsets attr-dict `:` type($result)"
 
     def verify_op(self) -> None:
-        rank = len(TensorDesc.of(self.tdesc).shape)
+        desc = TensorDesc.of(self.tdesc)
+        if desc.scatter:
+            self.fail(f"moves blocks, but {desc} is scattered")
+        rank = len(desc.shape)
         if len(self.static_offsets) != rank:
             self.fail(f"a descriptor of {rank} dimensions moves by {rank} offsets, not {len(self.static_offsets)}")
 
@@ -375,9 +392,7 @@ class CreateTdescOp(Operation, dialect=UpstreamXeGPU, name="create_tdesc"):
         desc = TensorDesc.of(self.tdesc)
         if not desc.scatter:
             self.fail(f"makes scattered descriptors, not {desc}")
-        chunk = desc.scatter.chunk_size
-        if chunk > 1 and desc.shape[-1] != chunk:
-            self.fail(f"a chunk_size of {chunk} does not fit a descriptor of {by(desc.shape)}")
+        _check_space(self, self.source, desc.scatter.memory_space)
         if shape_of(self.offsets) != desc.lanes:
             self.fail(f"needs one offset for each of {by(desc.lanes)} lanes, but got {self.offsets.type}")
 
@@ -402,6 +417,7 @@ class LoadGatherOp(Operation, dialect=UpstreamXeGPU, name="load", interfaces=(Hi
     mask: Operand[Mask]
     value: Result[Value]
     chunk_size: Attribute[int] | None = None
+    contiguity: Attribute[int] | None = None
 
     effects = frozenset(["read"])
     assembly_format = (
@@ -420,6 +436,7 @@ class StoreScatterOp(Operation, dialect=UpstreamXeGPU, name="store", interfaces=
     offsets: Operand[Offsets] | None
     mask: Operand[Mask]
     chunk_size: Attribute[int] | None = None
+    contiguity: Attribute[int] | None = None
 
     effects = frozenset(["write"])
     assembly_format = (
@@ -448,6 +465,8 @@ class PrefetchOp(Operation, dialect=UpstreamXeGPU, name="prefetch", interfaces=(
     def verify_op(self) -> None:
         _check_hints(self)
         _check_places(self)
+        if self.offsets is not None and shape_of(self.offsets):
+            _check_distribution(self, self.layout, shape_of(self.offsets))
         is_address = isinstance(self.source.type, ir.IntegerType)
         if is_address and self.offset_align_byte is None:
             self.fail("needs offset_align_byte, as the source is an address")
@@ -505,7 +524,11 @@ class DpasOp(Operation, dialect=UpstreamXeGPU, name="dpas"):
         "type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)",
     )
 
-    verify_op = _check_product
+    def verify_op(self) -> None:
+        _check_product(self)
+        for layout, value in ((self.layout_a, self.lhs), (self.layout_b, self.rhs), (self.layout_cd, self.result)):
+            if len(shape_of(value)) > 1:
+                _check_distribution(self, layout, shape_of(value))
 
 
 class DpasMxOp(Operation, dialect=UpstreamXeGPU, name="dpas_mx"):
@@ -550,8 +573,8 @@ class DpasMxOp(Operation, dialect=UpstreamXeGPU, name="dpas_mx"):
                 self.fail(f"{name} must have the rank of its factor and {size} along its dimension, not {by(shape)}")
         layouts = (self.layout_a, self.layout_b, self.layout_cd, self.layout_a_scale, self.layout_b_scale)
         for layout, value in zip(layouts, (self.lhs, self.rhs, self.result, self.scale_a, self.scale_b)):
-            if layout is not None and value is not None:
-                _check_distribution(self, layout, value)
+            if value is not None:
+                _check_distribution(self, layout, shape_of(value))
         both = [shape_of(v) for v in (self.scale_a, self.scale_b) if v is not None]
         if len(both) == 2 and all(both) and both[0][-1] != both[1][-2]:
             self.fail(f"scale_a has {both[0][-1]} blocks along K, but scale_b has {both[1][-2]}")
@@ -607,7 +630,7 @@ class ConvertLayoutOp(Operation, dialect=UpstreamXeGPU, name="convert_layout"):
         if len({bool(layout.sg_layout) for layout in layouts}) > 1:
             self.fail("either both layouts divide among subgroups, or none")
         for layout in layouts:
-            _check_distribution(self, layout, self.source)
+            _check_distribution(self, layout, shape_of(self.source))
 
 
 class CreateMemDescOp(Operation, dialect=UpstreamXeGPU, name="create_mem_desc"):

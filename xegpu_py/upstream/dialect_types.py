@@ -140,7 +140,7 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
         return tuple(range(self.rank()))
 
     def distributes(self, shape: Sequence[int], kept: Collection[int] | None = None) -> bool:
-        """Whether a shape can be divided equally (XeGPUDialect::isEvenlyDistributable).
+        """Whether a shape can be divided equally (DistributeLayoutAttr::isDistributable).
 
         Args:
             kept: the dimensions of the layout that the shape has; without it, all.
@@ -154,12 +154,13 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
                 continue
             if len(units) != len(left):
                 return False
-            for n, unit, count in zip(left, units, parts.get(layout) or [1] * len(units)):
-                # Along a short dimension subgroups have the same data, and so have lanes along a dimension of 1.
-                shares = n % unit == 0 and unit * count % n == 0 and (layout == "sg_layout" or n == 1)
+            counts = parts.get(layout) or [1] * len(units)
+            for n, unit, count in zip(left, units, counts):
+                # Along a short dimension subgroups have the same data, and so have lanes if one holds all of it.
+                shares = n % unit == 0 and unit * count % n == 0 and (layout == "sg_layout" or n in (1, unit))
                 if n % (unit * count) and not shares:
                     return False
-            left = units
+            left = [n if n % (u * c) else n // c for n, u, c in zip(left, units, counts)] if layout else units
         return True
 
 
@@ -310,6 +311,11 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
                 raise cursor.fault(f"expected a layout or the attribute of a descriptor, but got '{text}'", start)
             found["layout" if is_layout else "encoding"] = text
         cursor.expect(">")
+        if (
+            found["encoding"].startswith(BlockTdescAttr.mnemonic())
+            and BlockTdescAttr.decode(found["encoding"]) == _DEFAULT
+        ):
+            found["encoding"] = "unit"
         return cls(shape, element, **found)
 
     def write_body(self, print_defaults: bool = False) -> str:
@@ -351,6 +357,8 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
             return "array_length is for 2D descriptors only"
         chunk = scatter.chunk_size if scatter else 1
         packed = max(32 // bit_width(self.element), 1)
+        if chunk < 1:
+            return f"chunk_size must be positive, but got {chunk}"
         if chunk > 1 and len(self.shape) == 1:
             return "a descriptor of one dimension must have chunk_size 1"
         if chunk > 1 and self.shape[-1] != chunk:

@@ -9,6 +9,7 @@ import subprocess
 from typing import Any, Literal
 
 from mlir import ir
+from mlir.dialects import vector
 from mlir.passmanager import PassManager
 
 from xegpu_py import oracles
@@ -17,8 +18,8 @@ from xegpu_py.ir.builtin import element_type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at, position_of
 from xegpu_py.ir.module import Context, Module, from_mlir, parse_source, print_op, walk
 from xegpu_py.ir.passes import Pass, collector_paused, pass_named, run_pipeline
-from xegpu_py.passes.facts.value_facts import defining_op, symbol_of
-from xegpu_py.passes.rewriting.builders import reinterpret_cast
+from xegpu_py.passes.facts.value_facts import defining_op, shape_of, symbol_of
+from xegpu_py.passes.rewriting.builders import make, reinterpret_cast, replace_op
 from xegpu_py.upstream import dialect_ops
 from xegpu_py.upstream.dialect_types import MemDesc, UpstreamXeGPU
 from xegpu_py.upstream.export import export_upstream
@@ -40,6 +41,7 @@ from xegpu_py.upstream.rebuilding import (
     read_upstream,
     spelled,
     values_of,
+    vector_type,
     within,
 )
 from xegpu_py.upstream.subgroup import SubgroupImport
@@ -74,6 +76,7 @@ def rebuild(
             for func in (*kernels(module.outline), *functions_with_blocks(module.outline)):
                 if func not in lowered:
                     _take_buffers(func)
+                    _repeat_offsets(func)
                     LEVELS[level or level_of(func, divided)](func).run()
             drop_layouts(module.outline)
             if verify:
@@ -88,6 +91,10 @@ def _spelled(found: Diagnostic) -> Diagnostic:
     return Diagnostic(found.severity, spelled(found.message), found.position, notes)
 
 
+_ANY = ("llvm.mlir.poison", "llvm.mlir.undef")
+"""Ops of the dialect `llvm` that give any value, which kernels of XeGPU have for `ub.poison`."""
+
+
 def _simplify(root: ir.Operation) -> None:
     """Lower ops of the affine dialect in kernels, and reshapes of memrefs to static shapes."""
     try:
@@ -95,9 +102,12 @@ def _simplify(root: ir.Operation) -> None:
             names = {op.name for op in walk(module)}
             if any(name.startswith("affine.") for name in names):
                 PassManager.parse("gpu.module(lower-affine)").run(module)
-            for op in walk(module) if "memref.reshape" in names else ():
+            for op in walk(module) if names & {"memref.reshape", *_ANY} else ():
                 if op.name == "memref.reshape":
                     _reshape(op)
+                elif op.name in _ANY and not str(op.results[0].type).startswith("!"):
+                    with ir.InsertionPoint(op), op.location:
+                        replace_op(op, make("ub.poison", op.results[0].type, value=ir.Attribute.parse("#ub.poison")))
     except ir.MLIRError as e:
         raise DiagnosticError(from_mlir(e, root.context)) from None
 
@@ -129,6 +139,18 @@ def _take_buffers(func: ir.Operation) -> None:
             made = dialect_ops.CreateMemDescOp(argument, mem_desc=kind).mem_desc
         for use in uses:
             use.owner.operands[use.operand_number] = made
+
+
+def _repeat_offsets(func: ir.Operation) -> None:
+    """Give each lane of a mask its offset, where a scattered access has one for all of them."""
+    for op in parts(func):
+        if op.name not in (PREFIX + "load", PREFIX + "store"):
+            continue
+        view: Any = op.opview
+        if view.offsets is not None and not shape_of(view.offsets) and (lanes := shape_of(view.mask)):
+            with ir.InsertionPoint(op), op.location:
+                repeated = vector.broadcast(vector_type(lanes, view.offsets.type), view.offsets)
+            op.operands[list(op.operands).index(view.offsets)] = repeated
 
 
 def _reshape(op: ir.Operation) -> None:

@@ -124,9 +124,14 @@ def level_of(func: ir.Operation, may_divide: bool = True) -> Level:
         if op.name in _BLOCKS:
             has_blocks = has_blocks or _is_block(op.opview)
     if has_blocks is None:
-        # Nothing tells but descriptors, of which lanes divide the last two dimensions.
-        descs = [TensorDesc.of(op.results[0]) for op in ops if op.name == PREFIX + "create_nd_tdesc"]
-        has_blocks = any(math.prod(desc.shape[:-2]) > 1 for desc in descs)
+        # Nothing tells but descriptors, of which lanes divide the last two dimensions, or have one offset.
+        made = (PREFIX + "create_nd_tdesc", PREFIX + "create_tdesc")
+        descs = [TensorDesc.of(op.results[0]) for op in ops if op.name in made]
+        has_blocks = any(math.prod(d.lanes if d.scatter else d.shape[:-2]) > 1 for d in descs)
+    block = list(ir.DenseI32ArrayAttr(func.attributes[KNOWN])) if KNOWN in func.attributes else [0]
+    if has_blocks and block[0] % LANES and math.prod(block) % LANES == 0:
+        # Such blocks count subgroups along other dimensions: vectors are those of a workgroup.
+        return "workgroup"
     # Only lanes have numbers of their own.
     return "subgroup" if has_blocks and all(op.name != "gpu.lane_id" for op in ops) else "lane"
 

@@ -14,6 +14,7 @@ from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.ir.builtin import bit_width, by, strides_of
 from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.ir.diagnostics import remark
 from xegpu_py.passes.facts.value_facts import shape_of
 from xegpu_py.passes.rewriting.builders import (
     constant,
@@ -90,6 +91,8 @@ class SubgroupImport(Rewriter):
             self.op(op)
         for op in reversed(ops):
             if self.is_replaced(op):
+                for use in itertools.chain.from_iterable(value.uses for value in op.results):
+                    refuse(use.owner, f"it uses a value of '{op.name}', which only accesses of memory can use")
                 op.erase()
         self._retype_function()
         self.finish()
@@ -235,7 +238,9 @@ class SubgroupImport(Rewriter):
             options["transpose"] = order
             if op.transpose_bit_width is not None and op.transpose_bit_width > desc.bits:
                 options["transpose_bit_width"] = op.transpose_bit_width
-        if op.packed and desc.bits < 32:
+        if op.packed and len(desc.shape) == 1:
+            remark(op.operation, "is imported without packed, which is for blocks of two dimensions")
+        elif op.packed and desc.bits < 32:
             options["vnni_axis"] = 0
         wanted = shape_of(op.value)
         made = ours.LoadNdOp(tdesc, mode=self.mode, **options)

@@ -38,6 +38,7 @@ from xegpu_py.passes.rewriting.builders import (
 )
 from xegpu_py.upstream import xevm_memory
 from xegpu_py.upstream.rebuilding import LANES, functions_of, parts, refuse, within
+from xegpu_py.upstream.rebuilding import PREFIX as XEGPU
 from xegpu_py.upstream.xevm_dialect import PREFIX
 from xegpu_py.upstream.xevm_memory import (
     PRIVATE,
@@ -80,11 +81,12 @@ def xevm_kernels(root: ir.Operation) -> Iterator[ir.Operation]:
 
 
 def _is_lowered(func: ir.Operation) -> bool:
-    """Whether a `gpu.func` has ops or arguments of `xevm` or `llvm`."""
+    """Whether a `gpu.func` has ops or arguments of `xevm` or `llvm`, and none of upstream's XeGPU."""
     arguments = func.regions[0].blocks[0].arguments
-    return any(space_of(a.type) is not None for a in arguments) or any(
-        op.name.startswith(_FOREIGN) for op in parts(func)
-    )
+    ops = parts(func)
+    return (
+        any(space_of(a.type) is not None for a in arguments) or any(op.name.startswith(_FOREIGN) for op in ops)
+    ) and not any(op.name.startswith(XEGPU) for op in ops)
 
 
 def is_entry(func: ir.Operation) -> bool:

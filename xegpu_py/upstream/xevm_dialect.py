@@ -47,9 +47,15 @@ def _levels(first: str, others: str) -> str:
     return " ".join(f"L1{a}_L2{b}_L3{c}" for a, b, c in found)
 
 
-LoadCacheControl: Any = _cases("load_cache_control", "What caches do with loads.", _levels("uc c s", "uc c") + " ir")
+_DEFAULT = " Use_Default"
 
-StoreCacheControl: Any = _cases("store_cache_control", "What caches do with stores.", _levels("uc wt s wb", "uc wb"))
+LoadCacheControl: Any = _cases(
+    "load_cache_control", "What caches do with loads.", _levels("uc c s", "uc c") + " ir" + _DEFAULT
+)
+
+StoreCacheControl: Any = _cases(
+    "store_cache_control", "What caches do with stores.", _levels("uc wt s wb", "uc wb") + _DEFAULT
+)
 
 MemScope: Any = _cases(
     "mem_scope", "Who sees what was written before a fence.", "lane subgroup workgroup cluster device system"

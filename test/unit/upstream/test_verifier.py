@@ -146,7 +146,7 @@ INVALID = [
     (multiplied("8x16xf16", "16x16xbf16", "8x16xf32"), "which have different elements"),
     (multiplied("8xf16", "15xf16", "8xf32"), "must fill multiples of 32 bits"),
     (converted(LANES, GROUPS), "either both layouts divide among subgroups, or none"),
-    (converted(f"{LAYOUT}<sg_layout = [4], sg_data = [4]>", GROUPS), "cannot divide vector<8x16xf16> equally"),
+    (converted(f"{LAYOUT}<sg_layout = [4], sg_data = [4]>", GROUPS), "cannot divide 8x16 equally"),
     (converted(f"#xegpu.slice<{GROUPS}, dims = [0, 0]>", GROUPS), "the dimensions of a slice must differ"),
     (converted(f"#xegpu.slice<{GROUPS}, dims = [2]>", GROUPS), "a slice of 2 dimensions cannot drop [2]"),
     (matrix("memref<1024xi8, 3>", "16x64xf16"), "source and matrix must have one size"),
@@ -163,6 +163,27 @@ INVALID = [
         ),
         "must have one shape",
     ),
+    (
+        ("xegpu.store %v, %s[%o], %m : vector<1xf32>, ui64, vector<1xindex>, i1",
+         "%v: vector<1xf32>, %s: ui64, %o: vector<1xindex>, %m: i1"),
+        "has offsets for 1, but a mask of i1",
+    ),
+    (
+        (f"%r = xegpu.update_nd_offset %d, [0, 2] : {T}<8x2xf32, {SCATTER}<chunk_size = 2>>",
+         f"%d: {T}<8x2xf32, {SCATTER}<chunk_size = 2>>"),
+        "moves blocks",
+    ),
+    (
+        ("xegpu.store %v, %s[%o], %m : vector<4xf32>, ui64, vector<1xindex>, vector<1xi1>",
+         "%v: vector<4xf32>, %s: ui64, %o: vector<1xindex>, %m: vector<1xi1>"),
+        "accesses 1, but has a value of vector<4xf32>",
+    ),
+    (typed(f"4xf32, {SCATTER}<chunk_size = 0>"), "chunk_size must be positive"),
+    (
+        (f"%d = xegpu.create_tdesc %s, %o : memref<64xf32>, vector<4xindex> -> "
+         f"{T}<4x2xf32, {SCATTER}<memory_space = slm, chunk_size = 2>>", "%s: memref<64xf32>, %o: vector<4xindex>"),
+        "the descriptor's memory is slm",
+    ),
 ]  # fmt: skip
 
 # MLIR 22.1.8 ends the process on the first two, accepts the next four (the third and fourth LLVM's main refuses), and
@@ -171,16 +192,21 @@ OURS = [
     (matrix("memref<2048xi8>", "16x64xf16"), "the descriptor's memory is slm"),
     (created("memref<24xindex>", "24xindex"), "must be integers or floating-point numbers, but got index"),
     (of_matrix("vector<8x16xf16>", "0"), "a matrix of 16x64 needs 2 offsets, but got 1"),
-    (gathered("ui64", "16x4xf32", "chunk_size = 2 : i64"), "has a chunk_size of 2, but a value of vector<16x4xf32>"),
+    (gathered("ui64", "16x4xf32", "chunk_size = 2 : i64"), "accesses 16x2 with a chunk_size of 2, but has a value of"),
+    (gathered("ui64", "16xf32", "contiguity = 1 : i64"), "contiguity must be at least 2 and divide"),
+    (gathered("ui64", "16xf32", "contiguity = 3 : i64"), "contiguity must be at least 2 and divide"),
+    (gathered("ui64", "16xf32", f"layout = {LAYOUT}<lane_layout = [16], lane_data = [3]>"), "cannot divide 16 equally"),
+    (loaded("8x16xf32", "8x16xf32", f"layout = {LAYOUT}<inst_data = [3, 16]>"), "cannot divide 8x16 equally"),
+    (stored("8x16xf32", "8x16xf32", f"layout = {LAYOUT}<inst_data = [16]>"), "cannot divide 8x16 equally"),
     (typed(f"8x16xf32, {LAYOUT}<sg_layout = [2, 2]>"), "sg_layout and sg_data need each other"),
     (typed(f"8x16xf32, {LAYOUT}<lane_layout = [1, 16]>"), "lane_layout and lane_data need each other"),
     (
         scaled(f"{LAYOUT}<sg_layout = [1, 1], sg_data = [8, 64]>", "layout_a"),
-        "cannot divide vector<8x32xf8E5M2> equally",
+        "cannot divide 8x32 equally",
     ),
     (
         scaled(f"{LAYOUT}<sg_layout = [1, 1], sg_data = [3, 11]>", "layout_b_scale"),
-        "cannot divide vector<1x16xf8E8M0FNU>",
+        "cannot divide 1x16",
     ),
 ]
 
@@ -230,6 +256,8 @@ VALID = [
     of_matrix("vector<16xf16>", "0", "64xf16"),
     gathered("ui64", "16x2xf32"),
     gathered("ui64", "16xf32", "chunk_size = 4 : i64"),
+    gathered("ui64", "16xf32", "contiguity = 4 : i64"),
+    typed(f"4x8xf32, {LAYOUT}<lane_layout = [2, 8], lane_data = [4, 1]>"),
 ]
 
 
