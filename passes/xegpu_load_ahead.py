@@ -20,8 +20,10 @@ from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.value_facts import (
     MARK,
     PARTS,
+    arguments_of,
     bits_of,
     element_of,
+    is_desc,
     is_marked,
     is_vector,
     registers_of,
@@ -77,11 +79,6 @@ class XeGPULoadAhead(Pass):
 
 
 # The rebuilding of loops that load ahead.
-
-_PLACES = ("arith.", "index.", "memref.dim", "memref.cast", "memref.subview", "memref.reinterpret_cast",
-           "memref.transpose", "memref.extract_strided_metadata", "memref.collapse_shape", "xegpu.create_nd_tdesc",
-           "xegpu.update_nd_offset")  # fmt: skip
-"""Ops that say where a block is, without a look into memory."""
 
 
 def load_ahead(func: ir.Operation, target: Target, registers: int, marked: bool = False) -> None:
@@ -152,21 +149,8 @@ def _last_use(value: ir.Value, order: dict[ir.Operation, int]) -> int | None:
 def _is_known(place: ir.Value, loop: ir.Operation) -> bool:
     """Whether a value of the loop's body, now and in the next iteration, follows from its arguments alone."""
     body = _body(loop)
-    yields, arguments = yielded(body), _leaves(place, body)
-    return -1 not in arguments and all(-1 not in _leaves(yields[i - 1], body) for i in arguments if i)
-
-
-def _leaves(value: ir.Value, body: ir.Block) -> set[int]:
-    """The numbers of the body's arguments that a value is computed of; -1 if that takes more than arithmetic."""
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        return {ir.BlockArgument(value).arg_number} if owner == body else set()
-    op = owner.operation
-    if op.block != body:
-        return set()
-    if not op.name.startswith(_PLACES) or len(op.regions):
-        return {-1}
-    return set[int]().union(*(_leaves(v, body) for v in op.operands))
+    yields, arguments = yielded(body), arguments_of(place, body)
+    return -1 not in arguments and all(-1 not in arguments_of(yields[i - 1], body) for i in arguments if i)
 
 
 def _check_room(loop: ir.Operation, loads: Sequence[_Load], target: Target, registers: int) -> None:
@@ -220,7 +204,7 @@ class _Rebuilding:
 
     def _next(self, load: _Load) -> ir.Value:
         """The load of the next iteration, after the last use of what this one has loaded."""
-        numbers = sorted(_leaves(load.op.operands[0], self._body))
+        numbers = sorted(arguments_of(load.op.operands[0], self._body))
         moved = [op for n in numbers if n for op in self._needed(self._yields[n - 1], load.last_use)]
         before = next(op for op in self._ops[load.last_use + 1 :] if op not in self._moved)
         for op in moved:
@@ -250,8 +234,8 @@ class _Rebuilding:
         if op.name == "xegpu.create_nd_tdesc":
             view = op.opview
             surface = [view.source, *view.shape, *view.strides]
-            return any(_leaves(v, self._body) for v in surface)
-        return any(self._moves_base(v) for v in op.operands)
+            return any(arguments_of(v, self._body) for v in surface)
+        return any(self._moves_base(v) for v in op.operands if is_desc(v))
 
     def _needed(self, value: ir.Value, place: int) -> Iterator[ir.Operation]:
         """The ops of the body that a value is computed of and that still stand after a place of it, in order."""
@@ -259,11 +243,12 @@ class _Rebuilding:
         if isinstance(owner, ir.Block) or owner.operation.block != self._body:
             return
         op = owner.operation
+        if self._order[op] <= place or op in self._moved:
+            return
         for operand in op.operands:
             yield from self._needed(operand, place)
-        if self._order[op] > place and op not in self._moved:
-            self._moved.add(op)
-            yield op
+        self._moved.add(op)
+        yield op
 
     def _exchange(self, loads: Sequence[_Load], begun: Sequence[ir.Value], nexts: Sequence[ir.Value]) -> None:
         """A loop with the same body that carries the loads too, in the place of the old one."""

@@ -12,7 +12,7 @@ from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, PrefetchTileOp, Til
 from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.value_facts import block_of, defining_op, target_for, tile_kernels
+from xegpu_py.passes.facts.value_facts import arguments_of, block_of, defining_op, target_for, tile_kernels
 from xegpu_py.passes.rewriting.builders import add, carrying, clone_with_operands, index, known, multiply
 from xegpu_py.passes.rewriting.rewriter import is_tile
 from xegpu_py.target import Block2DLimits, Target
@@ -138,15 +138,7 @@ def _is_followed(op: ir.Operation, counter: ir.Value) -> bool:
     loaded = any(isinstance(u.owner.opview, LoadTileOp) for u in op.results[0].uses)
     moving = any(block_of(v) == counter.owner for v in op.operands)
     in_global = not tile.scattered and not tile.attr.memory_space
-    return in_global and loaded and moving and all(_is_counted(v, counter) for v in op.operands)
-
-
-def _is_counted(given: ir.Value, counter: ir.Value) -> bool:
-    """Whether a value is defined outside of the loop, or computed by arithmetic on the loop's counter."""
-    if given == counter or block_of(given) != counter.owner:
-        return True
-    op = defining_op(given)
-    return op is not None and op.name.startswith("arith.") and all(_is_counted(v, counter) for v in op.operands)
+    return in_global and loaded and moving and all(arguments_of(v, counter.owner) <= {0} for v in op.operands)
 
 
 def spread(tile: Tile, wg_map: WgMap, limits: Block2DLimits) -> WgMap:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -36,44 +36,56 @@ def power_of_two(number: int) -> int:
     return number & -number
 
 
-def divisor(
-    value: ir.Value | int, given: Mapping[str, int] = MappingProxyType({}), seen: frozenset[ir.Value] = frozenset()
-) -> int:
+def divisor(value: ir.Value | int, given: Mapping[str, int] = MappingProxyType({})) -> int:
     """The largest power of two that is known to divide an index, or the first column of a descriptor's blocks.
 
     It is 0 if the index is known to be 0. Columns count in elements.
 
     Args:
         given: by the names of ops, what their results are assumed to be multiples of.
-        seen: values to ignore, because they depend on themselves.
     """
+    assumed: dict[ir.Value, int] = {}
+    while True:
+        # What a loop carries may depend on itself, which is first assumed to be divided by everything.
+        found: dict[ir.Value, int | None] = {}
+        divides = _divisor(value, given, found, assumed)
+        known = {v: found[v] or 0 for v in assumed}
+        if known == assumed:
+            return divides
+        assumed = known
+
+
+def _divisor(
+    value: ir.Value | int, given: Mapping[str, int], found: dict[ir.Value, int | None], assumed: dict[ir.Value, int]
+) -> int:
+    """The divisor of a value, from those that are assumed of values which depend on themselves, and are noted there."""
     if isinstance(value, int):
         return power_of_two(value)
-    if value in seen:
-        return 0
-    seen = seen | {value}
+    if value not in found:
+        found[value] = None
+        found[value] = _computed_divisor(value, given, lambda v: _divisor(v, given, found, assumed))
+    known = found[value]
+    return assumed.setdefault(value, 0) if known is None else known
+
+
+def _computed_divisor(value: ir.Value, given: Mapping[str, int], of: Callable[[ir.Value | int], int]) -> int:
+    def meet(*values: ir.Value | int) -> int:
+        return math.gcd(*map(of, values))
+
     try:
         passed_on = sources(value)
     except ValueError:
         # A loop that is being converted has its old arguments beside the new ones.
         return _UNKNOWN
     if passed_on is not None:
-        return math.gcd(*(divisor(v, given, seen) for v in passed_on))
+        return meet(*passed_on)
     op = value.owner.owner if isinstance(value.owner, ir.Block) else value.owner.operation
     if op is None:
         return _UNKNOWN
     if isinstance(value.owner, ir.Block):
         # The counter of a loop is its lower bound plus a multiple of its step.
         parts = list(op.operands)[0:3:2] if op.name == "scf.for" and not value.arg_number else []
-        return math.gcd(*(divisor(v, given, seen) for v in parts)) if parts else _UNKNOWN
-    return _of_op(op, given, seen)
-
-
-def _of_op(op: ir.Operation, given: Mapping[str, int], seen: frozenset[ir.Value]) -> int:
-
-    def meet(*values: ir.Value | int) -> int:
-        return math.gcd(*(divisor(v, given, seen) for v in values))
-
+        return meet(*parts) if parts else _UNKNOWN
     match integer_op(op):
         case "xegpu.create_nd_tdesc":
             return meet(op.opview.offsets[-1])

@@ -49,6 +49,30 @@ def sees(op: ir.Operation, value: ir.Value) -> bool:
     return ancestor_in(op, block_of(value)) is not None
 
 
+_PLACING = ("arith.", "index.", "memref.dim", "memref.cast", "memref.subview", "memref.reinterpret_cast",
+            "memref.transpose", "memref.extract_strided_metadata", "memref.collapse_shape", "xegpu.create_nd_tdesc",
+            "xegpu.update_nd_offset")  # fmt: skip
+"""Ops that say where a block is, without a look into memory."""
+
+
+def arguments_of(place: ir.Value, body: ir.Block) -> set[int]:
+    """The numbers of a loop's arguments of which a place is computed; -1 if that takes more than arithmetic."""
+    found, seen, waiting = set[int](), set[ir.Value](), [place]
+    while waiting:
+        value = waiting.pop()
+        if value in seen or block_of(value) != body:
+            continue
+        seen.add(value)
+        op = defining_op(value)
+        if op is None:
+            found.add(ir.BlockArgument(value).arg_number)
+        elif not op.name.startswith(_PLACING) or len(op.regions):
+            found.add(-1)
+        else:
+            waiting += op.operands
+    return found
+
+
 def is_vector(value: ir.Value | ir.Type) -> bool:
     """Whether this is, or has the type of, a vector of fixed size."""
     kind = value if isinstance(value, ir.Type) else value.type

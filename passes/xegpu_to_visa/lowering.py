@@ -575,7 +575,28 @@ class Lowering(Rewriter):
             return len(TensorDesc.of(op.results[0]).shape) <= 1
         return op.name in ("memref.load", "memref.store")
 
-    def uniform(self, value: ir.Value) -> Numbers | None:
+    def split_uniform(self, value: ir.Value) -> tuple[Numbers, Reg]:
+        """Split a vector of indices into the sum of an index and a vector, which has 32 bits if its range allows."""
+        total: Numbers = self.index(0)
+        found: dict[ir.Value, Numbers | None] = {}
+
+        def uniform(value: ir.Value) -> Numbers | None:
+            if value not in found:
+                found[value] = self._uniform(value, uniform)
+            return found[value]
+
+        while not isinstance(value.owner, ir.Block) and self.type_of(value) == INDEX:
+            op = value.owner.operation
+            if op.name != "arith.addi":
+                break
+            sums = [uniform(v) for v in op.operands]
+            number = next((i for i, n in enumerate(sums) if n), None)
+            if number is None:
+                break
+            total, value = self.add(total, sums[number] or total), op.operands[1 - number]
+        return total, self.reg(value)
+
+    def _uniform(self, value: ir.Value, uniform: Callable[[ir.Value], Numbers | None]) -> Numbers | None:
         """The index of all elements of a vector, if it is a broadcast or computed from broadcasts."""
         if isinstance(value.owner, ir.Block):
             return None
@@ -585,24 +606,10 @@ class Lowering(Rewriter):
         if op.name == "vector.broadcast" and not shape_and_element(op.operands[0])[0]:
             return self.numbers(op.operands[0])
         if op.name in ("arith.addi", "arith.muli"):
-            a, b = map(self.uniform, op.operands)
+            a, b = map(uniform, op.operands)
             if a and b:
                 return self.add(a, b) if op.name == "arith.addi" else self.multiply(a, b)
         return None
-
-    def split_uniform(self, value: ir.Value) -> tuple[Numbers, Reg]:
-        """Split a vector of indices into the sum of an index and a vector, which has 32 bits if its range allows."""
-        total: Numbers = self.index(0)
-        while not isinstance(value.owner, ir.Block) and self.type_of(value) == INDEX:
-            op = value.owner.operation
-            if op.name != "arith.addi":
-                break
-            uniform = [self.uniform(v) for v in op.operands]
-            found = next((i for i, n in enumerate(uniform) if n), None)
-            if found is None:
-                break
-            total, value = self.add(total, uniform[found] or total), op.operands[1 - found]
-        return total, self.reg(value)
 
     def index_list(self, values: Sequence[Any]) -> list[Numbers]:
         """Indices that are SSA values or integers."""

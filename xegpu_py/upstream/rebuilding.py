@@ -498,25 +498,28 @@ def _followed(value: ir.Value) -> tuple[list[ir.Operation], list[ir.Operation]]:
     """The users of a lane's number by which all lanes of a subgroup compute the same value, and the other users."""
     same: list[ir.Operation] = []
     others: list[ir.Operation] = []
-    for use in value.uses:
-        user = use.owner.operation
-        kind = integer_op(user)
-        first = len(user.operands) == 2 and user.operands[0] == value
-        constant = constant_of(user.operands[1]) if first else None
-        if (kind in ("divu", "divs", "floordivs") and constant and constant % LANES == 0) or (
-            kind in ("shru", "shrs") and constant is not None and 1 << constant >= LANES
-        ):
-            same.append(user)
-        elif (
-            user.name in _KEEPING
-            or (kind in ("remu", "rems") and constant and constant % LANES == 0)
-            or (kind == "add" and any(divisor(v, _WHOLE) % LANES == 0 for v in user.operands if v != value))
-        ):
-            found = _followed(user.results[0])
-            same += found[0]
-            others += found[1]
-        else:
-            others.append(user)
+    seen, waiting = set[tuple[ir.Value, ir.Operation]](), [value]
+    while waiting:
+        value = waiting.pop(0)
+        for user in (use.owner.operation for use in value.uses):
+            if (value, user) in seen:
+                continue
+            seen.add((value, user))
+            kind = integer_op(user)
+            first = len(user.operands) == 2 and user.operands[0] == value
+            constant = constant_of(user.operands[1]) if first else None
+            if (kind in ("divu", "divs", "floordivs") and constant and constant % LANES == 0) or (
+                kind in ("shru", "shrs") and constant is not None and 1 << constant >= LANES
+            ):
+                same.append(user)
+            elif (
+                user.name in _KEEPING
+                or (kind in ("remu", "rems") and constant and constant % LANES == 0)
+                or (kind == "add" and any(divisor(v, _WHOLE) % LANES == 0 for v in user.operands if v != value))
+            ):
+                waiting.append(user.results[0])
+            else:
+                others.append(user)
     return same, others
 
 

@@ -134,6 +134,48 @@ def branches(n):
     }}"""
 
 
+def doublings(n):
+    """Places that are doubled n times: each sum has the one before twice, so that there are 2^n ways to the first."""
+
+    def doubled(name, kind):
+        return "\n".join(f"%{name}{i + 1} = arith.addi %{name}{i}, %{name}{i} : {kind}" for i in range(n))
+
+    tile = "!xetile.tile<16xf32, #xetile.tile_attr<scattered = true>>"
+    return f"""module attributes {{xegpu.options = {{load_ahead = true, prefetch = 1}}}} {{ gpu.module @m {{
+      gpu.func @k(%A: memref<64x?xf32>, %B: memref<?xf32>, %C: memref<64x64xf32>, %n: index) kernel {{
+        %c0 = arith.constant 0 : index
+        %c4 = arith.constant 4 : index
+        %c8 = arith.constant 8 : index
+        %zero = arith.constant dense<0.0> : vector<8x8xf32>
+        %r = scf.for %k = %c0 to %n step %c8 iter_args(%sum = %zero) -> (vector<8x8xf32>) {{
+          %k0 = arith.addi %k, %c8 : index
+          {doubled("k", "index")}
+          %t = xetile.init_tile %A[%c0, %k{n}] : memref<64x?xf32> -> !xetile.tile<8x8xf32>
+          %x = xetile.load_tile %t : !xetile.tile<8x8xf32> -> vector<8x8xf32>
+          %next = arith.addf %sum, %x : vector<8x8xf32>
+          scf.yield %next : vector<8x8xf32>
+        }}
+        %d0 = arith.addi %n, %c4 : index
+        {doubled("d", "index")}
+        %u = xetile.init_tile %C[%c0, %c0] : memref<64x64xf32> -> !xetile.tile<8x8xf32>
+        xetile.store_tile %r, %u : vector<8x8xf32>, !xetile.tile<8x8xf32>
+        %a = xegpu.create_nd_tdesc %C[%c0, %d{n}] {{mode = vc}} : memref<64x64xf32> -> !xegpu.tensor_desc<16x8xf32>
+        %y = xegpu.load_nd %a {{mode = vc, transpose = [1, 0]}} : !xegpu.tensor_desc<16x8xf32> -> vector<8x16xf32>
+        %b = xegpu.create_nd_tdesc %C[%c0, %c0] {{mode = vc}} : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+        xegpu.store_nd %y, %b {{mode = vc}} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+        %step = vector.step : vector<16xindex>
+        %base = vector.broadcast %n : index to vector<16xindex>
+        %v0 = arith.addi %base, %step : vector<16xindex>
+        {doubled("v", "vector<16xindex>")}
+        %g = xetile.init_tile %B, %v{n} : memref<?xf32>, vector<16xindex> -> {tile}
+        %all = arith.constant dense<true> : vector<16xi1>
+        %w = xetile.load %g, %all {{padding = 0.0 : f32}} : {tile}, vector<16xi1> -> vector<16xf32>
+        xetile.store %w, %g, %all : vector<16xf32>, {tile}, vector<16xi1>
+        gpu.return
+      }}
+    }} }}"""
+
+
 def compiled(text):
     """Compile a kernel, and write its native code."""
     own = xegpu_py.compile(xegpu_py.parse(text), cache="off")._interpreter
@@ -177,7 +219,15 @@ def steps(text):
 
 @pytest.mark.parametrize(
     ("kernel", "n"),
-    [(pointers, 512), (product, 128), (shallow_product, 64), (transposed, 16), (places, 24), (branches, 12)],
+    [
+        (pointers, 512),
+        (product, 128),
+        (shallow_product, 64),
+        (transposed, 16),
+        (places, 24),
+        (branches, 12),
+        (doublings, 4),
+    ],
 )
 def test_steps_grow_with_the_kernel(kernel, n):
     sizes = n, 2 * n, 4 * n
